@@ -116,7 +116,8 @@
 //	counter                 incremented by every write of the owner
 //	checkpoint, handledAt   the last finished record, and when it was created (ms)
 //	startAt                 where to begin without a checkpoint (ms); absent: oldest record
-//	atHorizon               if set, records lost before the first start are no gap
+//	atHorizon, listedAt     if set, records lost before the first start are no gap; when
+//	                        that was (ms)
 //	wanted                  the worker that asks the owner to hand the lease over
 //	finishedAt              when the shard was handled to its end (ms); the lease is then
 //	                        kept for 26 hours as a tombstone

@@ -306,6 +306,72 @@ func TestAChildWhoseParentWasNeverReadDeclaresAGap(t *testing.T) {
 	}
 }
 
+// Records of the first listing that were asked for are lost like all others.
+func TestAShardOfTheFirstListingThatHadNoReaderForADayIsAGap(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		listedAt time.Time
+		gaps     int
+	}{
+		{"a day ago", time.Now().Add(-25 * time.Hour), 1},
+		{"today", time.Now().Add(-23 * time.Hour), 0},
+		{"by an earlier version", time.Time{}, 0},
+	} {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		p := w.start(w.config(l.handle))
+		w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
+		w.stopped(p)
+
+		first := w.leases()[0]
+		if time.Since(first.ListedAt).Abs() > time.Minute {
+			t.Errorf("listed at %v", first.ListedAt)
+		}
+
+		if err := w.table().deleteRow(t.Context(), first.Shard); err != nil {
+			t.Fatal(err)
+		}
+		w.insert(Lease{Shard: first.Shard, AtHorizon: true, ListedAt: c.listedAt})
+		w.write("o-0", 1)
+		p = w.start(w.config(l.handle, g.hook))
+		w.until("the record is handled", func() bool { return l.count() == 1 })
+		w.stopped(p)
+
+		if all := g.all(); len(all) != c.gaps || (c.gaps > 0 && all[0].Reason != GapUnread) {
+			t.Errorf("listed %s: gaps %+v", c.name, all)
+		}
+	}
+}
+
+// A shard whose parent is lost may have lost records itself.
+func TestALostParentDoesNotHideTheGapOfItsChild(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l, g := newRecorder(), &gaps{}
+	p := w.start(w.config(l.handle))
+	w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
+	w.stopped(p)
+
+	shard := w.leases()[0].Shard
+	if err := w.table().deleteRow(t.Context(), shard); err != nil {
+		t.Fatal(err)
+	}
+
+	parent, day := shardID(time.Now().Add(-48*time.Hour)), time.Now().Add(-25*time.Hour)
+	w.insert(Lease{Shard: shard, Parent: parent, ParentDone: true, ParentLost: true, StartAt: day})
+	w.write("o-0", 1)
+	p = w.start(w.config(l.handle, g.hook))
+	w.until("the record is handled", func() bool { return l.count() == 1 })
+	w.stopped(p)
+
+	if all := g.all(); len(all) != 2 || all[0].Shard != parent || all[1].Shard != shard || all[1].Reason != GapUnread || all[1].To == "" {
+		t.Errorf("gaps %+v", all)
+	}
+
+	if lease := w.leases()[0]; lease.Gaps != 2 {
+		t.Errorf("the lease has %d gaps", lease.Gaps)
+	}
+}
+
 func TestAPollerWithoutAStreamSaysSo(t *testing.T) {
 	w := newTestEnv(t, 1)
 	l := newRecorder()

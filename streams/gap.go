@@ -24,7 +24,7 @@ const (
 	GapTrimmed  GapReason = "trimmed"         // the service had trimmed them
 	GapUnread   GapReason = "unread"          // the shard had no reader for more than 24 hours
 	GapGone     GapReason = "shard gone"      // the shard or its stream does not exist any more
-	GapParent   GapReason = "parent gone"     // the shard's parent was trimmed before it was read
+	GapParent   GapReason = "parent gone"     // a shard was trimmed before it was read, and maybe some of its ancestors
 	GapReplaced GapReason = "stream replaced" // changes between two streams of a table make no records
 )
 
@@ -40,8 +40,9 @@ type Gap struct {
 	// it is not known yet.
 	From string
 	To   string
-	// Since is when the last record before the gap was created, as far as known.
-	// Until is when the gap was noticed. The lost records were written in between.
+	// Since is when the last record before the gap was created, as far as known; zero
+	// if it is not, as under GapParent, since the ancestors of a shard that is not listed any
+	// more are unknown. Until is when the gap was noticed. The lost records were written in between.
 	Since time.Time
 	Until time.Time
 }

@@ -20,6 +20,7 @@ const (
 	leaseHandledAt   = "handledAt"
 	leaseStartAt     = "startAt"
 	leaseAtHorizon   = "atHorizon"
+	leaseListedAt    = "listedAt"
 	leaseRequestedBy = "wanted"
 	leaseFinishedAt  = "finishedAt"
 	leaseGaps        = "gaps"
@@ -57,6 +58,8 @@ type Lease struct {
 	// left of it is all that was asked for: records that it lost earlier are not a
 	// gap.
 	AtHorizon bool
+	// ListedAt is the time of that listing; zero in the rows of earlier versions.
+	ListedAt time.Time
 	// RequestedBy is the worker that asked the owner to hand the lease over.
 	RequestedBy string
 	// FinishedAt is when the shard had been handled to its end; zero before.
@@ -108,6 +111,7 @@ func decodeLease(row dynamo.Item) Lease {
 		HandledAt:   dynamo.Time(row, leaseHandledAt),
 		StartAt:     dynamo.Time(row, leaseStartAt),
 		AtHorizon:   dynamo.Flag(row, leaseAtHorizon),
+		ListedAt:    dynamo.Time(row, leaseListedAt),
 		RequestedBy: dynamo.Text(row, leaseRequestedBy),
 		FinishedAt:  dynamo.Time(row, leaseFinishedAt),
 		Gaps:        dynamo.Number(row, leaseGaps),
@@ -139,6 +143,7 @@ func (l Lease) encode() dynamo.Item {
 	for name, t := range map[string]time.Time{
 		leaseHandledAt:  l.HandledAt,
 		leaseStartAt:    l.StartAt,
+		leaseListedAt:   l.ListedAt,
 		leaseFinishedAt: l.FinishedAt,
 		leaseGapAt:      l.GapAt,
 		leasePausedAt:   l.pausedAt,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -89,7 +90,7 @@ func (r *shardReader) confirmPause() time.Duration {
 // gap.
 func (r *shardReader) handleGone() error {
 	r.openGap(GapGone)
-	gap := r.closeGap("")
+	gap := r.closeGaps("")
 
 	if r.cfg.OnGap == GapHalt {
 		return &GapError{Gap: gap}
@@ -118,7 +119,7 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 	r.openGap(GapTrimmed)
 
 	if r.cfg.OnGap == GapHalt {
-		return &GapError{Gap: r.closeGap("")}
+		return &GapError{Gap: r.closeGaps("")}
 	}
 
 	// All records that are left are newer than the last one delivered. Others are dropped.
@@ -127,28 +128,26 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 	return nil
 }
 
-// openGap notes a gap after the last record delivered, unless one is noted.
+// openGap notes a gap after the last record delivered, unless one of the shard is noted.
 func (r *shardReader) openGap(reason GapReason) {
-	if r.gap == nil {
-		r.gap = &Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: time.Now()}
+	if slices.ContainsFunc(r.gaps, func(g Gap) bool { return g.Shard == r.shard }) {
+		return
 	}
+
+	r.gaps = append(r.gaps, Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: time.Now()})
 }
 
-// closeGap reports the noted gap, if there is one, as ending before the sequence
-// number to, "" if that is not known. It returns the gap.
-func (r *shardReader) closeGap(to string) Gap {
-	if r.gap == nil {
-		return Gap{}
+// closeGaps reports the noted gaps as ending before the sequence number to, "" if that is not
+// known. It returns the last one, if there are any.
+func (r *shardReader) closeGaps(to string) (last Gap) {
+	for _, last = range r.gaps {
+		last.To = to
+		r.onGap(last)
+		declareGap(r.cfg, last)
 	}
+	r.gaps = nil
 
-	gap := *r.gap
-	gap.To = to
-	r.gap = nil
-
-	r.onGap(gap)
-	declareGap(r.cfg, gap)
-
-	return gap
+	return last
 }
 
 // declareGap logs and reports a gap.

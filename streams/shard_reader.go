@@ -56,7 +56,7 @@ type shardReader struct {
 	lastAt    time.Time // its creation
 	startAt   time.Time // where to begin while last is ""
 	skipUntil time.Time // drop older records, if AT_TIMESTAMP is not supported
-	gap       *Gap      // noticed, and its end not known yet
+	gaps      []Gap     // noticed, and their ends not known yet: of lost parents, and of the shard
 	atHorizon bool      // after a gap: begin with the oldest record left
 	missing   doubt     // whether the shard exists
 	trimmed   doubt     // whether the records after the position do
@@ -74,8 +74,8 @@ type shardReader struct {
 // exists (errShardGone) or a gap ends it (*GapError).
 func (r *shardReader) run(ctx context.Context) error {
 	// A gap that was known before the first call: nothing after it is read.
-	if r.gap != nil && r.cfg.OnGap == GapHalt {
-		return &GapError{Gap: r.closeGap("")}
+	if len(r.gaps) > 0 && r.cfg.OnGap == GapHalt {
+		return &GapError{Gap: r.closeGaps("")}
 	}
 
 	r.activeSince = time.Now()
@@ -100,7 +100,7 @@ func (r *shardReader) run(ctx context.Context) error {
 		pause := time.Duration(0)
 		switch {
 		case errors.Is(err, errShardEnd), errors.Is(err, errShardGone):
-			r.closeGap("")
+			r.closeGaps("")
 			return err
 		case errors.As(err, &halt):
 			return err
@@ -189,7 +189,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 
 	if records == 0 {
 		// The gap has reached the end of what the shard has.
-		r.closeGap("")
+		r.closeGaps("")
 		r.emptyPages++
 	} else {
 		r.emptyPages = 0
@@ -330,7 +330,7 @@ func (r *shardReader) deliver(in []Record) {
 		}
 
 		r.last, r.lastAt, r.atHorizon = record.SequenceNumber, record.CreatedAt, false
-		r.closeGap(record.SequenceNumber)
+		r.closeGaps(record.SequenceNumber)
 
 		if record.CreatedAt.Before(r.skipUntil) {
 			r.lanes.window.skip(&record)

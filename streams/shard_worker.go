@@ -82,26 +82,27 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 
 	w.reader.newestAt.Store(unixMilli(l.HandledAt))
 
+	if l.ParentLost && l.Checkpoint == "" {
+		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapParent, Stream: st.arn, Shard: l.Parent, Until: takenAt})
+	}
+
 	// A shard that was first read more than 24 h after its creation may have lost
 	// its first records. No call to the service would report that.
-	since := unreadSince(l)
-	switch {
-	case l.ParentLost && l.Checkpoint == "":
-		w.reader.gap = &Gap{Reason: GapParent, Stream: st.arn, Shard: l.Parent, Since: shardCreatedAt(l.Parent), Until: takenAt}
-	case !since.IsZero() && takenAt.Sub(since) > horizon:
-		w.reader.gap = &Gap{Reason: GapUnread, Stream: st.arn, Shard: l.Shard, Since: since, Until: takenAt}
+	if since := unreadSince(l); !since.IsZero() && takenAt.Sub(since) > horizon {
+		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapUnread, Stream: st.arn, Shard: l.Shard, Since: since, Until: takenAt})
 	}
 
 	return w
 }
 
-// unreadSince returns since when a shard has waited for its first reader. It is zero
-// if the shard was read before, if no older records are asked for, or if its age is
-// not known.
+// unreadSince returns since when the records of a shard that were asked for have waited for
+// their first reader. It is zero if the shard was read before, or if that time is not known.
 func unreadSince(l Lease) time.Time {
 	switch {
-	case l.Checkpoint != "" || l.AtHorizon:
+	case l.Checkpoint != "":
 		return time.Time{}
+	case l.AtHorizon:
+		return l.ListedAt
 	case !l.StartAt.IsZero():
 		return l.StartAt
 	}

@@ -210,6 +210,10 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 	}
 
 	first := Lease{StartAt: state.startAt, AtHorizon: state.startAt.IsZero()}
+	if first.AtHorizon {
+		first.ListedAt = time.Now()
+	}
+
 	if _, err := d.insertListed(ctx, l, leasesByShard(leases), first); err != nil {
 		return err
 	}
