@@ -141,6 +141,9 @@ type Config struct {
 	Log *slog.Logger
 	// Events are hooks for metrics and alarms.
 	Events Events
+
+	// horizon is how long the service keeps a record; 24 h, except in tests.
+	horizon time.Duration
 }
 
 // Limits of the service and of this package.
@@ -297,6 +300,7 @@ func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 64)
 	c.MaxPending = cmp.Or(c.MaxPending, 2000)
 	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, 64<<20)
+	c.horizon = cmp.Or(c.horizon, horizon)
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
 	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
 	c.DiscoverEvery = cmp.Or(c.DiscoverEvery, time.Minute)

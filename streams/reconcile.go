@@ -222,7 +222,7 @@ func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l lis
 	}
 
 	needed := absencesOfOldParent
-	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && time.Since(createdAt) < horizon {
+	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && time.Since(createdAt) < d.cfg.horizon {
 		needed = absencesOfYoungParent
 	}
 

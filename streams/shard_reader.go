@@ -367,7 +367,7 @@ func (r *shardReader) lag(now time.Time) Lag {
 	return Lag{
 		Shard:     r.shard,
 		Age:       age,
-		ToHorizon: max(horizon-age, 0),
+		ToHorizon: max(r.cfg.horizon-age, 0),
 		Pending:   pending,
 		CaughtUp:  pending == 0 && r.caughtUpAt.Load() != 0,
 	}

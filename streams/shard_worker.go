@@ -88,7 +88,7 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 
 	// A shard that was first read more than 24 h after its creation may have lost
 	// its first records. No call to the service would report that.
-	if since := unreadSince(l); !since.IsZero() && takenAt.Sub(since) > horizon {
+	if since := unreadSince(l); !since.IsZero() && takenAt.Sub(since) > w.cfg.horizon {
 		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapUnread, Stream: st.arn, Shard: l.Shard, Since: since, Until: takenAt})
 	}
 

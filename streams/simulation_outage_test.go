@@ -12,6 +12,10 @@ import (
 	"ratchet/embedded"
 )
 
+// simHorizon is how long the service keeps a record in the seeds with an outage. A day of virtual
+// time would take half a second, because the engine's store has timers of 100 ms.
+const simHorizon = 15 * time.Minute
+
 // trimmedRecord is where a record was that the script trimmed.
 type trimmedRecord struct {
 	shard, sequence string
@@ -19,7 +23,7 @@ type trimmedRecord struct {
 }
 
 // outage stops all workers, some of them by a crash, writes what will be trimmed while shards
-// roll over, lets a day pass and writes one version more. It returns how many versions it has
+// roll over, lets more than simHorizon pass and writes one version more. It returns how many versions it has
 // written.
 func (s *simulation) outage(written int) int {
 	// What is trimmed before the first start is complete was not asked for.
@@ -54,7 +58,7 @@ func (s *simulation) outage(written int) int {
 		s.leased[l.Shard] = true
 	}
 
-	time.Sleep(25 * time.Hour)
+	time.Sleep(simHorizon + time.Minute)
 	s.writeAll(written + unread + 1)
 
 	return unread + 1
@@ -77,11 +81,11 @@ func (s *simulation) writeAll(version int) {
 	}
 }
 
-// trim removes what is older than a day, now or a little later.
+// trim removes what is older than simHorizon, now or a little later.
 func (s *simulation) trim() {
 	time.Sleep(time.Duration(s.rng.IntN(2)) * time.Duration(s.rng.Int64N(int64(3*time.Second))))
 
-	if err := s.engine.TrimStream(context.Background(), s.arn, embedded.TrimPoint{Time: time.Now().Add(-horizon)}); err != nil {
+	if err := s.engine.TrimStream(context.Background(), s.arn, embedded.TrimPoint{Time: time.Now().Add(-simHorizon)}); err != nil {
 		s.Fatal(err)
 	}
 }

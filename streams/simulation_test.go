@@ -41,7 +41,7 @@ type simulation struct {
 	beside          *recorder // a quick handler beside it, in every second seed; nil otherwise
 
 	workers  []*simWorker             // all that were started
-	outageAt int                      // after this version no worker runs for a day; 0: there is no outage
+	outageAt int                      // after this version no worker runs for simHorizon; 0: there is no outage
 	trimmed  map[string]trimmedRecord // by item and version
 	leased   map[string]bool          // the shards that had a lease before the outage
 
@@ -156,6 +156,10 @@ func (s *simulation) startWorker(name int) *simWorker {
 	transport.Before(func(c *embeddedtest.Call) error { return s.fate(w, name, c) })
 	w.runningPoller = s.start(s.config(s.handle, defaultTimes, throughTransport, func(c *Config) {
 		c.PageSize, c.MaxPending = 1+int(s.seed%5), 10
+		if s.outageAt > 0 {
+			c.horizon = simHorizon
+		}
+
 		c.DiscoverEvery, c.DrainTimeout, c.HoldBack = 20*time.Second, 3*time.Second, 2*time.Second
 		c.Retry = Retry{Attempts: -1, Base: 50 * time.Millisecond, Max: time.Second}
 		if s.beside != nil {
@@ -269,8 +273,8 @@ func (s *simulation) pauseOrResume(what int) {
 // TestSimulation runs a fleet under virtual time: every call may take long, fail, be throttled
 // or lose its answer; workers crash, stop, are suspended and come; shards roll over and split;
 // in every second seed a handler is slower than another one, and is paused and resumed.
-// Records of an item arrive in order and at least once, one at a time. In every fifth seed all
-// workers are away for a day, while records are written and trimmed: what is lost lies in a
+// Records of an item arrive in order and at least once, one at a time. In every tenth seed all
+// workers are away for longer than records are kept, while records are written and trimmed: what is lost lies in a
 // declared gap. Otherwise there is no gap.
 func TestSimulation(t *testing.T) {
 	const parts = 8 // run beside each other: a run waits for the disk most of the time
@@ -319,7 +323,7 @@ func simulate(t *testing.T, seed uint64, repeats *atomic.Int64) {
 		if seed%2 == 0 {
 			s.beside = newRecorder()
 		}
-		if seed%5 == 0 {
+		if seed%10 == 0 {
 			s.outageAt = 1 + s.rng.IntN(s.versions-2)
 		}
 
