@@ -78,6 +78,7 @@ var benchParts = []benchPart{
 	{"http", benchHTTP},
 	{"tasks", benchTasks},
 	{"streams", benchStreams},
+	{"kcl", benchKCL},
 	{"executions", benchExecutions},
 	{"orders", benchOrders},
 	{"deliveries", benchDeliveries},

@@ -82,9 +82,10 @@ var levels = map[string]int{
 	"examples/olist":    8,
 	"examples/receiver": 8,
 
-	"bench/costs":     9,
-	"bench/reconcile": 9,
-	"cmd/ratchet":     9,
+	"bench/costs":        9,
+	"bench/peers/poller": 9,
+	"bench/reconcile":    9,
+	"cmd/ratchet":        9,
 
 	"bench": 10,
 }
