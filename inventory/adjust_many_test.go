@@ -96,3 +96,23 @@ func TestAdjustChangesMoreSKUsThanATransactionTakes(t *testing.T) {
 		}
 	}
 }
+
+// TestAdjustLowersWhatStays: an edit lowers some quantities and replaces the other SKUs, together more
+// than one transaction takes.
+func TestAdjustLowersWhatStays(t *testing.T) {
+	s := newStock(t)
+	before, after := many(t, s, 0), many(t, s, 37)
+
+	if err := s.Reserve(t.Context(), "o-1", before); err != nil {
+		t.Fatal(err)
+	}
+
+	for i := range after[:60] {
+		after[i].Quantity = 1
+	}
+
+	if err := s.Adjust(t.Context(), "o-1", after); err != nil {
+		t.Fatal(err)
+	}
+	wantReserved(t, s, after, 134)
+}

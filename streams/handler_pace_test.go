@@ -38,7 +38,7 @@ func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
 
 	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
 		c.MaxPending, c.PageSize, c.Concurrency = 20, 10, 4
-		c.HoldBack = 100 * time.Millisecond
+		c.HoldBack, c.LeaseDuration = 100*time.Millisecond, 10*time.Second
 	})
 	p := w.start(cfg)
 
@@ -47,7 +47,7 @@ func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
 			w.write("o-"+strconv.Itoa(i), v)
 		}
 	}
-	w.until("the others have passed the slow handler", func() bool { return fast.count() == items*versions })
+	w.until("the others have passed the slow handler", func() bool { return fast.distinct() == items*versions })
 
 	if slow.count() != 0 || len(w.waitingRows()) < items/2 {
 		t.Errorf("the slow handler has handled %d records, and %d items wait", slow.count(), len(w.waitingRows()))
@@ -204,12 +204,13 @@ func TestOnlyASurplusMoves(t *testing.T) {
 
 	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
 		c.MaxPending, c.PageSize, c.Concurrency, c.HoldBack = 40, 10, 4, 50*time.Millisecond
+		c.LeaseDuration = 10 * time.Second
 	})
 	p := w.start(cfg)
 	for i := range 200 {
 		w.write("o-"+strconv.Itoa(i), 1)
 	}
-	w.until("the others have passed the slow handler", func() bool { return fast.count() == 200 })
+	w.until("the others have passed the slow handler", func() bool { return fast.distinct() == 200 })
 	w.until("the rest stays", func() bool { return len(w.waitingRows())+w.lagOf(p) == 200 })
 
 	if left := w.lagOf(p); left < cfg.MaxPending/surplusPart {
