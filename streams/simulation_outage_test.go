@@ -53,6 +53,7 @@ func (s *simulation) outage(written int) int {
 	for range s.rng.IntN(3) {
 		s.roll()
 	}
+
 	s.trimmed, s.leased = s.records(), map[string]bool{}
 	for _, l := range s.leases() {
 		s.leased[l.Shard] = true

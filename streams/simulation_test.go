@@ -323,6 +323,7 @@ func simulate(t *testing.T, seed uint64, repeats *atomic.Int64) {
 		if seed%2 == 0 {
 			s.beside = newRecorder()
 		}
+
 		if seed%10 == 0 {
 			s.outageAt = 1 + s.rng.IntN(s.versions-2)
 		}
