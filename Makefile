@@ -105,7 +105,7 @@ coverage: ## measure the statement coverage of each package and write it into do
 	go run ./internal/coverage -update docs/internals/testing.md ./...
 
 .PHONY: bench
-bench: ## measure, each figure beside a baseline (DynamoDB Local and the Kinesis Client Library with Java and Maven, Powertools with Python); BENCH_JSON=file writes JSON
+bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and Maven, Powertools with Python); BENCH_JSON=file writes JSON
 	go run ./bench
 
 .PHONY: costs
