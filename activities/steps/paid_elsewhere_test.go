@@ -75,3 +75,19 @@ func TestACanceledOrderWaitsForNoPieces(t *testing.T) {
 	}
 	s.wantStock(t, 3, 0, 0)
 }
+
+// TestPiecesAreReservedForTheOrderAsItIs: another caller paid the order, and it was canceled after it
+// was read and before its pieces were reserved.
+func TestPiecesAreReservedForTheOrderAsItIs(t *testing.T) {
+	db, transport := newTablesBehind(t)
+	s := newShop(t, db, 1)
+	s.setStock(t, 3)
+	s.place(t)
+	s.move(t, workflow.Pay)
+	hung := hangOnce(transport, func() { s.move(t, workflow.Cancel) })
+
+	if _, err := s.run(t, "accept", accepted); err == nil || !*hung {
+		t.Errorf("accepted: %v", err)
+	}
+	s.wantStock(t, 3, 0, 0)
+}
