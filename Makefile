@@ -38,8 +38,8 @@ test: ## run every test that needs only Go
 	go test ./...
 
 .PHONY: race
-race: ## run the short tests under the race detector (but for those that kill a binary built without it)
-	go test -race -short $$(go list ./... | grep -v /tests/crash)
+race: ## run the short tests under the race detector (not those of benchmarks and documents, nor those that kill a binary built without it)
+	go test -race -short $$(go list ./... | grep -vE '/(bench(/.*)?|tests/(crash|layout|mutants|patterns|apidocs))$$')
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
