@@ -28,49 +28,19 @@ func (s *service) deadLetterRoutes(h huma.API) {
 		summary:     "List the dead letters of a handler: changes of orders that it gave up on",
 		description: "A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listLetters)
-	register(s, h, route{
-		id:          "redrive-dead-letters",
-		method:      http.MethodPost,
-		path:        "/v1/dead-letters/{handler}/redrive",
-		tag:         "dead letters",
-		scope:       auth.Admin,
-		mutates:     true,
-		repeats:     ifKeyed,
-		body:        true,
-		auditParams: []string{"handler"},
-		status:      http.StatusOK,
-		errors:      []int{http.StatusNotFound, http.StatusConflict},
-		summary:     "Redrive the dead letters of a handler that the body selects, up to the limit",
-		description: "As the redrive of one dead letter, for each of a page. An answer may have fewer letters than the limit, even none, and a next cursor: repeat the request with it until there is none. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-	}, s.redriveLetters)
-	register(s, h, route{
-		id:          "redrive-dead-letter",
-		method:      http.MethodPost,
-		path:        "/v1/dead-letters/{handler}/{letter}/redrive",
-		tag:         "dead letters",
-		scope:       auth.Admin,
-		mutates:     true,
-		repeats:     ifKeyed,
-		auditParams: []string{"handler", "letter"},
-		status:      http.StatusOK,
-		errors:      []int{http.StatusNotFound, http.StatusConflict},
-		summary:     "Redrive a dead letter: let the workers give the change to its handler again",
-		description: "The dead letter is put into a queue. The workers delete it if the handler succeeds. Otherwise it stays, with the new error, and can be redriven again. 409 while it waits in the queue. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-	}, s.redriveLetter)
-	register(s, h, route{
-		id:          "discard-dead-letter",
-		method:      http.MethodPost,
-		path:        "/v1/dead-letters/{handler}/{letter}/discard",
-		tag:         "dead letters",
-		scope:       auth.Admin,
-		mutates:     true,
-		repeats:     ifKeyed,
-		auditParams: []string{"handler", "letter"},
-		status:      http.StatusOK,
-		errors:      []int{http.StatusNotFound},
-		summary:     "Discard a dead letter: its change is never handled",
-		description: "Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-	}, s.discardLetter)
+
+	verb := func(id, path, summary, description string, auditParams ...string) route {
+		return adminVerb("dead letters", id, http.MethodPost, "/v1/dead-letters/{handler}"+path, summary, description, auditParams...)
+	}
+	register(s, h, verb("redrive-dead-letters", "/redrive", "Redrive the dead letters of a handler that the body selects, up to the limit",
+		"As the redrive of one dead letter, for each of a page. An answer may have fewer letters than the limit, even none, and a next cursor: repeat the request with it until there is none.",
+		"handler").mayConflict().withBody(), s.redriveLetters)
+
+	register(s, h, verb("redrive-dead-letter", "/{letter}/redrive", "Redrive a dead letter: let the workers give the change to its handler again",
+		"The dead letter is put into a queue. The workers delete it if the handler succeeds. Otherwise it stays, with the new error, and can be redriven again. 409 while it waits in the queue.",
+		"handler", "letter").mayConflict(), s.redriveLetter)
+
+	register(s, h, verb("discard-dead-letter", "/{letter}/discard", "Discard a dead letter: its change is never handled", "", "handler", "letter"), s.discardLetter)
 }
 
 // letter is a dead letter. It does not show the change itself, which contains the content of

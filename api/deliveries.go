@@ -37,15 +37,11 @@ func (s *service) deliveryRoutes(h huma.API) {
 		description: "The order is by time within each of four parts.",
 	}, s.listEndpointDeliveries)
 
-	one := notificationVerb("redeliver", http.MethodPost, "/v1/orders/{orderId}/deliveries/{transitionId}/{endpoint}/redeliver",
-		"Send a notification again", "The delivery must have ended. It keeps its key.")
-	one.auditParams = []string{"orderId", "transitionId", "endpoint"}
-	register(s, h, one, s.redeliver)
+	register(s, h, adminVerb("notifications", "redeliver", http.MethodPost, "/v1/orders/{orderId}/deliveries/{transitionId}/{endpoint}/redeliver",
+		"Send a notification again", "The delivery must have ended. It keeps its key.", "orderId", "transitionId", "endpoint").mayConflict(), s.redeliver)
 
-	missed := notificationVerb("redeliver-missed", http.MethodPost, "/v1/endpoints/{endpoint}/redeliver",
-		"Send an endpoint what it missed since a time", "At most 1,000 in one request.")
-	missed.auditParams, missed.body = []string{"endpoint"}, true
-	register(s, h, missed, s.redeliverMissed)
+	register(s, h, adminVerb("notifications", "redeliver-missed", http.MethodPost, "/v1/endpoints/{endpoint}/redeliver",
+		"Send an endpoint what it missed since a time", "At most 1,000 in one request.", "endpoint").mayConflict().withBody(), s.redeliverMissed)
 }
 
 // delivery is the record of one notification for one endpoint.

@@ -32,13 +32,16 @@ func (s *service) editRoutes(h huma.API) {
 			errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		}
 	}
+
 	add := edit("add-items", http.MethodPost, "items", "Add lines", true)
 	const skus = "The order has at most 97 different SKUs; order_full changes nothing. "
 	add.description = skus + add.description
 	register(s, h, add, s.addItems)
+
 	reserved := edit("add-reserved-items", http.MethodPost, "reserved-items", "Add lines and reserve their stock for the order", true)
 	reserved.description = "One transaction changes both. out_of_stock changes nothing. " + skus + reserved.description
 	register(s, h, reserved, s.addReservedItems)
+
 	register(s, h, edit("change-item", http.MethodPut, "items/{sku}", "Change quantity and price of a line", true, "sku"), s.changeItem)
 	register(s, h, edit("remove-item", http.MethodDelete, "items/{sku}", "Remove every line of a SKU", false, "sku"), s.removeItem)
 	register(s, h, edit("set-address", http.MethodPut, "addresses/{kind}", "Replace an address", true, "kind"), s.setAddress)

@@ -16,35 +16,11 @@ import (
 	"ratchet/workflow"
 )
 
-// notificationVerb describes an operation that changes an endpoint or its deliveries.
-func notificationVerb(id, method, path, summary, description string) route {
-	return route{
-		id:          id,
-		method:      method,
-		path:        path,
-		tag:         "notifications",
-		scope:       auth.Admin,
-		mutates:     true,
-		repeats:     ifKeyed,
-		status:      http.StatusOK,
-		errors:      []int{http.StatusNotFound, http.StatusConflict},
-		summary:     summary,
-		description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-	}
-}
-
 // endpointRoutes are the routes of endpoints. Who may set where messages go reads them, so all
 // need the scope admin.
 func (s *service) endpointRoutes(h huma.API) {
 	verb := func(id, method, path, summary, description string) route {
-		r := notificationVerb(id, method, "/v1/endpoints/{endpoint}"+path, summary, description)
-		r.auditParams = []string{"endpoint"}
-
-		return r
-	}
-	withBody := func(r route) route {
-		r.body = true
-		return r
+		return adminVerb("notifications", id, method, "/v1/endpoints/{endpoint}"+path, summary, description, "endpoint").mayConflict()
 	}
 
 	register(s, h, route{
@@ -57,6 +33,7 @@ func (s *service) endpointRoutes(h huma.API) {
 		summary:     "List the endpoints that get notifications",
 		description: "There are at most 1,000. Secrets and the values of headers are never shown.",
 	}, s.listEndpoints)
+
 	register(s, h, route{
 		id:      "get-endpoint",
 		method:  http.MethodGet,
@@ -68,19 +45,19 @@ func (s *service) endpointRoutes(h huma.API) {
 		summary: "Read an endpoint",
 	}, s.getEndpoint)
 
-	create := withBody(verb("create-endpoint", http.MethodPut, "", "Create an endpoint",
-		"The answer has the new secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret."))
+	create := verb("create-endpoint", http.MethodPut, "", "Create an endpoint",
+		"The answer has the new secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret.").withBody()
 	create.status, create.errors = http.StatusCreated, []int{http.StatusConflict}
 	register(s, h, create, s.createEndpoint)
-	register(s, h, withBody(verb("change-endpoint", http.MethodPost, "/settings", "Replace the settings of an endpoint",
-		"The headers stay as they are if the request has none.")), s.changeEndpoint)
+	register(s, h, verb("change-endpoint", http.MethodPost, "/settings", "Replace the settings of an endpoint",
+		"The headers stay as they are if the request has none.").withBody(), s.changeEndpoint)
 	register(s, h, verb("remove-endpoint", http.MethodDelete, "", "Remove an endpoint", "What is under way to it is not sent."), s.removeEndpoint)
 	register(s, h, verb("enable-endpoint", http.MethodPost, "/enable", "Let an endpoint get notifications again",
 		"What it missed is sent by redeliver-missed."), s.enableEndpoint)
 	register(s, h, verb("disable-endpoint", http.MethodPost, "/disable", "Keep notifications from an endpoint",
 		"They are recorded as MISSED."), s.disableEndpoint)
-	register(s, h, withBody(verb("rotate-endpoint-secret", http.MethodPost, "/rotate-secret", "Sign with a new secret, and for a while with the old one, too",
-		"The answer has the new secret; no other answer shows it.")), s.rotateEndpointSecret)
+	register(s, h, verb("rotate-endpoint-secret", http.MethodPost, "/rotate-secret", "Sign with a new secret, and for a while with the old one, too",
+		"The answer has the new secret; no other answer shows it.").withBody(), s.rotateEndpointSecret)
 	register(s, h, verb("test-endpoint", http.MethodPost, "/test", "Send a test message",
 		"A message of type ratchet.test is sent once. The answer says how the endpoint answered."), s.testEndpoint)
 }

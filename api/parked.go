@@ -41,34 +41,17 @@ func (s *service) parkedRoutes(h huma.API) {
 	}, s.listAllParked)
 
 	answer := func(id, method, path, summary, description string) route {
-		return route{
-			id:          id,
-			method:      method,
-			path:        "/v1/orders/{orderId}/parked-tasks/{state}" + path,
-			tag:         "parked tasks",
-			scope:       auth.Admin,
-			mutates:     true,
-			repeats:     ifKeyed,
-			auditParams: []string{"orderId", "state"},
-			status:      http.StatusOK,
-			errors:      []int{http.StatusNotFound},
-			summary:     summary,
-			description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-		}
+		return adminVerb("parked tasks", id, method, "/v1/orders/{orderId}/parked-tasks/{state}"+path, summary, description, "orderId", "state")
 	}
 	register(s, h, answer("fail-parked-task", http.MethodDelete, "", "Give up a parked task",
 		"The execution continues with its Catch for Order.Abandoned, or fails. If the task has already ended, only its record is deleted."), s.abandonParked)
 
-	withBody := func(r route) route {
-		r.body, r.errors = true, append(r.errors, http.StatusConflict)
-		return r
-	}
-	complete := withBody(answer("complete-parked-task", http.MethodPost, "/complete", "Complete a parked task: its execution goes on",
-		"The order itself is not moved, so complete a task only if its order has come to the awaited state. A task that has ended before is answered with task_ended (409), and its record is deleted."))
+	complete := answer("complete-parked-task", http.MethodPost, "/complete", "Complete a parked task: its execution goes on",
+		"The order itself is not moved, so complete a task only if its order has come to the awaited state. A task that has ended before is answered with task_ended (409), and its record is deleted.").mayConflict().withBody()
 	complete.anyJSON = "/output"
 	register(s, h, complete, s.completeParked)
-	register(s, h, withBody(answer("fail-parked-task-with-error", http.MethodPost, "/fail", "Fail a parked task with an error of your choice",
-		"The execution continues with its Catch for the error, or fails. Order.WrongState with the default cause makes it go on from where the order is. A task that has ended before is answered with task_ended (409), and its record is deleted.")), s.failParked)
+	register(s, h, answer("fail-parked-task-with-error", http.MethodPost, "/fail", "Fail a parked task with an error of your choice",
+		"The execution continues with its Catch for the error, or fails. Order.WrongState with the default cause makes it go on from where the order is. A task that has ended before is answered with task_ended (409), and its record is deleted.").mayConflict().withBody(), s.failParked)
 }
 
 // parkedTask is a parked task. It has no field for the task token, which is a secret.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -72,6 +73,37 @@ type route struct {
 	alsoStatus []int
 	errors     []int
 	links      map[string]*huma.Link
+}
+
+// adminVerb describes an operation of an administrator on something that may not exist. Each
+// request is a new one, unless it is keyed.
+func adminVerb(tag, id, method, path, summary, description string, auditParams ...string) route {
+	return route{
+		id:          id,
+		method:      method,
+		path:        path,
+		tag:         tag,
+		scope:       auth.Admin,
+		mutates:     true,
+		repeats:     ifKeyed,
+		auditParams: auditParams,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     summary,
+		description: strings.TrimSpace(description + " Each request is a new one, unless it repeats one with the same Idempotency-Key."),
+	}
+}
+
+// mayConflict returns the operation with 409 as a further answer.
+func (r route) mayConflict() route {
+	r.errors = append(r.errors, http.StatusConflict)
+	return r
+}
+
+// withBody returns the operation with a JSON body.
+func (r route) withBody() route {
+	r.body = true
+	return r
 }
 
 // caller is the principal of a request, as the handlers see it.

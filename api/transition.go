@@ -33,6 +33,7 @@ func (s *service) transitionRoutes(h huma.API) {
 			"wrong_state (the order is in another state; a later repeat is decided again), superseded (a newer transition was applied; stop), idempotency_key_reused or conflict " +
 			"(the key, or the id, was used with other content), illegal (the definition has no such transition), order_not_found.",
 	}, s.applyTransition)
+
 	register(s, h, route{
 		id:          "ship-parcel",
 		method:      http.MethodPut,
@@ -49,6 +50,7 @@ func (s *service) transitionRoutes(h huma.API) {
 		description: "Counts its pieces as shipped and moves the order in the same write. The order is partially shipped until its last piece was shipped. The parcel's id makes the " +
 			"request idempotent: a repeat gets verdict and transition again, other lines are a conflict.",
 	}, s.shipParcel)
+
 	register(s, h, route{
 		id:          "list-transitions",
 		method:      http.MethodGet,
