@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/streams"
 	"ratchet/transitions"
@@ -25,21 +23,9 @@ type Replay struct {
 }
 
 func (s *service) replayRoutes(h huma.API) {
-	register(s, h, route{
-		id:          "replay-order",
-		method:      http.MethodPost,
-		path:        "/v1/orders/{orderId}/replay",
-		tag:         "stream",
-		scope:       auth.Admin,
-		mutates:     true,
-		repeats:     ifKeyed,
-		body:        true,
-		auditParams: []string{"orderId"},
-		status:      http.StatusOK,
-		errors:      []int{http.StatusNotFound, http.StatusConflict},
-		summary:     "Deliver the changes of an order to the stream's handlers again",
-		description: "The changes are those that the order and its journal prove. They are put into the handlers' queues, from which the workers deliver them in order; newer changes of the order wait behind them. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-	}, s.replayOrder)
+	register(s, h, adminVerb("stream", "replay-order", http.MethodPost, "/v1/orders/{orderId}/replay", "Deliver the changes of an order to the stream's handlers again",
+		"The changes are those that the order and its journal prove. They are put into the handlers' queues, from which the workers deliver them in order; newer changes of the order wait behind them.",
+		"orderId").mayConflict().withBody(), s.replayOrder)
 }
 
 type replayInput struct {
@@ -81,7 +67,7 @@ func (s *service) replayOrder(ctx context.Context, c caller, in *replayInput) (*
 	}
 
 	if in.Body.Again {
-		r.Again = rand.Text()[:10]
+		r.Again = streams.NewAgain()
 	}
 
 	count, err := s.cfg.Replay(ctx, r)

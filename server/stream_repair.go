@@ -60,20 +60,26 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 	}
 }
 
+// Rebuild returns a Rebuild of the handlers from all orders, or from one if order is not "". The
+// caller sets what it does with them.
+func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID) streams.Rebuild {
+	r := streams.Rebuild{Queue: b.RetryQueue(), DynamoDB: b.DynamoDB, Handlers: handlers}
+	if order != "" {
+		r.Keys = map[string]types.AttributeValue{"orderId": dynamo.S(string(order))}
+	}
+
+	return r
+}
+
 // replayOrder delivers the changes of an order, as it and its journal prove them, to handlers
 // again.
 func (b *Backend) replayOrder(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
-	return streams.Rebuild{
-		Queue:    b.RetryQueue(),
-		DynamoDB: b.DynamoDB,
-		Name:     "replay",
-		Handlers: r.Handlers,
-		Expand:   b.Expander(Repair{FromJournal: true}),
-		Again:    r.Again,
-		Repeat:   true,
-		Keys:     map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(r.Order)}},
-		DryRun:   r.DryRun,
-	}.Run(ctx)
+	rebuild := b.Rebuild(r.Handlers, r.Order)
+	rebuild.Name, rebuild.Repeat = "replay", true
+	rebuild.Again, rebuild.DryRun = r.Again, r.DryRun
+	rebuild.Expand = b.Expander(Repair{FromJournal: true})
+
+	return rebuild.Run(ctx)
 }
 
 // provable returns the changes that the order proves, with those of its journal if

@@ -50,6 +50,10 @@ var errPaused = errors.New("the handler is paused")
 func (s *laneScheduler) runStep(l *lane) {
 	d, h := l.head, &s.cfg.Handlers[l.handler]
 
+	if s.paused[l.handler].Load() {
+		d.moveToQueue(errPaused)
+	}
+
 	switch {
 	case d.queued != nil:
 		d.queued.run(l.shard)
@@ -58,11 +62,6 @@ func (s *laneScheduler) runStep(l *lane) {
 	case d.giveUp:
 		err := s.storeDeadLetter(l.shard, h, d)
 		s.finishStep(l, d, err == nil, h.Retry.backoff().Delay(d.storeErr))
-
-	case s.paused[l.handler].Load():
-		d.moveToQueue(errPaused)
-		done, pause := s.park(l, h, d)
-		s.finishStep(l, d, done, pause)
 
 	case d.park || (!s.waiting.empty() && s.waiting.has(l.waitingItem())):
 		done, pause := s.park(l, h, d)

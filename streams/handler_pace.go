@@ -154,9 +154,10 @@ func (s *laneScheduler) nextToPark(handler int) *lane {
 	return nil
 }
 
-// moveToQueue makes the next step store the record in the retry queue.
+// moveToQueue makes the next step store the record in the retry queue, unless it becomes a dead
+// letter or is in the queue already.
 func (d *delivery) moveToQueue(cause error) {
-	if d.giveUp || d.park {
+	if d.giveUp || d.park || d.queued != nil {
 		return
 	}
 

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"crypto/rand"
 	"time"
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -75,6 +76,9 @@ type Replayed struct {
 	Repaired bool
 	Version  int64
 }
+
+// NewAgain returns a value for Replayed.Again that no other replay has.
+func NewAgain() string { return rand.Text()[:10] }
 
 // isLate reports whether the record was created more than after ago.
 func (r Record) isLate(after time.Duration) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -28,16 +27,12 @@ func (h laneHash) markID() string { return retryMarkPrefix + h.text() }
 
 // mark returns the newest version of the item that a Rebuild has queued for the handler.
 func (t *retryTable) mark(ctx context.Context, handler string, hash laneHash) (version int64, known bool, err error) {
-	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &t.table,
-		Key:            deadLetterRowKey(t.source(handler), hash.markID()),
-		ConsistentRead: aws.Bool(true),
-	})
+	row, err := t.read(ctx, handler, hash.markID())
 	if err != nil {
 		return 0, false, fmt.Errorf("streams: read a mark of %s: %w", handler, err)
 	}
 
-	return dynamo.Number(out.Item, retryMark), out.Item[retryMark] != nil, nil
+	return dynamo.Number(row, retryMark), row[retryMark] != nil, nil
 }
 
 // addMarked adds versions of one item and moves the mark to the last of them, if the mark is

@@ -193,17 +193,27 @@ func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, erro
 
 // get returns the row of an item. ok is false if the item has none.
 func (t *retryTable) get(ctx context.Context, handler string, hash laneHash) (row retryRow, ok bool, err error) {
-	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &t.table,
-		Key:            deadLetterRowKey(t.source(handler), hash.rowID()),
-		ConsistentRead: aws.Bool(true),
-	})
+	item, err := t.read(ctx, handler, hash.rowID())
 	if err != nil {
 		return retryRow{}, false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
 	}
-	row, ok = decodeRetryRow(out.Item)
+	row, ok = decodeRetryRow(item)
 
 	return row, ok && row.length() > 0, nil
+}
+
+// read returns what is stored under the id for a handler, nil if there is nothing.
+func (t *retryTable) read(ctx context.Context, handler, id string) (dynamo.Item, error) {
+	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &t.table,
+		Key:            deadLetterRowKey(t.source(handler), id),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return out.Item, nil
 }
 
 // first returns the first record of the row.

@@ -1,6 +1,9 @@
 package transitions
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The request ids with which executions and the stream's reactions move an order, once each. They
 // tell who has moved it: an order that was paid under [PaidRequest] has its payment and its pieces.
@@ -17,6 +20,11 @@ const (
 	// CarrierRequests begins the ids of the carrier's reports.
 	CarrierRequests = "carrier/"
 )
+
+// PaidByExecution reports whether one of the transitions is the payment of an execution.
+func PaidByExecution(made []Transition) bool {
+	return slices.ContainsFunc(made, func(t Transition) bool { return t.IsBy(PaidRequest) })
+}
 
 // IsReserved reports whether only executions, reactions and the carrier's reports may use the id.
 // What takes requests from other callers refuses them under such an id.

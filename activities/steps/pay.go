@@ -183,7 +183,7 @@ func (s *Steps) settleMoved(ctx context.Context, order *transitions.Order) error
 func (s *Steps) isPaidByExecution(ctx context.Context, order *transitions.Order) (bool, error) {
 	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
 
-	return slices.ContainsFunc(paid, func(t transitions.Transition) bool { return t.IsBy(transitions.PaidRequest) }), err
+	return transitions.PaidByExecution(paid), err
 }
 
 // coverPaid makes the reservation of an order that another caller has paid hold its lines until it

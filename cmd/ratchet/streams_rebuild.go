@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -56,7 +55,7 @@ func streamsRebuild(s *settings) *cobra.Command {
 
 			r.Restart, r.DryRun, r.MaxWaiting, r.Repeat = *restart, *dryRun, *maxWaiting, *again
 			if *again {
-				r.Again = rand.Text()[:10]
+				r.Again = streams.NewAgain()
 			}
 
 			r.Name = "rebuild"
@@ -95,10 +94,8 @@ func (f replaySelection) rebuild(c *cobra.Command, b *server.Backend) (streams.R
 		return streams.Rebuild{}, err
 	}
 
-	r := streams.Rebuild{Queue: b.RetryQueue(), DynamoDB: b.DynamoDB, Handlers: handlers, Since: since}
-	if *f.order != "" {
-		r.Keys = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: *f.order}}
-	}
+	r := b.Rebuild(handlers, transitions.OrderID(*f.order))
+	r.Since = since
 
 	return r, nil
 }

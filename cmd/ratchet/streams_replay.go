@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"fmt"
 	"io"
 	"maps"
@@ -88,7 +87,7 @@ func streamsReplay(s *settings) *cobra.Command {
 
 		token := ""
 		if *again {
-			token = rand.Text()[:10]
+			token = streams.NewAgain()
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {

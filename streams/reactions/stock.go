@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"ratchet/inventory"
 	"ratchet/streams"
@@ -31,7 +30,7 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 // paid its order. Another caller may have paid the order before its execution began, or after an
 // edit. Pieces that are missing are waited for, and in the end a person counts.
 func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
-	if slices.ContainsFunc(order.Recent(), func(t transitions.Transition) bool { return t.IsBy(transitions.PaidRequest) }) {
+	if transitions.PaidByExecution(order.Recent()) {
 		return nil
 	}
 
