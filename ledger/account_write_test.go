@@ -32,7 +32,7 @@ func TestEveryWriteOfAnAccountIsItsNextRevision(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "empty", Shards: 2}, 0)
 
 	expiring := hold("expires", "alice", 1)
-	expiring.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Second)
+	expiring.ExpiresAt = b.time().Add(time.Second)
 
 	for _, c := range []struct {
 		name    string

@@ -111,11 +111,19 @@ func newBank(t testing.TB) *bank {
 	return b
 }
 
+// time is the bank's clock.
+func (b *bank) time() time.Time { return time.UnixMilli(b.now.Load()) }
+
 // another returns the ledger as another process has it, with nothing in its cache.
-func (b *bank) another(t testing.TB) *ledger.Ledger {
+func (b *bank) another(t testing.TB, changes ...func(*ledger.Config)) *ledger.Ledger {
 	t.Helper()
 
-	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
+	cfg := ledger.Config{DynamoDB: b.db, Tables: tables, Now: b.time}
+	for _, change := range changes {
+		change(&cfg)
+	}
+
+	l, err := ledger.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,11 +98,8 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 	var group sync.WaitGroup
 	for p := range 4 {
 		skew := time.Duration(p-2) * 5 * time.Minute
+		l := b.another(t, func(c *ledger.Config) { c.Now = func() time.Time { return b.time().Add(skew) } })
 
-		l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load()).Add(skew) }})
-		if err != nil {
-			t.Fatal(err)
-		}
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(p), 1))
 			for i := range 60 {
@@ -123,7 +120,7 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 					}
 				case 2:
 					_, _, err = l.Reserve(t.Context(), ledger.NewHold{ID: id, Account: account, Amount: int64(1 + r.IntN(400)), Currency: "EUR",
-						ExpiresAt: time.UnixMilli(b.now.Load()).Add(5 * time.Minute)})
+						ExpiresAt: b.time().Add(5 * time.Minute)})
 				case 3:
 					if other != account {
 						_, err = l.Post(t.Context(), settle("s-"+id+account, account, id, other, int64(1+r.IntN(200)), r.IntN(2) == 0))

@@ -21,7 +21,7 @@ func (b *bank) expiring(t *testing.T, account string, n int) {
 
 	for i := range n {
 		h := hold(fmt.Sprint("h-", i), account, 10)
-		h.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+		h.ExpiresAt = b.time().Add(time.Minute)
 		b.reserve(t, h)
 	}
 	b.now.Add(time.Minute.Milliseconds())
@@ -43,10 +43,8 @@ func TestASweepCountsOnlyWhatItReleases(t *testing.T) {
 			return err
 		},
 		"a transfer of a process whose clock is behind": func(b *bank, _ *ledger.Ledger) error {
-			behind, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load() - 1) }})
-			if err == nil {
-				_, err = behind.Post(t.Context(), settle("s", "alice", "h-0", "shop", 10, false))
-			}
+			behind := b.another(t, func(c *ledger.Config) { c.Now = func() time.Time { return b.time().Add(-time.Millisecond) } })
+			_, err := behind.Post(t.Context(), settle("s", "alice", "h-0", "shop", 10, false))
 
 			return err
 		},
@@ -136,7 +134,7 @@ func TestASweepReportsFailuresAtItsLimit(t *testing.T) {
 
 	for n, account := range map[uint32]string{0: "gone", 15: "alice"} {
 		h := hold(inPartition(n), account, 10)
-		h.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+		h.ExpiresAt = b.time().Add(time.Minute)
 		b.reserve(t, h)
 	}
 	b.now.Add(time.Minute.Milliseconds())
@@ -153,17 +151,14 @@ func TestASweepEndsWithItsCaller(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 
 	h := hold(inPartition(15), "alice", 10)
-	h.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+	h.ExpiresAt = b.time().Add(time.Minute)
 	b.reserve(t, h)
 	b.now.Add(time.Minute.Milliseconds())
 
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &sender{Client: b.db, after: cancel}
 
-	l, err := ledger.New(ledger.Config{DynamoDB: s, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := b.another(t, func(c *ledger.Config) { c.DynamoDB = s })
 
 	if n, more, err := l.ReleaseExpired(ctx, 10); n > 1 || more || !errors.Is(err, context.Canceled) || s.sent != 1 {
 		t.Errorf("%d released, more %v, %v after %d transactions", n, more, err, s.sent)
@@ -176,14 +171,11 @@ func TestAWrongDueRowReleasesNothing(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 
 	later := hold("h", "alice", 10)
-	later.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Hour)
+	later.ExpiresAt = b.time().Add(time.Hour)
 	b.reserve(t, later)
 	b.put(t, "holds", item{"accountId": str("due#0"), "holdId": str("000000000000001#alice#h")})
 
-	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Attempts: 1, Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := b.another(t, func(c *ledger.Config) { c.Attempts = 1 })
 
 	if n, _, err := l.ReleaseExpired(t.Context(), 10); n != 0 || err == nil {
 		t.Errorf("%d released, %v", n, err)
@@ -213,7 +205,7 @@ func TestADueRowEndsWithItsHold(t *testing.T) {
 	} {
 		id := fmt.Sprint("h-", i)
 		n := hold(id, "alice", 10)
-		n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Hour)
+		n.ExpiresAt = b.time().Add(time.Hour)
 		b.reserve(t, n)
 
 		if err := c.end(id); err != nil {

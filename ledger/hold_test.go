@@ -166,7 +166,7 @@ func TestExpiredHoldIsNotSettledAndItsMoneyReturned(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
 	n := hold("h", "alice", 700)
-	n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+	n.ExpiresAt = b.time().Add(time.Minute)
 	b.reserve(t, n)
 	b.reserve(t, hold("no-expiry", "alice", 100))
 	b.now.Add(time.Minute.Milliseconds() - 1)
@@ -211,7 +211,7 @@ func TestReleaseExpiredContinuesAfterItsLimit(t *testing.T) {
 	for i := range 30 {
 		n := hold(fmt.Sprint("h-", i), "alice", 10)
 		if i%3 > 0 {
-			n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+			n.ExpiresAt = b.time().Add(time.Minute)
 		}
 		b.reserve(t, n)
 	}
@@ -305,7 +305,7 @@ func TestReleaseExpiredSkipsAHoldThatCannotBeReleased(t *testing.T) {
 		if i%2 == 0 {
 			n.Account = "gone"
 		}
-		n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+		n.ExpiresAt = b.time().Add(time.Minute)
 		b.reserve(t, n)
 	}
 	b.remove(t, "accounts", item{"accountId": str("gone")})

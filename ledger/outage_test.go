@@ -46,7 +46,7 @@ func troubled(t *testing.T) (*bank, *embeddedtest.Transport) {
 	}
 	b.now.Store(time.Now().UnixMilli())
 
-	if _, _, err := l.Reserve(t.Context(), ledger.NewHold{ID: "h-1", Account: "shop", Amount: 10, Currency: "EUR", ExpiresAt: time.UnixMilli(b.now.Load()).Add(time.Minute)}); err != nil {
+	if _, _, err := l.Reserve(t.Context(), ledger.NewHold{ID: "h-1", Account: "shop", Amount: 10, Currency: "EUR", ExpiresAt: b.time().Add(time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
 	b.now.Add(time.Hour.Milliseconds())

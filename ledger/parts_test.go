@@ -301,7 +301,7 @@ func TestTheContentOfAHoldIsItsMoneyAndItsEnd(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 
 	made := hold("h", "alice", 10)
-	made.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Hour)
+	made.ExpiresAt = b.time().Add(time.Hour)
 	b.reserve(t, made)
 
 	for name, change := range map[string]func(n *ledger.NewHold){
