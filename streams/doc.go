@@ -152,10 +152,9 @@
 // notices at its next look, within a second, and until then both may call handlers.
 //
 // Under "retries/<table>" there is a lease for each handler, whose holder delivers the
-// records of the handler's retry queue. These leases are renewed one by one. Attribute pausedAt
-// says since when the handler is paused (ms). The counter of
-// the row "#additions" there grows when another process than a worker has put records into
-// a queue.
+// records of the handler's retry queue. These leases are renewed one by one. Attribute
+// pausedAt says since when the handler is paused (ms). The counter of the row "#additions"
+// there grows when another process than a worker has put records into a queue.
 //
 // The row "#stream" of each stream says how reading it began, counts its listings
 // (listings; counter in earlier versions) and says over how many keys new leases are spread

@@ -5,8 +5,8 @@
 //
 // Book starts the execution under a name that follows from the shipment's key, so a repeat finds
 // it; its name is the tracking number. Its input is {"shipment": KEY, "orderId": ID, "canceled":
-// false}. The execution succeeds when the parcel leaves, and reports what happens to it as a carrier does
-// (package shipping/reports, POST /v1/callbacks/carrier) or by moving the order itself.
+// false}. The execution succeeds when the parcel leaves, and reports what happens to it as a
+// carrier does (package shipping/reports, POST /v1/callbacks/carrier) or by moving the order itself.
 //
 // Cancel stops an execution that runs; a parcel must not leave after that. It reports the parcel
 // as left if the execution has succeeded. If there is no execution yet, Cancel closes the key: it
