@@ -1,9 +1,12 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
+
+	"ratchet/embedded/internal/stepfunctions"
 )
 
 // Config says where the engine keeps its data and which names it uses in ARNs. Only Dir
@@ -24,6 +27,19 @@ type Config struct {
 	// existing item, a transaction costs double. It runs inside the calls, in many
 	// goroutines at a time, and must not block.
 	Consumed func(table string, readUnits, writeUnits float64)
+	// Functions are what tasks invoke as Lambda functions (arn:aws:states:::lambda:invoke), by
+	// name. Payload and result are JSON. An error is the task's error, named by its method
+	// ErrorType() string if it has one, else "errorString". A function runs at least once for a
+	// task: again, if the engine stops before it has stored the result.
+	Functions map[string]func(ctx context.Context, payload []byte) ([]byte, error)
+	// FaultAdmin serves InjectFault, ListFaults, ClearFaults, ShiftClock, StallShard and
+	// ReplaceStream over the wire, under the target prefix RatchetEngine_20261121, to callers on
+	// loopback addresses. The Go API ([Engine.Inject] and the methods that it names) needs no
+	// permission.
+	FaultAdmin bool
+	// BackupFiles are names of files in Dir, beside the engine's own, that Backup includes if they
+	// exist.
+	BackupFiles []string
 	// Log receives the engine's internal errors. Default: slog.Default().
 	Log *slog.Logger
 }
@@ -60,4 +76,14 @@ func (c *Config) fillDefaults() error {
 	}
 
 	return nil
+}
+
+// functions returns Functions in the form in which Step Functions takes them.
+func (c *Config) functions() map[string]stepfunctions.Function {
+	functions := map[string]stepfunctions.Function{}
+	for name, function := range c.Functions {
+		functions[name] = function
+	}
+
+	return functions
 }

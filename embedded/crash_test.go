@@ -76,25 +76,47 @@ func writeUntilKilled(dir string) error {
 func crashWriter(db *dynamodb.Client, w int) error {
 	id := fmt.Sprint(w)
 	for {
-		out, err := db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-			TableName: aws.String("orders"), Key: item{"id": str(id)},
-			UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": num("1")}, ReturnValues: types.ReturnValueUpdatedNew,
-		})
+		n, err := countUp(context.Background(), db, id)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("u %d %s\n", w, number(out.Attributes["n"]))
+		fmt.Printf("u %d %s\n", w, n)
 
-		move := func(account, step string) types.TransactWriteItem {
-			return types.TransactWriteItem{Update: &types.Update{TableName: aws.String("accounts"), Key: item{"id": str(account + id)},
-				UpdateExpression: aws.String("ADD balance :step"), ExpressionAttributeValues: item{":step": num(step)}}}
-		}
-		if _, err := db.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{
-			TransactItems: []types.TransactWriteItem{move("from-", "-1"), move("to-", "1")}}); err != nil {
+		if err := moveCent(context.Background(), db, id); err != nil {
 			return err
 		}
 		fmt.Printf("t %d\n", w)
 	}
+}
+
+// countUp adds 1 to the n of an order and returns it.
+func countUp(ctx context.Context, db *dynamodb.Client, id string) (n string, err error) {
+	out, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String("orders"), Key: item{"id": str(id)}, ReturnValues: types.ReturnValueUpdatedNew,
+		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": num("1")},
+	})
+	if err != nil {
+		return "", err
+	}
+
+	return number(out.Attributes["n"]), nil
+}
+
+// moveCent moves one cent between the two accounts of an owner, in one transaction with further parts.
+func moveCent(ctx context.Context, db *dynamodb.Client, owner string, further ...types.TransactWriteItem) error {
+	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: append([]types.TransactWriteItem{addToBalance("from-"+owner, "-1"), addToBalance("to-"+owner, "1")}, further...),
+	})
+
+	return err
+}
+
+// addToBalance is a part of a transaction.
+func addToBalance(account, step string) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: aws.String("accounts"), Key: item{"id": str(account)},
+		UpdateExpression: aws.String("ADD balance :step"), ExpressionAttributeValues: item{":step": num(step)},
+	}}
 }
 
 // TestKillKeepsAcknowledgedWrites kills a writing process several times. What it acknowledged
@@ -123,11 +145,7 @@ func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 		f := reopen(t, dir)
 		seen := map[string]int{}
 
-		d, err := f.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.readForest(*d.Table.LatestStreamArn, func(r stypes.Record) {
+		f.readForest(*f.describe("orders").LatestStreamArn, func(r stypes.Record) {
 			id := r.Dynamodb.Keys["id"].(*stypes.AttributeValueMemberS).Value
 			n := atoi(t, r.Dynamodb.NewImage["n"].(*stypes.AttributeValueMemberN).Value)
 			if n != seen[id]+1 {

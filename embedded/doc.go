@@ -26,6 +26,19 @@
 // The engine reads the time from package time, once per decision. Inside testing/synctest
 // a day of timers, retention and expiry passes at once.
 //
+// # Faults
+//
+// The engine can behave as AWS does on a bad day: throttle, be slow, fail, lose an answer after
+// the write, refuse transactions. Package faults describes it, Inject puts it into effect:
+//
+//	engine.Inject(faults.ExceedThroughput("dynamodb.UpdateItem").WithProbability(0.05, 1))
+//
+// ShiftClock, StallShard and ReplaceStream do what is no fault of a call. With
+// Config.FaultAdmin, callers on loopback can do the same over the wire:
+//
+//	curl 127.0.0.1:8700 -H 'X-Amz-Target: RatchetEngine_20261121.InjectFault' \
+//		-d '{"On":["UpdateItem"],"Error":"Lost","AfterCommit":true,"Times":1}'
+//
 // # Caveats
 //
 // Only one process at a time can have a data directory open. There are no credentials:

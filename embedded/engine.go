@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sync/errgroup"
 
+	"ratchet/embedded/faults"
+	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/dynamodb"
 	"ratchet/embedded/internal/sqs"
 	"ratchet/embedded/internal/stepfunctions"
@@ -26,24 +29,33 @@ type Engine struct {
 	streams       *streams.Service
 	stepfunctions *stepfunctions.Service
 	sqs           *sqs.Service
+	clock         clock.Clock
+	faults        faults.Set
+	compactor     compactor
 	gate          *gate
 	close         sync.Once
 }
 
+// Exists reports whether an engine has kept data in dir. It opens and creates nothing,
+// and the data may be open elsewhere.
+func Exists(dir string) (bool, error) { return store.Exists(dir) }
+
 // Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged
 // there. It fails if another engine has the directory open.
-func Open(cfg Config) (*Engine, error) {
+func Open(cfg Config) (*Engine, error) { return openOn(vfs.Default, cfg) }
+
+func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 	if err := cfg.fillDefaults(); err != nil {
 		return nil, err
 	}
 
-	db, err := store.Open(cfg.Dir, cfg.Log)
+	db, err := store.OpenOn(fs, cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
 
 	e := &Engine{cfg: cfg, db: db}
-	if err := e.openServices(); err != nil {
+	if err := errors.Join(removeCheckpoints(cfg.Dir), e.openServices()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine in %s: %w", cfg.Dir, err), db.Close())
 	}
 
@@ -55,6 +67,7 @@ func (e *Engine) openServices() (err error) {
 	e.streams, err = streams.New(e.db, streams.Config{
 		Region:        e.cfg.Region,
 		AccountID:     e.cfg.AccountID,
+		Clock:         &e.clock,
 		Log:           e.cfg.Log,
 		InitialShards: e.cfg.Streams.InitialShards,
 		RollEvery:     e.cfg.Streams.RollEvery,
@@ -67,6 +80,7 @@ func (e *Engine) openServices() (err error) {
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
 		Region:     e.cfg.Region,
 		AccountID:  e.cfg.AccountID,
+		Clock:      &e.clock,
 		Log:        e.cfg.Log,
 		SweepEvery: e.cfg.SweepEvery,
 		Consumed:   e.cfg.Consumed,
@@ -78,24 +92,31 @@ func (e *Engine) openServices() (err error) {
 	e.sqs, err = sqs.New(e.db, sqs.Config{
 		Region:    e.cfg.Region,
 		AccountID: e.cfg.AccountID,
+		Clock:     &e.clock,
 		Log:       e.cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
+
+	db, queues := e.withFaults("dynamodb", e.dynamodb.Wire()), e.withFaults("sqs", e.sqs.Wire())
 
 	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
 		Region:    e.cfg.Region,
 		AccountID: e.cfg.AccountID,
-		Services:  map[string]wire.Service{"dynamodb": e.dynamodb.Wire(), "sqs": e.sqs.Wire()},
+		Clock:     &e.clock,
+		Services:  map[string]wire.Service{"dynamodb": db, "sqs": queues, "lambda": stepfunctions.Lambda(e.cfg.functions())},
 		Log:       e.cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
 
-	e.gate = newGate(wire.NewHandler(e.cfg.Log,
-		e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire(), e.stepfunctions.Wire(), e.sqs.Wire()))
+	e.gate = newGate(e.serveBackups(wire.NewHandler(e.cfg.Log,
+		db, queues,
+		e.withFaults("dynamodbstreams", e.streams.Wire()),
+		e.withFaults("sfn", e.stepfunctions.Wire()),
+		e.adminWire())))
 
 	return nil
 }

@@ -100,6 +100,18 @@ func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *type
 	return out.TableDescription
 }
 
+// describe returns what the table is now.
+func (f *fixture) describe(table string) *types.TableDescription {
+	f.t.Helper()
+
+	out, err := f.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+
+	return out.Table
+}
+
 func (f *fixture) put(table string, it item) {
 	f.t.Helper()
 

@@ -46,12 +46,22 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// mayWait reports whether the call may be a long poll (GetActivityTask, ReceiveMessage).
+// mayWait reports whether the call may take long: a long poll (GetActivityTask, ReceiveMessage),
+// a backup or a compaction.
 // Other calls do without a context that ends with the engine: making one is a
 // measurable part of a short call.
 func mayWait(r *http.Request) bool {
 	target := r.Header["X-Amz-Target"]
-	return len(target) == 1 && (strings.HasPrefix(target[0], "AWSStepFunctions.") || target[0] == "AmazonSQS.ReceiveMessage")
+	if len(target) != 1 {
+		return false
+	}
+
+	switch target[0] {
+	case "AmazonSQS.ReceiveMessage", BackupTarget, CompactTarget:
+		return true
+	}
+
+	return strings.HasPrefix(target[0], "AWSStepFunctions.")
 }
 
 // enter counts a call and reports whether the gate is open. The caller must leave in either

@@ -390,10 +390,10 @@ func TestCreateTableChecksItsIndexes(t *testing.T) {
 		{"One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: by-total. index hash key: state, table hash key: shop", func(in *dynamodb.CreateTableInput) {
 			in.LocalSecondaryIndexes[0].KeySchema[0].AttributeName = aws.String("state")
 		}},
-		{"One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: [shop id state at customer total more], keys used: [shop id total state at customer]", func(in *dynamodb.CreateTableInput) {
+		{"One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: [shop, id, state, at, customer, total, more], keys used: [shop, id, total, state, at, customer]", func(in *dynamodb.CreateTableInput) {
 			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("more"), AttributeType: "S"})
 		}},
-		{"IndexName must be at least 3 characters long and at most 255 characters long", func(in *dynamodb.CreateTableInput) {
+		{"Value 'x' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3", func(in *dynamodb.CreateTableInput) {
 			in.GlobalSecondaryIndexes[0].IndexName = aws.String("x")
 		}},
 	} {

@@ -20,6 +20,10 @@ type flow struct {
 	sfn *sfn.Client
 }
 
+func newFlow(t *testing.T, e *Engine) *flow {
+	return &flow{fixture: newFixture(t, e), sfn: sfn.NewFromConfig(e.AWSConfig())}
+}
+
 // inFlow calls fn with a running engine. The engine of an earlier call may have used dir.
 func inFlow(t *testing.T, dir string, fn func(t *testing.T, f *flow)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +36,7 @@ func inFlow(t *testing.T, dir string, fn func(t *testing.T, f *flow)) {
 		ended := make(chan error, 1)
 		go func() { ended <- e.Run(ctx) }()
 
-		fn(t, &flow{fixture: newFixture(t, e), sfn: sfn.NewFromConfig(e.AWSConfig())})
+		fn(t, newFlow(t, e))
 		cancel()
 
 		if err := <-ended; err != nil {
@@ -45,20 +49,39 @@ func inFlow(t *testing.T, dir string, fn func(t *testing.T, f *flow)) {
 	})
 }
 
-// start creates a machine with the states and starts an execution of it.
-func (f *flow) start(states, input string) (arn *string) {
+// machine creates a machine and returns its ARN.
+func (f *flow) machine(name, definition string, kind sfntypes.StateMachineType) *string {
 	f.t.Helper()
 
 	m, err := f.sfn.CreateStateMachine(f.t.Context(), &sfn.CreateStateMachineInput{
-		Name:       aws.String("m"),
-		RoleArn:    aws.String("arn:aws:iam::000000000000:role/r"),
-		Definition: aws.String(`{"StartAt":"A","States":` + states + `}`),
+		Name: &name, Type: kind, RoleArn: aws.String("arn:aws:iam::000000000000:role/r"), Definition: &definition,
 	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 
-	out, err := f.sfn.StartExecution(f.t.Context(), &sfn.StartExecutionInput{StateMachineArn: m.StateMachineArn, Name: aws.String("e"), Input: &input})
+	return m.StateMachineArn
+}
+
+// activity creates an activity and returns its ARN.
+func (f *flow) activity(name string) *string {
+	f.t.Helper()
+
+	a, err := f.sfn.CreateActivity(f.t.Context(), &sfn.CreateActivityInput{Name: &name})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+
+	return a.ActivityArn
+}
+
+// start creates a machine with the states and starts an execution of it.
+func (f *flow) start(states, input string) (arn *string) {
+	f.t.Helper()
+
+	m := f.machine("m", `{"StartAt":"A","States":`+states+`}`, sfntypes.StateMachineTypeStandard)
+
+	out, err := f.sfn.StartExecution(f.t.Context(), &sfn.StartExecutionInput{StateMachineArn: m, Name: aws.String("e"), Input: &input})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -66,11 +89,14 @@ func (f *flow) start(states, input string) (arn *string) {
 	return out.ExecutionArn
 }
 
+// patience is how many seconds of virtual time a wait lasts before it fails the test.
+const patience = 20_000
+
 // ended waits until the execution has ended and returns its status, and its output or error.
 func (f *flow) ended(arn *string) string {
 	f.t.Helper()
 
-	for {
+	for range patience {
 		synctest.Wait()
 
 		d, err := f.sfn.DescribeExecution(f.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: arn})
@@ -84,6 +110,10 @@ func (f *flow) ended(arn *string) string {
 
 		time.Sleep(time.Second)
 	}
+
+	f.t.Fatalf("%s does not end: %s", *arn, f.history(arn))
+
+	return ""
 }
 
 // history returns the types of the execution's events.
@@ -107,7 +137,7 @@ func (f *flow) history(arn *string) string {
 func (f *flow) parked() *string {
 	f.t.Helper()
 
-	for {
+	for range patience {
 		synctest.Wait()
 
 		if row := f.get("tokens", item{"id": str("o-1")}); row["token"] != nil {
@@ -116,6 +146,10 @@ func (f *flow) parked() *string {
 
 		time.Sleep(time.Second)
 	}
+
+	f.t.Fatal("no task was parked")
+
+	return nil
 }
 
 // park writes the task's token into a row, unless the order has moved.
@@ -254,7 +288,7 @@ func TestCreateStateMachineRefusesIntegrationsThatTheEngineDoesNotRun(t *testing
 		"arn:aws:states:::dynamodb:putItem.waitForTaskToken", // optimized: request and response only
 		"arn:aws:states:::dynamodb:query",
 		"arn:aws:states:::aws-sdk:s3:getObject",
-		"arn:aws:states:::lambda:invoke",
+		"arn:aws:states:::lambda:invokeAsync",
 		"arn:aws:states:::aws-sdk:dynamodb:putItem.sync",
 	} {
 		_, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{

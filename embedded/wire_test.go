@@ -68,7 +68,7 @@ func TestOverHTTP(t *testing.T) {
 		{"number for a string", "DynamoDB_20120810.GetItem", `{"TableName":7}`, "com.amazon.coral.service#SerializationException"},
 		{"number for an N", "DynamoDB_20120810.GetItem", `{"TableName":"orders","Key":{"id":{"N":7}}}`, "com.amazon.coral.service#SerializationException"},
 		{"unknown operation", "DynamoDB_20120810.Eat", `{}`, "com.amazonaws.dynamodb.v20120810#UnknownOperationException"},
-		{"PartiQL", "DynamoDB_20120810.ExecuteStatement", `{}`, "com.amazonaws.dynamodb.v20120810#UnknownOperationException"},
+		{"PartiQL without a statement", "DynamoDB_20120810.ExecuteStatement", `{}`, "com.amazon.coral.validate#ValidationException"},
 		{"condition failed", "DynamoDB_20120810.DeleteItem", `{"TableName":"orders","Key":{"id":{"S":"o-1"}},"ConditionExpression":"attribute_not_exists(id)"}`, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestTables(t *testing.T) {
 		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}}, AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: "S"}}})
 	as[*types.ResourceInUseException](t, err)
 	_, err = f.db.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: aws.String("x"), KeySchema: []types.KeySchemaElement{}})
-	refused(t, err, "ValidationException", "at least 3 characters long")
+	refused(t, err, "ValidationException", "Member must have length greater than or equal to 3")
 	f.put("orders", item{"id": str("a"), "sk": str("1")})
 
 	byARN, err := f.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: d.TableArn, Key: item{"id": str("a"), "sk": str("1")}})

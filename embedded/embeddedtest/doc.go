@@ -23,7 +23,9 @@
 // # Caveats
 //
 // The transport stands on the client's side: a lost answer
-// does not undo the write, and the engine knows nothing of the fault. Operations are recognized by
+// does not undo the write, and the engine knows nothing of the fault. To strike all callers of an
+// engine, and the calls of its executions, give the same [Fault] to embedded.Engine.Inject.
+// Operations are recognized by
 // the X-Amz-Target header, which DynamoDB, DynamoDB Streams, Step Functions and SQS
 // use; other requests are named by method and path, as "POST /charges".
 package embeddedtest

@@ -1,20 +1,16 @@
 package embeddedtest
 
 import (
+	"bytes"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-)
 
-// Doer sends HTTP requests: an http.Client, or the HTTPClient of an aws.Config.
-type Doer interface {
-	Do(r *http.Request) (*http.Response, error)
-}
+	"ratchet/embedded/faults"
+)
 
 // Transport passes calls on and lets a test interfere with them. It serves as
 // aws.Config.HTTPClient and as http.RoundTripper, and is safe for concurrent use.
@@ -26,10 +22,10 @@ type Doer interface {
 type Transport struct {
 	next Doer
 
+	faults faults.Set
+
 	mu     sync.Mutex
-	calls  []Call         // since the last Reset, without their requests
-	counts map[string]int // of all calls, by Call.String
-	faults []*Injection
+	calls  []Call // since the last Reset, without their requests
 	before func(*Call) error
 	around func(*Call, Sender) (*http.Response, error)
 	after  func(*Call) error
@@ -42,7 +38,7 @@ type Sender func() (*http.Response, error)
 // NewTransport returns a transport in front of next. If next is nil, only hooks
 // answer.
 func NewTransport(next Doer) *Transport {
-	return &Transport{next: next, counts: map[string]int{}}
+	return &Transport{next: next}
 }
 
 // Intercept puts a transport in front of the configuration's HTTPClient. Clients that
@@ -55,22 +51,7 @@ func Intercept(cfg *aws.Config) *Transport {
 }
 
 // Inject puts a fault into effect, beside those that are.
-func (t *Transport) Inject(f Fault) *Injection {
-	i := &Injection{fault: f, random: rand.New(rand.NewPCG(f.Seed, 0))} //nolint:gosec // repeatable draws are the point
-	i.remove = func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-
-		t.faults = slices.DeleteFunc(slices.Clone(t.faults), func(other *Injection) bool { return other == i })
-	}
-
-	t.mu.Lock()
-	defer t.mu.Unlock()
-
-	t.faults = append(slices.Clip(t.faults), i)
-
-	return i
-}
+func (t *Transport) Inject(f Fault) *Injection { return t.faults.Inject(f) }
 
 // Before sets a hook that sees every call before it is sent. If it returns an error,
 // the call is not sent, and the client gets the error as it does that of a
@@ -108,7 +89,8 @@ func (t *Transport) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	t.faults, t.before, t.around, t.after = nil, nil, nil, nil
+	t.faults.Clear()
+	t.before, t.around, t.after = nil, nil, nil
 }
 
 // Calls returns the operations of the calls since the last Reset, in the order in
@@ -152,21 +134,20 @@ func (t *Transport) Reset() {
 
 // Do carries one request, for aws.Config.HTTPClient.
 func (t *Transport) Do(r *http.Request) (*http.Response, error) {
-	c := newCall(r)
+	c := faults.CallOf(r)
+	t.faults.Number(c)
 
 	t.mu.Lock()
-	t.counts[c.String()]++
-	c.N = t.counts[c.String()]
 	t.calls = append(t.calls, Call{Service: c.Service, Operation: c.Operation, N: c.N})
-	faults, before, around, after := t.faults, t.before, t.around, t.after
+	before, around, after := t.before, t.around, t.after
 	t.mu.Unlock()
 
-	afterCommit, fault := interfere(c, before, faults)
+	afterCommit, fault := t.interfere(c, before)
 	if fault != nil && !afterCommit {
-		return answerError(r, fault)
+		return c.AnswerError(fault)
 	}
 
-	send := func() (*http.Response, error) { return c.send(t.next) }
+	send := func() (*http.Response, error) { return c.Send(t.next) }
 
 	var response *http.Response
 	var err error
@@ -177,7 +158,7 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 	}
 
 	if err != nil {
-		return answerError(r, err)
+		return c.AnswerError(err)
 	}
 
 	// Also if the hook panics or exits: an open body keeps its connection.
@@ -189,6 +170,10 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 		}
 	}()
 
+	if err := t.meetAnswer(c, response); err != nil {
+		fault = err
+	}
+
 	if after != nil {
 		if err := after(c); err != nil {
 			fault = err
@@ -196,7 +181,7 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 	}
 
 	if fault != nil {
-		return answerError(r, fault)
+		return c.AnswerError(fault)
 	}
 
 	answered = true
@@ -209,26 +194,31 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return 
 
 // interfere runs the Before hook and the faults, up to the first error. If afterCommit
 // is true, the call is carried out nevertheless.
-func interfere(c *Call, before func(*Call) error, faults []*Injection) (afterCommit bool, err error) {
+func (t *Transport) interfere(c *Call, before func(*Call) error) (afterCommit bool, err error) {
 	if before != nil {
 		if err := before(c); err != nil {
 			return errors.Is(err, ErrAnswerLost), err
 		}
 	}
 
-	for _, i := range faults {
-		if !i.strike(c) {
-			continue
-		}
+	return t.faults.Before(c.Request.Context(), c)
+}
 
-		if err := wait(c.Request.Context(), i.fault.Delay); err != nil {
-			return false, err
-		}
-
-		if i.fault.Err != nil {
-			return i.fault.AfterCommit, i.fault.Err
-		}
+// meetAnswer runs the faults that select calls by their answers.
+func (t *Transport) meetAnswer(c *Call, response *http.Response) error {
+	if !t.faults.SeesAnswers() {
+		return nil
 	}
 
-	return false, nil
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+
+	if err := response.Body.Close(); err != nil {
+		return err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+
+	return t.faults.After(c, body)
 }

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -70,6 +71,14 @@ func Time(i Item, name string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
+// HasExpired reports whether an item counts as absent: it ends at or before now. The attribute has
+// epoch seconds; an item without it does not end.
+func HasExpired(i Item, name string, now time.Time) bool {
+	ends := Number(i, name)
+
+	return ends > 0 && ends <= now.Unix()
+}
+
 // Bytes reads bytes, nil when there are none.
 func Bytes(i Item, name string) []byte {
 	v, _ := i[name].(*types.AttributeValueMemberB)
@@ -84,4 +93,17 @@ func Bytes(i Item, name string) []byte {
 func Flag(i Item, name string) bool {
 	v, _ := i[name].(*types.AttributeValueMemberBOOL)
 	return v != nil && v.Value
+}
+
+// Cut returns the text with at most n bytes, whole characters only.
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+
+	return text[:n]
 }

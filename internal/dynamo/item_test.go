@@ -60,6 +60,26 @@ func TestAnAttributeOfAnotherTypeCountsAsAbsent(t *testing.T) {
 	}
 }
 
+func TestAnItemHasExpiredWhenItEnds(t *testing.T) {
+	now := time.Unix(1790000000, 0)
+
+	for _, test := range []struct {
+		item dynamo.Item
+		want bool
+	}{
+		{dynamo.Item{"ends": dynamo.Seconds(now.Add(-time.Second))}, true},
+		{dynamo.Item{"ends": dynamo.Seconds(now)}, true},
+		{dynamo.Item{"ends": dynamo.Seconds(now.Add(time.Second))}, false},
+		{dynamo.Item{"ends": dynamo.N(0)}, false},
+		{dynamo.Item{"other": dynamo.N(1)}, false},
+		{nil, false},
+	} {
+		if got := dynamo.HasExpired(test.item, "ends", now); got != test.want {
+			t.Errorf("%v: %t", test.item, got)
+		}
+	}
+}
+
 func TestTheFirstKeyIsThePartitionKeyAndTheSecondTheSortKey(t *testing.T) {
 	in := dynamo.Table("t", dynamo.TextKey("orderId"), dynamo.NumberKey("version"))
 

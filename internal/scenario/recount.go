@@ -14,6 +14,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/plural"
 	"ratchet/notify"
 	"ratchet/notify/destination"
 	"ratchet/payments"
@@ -289,8 +290,8 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 	perOrder := map[string]int{}
 
 	for key := range r.effects {
-		id, _, _ := strings.Cut(key, "/")
-		if !wanted[key] {
+		// Other keys are of answers of the HTTP API, claims of callers, and locks.
+		if id, _, isEffect := strings.Cut(key, "/"); isEffect && !wanted[key] {
 			r.wrong(id, "effect "+key+" belongs to no transition")
 		}
 	}
@@ -352,7 +353,7 @@ func (r *recount) checkNotices(target string) error {
 	}
 
 	if sent != r.Notices {
-		r.wrong("-", fmt.Sprintf("%d notifications were sent for %d transitions that notify customers", sent, r.Notices))
+		r.wrong("-", fmt.Sprintf("%s sent for %s that notify customers", plural.Of(sent, "notification"), plural.Of(r.Notices, "transition")))
 	}
 
 	return nil

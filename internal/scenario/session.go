@@ -35,7 +35,7 @@ const settleTimeout = 20 * time.Second
 // the session's Meter.Events.
 func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	if b.Carrier == nil {
-		return Count{}, fmt.Errorf("the plan needs the sandbox carrier; the setting carrier is %s", b.Config.Carrier)
+		return Count{}, errors.New("the plan needs the sandbox carrier")
 	}
 
 	if err := b.Init(ctx); err != nil {

@@ -26,6 +26,7 @@ func TestBatchWrite(t *testing.T) {
 		{"no tables", "BatchWriteItem", `{"RequestItems":{}}`},
 		{"no requests", "BatchWriteItem", `{"RequestItems":{"single":[]}}`},
 		{"an empty request", "BatchWriteItem", `{"RequestItems":{"single":[{}]}}`},
+		{"an empty request after a bad value", "BatchWriteItem", `{"RequestItems":{"single":[{"PutRequest":{"Item":{"id":{"N":"x"}}}},{}]}}`},
 		{"both in one", "BatchWriteItem", `{"RequestItems":{"single":[{"PutRequest":{"Item":{"id":{"S":"a"}}},"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`},
 		{"a put without an item", "BatchWriteItem", `{"RequestItems":{"single":[{"PutRequest":{}}]}}`},
 		{"a deletion without a key", "BatchWriteItem", `{"RequestItems":{"single":[{"DeleteRequest":{}}]}}`},

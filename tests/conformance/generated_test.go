@@ -155,64 +155,65 @@ func operandOfUpdate(t *rapid.T) string {
 	return value.Draw(t, "value")
 }
 
-func TestGeneratedConditions(t *testing.T) {
-	withTables(t, map[string]string{"generated": "id:S"})
-	quietly(t, "PutItem", `{"TableName":"generated","Item":`+generatedItem+`}`)
-	rapid.Check(t, func(rt *rapid.T) {
-		expression := mangle(rt, condition(rt, 3))
-		compareGenerated(rt, "PutItem", generated.request("generated", "ConditionExpression", expression, `,"Item":`+generatedItem))
-		compareGenerated(rt, "Scan", generated.request("generated", "FilterExpression", expression, ""))
-	})
+// withGeneratedTable returns the preparation of the one table "generated".
+func withGeneratedTable(schema string) func(testing.TB, *sides) {
+	return func(t testing.TB, s *sides) { s.withTable(t, "generated", createTable("generated", schema, "")) }
 }
 
-func TestGeneratedUpdates(t *testing.T) {
-	withTables(t, map[string]string{"generated": "id:S"})
-	rapid.Check(t, func(rt *rapid.T) {
-		quietly(t, "PutItem", `{"TableName":"generated","Item":`+generatedItem+`}`)
-		expression := mangle(rt, updateOf(rt))
-		compareGenerated(rt, "UpdateItem", generated.request("generated", "UpdateExpression", expression, `,"Key":{"id":{"S":"g"}},"ReturnValues":"ALL_NEW"`))
-	})
+func withGeneratedItem(t testing.TB, s *sides) {
+	withGeneratedTable("id:S")(t, s)
+	putGeneratedItem(t, s)
 }
 
-func TestGeneratedProjections(t *testing.T) {
-	withTables(t, map[string]string{"generated": "id:S"})
-	quietly(t, "PutItem", `{"TableName":"generated","Item":`+generatedItem+`}`)
-	rapid.Check(t, func(rt *rapid.T) {
-		list := make([]string, rapid.IntRange(1, 4).Draw(rt, "paths"))
-		for n := range list {
-			list[n] = seldom(rt, paths, odd)
-		}
-		compareGenerated(rt, "GetItem", generated.request("generated", "ProjectionExpression", mangle(rt, strings.Join(list, " , ")), `,"Key":{"id":{"S":"g"}}`))
-	})
+func putGeneratedItem(t fataler, s *sides) {
+	s.quietly(t, "PutItem", `{"TableName":"generated","Item":`+generatedItem+`}`)
 }
 
-// Numbers of any size keep their order in a sort key and their value in a sum. Sums
+func checkConditions(t *rapid.T, s *sides) {
+	expression := mangle(t, condition(t, 3))
+	s.compare(t, "PutItem", generated.request("generated", "ConditionExpression", expression, `,"Item":`+generatedItem))
+	s.compare(t, "Scan", generated.request("generated", "FilterExpression", expression, ""))
+}
+
+func checkUpdates(t *rapid.T, s *sides) {
+	putGeneratedItem(t, s)
+
+	expression := mangle(t, updateOf(t))
+	s.compare(t, "UpdateItem", generated.request("generated", "UpdateExpression", expression, `,"Key":{"id":{"S":"g"}},"ReturnValues":"ALL_NEW"`))
+}
+
+func checkProjections(t *rapid.T, s *sides) {
+	list := make([]string, rapid.IntRange(1, 4).Draw(t, "paths"))
+	for n := range list {
+		list[n] = seldom(t, paths, odd)
+	}
+	s.compare(t, "GetItem", generated.request("generated", "ProjectionExpression", mangle(t, strings.Join(list, " , ")), `,"Key":{"id":{"S":"g"}}`))
+}
+
+// checkNumbers: numbers of any size keep their order in a sort key and their value in a sum. Sums
 // are compared by value: DynamoDB Local answers 1 + 2.0 with 3.0, the service with 3.
-func TestGeneratedNumbers(t *testing.T) {
-	withTables(t, map[string]string{"generated": "h:S,r:N"})
-	number := rapid.Custom(func(t *rapid.T) string {
-		return rapid.SampledFrom([]string{"", "-"}).Draw(t, "sign") + rapid.StringMatching(`[0-9]{1,20}(\.[0-9]{1,19})?`).Draw(t, "digits") +
-			rapid.SampledFrom([]string{"", "e10", "E-10", "e100", "e-120", "e+104", "e120"}).Draw(t, "exponent")
-	})
-	rapid.Check(t, func(rt *rapid.T) {
-		n, m := number.Draw(rt, "n"), number.Draw(rt, "m")
-		compareGenerated(rt, "PutItem", fmt.Sprintf(`{"TableName":"generated","Item":{"h":{"S":"p"},"r":{"N":%q}}}`, n))
-		compareGenerated(rt, "Query", `{"TableName":"generated","KeyConditionExpression":"h = :p AND r <= :r","ScanIndexForward":false,"Limit":5,"ExpressionAttributeValues":{":p":{"S":"p"},":r":{"N":"`+m+`"}}}`)
+func checkNumbers(t *rapid.T, s *sides) {
+	n, m := bigNumbers.Draw(t, "n"), bigNumbers.Draw(t, "m")
+	s.compare(t, "PutItem", fmt.Sprintf(`{"TableName":"generated","Item":{"h":{"S":"p"},"r":{"N":%q}}}`, n))
+	s.compare(t, "Query", `{"TableName":"generated","KeyConditionExpression":"h = :p AND r <= :r","ScanIndexForward":false,"Limit":5,"ExpressionAttributeValues":{":p":{"S":"p"},":r":{"N":"`+m+`"}}}`)
 
-		sum := fmt.Sprintf(`{"TableName":"generated","Key":{"h":{"S":"sum"},"r":{"N":"0"}},"UpdateExpression":"SET a = :n + :m, b = :n - :m","ExpressionAttributeValues":{":n":{"N":%q},":m":{"N":%q}},"ReturnValues":"ALL_NEW"}`, n, m)
-		engine, vendor := askGenerated(rt, engineSide, "UpdateItem", sum), askGenerated(rt, vendorSide, "UpdateItem", sum)
-		if engine.status == 200 && vendor.status == 200 {
-			if e, v := rationals(engine), rationals(vendor); e != v {
-				rt.Fatalf("%s\n vendor %s\n engine %s", sum, v, e)
-			}
-			return
-		}
+	sum := fmt.Sprintf(`{"TableName":"generated","Key":{"h":{"S":"sum"},"r":{"N":"0"}},"UpdateExpression":"SET a = :n + :m, b = :n - :m","ExpressionAttributeValues":{":n":{"N":%q},":m":{"N":%q}},"ReturnValues":"ALL_NEW"}`, n, m)
 
-		if e, v := engine.line("UpdateItem"), vendor.line("UpdateItem"); !agree(v, e) {
-			rt.Fatalf("%s\n vendor %s\n engine %s", sum, v, e)
-		}
-	})
+	engine, vendor := s.ask(t, "UpdateItem", sum)
+	e, v := engine.line("UpdateItem"), vendor.line("UpdateItem")
+	if engine.status == 200 && vendor.status == 200 {
+		e, v = rationals(engine), rationals(vendor)
+	}
+
+	if !agree(v, e) {
+		t.Fatalf("%s\n vendor %s\n engine %s", sum, v, e)
+	}
 }
+
+var bigNumbers = rapid.Custom(func(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "-"}).Draw(t, "sign") + rapid.StringMatching(`[0-9]{1,20}(\.[0-9]{1,19})?`).Draw(t, "digits") +
+		rapid.SampledFrom([]string{"", "e10", "E-10", "e100", "e-120", "e+104", "e120"}).Draw(t, "exponent")
+})
 
 // rationals writes the sums of an answer by value.
 func rationals(a answer) string {
@@ -230,30 +231,4 @@ func rationals(a answer) string {
 	}
 
 	return strings.Join(all, " ")
-}
-
-// compareGenerated is both for rapid, which shrinks what fails.
-func compareGenerated(t *rapid.T, operation, body string) {
-	t.Helper()
-
-	lines := make([]string, 2)
-	for n, s := range []*side{vendorSide, engineSide} {
-		a := askGenerated(t, s, operation, body)
-		lines[n] = a.line(operation)
-	}
-
-	if !agree(lines[0], lines[1]) {
-		t.Fatalf("%s %s\n vendor %s\n engine %s", operation, body, clip(lines[0]), clip(lines[1]))
-	}
-}
-
-func askGenerated(t *rapid.T, s *side, operation, body string) answer {
-	t.Helper()
-
-	a, err := s.call(operation, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return a
 }

@@ -22,6 +22,8 @@ const indexedTable = `{"TableName":"indexed","BillingMode":"PAY_PER_REQUEST",
 	"LocalSecondaryIndexes":[
 		{"IndexName":"by-n","KeySchema":[{"AttributeName":"h","KeyType":"HASH"},{"AttributeName":"n","KeyType":"RANGE"}],"Projection":{"ProjectionType":"KEYS_ONLY"}}]}`
 
+func withIndexedTable(t testing.TB, s *sides) { s.withTable(t, "indexed", indexedTable) }
+
 func withIndexes(t testing.TB) {
 	t.Helper()
 	quietly(t, "CreateTable", indexedTable)
@@ -75,48 +77,44 @@ func TestIndexes(t *testing.T) {
 	})
 }
 
-// TestGeneratedIndexes writes the same items on both sides and compares what the indexes show.
-func TestGeneratedIndexes(t *testing.T) {
-	withIndexes(t)
+// checkIndexes writes the same items on both sides and compares what the indexes show.
+func checkIndexes(t *rapid.T, s *sides) {
+	for range rapid.IntRange(1, 12).Draw(t, "writes") {
+		key := fmt.Sprintf(`"h":{"S":%q},"r":{"S":%q}`, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "h"), rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "r"))
 
-	rapid.Check(t, func(r *rapid.T) {
-		for range rapid.IntRange(1, 12).Draw(r, "writes") {
-			key := fmt.Sprintf(`"h":{"S":%q},"r":{"S":%q}`, rapid.SampledFrom([]string{"a", "b"}).Draw(r, "h"), rapid.SampledFrom([]string{"1", "2", "3"}).Draw(r, "r"))
-
-			switch rapid.IntRange(0, 3).Draw(r, "verb") {
-			case 0:
-				compareGenerated(r, "DeleteItem", `{"TableName":"indexed","Key":{`+key+`}}`)
-			case 1:
-				attribute := rapid.SampledFrom([]string{"s", "c", "v"}).Draw(r, "attribute")
-				compareGenerated(r, "UpdateItem", fmt.Sprintf(`{"TableName":"indexed","Key":{%s},"UpdateExpression":"SET %s = :v","ExpressionAttributeValues":{":v":{"S":%q}}}`,
-					key, attribute, rapid.SampledFrom([]string{"x", "y"}).Draw(r, "value")))
-			default:
-				it := []string{key}
-				for _, a := range []string{"s", "c", "v", "w"} {
-					if v := rapid.SampledFrom([]string{"", "x", "y"}).Draw(r, a); v != "" {
-						it = append(it, fmt.Sprintf(`%q:{"S":%q}`, a, v))
-					}
+		switch rapid.IntRange(0, 3).Draw(t, "verb") {
+		case 0:
+			s.compare(t, "DeleteItem", `{"TableName":"indexed","Key":{`+key+`}}`)
+		case 1:
+			attribute := rapid.SampledFrom([]string{"s", "c", "v"}).Draw(t, "attribute")
+			s.compare(t, "UpdateItem", fmt.Sprintf(`{"TableName":"indexed","Key":{%s},"UpdateExpression":"SET %s = :v","ExpressionAttributeValues":{":v":{"S":%q}}}`,
+				key, attribute, rapid.SampledFrom([]string{"x", "y"}).Draw(t, "value")))
+		default:
+			it := []string{key}
+			for _, a := range []string{"s", "c", "v", "w"} {
+				if v := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, a); v != "" {
+					it = append(it, fmt.Sprintf(`%q:{"S":%q}`, a, v))
 				}
-
-				if n := rapid.IntRange(0, 5).Draw(r, "n"); n > 0 {
-					it = append(it, fmt.Sprintf(`"n":{"N":"%d"}`, n))
-				}
-				compareGenerated(r, "PutItem", `{"TableName":"indexed","Item":{`+strings.Join(it, ",")+`}}`)
 			}
-		}
 
-		// The order among equal sort keys is not defined, so pages are not compared.
-		for _, query := range []string{
-			`"IndexName":"by-s","KeyConditionExpression":"s = :v","ProjectionExpression":"n"`,
-			`"IndexName":"by-c","KeyConditionExpression":"c = :v","Select":"COUNT"`,
-			`"IndexName":"by-s","KeyConditionExpression":"s = :v AND n > :n","Select":"COUNT"`,
-		} {
-			values := `":v":{"S":"x"}`
-			if strings.Contains(query, ":n") {
-				values += `,":n":{"N":"2"}`
+			if n := rapid.IntRange(0, 5).Draw(t, "n"); n > 0 {
+				it = append(it, fmt.Sprintf(`"n":{"N":"%d"}`, n))
 			}
-			compareGenerated(r, "Query", `{"TableName":"indexed",`+query+`,"ExpressionAttributeValues":{`+values+`}}`)
+			s.compare(t, "PutItem", `{"TableName":"indexed","Item":{`+strings.Join(it, ",")+`}}`)
 		}
-		compareGenerated(r, "Query", `{"TableName":"indexed","IndexName":"by-n","KeyConditionExpression":"h = :v","ProjectionExpression":"n","ExpressionAttributeValues":{":v":{"S":"a"}}}`)
-	})
+	}
+
+	// The order among equal sort keys is not defined, so pages are not compared.
+	for _, query := range []string{
+		`"IndexName":"by-s","KeyConditionExpression":"s = :v","ProjectionExpression":"n"`,
+		`"IndexName":"by-c","KeyConditionExpression":"c = :v","Select":"COUNT"`,
+		`"IndexName":"by-s","KeyConditionExpression":"s = :v AND n > :n","Select":"COUNT"`,
+	} {
+		values := `":v":{"S":"x"}`
+		if strings.Contains(query, ":n") {
+			values += `,":n":{"N":"2"}`
+		}
+		s.compare(t, "Query", `{"TableName":"indexed",`+query+`,"ExpressionAttributeValues":{`+values+`}}`)
+	}
+	s.compare(t, "Query", `{"TableName":"indexed","IndexName":"by-n","KeyConditionExpression":"h = :v","ProjectionExpression":"n","ExpressionAttributeValues":{":v":{"S":"a"}}}`)
 }

@@ -14,7 +14,7 @@ import (
 	"ratchet/internal/dynamodblocal"
 )
 
-// The two that are compared.
+// The two that are compared in tests without sides of their own.
 var engineSide, vendorSide *side
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
 	v, err := dynamodblocal.Start(ctx, "../../.cache/dynamodb-local")
@@ -55,8 +55,8 @@ func run(m *testing.M) (code int, err error) {
 			err = closeErr
 		}
 	}()
-	engineSide = &side{name: "engine", url: "http://engine.invalid", http: engine.HTTPClient()}
-	vendorSide = &side{name: "vendor", url: v.URL, http: &http.Client{Timeout: time.Minute}}
+	engineSide = &side{name: "engine", url: "http://engine.invalid", http: engine.HTTPClient(), accessKey: "conformance"}
+	vendorSide = &side{name: "vendor", url: v.URL, http: &http.Client{Timeout: time.Minute}, accessKey: "conformance"}
 
 	code = m.Run()
 	if code == 0 {

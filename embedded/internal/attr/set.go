@@ -37,7 +37,7 @@ func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
 		return invalid(message), nil
 	}
 
-	return newSet(kind, members), nil
+	return NewSet(kind, members), nil
 }
 
 // decodeSetMember reads one member. why is not empty when the member is not data.
@@ -65,9 +65,10 @@ func decodeSetMember(d *jsontext.Decoder, kind Kind) (member, why string, err er
 	return member, "", nil
 }
 
-// newSet builds a set of members in the order in which the request gave them, or an
-// Invalid that says why they are no set. It keeps the slice and sorts it.
-func newSet(kind Kind, members []string) Value {
+// NewSet builds a set of members in the order in which the request gave them, or an
+// Invalid that says why they are no set. Numbers are as ParseNumber returns them. It keeps the
+// slice and sorts it.
+func NewSet(kind Kind, members []string) Value {
 	if len(members) == 0 {
 		return invalid(map[Kind]string{SS: msgEmptySS, NS: msgEmptyNS, BS: msgEmptyBS}[kind])
 	}

@@ -41,6 +41,17 @@ func (a *answer) text(name, value string) {
 	a.name(name).buf = appendText(a.buf, value)
 }
 
+func (a *answer) texts(name string, values []string) {
+	a.name(name).buf = append(a.buf, '[')
+	for i, v := range values {
+		if i > 0 {
+			a.buf = append(a.buf, ',')
+		}
+		a.buf = appendText(a.buf, v)
+	}
+	a.buf = append(a.buf, ']')
+}
+
 func (a *answer) raw(name string, value []byte) {
 	a.name(name).buf = append(a.buf, value...)
 }

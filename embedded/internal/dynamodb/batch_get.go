@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/wire"
+	"ratchet/embedded/internal/expression"
 )
 
 // The limits of batch requests.
@@ -23,7 +23,7 @@ type keysAndAttributes struct {
 	ConsistentRead           bool
 	ProjectionExpression     *string
 	ExpressionAttributeNames map[string]string
-	legacyIn
+	AttributesToGet          []string
 }
 
 type batchGetIn struct {
@@ -32,26 +32,28 @@ type batchGetIn struct {
 }
 
 func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
-	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
+	names := slices.Sorted(maps.Keys(in.RequestItems))
 	count := 0
-	for _, r := range in.RequestItems {
-		count += len(r.Keys)
-	}
+	drafts := make([]*expression.Projection, len(names))
+	for i, name := range names {
+		var err error
+		r := in.RequestItems[name]
+		if drafts[i], err = r.draft(); err != nil {
+			return nil, err
+		}
 
-	if err := checkBatch(len(in.RequestItems), in.RequestItems == nil); err != nil {
-		return nil, err
-	}
-
-	if count > maxBatchGets {
-		return nil, invalid("Too many items requested for the BatchGetItem call")
+		if count += len(r.Keys); count > maxBatchGets {
+			return nil, invalid("Too many items requested for the BatchGetItem call")
+		}
 	}
 
 	b := &batchAnswer{sum: spendings{}}
-	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
-		if err := s.readBatch(b, name, in.RequestItems[name]); err != nil {
+	for i, name := range names {
+		if err := s.readBatch(b, name, in.RequestItems[name], drafts[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -63,15 +65,54 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 	return out.done(), nil
 }
 
-func checkBatch(tables int, missing bool) error {
+// constrain checks what the API model says about the members.
+func (in *batchGetIn) constrain(s *Service) error {
+	var c constraints
+	in.constrainItems(&c, s)
+	c.capacity(in.ReturnConsumedCapacity)
+
+	return c.err()
+}
+
+func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
 	switch {
-	case missing:
-		return wire.Missing("requestItems")
-	case tables == 0:
-		return wire.BadParameter("'{}'", "requestItems", "Member must have length greater than or equal to 1")
+	case in.RequestItems == nil:
+		c.missing("requestItems")
+	case len(in.RequestItems) == 0:
+		c.length(0, "{}", "requestItems", 1, maxName)
 	}
 
-	return nil
+	names := slices.Sorted(maps.Keys(in.RequestItems))
+	if slices.ContainsFunc(names, s.isNoTableName) {
+		c.broke("'"+in.itemsText(names)+"'", "requestItems", "Map keys must satisfy constraint: "+mapKeyRules)
+	}
+
+	for _, name := range names {
+		r := in.RequestItems[name]
+		at := "requestItems." + name + ".member."
+		c.count(len(r.Keys), r.Keys == nil, at+"keys", maxBatchGets)
+		c.attributesToGet(r.AttributesToGet, at+"attributesToGet")
+	}
+}
+
+// mapKeyRules are the rules of the names of tables in a map.
+const mapKeyRules = "[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: " + namePattern + "]"
+
+// isNoTableName reports whether the text can be neither a table's name nor its ARN.
+func (s *Service) isNoTableName(name string) bool {
+	_, err := s.tableName(&name)
+	return err != nil
+}
+
+// itemsText returns RequestItems as JSON.
+func (in *batchGetIn) itemsText(names []string) string {
+	b := &batchAnswer{}
+	for _, name := range names {
+		r := in.RequestItems[name]
+		b.addUnprocessed(name, r, r.Keys)
+	}
+
+	return "{" + string(b.unprocessed) + "}"
 }
 
 // batchAnswer collects the members of Responses and UnprocessedKeys as JSON, and the cost by
@@ -82,37 +123,52 @@ type batchAnswer struct {
 	sum                    spendings
 }
 
-// readBatch reads the items of one table into the answer, until the answer is full.
-func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes) error {
-	if err := r.legacyIn.refuse(); err != nil {
-		return err
+// draft checks what is asked of one table, as far as the request itself shows it, and returns what it
+// projects, nil for all.
+func (r *keysAndAttributes) draft() (project *expression.Projection, err error) {
+	err = refuseMix([]parameter{{"AttributesToGet", r.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", r.ProjectionExpression != nil}})
+	if err != nil {
+		return nil, err
 	}
 
+	if project, err = attributesToGet(r.AttributesToGet); err != nil {
+		return nil, err
+	}
+
+	if project == nil {
+		if project, err = projection(r.ProjectionExpression, r.ExpressionAttributeNames); err != nil {
+			return nil, err
+		}
+	}
+
+	seen := make(map[string]bool, len(r.Keys))
+	for _, k := range r.Keys {
+		if err := k.Err(); err != nil {
+			return nil, err
+		}
+
+		text := string(k.AppendJSON(nil))
+		if seen[text] {
+			return nil, invalid("Provided list of item keys contains duplicates")
+		}
+		seen[text] = true
+	}
+
+	return project, nil
+}
+
+// readBatch reads the items of one table into the answer, until the answer is full.
+func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, project *expression.Projection) error {
 	t, err := s.lookup(&name)
 	if err != nil {
 		return err
 	}
 
-	if err := checkCount(len(r.Keys), r.Keys == nil, "requestItems."+name+".member.keys", maxBatchGets); err != nil {
-		return err
-	}
-
-	project, err := projection(r.ProjectionExpression, r.ExpressionAttributeNames)
-	if err != nil {
-		return err
-	}
-
 	keys := make([]primary, len(r.Keys))
-	seen := make(map[string]bool, len(keys))
 	for i, k := range r.Keys {
 		if keys[i], err = t.keyOf(k); err != nil {
 			return err
 		}
-
-		if seen[string(keys[i].bytes)] {
-			return invalid("Provided list of item keys contains duplicates")
-		}
-		seen[string(keys[i].bytes)] = true
 	}
 
 	if len(b.responses) > 0 {
@@ -183,6 +239,10 @@ func (b *batchAnswer) addUnprocessed(name string, r keysAndAttributes, keys []at
 
 	if r.ProjectionExpression != nil {
 		out.text("ProjectionExpression", *r.ProjectionExpression)
+	}
+
+	if r.AttributesToGet != nil {
+		out.texts("AttributesToGet", r.AttributesToGet)
 	}
 
 	if len(r.ExpressionAttributeNames) > 0 {

@@ -3,12 +3,12 @@ package dynamodb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/wire"
 )
 
 type writeRequest struct {
@@ -45,7 +45,7 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 		sum.add(a.table.name, changes[i].spent())
 	}
 
-	if err := s.writeAll(changes, hashes, time.Now(), nil); err != nil {
+	if err := s.writeAll(changes, hashes, s.cfg.Clock.Now(), nil); err != nil {
 		return nil, err
 	}
 
@@ -54,39 +54,43 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	}
 	out := newAnswer(0)
 	out.raw("UnprocessedItems", []byte("{}"))
+	out.collections(in.ReturnItemCollectionMetrics, changes)
 	out.consumedBy(in.ReturnConsumedCapacity, sum, "")
 
 	return out.done(), nil
 }
 
 func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) {
-	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
-	if err := wire.OneOf(in.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
-		return nil, err
-	}
+	names := slices.Sorted(maps.Keys(in.RequestItems))
 
-	if err := checkBatch(len(in.RequestItems), in.RequestItems == nil); err != nil {
-		return nil, err
+	var drafts [][]*action // by table
+	for _, name := range names {
+		of, err := draftBatch(in.RequestItems[name])
+		if err != nil {
+			return nil, err
+		}
+		drafts = append(drafts, of)
 	}
 
 	seen := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
+	for i, name := range names {
 		t, err := s.lookup(&name)
 		if err != nil {
 			return nil, err
 		}
 
-		requests := in.RequestItems[name]
-		if err := checkCount(len(requests), requests == nil, "requestItems."+name+".member", maxBatchWrites); err != nil {
-			return nil, err
-		}
+		for _, a := range drafts[i] {
+			if err := a.bind(t); err != nil {
+				var mismatch *schemaError
+				if errors.As(err, &mismatch) {
+					// The message that names the key and its type is PutItem's alone.
+					return nil, invalid("The provided key element does not match the schema")
+				}
 
-		for _, r := range requests {
-			a, err := r.action(t)
-			if err != nil {
 				return nil, err
 			}
 
@@ -105,22 +109,90 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 	return actions, nil
 }
 
-func (r *writeRequest) action(t *table) (*action, error) {
-	switch {
-	case r.PutRequest != nil && r.DeleteRequest != nil:
-		return nil, invalid("A WriteRequest takes either a PutRequest or a DeleteRequest, not both")
-	case r.PutRequest != nil:
-		a, err := newPut(t, r.PutRequest.Item)
-		var mismatch *schemaError
-		if errors.As(err, &mismatch) {
-			// The message that names the key and its type is PutItem's alone.
-			return nil, invalid("The provided key element does not match the schema")
-		}
+// constrain checks what the API model says about the members. What it says about the names of the
+// tables counts only beside nothing else.
+// Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/batchOperations.test.ts
+func (in *batchWriteIn) constrain(s *Service) error {
+	var c constraints
+	c.capacity(in.ReturnConsumedCapacity)
+	c.collectionMetrics(in.ReturnItemCollectionMetrics)
+	in.constrainItems(&c)
 
-		return a, err
-	case r.DeleteRequest != nil:
-		return newKeyed(remove, t, r.DeleteRequest.Key)
+	if err := c.err(); err != nil {
+		return err
 	}
 
-	return nil, invalid("A WriteRequest needs a PutRequest or a DeleteRequest")
+	names := slices.Sorted(maps.Keys(in.RequestItems))
+	if slices.ContainsFunc(names, s.isNoTableName) {
+		c.broke("'"+in.itemsText()+"'", "requestItems", "Map keys must satisfy constraint: "+mapKeyRules)
+	}
+
+	return c.err()
+}
+
+func (in *batchWriteIn) constrainItems(c *constraints) {
+	switch {
+	case in.RequestItems == nil:
+		c.missing("requestItems")
+	case len(in.RequestItems) == 0:
+		c.length(0, "{}", "requestItems", 1, maxName)
+	}
+
+	names := slices.Sorted(maps.Keys(in.RequestItems))
+	for _, name := range names {
+		if n := len(in.RequestItems[name]); n < 1 || n > maxBatchWrites {
+			c.broke("'"+in.itemsText()+"'", "requestItems",
+				"Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
+			break
+		}
+	}
+
+	for _, name := range names {
+		for i, r := range in.RequestItems[name] {
+			at := func() string { return member("requestItems."+name+".member", i) }
+			if r.DeleteRequest != nil && r.DeleteRequest.Key == nil {
+				c.missing(at() + ".deleteRequest.key")
+			}
+
+			if r.PutRequest != nil && r.PutRequest.Item == nil {
+				c.missing(at() + ".putRequest.item")
+			}
+		}
+	}
+}
+
+// itemsText returns RequestItems as a message quotes it. The service shows each request as a Java
+// object, with an address in it; here is their number.
+func (in *batchWriteIn) itemsText() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
+		parts = append(parts, fmt.Sprintf("%s=[%d requests]", name, len(in.RequestItems[name])))
+	}
+
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// draftBatch returns the actions on one table, as far as the request itself shows them.
+func draftBatch(requests []writeRequest) ([]*action, error) {
+	for _, r := range requests {
+		if (r.PutRequest == nil) == (r.DeleteRequest == nil) {
+			return nil, invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+		}
+	}
+
+	drafts := make([]*action, len(requests))
+	for i, r := range requests {
+		var err error
+		if r.PutRequest != nil {
+			drafts[i], err = draftPut(r.PutRequest.Item)
+		} else {
+			drafts[i], err = draftKeyed(remove, r.DeleteRequest.Key)
+		}
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return drafts, nil
 }

@@ -15,7 +15,13 @@ import (
 
 type keyElement struct{ AttributeName, KeyType string }
 
+// keyElementIn is keyElement in a request, where members may be missing.
+type keyElementIn struct{ AttributeName, KeyType *string }
+
 type attributeDefinition struct{ AttributeName, AttributeType string }
+
+// attributeDefinitionIn is attributeDefinition in a request, where members may be missing.
+type attributeDefinitionIn struct{ AttributeName, AttributeType *string }
 
 type throughput struct {
 	ReadCapacityUnits  *int64
@@ -31,8 +37,8 @@ type tag struct{ Key, Value string }
 
 type createTableIn struct {
 	TableName                 *string
-	KeySchema                 []keyElement
-	AttributeDefinitions      []attributeDefinition
+	KeySchema                 []keyElementIn
+	AttributeDefinitions      []attributeDefinitionIn
 	BillingMode               string
 	ProvisionedThroughput     *throughput
 	StreamSpecification       *streamSpecification
@@ -47,7 +53,7 @@ type createTableIn struct {
 }
 
 func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error) {
-	name, err := s.tableName(in.TableName)
+	name, err := in.constrain(s)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +68,7 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	if s.tables.get(name) != nil {
 		return nil, wire.Errorf("ResourceInUseException", "Table already exists: %s", name)
 	}
-	now := time.Now()
+	now := s.cfg.Clock.Now()
 
 	b := s.db.NewBatch()
 	record.Created, record.BillingSince, record.No, record.ID = now, now, s.nextNumber(b), newTableID()
@@ -120,70 +126,147 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 
 	r := &tableRecord{Name: name, DeletionProtection: in.DeletionProtectionEnabled}
 
+	if err := r.setBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
+		return nil, err
+	}
+
 	kinds, err := parseDefinitions(in.AttributeDefinitions)
 	if err != nil {
 		return nil, err
+	}
+
+	if len(in.KeySchema) > len(kinds) {
+		return nil, invalid("Invalid KeySchema: Some index key attribute have no definition")
 	}
 
 	if r.Keys, err = kinds.keys(in.KeySchema); err != nil {
 		return nil, err
 	}
 
-	if err := r.setBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
-		return nil, err
-	}
-
 	if err := in.addIndexes(r, kinds); err != nil {
 		return nil, err
 	}
-
-	if err := r.setClass(in.TableClass); err != nil {
-		return nil, err
-	}
+	r.setClass(in.TableClass)
 
 	return r, r.addTags(in.Tags)
 }
 
+// constrain checks what the API model says about the members, and returns the table's name.
+// Source of the order: https://github.com/architect/dynalite test/createTable.js, recorded on the
+// service; for indexes https://github.com/paritysuite/dynamodb-conformance
+// tests/tier3/validation-ordering/createTable.test.ts
+func (in *createTableIn) constrain(s *Service) (name string, err error) {
+	if err := requireTable(in.TableName); err != nil {
+		return "", err
+	}
+
+	var c constraints
+	if in.AttributeDefinitions == nil {
+		c.missing("attributeDefinitions")
+	}
+	c.definitions(in.AttributeDefinitions)
+	name = s.constrainTable(&c, in.TableName, "tableName")
+	c.billingMode(in.BillingMode)
+	c.throughput(in.ProvisionedThroughput, "provisionedThroughput")
+	c.keySchema(in.KeySchema, "keySchema")
+	c.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes")
+	c.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes")
+	c.streamView(in.StreamSpecification)
+	c.tableClass(in.TableClass)
+
+	return name, c.err()
+}
+
+func (c *constraints) billingMode(mode string) {
+	c.oneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST")
+}
+
+func (c *constraints) tableClass(class string) {
+	c.oneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS")
+}
+
+func (c *constraints) streamView(spec *streamSpecification) {
+	if spec != nil {
+		c.oneOf(spec.StreamViewType, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+	}
+}
+
+// definitions checks AttributeDefinitions.
+func (c *constraints) definitions(list []attributeDefinitionIn) {
+	for i, d := range list {
+		at := member("attributeDefinitions", i)
+		c.required(d.AttributeName, at+".attributeName")
+
+		if d.AttributeType == nil {
+			c.missing(at + ".attributeType")
+		}
+		c.enum(d.AttributeType, at+".attributeType", []string{"B", "N", "S"})
+	}
+}
+
+// keySchema checks the KeySchema of a table or an index.
+func (c *constraints) keySchema(schema []keyElementIn, at string) {
+	if schema == nil {
+		c.missing(at)
+		return
+	}
+	c.length(len(schema), schemaText(schema), at, 1, 2)
+
+	for i, e := range schema {
+		of := member(at, i)
+		c.required(e.AttributeName, of+".attributeName")
+
+		if e.KeyType == nil {
+			c.missing(of + ".keyType")
+		}
+		c.enum(e.KeyType, of+".keyType", []string{"HASH", "RANGE"})
+	}
+}
+
+// schemaText returns a KeySchema as messages quote it.
+func schemaText(schema []keyElementIn) string {
+	quoted := func(s *string) string {
+		if s == nil {
+			return "null"
+		}
+
+		return *s
+	}
+
+	parts := make([]string, len(schema))
+	for i, e := range schema {
+		parts[i] = fmt.Sprintf("KeySchemaElement(attributeName=%s, keyType=%s)", quoted(e.AttributeName), quoted(e.KeyType))
+	}
+
+	return list(parts)
+}
+
 // addIndexes checks the definitions of the indexes and adds them to the record.
 func (in *createTableIn) addIndexes(r *tableRecord, kinds definitions) error {
-	if err := checkIndexLists(in.GlobalSecondaryIndexes, in.LocalSecondaryIndexes); err != nil {
+	if in.LocalSecondaryIndexes == nil && in.GlobalSecondaryIndexes == nil && len(in.KeySchema) != len(kinds) {
+		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+
+	if err := r.addLocalIndexes(in.LocalSecondaryIndexes, kinds); err != nil {
 		return err
 	}
 
-	for i := range in.LocalSecondaryIndexes {
-		if err := r.addIndex(&in.LocalSecondaryIndexes[i], true, kinds); err != nil {
-			return err
-		}
-	}
-
-	for i := range in.GlobalSecondaryIndexes {
-		if err := r.addIndex(&in.GlobalSecondaryIndexes[i], false, kinds); err != nil {
-			return err
-		}
+	if err := r.addGlobalIndexes(in.GlobalSecondaryIndexes, kinds); err != nil {
+		return err
 	}
 
 	return kinds.checkUsed(r)
 }
 
-func (r *tableRecord) setClass(class string) error {
-	if err := wire.OneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS"); err != nil {
-		return err
-	}
-
+func (r *tableRecord) setClass(class string) {
 	if class != "" {
 		r.Class = class
 	}
-
-	return nil
 }
 
 // setBilling sets the billing mode and the provisioned throughput. The engine throttles in
 // neither mode.
 func (r *tableRecord) setBilling(mode string, t *throughput) error {
-	if err := wire.OneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST"); err != nil {
-		return err
-	}
-
 	if mode == "PAY_PER_REQUEST" {
 		if t != nil {
 			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
@@ -197,7 +280,7 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 	}
 
-	if err := t.checkUnits(); err != nil {
+	if err := t.checkBounds(); err != nil {
 		return err
 	}
 
@@ -206,13 +289,20 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 	return nil
 }
 
-// checkUnits checks the range of units that are both given.
-func (t *throughput) checkUnits() error {
-	if err := wire.Within(t.ReadCapacityUnits, "provisionedThroughput.readCapacityUnits", 1, 1e12); err != nil {
-		return err
+// maxUnits is how many capacity units a request can ask for.
+// Source: https://github.com/architect/dynalite test/createTable.js, recorded on the service
+const maxUnits = 1_000_000_000_000
+
+// checkBounds checks the largest values of units that are both given.
+func (t *throughput) checkBounds() error {
+	switch {
+	case *t.ReadCapacityUnits > maxUnits:
+		return invalid("Given value %d for ReadCapacityUnits is out of bounds", *t.ReadCapacityUnits)
+	case *t.WriteCapacityUnits > maxUnits:
+		return invalid("Given value %d for WriteCapacityUnits is out of bounds", *t.WriteCapacityUnits)
 	}
 
-	return wire.Within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12)
+	return nil
 }
 
 // enableStream stages a new stream of the table and enters it into state.
@@ -221,13 +311,9 @@ func (s *Service) enableStream(b *store.Batch, state *tableState, now time.Time,
 		return invalid("One or more parameter values were invalid: StreamViewType must be specified when StreamEnabled is true")
 	}
 
-	v := streams.View(view)
-	if !v.Valid() {
-		return wire.OneOf(view, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
-	}
 	r := &state.record
 
-	st, err := s.streams.Create(b, now, streams.Spec{Table: r.Name, View: v, HashKey: r.Keys.Hash.Name, RangeKey: r.Keys.Range.Name})
+	st, err := s.streams.Create(b, now, streams.Spec{Table: r.Name, View: streams.View(view), HashKey: r.Keys.Hash.Name, RangeKey: r.Keys.Range.Name})
 	if err != nil {
 		return err
 	}

@@ -15,19 +15,16 @@ type deleteItemIn struct {
 	ConditionExpression *string
 	expressionIn
 	returnsIn
-	legacyIn
+	expectedIn
 }
 
 func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
-	if err := in.legacyIn.refuse(); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
-	if err := in.returnsIn.check(); err != nil {
-		return nil, err
-	}
-
-	if err := checkReturnsOld(in.ReturnValues); err != nil {
+	a, err := in.draft()
+	if err != nil {
 		return nil, err
 	}
 
@@ -36,16 +33,64 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 		return nil, err
 	}
 
-	a, err := newKeyed(remove, t, in.Key)
-	if err != nil {
-		return nil, err
-	}
-
-	if err := a.setCondition(in.ConditionExpression, &in.expressionIn); err != nil {
+	if err := a.bind(t); err != nil {
 		return nil, err
 	}
 
 	return s.answerWrite(a, &in.returnsIn)
+}
+
+// constrain checks what the API model says about the members.
+func (in *deleteItemIn) constrain(s *Service) error {
+	var c constraints
+	in.returnsIn.constrainOld(&c)
+	s.constrainTable(&c, in.TableName, "tableName")
+
+	if in.Key == nil {
+		c.missing("key")
+	}
+	in.expectedIn.constrain(&c)
+
+	return c.err()
+}
+
+// draft returns the action, as far as the request itself shows it.
+func (in *deleteItemIn) draft() (*action, error) {
+	if err := in.refuseMix(in.ConditionExpression); err != nil {
+		return nil, err
+	}
+
+	if err := in.beside(in.ConditionExpression != nil, in.ConditionExpression != nil, "ConditionExpression is"); err != nil {
+		return nil, err
+	}
+
+	a, err := draftKeyed(remove, in.Key)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := checkReturnsOld(in.ReturnValues); err != nil {
+		return nil, err
+	}
+
+	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.expectedIn)
+}
+
+// setConditions sets the condition to an Expected or a ConditionExpression; a request has one of
+// them at most.
+func (a *action) setConditions(condition *string, in *expressionIn, legacy *expectedIn) error {
+	expected, err := legacy.condition()
+	if err != nil {
+		return err
+	}
+
+	a.cond = expected
+
+	if condition == nil {
+		return nil
+	}
+
+	return a.setCondition(condition, in)
 }
 
 // newKeyed returns an action on the item with that key.
@@ -54,12 +99,12 @@ func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
 		return nil, wire.Missing("key")
 	}
 
-	k, err := t.keyOf(key)
+	a, err := draftKeyed(v, key)
 	if err != nil {
 		return nil, err
 	}
 
-	return &action{verb: v, table: t, key: k}, nil
+	return a, a.bind(t)
 }
 
 // checkReturnsOld refuses the ReturnValues that PutItem and DeleteItem do not support.
@@ -67,7 +112,7 @@ func checkReturnsOld(returnValues string) error {
 	if returnValues == "" || returnValues == "NONE" || returnValues == "ALL_OLD" {
 		return nil
 	}
-	return invalid("Return values set to invalid value")
+	return invalid("ReturnValues can only be ALL_OLD or NONE")
 }
 
 // setCondition parses the condition of a Put, Delete or ConditionCheck. It is the only

@@ -3,7 +3,6 @@ package dynamodb
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
@@ -59,7 +58,7 @@ func (s *Service) deleteData(t *table, state *tableState) error {
 	}
 
 	if state.stream != nil {
-		return s.streams.Disable(b, state.stream, time.Now())
+		return s.streams.Disable(b, state.stream, s.cfg.Clock.Now())
 	}
 
 	return b.Commit()

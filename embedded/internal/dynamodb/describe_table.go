@@ -11,8 +11,21 @@ import (
 
 type tableIn struct{ TableName *string }
 
+// requireTable refuses a request of an operation on tables that names none.
+func requireTable(name *string) error {
+	if name == nil {
+		return invalid("The parameter 'TableName' is required but was not present in the request")
+	}
+
+	return nil
+}
+
 // existingTable is lookup with the message of the operations on tables.
 func (s *Service) existingTable(name *string) (*table, error) {
+	if err := requireTable(name); err != nil {
+		return nil, err
+	}
+
 	n, err := s.tableName(name)
 	if err != nil {
 		return nil, err

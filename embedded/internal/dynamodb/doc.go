@@ -30,10 +30,9 @@
 //
 // # Not supported
 //
-// Vector indexes, legacy parameters (Expected, AttributeUpdates,
-// KeyConditions, AttributesToGet, ...), PartiQL, backups, exports, imports, global
-// tables, Kinesis destinations and resource policies. Such a parameter gets a
-// ValidationException, such an operation an UnknownOperationException.
+// Vector indexes, backups, exports, imports, global tables, Kinesis destinations and
+// resource policies. Such a parameter gets a ValidationException, such an operation an
+// UnknownOperationException.
 //
 // # Caveats
 //
@@ -42,9 +41,9 @@
 // crash may lose the changes since then (DynamoDB updates them every six hours).
 // TableSizeBytes counts items by DynamoDB's rule. BatchWriteItem is atomic and leaves
 // nothing unprocessed. Enabling a time to live reads the whole table before it answers.
-// Run removes expired items within Config.SweepEvery. ReturnItemCollectionMetrics is
-// answered for writes of single items; the estimate is always that of a collection below
-// 1 GB, and the limit of 10 GB is not enforced.
+// Run removes expired items within Config.SweepEvery. The estimate of
+// ItemCollectionMetrics is always that of a collection below 1 GB, and the limit of 10 GB is
+// not enforced.
 // SSESpecification, OnDemandThroughput and WarmThroughput are accepted and ignored: the
 // engine neither encrypts nor throttles.
 package dynamodb

@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -50,6 +51,11 @@ func asWireError(err error) error {
 	var x *expression.Error
 	if errors.As(err, &x) {
 		return invalid("%s", x.Message)
+	}
+
+	var p *partiql.Error
+	if errors.As(err, &p) {
+		return invalid("%s", p.Message)
 	}
 
 	return err

@@ -5,7 +5,6 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
-	"ratchet/embedded/internal/wire"
 )
 
 type getItemIn struct {
@@ -15,15 +14,16 @@ type getItemIn struct {
 	ProjectionExpression     *string
 	ExpressionAttributeNames map[string]string
 	ReturnConsumedCapacity   string
-	legacyIn
+	AttributesToGet          []string
 }
 
 func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
-	if err := in.legacyIn.refuse(); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
-	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+	project, err := in.draft()
+	if err != nil {
 		return nil, err
 	}
 
@@ -32,18 +32,15 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 
-	if in.Key == nil {
-		return nil, wire.Missing("key")
-	}
-
 	key, err := t.keyOf(in.Key)
 	if err != nil {
 		return nil, err
 	}
 
-	project, err := projection(in.ProjectionExpression, in.ExpressionAttributeNames)
-	if err != nil {
-		return nil, err
+	if project != nil {
+		if err := t.checkPaths(project.Paths()); err != nil {
+			return nil, err
+		}
 	}
 
 	raw, err := s.read(key)
@@ -68,6 +65,43 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	out.consumed(in.ReturnConsumedCapacity, t.name, onTable(units))
 
 	return out.done(), nil
+}
+
+// constrain checks what the API model says about the members.
+func (in *getItemIn) constrain(s *Service) error {
+	var c constraints
+	c.capacity(in.ReturnConsumedCapacity)
+	c.attributesToGet(in.AttributesToGet, "attributesToGet")
+	s.constrainTable(&c, in.TableName, "tableName")
+
+	if in.Key == nil {
+		c.missing("key")
+	}
+
+	return c.err()
+}
+
+// draft checks what the request shows by itself, and returns what it projects, nil for all.
+func (in *getItemIn) draft() (*expression.Projection, error) {
+	err := refuseMix([]parameter{{"AttributesToGet", in.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", in.ProjectionExpression != nil}})
+	if err != nil {
+		return nil, err
+	}
+
+	names := expressionIn{ExpressionAttributeNames: in.ExpressionAttributeNames}
+	if err := names.beside(in.ProjectionExpression != nil, true, ""); err != nil {
+		return nil, err
+	}
+
+	if err := in.Key.Err(); err != nil {
+		return nil, err
+	}
+
+	if in.AttributesToGet != nil {
+		return attributesToGet(in.AttributesToGet)
+	}
+
+	return projection(in.ProjectionExpression, in.ExpressionAttributeNames)
 }
 
 // read returns an item as it is on disk, nil if there is none. It waits for a change that is

@@ -16,15 +16,67 @@ type indexUpdate struct {
 	Update *struct {
 		IndexName             *string
 		ProvisionedThroughput *throughput
+		ignoredThroughput
 	}
 	Delete *struct{ IndexName *string }
+}
+
+// constrain checks what the API model says about the members.
+func (u *indexUpdate) constrain(c *constraints, at string) {
+	if u.Update != nil {
+		c.requiredName(u.Update.IndexName, at+".update.indexName")
+
+		if u.Update.ProvisionedThroughput == nil && !u.Update.given() {
+			c.missing(at + ".update.provisionedThroughput")
+		}
+		c.throughput(u.Update.ProvisionedThroughput, at+".update.provisionedThroughput")
+	}
+
+	if u.Create != nil {
+		c.index(u.Create, at+".create")
+	}
+
+	if u.Delete != nil {
+		c.requiredName(u.Delete.IndexName, at+".delete.indexName")
+	}
+}
+
+// index returns the name of the index that is changed, empty if there is no change.
+func (u *indexUpdate) index() string {
+	switch {
+	case u.Update != nil:
+		return *u.Update.IndexName
+	case u.Create != nil:
+		return *u.Create.IndexName
+	case u.Delete != nil:
+		return *u.Delete.IndexName
+	}
+
+	return ""
+}
+
+// checkIndexUpdates refuses updates of nothing, and two of one index.
+func checkIndexUpdates(updates []indexUpdate) error {
+	seen := map[string]bool{}
+	for i := range updates {
+		name := updates[i].index()
+		switch {
+		case name == "":
+			return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
+		case seen[name]:
+			return invalid("One or more parameter values were invalid: Only one global secondary index update per index is allowed simultaneously. Index: %s", name)
+		}
+		seen[name] = true
+	}
+
+	return nil
 }
 
 // apply makes the change to the record, without the entries of the index.
 func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 	switch {
 	case u.Create != nil:
-		if u.Create.IndexName != nil && r.indexNamed(*u.Create.IndexName) != nil {
+		if r.indexNamed(*u.Create.IndexName) != nil {
 			return invalid("Attempting to create an index which already exists")
 		}
 
@@ -46,9 +98,17 @@ func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 
 		return nil
 	case u.Update != nil:
+		if t := u.Update.ProvisionedThroughput; t != nil && t.checkBounds() != nil {
+			return invalid("This operation cannot be performed with given input values. Please contact DynamoDB service team for more info: Action Blocked: IndexUpdate")
+		}
+
 		x, err := r.globalIndex(u.Update.IndexName)
 		if err != nil {
 			return err
+		}
+
+		if u.Update.ProvisionedThroughput == nil {
+			return nil
 		}
 
 		return x.setThroughput(r.Billing, u.Update.ProvisionedThroughput)
@@ -64,15 +124,11 @@ func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 		return nil
 	}
 
-	return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate's Create, Update or Delete must be specified")
+	return nil
 }
 
 // globalIndex returns the global index that an update names.
 func (r *tableRecord) globalIndex(name *string) (*indexRecord, error) {
-	if name == nil {
-		return nil, wire.Missing("indexName")
-	}
-
 	if x := r.indexNamed(*name); x != nil && !x.Local {
 		return x, nil
 	}

@@ -1,10 +1,7 @@
 package dynamodb
 
 import (
-	"fmt"
 	"slices"
-
-	"ratchet/embedded/internal/wire"
 )
 
 // The projections of an index.
@@ -30,67 +27,106 @@ type projectionDefinition struct {
 // indexDefinition is a member of GlobalSecondaryIndexes or LocalSecondaryIndexes.
 type indexDefinition struct {
 	IndexName             *string
-	KeySchema             []keyElement
+	KeySchema             []keyElementIn
 	Projection            *projectionDefinition
 	ProvisionedThroughput *throughput
 }
 
-// checkIndexLists refuses lists of definitions that are empty or too long.
-func checkIndexLists(global, local []indexDefinition) error {
-	for _, list := range []struct {
-		what  string
-		is    []indexDefinition
-		limit int
-	}{
-		{"GlobalSecondaryIndex", global, maxGlobalIndexes},
-		{"LocalSecondaryIndex", local, maxLocalIndexes},
-	} {
-		if list.is != nil && len(list.is) == 0 {
-			return invalid("One or more parameter values were invalid: List of %ses is empty", list.what)
-		}
+// indexes checks the definitions of a list of indexes.
+func (c *constraints) indexes(list []indexDefinition, at string) {
+	for i := range list {
+		c.index(&list[i], member(at, i))
+	}
+}
 
-		if len(list.is) > list.limit {
-			return invalid("One or more parameter values were invalid: %s count exceeds the per-table limit of %d", list.what, list.limit)
+// index checks the definition of an index.
+func (c *constraints) index(d *indexDefinition, at string) {
+	c.requiredName(d.IndexName, at+".indexName")
+	c.keySchema(d.KeySchema, at+".keySchema")
+
+	if d.Projection == nil {
+		c.missing(at + ".projection")
+	} else {
+		c.oneOf(d.Projection.ProjectionType, at+".projection.projectionType", projectAll, projectInclude, projectKeys)
+
+		if names := d.Projection.NonKeyAttributes; names != nil && len(names) == 0 {
+			c.length(0, "[]", at+".projection.nonKeyAttributes", 1, maxNonKey)
 		}
+	}
+	c.throughput(d.ProvisionedThroughput, at+".provisionedThroughput")
+}
+
+// addLocalIndexes checks the definitions of local indexes against the table and adds them.
+func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions) error {
+	switch {
+	case list == nil:
+		return nil
+	case len(list) == 0:
+		return invalid("One or more parameter values were invalid: List of LocalSecondaryIndexes is empty")
+	case r.Keys.Range.Name == "":
+		return invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
+	}
+
+	for i := range list {
+		if err := r.addIndex(&list[i], true, kinds); err != nil {
+			return err
+		}
+	}
+
+	if len(list) > maxLocalIndexes {
+		return invalid("One or more parameter values were invalid: Number of LocalSecondaryIndexes exceeds per-table limit of %d", maxLocalIndexes)
+	}
+
+	return nil
+}
+
+// addGlobalIndexes checks the definitions of global indexes against the table and adds them.
+func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions) error {
+	if list != nil && len(list) == 0 {
+		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty")
+	}
+
+	for i := range list {
+		if err := r.addIndex(&list[i], false, kinds); err != nil {
+			return err
+		}
+	}
+
+	if len(list) > maxGlobalIndexes {
+		return invalid("One or more parameter values were invalid: GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobalIndexes)
 	}
 
 	return nil
 }
 
 // addIndex checks a definition against the table and adds it to the record, without a number.
+// The constraints of the API model were checked.
 func (r *tableRecord) addIndex(d *indexDefinition, local bool, kinds definitions) error {
-	if d.IndexName == nil {
-		return wire.Missing("indexName")
-	}
-
-	name := *d.IndexName
-	if err := checkIndexName(name); err != nil {
-		return err
-	}
-
-	if r.indexNamed(name) != nil {
-		return invalid("One or more parameter values were invalid: Duplicate index name: %s", name)
-	}
-
-	x := indexRecord{Name: name, Local: local}
+	x := indexRecord{Name: *d.IndexName, Local: local}
 
 	var err error
 	if x.Keys, err = kinds.keys(d.KeySchema); err != nil {
 		return err
 	}
 
+	if local {
+		if err := x.checkLocal(r.Keys); err != nil {
+			return err
+		}
+	}
+
 	if err := x.setProjection(d.Projection); err != nil {
 		return err
 	}
 
-	if local {
-		err = x.checkLocal(r.Keys)
-	} else {
-		err = x.setThroughput(r.Billing, d.ProvisionedThroughput)
+	if !local {
+		if err := x.setThroughput(r.Billing, d.ProvisionedThroughput); err != nil {
+			return err
+		}
 	}
 
-	if err != nil {
-		return err
+	if r.indexNamed(x.Name) != nil {
+		return invalid("One or more parameter values were invalid: Duplicate index name: %s", x.Name)
 	}
 
 	r.Indexes = append(slices.Clone(r.Indexes), x)
@@ -98,25 +134,9 @@ func (r *tableRecord) addIndex(d *indexDefinition, local bool, kinds definitions
 	return nil
 }
 
-func checkIndexName(name string) error {
-	if len(name) < 3 || len(name) > 255 {
-		return invalid("IndexName must be at least 3 characters long and at most 255 characters long")
-	}
-
-	return checkNameCharacters("indexName", name)
-}
-
 func (x *indexRecord) setProjection(p *projectionDefinition) error {
-	if p == nil {
-		return wire.Missing("projection")
-	}
-
 	if p.ProjectionType == "" {
 		return invalid("One or more parameter values were invalid: Unknown ProjectionType: null")
-	}
-
-	if err := wire.OneOf(p.ProjectionType, "projection.projectionType", projectAll, projectInclude, projectKeys); err != nil {
-		return err
 	}
 
 	switch {
@@ -136,8 +156,6 @@ func (x *indexRecord) setProjection(p *projectionDefinition) error {
 // checkLocal checks a local index against the key of its table.
 func (x *indexRecord) checkLocal(table keySchema) error {
 	switch {
-	case table.Range.Name == "":
-		return invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
 	case x.Keys.Range.Name == "":
 		return invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", x.Name)
 	case x.Keys.Hash.Name != table.Hash.Name:
@@ -162,7 +180,7 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified for index: %s", x.Name)
 	}
 
-	if err := t.checkUnits(); err != nil {
+	if err := t.checkBounds(); err != nil {
 		return err
 	}
 
@@ -219,24 +237,15 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 // definitions are the attributes that a request defines, in its order.
 type definitions []keyAttr
 
-// parseDefinitions checks AttributeDefinitions.
-func parseDefinitions(list []attributeDefinition) (definitions, error) {
+// parseDefinitions returns AttributeDefinitions, which were checked against the API model.
+func parseDefinitions(list []attributeDefinitionIn) (definitions, error) {
 	var out definitions
 	for _, d := range list {
-		if d.AttributeType == "" {
-			return nil, wire.Missing("attributeDefinitions.1.member.attributeType")
+		if out.has(*d.AttributeName) {
+			return nil, invalid("Duplicate AttributeName in AttributeDefinitions: %s", *d.AttributeName)
 		}
 
-		kind, ok := keyKinds[d.AttributeType]
-		if !ok {
-			return nil, wire.OneOf(d.AttributeType, "attributeDefinitions.1.member.attributeType", "B", "N", "S")
-		}
-
-		if out.has(d.AttributeName) {
-			return nil, invalid("Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
-		}
-
-		out = append(out, keyAttr{d.AttributeName, kind})
+		out = append(out, keyAttr{*d.AttributeName, keyKinds[*d.AttributeType]})
 	}
 
 	return out, nil
@@ -255,52 +264,42 @@ func (d definitions) names() (names []string) {
 	return names
 }
 
-// keys checks a KeySchema against the definitions and returns the key.
-func (d definitions) keys(schema []keyElement) (k keySchema, err error) {
-	if len(schema) == 0 {
-		return k, wire.Missing("keySchema")
-	}
-
-	if len(schema) > 2 {
-		return k, wire.BadParameter("'"+fmt.Sprint(schema)+"'", "keySchema", "Member must have length less than or equal to 2")
-	}
-
+// keys checks a KeySchema of one or two elements against the definitions and returns the key.
+func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
+	names := make([]string, len(schema))
 	for i, e := range schema {
-		want, at := "HASH", &k.Hash
-		if i == 1 {
-			want, at = "RANGE", &k.Range
-		}
-
-		if e.KeyType != want {
-			if err := wire.OneOf(e.KeyType, fmt.Sprintf("keySchema.%d.member.keyType", i+1), "HASH", "RANGE"); err != nil {
-				return k, err
-			}
-
-			if i == 0 {
-				return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
-			}
-
-			return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
-		}
-
-		if n := len(e.AttributeName); n < 1 || n > 255 {
-			return k, wire.BadParameter("'"+e.AttributeName+"'", fmt.Sprintf("keySchema.%d.member.attributeName", i+1),
-				"Member must have length between 1 and 255")
-		}
-
-		found := slices.IndexFunc(d, func(k keyAttr) bool { return k.Name == e.AttributeName })
-		if found < 0 {
-			return k, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: %v",
-				e.AttributeName, d.names())
-		}
-		*at = d[found]
+		names[i] = *e.AttributeName
 	}
 
-	if k.Hash.Name == k.Range.Name {
+	if slices.ContainsFunc(names, func(name string) bool { return !d.has(name) }) {
+		return k, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",
+			list(names), list(d.names()))
+	}
+
+	if len(names) == 2 && names[0] == names[1] {
 		return k, invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 	}
 
+	if *schema[0].KeyType != "HASH" {
+		return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+	}
+	k.Hash = d.of(names[0])
+
+	if len(schema) < 2 {
+		return k, nil
+	}
+
+	if *schema[1].KeyType != "RANGE" {
+		return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	}
+	k.Range = d.of(names[1])
+
 	return k, nil
+}
+
+// of returns the definition of an attribute that has one.
+func (d definitions) of(name string) keyAttr {
+	return d[slices.IndexFunc(d, func(k keyAttr) bool { return k.Name == name })]
 }
 
 // checkUsed refuses definitions that no key uses.
@@ -319,8 +318,8 @@ func (d definitions) checkUsed(r *tableRecord) error {
 		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 	}
 
-	return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %v, keys used: %v",
-		d.names(), r.definitions().names())
+	return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %s, keys used: %s",
+		list(d.names()), list(r.definitions().names()))
 }
 
 // usesKey reports whether the attribute is part of a key of the table or of an index.

@@ -1,7 +1,6 @@
 package dynamodb
 
 import (
-	"bytes"
 	"slices"
 
 	"ratchet/embedded/internal/attr"
@@ -37,17 +36,62 @@ func (in *pageIn) view(t *table) (*view, error) {
 		return nil, invalid("Cannot read from backfilling global secondary index: %s", x.Name)
 	case !x.Local && in.ConsistentRead:
 		return nil, invalid("Consistent reads are not supported on global secondary indexes")
-	case !x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != projectAll:
-		return nil, invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", x.Name)
 	}
 
 	return &view{keyspace: x.space(), table: t, index: x, fetch: x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != projectAll}, nil
 }
 
-// checkProjection refuses attributes that a global index does not have, and makes a local one
-// fetch them from the table.
+// checkAllAttributes refuses a Select of attributes that a global index does not have.
+func (v *view) checkAllAttributes(selected string) error {
+	x := v.index
+	if selected != "ALL_ATTRIBUTES" || x == nil || x.Local || x.Projection == projectAll {
+		return nil
+	}
+
+	return invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", x.Name)
+}
+
+// checkFilterPaths refuses paths into key attributes in a filter.
+func (v *view) checkFilterPaths(filter *expression.Condition) error {
+	if filter == nil {
+		return nil
+	}
+
+	return v.table.checkPaths(filter.Paths())
+}
+
+// checkPaths refuses paths into attributes that are keys of the table or of one of its indexes.
+func (t *table) checkPaths(paths []expression.Path) error {
+	const words = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+
+	for _, path := range paths {
+		if name := path[0].Name; len(path) > 1 && t.keys.has(name) {
+			return invalid(words+"Key: %s", name)
+		}
+	}
+
+	indexes := t.state.Load().record.Indexes
+	for _, path := range paths {
+		if name := path[0].Name; len(path) > 1 && slices.ContainsFunc(indexes, func(x indexRecord) bool { return x.Keys.has(name) }) {
+			return invalid(words+"IndexKey: %s", name)
+		}
+	}
+
+	return nil
+}
+
+// checkProjection refuses paths into key attributes, and attributes that a global index does not
+// have. It makes a local index fetch them from the table.
 func (v *view) checkProjection(p *expression.Projection) error {
-	if v.index == nil || p == nil {
+	if p == nil {
+		return nil
+	}
+
+	if err := v.table.checkPaths(p.Paths()); err != nil {
+		return err
+	}
+
+	if v.index == nil {
 		return nil
 	}
 
@@ -73,37 +117,98 @@ func (v *view) lastKey(item attr.Item) attr.Item {
 	return v.index.lastKey(v.table, item)
 }
 
-// startKey returns the store key that an ExclusiveStartKey names.
-func (v *view) startKey(start attr.Item) ([]byte, error) {
+// startNames returns the attributes that an ExclusiveStartKey has: the keys of the table and of the
+// index.
+func (v *view) startNames() definitions {
+	want := definitions(v.table.keys.attrs())
 	if v.index == nil {
-		key, err := v.table.keyOf(start)
-		if err != nil {
-			return nil, invalid("The provided starting key is invalid: %s", message(err))
-		}
-
-		return key.bytes, nil
+		return want
 	}
 
-	if err := start.Err(); err != nil {
-		return nil, invalid("The provided starting key is invalid: %s", message(err))
-	}
-
-	want := definitions{}
-	for _, k := range []keyAttr{v.table.keys.Hash, v.table.keys.Range, v.index.Keys.Hash, v.index.Keys.Range} {
-		if k.Name != "" && !want.has(k.Name) {
+	for _, k := range v.index.Keys.attrs() {
+		if !want.has(k.Name) {
 			want = append(want, k)
 		}
 	}
 
-	for _, k := range want {
-		if start[k.Name].Kind != k.Kind || len(start) != len(want) {
-			return nil, invalid("The provided starting key is invalid")
+	return want
+}
+
+func invalidStart() error { return invalid("The provided starting key is invalid") }
+
+// checkStart checks one key attribute of what is read in an ExclusiveStartKey.
+func checkStart(start attr.Item, k keyAttr) error {
+	value, ok := start[k.Name]
+	switch {
+	case !ok:
+		return invalidStart()
+	case value.Kind != k.Kind:
+		return invalid("The provided key element does not match the schema")
+	}
+
+	return nil
+}
+
+// condition returns the condition of a Query on the keys of what it reads. With it, it checks the
+// same keys in the ExclusiveStartKey, which may be nil.
+func (v *view) condition(terms *expression.KeyTerms, start attr.Item) (*expression.KeyCondition, error) {
+	attrs := v.keys.attrs()
+
+	keys := make([]expression.Key, len(attrs))
+	for i, k := range attrs {
+		keys[i] = expression.Key{Name: k.Name, Kind: k.Kind}
+	}
+
+	if start == nil {
+		return terms.Condition(keys, nil)
+	}
+
+	if len(start) != len(v.startNames()) {
+		return nil, invalidStart()
+	}
+
+	return terms.Condition(keys, func(at int) error { return checkStart(start, attrs[at]) })
+}
+
+// checkScanStart checks the ExclusiveStartKey of a Scan of an index.
+func (v *view) checkScanStart(start attr.Item) error {
+	if v.index == nil {
+		return nil
+	}
+
+	if len(start) != len(v.startNames()) {
+		return invalidStart()
+	}
+
+	for _, k := range v.keys.attrs() {
+		if err := checkStart(start, k); err != nil {
+			return err
 		}
 	}
 
-	key, err := v.table.primaryOf(v.table.keyAttrs(start))
+	return nil
+}
+
+// startKey returns the store key that an ExclusiveStartKey names. If there is an index, its keys
+// were checked.
+func (v *view) startKey(start attr.Item) ([]byte, error) {
+	of := start
+	if v.index != nil {
+		of = attr.Item{}
+		for _, k := range v.table.keys.attrs() {
+			if value, ok := start[k.Name]; ok {
+				of[k.Name] = value
+			}
+		}
+	}
+
+	key, err := v.table.keyOf(of)
 	if err != nil {
 		return nil, invalid("The provided starting key is invalid: %s", message(err))
+	}
+
+	if v.index == nil {
+		return key.bytes, nil
 	}
 
 	return v.index.entryKey(v.table, start, key.bytes), nil
@@ -116,12 +221,14 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 		return nil, nil, err
 	}
 
-	if !attr.Equal(start[v.keys.Hash.Name], c.Hash) {
+	same := attr.Equal(start[v.keys.Hash.Name], c.Hash)
+	switch {
+	case c.Range.Op == expression.RangeNone && !same:
 		return nil, nil, invalid("The provided starting key is outside query boundaries based on provided conditions")
-	}
-
-	if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
+	case c.Range.Op != expression.RangeNone && !c.Range.Contains(start[v.keys.Range.Name]):
 		return nil, nil, invalid("The provided starting key does not match the range key predicate")
+	case !same:
+		return nil, nil, invalid("The query can return at most one row and cannot be restarted")
 	}
 
 	if reverse {
@@ -131,49 +238,35 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 	return append(key, 0), hi, nil
 }
 
-// spent returns what a page that cost so much consumed.
-func (v *view) spent(units halfUnits) spent {
-	if v.index == nil {
+// spent returns what a page consumed: the bytes of the entries in its index, and those that
+// were fetched from the table, item by item.
+func (pg *page) spent() spent {
+	units := readUnits(pg.bytes, pg.in.ConsistentRead)
+	if pg.view.index == nil {
 		return onTable(units)
 	}
 
-	return spent{indexes: []indexSpent{{v.index, units}}}
+	return spent{table: pg.fetched, indexes: []indexSpent{{pg.view.index, units}}}
 }
 
 // itemOf returns the item of a stored value: an entry of the index, or the table's item where
-// the entry does not have enough, with the bytes that were read for it.
-func (s *Service) itemOf(v *view, raw stored) (item attr.Item, read int, err error) {
+// the entry does not have enough. It counts what is fetched from the table.
+func (s *Service) itemOf(pg *page, raw stored) (item attr.Item, err error) {
+	v := pg.view
 	if item, err = raw.item(); err != nil || !v.fetch {
-		return item, raw.size(), err
+		return item, err
 	}
 
 	key, err := v.table.primaryOf(v.table.keyAttrs(item))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 
 	whole, ok, err := s.db.Get(key.bytes)
 	if err != nil || !ok {
-		return item, raw.size(), err // the item went after the entry was read
+		return item, err // the item went after the entry was read
 	}
+	pg.fetched += readUnits(stored(whole).size(), pg.in.ConsistentRead)
 
-	item, err = stored(whole).item()
-
-	return item, raw.size() + stored(whole).size(), err
-}
-
-// collection adds the metrics of the item's collection to the answer of a write, if the
-// request asks for them and the table has a local index. The estimate is that of a collection
-// below 1 GB.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
-func (a *answer) collection(want string, c *change) {
-	indexes := c.state.record.Indexes
-	if want != "SIZE" || !slices.ContainsFunc(indexes, func(x indexRecord) bool { return x.Local }) {
-		return
-	}
-
-	hash := c.table.keys.Hash.Name
-	a.name("ItemCollectionMetrics").buf = append(a.buf, `{"ItemCollectionKey":`...)
-	a.buf = attr.Item{hash: c.key.attrs[hash]}.AppendJSON(a.buf)
-	a.buf = append(a.buf, `,"SizeEstimateRangeGB":[0.0,1.0]}`...)
+	return stored(whole).item()
 }

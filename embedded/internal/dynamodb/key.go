@@ -38,6 +38,15 @@ func (k *keySchema) has(name string) bool {
 	return name == k.Hash.Name || k.Range.Name != "" && name == k.Range.Name
 }
 
+// attrs returns the key attributes, one or two.
+func (k *keySchema) attrs() []keyAttr {
+	if k.Range.Name == "" {
+		return []keyAttr{k.Hash}
+	}
+
+	return []keyAttr{k.Hash, k.Range}
+}
+
 // primary is an item's primary key, checked against its table's schema.
 type primary struct {
 	attrs attr.Item
@@ -56,20 +65,12 @@ func (t *table) keyOf(key attr.Item) (primary, error) {
 		return primary{}, err
 	}
 
-	want := 1
-	if t.keys.Range.Name != "" {
-		want = 2
-	}
-
-	if len(key) != want {
+	attrs := t.keys.attrs()
+	if len(key) != len(attrs) {
 		return primary{}, invalid("The provided key element does not match the schema")
 	}
 
-	for _, k := range []keyAttr{t.keys.Hash, t.keys.Range} {
-		if k.Name == "" {
-			continue
-		}
-
+	for _, k := range attrs {
 		v, ok := key[k.Name]
 		if !ok {
 			return primary{}, invalid("The provided key element does not match the schema")
@@ -85,11 +86,7 @@ func (t *table) keyOf(key attr.Item) (primary, error) {
 
 // keyIn returns the key of a whole item.
 func (t *table) keyIn(item attr.Item) (primary, error) {
-	for _, k := range []keyAttr{t.keys.Hash, t.keys.Range} {
-		if k.Name == "" {
-			continue
-		}
-
+	for _, k := range t.keys.attrs() {
 		v, ok := item[k.Name]
 		if !ok {
 			return primary{}, invalid("One or more parameter values were invalid: Missing the key %s in the item", k.Name)

@@ -3,6 +3,7 @@ package dynamodb
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
@@ -115,19 +116,22 @@ func (k keyspace) segment(segment, total *int64) (lo, hi []byte) {
 	return boundary(*segment), boundary(*segment + 1)
 }
 
-// checkFilter refuses a filter of a Query that reads key attributes.
-func (k keyspace) checkFilter(filter *expression.Condition) error {
+// checkFilter refuses a filter of a Query that reads key attributes. legacy is whether it is a
+// QueryFilter.
+func (k keyspace) checkFilter(filter *expression.Condition, legacy bool) error {
 	if filter == nil {
 		return nil
 	}
 
-	for _, path := range filter.Paths() {
-		switch name := path[0].Name; {
-		case !k.keys.has(name):
-		case len(path) > 1:
-			return invalid("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: %s", name)
-		default:
-			return invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
+	parameter := "Filter Expression"
+	if legacy {
+		parameter = "QueryFilter"
+	}
+
+	read := filter.TopLevel()
+	for _, key := range k.keys.attrs() {
+		if slices.Contains(read, key.Name) {
+			return invalid("%s can only contain non-primary key attributes: Primary key attribute: %s", parameter, key.Name)
 		}
 	}
 

@@ -2,10 +2,10 @@ package dynamodb
 
 import (
 	"encoding/json"
+	"strings"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
-	"ratchet/embedded/internal/wire"
 )
 
 // maxPage is how many bytes of items one Query or Scan reads, before it filters them.
@@ -23,37 +23,55 @@ type pageIn struct {
 	ProjectionExpression   *string
 	ReturnConsumedCapacity string
 	Select                 string
+	AttributesToGet        []string
+	ConditionalOperator    string
 	expressionIn
-	legacyIn
 }
 
-// check validates what does not depend on the table.
-func (in *pageIn) check() error {
-	if err := in.legacyIn.refuse(); err != nil {
-		return err
-	}
+// constrainSelect checks the members that come first in Query and in Scan.
+func (in *pageIn) constrainSelect(c *constraints) {
+	c.oneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 
-	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
-		return err
+	if in.IndexName != nil {
+		c.name(*in.IndexName, "indexName")
 	}
+}
 
-	if err := wire.Within(in.Limit, "limit", 1, 1<<31-1); err != nil {
-		return err
-	}
-
-	if err := wire.OneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"); err != nil {
-		return err
-	}
-
+// checkSelect checks Select against what the request projects.
+func (in *pageIn) checkSelect() error {
 	switch {
-	case in.Select == "SPECIFIC_ATTRIBUTES" && in.ProjectionExpression == nil:
+	case in.Select == "SPECIFIC_ATTRIBUTES" && in.ProjectionExpression == nil && in.AttributesToGet == nil:
 		return invalid("One or more parameter values were invalid: Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
 		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", in.Select)
+	case in.AttributesToGet != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
+		return invalid("Cannot specify the AttributesToGet when choosing to get %s", in.Select)
 	}
 
 	return nil
 }
+
+// checkStartValues checks the values of an ExclusiveStartKey.
+func (in *pageIn) checkStartValues() error {
+	err := in.ExclusiveStartKey.Err()
+	if err == nil {
+		return nil
+	}
+
+	text := err.Error()
+	for _, bare := range bareStartFaults {
+		if strings.Contains(text, bare) {
+			return invalid("%s", text)
+		}
+	}
+
+	return invalid("The provided starting key is invalid: %s", text)
+}
+
+// bareStartFaults are words of the messages about values to which the service adds nothing in an
+// ExclusiveStartKey.
+// Source: https://github.com/architect/dynalite test/query.js, recorded on the service
+var bareStartFaults = []string{"contains duplicates", "number set", "numeric value", "significant digits", "number with magnitude"}
 
 // page collects one page of items between two store keys.
 type page struct {
@@ -61,15 +79,49 @@ type page struct {
 	view    *view
 	filter  *expression.Condition
 	project *expression.Projection
+	// legacyFilter is set if the filter is a QueryFilter.
+	legacyFilter bool
+	// shape is what a SELECT shows of an item, nil for all or for what project does.
+	shape func(attr.Item) attr.Item
 
 	items          []byte // JSON elements
 	count, scanned int
-	bytes          int
+	bytes          int       // read from the table or the index
+	fetched        halfUnits // for items fetched from the table for an index
 	last           attr.Item // the LastEvaluatedKey, nil at the end
+	// full is the key of the item that filled the page.
+	full attr.Item
 }
 
-// expressions parses the filter and the projection.
-func (pg *page) expressions(p *expression.Params) (err error) {
+// legacyParameters returns those of the parameters that Query and Scan have in common, in the order
+// in which messages list them. name is QueryFilter or ScanFilter.
+func (in *pageIn) legacyParameters(name string, filter map[string]legacyCondition) []parameter {
+	return []parameter{
+		{"AttributesToGet", len(in.AttributesToGet) > 0}, {name, len(filter) > 0}, {"ConditionalOperator", in.ConditionalOperator != ""},
+	}
+}
+
+// expressionParameters is legacyParameters for the expressions.
+func (in *pageIn) expressionParameters() []parameter {
+	return []parameter{{"ProjectionExpression", in.ProjectionExpression != nil}, {"FilterExpression", in.FilterExpression != nil}}
+}
+
+// setLegacyFilter sets the filter to a QueryFilter or ScanFilter.
+func (pg *page) setLegacyFilter(filter map[string]legacyCondition) error {
+	list, err := comparisons(filter)
+	if err != nil {
+		return err
+	}
+
+	pg.filter, err = joined(list, pg.in.ConditionalOperator)
+	pg.legacyFilter = pg.filter != nil
+
+	return err
+}
+
+// parse parses the filter and the projection, the last expressions of the request. p is nil if the
+// request has no expressions.
+func (pg *page) parse(p *expression.Params) (err error) {
 	if pg.in.FilterExpression != nil {
 		if pg.filter, err = parseCondition("FilterExpression", *pg.in.FilterExpression, p); err != nil {
 			return err
@@ -82,7 +134,11 @@ func (pg *page) expressions(p *expression.Params) (err error) {
 		}
 	}
 
-	return pg.view.checkProjection(pg.project)
+	if p == nil {
+		return nil
+	}
+
+	return p.Unused()
 }
 
 // read collects the items with lo <= key < hi, up to the limits of a page. It returns when
@@ -96,11 +152,9 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 	// The page ends with the item that fills it, but it is known only at the next item
 	// whether there is more: a table that ends there has no LastEvaluatedKey. A page that
 	// ends by Limit always has one, as on AWS.
-	var lastKey attr.Item
-
 	err := s.db.Scan(lo, hi, reverse, func(_, value []byte) (bool, error) {
 		if pg.bytes >= maxPage {
-			pg.last = lastKey
+			pg.last = pg.full
 			return false, nil
 		}
 
@@ -114,7 +168,7 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 			pg.last = pg.view.lastKey(item)
 			return false, nil
 		case pg.bytes >= maxPage:
-			lastKey = pg.view.lastKey(item)
+			pg.full = pg.view.lastKey(item)
 		}
 
 		return true, nil
@@ -126,15 +180,21 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 	return s.db.Barrier()
 }
 
+// charge reports what the page consumed.
+func (pg *page) charge(s *Service) {
+	spent := pg.spent()
+	s.charge(pg.view.table.name, spent.total(), 0)
+}
+
 // take counts one item and adds it to the page if the filter matches.
 func (pg *page) take(s *Service, value []byte) (attr.Item, error) {
-	item, read, err := s.itemOf(pg.view, value) // decoding copies what it keeps
+	item, err := s.itemOf(pg, value) // decoding copies what it keeps
 	if err != nil {
 		return nil, err
 	}
 
 	pg.scanned++
-	pg.bytes += read
+	pg.bytes += stored(value).size()
 
 	if pg.filter != nil {
 		if match, err := pg.filter.Match(item); err != nil || !match {
@@ -148,7 +208,10 @@ func (pg *page) take(s *Service, value []byte) (attr.Item, error) {
 	}
 
 	out := item
-	if pg.project != nil {
+	switch {
+	case pg.shape != nil:
+		out = pg.shape(item)
+	case pg.project != nil:
 		out = pg.project.Apply(item)
 	}
 
@@ -175,7 +238,7 @@ func (pg *page) answer() json.RawMessage {
 	if pg.last != nil {
 		out.item("LastEvaluatedKey", pg.last)
 	}
-	out.consumed(pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.view.spent(readUnits(pg.bytes, pg.in.ConsistentRead)))
+	out.consumed(pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
 
 	return out.done()
 }

@@ -1,8 +1,6 @@
 package dynamodb
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
@@ -19,26 +17,25 @@ type expressionIn struct {
 // expressions that it could have, as "ConditionExpression is".
 func (e *expressionIn) params(fields string, used bool) (*expression.Params, error) {
 	if !used {
-		if e.ExpressionAttributeNames != nil {
-			return nil, invalid("ExpressionAttributeNames can only be specified when using expressions")
-		}
-
-		if e.ExpressionAttributeValues != nil {
-			return nil, invalid("ExpressionAttributeValues can only be specified when using expressions: %s null", fields)
-		}
-
-		return nil, nil
+		return nil, e.beside(false, false, fields)
 	}
 
-	if e.ExpressionAttributeNames != nil && len(e.ExpressionAttributeNames) == 0 {
-		return nil, invalid("ExpressionAttributeNames must not be empty")
+	p := expression.NewParams(e.ExpressionAttributeNames, e.ExpressionAttributeValues)
+
+	return p, p.Err()
+}
+
+// beside refuses names beside no expression at all, and values beside none that can use them.
+// fields lists those for DynamoDB's message, as "FilterExpression is".
+func (e *expressionIn) beside(used, usesValues bool, fields string) error {
+	switch {
+	case e.ExpressionAttributeNames != nil && !used:
+		return invalid("ExpressionAttributeNames can only be specified when using expressions")
+	case e.ExpressionAttributeValues != nil && !usesValues:
+		return invalid("ExpressionAttributeValues can only be specified when using expressions: %s null", fields)
 	}
 
-	if e.ExpressionAttributeValues != nil && len(e.ExpressionAttributeValues) == 0 {
-		return nil, invalid("ExpressionAttributeValues must not be empty")
-	}
-
-	return expression.NewParams(e.ExpressionAttributeNames, e.ExpressionAttributeValues), nil
+	return nil
 }
 
 // returnsIn is what the operations that write an item may ask for in their answer.
@@ -49,58 +46,23 @@ type returnsIn struct {
 	ReturnValuesOnConditionCheckFailure string
 }
 
-// check validates the values against those of all operations together; each operation
-// then refuses those that it does not support.
-func (r *returnsIn) check() error {
-	if err := checkCapacity(r.ReturnConsumedCapacity); err != nil {
-		return err
-	}
+// constrainOld checks the values against those of all operations together, in the order of PutItem
+// and DeleteItem; each operation then refuses those that it does not support.
+func (r *returnsIn) constrainOld(c *constraints) {
+	c.returnValues(r.ReturnValues)
+	c.capacity(r.ReturnConsumedCapacity)
+	c.collectionMetrics(r.ReturnItemCollectionMetrics)
+	c.returnsOnFailure(r.ReturnValuesOnConditionCheckFailure)
+}
 
-	if err := wire.OneOf(r.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
-		return err
-	}
+func (c *constraints) returnValues(value string) {
+	c.oneOf(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+}
 
-	if err := wire.OneOf(r.ReturnValues, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"); err != nil {
-		return err
-	}
-
-	return checkReturnsOnFailure(r.ReturnValuesOnConditionCheckFailure)
+func (c *constraints) returnsOnFailure(value string) {
+	c.oneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
 func checkReturnsOnFailure(value string) error {
 	return wire.OneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
-}
-
-// legacyIn holds the parameters that expressions have replaced. The engine refuses them.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LegacyConditionalParameters.html
-type legacyIn struct {
-	AttributeUpdates    jsontext.Value
-	AttributesToGet     jsontext.Value
-	ConditionalOperator jsontext.Value
-	Expected            jsontext.Value
-	KeyConditions       jsontext.Value
-	QueryFilter         jsontext.Value
-	ScanFilter          jsontext.Value
-}
-
-func (l *legacyIn) refuse() error {
-	for _, p := range []struct {
-		name  string
-		value jsontext.Value
-		use   string
-	}{
-		{"AttributeUpdates", l.AttributeUpdates, "UpdateExpression"},
-		{"AttributesToGet", l.AttributesToGet, "ProjectionExpression"},
-		{"ConditionalOperator", l.ConditionalOperator, "ConditionExpression or FilterExpression"},
-		{"Expected", l.Expected, "ConditionExpression"},
-		{"KeyConditions", l.KeyConditions, "KeyConditionExpression"},
-		{"QueryFilter", l.QueryFilter, "FilterExpression"},
-		{"ScanFilter", l.ScanFilter, "FilterExpression"},
-	} {
-		if p.value != nil && p.value.Kind() != 'n' {
-			return invalid("The legacy parameter %s is not supported by the embedded engine; use %s", p.name, p.use)
-		}
-	}
-
-	return nil
 }

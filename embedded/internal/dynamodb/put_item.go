@@ -13,19 +13,16 @@ type putItemIn struct {
 	ConditionExpression *string
 	expressionIn
 	returnsIn
-	legacyIn
+	expectedIn
 }
 
 func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
-	if err := in.legacyIn.refuse(); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
-	if err := in.returnsIn.check(); err != nil {
-		return nil, err
-	}
-
-	if err := checkReturnsOld(in.ReturnValues); err != nil {
+	a, err := in.draft()
+	if err != nil {
 		return nil, err
 	}
 
@@ -34,43 +31,66 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 		return nil, err
 	}
 
-	a, err := newPut(t, in.Item)
-	if err != nil {
-		return nil, err
-	}
-
-	if err := a.setCondition(in.ConditionExpression, &in.expressionIn); err != nil {
+	if err := a.bind(t); err != nil {
 		return nil, err
 	}
 
 	return s.answerWrite(a, &in.returnsIn)
 }
 
-// newPut returns the action that puts the item, which it checks against the table.
-func newPut(t *table, item attr.Item) (*action, error) {
-	if item == nil {
-		return nil, wire.Missing("item")
-	}
+// constrain checks what the API model says about the members.
+func (in *putItemIn) constrain(s *Service) error {
+	var c constraints
+	in.returnsIn.constrainOld(&c)
+	s.constrainTable(&c, in.TableName, "tableName")
 
-	if err := item.Err(); err != nil {
+	if in.Item == nil {
+		c.missing("item")
+	}
+	in.expectedIn.constrain(&c)
+
+	return c.err()
+}
+
+// draft returns the action, as far as the request itself shows it.
+func (in *putItemIn) draft() (*action, error) {
+	if err := in.refuseMix(in.ConditionExpression); err != nil {
 		return nil, err
 	}
 
-	if item.Size() > MaxItem {
-		return nil, invalid("Item size has exceeded the maximum allowed size")
+	if err := in.beside(in.ConditionExpression != nil, in.ConditionExpression != nil, "ConditionExpression is"); err != nil {
+		return nil, err
 	}
 
-	key, err := t.keyIn(item)
+	a, err := draftPut(in.Item)
 	if err != nil {
 		return nil, err
 	}
 
-	indexes := t.state.Load().record.Indexes
-	for i := range indexes {
-		if err := indexes[i].checkItem(item, false); err != nil {
-			return nil, err
-		}
+	if err := checkReturnsOld(in.ReturnValues); err != nil {
+		return nil, err
 	}
 
-	return &action{verb: put, table: t, key: key, item: item}, nil
+	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.expectedIn)
+}
+
+// newPut returns the action that puts the item into the table.
+func newPut(t *table, item attr.Item) (*action, error) {
+	a, err := draftPut(item)
+	if err != nil {
+		return nil, err
+	}
+
+	return a, a.bind(t)
+}
+
+// draftPut returns the action that puts the item, before its table is known.
+func draftPut(item attr.Item) (*action, error) {
+	if item == nil {
+		return nil, wire.Missing("item")
+	}
+
+	a := &action{verb: put, item: item}
+
+	return a, a.checkValues()
 }

@@ -11,10 +11,22 @@ type queryIn struct {
 	pageIn
 	KeyConditionExpression *string
 	ScanIndexForward       *bool
+	KeyConditions          map[string]legacyCondition
+	QueryFilter            map[string]legacyCondition
 }
 
+// query validates a request in the order in which the service does: what its model says, what it
+// shows by itself, then what depends on the table and its index.
+// Source: https://github.com/architect/dynalite test/query.js, recorded on the service
 func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
-	if err := in.check(); err != nil {
+	if err := in.constrain(s); err != nil {
+		return nil, err
+	}
+
+	pg := &page{in: &in.pageIn}
+
+	terms, err := in.parse(pg)
+	if err != nil {
 		return nil, err
 	}
 
@@ -23,40 +35,14 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	if in.KeyConditionExpression == nil {
-		used := in.FilterExpression != nil || in.ProjectionExpression != nil
-		if _, err := in.params("FilterExpression and KeyConditionExpression are", used); err != nil {
-			return nil, err
-		}
-
-		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
-	}
-
-	p, err := in.params("", true)
-	if err != nil {
-		return nil, err
-	}
-
 	v, err := in.view(t)
 	if err != nil {
 		return nil, err
 	}
+	pg.view = v
 
-	cond, err := expression.ParseKeyCondition(*in.KeyConditionExpression, v.keys.Hash.Name, v.keys.Range.Name, p)
+	cond, err := v.condition(terms, in.ExclusiveStartKey)
 	if err != nil {
-		return nil, err
-	}
-
-	pg := &page{in: &in.pageIn, view: v}
-	if err := pg.expressions(p); err != nil {
-		return nil, err
-	}
-
-	if err := p.Unused(); err != nil {
-		return nil, err
-	}
-
-	if err := v.checkFilter(pg.filter); err != nil {
 		return nil, err
 	}
 
@@ -72,12 +58,127 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		}
 	}
 
+	if err := pg.checkQueryPaths(); err != nil {
+		return nil, err
+	}
+
 	if bytes.Compare(lo, hi) < 0 {
 		if err := pg.read(s, lo, hi, reverse); err != nil {
 			return nil, err
 		}
 	}
-	s.charge(t.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
+	pg.charge(s)
 
 	return pg.answer(), nil
+}
+
+// constrain checks what the API model says about the members.
+func (in *queryIn) constrain(s *Service) error {
+	var c constraints
+	in.constrainSelect(&c)
+	c.capacity(in.ReturnConsumedCapacity)
+	c.conditions(in.QueryFilter, "queryFilter")
+	s.constrainTable(&c, in.TableName, "tableName")
+	c.conditionalOperator(in.ConditionalOperator)
+	c.attributesToGet(in.AttributesToGet, "attributesToGet")
+	c.atLeast(in.Limit, "limit", 1)
+	c.conditions(in.KeyConditions, "keyConditions")
+
+	return c.err()
+}
+
+// parse checks what the request shows by itself. It sets the filter and the projection, and returns
+// what selects the items: the KeyConditionExpression or, if there is none, KeyConditions.
+func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
+	// KeyConditions alone may stand beside the other expressions.
+	legacy := append(in.legacyParameters("QueryFilter", in.QueryFilter),
+		parameter{"KeyConditions", len(in.KeyConditions) > 0 && in.KeyConditionExpression != nil})
+
+	expressions := append(in.expressionParameters(), parameter{"KeyConditionExpression", in.KeyConditionExpression != nil})
+	if err := refuseMix(legacy, expressions); err != nil {
+		return nil, err
+	}
+
+	filtered := in.FilterExpression != nil || in.KeyConditionExpression != nil
+	used := filtered || in.ProjectionExpression != nil
+
+	if err := in.beside(used, filtered, "FilterExpression and KeyConditionExpression are"); err != nil {
+		return nil, err
+	}
+
+	if err := in.checkSelect(); err != nil {
+		return nil, err
+	}
+
+	if err := pg.setLegacyFilter(in.QueryFilter); err != nil {
+		return nil, err
+	}
+
+	var err error
+	if pg.project, err = attributesToGet(in.AttributesToGet); err != nil {
+		return nil, err
+	}
+
+	if err := in.checkStartValues(); err != nil {
+		return nil, err
+	}
+
+	if in.KeyConditions == nil && in.KeyConditionExpression == nil {
+		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+	}
+
+	p, err := in.params("", used)
+	if err != nil {
+		return nil, err
+	}
+
+	return in.keyTerms(pg, p)
+}
+
+// keyTerms parses the expressions, if there are any, and returns the comparisons of the keys.
+func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerms, error) {
+	var key *expression.KeyExpression
+	if in.KeyConditionExpression != nil {
+		if *in.KeyConditionExpression == "" {
+			return nil, invalid("Invalid KeyConditionExpression: The expression can not be empty;")
+		}
+
+		var err error
+		if key, err = expression.ParseKeyCondition(*in.KeyConditionExpression, p); err != nil {
+			return nil, err
+		}
+	}
+
+	if err := pg.parse(p); err != nil {
+		return nil, err
+	}
+
+	if key != nil {
+		return key.Terms()
+	}
+
+	list, err := comparisons(in.KeyConditions)
+	if err != nil {
+		return nil, err
+	}
+
+	return expression.NewKeyTerms(list)
+}
+
+// checkQueryPaths checks what the filter and the projection of a Query name.
+func (pg *page) checkQueryPaths() error {
+	v := pg.view
+	if err := v.checkProjection(pg.project); err != nil {
+		return err
+	}
+
+	if err := v.checkFilter(pg.filter, pg.legacyFilter); err != nil {
+		return err
+	}
+
+	if err := v.checkAllAttributes(pg.in.Select); err != nil {
+		return err
+	}
+
+	return v.checkFilterPaths(pg.filter)
 }

@@ -34,10 +34,14 @@ func (s *Service) Run(ctx context.Context) error {
 			return nil
 		case <-save.C:
 			if err = s.saveCounts(); err == nil {
-				err = s.deleteOldTokens(time.Now())
+				err = s.deleteOldTokens(s.cfg.Clock.Now())
+			}
+		case <-s.cfg.Clock.Shifted():
+			if s.cfg.SweepEvery > 0 {
+				err = s.sweep(ctx, s.cfg.Clock.Now())
 			}
 		case <-sweeps:
-			err = s.sweep(ctx, time.Now())
+			err = s.sweep(ctx, s.cfg.Clock.Now())
 		}
 
 		if err != nil && ctx.Err() == nil {

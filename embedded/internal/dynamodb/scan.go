@@ -11,6 +11,7 @@ type scanIn struct {
 	pageIn
 	Segment       *int64
 	TotalSegments *int64
+	ScanFilter    map[string]legacyCondition
 }
 
 // maxSegments is how many segments a parallel scan can have.
@@ -18,13 +19,16 @@ type scanIn struct {
 const maxSegments = 1_000_000
 
 // scan reads the table in the order of its partition keys' hashes. A segment is a range of
-// hashes, so the segments of a parallel scan never share an item.
+// hashes, so the segments of a parallel scan never share an item. It validates in the order in which
+// the service does.
+// Source: https://github.com/architect/dynalite test/scan.js, recorded on the service
 func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
-	if err := in.check(); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
-	if err := in.checkSegments(); err != nil {
+	pg := &page{in: &in.pageIn}
+	if err := in.parse(pg); err != nil {
 		return nil, err
 	}
 
@@ -33,59 +37,123 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
-	v, err := in.view(t)
+	if pg.view, err = in.view(t); err != nil {
+		return nil, err
+	}
+
+	lo, hi, err := in.rangeOf(pg.view)
 	if err != nil {
 		return nil, err
 	}
 
-	pg := &page{in: &in.pageIn, view: v}
-
-	p, err := in.params("FilterExpression is", in.FilterExpression != nil || in.ProjectionExpression != nil)
-	if err != nil {
+	if err := pg.view.checkProjection(pg.project); err != nil {
 		return nil, err
 	}
 
-	if p != nil {
-		if err := pg.expressions(p); err != nil {
-			return nil, err
-		}
-
-		if err := p.Unused(); err != nil {
-			return nil, err
-		}
-	}
-
-	lo, hi := v.segment(in.Segment, in.TotalSegments)
-	if in.ExclusiveStartKey != nil {
-		key, err := v.startKey(in.ExclusiveStartKey)
-		if err != nil {
-			return nil, err
-		}
-
-		if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
-			return nil, invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: %d Segment: %d",
-				*in.TotalSegments, *in.Segment)
-		}
-		lo = append(key, 0)
+	if err := pg.view.checkFilterPaths(pg.filter); err != nil {
+		return nil, err
 	}
 
 	if err := pg.read(s, lo, hi, false); err != nil {
 		return nil, err
 	}
-	s.charge(t.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
+	pg.charge(s)
 
 	return pg.answer(), nil
 }
 
-func (in *scanIn) checkSegments() error {
+// constrain checks what the API model says about the members.
+func (in *scanIn) constrain(s *Service) error {
+	var c constraints
+	in.constrainSelect(&c)
+	c.atLeast(in.TotalSegments, "totalSegments", 1)
+	c.capacity(in.ReturnConsumedCapacity)
+	s.constrainTable(&c, in.TableName, "tableName")
+	c.conditionalOperator(in.ConditionalOperator)
+	c.conditions(in.ScanFilter, "scanFilter")
+	c.atLeast(in.Segment, "segment", 0)
+	c.atLeast(in.Limit, "limit", 1)
+	c.attributesToGet(in.AttributesToGet, "attributesToGet")
+
+	if err := c.err(); err != nil {
+		return err
+	}
+
 	if err := wire.Within(in.TotalSegments, "totalSegments", 1, maxSegments); err != nil {
 		return err
 	}
 
-	if err := wire.Within(in.Segment, "segment", 0, maxSegments-1); err != nil {
+	return wire.Within(in.Segment, "segment", 0, maxSegments-1)
+}
+
+// parse checks what the request shows by itself, and sets the filter and the projection.
+func (in *scanIn) parse(pg *page) (err error) {
+	if err := refuseMix(in.legacyParameters("ScanFilter", in.ScanFilter), in.expressionParameters()); err != nil {
 		return err
 	}
 
+	used := in.FilterExpression != nil || in.ProjectionExpression != nil
+	if err := in.beside(used, in.FilterExpression != nil, "FilterExpression is"); err != nil {
+		return err
+	}
+
+	if err := in.checkSelect(); err != nil {
+		return err
+	}
+
+	if pg.project, err = attributesToGet(in.AttributesToGet); err != nil {
+		return err
+	}
+
+	if err := pg.setLegacyFilter(in.ScanFilter); err != nil {
+		return err
+	}
+
+	if err := in.checkStartValues(); err != nil {
+		return err
+	}
+
+	if err := in.checkSegments(); err != nil {
+		return err
+	}
+
+	p, err := in.params("", used)
+	if err != nil {
+		return err
+	}
+
+	return pg.parse(p)
+}
+
+// rangeOf returns the range of store keys to scan: the segment, from the ExclusiveStartKey on.
+func (in *scanIn) rangeOf(v *view) (lo, hi []byte, err error) {
+	lo, hi = v.segment(in.Segment, in.TotalSegments)
+	if in.ExclusiveStartKey == nil {
+		return lo, hi, v.checkAllAttributes(in.Select)
+	}
+
+	if err := v.checkScanStart(in.ExclusiveStartKey); err != nil {
+		return nil, nil, err
+	}
+
+	if err := v.checkAllAttributes(in.Select); err != nil {
+		return nil, nil, err
+	}
+
+	key, err := v.startKey(in.ExclusiveStartKey)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
+		return nil, nil, invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: %d Segment: %d",
+			*in.TotalSegments, *in.Segment)
+	}
+
+	return append(key, 0), hi, nil
+}
+
+func (in *scanIn) checkSegments() error {
 	switch {
 	case in.Segment == nil && in.TotalSegments == nil:
 		return nil

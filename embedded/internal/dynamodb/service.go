@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -18,7 +19,9 @@ type Config struct {
 	SweepEvery time.Duration
 	// Consumed, if set, gets the capacity units of every call.
 	Consumed func(table string, readUnits, writeUnits float64)
-	Log      *slog.Logger
+	// Clock tells the time. Nil means that of package time.
+	Clock *clock.Clock
+	Log   *slog.Logger
 }
 
 // Service serves the tables of one engine.
@@ -36,6 +39,10 @@ type Service struct {
 
 // New loads the tables that db holds. Their streams live in s.
 func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
+	if cfg.Clock == nil {
+		cfg.Clock = new(clock.Clock)
+	}
+
 	if cfg.SweepEvery == 0 {
 		cfg.SweepEvery = 10 * time.Second
 	}
@@ -56,11 +63,12 @@ func (s *Service) Wire() wire.Service {
 		MessageKey:    "message",
 		InternalError: "InternalServerError",
 		Operations: map[string]wire.Operation{
-			"CreateTable":        operation(s.createTable),
-			"DescribeTable":      operation(s.describeTable),
-			"UpdateTable":        operation(s.updateTable),
-			"ListTables":         operation(s.listTables),
-			"DeleteTable":        operation(s.deleteTable),
+			"CreateTable":   operation(s.createTable),
+			"DescribeTable": operation(s.describeTable),
+			"UpdateTable":   operation(s.updateTable),
+			"ListTables":    operation(s.listTables),
+			"DeleteTable":   operation(s.deleteTable),
+
 			"UpdateTimeToLive":   operation(s.updateTTL),
 			"DescribeTimeToLive": operation(s.describeTTL),
 			"TagResource":        operation(s.tagResource),
@@ -68,16 +76,22 @@ func (s *Service) Wire() wire.Service {
 			"ListTagsOfResource": operation(s.listTags),
 			"DescribeLimits":     operation(s.describeLimits),
 			"DescribeEndpoints":  operation(s.describeEndpoints),
-			"PutItem":            operation(s.putItem),
-			"GetItem":            operation(s.getItem),
-			"UpdateItem":         operation(s.updateItem),
-			"DeleteItem":         operation(s.deleteItem),
-			"Query":              operation(s.query),
-			"Scan":               operation(s.scan),
+
+			"PutItem":    operation(s.putItem),
+			"GetItem":    operation(s.getItem),
+			"UpdateItem": operation(s.updateItem),
+			"DeleteItem": operation(s.deleteItem),
+			"Query":      operation(s.query),
+			"Scan":       operation(s.scan),
+
 			"BatchGetItem":       operation(s.batchGet),
 			"BatchWriteItem":     operation(s.batchWrite),
 			"TransactWriteItems": operation(s.transactWrite),
 			"TransactGetItems":   operation(s.transactGetItems),
+
+			"ExecuteStatement":      operation(s.executeStatement),
+			"ExecuteTransaction":    operation(s.executeTransaction),
+			"BatchExecuteStatement": operation(s.batchExecute),
 		},
 	}
 }

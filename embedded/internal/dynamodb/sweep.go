@@ -105,7 +105,7 @@ func (s *Service) removeExpired(actions []*action) error {
 		}
 	}
 
-	return s.writeAll(changes, hashes, time.Now(), nil)
+	return s.writeAll(changes, hashes, s.cfg.Clock.Now(), nil)
 }
 
 // isExpired reports whether the sweep may remove the item as it is now. Its time to live may

@@ -13,7 +13,6 @@ import (
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
-	"ratchet/embedded/internal/wire"
 )
 
 // tableRecord is a table as the store holds it.
@@ -187,48 +186,35 @@ func (s *Service) lookup(name *string) (*table, error) {
 
 // tableName checks a TableName parameter, which may be an ARN, and returns the name.
 func (s *Service) tableName(name *string) (string, error) {
+	var c constraints
+	n := s.constrainTable(&c, name, "tableName")
+
+	return n, c.err()
+}
+
+// constrainTable checks a name of a table, which may be an ARN, and returns it without the ARN.
+func (s *Service) constrainTable(c *constraints, name *string, member string) string {
 	if name == nil {
-		return "", wire.Missing("tableName")
+		c.missing(member)
+		return ""
 	}
 
 	n := *name
 	if s.tables.get(n) != nil {
-		return n, nil // the name was checked when the table was created
+		return n // the name was checked when the table was created
 	}
 
 	if rest, ok := strings.CutPrefix(n, s.arnPrefix()); ok {
 		n = rest
 	}
 
-	return n, checkTableName(n)
-}
-
-func checkTableName(n string) error {
 	if n == "" {
-		return wire.BadParameter("''", "tableName", "Member must have length greater than or equal to 1")
+		c.length(0, "", member, 1, maxName)
+	} else {
+		c.name(n, member)
 	}
 
-	if err := checkNameCharacters("tableName", n); err != nil {
-		return err
-	}
-
-	if len(n) < 3 || len(n) > 255 {
-		return invalid("TableName must be at least 3 characters long and at most 255 characters long")
-	}
-
-	return nil
-}
-
-// checkNameCharacters checks the characters of the name of a table or an index.
-func checkNameCharacters(parameter, n string) error {
-	for i := range len(n) {
-		c := n[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
-			return wire.BadParameter("'"+n+"'", parameter, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
-		}
-	}
-
-	return nil
+	return n
 }
 
 var keyKinds = map[string]attr.Kind{"S": attr.S, "N": attr.N, "B": attr.B}

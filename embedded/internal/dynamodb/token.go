@@ -17,6 +17,9 @@ import (
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const tokenLife = 10 * time.Minute
 
+// maxToken is how long a token can be.
+const maxToken = 36
+
 // span returns the number of the span of time that now falls into. Spans are as long as a
 // token lives: a token is stored under its span, is looked for under the current span and
 // the one before, and is deleted with its whole span.
@@ -29,8 +32,19 @@ type token struct {
 	lock   uint64
 }
 
-func newToken(text string, in *transactWriteIn) *token {
-	return &token{text: text, digest: in.digest(), lock: hashBytes([]byte(text))}
+// newToken returns the ClientRequestToken of a request, nil if it has none. digest identifies
+// what the request asks for.
+func newToken(text *string, digest func() [sha256.Size]byte) (*token, error) {
+	if text == nil {
+		return nil, nil
+	}
+
+	var c constraints
+	if c.length(len(*text), *text, "clientRequestToken", 1, maxToken); len(c.broken) > 0 {
+		return nil, c.err()
+	}
+
+	return &token{text: *text, digest: digest(), lock: hashBytes([]byte(*text))}, nil
 }
 
 func spanPrefix(n uint64) []byte { return binary.BigEndian.AppendUint64(storeKey(kindToken), n) }

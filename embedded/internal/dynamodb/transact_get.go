@@ -21,36 +21,50 @@ type transactGetIn struct {
 
 // itemRead is a checked request to read one item.
 type itemRead struct {
-	table   *table
-	key     primary
-	project *expression.Projection
+	table *table
+	key   primary
+	// shape is what the request wants to see of the item, nil for all.
+	shape func(attr.Item) attr.Item
 }
 
 // transactGetItems reads all items as they are at one moment: it holds their stripes while
 // it reads.
 func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, error) {
-	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
-		return nil, err
-	}
-
-	if err := checkCount(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
 	gets := make([]itemRead, len(in.TransactItems))
-	hashes := make([]uint64, len(gets))
-	seen := make(map[string]bool, len(gets))
 	for i, item := range in.TransactItems {
-		w, err := s.newItemRead(item.Get)
+		project, err := item.Get.draft()
 		if err != nil {
 			return nil, err
 		}
 
-		if seen[string(w.key.bytes)] {
+		if project != nil {
+			gets[i].shape = project.Apply
+		}
+	}
+
+	for i, item := range in.TransactItems {
+		if err := gets[i].bind(s, item.Get); err != nil {
+			return nil, err
+		}
+	}
+
+	return s.transactReads(gets, in.ReturnConsumedCapacity)
+}
+
+// transactReads answers the items that a transaction reads, each of which must be another.
+func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
+	hashes := make([]uint64, len(gets))
+	seen := make(map[string]bool, len(gets))
+	for i := range gets {
+		if seen[string(gets[i].key.bytes)] {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
-		seen[string(w.key.bytes)] = true
-		gets[i], hashes[i] = w, w.key.lock
+		seen[string(gets[i].key.bytes)] = true
+		hashes[i] = gets[i].key.lock
 	}
 
 	raws, total, err := s.readAll(gets, hashes)
@@ -77,39 +91,76 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 
 		out.buf = append(out.buf, '{')
 		if raw != nil {
-			item, err := raw.item()
+			item, err := gets[i].show(raw)
 			if err != nil {
 				return nil, err
-			}
-
-			if p := gets[i].project; p != nil {
-				item = p.Apply(item)
 			}
 			out.item("Item", item)
 		}
 		out.buf = append(out.buf, '}')
 	}
 	out.buf = append(out.buf, ']')
-	out.consumedBy(in.ReturnConsumedCapacity, sum, "ReadCapacityUnits")
+	out.consumedBy(want, sum, "ReadCapacityUnits")
 
 	return out.done(), nil
 }
 
-func (s *Service) newItemRead(get *transactGet) (w itemRead, err error) {
+// show returns what the request wants to see of the item.
+func (r *itemRead) show(raw stored) (attr.Item, error) {
+	item, err := raw.item()
+	if err != nil || r.shape == nil {
+		return item, err
+	}
+
+	return r.shape(item), nil
+}
+
+// constrain checks what the API model says about the members.
+func (in *transactGetIn) constrain(s *Service) error {
+	var c constraints
+	c.capacity(in.ReturnConsumedCapacity)
+	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
+
+	for i, item := range in.TransactItems {
+		if item.Get == nil {
+			continue
+		}
+
+		if name := item.Get.TableName; name == nil || s.tables.get(*name) == nil {
+			s.constrainTable(&c, name, member("transactItems", i)+".get.tableName")
+		}
+
+		if item.Get.Key == nil {
+			c.missing(member("transactItems", i) + ".get.key")
+		}
+	}
+
+	return c.err()
+}
+
+// draft checks what the request shows by itself, and returns what it projects, nil for all.
+func (get *transactGet) draft() (*expression.Projection, error) {
 	if get == nil {
-		return w, invalid("Invalid Request: TransactGetItems should contain Get requests")
+		return nil, invalid("Invalid Request: TransactGetItems should contain Get requests")
 	}
 
-	if w.table, err = s.lookup(get.TableName); err != nil {
-		return w, err
+	project, err := projection(get.ProjectionExpression, get.ExpressionAttributeNames)
+	if err != nil {
+		return nil, err
 	}
 
-	if w.key, err = w.table.keyOf(get.Key); err != nil {
-		return w, err
-	}
-	w.project, err = projection(get.ProjectionExpression, get.ExpressionAttributeNames)
+	return project, get.Key.Err()
+}
 
-	return w, err
+// bind finds the table and the key of the item.
+func (r *itemRead) bind(s *Service, get *transactGet) (err error) {
+	if r.table, err = s.lookup(get.TableName); err != nil {
+		return err
+	}
+
+	r.key, err = r.table.keyOf(get.Key)
+
+	return err
 }
 
 func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, total int, err error) {

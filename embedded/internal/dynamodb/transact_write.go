@@ -55,12 +55,9 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		return nil, err
 	}
 
-	var tok *token
-	if in.ClientRequestToken != nil {
-		if n := len(*in.ClientRequestToken); n < 1 || n > 36 {
-			return nil, wire.BadParameter("'"+*in.ClientRequestToken+"'", "clientRequestToken", "Member must have length between 1 and 36")
-		}
-		tok = newToken(*in.ClientRequestToken, in)
+	tok, err := newToken(in.ClientRequestToken, in.digest)
+	if err != nil {
+		return nil, err
 	}
 
 	changes, replayed, err := s.transact(actions, tok)
@@ -68,28 +65,101 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		return nil, err
 	}
 
-	return s.transactAnswer(in.ReturnConsumedCapacity, changes, replayed), nil
+	out := newAnswer(0)
+	out.collections(in.ReturnItemCollectionMetrics, changes)
+
+	return s.transactAnswer(out, in.ReturnConsumedCapacity, changes, replayed), nil
 }
 
 func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
-	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
-	if err := wire.OneOf(in.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
-		return nil, err
-	}
-
-	if err := checkCount(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems); err != nil {
-		return nil, err
-	}
-	actions := make([]*action, len(in.TransactItems))
-
-	seen := make(map[string]bool, len(actions))
-	failures := make([]*wire.Error, len(actions))
-	failed := false
+	drafts := make([]*action, len(in.TransactItems))
+	tables := make([]*string, len(in.TransactItems))
 	for i := range in.TransactItems {
-		a, err := s.transactAction(&in.TransactItems[i])
+		var err error
+		if drafts[i], tables[i], err = draftTransacted(&in.TransactItems[i]); err != nil {
+			return nil, err
+		}
+	}
+
+	return collectActions(len(drafts), func(i int) (*action, error) {
+		t, err := s.lookup(tables[i])
+		if err != nil {
+			return nil, err
+		}
+
+		if err := in.TransactItems[i].checkUnused(); err != nil {
+			return nil, err
+		}
+
+		return drafts[i], drafts[i].bind(t)
+	})
+}
+
+// constrain checks what the API model says about the members.
+// Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/transactions.test.ts
+func (in *transactWriteIn) constrain(s *Service) error {
+	var c constraints
+	if token := in.ClientRequestToken; token != nil {
+		c.length(len(*token), *token, "clientRequestToken", 1, maxToken)
+	}
+	c.capacity(in.ReturnConsumedCapacity)
+	c.collectionMetrics(in.ReturnItemCollectionMetrics)
+	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
+
+	for i := range in.TransactItems {
+		for v, part := range in.TransactItems[i].parts() {
+			if part != nil {
+				part.constrain(&c, s, verb(v), i)
+			}
+		}
+	}
+
+	return c.err()
+}
+
+// partNames are the members of a TransactWriteItem, by verb.
+var partNames = [4]string{put: "put", update: "update", remove: "delete", check: "conditionCheck"}
+
+// constrain checks what the API model says about one action, the i-th.
+func (a *transactAction) constrain(c *constraints, s *Service, v verb, i int) {
+	at := func() string { return member("transactItems", i) + "." + partNames[v] }
+	if a.TableName == nil || s.tables.get(*a.TableName) == nil {
+		s.constrainTable(c, a.TableName, at()+".tableName")
+	}
+
+	for _, required := range []struct {
+		name    string
+		missing bool
+	}{
+		{".item", v == put && a.Item == nil},
+		{".key", v != put && a.Key == nil},
+		{".updateExpression", v == update && a.UpdateExpression == nil},
+		{".conditionExpression", v == check && a.ConditionExpression == nil},
+	} {
+		if required.missing {
+			c.missing(at() + required.name)
+		}
+	}
+
+	if a.ReturnValuesOnConditionCheckFailure != "" {
+		c.oneOf(a.ReturnValuesOnConditionCheckFailure, at()+".returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+	}
+}
+
+// collectActions returns the actions of a transaction. An error about a table's key cancels
+// the transaction, any other refuses the request.
+func collectActions(n int, actionOf func(i int) (*action, error)) ([]*action, error) {
+	actions := make([]*action, n)
+
+	seen := make(map[string]bool, n)
+	failures := make([]*wire.Error, n)
+	failed := false
+	for i := range n {
+		a, err := actionOf(i)
 		var mismatch *schemaError
 		if errors.As(err, &mismatch) {
 			failures[i], failed = mismatch.err, true
@@ -115,21 +185,49 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 	return actions, nil
 }
 
+// count checks the length of a list: 1 to limit.
+func (c *constraints) count(n int, missing bool, member string, limit int) {
+	if missing {
+		c.missing(member)
+		return
+	}
+
+	if n < 1 || n > limit {
+		c.length(n, membersText(n), member, 1, limit)
+	}
+}
+
+// membersText returns a list as the message about its length quotes it.
+func membersText(n int) string {
+	if n == 0 {
+		return "[]"
+	}
+
+	return fmt.Sprintf("[%d members]", n)
+}
+
 // checkCount checks the length of a list: 1 to limit.
-func checkCount(n int, missing bool, parameter string, limit int) error {
-	switch {
-	case missing:
-		return wire.Missing(parameter)
-	case n < 1:
-		return wire.BadParameter("'[]'", parameter, "Member must have length greater than or equal to 1")
-	case n > limit:
-		return wire.BadParameter(fmt.Sprintf("'[%d members]'", n), parameter, fmt.Sprintf("Member must have length less than or equal to %d", limit))
+func checkCount(n int, missing bool, member string, limit int) error {
+	var c constraints
+	c.count(n, missing, member, limit)
+
+	return c.err()
+}
+
+// checkUnused refuses names and values beside a part without an expression.
+func (i *transactWriteItem) checkUnused() error {
+	for _, part := range i.parts() {
+		if part != nil && part.UpdateExpression == nil && part.ConditionExpression == nil {
+			_, err := part.params("ConditionExpression is", false)
+			return err
+		}
 	}
 
 	return nil
 }
 
-func (s *Service) transactAction(in *transactWriteItem) (a *action, err error) {
+// draftTransacted returns the action of one item of a transaction and the name of its table.
+func draftTransacted(in *transactWriteItem) (a *action, name *string, err error) {
 	kind, only := put, (*transactAction)(nil)
 	for v, part := range in.parts() {
 		if part == nil {
@@ -137,49 +235,29 @@ func (s *Service) transactAction(in *transactWriteItem) (a *action, err error) {
 		}
 
 		if only != nil {
-			return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+			return nil, nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
 		kind, only = verb(v), part
 	}
 
 	if only == nil {
-		return nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
+		return nil, nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
 	}
 
-	if err := checkReturnsOnFailure(only.ReturnValuesOnConditionCheckFailure); err != nil {
-		return nil, err
-	}
+	a = &action{verb: kind, item: only.Item, key: primary{attrs: only.Key}, returnOld: only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
 
-	t, err := s.lookup(only.TableName)
-	if err != nil {
-		return nil, err
-	}
-
-	switch kind {
-	case put:
-		a, err = newPut(t, only.Item)
-	case update:
-		if only.UpdateExpression == nil {
-			return nil, wire.Missing("transactItems.1.member.update.updateExpression")
-		}
-		a, err = newUpdate(t, only.Key, only.UpdateExpression, only.ConditionExpression, &only.expressionIn)
-	default:
-		if kind == check && only.ConditionExpression == nil {
-			return nil, wire.Missing("transactItems.1.member.conditionCheck.conditionExpression")
-		}
-		a, err = newKeyed(kind, t, only.Key)
+	switch {
+	case kind == update:
+		err = a.setUpdate(only.UpdateExpression, only.ConditionExpression, &only.expressionIn)
+	case only.ConditionExpression != nil:
+		err = a.setCondition(only.ConditionExpression, &only.expressionIn)
 	}
 
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
-	a.returnOld = only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
-	if kind == update {
-		return a, nil
-	}
-
-	return a, a.setCondition(only.ConditionExpression, &only.expressionIn)
+	return a, only.TableName, a.checkValues()
 }
 
 // transact evaluates and writes all actions while it holds all their stripes. If replayed is
@@ -199,7 +277,7 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 	}
 	defer s.stripes.lock(locks)()
 
-	now := time.Now()
+	now := s.cfg.Clock.Now()
 	if tok != nil {
 		used, same, err := s.tokenUsed(tok, now)
 		switch {
@@ -345,7 +423,7 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 
 // transactAnswer charges a transaction and returns its answer. A transaction costs double the
 // units of its parts; a replay costs reads.
-func (s *Service) transactAnswer(want string, changes []*change, replayed bool) json.RawMessage {
+func (s *Service) transactAnswer(out *answer, want string, changes []*change, replayed bool) json.RawMessage {
 	kind, sum := "WriteCapacityUnits", spendings{}
 	for _, c := range changes {
 		if replayed {
@@ -358,7 +436,6 @@ func (s *Service) transactAnswer(want string, changes []*change, replayed bool) 
 		s.charge(c.table.name, 0, c.writeUnits())
 		sum.add(c.table.name, c.spent())
 	}
-	out := newAnswer(0)
 	out.consumedBy(want, sum, kind)
 
 	return out.done()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"time"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/store"
@@ -54,7 +53,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 	default:
 		r.TTL, r.TTLIndexing = "", false
 	}
-	r.TTLChanged = time.Now()
+	r.TTLChanged = s.cfg.Clock.Now()
 
 	if err := s.saveState(t, &next); err != nil {
 		return nil, err

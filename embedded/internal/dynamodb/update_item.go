@@ -14,15 +14,17 @@ type updateItemIn struct {
 	ConditionExpression *string
 	expressionIn
 	returnsIn
-	legacyIn
+	AttributeUpdates map[string]attributeUpdate
+	expectedIn
 }
 
 func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
-	if err := in.legacyIn.refuse(); err != nil {
+	if err := in.constrain(s); err != nil {
 		return nil, err
 	}
 
-	if err := in.returnsIn.check(); err != nil {
+	a, err := in.draft()
+	if err != nil {
 		return nil, err
 	}
 
@@ -31,10 +33,10 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 
-	a, err := newUpdate(t, in.Key, in.UpdateExpression, in.ConditionExpression, &in.expressionIn)
-	if err != nil {
+	if err := a.bind(t); err != nil {
 		return nil, err
 	}
+
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
 	a.needOld = in.ReturnValues == "ALL_OLD" || in.ReturnValues == "UPDATED_OLD"
 
@@ -53,46 +55,103 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	return out.done(), nil
 }
 
-// newUpdate returns the action that updates an item. Without an expression the action only
-// creates the item if there is none.
-func newUpdate(t *table, key attr.Item, src, condition *string, in *expressionIn) (*action, error) {
-	a, err := newKeyed(update, t, key)
-	if err != nil {
-		return nil, err
-	}
-
+// setUpdate parses the expressions of an update. Without an expression the action only creates the
+// item if there is none.
+func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 	p, err := in.params("UpdateExpression and ConditionExpression are", src != nil || condition != nil)
 	if err != nil || p == nil {
-		return a, err
+		return err
 	}
 
 	if src != nil {
 		if *src == "" {
-			return nil, invalid("Invalid UpdateExpression: The expression can not be empty;")
+			return invalid("Invalid UpdateExpression: The expression can not be empty;")
 		}
 
 		if a.update, err = expression.ParseUpdate(*src, p); err != nil {
-			return nil, err
+			return err
 		}
 	}
 
 	if condition != nil {
 		if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
-			return nil, err
+			return err
 		}
 	}
 
-	if err := p.Unused(); err != nil || a.update == nil {
-		return a, err
-	}
+	return p.Unused()
+}
 
+// keepsKey refuses an update of a key attribute.
+func (a *action) keepsKey() error {
 	for _, name := range a.update.TopLevel() {
-		if t.keys.has(name) {
-			return nil, &schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
+		if a.table.keys.has(name) {
+			return &schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
 		}
 	}
 
-	return a, nil
+	return nil
+}
+
+// constrain checks what the API model says about the members.
+func (in *updateItemIn) constrain(s *Service) error {
+	var c constraints
+	c.capacity(in.ReturnConsumedCapacity)
+	s.constrainTable(&c, in.TableName, "tableName")
+	c.collectionMetrics(in.ReturnItemCollectionMetrics)
+	c.returnValues(in.ReturnValues)
+
+	if in.Key == nil {
+		c.missing("key")
+	}
+	in.expectedIn.constrain(&c)
+	c.returnsOnFailure(in.ReturnValuesOnConditionCheckFailure)
+
+	return c.err()
+}
+
+// refuseMix refuses AttributeUpdates and Expected beside expressions.
+func (in *updateItemIn) refuseMix() error {
+	if len(in.AttributeUpdates) == 0 && !in.any() {
+		return nil
+	}
+
+	legacy := append([]parameter{{"AttributeUpdates", len(in.AttributeUpdates) > 0}}, in.parameters()...)
+
+	return refuseMix(legacy, []parameter{
+		{"UpdateExpression", in.UpdateExpression != nil}, {"ConditionExpression", in.ConditionExpression != nil},
+	})
+}
+
+// draft returns the action, as far as the request itself shows it.
+func (in *updateItemIn) draft() (*action, error) {
+	if err := in.refuseMix(); err != nil {
+		return nil, err
+	}
+
+	used := in.UpdateExpression != nil || in.ConditionExpression != nil
+	if err := in.beside(used, used, "UpdateExpression and ConditionExpression are"); err != nil {
+		return nil, err
+	}
+
+	a, err := draftKeyed(update, in.Key)
+	if err != nil {
+		return nil, err
+	}
+
+	if a.update, err = newLegacyUpdate(in.AttributeUpdates); err != nil {
+		return nil, err
+	}
+
+	if a.cond, err = in.condition(); err != nil {
+		return nil, err
+	}
+
+	if !used {
+		return a, nil
+	}
+
+	return a, a.setUpdate(in.UpdateExpression, in.ConditionExpression, &in.expressionIn)
 }
 
 // returnedAttributes returns the attributes that ReturnValues asks for.

@@ -18,29 +18,26 @@ type updateTableIn struct {
 	StreamSpecification         *streamSpecification
 	DeletionProtectionEnabled   *bool
 	TableClass                  string
-	AttributeDefinitions        []attributeDefinition
+	AttributeDefinitions        []attributeDefinitionIn
 	GlobalSecondaryIndexUpdates []indexUpdate
 	ReplicaUpdates              []jsontext.Value
 	VectorIndexUpdates          []jsontext.Value
 	GlobalTableWitnessUpdates   []jsontext.Value
+	SSESpecification            *struct{}
+	ignoredThroughput
+}
+
+// ignoredThroughput are settings of a table or an index that the engine accepts and ignores.
+type ignoredThroughput struct{ OnDemandThroughput, WarmThroughput *struct{} }
+
+// given reports whether a request has one of them.
+func (t *ignoredThroughput) given() bool {
+	return t.OnDemandThroughput != nil || t.WarmThroughput != nil
 }
 
 func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, error) {
-	for _, refused := range []struct {
-		what string
-		list []jsontext.Value
-	}{
-		{"ReplicaUpdates", in.ReplicaUpdates},
-		{"VectorIndexUpdates", in.VectorIndexUpdates},
-		{"GlobalTableWitnessUpdates", in.GlobalTableWitnessUpdates},
-	} {
-		if len(refused.list) > 0 {
-			return nil, invalid("%s are not supported by the embedded engine", refused.what)
-		}
-	}
-
-	if in.isEmpty() {
-		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+	if err := in.check(s); err != nil {
+		return nil, err
 	}
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
@@ -54,7 +51,7 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 	next := *before
 	next.record.Indexes = slices.Clone(next.record.Indexes)
 
-	if err := in.apply(&next.record); err != nil {
+	if err := in.apply(&next.record, s.cfg.Clock.Now()); err != nil {
 		return nil, err
 	}
 
@@ -78,14 +75,74 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 	return map[string]any{"TableDescription": s.describe(t, t.state.Load())}, nil
 }
 
+// check validates what does not depend on the table.
+// Source of the order: https://github.com/architect/dynalite test/updateTable.js, recorded on the
+// service
+func (in *updateTableIn) check(s *Service) error {
+	if err := in.constrain(s); err != nil {
+		return err
+	}
+
+	for _, refused := range []struct {
+		what string
+		list []jsontext.Value
+	}{
+		{"ReplicaUpdates", in.ReplicaUpdates},
+		{"VectorIndexUpdates", in.VectorIndexUpdates},
+		{"GlobalTableWitnessUpdates", in.GlobalTableWitnessUpdates},
+	} {
+		if len(refused.list) > 0 {
+			return invalid("%s are not supported by the embedded engine", refused.what)
+		}
+	}
+
+	if in.isEmpty() {
+		return invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+	}
+
+	if in.BillingMode == "PROVISIONED" && in.ProvisionedThroughput == nil {
+		return invalid("One or more parameter values were invalid: ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+	}
+
+	if t := in.ProvisionedThroughput; t != nil {
+		if err := t.checkBounds(); err != nil {
+			return err
+		}
+	}
+
+	return checkIndexUpdates(in.GlobalSecondaryIndexUpdates)
+}
+
+// constrain checks what the API model says about the members.
+func (in *updateTableIn) constrain(s *Service) error {
+	if err := requireTable(in.TableName); err != nil {
+		return err
+	}
+
+	var c constraints
+	c.definitions(in.AttributeDefinitions)
+	s.constrainTable(&c, in.TableName, "tableName")
+	c.throughput(in.ProvisionedThroughput, "provisionedThroughput")
+	c.billingMode(in.BillingMode)
+
+	for i := range in.GlobalSecondaryIndexUpdates {
+		in.GlobalSecondaryIndexUpdates[i].constrain(&c, member("globalSecondaryIndexUpdates", i))
+	}
+	c.streamView(in.StreamSpecification)
+	c.tableClass(in.TableClass)
+
+	return c.err()
+}
+
 // isEmpty reports whether the request asks for no change.
 func (in *updateTableIn) isEmpty() bool {
 	return in.BillingMode == "" && in.ProvisionedThroughput == nil && in.StreamSpecification == nil &&
-		in.DeletionProtectionEnabled == nil && in.TableClass == "" && len(in.GlobalSecondaryIndexUpdates) == 0
+		in.DeletionProtectionEnabled == nil && in.TableClass == "" && len(in.GlobalSecondaryIndexUpdates) == 0 &&
+		in.SSESpecification == nil && !in.given()
 }
 
 // apply makes the changes to the record, except those to the stream.
-func (in *updateTableIn) apply(r *tableRecord) error {
+func (in *updateTableIn) apply(r *tableRecord, now time.Time) error {
 	if in.BillingMode != "" || in.ProvisionedThroughput != nil {
 		mode := in.BillingMode
 		if mode == "" {
@@ -106,7 +163,7 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 		}
 
 		if r.Billing != before.Billing {
-			r.BillingSince = time.Now()
+			r.BillingSince = now
 		}
 	}
 
@@ -114,7 +171,9 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 		r.DeletionProtection = *in.DeletionProtectionEnabled
 	}
 
-	return r.setClass(in.TableClass)
+	r.setClass(in.TableClass)
+
+	return nil
 }
 
 // switchStream enables or disables the table's stream, saves next and publishes it. The
@@ -122,7 +181,7 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 func (s *Service) switchStream(t *table, next *tableState, spec *streamSpecification) error {
 	b := s.db.NewBatch()
 	commit := b.Commit
-	now := time.Now()
+	now := s.cfg.Clock.Now()
 	switch {
 	case spec.StreamEnabled && next.stream != nil:
 		b.Discard()

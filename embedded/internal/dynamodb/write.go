@@ -3,7 +3,6 @@ package dynamodb
 import (
 	"bytes"
 	"encoding/json"
-	"time"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
@@ -35,6 +34,10 @@ type action struct {
 	returnOld bool
 	// needOld asks for change.old, unchanged, even if the action itself does not need it.
 	needOld bool
+	// insert marks a put that must find no item.
+	insert bool
+	// mayMiss marks an action whose condition counts only if there is an item.
+	mayMiss bool
 	// transacted marks an action of a transaction, which costs double.
 	transacted bool
 	// expireAt marks a removal by the sweep. It removes only an item whose time to live ends
@@ -85,7 +88,7 @@ func (s *Service) perform(a *action) (*change, error) {
 	defer st.version.Add(1)
 
 	if streamed {
-		err = streams.Commit(b, time.Now(), record)
+		err = streams.Commit(b, s.cfg.Clock.Now(), record)
 	} else {
 		err = b.Commit()
 	}
@@ -126,7 +129,12 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		return c, nil
 	}
 
-	if a.cond != nil {
+	if a.insert && c.oldRaw != nil {
+		s.charge(a.table.name, 0, c.refusedUnits())
+		return nil, wire.Errorf("DuplicateItemException", "Duplicate primary key exists in table")
+	}
+
+	if a.cond != nil && (c.oldRaw != nil || !a.mayMiss) {
 		match, err := a.cond.Match(c.old)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -73,6 +74,12 @@ func (u *Update) evaluate(item attr.Item) ([]attr.Value, error) {
 	values := make([]attr.Value, len(u.actions))
 	for n, a := range slices.Backward(u.actions) {
 		v, err := a.evaluate(item)
+
+		var mismatch *Error
+		if u.legacy && errors.As(err, &mismatch) && mismatch.Message == msgOperandType {
+			err = errorf(msgTypeMismatch)
+		}
+
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +104,7 @@ func (p Path) reachable(item attr.Item) bool {
 		return true
 	}
 
-	holder, ok := p[:len(p)-1].lookup(item)
+	holder, ok := p[:len(p)-1].Lookup(item)
 	if p[len(p)-1].List {
 		return ok && holder.Kind == attr.L
 	}
@@ -138,7 +145,7 @@ func (a action) evaluate(item attr.Item) (attr.Value, error) {
 func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error) {
 	switch n.op {
 	case opPath:
-		v, ok = n.path.lookup(item)
+		v, ok = n.path.Lookup(item)
 		return v, ok, nil
 	case opValue:
 		return n.value, true, nil
@@ -216,9 +223,9 @@ func calculate(op op, a, b attr.Value) (attr.Value, *Error) {
 	return attr.Value{Kind: attr.N, Str: text}, nil
 }
 
-// add computes the value of ADD: a sum, or the union of two sets.
+// add computes the value of ADD: a sum, the union of two sets, or a longer list.
 func (a action) add(item attr.Item) (attr.Value, error) {
-	old, ok := a.path.lookup(item)
+	old, ok := a.path.Lookup(item)
 	switch {
 	case !ok:
 		return a.value.value, nil
@@ -231,6 +238,8 @@ func (a action) add(item attr.Item) (attr.Value, error) {
 		}
 
 		return v, nil
+	case old.Kind == attr.L: // in AttributeUpdates only
+		return attr.Value{Kind: attr.L, List: slices.Concat(old.List, a.value.value.List)}, nil
 	}
 	set := slices.Concat(old.Set, a.value.value.Set)
 	attr.SortSet(old.Kind, set)
@@ -240,7 +249,7 @@ func (a action) add(item attr.Item) (attr.Value, error) {
 
 // deleteMembers computes the value of DELETE: a set without the members of another.
 func (a action) deleteMembers(item attr.Item) (attr.Value, error) {
-	old, ok := a.path.lookup(item)
+	old, ok := a.path.Lookup(item)
 	if !ok {
 		return attr.Value{}, nil
 	}

@@ -20,6 +20,10 @@ const (
 // check walks the tree from the outside in and from left to right. It finds the errors that
 // do not depend on references: functions, reserved words, indexes.
 func (n *node) check(at position) *Error {
+	if n.built {
+		return nil
+	}
+
 	switch n.op {
 	case opPath:
 		return n.path.check()
@@ -119,6 +123,10 @@ func (p Path) bind(params *Params) *Error {
 // bind walks the tree from the inside out, resolves references, and checks the operands of
 // every operation as far as the expression alone tells them.
 func (n *node) bind(params *Params) *Error {
+	if n.built {
+		return nil
+	}
+
 	switch n.op {
 	case opPath:
 		return n.path.bind(params)

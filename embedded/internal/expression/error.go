@@ -13,10 +13,11 @@ func errorf(format string, args ...any) *Error {
 
 // The errors of an update that depend on the item.
 const (
-	msgInvalidPath = "The document path provided in the update expression is invalid for update"
-	msgNoAttribute = "The provided expression refers to an attribute that does not exist in the item"
-	msgOperandType = "An operand in the update expression has an incorrect data type"
-	msgTooDeep     = "Nesting Levels have exceeded supported limits"
+	msgInvalidPath  = "The document path provided in the update expression is invalid for update"
+	msgNoAttribute  = "The provided expression refers to an attribute that does not exist in the item"
+	msgOperandType  = "An operand in the update expression has an incorrect data type"
+	msgTypeMismatch = "Type mismatch for attribute to update"
+	msgTooDeep      = "Nesting Levels have exceeded supported limits"
 )
 
 // The limits of an expression.

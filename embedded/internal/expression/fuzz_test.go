@@ -69,7 +69,7 @@ func FuzzParse(f *testing.F) {
 		if p, err := ParseProjection(src, v.params(src)); parsed(t, err) {
 			p.Apply(v.Item)
 		}
-		_, err := ParseKeyCondition(src, "h", "r", v.params(src))
+		_, err := keyCondition(src, v.params(src))
 		parsed(t, err)
 
 		if string(attr.AppendBinary(nil, v.Item)) != before {

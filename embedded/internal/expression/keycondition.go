@@ -33,19 +33,29 @@ type KeyCondition struct {
 	Range Range
 }
 
-// keyTerm is one comparison of a key condition, with the key on its left.
+// keyTerm is one comparison of a key condition, with the key on its left. Its Op is RangeNone if no
+// key takes it.
 type keyTerm struct {
 	name string
 	Range
 }
 
+// Key is a key attribute of the table or index that a key condition is for.
+type Key struct {
+	Name string
+	Kind attr.Kind
+}
+
+// KeyTerms are the comparisons of a key condition, before the table is known.
+type KeyTerms struct{ terms []keyTerm }
+
 // maxKeyTerms is how many comparisons a key condition may have: one per key attribute.
 const maxKeyTerms = 2
 
-// ParseKeyCondition parses a KeyConditionExpression over the key attributes hash and rng,
-// which is empty if there is no sort key. It does not compare the types of the values with
-// the key schema.
-func ParseKeyCondition(src, hash, rng string, params *Params) (*KeyCondition, error) {
+// ParseKeyCondition parses a KeyConditionExpression. What it returns was not yet looked at as a
+// key condition: any condition may stand there, see [KeyExpression.Terms]. So the other expressions
+// of the request can be parsed before.
+func ParseKeyCondition(src string, params *Params) (*KeyExpression, error) {
 	if params.err != nil {
 		return nil, params.err
 	}
@@ -55,67 +65,93 @@ func ParseKeyCondition(src, hash, rng string, params *Params) (*KeyCondition, er
 		return nil, invalidExpression("KeyConditionExpression", err)
 	}
 
-	terms, err := root.keyTerms(nil)
+	return &KeyExpression{root}, nil
+}
+
+// KeyExpression is a parsed KeyConditionExpression.
+type KeyExpression struct{ root *node }
+
+// Terms returns the comparisons that the expression joins. It fails if there is anything else in
+// it, or more comparisons than a key has attributes.
+func (k *KeyExpression) Terms() (*KeyTerms, error) {
+	terms, err := k.root.keyTerms(nil)
 	if err != nil {
 		return nil, err
 	}
 
-	for _, path := range root.appendPaths(nil) {
-		if len(path) > 1 {
-			return nil, nestedKey(path, hash, rng)
-		}
-	}
-
-	k, err := chooseKeys(terms, hash, rng)
-	if err != nil {
-		return nil, err
-	}
-
-	return k, nil
+	return newKeyTerms(terms)
 }
 
-func nestedKey(path Path, hash, rng string) *Error {
-	if name := path[0].Name; name == hash || name == rng {
-		return errorf("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: %s", name)
-	}
-	return errorf("KeyConditionExpressions cannot have conditions on nested attributes")
-}
-
-// chooseKeys finds the comparison of the partition key and that of the sort key.
-func chooseKeys(terms []keyTerm, hash, rng string) (*KeyCondition, *Error) {
-	if len(terms) > maxKeyTerms {
+func newKeyTerms(terms []keyTerm) (*KeyTerms, error) {
+	if n := len(terms); n < 1 || n > maxKeyTerms {
 		return nil, errorf("Conditions can be of length 1 or 2 only")
 	}
 
-	var k KeyCondition
-	found := false
-	missing := hash
-	for _, t := range terms {
-		switch {
-		case t.name == hash:
-			if t.Op != RangeEqual {
-				return nil, errorf("Query key condition not supported")
+	return &KeyTerms{terms}, nil
+}
+
+// Condition returns the condition on the key attributes: the partition key and, if there is one,
+// the sort key. It looks at one after the other, and calls before with the position of each first;
+// before may be nil.
+func (t *KeyTerms) Condition(keys []Key, before func(at int) error) (*KeyCondition, error) {
+	var c KeyCondition
+	for at, key := range keys {
+		if before != nil {
+			if err := before(at); err != nil {
+				return nil, err
 			}
-			k.Hash, found = t.Lo, true
-		case t.name == rng && rng != "":
-			k.Range = t.Range
+		}
+
+		if len(keys) == 1 && len(t.terms) > 1 {
+			return nil, errorf("Query key condition not supported")
+		}
+
+		term, ok := t.of(key.Name)
+		if !ok {
+			if at == 0 || len(t.terms) > 1 {
+				return nil, errorf("Query condition missed key schema element: %s", key.Name)
+			}
+
+			continue
+		}
+
+		if err := term.check(key, at == 0); err != nil {
+			return nil, err
+		}
+
+		if at == 0 {
+			c.Hash = term.Lo
+		} else {
+			c.Range = term.Range
 		}
 	}
 
-	complete := len(terms) == 1 || k.Range.Op != RangeNone
-	if found && complete {
-		return &k, nil
+	return &c, nil
+}
+
+// of returns the comparison of the attribute.
+func (t *KeyTerms) of(name string) (keyTerm, bool) {
+	for _, term := range t.terms {
+		if term.name == name {
+			return term, true
+		}
 	}
 
-	if found && rng != "" {
-		missing = rng
+	return keyTerm{}, false
+}
+
+// check refuses comparisons that the key does not take.
+func (t *keyTerm) check(key Key, hash bool) *Error {
+	switch {
+	case t.Op == RangeNone:
+		return errorf("Attempted conditional constraint is not an indexable operation")
+	case t.Lo.Kind != key.Kind || t.Op == RangeBetween && t.Hi.Kind != key.Kind:
+		return errorf("One or more parameter values were invalid: Condition parameter type does not match schema type")
+	case hash && t.Op != RangeEqual:
+		return errorf("Query key condition not supported")
 	}
 
-	if found && rng == "" {
-		return nil, errorf("Query key condition not supported")
-	}
-
-	return nil, errorf("Query condition missed key schema element: %s", missing)
+	return nil
 }
 
 // keyTerms appends the comparisons that the condition joins by AND.
@@ -160,6 +196,8 @@ func (n *node) keyTerm() (keyTerm, *Error) {
 			return t, errorf("KeyConditionExpressions cannot contain nested operations")
 		case a.op == opPath && key >= 0:
 			return t, errorf("Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition")
+		case a.op == opPath && len(a.path) > 1:
+			return t, errorf("KeyConditionExpressions cannot have conditions on nested attributes")
 		case a.op == opPath:
 			key = at
 		}

@@ -72,7 +72,7 @@ func (n *node) match(item attr.Item) bool {
 func (n *node) operand(item attr.Item) (v attr.Value, ok bool) {
 	switch n.op {
 	case opPath:
-		return n.path.lookup(item)
+		return n.path.Lookup(item)
 	case opValue:
 		return n.value, true
 	default:

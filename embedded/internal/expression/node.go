@@ -36,6 +36,9 @@ type node struct {
 	path  Path
 	value attr.Value
 	args  []*node
+	// built is set for a path or value that came without a source: it has no references and
+	// may be a reserved word.
+	built bool
 }
 
 // function is a function of the language.

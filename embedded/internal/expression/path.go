@@ -42,8 +42,8 @@ func (s Step) String() string {
 	return s.Name
 }
 
-// lookup returns the value at the path.
-func (p Path) lookup(item attr.Item) (attr.Value, bool) {
+// Lookup returns the value at the path.
+func (p Path) Lookup(item attr.Item) (attr.Value, bool) {
 	v, ok := item[p[0].Name]
 	for _, s := range p[1:] {
 		if !ok {

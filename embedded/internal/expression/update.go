@@ -18,6 +18,9 @@ type Update struct {
 	// those of REMOVE, descending. Elements are so removed from the back of a list, and every
 	// index means a position before the update.
 	writes, removes []int
+	// legacy is set for AttributeUpdates, which have a message of their own for operands whose
+	// type does not fit.
+	legacy bool
 }
 
 // action is one clause: SET path = value, REMOVE path, ADD path :value, DELETE path :value.

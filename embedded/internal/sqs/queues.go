@@ -46,7 +46,7 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 			return s.checkSameAttributes(q, in.Attributes)
 		}
 
-		now := time.Now().UnixMilli()
+		now := s.cfg.Clock.Now().UnixMilli()
 		s.lastID++
 		q := newQueue(record{
 			ID:         s.lastID,

@@ -85,6 +85,8 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 			return nil, context.Canceled
 		}
 
+		shifted := s.cfg.Clock.Shifted()
+
 		err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
 			if deadline.IsZero() {
 				deadline = now.Add(q.wait)
@@ -108,7 +110,7 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 			return nil, err
 		}
 
-		if len(out) > 0 || !time.Now().Before(deadline) {
+		if len(out) > 0 || !s.cfg.Clock.Now().Before(deadline) {
 			return receiveAnswer{out}, nil
 		}
 
@@ -116,6 +118,7 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 		select {
 		case <-ctx.Done():
 		case <-changed:
+		case <-shifted:
 		case <-timer.C:
 		}
 		timer.Stop()

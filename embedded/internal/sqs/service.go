@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/store"
 )
 
@@ -16,6 +17,8 @@ import (
 type Config struct {
 	// Region and AccountID are part of every ARN and URL. Both must be set.
 	Region, AccountID string
+	// Clock tells the time. Nil means that of package time.
+	Clock *clock.Clock
 	// Log receives the engine's own faults. Nil means slog.Default().
 	Log *slog.Logger
 }
@@ -42,6 +45,10 @@ type Service struct {
 func New(db *store.DB, cfg Config) (*Service, error) {
 	if cfg.Region == "" || cfg.AccountID == "" {
 		return nil, errors.New("open sqs: Config.Region and Config.AccountID must be set")
+	}
+
+	if cfg.Clock == nil {
+		cfg.Clock = new(clock.Clock)
 	}
 
 	if cfg.Log == nil {
@@ -74,7 +81,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 // recover rebuilds a queue's index. It reads the states of messages, which are small, and
 // not their contents.
 func (s *Service) recover(q *queue) error {
-	now := time.Now().UnixMilli()
+	now := s.cfg.Clock.Now().UnixMilli()
 
 	states := key(keyState, q.ID)
 
@@ -116,10 +123,12 @@ func (s *Service) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-tick.C:
-			if err := s.sweep(now); err != nil {
-				s.cfg.Log.Error("sqs: remove old messages", "error", err)
-			}
+		case <-tick.C:
+		case <-s.cfg.Clock.Shifted():
+		}
+
+		if err := s.sweep(s.cfg.Clock.Now()); err != nil {
+			s.cfg.Log.Error("sqs: remove old messages", "error", err)
 		}
 	}
 }
@@ -179,7 +188,7 @@ func (s *Service) withQueue(url string, fn func(q *queue, b *store.Batch, now ti
 			return err
 		}
 
-		now := time.Now()
+		now := s.cfg.Clock.Now()
 		q.advance(b, now.UnixMilli())
 
 		return fn(q, b, now)

@@ -3,16 +3,16 @@ package stepfunctions
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"ratchet/embedded/internal/wire"
 )
 
-// activity is the record of an activity. It never changes.
+// activity is the record of an activity. It is immutable: a change of its tags replaces it.
 type activity struct {
 	ID      uint64 `json:"id"`
 	Name    string `json:"name"`
 	Created int64  `json:"created"`
+	Tags    tags   `json:"tags,omitempty"`
 }
 
 func (s *Service) createActivity(_ context.Context, in *struct {
@@ -28,14 +28,14 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	if len(in.Tags) > 0 {
-		return nil, validation("tags are not supported by the embedded engine")
+	if err := in.Tags.check(); err != nil {
+		return nil, err
 	}
 
 	s.activitiesMu.Lock()
 	defer s.activitiesMu.Unlock()
 
-	// Creating an activity that exists returns the existing one.
+	// Creating an activity that exists returns the existing one, with the tags that it has.
 	a := s.activities[in.Name]
 	if a == nil {
 		id, err := s.ids.next()
@@ -43,7 +43,7 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 			return nil, err
 		}
 
-		a = &activity{ID: id, Name: in.Name, Created: time.Now().UnixMilli()}
+		a = &activity{ID: id, Name: in.Name, Created: s.cfg.Clock.Now().UnixMilli(), Tags: tags{}.with(in.Tags)}
 		if err := s.commitRecord(nameKey(keyActivity, a.Name), a); err != nil {
 			return nil, err
 		}

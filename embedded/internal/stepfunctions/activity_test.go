@@ -101,6 +101,7 @@ func TestListActivitiesInPages(t *testing.T) {
 
 func TestActivityRefusals(t *testing.T) {
 	b := open(t, t.TempDir())
+
 	for _, row := range []struct {
 		name string
 		in   *sfn.CreateActivityInput
@@ -112,10 +113,10 @@ func TestActivityRefusals(t *testing.T) {
 			want: "InvalidName",
 		},
 		{
-			name: "tags",
+			name: "a tag of AWS",
 			in: &sfn.CreateActivityInput{
 				Name: aws.String("a"),
-				Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
+				Tags: []types.Tag{{Key: aws.String("aws:k"), Value: aws.String("v")}},
 			},
 			want: "ValidationException",
 		},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -65,7 +66,7 @@ func (s *Service) makeCall(ctx context.Context, task taskOrder) error {
 	})
 
 	if err == nil {
-		output, refused := s.callService(ctx, call)
+		output, refused := s.callService(ctx, call, task.name())
 		if ctx.Err() != nil {
 			return ctx.Err() // the answer may be that of an interrupted call
 		}
@@ -88,20 +89,36 @@ func (s *Service) storeAnswer(task taskOrder, output []byte, refused *execution.
 	return errors.Join(err, syncBatch(batch))
 }
 
-// callService makes a call and returns its answer as the task sees it.
-func (s *Service) callService(ctx context.Context, call execution.Call) ([]byte, *execution.CallFailure) {
+// name is the name of an execution that the task starts without one. A call that is made again
+// finds the execution of the first time under it.
+func (t queuedTask) name() string {
+	return fmt.Sprintf("task-%d-%d-%d-%d", t.execution.machine, t.execution.id, t.thread, t.attempt)
+}
+
+// callService makes a call and returns its answer as the task sees it. An execution that the
+// call starts without a name gets the name.
+func (s *Service) callService(ctx context.Context, call execution.Call, name string) ([]byte, *execution.CallFailure) {
 	names := callNames[call.Service]
 	prefix := names.optimized
 	if call.SDK {
 		prefix = names.sdk
 	}
 
-	operation, ok := s.cfg.Services[call.Service].Operations[call.Operation]
+	operations := s.cfg.Services[call.Service].Operations
+	if ownService(call) {
+		operations = s.operations
+	}
+
+	operation, ok := operations[call.Operation]
 	if !ok {
 		return nil, &execution.CallFailure{
 			Name:  "States.Runtime",
 			Cause: fmt.Sprintf("%s has no operation %s in the embedded engine", call.Service, call.Operation),
 		}
+	}
+
+	if ownService(call) {
+		operation = s.ownOperation(call, operation, name)
 	}
 
 	body, err := callBody(call)
@@ -130,6 +147,9 @@ func (s *Service) callService(ctx context.Context, call execution.Call) ([]byte,
 var callNames = map[string]struct{ sdk, optimized, general string }{
 	"dynamodb": {"DynamoDb", "DynamoDB", "DynamoDbException"},
 	"sqs":      {"Sqs", "SQS", "SqsException"},
+	"lambda":   {"Lambda", "Lambda", "LambdaException"},
+	"sfn":      {"Sfn", "", "SfnException"},
+	"states":   {"", "StepFunctions", "AWSStepFunctionsException"},
 }
 
 // untyped are the errors for which the SDK has no type: it reports the service's general one.
@@ -137,6 +157,14 @@ var untyped = map[string]bool{"ValidationException": true, "SerializationExcepti
 
 // refusal names an error of a call as the service does.
 func (s *Service) refusal(call execution.Call, prefix, general string, err error) *execution.CallFailure {
+	if own := (*functionError)(nil); errors.As(err, &own) {
+		return own.failure()
+	}
+
+	if lost, ok := errors.AsType[*wire.Broken](err); ok {
+		return &execution.CallFailure{Name: prefix + ".SdkClientException", Cause: lost.Error()}
+	}
+
 	var e *wire.Error
 	if !errors.As(err, &e) {
 		s.log.Error("step functions: service integration", "service", call.Service, "operation", call.Operation, "error", err)
@@ -150,6 +178,10 @@ func (s *Service) refusal(call execution.Call, prefix, general string, err error
 
 	if status == 0 {
 		status = 400
+	}
+
+	if ownService(call) && !strings.HasSuffix(name, "Exception") {
+		name += "Exception" // the SDK's class
 	}
 
 	return &execution.CallFailure{

@@ -1,4 +1,4 @@
-// Package stepfunctions is AWS Step Functions, Standard workflows, inside the process:
+// Package stepfunctions is AWS Step Functions inside the process:
 // state machines, executions with their history, and activities, over the real wire
 // protocol (AWS JSON 1.0, target "AWSStepFunctions"). For the operations listed below, an
 // SDK client works as it does with the service.
@@ -38,25 +38,46 @@
 // StartExecution, DescribeExecution, DescribeStateMachineForExecution,
 // ListExecutions, StopExecution, RedriveExecution, GetExecutionHistory,
 // CreateActivity, DescribeActivity, ListActivities, DeleteActivity,
-// GetActivityTask, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat.
+// GetActivityTask, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat,
+// TagResource, UntagResource, ListTagsForResource,
+// PublishStateMachineVersion, DeleteStateMachineVersion, ListStateMachineVersions,
+// CreateStateMachineAlias, DescribeStateMachineAlias, UpdateStateMachineAlias,
+// DeleteStateMachineAlias, ListStateMachineAliases, TestState, StartSyncExecution,
+// DescribeMapRun, ListMapRuns, UpdateMapRun.
+//
+// Express machines (express.go): StartExecution stores the request and runs it at least once,
+// up to 1,000 executions at a time; StartSyncExecution stores nothing. Both end after five
+// minutes and refuse activities, .sync and .waitForTaskToken.
 //
 // Language (JSONPath): Task with activity ARNs and with the service integrations below, Pass, Choice with all operators,
-// Wait, Parallel, Map (inline, at most 40 iterations at a time), Succeed, Fail;
+// variables (Assign, $name), Wait, Parallel, Map (inline, at most 40 iterations at a time, or
+// distributed), Succeed, Fail;
 // InputPath, Parameters, ItemSelector, ResultSelector, ResultPath, OutputPath;
 // Retry with backoff, maximum delay and jitter; Catch; timeouts and heartbeats, also by
 // path; the context object; all 18 intrinsic functions. Limits: 256 KiB for documents,
 // 25,000 events, 1 MiB for definitions.
 //
-// Service integrations (asl/integration.go, call.go): the operations of DynamoDB and SQS as
-// AWS SDK integrations (arn:aws:states:::aws-sdk:dynamodb:updateItem), request-response and
-// .waitForTaskToken, and the optimized dynamodb:getItem, putItem, updateItem, deleteItem and
-// sqs:sendMessage. The engine calls its own services. A call runs at least once: one that a
-// stop interrupts is made again.
+// Distributed Maps (maprun*.go) run each item of the state's input, or each batch of items, as
+// an execution of its own. The state waits for a Map Run, a record that counts its children.
+// Each turn of a child and each turn of the parent that concerns the Map Run changes the record
+// in its own batch, so that the record always agrees with the executions. One goroutine of Run
+// reads the records that have changed and takes the next steps (maprun_advance.go): it starts,
+// redrives and stops children, and tells the parent the end. An input is computed when its child
+// starts, from the place up to which the record says that items have been given out.
+//
+// Service integrations (asl/integration.go, call.go, own.go): the operations of DynamoDB, SQS
+// and Step Functions as AWS SDK integrations (arn:aws:states:::aws-sdk:dynamodb:updateItem),
+// request-response and .waitForTaskToken, and the optimized dynamodb:getItem, putItem,
+// updateItem, deleteItem, sqs:sendMessage and states:startExecution, the last one also with
+// .sync and .sync:2. The engine calls its own services. A call runs at least once: one that a
+// stop interrupts is made again. An execution without a name is started once by a task.
+// lambda:invoke calls a function of the embedding program (lambda.go); a function's ARN as the
+// Resource is refused.
 //
 // # Not supported
 //
-// EXPRESS machines, JSONata, variables (Assign), other task resources,
-// task credentials, distributed Map, versions and aliases, tags, customer-managed keys and
+// JSONata, other task resources,
+// task credentials, ItemReader and ResultWriter, customer-managed keys and
 // maxResults over 1,000. Requests for them fail with the service's own errors and a text
 // that names the feature. All other operations answer UnknownOperationException.
 //
@@ -74,7 +95,27 @@
 //     States.HeartbeatTimeout and as States.Timeout.
 //   - States.Runtime ends the execution whatever Retry and Catch say, and States.ALL does
 //     not match States.DataLimitExceeded. Both are as documented by AWS.
+//   - $ in the Assign of a Task, Parallel or Map is the result before ResultSelector. AWS's
+//     pages do not say which one it is.
+//   - Paths inside a filter, as in $.list[?(@.id == $.id)], cannot begin with a variable.
+//   - TestState moves its clock on instead of waiting, mocks Task states only, and takes no
+//     stateName, context and stateConfiguration. SDKs send it and StartSyncExecution to the
+//     host "sync-" + host: over a socket, turn that off in the SDK (Go: an APIOption with
+//     smithyhttp.DisableEndpointHostPrefix; boto3: Config(inject_host_prefix=False);
+//     JavaScript: disableHostPrefix) or use a name that resolves with the prefix.
+//   - An execution that a .sync task has started goes on when the task is aborted or times out.
+//   - Express executions have no log: their end is a message of level debug in the engine's
+//     log. Their histories, too, are limited to 25,000 events.
 //   - Redrive runs a failed state again in place, without a new StateEntered.
+//   - Express executions that a Map Run has started are stored: after a crash they go on where
+//     they were, and a redrive of theirs counts as one in DescribeExecution. Their histories cannot
+//     be read, as on AWS.
+//   - A child that StopExecution has aborted does not count as a failure of its Map. AWS's pages
+//     name failed and timed-out items only.
+//   - The number of children that a Map Run with an ItemBatcher has yet to start is computed
+//     from MaxItemsPerBatch.
+//   - $$.StateMachine of a child has the ARN and the name with the label. AWS's pages do not say
+//     whether it has.
 //
 // Timers and service integrations act only while Run runs; every other operation works
 // without it.

@@ -14,8 +14,17 @@ type history struct {
 
 // Document returns a document of an earlier turn, from memory if the turn is recent.
 func (h history) Document(ref execution.Ref) ([]byte, error) {
+	return h.find(ref, execution.FindDocument)
+}
+
+// Assigned returns the variables that an event of an earlier turn assigns.
+func (h history) Assigned(ref execution.Ref) ([]byte, error) {
+	return h.find(ref, execution.FindAssigned)
+}
+
+func (h history) find(ref execution.Ref, in func(execution.Ref, []byte) ([]byte, error)) ([]byte, error) {
 	if item, ok := h.s.recent.get(h.key); ok && item.chunk == ref.Chunk {
-		return execution.FindDocument(ref, item.events)
+		return in(ref, item.events)
 	}
 
 	data, ok, err := h.s.db.Get(h.key.history(ref.Chunk))
@@ -27,5 +36,5 @@ func (h history) Document(ref execution.Ref) ([]byte, error) {
 		return nil, fmt.Errorf("read the history of execution %d: the turn at event %d is missing", h.key.id, ref.Chunk)
 	}
 
-	return execution.FindDocument(ref, data)
+	return in(ref, data)
 }

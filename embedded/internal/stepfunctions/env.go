@@ -3,8 +3,8 @@ package stepfunctions
 import (
 	"math/rand/v2"
 	"strings"
-	"time"
 
+	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
 )
 
@@ -14,18 +14,47 @@ type randomness struct{}
 func (randomness) Uint64() uint64 { return rand.Uint64() } //nolint:gosec // jitter, MathRandom and UUID promise no secrecy
 
 // env returns what a stimulus to the execution depends on.
-func (s *Service) env(key executionKey, name string, rev *revision) *execution.Env {
-	return &execution.Env{
-		Machine: rev.program,
-		Identity: func() execution.Identity {
-			return execution.Identity{
-				ARN:         s.executionARN(rev.Machine, name),
-				RoleARN:     rev.RoleARN,
-				MachineARN:  s.arn("stateMachine", rev.Machine),
-				MachineName: rev.Machine,
-			}
-		},
-		Now:            time.Now(),
+func (s *Service) env(key executionKey, st *execution.State, rev *revision) *execution.Env {
+	env := s.envOf(key, rev)
+	env.Identity = func() execution.Identity { return s.identity(st, rev) }
+
+	if st.Child == nil {
+		return env
+	}
+
+	d := rev.program.States[st.Child.Map].Distributed
+	if env.Machine = d.Child; d.Express {
+		env.Limit = expressSeconds
+	}
+
+	return env
+}
+
+// identity is what the context object tells about an execution.
+func (s *Service) identity(st *execution.State, rev *revision) execution.Identity {
+	o, err := s.originOf(rev.Machine, st)
+	if err != nil {
+		s.log.Error("step functions: context object", "machine", rev.Machine, "execution", st.Name, "error", err)
+	}
+
+	i := execution.Identity{
+		ARN:         s.originARN(o, st.Name),
+		RoleARN:     rev.RoleARN,
+		MachineARN:  s.machineARN(o),
+		MachineName: rev.Machine,
+	}
+	if o.run != nil {
+		i.MachineName = labeled(rev.Machine, o.run.label())
+	}
+
+	return i
+}
+
+// envOf returns what a stimulus to an execution of the revision depends on, but the identity.
+func (s *Service) envOf(key executionKey, rev *revision) *execution.Env {
+	env := &execution.Env{
+		Machine:        rev.program,
+		Now:            s.cfg.Clock.Now(),
 		Random:         s.random,
 		History:        history{s, key},
 		ActivityExists: s.activityExists,
@@ -35,6 +64,11 @@ func (s *Service) env(key executionKey, name string, rev *revision) *execution.E
 			return taskToken{execution: key, thread: thread, secret: secret}.String()
 		},
 	}
+	if rev.program.Distributed {
+		env.NewRun = func(state *asl.State) (uint64, string, error) { return s.newRunName(rev.Machine, state) }
+	}
+
+	return env
 }
 
 func (s *Service) activityExists(arn string) bool {

@@ -2,7 +2,6 @@ package stepfunctions
 
 import (
 	"context"
-	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 )
@@ -19,6 +18,10 @@ type dataDetails struct {
 type executionDescription struct {
 	ExecutionArn    string  `json:"executionArn"`
 	StateMachineArn string  `json:"stateMachineArn"`
+	VersionArn      string  `json:"stateMachineVersionArn,omitempty"`
+	AliasArn        string  `json:"stateMachineAliasArn,omitempty"`
+	MapRunArn       string  `json:"mapRunArn,omitempty"`
+	ItemCount       int64   `json:"itemCount,omitempty"` // only in lists
 	Name            string  `json:"name"`
 	Status          string  `json:"status"`
 	StartDate       stamp   `json:"startDate"`
@@ -37,10 +40,12 @@ type executionDescription struct {
 }
 
 // summarize returns the part of a description that lists have too.
-func (s *Service) summarize(m *machine, st *execution.State) *executionDescription {
-	return &executionDescription{
-		ExecutionArn:    s.executionARN(m.Name, st.Name),
-		StateMachineArn: s.arn("stateMachine", m.Name),
+func (s *Service) summarize(o origin, st *execution.State) *executionDescription {
+	d := &executionDescription{
+		ExecutionArn:    s.originARN(o, st.Name),
+		StateMachineArn: s.machineARN(o),
+		VersionArn:      s.versionARN(o.machine, st.Version),
+		AliasArn:        s.optionalAliasARN(o.machine, st.Alias),
 		Name:            st.Name,
 		Status:          st.Status.String(),
 		StartDate:       stamp(st.Started),
@@ -48,6 +53,24 @@ func (s *Service) summarize(m *machine, st *execution.State) *executionDescripti
 		RedriveCount:    st.Redrives,
 		RedriveDate:     optionalStamp(st.Redriven),
 	}
+	if o.run == nil {
+		return d
+	}
+
+	if d.MapRunArn = s.runARN(o.run); o.run.Express {
+		d.RedriveDate = nil // the service does not tell it for Express executions
+	}
+
+	return d
+}
+
+// optionalAliasARN returns the ARN of an alias, "" for the name "".
+func (s *Service) optionalAliasARN(machine, name string) string {
+	if name == "" {
+		return ""
+	}
+
+	return s.aliasARN(machine, name)
 }
 
 func (s *Service) describeExecution(_ context.Context, in *executionRequest) (any, error) {
@@ -61,7 +84,12 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		return nil, err
 	}
 
-	d := s.summarize(m, st)
+	o, err := s.originOf(m.Name, st)
+	if err != nil {
+		return nil, err
+	}
+
+	d := s.summarize(o, st)
 	if st.Error != "" {
 		d.Error = &st.Error
 	}
@@ -70,9 +98,9 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		d.Cause = &st.Cause
 	}
 
-	d.RedriveStatus = "REDRIVABLE"
-	if reason := st.NotRedrivable(time.Now()); reason != "" {
-		d.RedriveStatus, d.RedriveStatusReason = "NOT_REDRIVABLE", reason
+	d.RedriveStatus, d.RedriveStatusReason = s.redriveStatus(st, o.run)
+	if o.run.waits(key, st) {
+		d.Status = pendingRedrive
 	}
 
 	if in.IncludedData == "METADATA_ONLY" {
@@ -112,13 +140,23 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 		return nil, err
 	}
 
-	rev, err := s.revision(key.machine, st.Revision)
+	rev, err := s.revision(m.ID, st.Revision)
 	if err != nil {
 		return nil, err
 	}
 
 	answer := s.definitionAnswer(m, rev)
 	answer["updateDate"] = stamp(rev.Updated)
+
+	o, err := s.originOf(m.Name, st)
+	if err != nil || o.run == nil {
+		return answer, err
+	}
+
+	// The machine of a child is the item processor of the Map.
+	answer["stateMachineArn"], answer["name"] = s.machineARN(o), labeled(m.Name, o.run.label())
+	answer["definition"] = string(rev.program.States[o.run.Map].Distributed.Definition)
+	answer["label"], answer["mapRunArn"] = o.run.label(), s.runARN(o.run)
 
 	return answer, nil
 }

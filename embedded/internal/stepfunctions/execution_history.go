@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
 // historyBytes is the size of the documents after which a page of history ends, in bytes.
@@ -34,6 +35,12 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		return nil, err
 	}
 
+	if o, err := s.originOf(m.Name, st); err != nil {
+		return nil, err
+	} else if o.run != nil && o.run.Express {
+		return nil, wrongType() // as for every Express execution
+	}
+
 	rev, err := s.revision(m.ID, st.Revision)
 	if err != nil {
 		return nil, err
@@ -55,6 +62,9 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		program: rev.program,
 		role:    rev.RoleARN,
 		region:  s.cfg.Region,
+		runs:    s.arn("mapRun", m.Name) + "/",
+		version: s.versionARN(m.Name, st.Version),
+		alias:   s.optionalAliasARN(m.Name, st.Alias),
 		size:    size,
 		data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
 	}
@@ -81,9 +91,12 @@ type historyPage struct {
 	program *asl.Machine
 	role    string
 	region  string
-	size    int  // events on a page
-	data    bool // with inputs and outputs
-	bytes   int  // of the documents on the page
+	runs    string // the ARNs of Map Runs up to their name
+	version string // the ARN of the execution's version, "" without one
+	alias   string // the ARN of the execution's alias, "" without one
+	size    int    // events on a page
+	data    bool   // with inputs and outputs
+	bytes   int    // of the documents on the page
 	events  []map[string]any
 }
 
@@ -209,6 +222,39 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 	return nil
 }
 
+// assigned adds the variables that a state has assigned to its details, each as JSON text.
+func (p *historyPage) assigned(e *execution.Event, d map[string]any) map[string]any {
+	if e.Assigned == nil || !p.data {
+		return d
+	}
+
+	p.bytes += len(e.Assigned)
+	values := map[string]string{}
+	for c := rawjson.Walk(e.Assigned); c.Next(); {
+		name, _ := rawjson.Text(c.Key)
+		values[name] = string(c.Value)
+	}
+
+	d["assignedVariables"] = values
+	d["assignedVariablesDetails"] = map[string]bool{"truncated": false}
+
+	return d
+}
+
+// started returns the details of the first event.
+func (p *historyPage) started() map[string]any {
+	d := map[string]any{"roleArn": p.role}
+	if p.version != "" {
+		d["stateMachineVersionArn"] = p.version
+	}
+
+	if p.alias != "" {
+		d["stateMachineAliasArn"] = p.alias
+	}
+
+	return d
+}
+
 // withLimits adds the time limits of a scheduled task to its details.
 func withLimits(e *execution.Event, d map[string]any) map[string]any {
 	if e.Timeout > 0 {
@@ -236,7 +282,7 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 
 	switch e.Type {
 	case execution.ExecutionStarted:
-		return "executionStartedEventDetails", map[string]any{"roleArn": p.role}
+		return "executionStartedEventDetails", p.started()
 	case execution.ExecutionSucceeded:
 		return "executionSucceededEventDetails", map[string]any{}
 	case execution.ExecutionFailed:
@@ -289,10 +335,16 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 		return "mapIterationFailedEventDetails", iteration()
 	case execution.MapIterationAborted:
 		return "mapIterationAbortedEventDetails", iteration()
+	case execution.MapRunStarted:
+		return "mapRunStartedEventDetails", map[string]any{"mapRunArn": p.runs + e.Worker}
+	case execution.MapRunFailed:
+		return "mapRunFailedEventDetails", map[string]any{}
+	case execution.MapRunRedriven:
+		return "mapRunRedrivenEventDetails", map[string]any{"mapRunArn": p.runs + e.Worker, "redriveCount": e.Index}
 	case execution.StateEntered:
 		return "stateEnteredEventDetails", map[string]any{"name": name()}
 	case execution.StateExited:
-		return "stateExitedEventDetails", map[string]any{"name": name()}
+		return "stateExitedEventDetails", p.assigned(e, map[string]any{"name": name()})
 	default:
 		return "", nil
 	}

@@ -15,11 +15,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 	StateMachineArn, StatusFilter, RedriveFilter, MapRunArn, NextToken string
 	MaxResults                                                         int
 }) (any, error) {
-	if in.MapRunArn != "" || in.StateMachineArn == "" {
-		return nil, validation("stateMachineArn is required: the embedded engine has no map runs")
-	}
-
-	m, err := s.machineNamed(in.StateMachineArn)
+	from, err := s.listSource(in.StateMachineArn, in.MapRunArn)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +27,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 
 	before := ^uint64(0)
 	if in.NextToken != "" {
-		if before, err = readPageToken(in.NextToken, keyRunning, m.ID); err != nil {
+		if before, err = readPageToken(in.NextToken, keyRunning, from.number); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +37,17 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	found, more, err := s.newestExecutions(m.ID, in.StatusFilter, before, size, keep)
+	of := func(st *execution.State) bool { return keep(st) && from.keep(st) }
+
+	var found []listed
+	var more bool
+
+	if in.StatusFilter == pendingRedrive {
+		found, more, err = s.waitingChildren(from.run, before, size, of)
+	} else {
+		found, more, err = s.newestExecutions(from.number, in.StatusFilter, before, size, of)
+	}
+
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +57,92 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 		NextToken  *string                 `json:"nextToken,omitempty"`
 	}{Executions: make([]*executionDescription, len(found))}
 	for i, f := range found {
-		answer.Executions[i] = s.summarize(m, f.state)
+		d := s.summarize(from.origin, f.state)
+		if from.run != nil {
+			d.ItemCount = f.state.Child.Items
+		}
+
+		if from.run.waits(executionKey{from.number, f.id}, f.state) {
+			d.Status = pendingRedrive
+		}
+
+		answer.Executions[i] = d
 	}
 
 	if more {
-		answer.NextToken = pageToken(keyRunning, m.ID, found[len(found)-1].id)
+		answer.NextToken = pageToken(keyRunning, from.number, found[len(found)-1].id)
 	}
 
 	return answer, s.db.Barrier()
+}
+
+// listSource is what ListExecutions lists: the executions of a machine or of a Map Run.
+type listSource struct {
+	origin
+	number uint64 // of the machine or of the Map Run
+	keep   func(*execution.State) bool
+}
+
+func (s *Service) listSource(machineARN, runARN string) (l listSource, err error) {
+	switch {
+	case machineARN == "" && runARN == "":
+		return l, validation("Must provide a StateMachine ARN or MapRun ARN")
+	case machineARN != "" && runARN != "":
+		return l, validation("Only one of stateMachineArn and mapRunArn can be specified")
+	case runARN != "":
+		k, r, err := s.runNamed(runARN)
+		if err != nil {
+			return l, err
+		}
+
+		return listSource{origin{r.Machine, r}, k.id, func(*execution.State) bool { return true }}, nil
+	}
+
+	t, err := s.startTarget(machineARN)
+	if err != nil {
+		return l, err
+	}
+
+	if t.machine.Express {
+		return l, wrongType()
+	}
+
+	return listSource{origin{machine: t.machine.Name}, t.machine.ID, t.started}, nil
+}
+
+// pendingRedrive is the status of a child that waits for a redrive.
+const pendingRedrive = "PENDING_REDRIVE"
+
+// waits reports whether a child of the Map Run, which may be nil, waits for a redrive.
+func (r *mapRun) waits(k executionKey, st *execution.State) bool {
+	return r != nil && r.RedriveAt != 0 && k.id >= r.RedriveAt &&
+		st.Status != execution.Running && st.Status != execution.Succeeded
+}
+
+// waitingChildren is newestExecutions for the children that wait for a redrive.
+func (s *Service) waitingChildren(
+	r *mapRun, before uint64, size int, keep func(*execution.State) bool,
+) (found []listed, more bool, err error) {
+	if r == nil {
+		return nil, false, validation("PENDING_REDRIVE needs a mapRunArn")
+	}
+
+	if r.RedriveAt == 0 {
+		return nil, false, nil
+	}
+
+	found, more, err = s.newestExecutions(r.ID, "", before, size, func(st *execution.State) bool {
+		return keep(st) && st.Status != execution.Running && st.Status != execution.Succeeded
+	})
+
+	// The oldest children have been redriven before the others.
+	for i, f := range found {
+		if f.id < r.RedriveAt {
+			return found[:i], false, err
+		}
+	}
+
+	return found, more, err
 }
 
 func redriveFilter(filter string) (func(*execution.State) bool, error) {
@@ -109,7 +193,6 @@ func (s *Service) newestExecutions(
 		if err = scan(keyRunning); err == nil {
 			err = scan(keyEnded)
 		}
-	case status == "PENDING_REDRIVE": // only child executions of map runs have it
 	case !known:
 		return nil, false, validation("1 validation error detected: Value '%s' at 'statusFilter' failed to satisfy constraint: "+
 			"Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]", status)

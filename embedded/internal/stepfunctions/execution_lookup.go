@@ -9,9 +9,15 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// executionNamed returns the execution with an ARN, and its machine.
+// executionNamed returns the execution with an ARN, and its machine. Of Express executions it
+// finds those that a Map Run has started.
 func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
-	rest, ours, err := s.resourceName(arn, "execution")
+	resource := "execution"
+	if _, rest, _ := strings.Cut(arn, ":express:"); strings.Contains(rest, "/") {
+		resource = "express"
+	}
+
+	rest, ours, err := s.resourceName(arn, resource)
 	if err != nil {
 		return executionKey{}, nil, err
 	}
@@ -21,17 +27,20 @@ func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
 		return executionKey{}, nil, invalidARN(arn, "Invalid ARN: the execution's name is missing")
 	}
 
-	missing := wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist: '%s'", arn)
+	machineName, label, isChild := strings.Cut(machineName, "/")
+	missing := executionDoesNotExist(arn)
 
-	s.mu.RLock()
-	m := s.machines[machineName]
-	s.mu.RUnlock()
+	m := s.lookup(machineName)
 
 	if m == nil || !ours {
 		return executionKey{}, nil, missing
 	}
 
-	id, found, err := s.db.Get(executionNameKey(m.ID, name))
+	if resource == "express" {
+		name, _, _ = strings.Cut(name, ":") // what follows tells attempts of one name apart
+	}
+
+	id, found, err := s.db.Get(childNameKey(m.ID, label, name))
 	if err != nil {
 		return executionKey{}, nil, fmt.Errorf("look up execution %s: %w", name, err)
 	}
@@ -40,7 +49,15 @@ func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
 		return executionKey{}, nil, missing
 	}
 
+	if isChild {
+		return executionKey{binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])}, m, nil
+	}
+
 	return executionKey{m.ID, binary.BigEndian.Uint64(id)}, m, nil
+}
+
+func executionDoesNotExist(arn string) error {
+	return wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist: '%s'", arn)
 }
 
 // readExecution returns an execution's state, which is on disk by then.

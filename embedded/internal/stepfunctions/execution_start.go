@@ -22,46 +22,47 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
-	arn, name, input := in[0], in[1], []byte(in[2])
+	name, input, err := s.startParameters(in[1], in[2])
+	if err != nil {
+		return nil, err
+	}
+
+	answer, sync, err := s.start(in[0], name, input)
+	if err != nil {
+		return nil, err
+	}
+
+	return answer, sync()
+}
+
+// startAnswer is the answer of StartExecution.
+type startAnswer struct {
+	ExecutionArn string `json:"executionArn"`
+	StartDate    stamp  `json:"startDate"`
+}
+
+// startParameters checks the name and the input of an execution and returns them with their
+// defaults.
+func (s *Service) startParameters(name, text string) (string, []byte, error) {
+	input := []byte(text)
 	if len(input) == 0 {
 		input = []byte("{}")
 	}
 
 	if len(input) > execution.MaxDocument {
-		return nil, validation("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
+		return "", nil, validation("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", execution.MaxDocument)
 	}
 
 	if err := rawjson.Valid(input); err != nil {
-		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%v'", err)
+		return "", nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault(input))
 	}
 
 	if name == "" {
-		name = s.newName()
-	} else if err := checkName(name); err != nil {
-		return nil, err
+		return s.newName(), input, nil
 	}
 
-	machineName, ours, err := s.resourceName(arn, "stateMachine")
-	if err != nil {
-		return nil, err
-	}
-
-	batch, started, err := s.start(arn, machineName, ours, name, input)
-	if err != nil {
-		return nil, err
-	}
-
-	if batch == nil { // it runs already, and this answer must be as durable as the first
-		err = s.db.Barrier()
-	} else {
-		err = batch.Sync()
-	}
-
-	return struct {
-		ExecutionArn string `json:"executionArn"`
-		StartDate    stamp  `json:"startDate"`
-	}{s.executionARN(machineName, name), stamp(started)}, err
+	return name, input, checkName(name)
 }
 
 // newName returns a name in the form of a random UUID.
@@ -70,22 +71,46 @@ func (s *Service) newName() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&(1<<48-1))
 }
 
-// start stores a new execution, or finds the one that has the name; the batch is nil then.
-// It holds s.mu for reading, so that no execution starts in a machine that is being
-// deleted.
-func (s *Service) start(arn, machineName string, ours bool, name string, input []byte) (*store.Batch, int64, error) {
+// start stores a new execution, or finds the one that has the name. It returns the answer and
+// what makes it durable. It holds s.mu for reading, so that no execution starts in a machine
+// that is being deleted.
+func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sync func() error, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 
-	m := s.machines[machineName]
-	switch {
-	case m == nil || !ours:
-		return nil, 0, machineDoesNotExist(arn)
-	case m.Deleting:
-		return nil, 0, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", arn)
+	t, err := s.targetLocked(arn)
+	if err != nil {
+		return nil, nil, err
 	}
 
-	rev, err := s.revision(m.ID, m.Revision)
+	if t.machine.Deleting {
+		return nil, nil, machineDeleting(arn)
+	}
+
+	if t.machine.Express {
+		answer, err = s.startExpress(t, name, input)
+		return answer, func() error { return nil }, err
+	}
+
+	batch, started, err := s.startStandard(t, name, input)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case batch == nil: // it runs already, and this answer must be as durable as the first
+		sync = s.db.Barrier
+	default:
+		sync = batch.Sync
+	}
+
+	return &startAnswer{s.executionARN(t.machine.Name, name), stamp(started)}, sync, nil
+}
+
+// startStandard stores a new execution of a Standard machine, or finds the one that has the
+// name; the batch is nil then. The caller holds s.mu.
+func (s *Service) startStandard(t target, name string, input []byte) (*store.Batch, int64, error) {
+	m := t.machine
+
+	rev, err := s.revision(m.ID, t.revision)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -113,26 +138,29 @@ func (s *Service) start(arn, machineName string, ours bool, name string, input [
 		return nil, 0, err
 	}
 
-	return s.storeFirstTurn(executionKey{m.ID, next}, named, name, rev, input)
+	st := &execution.State{Name: name, Revision: rev.ID, Version: t.version, Alias: t.alias}
+
+	first := &firstTurn{named: named, value: binary.BigEndian.AppendUint64(nil, next)}
+
+	return s.storeFirstTurn(executionKey{m.ID, next}, first, st, rev, input)
 }
 
-// storeFirstTurn runs and stores the execution's first turn. named is the key of its name.
+// storeFirstTurn runs and stores the execution's first turn.
 func (s *Service) storeFirstTurn(
-	key executionKey, named []byte, name string, rev *revision, input []byte,
+	key executionKey, first *firstTurn, st *execution.State, rev *revision, input []byte,
 ) (*store.Batch, int64, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
 
-	st := &execution.State{Name: name, Revision: rev.ID}
-	env := s.env(key, name, rev)
+	env := s.env(key, st, rev)
 
 	turn, err := env.Start(st, input)
 	if err != nil {
 		return nil, 0, err
 	}
 
-	batch, err := s.storeTurn(key, nil, st, execution.AppendState(nil, st), turn, named)
+	batch, err := s.storeTurn(key, nil, st, execution.AppendState(nil, st), turn, first)
 
 	return batch, st.Started, err
 }

@@ -20,6 +20,10 @@ func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Err
 	var stopped int64
 
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+		if st.Child != nil && env.Limit != 0 { // it is an Express execution
+			return nil, wrongType()
+		}
+
 		turn, err := env.Stop(st, in.Error, in.Cause)
 		stopped = st.Stopped
 

@@ -13,15 +13,22 @@ const (
 	keyMachine  byte = 'm' // name -> machine record
 	keyRevision byte = 'r' // revision -> definition
 	keyActivity byte = 'v' // name -> activity record
+	// Lists in machine records, for the tokens of their pages.
+	keyVersions byte = 'V'
+	keyAliases  byte = 'A'
 	// Keys under a machine's number.
 	keyName    byte = 'n' // machine, execution name -> execution number
 	keyRunning byte = 'a' // machine, execution -> state of a running execution
 	keyEnded   byte = 'x' // machine, execution -> state of an ended execution
 	keyStatus  byte = 'l' // machine, status, execution -> nothing
 	keyHistory byte = 'h' // machine, execution, first event -> events of one turn
+	keyExpress byte = 'e' // machine, execution -> record of an Express execution that has not ended
+	keyMapRun  byte = 'u' // machine, Map Run -> its record
+	keyRunOf   byte = 'U' // machine, execution, Map Run -> nothing
 )
 
-// executionKey identifies an execution by numbers, which grow and are never reused.
+// executionKey identifies an execution by numbers, which grow and are never reused. machine is
+// the number of the machine, or that of the Map Run that has started the execution.
 type executionKey struct{ machine, id uint64 }
 
 func key(kind byte, parts ...uint64) []byte {
@@ -38,6 +45,12 @@ func nameKey(kind byte, name string) []byte { return append(key(kind), name...) 
 
 func executionNameKey(machine uint64, name string) []byte {
 	return append(key(keyName, machine), name...)
+}
+
+// named returns what the name of an execution of a Map Run leads to. Names of other executions
+// lead to their number only.
+func (k executionKey) named() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, k.machine), k.id)
 }
 
 func (k executionKey) running() []byte { return key(keyRunning, k.machine, k.id) }

@@ -64,12 +64,13 @@ func TestKill(t *testing.T) {
 // (started, taken, done) and the token of a task that is not done.
 type report struct{ step, tokens map[string]string }
 
-// killAfter runs the victim until it has printed a number of lines, and kills it.
-func killAfter(t *testing.T, dir string, lines int) report {
+// killWhen runs a test as the victim, a process with the variable, and kills it when enough has returned
+// true for a line of its output. It returns when the process has ended.
+func killWhen(t *testing.T, test, variable string, enough func(line string) bool) {
 	t.Helper()
 
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKill$")
-	cmd.Env = append(os.Environ(), killDir+"="+dir)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$")
+	cmd.Env = append(os.Environ(), variable)
 
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -80,10 +81,22 @@ func killAfter(t *testing.T, dir string, lines int) report {
 		t.Fatal(err)
 	}
 
+	for in := bufio.NewScanner(out); in.Scan(); {
+		if enough(in.Text()) {
+			_ = cmd.Process.Kill()
+		}
+	}
+	_ = cmd.Wait() // "signal: killed"
+}
+
+// killAfter runs the victim until it has printed a number of lines, and kills it.
+func killAfter(t *testing.T, dir string, lines int) report {
+	t.Helper()
+
 	r := report{step: map[string]string{}, tokens: map[string]string{}}
-	in := bufio.NewScanner(out)
-	for n := 0; in.Scan(); n++ {
-		what, rest, _ := strings.Cut(in.Text(), " ")
+	n := 0
+	killWhen(t, "TestKill", killDir+"="+dir, func(line string) bool {
+		what, rest, _ := strings.Cut(line, " ")
 		name, token, _ := strings.Cut(rest, " ")
 		switch what {
 		case "started":
@@ -96,12 +109,10 @@ func killAfter(t *testing.T, dir string, lines int) report {
 			r.step[name] = what
 			delete(r.tokens, name)
 		}
+		n++
 
-		if n == lines {
-			_ = cmd.Process.Kill()
-		}
-	}
-	_ = cmd.Wait() // "signal: killed"
+		return n > lines
+	})
 
 	if len(r.step) == 0 {
 		t.Fatal("the victim printed nothing")

@@ -12,25 +12,37 @@ type machine struct {
 	Name     string `json:"name"`
 	Created  int64  `json:"created"`
 	Revision uint64 `json:"revision"`
+	Express  bool   `json:"express,omitempty"`
 	// FirstRevision is the revision of the creation; 0 in records of earlier versions.
 	FirstRevision uint64          `json:"firstRevision,omitempty"`
 	Logging       json.RawMessage `json:"logging,omitempty"`
 	Tracing       json.RawMessage `json:"tracing,omitempty"`
+	Tags          tags            `json:"tags,omitempty"`
+	// Versions are in the order of their numbers, of which LastVersion is the newest.
+	Versions    []version `json:"versions,omitempty"`
+	LastVersion uint64    `json:"lastVersion,omitempty"`
+	Aliases     []alias   `json:"aliases,omitempty"`
 	// Deleting refuses new executions.
 	Deleting bool `json:"deleting,omitempty"`
 }
 
-// machineNamed returns the machine with an ARN. There are no versions and aliases.
+// revisionID returns the id of the current revision, "" before the first update.
+func (m *machine) revisionID() string {
+	if m.Revision == m.FirstRevision {
+		return ""
+	}
+
+	return revisionID(m.Revision)
+}
+
+// machineNamed returns the machine with an ARN, which must not be that of a version or alias.
 func (s *Service) machineNamed(arn string) (*machine, error) {
 	name, ours, err := s.resourceName(arn, "stateMachine")
 	if err != nil {
 		return nil, err
 	}
 
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-
-	m := s.machines[name]
+	m := s.lookup(name)
 	if m == nil || !ours {
 		return nil, machineDoesNotExist(arn)
 	}
@@ -42,4 +54,36 @@ func machineDoesNotExist(arn string) error {
 	return wire.Errorf("StateMachineDoesNotExist", "State Machine Does Not Exist: '%s'", arn)
 }
 
+// kind returns the machine's type as the service names it.
+func (m *machine) kind() string {
+	if m.Express {
+		return typeExpress
+	}
+
+	return typeStandard
+}
+
+// The types of machines.
+const (
+	typeStandard = "STANDARD"
+	typeExpress  = "EXPRESS"
+)
+
+// wrongType is the refusal of an operation that the machine's type does not have.
+func wrongType() error {
+	return wire.Errorf("StateMachineTypeNotSupported", "This operation is not supported by this type of state machine")
+}
+
+func machineDeleting(arn string) error {
+	return wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", arn)
+}
+
 type machineRequest struct{ StateMachineArn string }
+
+// lookup returns the machine with the name, nil if there is none.
+func (s *Service) lookup(name string) *machine {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+
+	return s.machines[name]
+}

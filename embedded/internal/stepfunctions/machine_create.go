@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"ratchet/embedded/internal/wire"
 )
@@ -20,10 +19,14 @@ type machineSettings struct {
 	TracingConfiguration    json.RawMessage
 }
 
-// checkSupported fails for settings that the engine does not support.
-func (in *machineSettings) checkSupported() error {
-	if in.Publish || in.VersionDescription != "" {
-		return validation("versions are not supported by the embedded engine: leave publish and versionDescription out")
+// check fails for settings that contradict each other or that the engine does not support.
+func (in *machineSettings) check() error {
+	if in.VersionDescription != "" && !in.Publish {
+		return validation("Version description can only be set when publish is true")
+	}
+
+	if err := checkDescription("versionDescription", in.VersionDescription); err != nil {
+		return err
 	}
 
 	return checkEncryption(in.EncryptionConfiguration)
@@ -43,20 +46,19 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		return nil, validation("1 validation error detected: definition and roleArn are required")
 	}
 
-	if in.Type != "" && in.Type != "STANDARD" {
-		return nil, wire.Errorf("StateMachineTypeNotSupported",
-			"the embedded engine supports STANDARD state machines only, not %s", in.Type)
-	}
-
-	if err := in.checkSupported(); err != nil {
+	if err := wire.OneOf(in.Type, "type", typeStandard, typeExpress); err != nil {
 		return nil, err
 	}
 
-	if len(in.Tags) > 0 {
-		return nil, validation("tags are not supported by the embedded engine")
+	if err := in.check(); err != nil {
+		return nil, err
 	}
 
-	program, err := parseDefinition(*in.Definition)
+	if err := in.Tags.check(); err != nil {
+		return nil, err
+	}
+
+	program, err := parseDefinition(*in.Definition, in.Type == typeExpress)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 	defer s.mu.Unlock()
 
 	if m := s.machines[in.Name]; m != nil {
-		return s.answerExisting(m, *in.Definition, *in.RoleArn)
+		return s.answerExisting(m, in.Type == typeExpress, &in.machineSettings)
 	}
 
 	id, err := s.ids.next()
@@ -76,30 +78,43 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 	m := &machine{
 		ID:      id,
 		Name:    in.Name,
-		Created: time.Now().UnixMilli(),
+		Created: s.cfg.Clock.Now().UnixMilli(),
 		Logging: in.LoggingConfiguration,
 		Tracing: in.TracingConfiguration,
+		Tags:    tags{}.with(in.Tags),
+		Express: in.Type == typeExpress,
 	}
 	rev := &revision{
 		Machine:    m.Name,
 		Definition: *in.Definition,
 		RoleARN:    *in.RoleArn,
 		Updated:    m.Created,
+		Express:    m.Express,
 		program:    program,
 	}
-	if err := s.commitMachine(m, rev); err != nil {
+	if err := s.commitMachine(m, rev, &in.machineSettings); err != nil {
 		return nil, err
 	}
 
-	return map[string]any{"stateMachineArn": s.arn("stateMachine", m.Name), "creationDate": stamp(m.Created)}, nil
+	return s.answerCreated(m, &in.machineSettings), nil
+}
+
+func (s *Service) answerCreated(m *machine, in *machineSettings) map[string]any {
+	answer := map[string]any{"stateMachineArn": s.arn("stateMachine", m.Name), "creationDate": stamp(m.Created)}
+	if in.Publish {
+		answer["stateMachineVersionArn"] = s.versionARN(m.Name, m.versionOf(m.Revision).Number)
+	}
+
+	return answer
 }
 
 // answerExisting answers the creation of a machine that exists: it succeeds when the
-// definition and the role are the same.
-func (s *Service) answerExisting(m *machine, definition, role string) (any, error) {
+// definition, the type and what is published are the same. The role and tags do not count.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
+func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) (any, error) {
 	arn := s.arn("stateMachine", m.Name)
 	if m.Deleting {
-		return nil, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", arn)
+		return nil, machineDeleting(arn)
 	}
 
 	rev, err := s.revision(m.ID, m.Revision)
@@ -107,15 +122,18 @@ func (s *Service) answerExisting(m *machine, definition, role string) (any, erro
 		return nil, err
 	}
 
-	if rev.Definition != definition || rev.RoleARN != role {
+	v := m.versionOf(m.Revision)
+	published := !in.Publish || v != nil && v.Description == in.VersionDescription
+	if rev.Definition != *in.Definition || m.Express != express || !published {
 		return nil, wire.Errorf("StateMachineAlreadyExists", "State Machine Already Exists: '%s'", arn)
 	}
 
-	return map[string]any{"stateMachineArn": arn, "creationDate": stamp(m.Created)}, nil
+	return s.answerCreated(m, in), nil
 }
 
-// commitMachine stores a machine with a new revision. The caller holds s.mu.
-func (s *Service) commitMachine(m *machine, rev *revision) (err error) {
+// commitMachine stores a machine with a new revision, and with a version of it if the
+// settings say so. The caller holds s.mu.
+func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) (err error) {
 	if rev.ID, err = s.ids.next(); err != nil {
 		return err
 	}
@@ -123,6 +141,12 @@ func (s *Service) commitMachine(m *machine, rev *revision) (err error) {
 	created := m.Revision == 0
 	if m.Revision = rev.ID; created {
 		m.FirstRevision = rev.ID
+	}
+
+	if in.Publish {
+		if _, err := m.publish(in.VersionDescription, s.cfg.Clock.Now()); err != nil {
+			return err
+		}
 	}
 
 	record, err := json.Marshal(m)

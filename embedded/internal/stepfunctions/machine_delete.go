@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
 )
 
 // deleteStateMachine marks the machine as deleting, aborts its running executions and
@@ -27,10 +29,7 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 
 	marked := *m
 	marked.Deleting = true
-	err = s.commitRecord(nameKey(keyMachine, name), &marked)
-	if err == nil {
-		s.machines[name] = &marked
-	}
+	err = s.replaceMachine(&marked)
 	s.mu.Unlock()
 
 	if err != nil {
@@ -42,14 +41,36 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 
 // removeMachine removes a marked machine with its executions and revisions.
 func (s *Service) removeMachine(m *machine) error {
+	if err := s.stopExecutions(m.ID); err != nil {
+		return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
+	}
+
+	// Executions that have ended start no more Map Runs, and Map Runs without them no more
+	// children, unless these have Map Runs of their own.
 	for {
-		keys, err := s.runningExecutions(m.ID, 256)
+		runs, err := s.runsOf(m.ID)
 		if err != nil {
 			return err
 		}
 
-		if len(keys) == 0 {
-			break
+		for _, id := range runs {
+			if err := s.stopExecutions(id); err != nil {
+				return fmt.Errorf("abort a child execution of %s: %w", m.Name, err)
+			}
+		}
+
+		if done, err := s.removeEnded(m, runs); done || err != nil {
+			return err
+		}
+	}
+}
+
+// stopExecutions aborts the running executions of a machine or of a Map Run.
+func (s *Service) stopExecutions(number uint64) error {
+	for {
+		keys, err := s.runningExecutions(number, 256)
+		if err != nil || len(keys) == 0 {
+			return err
 		}
 
 		for _, k := range keys {
@@ -60,33 +81,71 @@ func (s *Service) removeMachine(m *machine) error {
 				err = errors.Join(err, batch.Sync())
 			}
 
-			if err != nil && !errors.Is(err, execution.ErrNotRunning) {
-				return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
+			if err != nil && !errors.Is(err, execution.ErrNotRunning) && !errors.Is(err, errNoExecution) {
+				return err
 			}
 		}
 	}
+}
 
+// removeEnded removes a machine with its executions and its Map Runs, which are runs. done is
+// false if one of them has started a child or another Map Run since they were listed.
+func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	if s.machines[m.Name] != m {
-		return nil // another call has removed it
+		return true, nil // another call has removed it
+	}
+
+	// No turn changes a Map Run meanwhile.
+	s.runsMu.Lock()
+	defer s.runsMu.Unlock()
+
+	now, err := s.runsOf(m.ID)
+	if err != nil || !slices.Equal(now, runs) {
+		return false, err
 	}
 
 	b := s.db.NewBatch()
-	b.Delete(nameKey(keyMachine, m.Name))
+	for _, id := range runs {
+		if keys, err := s.runningExecutions(id, 1); err != nil || len(keys) > 0 {
+			b.Discard()
+			return false, err
+		}
 
-	for _, kind := range []byte{keyRevision, keyName, keyRunning, keyEnded, keyStatus, keyHistory} {
-		b.DeleteRange(key(kind, m.ID), key(kind, m.ID+1))
+		removeNumber(b, id)
 	}
 
+	b.Delete(nameKey(keyMachine, m.Name))
+	removeNumber(b, m.ID)
+
 	if err := b.Commit(); err != nil {
-		return fmt.Errorf("delete state machine %s: %w", m.Name, err)
+		return false, fmt.Errorf("delete state machine %s: %w", m.Name, err)
 	}
 
 	delete(s.machines, m.Name)
 
-	return nil
+	return true, nil
+}
+
+// removeNumber removes what belongs to a machine or to a Map Run.
+func removeNumber(b *store.Batch, id uint64) {
+	for _, kind := range []byte{
+		keyRevision, keyName, keyRunning, keyEnded, keyStatus, keyHistory, keyExpress, keyMapRun, keyRunOf,
+	} {
+		b.DeleteRange(key(kind, id), key(kind, id+1))
+	}
+}
+
+// runsOf returns the numbers of a machine's Map Runs.
+func (s *Service) runsOf(machine uint64) (runs []uint64, err error) {
+	err = s.db.Scan(key(keyMapRun, machine), key(keyMapRun, machine+1), false, func(k, _ []byte) (bool, error) {
+		runs = append(runs, number(k))
+		return true, nil
+	})
+
+	return runs, err
 }
 
 // runningExecutions returns up to most running executions of a machine.

@@ -1,14 +1,24 @@
 package stepfunctions
 
-import "context"
+import (
+	"context"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+)
 
 func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (any, error) {
-	m, err := s.machineNamed(in.StateMachineArn)
+	t, err := s.startTarget(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 
-	rev, err := s.revision(m.ID, m.Revision)
+	if t.alias != "" {
+		return nil, machineDoesNotExist(in.StateMachineArn)
+	}
+
+	m := t.machine
+
+	rev, err := s.revision(m.ID, t.revision)
 	if err != nil {
 		return nil, err
 	}
@@ -16,7 +26,15 @@ func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (a
 	answer := s.definitionAnswer(m, rev)
 
 	answer["creationDate"] = stamp(m.Created)
-	answer["type"] = "STANDARD"
+	if v := m.versionOf(t.revision); t.version != 0 {
+		answer["stateMachineArn"] = s.versionARN(m.Name, t.version)
+		answer["creationDate"] = stamp(v.Created)
+		if v.Description != "" {
+			answer["description"] = v.Description
+		}
+	}
+
+	answer["type"] = m.kind()
 	answer["status"] = "ACTIVE"
 	if m.Deleting {
 		answer["status"] = "DELETING"
@@ -41,6 +59,10 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 		answer["revisionId"] = revisionID(rev.ID)
 	}
 
+	if reads := variableReferences(rev.program); len(reads) > 0 {
+		answer["variableReferences"] = reads
+	}
+
 	if m.Logging != nil {
 		answer["loggingConfiguration"] = m.Logging
 	}
@@ -50,6 +72,18 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 	}
 
 	return answer
+}
+
+// variableReferences returns the variables that the states of a definition read, by state.
+func variableReferences(program *asl.Machine) map[string][]string {
+	reads := map[string][]string{}
+	for _, state := range program.States {
+		if len(state.Reads) > 0 {
+			reads[state.Name] = state.Reads
+		}
+	}
+
+	return reads
 }
 
 func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, error) {
@@ -71,7 +105,7 @@ func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, er
 		list[i] = map[string]any{
 			"stateMachineArn": s.arn("stateMachine", m.Name),
 			"name":            m.Name,
-			"type":            "STANDARD",
+			"type":            m.kind(),
 			"creationDate":    stamp(m.Created),
 		}
 	}

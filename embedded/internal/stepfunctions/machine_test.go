@@ -39,7 +39,7 @@ func TestRefusals(t *testing.T) {
 			err:  create("m", task(activity, `,"TimeoutSeconds":1`), ""),
 			want: "StateMachineAlreadyExists",
 		},
-		{says: "express", err: create("x", ok, types.StateMachineTypeExpress), want: "StateMachineTypeNotSupported"},
+		{says: "an activity in an Express machine", err: create("x", ok, types.StateMachineTypeExpress), want: "InvalidDefinition"},
 		{says: "a bad name", err: create("x y", ok, ""), want: "InvalidName"},
 		{
 			says: "a bad definition",
@@ -84,12 +84,12 @@ func TestRefusals(t *testing.T) {
 			want: "ActivityDoesNotExist",
 		},
 		{
-			says: "an unsupported operation",
+			says: "the Map Runs of no execution",
 			err: func() error {
-				_, err := b.PublishStateMachineVersion(ctx, &sfn.PublishStateMachineVersionInput{StateMachineArn: &machine})
+				_, err := b.ListMapRuns(ctx, &sfn.ListMapRunsInput{ExecutionArn: &none})
 				return err
 			}(),
-			want: "UnknownOperationException",
+			want: "ExecutionDoesNotExist",
 		},
 	} {
 		if got := code(row.err); got != row.want {

@@ -2,7 +2,6 @@ package stepfunctions
 
 import (
 	"context"
-	"time"
 
 	"ratchet/embedded/internal/wire"
 )
@@ -11,7 +10,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	machineSettings
 	StateMachineArn string
 }) (any, error) {
-	if err := in.checkSupported(); err != nil {
+	if err := in.check(); err != nil {
 		return nil, err
 	}
 
@@ -31,7 +30,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	// Read again: another call may have changed or deleted the machine before the lock.
 	old = s.machines[old.Name]
 	if old == nil || old.Deleting {
-		return nil, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", in.StateMachineArn)
+		return nil, machineDeleting(in.StateMachineArn)
 	}
 
 	rev, err := s.revision(old.ID, old.Revision)
@@ -40,9 +39,9 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	}
 
 	m, next := *old, *rev
-	next.Updated = time.Now().UnixMilli()
+	next.Updated = s.cfg.Clock.Now().UnixMilli()
 	if in.Definition != nil {
-		if next.program, err = parseDefinition(*in.Definition); err != nil {
+		if next.program, err = parseDefinition(*in.Definition, m.Express); err != nil {
 			return nil, err
 		}
 
@@ -61,9 +60,36 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 		m.Tracing = in.TracingConfiguration
 	}
 
-	if err := s.commitMachine(&m, &next); err != nil {
+	if next.Definition == rev.Definition && next.RoleARN == rev.RoleARN {
+		err = s.commitUnchanged(&m, &in.machineSettings)
+	} else {
+		err = s.commitMachine(&m, &next, &in.machineSettings)
+	}
+
+	if err != nil {
 		return nil, err
 	}
 
-	return map[string]any{"updateDate": stamp(next.Updated), "revisionId": revisionID(next.ID)}, nil
+	answer := map[string]any{"updateDate": stamp(next.Updated)}
+	if id := m.revisionID(); id != "" {
+		answer["revisionId"] = id
+	}
+
+	if in.Publish {
+		answer["stateMachineVersionArn"] = s.versionARN(m.Name, m.versionOf(m.Revision).Number)
+	}
+
+	return answer, nil
+}
+
+// commitUnchanged stores an update that keeps the definition and the role, and so the
+// revision. The caller holds s.mu.
+func (s *Service) commitUnchanged(m *machine, in *machineSettings) error {
+	if in.Publish {
+		if _, err := m.publish(in.VersionDescription, s.cfg.Clock.Now()); err != nil {
+			return err
+		}
+	}
+
+	return s.replaceMachine(m)
 }

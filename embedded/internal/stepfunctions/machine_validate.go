@@ -3,7 +3,7 @@ package stepfunctions
 import (
 	"context"
 
-	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/wire"
 )
 
 func (s *Service) validateDefinition(_ context.Context, in *struct {
@@ -12,8 +12,8 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 	Severity   string
 	MaxResults int
 }) (any, error) {
-	if in.Type != "" && in.Type != "STANDARD" {
-		return nil, validation("the embedded engine validates STANDARD definitions only, not %s", in.Type)
+	if err := wire.OneOf(in.Type, "type", typeStandard, typeExpress); err != nil {
+		return nil, err
 	}
 
 	size, err := pageSize(min(in.MaxResults, 100))
@@ -21,7 +21,7 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	_, found := asl.Parse([]byte(in.Definition))
+	_, found := parserOf(in.Type == typeExpress)([]byte(in.Definition))
 	answer := struct {
 		Result      string              `json:"result"`
 		Diagnostics []map[string]string `json:"diagnostics"`

@@ -33,8 +33,9 @@ func checkName(name string) error {
 	return nil
 }
 
-func invalidARN(arn, why string) error {
-	return wire.Errorf("InvalidArn", "Invalid Arn: '%s: %s'", why, arn)
+// invalidARN is the refusal of an ARN, which quotes the part that is wrong.
+func invalidARN(part, why string) error {
+	return wire.Errorf("InvalidArn", "Invalid Arn: '%s: %s'", why, part)
 }
 
 // resourceName returns the name in an ARN. ok is false for an ARN of another account or
@@ -46,7 +47,12 @@ func (s *Service) resourceName(arn, resource string) (name string, ok bool, err 
 	}
 
 	if parts[5] != resource {
-		return "", false, invalidARN(arn, "Resource type not valid in this context")
+		return "", false, invalidARN(parts[5], "Resource type not valid in this context")
+	}
+
+	// No operation takes the ARN of a Map inside of a machine.
+	if resource == "stateMachine" && strings.Contains(parts[6], "/") {
+		return "", false, invalidFor("API_DOES_NOT_SUPPORT_LABELED_ARNS", "This operation does not support labeled state machine ARNs: '%s'", arn)
 	}
 
 	return parts[6], strings.HasPrefix(arn, s.arn(resource, "")), nil

@@ -51,7 +51,7 @@ func (s *Service) recoverExecutions() error {
 			return false, fmt.Errorf("read execution %d: %w", id.id, err)
 		}
 
-		rev, err := s.revision(id.machine, st.Revision)
+		rev, err := s.revision(ownerOf(id, st), st.Revision)
 		if err != nil {
 			return false, err
 		}

@@ -83,8 +83,6 @@ func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationException", format, args...)
 }
 
-type tags []struct{ Key, Value string }
-
 type encryption struct {
 	Type string `json:"type"`
 }

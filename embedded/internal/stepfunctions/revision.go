@@ -17,6 +17,7 @@ type revision struct {
 	Definition string `json:"definition"`
 	RoleARN    string `json:"role"`
 	Updated    int64  `json:"updated"`
+	Express    bool   `json:"express,omitempty"`
 
 	program *asl.Machine
 }
@@ -48,7 +49,7 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 		return nil, fmt.Errorf("read definition %d: %w", id, err)
 	}
 
-	program, found := asl.Parse([]byte(rev.Definition))
+	program, found := parserOf(rev.Express)([]byte(rev.Definition))
 	if program == nil {
 		return nil, fmt.Errorf("read definition %d: %w", id, found.Err())
 	}
@@ -79,14 +80,23 @@ func revisionID(id uint64) string {
 	return fmt.Sprintf("00000000-0000-4000-8000-%012x", id)
 }
 
+// parserOf returns the compiler of a type of machines.
+func parserOf(express bool) func([]byte) (*asl.Machine, asl.Diagnostics) {
+	if express {
+		return asl.ParseExpress
+	}
+
+	return asl.Parse
+}
+
 // parseDefinition compiles a definition. It fails with InvalidDefinition.
-func parseDefinition(definition string) (*asl.Machine, error) {
+func parseDefinition(definition string, express bool) (*asl.Machine, error) {
 	if len(definition) > asl.MaxDefinition {
 		return nil, validation("1 validation error detected: Value at 'definition' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", asl.MaxDefinition)
 	}
 
-	program, found := asl.Parse([]byte(definition))
+	program, found := parserOf(express)([]byte(definition))
 	if program == nil {
 		return nil, wire.Errorf("InvalidDefinition", "%v", found.Err())
 	}

@@ -16,8 +16,8 @@ const (
 	timerRetry = 5 * time.Second // the wait before a timer that failed is tried again
 )
 
-// Run finishes deletions that a crash has interrupted, fires timers and makes the calls of
-// service integrations until ctx ends. It returns nil; errors go to the log.
+// Run finishes deletions that a crash has interrupted, fires timers, makes the calls of
+// service integrations, runs Express executions and advances Map Runs until ctx ends. It returns nil; errors go to the log.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.finishDeletions(); err != nil {
 		s.log.Error("step functions: finish deletions", "error", err)
@@ -26,6 +26,9 @@ func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.runCalls(ctx) })
 	g.Go(func() error { return s.runTimers(ctx) })
+	g.Go(func() error { return s.runExpresses(ctx) })
+	g.Go(func() error { return s.runWatches(ctx) })
+	g.Go(func() error { return s.runMapRuns(ctx) })
 
 	return g.Wait()
 }
@@ -35,7 +38,9 @@ func (s *Service) runTimers(ctx context.Context) error {
 	defer alarm.Stop()
 
 	for ctx.Err() == nil {
-		keys, next := s.timers.pop(time.Now().UnixMilli(), timerBatch)
+		shifted := s.cfg.Clock.Shifted()
+
+		keys, next := s.timers.pop(s.cfg.Clock.Now().UnixMilli(), timerBatch)
 		if len(keys) > 0 {
 			s.tick(keys)
 			continue
@@ -43,7 +48,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 
 		wait := time.Hour
 		if next != 0 {
-			wait = min(wait, time.Until(time.UnixMilli(next)))
+			wait = min(wait, s.cfg.Clock.Until(time.UnixMilli(next)))
 		}
 
 		alarm.Reset(wait)
@@ -51,6 +56,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-s.timers.wake:
+		case <-shifted:
 		case <-alarm.C:
 		}
 	}
@@ -67,7 +73,7 @@ func (s *Service) tick(keys []executionKey) {
 		})
 		if err != nil {
 			s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
-			s.timers.set(key, time.Now().Add(timerRetry).UnixMilli())
+			s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
 		}
 
 		if batch != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -18,6 +19,8 @@ type Config struct {
 	Region, AccountID string
 	// Services are what tasks may call, by the name in their Resource: "dynamodb", "sqs".
 	Services map[string]wire.Service
+	// Clock tells the time. Nil means that of package time.
+	Clock *clock.Clock
 	// Log receives the engine's own faults. Nil means slog.Default().
 	Log *slog.Logger
 }
@@ -36,7 +39,15 @@ type Service struct {
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
 	timers     timers
+	watchers   watchers
 	recent     recent
+	runs       runWork
+
+	// chunk is runChunk, or less in tests.
+	chunk int
+
+	// runsMu guards the records of Map Runs. It is locked after the lock of an execution.
+	runsMu sync.Mutex
 
 	// mu guards machines. Starting an execution holds it for reading, so that none starts in
 	// a machine that is being deleted.
@@ -53,6 +64,9 @@ type Service struct {
 	revisions   map[uint64]*revision
 
 	executionLocks, nameLocks [lockStripes]sync.Mutex
+
+	// operations are those of the service itself, which tasks may call, too.
+	operations map[string]wire.Operation
 }
 
 // New returns a service with the machines, activities and executions that db holds. It
@@ -60,6 +74,10 @@ type Service struct {
 func New(db *store.DB, cfg Config) (*Service, error) {
 	if cfg.Region == "" || cfg.AccountID == "" {
 		return nil, errors.New("open step functions: Config.Region and Config.AccountID must be set")
+	}
+
+	if cfg.Clock == nil {
+		cfg.Clock = new(clock.Clock)
 	}
 
 	if cfg.Log == nil {
@@ -77,6 +95,8 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 		revisions:  map[uint64]*revision{},
 	}
 	s.timers.wake = make(chan struct{}, 1)
+	s.runs, s.chunk = newRunWork(), runChunk
+	s.operations = s.Wire().Operations
 
 	var err error
 	if s.ids, err = openSequence(db); err != nil {
@@ -87,7 +107,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 
-	if err := s.recoverExecutions(); err != nil {
+	if err := errors.Join(s.recoverExecutions(), s.recoverExpress(), s.recoverRuns()); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 

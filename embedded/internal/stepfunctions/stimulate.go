@@ -6,10 +6,12 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
 )
 
-// errNoExecution reports that there is no such execution.
-var errNoExecution = errors.New("the execution does not exist")
+// errNoExecution reports that there is no such execution. A caller whose execution is deleted after
+// its name was looked up gets it as it is.
+var errNoExecution error = wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist")
 
 // stimulus changes an execution's state and returns the turn that results.
 type stimulus func(env *execution.Env, st *execution.State) (*execution.Turn, error)
@@ -28,12 +30,12 @@ func (s *Service) stimulate(key executionKey, apply stimulus) (*store.Batch, err
 		return nil, err
 	}
 
-	rev, err := s.revision(key.machine, st.Revision)
+	rev, err := s.revision(ownerOf(key, st), st.Revision)
 	if err != nil {
 		return nil, err
 	}
 
-	turn, applied := apply(s.env(key, st.Name, rev), st)
+	turn, applied := apply(s.env(key, st, rev), st)
 	if turn == nil {
 		return nil, applied
 	}

@@ -1,7 +1,6 @@
 package stepfunctions
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 
@@ -28,21 +27,26 @@ func (s *Service) commitRecord(key []byte, record any) error {
 
 // storeTurn makes a turn visible in the store, in queues and in timers, and returns the
 // batch to sync. state is the stored form of st, before the stored form of the state before
-// the turn. In the first turn before is nil and named is the key of the execution's name.
-// The caller holds the execution's lock.
+// the turn. In the first turn before is nil, and first is nil in the others. The caller holds
+// the execution's lock.
 func (s *Service) storeTurn(
-	key executionKey, before []byte, st *execution.State, state []byte, turn *execution.Turn, named []byte,
+	key executionKey, before []byte, st *execution.State, state []byte, turn *execution.Turn, first *firstTurn,
 ) (*store.Batch, error) {
 	batch := s.db.NewBatch()
+
+	var was execution.Status
 	if before == nil {
-		batch.Set(named, binary.BigEndian.AppendUint64(nil, key.id))
-	} else if was := execution.StoredStatus(before); was == execution.Running {
+		batch.Set(first.named, first.value)
+	} else if was = execution.StoredStatus(before); was == execution.Running {
 		if st.Status != execution.Running {
 			batch.Delete(key.running())
 		}
-	} else if st.Status == execution.Running {
-		batch.Delete(key.ended())
+	} else {
 		batch.Delete(key.status(was))
+
+		if st.Status == execution.Running {
+			batch.Delete(key.ended())
+		}
 	}
 
 	if st.Status == execution.Running {
@@ -63,7 +67,7 @@ func (s *Service) storeTurn(
 		}
 	}
 
-	if err := batch.Apply(); err != nil {
+	if err := s.applyTurn(batch, key, was, st, turn, first); err != nil {
 		batch.Discard()
 		return nil, fmt.Errorf("store a turn of execution %d: %w", key.id, err)
 	}
@@ -76,6 +80,13 @@ func (s *Service) storeTurn(
 
 	for _, t := range turn.Dequeued {
 		s.queue(t.Resource).remove(queuedTask{key, t.Thread, t.Attempt})
+		s.watchers.remove(queuedTask{key, t.Thread, t.Attempt})
+	}
+
+	if st.Status != execution.Running {
+		for _, t := range s.watchers.ended(key) {
+			s.queue(execution.WatchQueue).put(t)
+		}
 	}
 
 	for _, t := range turn.Queued {

@@ -39,6 +39,18 @@ func TestRefusalsHaveTheWordsOfTheService(t *testing.T) {
 			_, err := b.ListExecutions(t.Context(), &sfn.ListExecutionsInput{StateMachineArn: &machine, StatusFilter: types.ExecutionStatus("DONE")})
 			return err
 		}, "Value 'DONE' at 'statusFilter' failed to satisfy constraint: Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]"},
+		{"an input that is a word", func() error {
+			_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Input: aws.String("not some json")})
+			return err
+		}, "InvalidExecutionInput: Invalid State Machine Execution Input: 'Unrecognized token 'not': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')'"},
+		{"an input with single quotes", func() error {
+			_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Input: aws.String("{'not': 'json'")})
+			return err
+		}, "InvalidExecutionInput: Invalid State Machine Execution Input: 'Unexpected character (''' (code 39)): was expecting double-quote to start field name'"},
+		{"an input that ends early", func() error {
+			_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Input: aws.String(`{"a":`)})
+			return err
+		}, "InvalidExecutionInput: Invalid State Machine Execution Input: 'Invalid execution input.'"},
 		{"an update of nothing", func() error {
 			_, err := b.UpdateStateMachine(t.Context(), &sfn.UpdateStateMachineInput{StateMachineArn: &machine})
 			return err

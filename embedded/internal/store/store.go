@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync/atomic"
 	"syscall"
@@ -35,9 +36,10 @@ type DB struct {
 
 // Open opens or creates the key space in dir. It fails when the directory is already
 // open, in this process or another. log receives the store's errors.
-func Open(dir string, log *slog.Logger) (*DB, error) { return openOn(vfs.Default, dir, log) }
+func Open(dir string, log *slog.Logger) (*DB, error) { return OpenOn(vfs.Default, dir, log) }
 
-func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
+// OpenOn is Open on another file system than the machine's, for tests of power failures.
+func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	if dir == "" {
 		return nil, errors.New("open store: the data directory is empty")
 	}
@@ -46,7 +48,7 @@ func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	defer cache.Unref() // the open database keeps its own reference
 
 	options := &pebble.Options{
-		FS:                    fs,
+		FS:                    disk,
 		Cache:                 cache,
 		Logger:                pebbleLogger{log},
 		MemTableSize:          memTableSize,
@@ -69,6 +71,32 @@ func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	}
 
 	return &DB{pebble: db}, nil
+}
+
+// Exists reports whether dir holds a key space. It opens and creates nothing.
+func Exists(dir string) (bool, error) {
+	desc, err := pebble.Peek(dir, vfs.Default)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("look for a store in %s: %w", dir, err)
+	}
+
+	return desc.Exists, nil
+}
+
+// Checkpoint writes a copy of the key space into dir, which must not exist, while other
+// goroutines read and write. The copy holds every batch that was visible when Checkpoint was
+// called. Of later batches it holds a part of their order: none without all before it. Tables
+// are linked and not copied if dir is on the same file system.
+func (d *DB) Checkpoint(dir string) error {
+	if err := d.pebble.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("checkpoint into %s: %w", dir, err)
+	}
+
+	return nil
 }
 
 // Close waits for running reads and releases the directory.

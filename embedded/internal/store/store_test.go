@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T, fs vfs.FS) *DB {
 	t.Helper()
 
-	db, err := openOn(fs, "data", slog.New(slog.DiscardHandler))
+	db, err := OpenOn(fs, "data", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package streams
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -16,7 +15,7 @@ func (s *Service) Roll(arn string) error {
 		return fmt.Errorf("roll shards of %s: %w", arn, err)
 	}
 
-	if err := st.roll(time.Now(), func(*shard) bool { return true }); err != nil {
+	if err := st.roll(s.cfg.Clock.Now(), func(*shard) bool { return true }); err != nil {
 		return fmt.Errorf("roll shards of %s: %w", arn, err)
 	}
 
@@ -31,9 +30,31 @@ func (s *Service) Split(arn, shardID string) error {
 		return fmt.Errorf("split shard %s of %s: %w", shardID, arn, err)
 	}
 
-	if err := st.split(time.Now(), shardID); err != nil {
+	if err := st.split(s.cfg.Clock.Now(), shardID); err != nil {
 		return fmt.Errorf("split shard %s of %s: %w", shardID, arn, err)
 	}
+
+	return nil
+}
+
+// Stall makes a shard show no records to readers, as if it were idle, or ends that. Writers do
+// not notice. It fails when the shard does not exist. A restart ends every stall.
+func (s *Service) Stall(arn, shardID string, stalled bool) error {
+	st, err := s.streamOf(&arn)
+	if err != nil {
+		return fmt.Errorf("stall shard %s of %s: %w", shardID, arn, err)
+	}
+
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+
+	sh := st.shardByID(shardID)
+	if sh == nil {
+		return fmt.Errorf("stall shard %s of %s: %w", shardID, arn, shardMissing(shardID))
+	}
+
+	sh.stalled.Store(stalled)
+	st.wake()
 
 	return nil
 }
@@ -66,7 +87,7 @@ func (s *Service) Trim(arn string, to TrimPoint) error {
 	case !to.Time.IsZero():
 		cutoff = sequenceAt(to.Time)
 	default:
-		cutoff = st.clock.next(time.Now())
+		cutoff = st.clock.next(s.cfg.Clock.Now())
 	}
 
 	if err := s.trim(st, cutoff); err != nil {
@@ -90,43 +111,4 @@ func (s *Service) enabled(arn string) (*Stream, error) {
 	}
 
 	return st, nil
-}
-
-type adminIn struct {
-	StreamArn            *string
-	ShardId              *string //nolint:revive // the wire's name
-	BeforeSequenceNumber string
-	BeforeTime           *float64 // seconds since 1970
-}
-
-func (s *Service) rollShards(_ context.Context, in *adminIn) (any, error) {
-	if in.StreamArn == nil {
-		return nil, wire.Missing("streamArn")
-	}
-	return struct{}{}, s.Roll(*in.StreamArn)
-}
-
-func (s *Service) splitShard(_ context.Context, in *adminIn) (any, error) {
-	if in.StreamArn == nil {
-		return nil, wire.Missing("streamArn")
-	}
-
-	if in.ShardId == nil {
-		return nil, wire.Missing("shardId")
-	}
-
-	return struct{}{}, s.Split(*in.StreamArn, *in.ShardId)
-}
-
-func (s *Service) trimStream(_ context.Context, in *adminIn) (any, error) {
-	if in.StreamArn == nil {
-		return nil, wire.Missing("streamArn")
-	}
-
-	to := TrimPoint{SequenceNumber: in.BeforeSequenceNumber}
-	if in.BeforeTime != nil {
-		to.Time = time.UnixMilli(int64(*in.BeforeTime * 1000))
-	}
-
-	return struct{}{}, s.Trim(*in.StreamArn, to)
 }

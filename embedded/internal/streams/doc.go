@@ -13,9 +13,9 @@
 //	err := streams.Commit(batch, time.Now(), change)
 //
 // Readers use the operations of [Service.Wire]: ListStreams, DescribeStream,
-// GetShardIterator, GetRecords. [Service.AdminWire] rolls, splits and trims shards on
-// command, to test what consumers do then. [Service.Watch] tells a consumer in the same
-// process when to read.
+// GetShardIterator, GetRecords. [Service.Roll], [Service.Split], [Service.Trim] and
+// [Service.Stall] do on command what tests of consumers need. [Service.Watch] tells a consumer in
+// the same process when to read.
 //
 // # Guarantees
 //

@@ -45,7 +45,7 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 		return nil, wire.Invalid("Invalid ShardIterator: %v", err)
 	}
 
-	now := time.Now()
+	now := s.cfg.Clock.Now()
 	if now.Sub(it.issued) > iteratorLife {
 		return nil, wire.Errorf("ExpiredIteratorException",
 			"Iterator expired. The iterator was created at time %s while right now it is %s "+
@@ -94,6 +94,10 @@ func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool,
 	r := &sh.record
 	if next != 0 && next < r.Horizon {
 		return 0, false, trimmed(r.ID)
+	}
+
+	if sh.stalled.Load() {
+		return next, true, nil
 	}
 
 	// Readers see only what is on disk. All records of a closed shard are.

@@ -91,7 +91,7 @@ func (s *Service) getShardIterator(_ context.Context, in *getShardIteratorIn) (a
 		return nil, err
 	}
 
-	now := time.Now()
+	now := s.cfg.Clock.Now()
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 

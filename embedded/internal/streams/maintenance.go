@@ -25,12 +25,17 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if err := s.maintain(time.Now()); err != nil {
-				return fmt.Errorf("keep stream shards alive: %w", err)
-			}
+		case <-s.cfg.Clock.Shifted():
+		}
+
+		if err := s.maintain(s.cfg.Clock.Now()); err != nil {
+			return fmt.Errorf("keep stream shards alive: %w", err)
 		}
 	}
 }
+
+// Maintain does once what Run does all the time.
+func (s *Service) Maintain() error { return s.maintain(s.cfg.Clock.Now()) }
 
 // maintain does what is due now.
 func (s *Service) maintain(now time.Time) error {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/store"
 )
 
@@ -22,7 +23,9 @@ type Config struct {
 	// Retention is the age at which records are trimmed, and how long a disabled stream
 	// stays readable. Zero means 24 hours, as on AWS.
 	Retention time.Duration
-	Log       *slog.Logger
+	// Clock tells the time. Nil means that of package time.
+	Clock *clock.Clock
+	Log   *slog.Logger
 }
 
 // Service serves the streams of one engine and maintains their shards.
@@ -37,6 +40,10 @@ type Service struct {
 
 // New returns a service with the streams that db holds.
 func New(db *store.DB, cfg Config) (*Service, error) {
+	if cfg.Clock == nil {
+		cfg.Clock = new(clock.Clock)
+	}
+
 	if cfg.InitialShards == 0 {
 		cfg.InitialShards = 1
 	}

@@ -38,6 +38,7 @@ type shard struct {
 	last   sequence // of the last record, 0 when there is none
 	closed bool     // accepts no more records
 
+	stalled atomic.Bool   // shows no records to readers; see Service.Stall
 	durable atomic.Uint64 // the last sequence that is known to be on disk
 	prefix  []byte        // of the keys of its records
 }

@@ -36,7 +36,7 @@ type streamRecord struct {
 // Stream is the log of the changes of one table, from enabling to disabling.
 type Stream struct {
 	db    *store.DB
-	clock clock
+	clock sequencer
 
 	// mu guards record, all and the shards' records. Opening and closing shards holds it
 	// while writing to disk.

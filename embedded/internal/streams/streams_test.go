@@ -44,7 +44,7 @@ func TestSequences(t *testing.T) {
 
 // Sequences grow even while the clock steps back.
 func TestClockStepsBack(t *testing.T) {
-	var c clock
+	var c sequencer
 	start := time.UnixMilli(1_800_000_000_000)
 	last := sequence(0)
 	for _, step := range []time.Duration{0, 0, time.Second, -time.Hour, -time.Hour, time.Millisecond, 2 * time.Second} {

@@ -17,19 +17,3 @@ func (s *Service) Wire() wire.Service {
 		},
 	}
 }
-
-// AdminWire returns the operations that roll, split and trim shards on command. No AWS
-// service has them.
-func (s *Service) AdminWire() wire.Service {
-	return wire.Service{
-		Target:        "RatchetEngine_20261121",
-		ErrorPrefix:   "ratchet.engine#",
-		MessageKey:    "message",
-		InternalError: "InternalServerError",
-		Operations: map[string]wire.Operation{
-			"RollShards": wire.Decoded(s.rollShards),
-			"SplitShard": wire.Decoded(s.splitShard),
-			"TrimStream": wire.Decoded(s.trimStream),
-		},
-	}
-}

@@ -71,7 +71,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	answer, err := call(r.Context(), body)
 	if err != nil {
+		if breakOff(w, err) {
+			return
+		}
+
 		h.fail(w, service, id, err)
+
 		return
 	}
 

@@ -44,6 +44,10 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}}
 	t.handler.ServeHTTP(res, r)
 
+	if res.broken != nil {
+		return nil, res.broken
+	}
+
 	if res.StatusCode == 0 {
 		res.StatusCode = http.StatusOK
 	}
@@ -68,6 +72,7 @@ type response struct {
 	http.Response
 	written []byte
 	body    bytes.Reader
+	broken  error // what the caller gets in place of the response
 }
 
 func (r *response) Header() http.Header        { return r.Response.Header }

@@ -27,6 +27,17 @@ type Service struct {
 	Operations map[string]Operation
 }
 
+// Around returns the service with every operation replaced by wrap(its name, it).
+func (s Service) Around(wrap func(name string, call Operation) Operation) Service {
+	wrapped := make(map[string]Operation, len(s.Operations))
+	for name, call := range s.Operations {
+		wrapped[name] = wrap(name, call)
+	}
+	s.Operations = wrapped
+
+	return s
+}
+
 // Decoded turns a function with a typed request into an Operation. Decode describes how
 // the body is read.
 func Decoded[In any](call func(ctx context.Context, in *In) (any, error)) Operation {

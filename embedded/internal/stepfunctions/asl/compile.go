@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,19 +12,19 @@ import (
 // Source: https://states-language.net/spec.html#state-type-table
 var fields = [...][]string{
 	Task: {
-		"Next", "End", "InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Retry", "Catch",
+		"Next", "End", "Assign", "InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Retry", "Catch",
 		"Resource", "TimeoutSeconds", "TimeoutSecondsPath", "HeartbeatSeconds", "HeartbeatSecondsPath",
 	},
 	Pass: {
-		"Next", "End", "InputPath", "OutputPath", "Parameters", "ResultPath",
+		"Next", "End", "Assign", "InputPath", "OutputPath", "Parameters", "ResultPath",
 		"Result",
 	},
 	Choice: {
-		"InputPath", "OutputPath",
+		"Assign", "InputPath", "OutputPath",
 		"Choices", "Default",
 	},
 	Wait: {
-		"Next", "End", "InputPath", "OutputPath",
+		"Next", "End", "Assign", "InputPath", "OutputPath",
 		"Seconds", "SecondsPath", "Timestamp", "TimestampPath",
 	},
 	Succeed: {
@@ -33,17 +34,23 @@ var fields = [...][]string{
 		"Error", "ErrorPath", "Cause", "CausePath",
 	},
 	Parallel: {
-		"Next", "End", "InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Retry", "Catch",
+		"Next", "End", "Assign", "InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Retry", "Catch",
 		"Branches",
 	},
 	Map: {
-		"Next", "End", "InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Retry", "Catch",
+		"Next", "End", "Assign", "InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Retry", "Catch",
 		"ItemProcessor", "Iterator", "ItemsPath", "ItemSelector", "MaxConcurrency", "MaxConcurrencyPath",
+		"ItemBatcher", "Label", "ToleratedFailureCount", "ToleratedFailureCountPath",
+		"ToleratedFailurePercentage", "ToleratedFailurePercentagePath",
 	},
 }
 
 // compile compiles one state: the fields that kinds share, then those of its kind.
 func (b *builder) compile(d declared) {
+	outer := b.reads
+	b.reads = map[string]bool{}
+	defer func() { d.state.Reads, b.reads = slices.Sorted(maps.Keys(b.reads)), outer }()
+
 	s, o := d.state, b.object(d.raw, d.at)
 	kind := slices.Index(kinds[:], o.text("Type"))
 	if kind < 0 {
@@ -56,6 +63,8 @@ func (b *builder) compile(d declared) {
 	o.allowFields("a "+s.Kind.String()+" state", append([]string{"Type", "Comment", "QueryLanguage"}, fields[kind]...)...)
 	o.text("Comment")
 	b.compileTransition(s, o)
+
+	s.Assign = b.assign(o)
 
 	s.InputPath, s.OutputPath = o.pathField("InputPath"), o.pathField("OutputPath")
 	s.ResultPath = o.resultField("ResultPath")

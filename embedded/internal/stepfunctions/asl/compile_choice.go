@@ -22,6 +22,7 @@ func (b *builder) compileChoice(s *State, o *object) {
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
 		r := b.object(c.Value, fmt.Sprintf("%s/Choices[%d]", o.at, i))
 		rule := Rule{Condition: b.compileCondition(r, true, 0)}
+		rule.Assign = b.assign(r)
 		rule.Next = b.target(s, r, "Next")
 		s.Choices = append(s.Choices, rule)
 	}
@@ -44,9 +45,9 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 	for c := rawjson.Walk(o.raw); c.Next(); {
 		switch name, _ := rawjson.Text(c.Key); name {
 		case "Variable", "Comment":
-		case "Next":
+		case "Next", "Assign":
 			if !top {
-				b.fault(CodeSchema, o.at+"/Next", "the field 'Next' is only allowed in a top-level rule")
+				b.fault(CodeSchema, o.at+"/"+name, "the field '%s' is only allowed in a top-level rule", name)
 			}
 		default:
 			operator, value = name, c.Value
@@ -143,6 +144,8 @@ func (b *builder) compileComparison(operator string, variable *jsonpath.Path, va
 				var err error
 				if c.path, err = jsonpath.Compile(text); err != nil {
 					b.fault(CodeSchema, at, "the value for the field '%s' must be a valid JSONPath: %v", operator, err)
+				} else {
+					b.read(c.path.Variables())
 				}
 
 				return c

@@ -1,6 +1,9 @@
 package asl
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // activityARN is the form of a Task's Resource.
 var activityARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]+:\d{12}:activity:[^\s:]{1,80}$`)
@@ -12,14 +15,34 @@ func (b *builder) compileTask(s *State, o *object) {
 	} else if !activityARN.MatchString(s.Resource) {
 		if s.Integration = parseIntegration(s.Resource); s.Integration == nil {
 			b.fault(CodeResource, o.at+"/Resource", "the embedded engine runs activities "+
-				"(arn:aws:states:REGION:ACCOUNT:activity:NAME) and the service integrations of DynamoDB and SQS "+
+				"(arn:aws:states:REGION:ACCOUNT:activity:NAME) and the service integrations of DynamoDB, SQS, Step Functions and Lambda "+
 				"(like arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken), not %q", s.Resource)
 		}
 	}
+
+	b.checkExpress(s, o)
 
 	s.Timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)
 	s.Heartbeat = o.seconds("HeartbeatSeconds", 1, maxSeconds)
 	if s.Timeout.Value > 0 && s.Heartbeat.Value >= s.Timeout.Value {
 		b.fault(CodeSchema, o.at+"/HeartbeatSeconds", "HeartbeatSeconds must be smaller than TimeoutSeconds")
+	}
+}
+
+// checkExpress reports a Resource that an Express machine may not have, in the words of the
+// service.
+func (b *builder) checkExpress(s *State, o *object) {
+	if !b.express {
+		return
+	}
+
+	at := o.at + "/Resource"
+	switch {
+	case activityARN.MatchString(s.Resource):
+		b.fault(CodeSchema, at, "Express state machine does not support Activity ARN")
+	case strings.Contains(s.Resource, ".sync"):
+		b.fault(CodeSchema, at, "Express state machine does not support '.sync' service integration")
+	case strings.HasSuffix(s.Resource, callbackPattern):
+		b.fault(CodeSchema, at, "Express state machine does not support '.waitForTaskToken' service integration ")
 	}
 }

@@ -11,7 +11,7 @@
 // places, and warnings.
 //
 // The query language is JSONPath, and Task states run activities. The rest of the language
-// (JSONata, variables, other task resources, distributed maps) is refused with a diagnostic
+// (JSONata, other task resources, items and results in S3) is refused with a diagnostic
 // that names the feature: see unsupported.go.
 //
 // To add a field to a kind of state, add it to the table in compile.go and to [State], and

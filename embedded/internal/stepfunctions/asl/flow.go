@@ -21,13 +21,28 @@ func (p *parser) compileFlow(o *object, depth int) *Flow {
 		return nil
 	}
 
-	b := &builder{parser: p, at: o.at + "/States", states: map[string]*State{}, depth: depth}
+	b := &builder{
+		parser:   p,
+		at:       o.at + "/States",
+		states:   map[string]*State{},
+		assigned: map[string]string{},
+		depth:    depth,
+	}
+	outer := p.flow
+
+	p.flow = b
 	for c := rawjson.Walk(raw); c.Next(); {
 		b.declare(&c)
 	}
 
 	for _, d := range b.declared {
 		b.compile(d)
+	}
+
+	b.checkScopes()
+
+	if p.flow = outer; outer != nil {
+		outer.inner = append(outer.inner, b.scopes())
 	}
 
 	name, isName := rawjson.Text(start)
@@ -57,6 +72,9 @@ type builder struct {
 	declared []declared
 	states   map[string]*State
 	targets  map[*State][]*State
+	open     bool                // a transition to an unknown state adds a Succeed
+	assigned map[string]string   // variables that the flow assigns, with their places
+	inner    []map[string]string // the same for the flows inside of this one
 }
 
 // declared is a state that is not compiled yet.
@@ -95,6 +113,11 @@ func (b *builder) target(from *State, o *object, field string) *State {
 	}
 
 	to := b.states[name]
+	if to == nil && b.open {
+		to = &State{Ordinal: len(b.parser.states), Name: name, Kind: Succeed}
+		b.parser.states, b.states[name] = append(b.parser.states, to), to
+	}
+
 	if to == nil {
 		b.fault(CodeTransition, o.at+"/"+field, "Missing '%s' target: %s", field, name)
 		return nil

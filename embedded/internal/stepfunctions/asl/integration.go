@@ -15,6 +15,9 @@ type Integration struct {
 	Service, Operation string
 	// SDK tells an AWS SDK integration from an optimized one.
 	SDK bool
+	// Sync reports that the task ends with the execution that its call starts, and Parsed that
+	// the answer then has that execution's input and output as JSON and not as texts.
+	Sync, Parsed bool
 	// Callback reports that the task ends with the answer to its token, and not with the
 	// answer of the call.
 	Callback bool
@@ -23,8 +26,14 @@ type Integration struct {
 // integrationARN is the form of a Resource that calls a service.
 var integrationARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]*:\d*:(aws-sdk:)?([a-z0-9]+):([A-Za-z0-9]+)(\.[A-Za-z]+(?::\d)?)?$`)
 
-// callbackPattern is the suffix of a Resource whose task waits for the answer to its token.
-const callbackPattern = ".waitForTaskToken"
+// The suffixes of a Resource: callbackPattern of one whose task waits for the answer to its
+// token, the others of one whose task waits for the execution that it starts.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
+const (
+	callbackPattern = ".waitForTaskToken"
+	syncPattern     = ".sync"
+	parsedPattern   = ".sync:2"
+)
 
 // optimized are the optimized integrations that the engine runs, with the suffixes that they
 // allow.
@@ -35,10 +44,13 @@ var optimized = map[string][]string{
 	"dynamodb:updateItem": {""},
 	"dynamodb:deleteItem": {""},
 	"sqs:sendMessage":     {"", callbackPattern},
+
+	"lambda:invoke":         {"", callbackPattern},
+	"states:startExecution": {"", syncPattern, parsedPattern, callbackPattern},
 }
 
 // sdkServices are the services whose operations the engine runs as AWS SDK integrations.
-var sdkServices = map[string]bool{"dynamodb": true, "sqs": true}
+var sdkServices = map[string]bool{"dynamodb": true, "sqs": true, "sfn": true}
 
 // parseIntegration reads the Resource of a Task. It returns nil if the engine does not run
 // it.
@@ -68,6 +80,8 @@ func parseIntegration(resource string) *Integration {
 			Service:      service,
 			Operation:    strings.ToUpper(operation[:1]) + operation[1:],
 			SDK:          sdk,
+			Sync:         suffix == syncPattern || suffix == parsedPattern,
+			Parsed:       suffix == parsedPattern,
 			Callback:     suffix == callbackPattern,
 		}
 	}

@@ -10,6 +10,8 @@ type Machine struct {
 	Flow           *Flow
 	// States has the states of all flows. A state's Ordinal is its index.
 	States []*State
+	// Distributed reports that one of the states is a distributed Map.
+	Distributed bool
 }
 
 // Flow is a set of states with a start: a machine, a branch or an item processor.
@@ -43,6 +45,11 @@ type State struct {
 	// Next is nil if the state ends its flow.
 	Next *State
 
+	// Assign gives variables their values when the state ends; nil if absent. Reads are the
+	// names of the variables that the state's fields read, sorted.
+	Assign *jsonpath.Template
+	Reads  []string
+
 	InputPath, OutputPath      PathField
 	Parameters, ResultSelector *jsonpath.Template // nil if absent
 	ResultPath                 ResultField
@@ -72,9 +79,40 @@ type State struct {
 	ItemsPath      PathField
 	ItemSelector   *jsonpath.Template
 	MaxConcurrency Seconds
+	// Distributed is nil for an inline Map.
+	Distributed *Distributed
 
 	// Fail.
 	Error, Cause TextField
+}
+
+// Distributed is what a Map has whose iterations are executions of their own.
+type Distributed struct {
+	// Label is "" if absent.
+	Label string
+	// Express is the type of the executions.
+	Express bool
+	// Child is the item processor as the machine of the executions, whose states have the
+	// ordinals of the whole definition. Definition is its JSON.
+	Child      *Machine
+	Definition []byte
+	// Batcher is nil if absent.
+	Batcher *Batcher
+	// More failed items than one of these fail the Map. 0 is no tolerance of its own.
+	ToleratedCount      Seconds
+	ToleratedPercentage Percentage
+}
+
+// Batcher is ItemBatcher. A limit that is not set is 0.
+type Batcher struct {
+	Items, Bytes Seconds
+	Input        *jsonpath.Template // nil if absent
+}
+
+// Percentage is a number from the definition or, with a Path, from the data.
+type Percentage struct {
+	Value float64
+	Path  *jsonpath.Path
 }
 
 // PathField is InputPath, OutputPath or ItemsPath.
@@ -128,11 +166,13 @@ type Retrier struct {
 type Catcher struct {
 	ErrorEquals []string
 	ResultPath  ResultField
+	Assign      *jsonpath.Template // nil if absent
 	Next        *State
 }
 
 // Rule is one of Choice's rules.
 type Rule struct {
 	Condition Condition
+	Assign    *jsonpath.Template // nil if absent
 	Next      *State
 }

@@ -129,6 +129,8 @@ func (o *object) path(field string) *jsonpath.Path {
 		return nil
 	}
 
+	o.p.read(path.Variables())
+
 	return path
 }
 
@@ -198,6 +200,8 @@ func (o *object) textField(field string) (f TextField) {
 	if err != nil {
 		o.p.fault(CodeSchema, o.at+"/"+field+"Path",
 			"the value for the field '%sPath' must be a valid JSONPath or intrinsic function: %v", field, err)
+	} else {
+		o.p.read(e.Variables())
 	}
 
 	return TextField{Expression: e, Set: true}
@@ -227,7 +231,10 @@ func (p *parser) template(o *object, field string) *jsonpath.Template {
 	t, err := jsonpath.CompileTemplate(v)
 	if err != nil {
 		p.fault(CodeSchema, o.at+"/"+field, "%v", err)
+		return nil
 	}
+
+	p.read(t.Variables())
 
 	return t
 }

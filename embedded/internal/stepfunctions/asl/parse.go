@@ -19,15 +19,16 @@ const (
 //
 // Beside what the language forbids, it refuses the fields in unsupported.go, QueryLanguage
 // JSONata and Task resources other than ARNs of activities.
-func Parse(definition []byte) (*Machine, Diagnostics) {
-	p := &parser{names: map[string]bool{}}
-	if len(definition) == 0 {
-		p.fault(CodeMissing, "", "the definition is empty")
-		return nil, p.found
-	}
+func Parse(definition []byte) (*Machine, Diagnostics) { return parse(definition, false) }
 
-	if err := rawjson.Valid(definition); err != nil {
-		p.fault(CodeJSON, "", "%v", err)
+// ParseExpress compiles the definition of an Express machine, which may not wait for
+// activities, task tokens and jobs.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/choosing-workflow-type.html
+func ParseExpress(definition []byte) (*Machine, Diagnostics) { return parse(definition, true) }
+
+func parse(definition []byte, express bool) (*Machine, Diagnostics) {
+	p := &parser{names: map[string]bool{}, express: express}
+	if !p.valid(definition) {
 		return nil, p.found
 	}
 
@@ -48,16 +49,73 @@ func Parse(definition []byte) (*Machine, Diagnostics) {
 		return nil, p.found
 	}
 
-	m.States = p.states
+	m.States, m.Distributed = p.allStates(), len(p.distributed) > 0
 
 	return m, p.found
 }
 
+// allStates returns the states of all flows, and gives them to the machines of distributed
+// Maps.
+func (p *parser) allStates() []*State {
+	for _, d := range p.distributed {
+		d.Child.States = p.states
+	}
+
+	return p.states
+}
+
+// valid reports whether the definition is JSON.
+func (p *parser) valid(definition []byte) bool {
+	if len(definition) == 0 {
+		p.fault(CodeMissing, "", "the definition is empty")
+		return false
+	}
+
+	if err := rawjson.Valid(definition); err != nil {
+		p.fault(CodeJSON, "", "%v", err)
+		return false
+	}
+
+	return true
+}
+
+// ParseState compiles a definition that is one state. The machine starts with it, and each
+// state that it leads to is a Succeed.
+func ParseState(name string, definition []byte) (*Machine, Diagnostics) {
+	p := &parser{names: map[string]bool{}, flow: &builder{assigned: map[string]string{}}}
+	if !p.valid(definition) {
+		return nil, p.found
+	}
+
+	b := p.flow
+	b.parser, b.at, b.states, b.open = p, "/States", map[string]*State{}, true
+
+	at := b.at + "/" + name
+	s := &State{Name: name}
+	p.states, b.states[name], p.names[name] = []*State{s}, s, true
+	b.compile(declared{state: s, raw: definition, at: at})
+	b.checkScopes()
+
+	if p.found.Err() != nil {
+		return nil, p.found
+	}
+
+	return &Machine{Flow: &Flow{Start: s}, States: p.allStates()}, p.found
+}
+
 // parser collects the states and diagnostics of one definition.
 type parser struct {
-	found  Diagnostics
-	names  map[string]bool // of all states in all flows
-	states []*State
+	found Diagnostics
+	// express refuses what Express machines have not.
+	express bool
+	names   map[string]bool // of all states in all flows
+	reads   map[string]bool // variables that the state under compilation reads
+	labels  map[string]bool // of all distributed Maps
+	states  []*State
+	// distributed are the distributed Maps of all flows.
+	distributed []*Distributed
+
+	flow *builder // the flow under compilation
 }
 
 func (p *parser) fault(code, location, format string, args ...any) {

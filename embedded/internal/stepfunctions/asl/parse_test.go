@@ -49,10 +49,67 @@ func TestRefusedDefinitions(t *testing.T) {
 			at:         "/States/A/Output",
 		},
 		{
-			says:       "variables",
-			definition: machineOf(`"A":{"Type":"Pass","Assign":{"x":1},"End":true}`),
+			says:       "Assign in a kind without it",
+			definition: machineOf(`"A":{"Type":"Succeed","Assign":{"x":1}}`),
 			code:       CodeSchema,
 			at:         "/States/A/Assign",
+		},
+		{
+			says:       "Assign of a text",
+			definition: machineOf(`"A":{"Type":"Pass","Assign":"x","End":true}`),
+			code:       CodeSchema,
+			at:         "/States/A/Assign",
+		},
+		{
+			says:       "the reserved variable",
+			definition: machineOf(`"A":{"Type":"Pass","Assign":{"states":1},"End":true}`),
+			code:       CodeSchema,
+			at:         "/States/A/Assign/states",
+		},
+		{
+			says:       "a variable that begins with a digit",
+			definition: machineOf(`"A":{"Type":"Pass","Assign":{"1x.$":"$.a"},"End":true}`),
+			code:       CodeSchema,
+			at:         "/States/A/Assign/1x.$",
+		},
+		{
+			says:       "a variable with a hyphen",
+			definition: machineOf(`"A":{"Type":"Pass","Assign":{"a-b":1},"End":true}`),
+			code:       CodeSchema,
+			at:         "/States/A/Assign/a-b",
+		},
+		{
+			says:       "a variable with a long name",
+			definition: machineOf(`"A":{"Type":"Pass","Assign":{"` + strings.Repeat("v", 81) + `":1},"End":true}`),
+			code:       CodeSchema,
+			at:         "/States/A/Assign/" + strings.Repeat("v", 81),
+		},
+		{
+			says:       "a variable that is set twice",
+			definition: machineOf(`"A":{"Type":"Pass","Assign":{"x":1,"x.$":"$.a"},"End":true}`),
+			code:       CodeSchema,
+			at:         "/States/A/Assign",
+		},
+		{
+			says: "a variable of an outer scope in an inner one",
+			definition: machineOf(`"A":{"Type":"Parallel","Branches":[{"StartAt":"B","States":{"B":{"Type":"Map","ItemProcessor":` +
+				`{"StartAt":"C","States":{"C":{"Type":"Pass","Assign":{"x":1},"End":true}}},"End":true}}}],"Next":"D"},` +
+				`"D":{"Type":"Pass","Assign":{"x":1},"End":true}`),
+			code: CodeSchema,
+			at:   "/States/A/Branches[0]/States/B/ItemProcessor/States/C/Assign/x",
+		},
+		{
+			says: "Assign in a nested rule",
+			definition: machineOf(`"A":{"Type":"Choice","Choices":[{"Not":{"Variable":"$.x","IsPresent":true,"Assign":{"v":1}},"Next":"E"}]},` +
+				end),
+			code: CodeSchema,
+			at:   "/States/A/Choices[0]/Not/Assign",
+		},
+		{
+			says:       "a ResultPath into a variable",
+			definition: machineOf(`"A":{"Type":"Pass","ResultPath":"$x.a","End":true}`),
+			code:       CodeSchema,
+			at:         "/States/A/ResultPath",
 		},
 		{
 			says:       "another version",
@@ -284,18 +341,6 @@ func TestRefusedDefinitions(t *testing.T) {
 			at:         "/States/A/Retry[0]/JitterStrategy",
 		},
 		{
-			says:       "a distributed map",
-			definition: machineOf(`"A":{"Type":"Map","End":true,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED"},"StartAt":"X","States":{"X":{"Type":"Succeed"}}}}`),
-			code:       CodeSchema,
-			at:         "/States/A/ItemProcessor/ProcessorConfig/Mode",
-		},
-		{
-			says:       "an item reader",
-			definition: machineOf(`"A":{"Type":"Map","End":true,"ItemReader":{},"Iterator":{"StartAt":"X","States":{"X":{"Type":"Succeed"}}}}`),
-			code:       CodeSchema,
-			at:         "/States/A/ItemReader",
-		},
-		{
 			says:       "a map without a processor",
 			definition: machineOf(`"A":{"Type":"Map","End":true}`),
 			code:       CodeSchema,
@@ -321,20 +366,28 @@ func TestRefusedDefinitions(t *testing.T) {
 		},
 		{says: "states that are no object", definition: machineOf(`"A":[]`), code: CodeSchema, at: "/States/A"},
 	} {
-		m, found := Parse([]byte(row.definition))
-		if m != nil {
-			t.Errorf("%s is accepted", row.says)
-			continue
-		}
+		checkRefused(t, row.says, row.definition, row.code, row.at)
+	}
+}
 
-		hit := false
-		for _, d := range found {
-			hit = hit || d.Code == row.code && !d.Warning && (row.at == "" || d.Location == row.at)
-		}
+// checkRefused fails the test unless Parse refuses a definition with a code at a place, "" for
+// any place.
+func checkRefused(t *testing.T, says, definition, code, at string) {
+	t.Helper()
 
-		if !hit {
-			t.Errorf("%s: no %s at %s in: %v", row.says, row.code, row.at, found.Err())
-		}
+	m, found := Parse([]byte(definition))
+	if m != nil {
+		t.Errorf("%s is accepted", says)
+		return
+	}
+
+	hit := false
+	for _, d := range found {
+		hit = hit || d.Code == code && !d.Warning && (at == "" || d.Location == at)
+	}
+
+	if !hit {
+		t.Errorf("%s: no %s at %s in: %v", says, code, at, found.Err())
 	}
 }
 

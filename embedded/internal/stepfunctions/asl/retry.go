@@ -86,10 +86,11 @@ func (b *builder) compileCatch(s *State, o *object) {
 
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
 		r := b.object(c.Value, fmt.Sprintf("%s/Catch[%d]", o.at, i))
-		r.allowFields("a catcher", "ErrorEquals", "Next", "ResultPath", "Comment")
+		r.allowFields("a catcher", "ErrorEquals", "Next", "ResultPath", "Assign", "Comment")
 		s.Catch = append(s.Catch, Catcher{
 			ErrorEquals: b.errorNames(r, i == n-1),
 			ResultPath:  r.resultField("ResultPath"),
+			Assign:      b.assign(r),
 			Next:        b.target(s, r, "Next"),
 		})
 	}

@@ -2,10 +2,12 @@ package asl
 
 // Reasons for refusing a field. They are part of a diagnostic's message.
 const (
-	noJSONata         = "JSONata is not supported by the embedded engine"
-	noVariables       = "variables are not supported by the embedded engine"
-	noCredentials     = "task credentials are not supported by the embedded engine"
-	noDistributedMaps = "distributed Map is not supported by the embedded engine"
+	noJSONata     = "JSONata is not supported by the embedded engine"
+	noCredentials = "task credentials are not supported by the embedded engine"
+	noItemReader  = "ItemReader reads from Amazon S3, which the embedded engine does not have: " +
+		"a distributed Map takes its items from the state's input (ItemsPath)"
+	noResultWriter = "ResultWriter is not supported by the embedded engine: " +
+		"a distributed Map returns the array of its results"
 )
 
 // unsupported are the fields of the language that the engine refuses, with the reason.
@@ -15,16 +17,8 @@ var unsupported = map[string]string{
 	"Items":     noJSONata,
 	"Condition": noJSONata,
 
-	"Assign": noVariables,
-
 	"Credentials": noCredentials,
 
-	"ItemReader":                     noDistributedMaps,
-	"ItemBatcher":                    noDistributedMaps,
-	"ResultWriter":                   noDistributedMaps,
-	"Label":                          noDistributedMaps,
-	"ToleratedFailureCount":          noDistributedMaps,
-	"ToleratedFailureCountPath":      noDistributedMaps,
-	"ToleratedFailurePercentage":     noDistributedMaps,
-	"ToleratedFailurePercentagePath": noDistributedMaps,
+	"ItemReader":   noItemReader,
+	"ResultWriter": noResultWriter,
 }

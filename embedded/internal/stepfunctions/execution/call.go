@@ -1,10 +1,6 @@
 package execution
 
-import (
-	"errors"
-
-	"ratchet/embedded/internal/stepfunctions/asl"
-)
+import "ratchet/embedded/internal/stepfunctions/asl"
 
 // Call is a call of another service that a task makes.
 type Call struct {
@@ -38,8 +34,8 @@ func (t *turn) scheduleCall(th *thread, s *asl.State, in *Doc) error {
 // Call returns the call that a task waits for. It fails with ErrNotScheduled when the task
 // is over or its call has been answered.
 func (e *Env) Call(s *State, id, attempt int64) (Call, error) {
-	th := s.thread(id)
-	if s.Status != Running || th == nil || th.phase != calling || th.attempt != attempt {
+	th := s.task(calling, id, attempt)
+	if th == nil {
 		return Call{}, ErrNotScheduled
 	}
 
@@ -57,19 +53,18 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 	t := e.turn(s)
 	t.expire()
 
-	th := s.thread(id)
-	if s.Status != Running || th == nil || th.phase != calling || th.attempt != attempt {
-		turn, err := t.end()
-		return turn, errors.Join(err, ErrNotScheduled)
+	th := s.task(calling, id, attempt)
+	if th == nil {
+		return t.notScheduled()
 	}
 
 	t.recordStarted(th)
-	callback := t.state(th).Integration.Callback
+	call := t.state(th).Integration
 
 	switch {
 	case refused != nil:
 		event := TaskFailed
-		if callback {
+		if call.Callback || call.Sync {
 			event = TaskSubmitFailed
 		}
 
@@ -77,7 +72,12 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 		t.fail(th, &failure{name: refused.Name, cause: refused.Cause})
 	case len(output) > MaxDocument:
 		t.try(th, func() error { _, err := t.checkSize(th, output); return err })
-	case callback:
+	case call.Sync:
+		doc := &Doc{JSON: output}
+		t.recordOn(th, Event{Type: TaskSubmitted, Doc: doc})
+
+		th.phase, th.taskInput, th.queue = watching, doc.Ref, t.env.Sequence()
+	case call.Callback:
 		t.recordOn(th, Event{Type: TaskSubmitted, Doc: &Doc{JSON: output}})
 
 		th.phase = started
@@ -85,16 +85,59 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 			th.heartbeatAt = t.now + th.heartbeat*1000
 		}
 	default:
-		doc := &Doc{JSON: output}
-		t.recordOn(th, Event{Type: TaskSucceeded, Doc: doc})
-		t.try(th, func() error {
-			raw, err := t.rawInput(th)
-			if err != nil {
-				return err
-			}
+		t.taskSucceeded(th, output)
+	}
 
-			return t.complete(th, raw, doc)
-		})
+	return t.end()
+}
+
+// taskSucceeded ends a task whose call, or the execution that it started, has succeeded.
+func (t *turn) taskSucceeded(th *thread, output []byte) {
+	doc := &Doc{JSON: output}
+	t.recordOn(th, Event{Type: TaskSucceeded, Doc: doc})
+	t.try(th, func() error {
+		raw, err := t.rawInput(th)
+		if err != nil {
+			return err
+		}
+
+		return t.complete(th, raw, doc)
+	})
+}
+
+// Watch returns the answer to the call with which a task has started the execution that it
+// waits for. It fails with ErrNotScheduled when the task is over.
+func (e *Env) Watch(s *State, id, attempt int64) (Call, []byte, error) {
+	th := s.task(watching, id, attempt)
+	if th == nil {
+		return Call{}, nil, ErrNotScheduled
+	}
+
+	t := e.turn(s)
+	submitted, err := t.document(th.taskInput)
+
+	return Call{Integration: *t.state(th).Integration}, submitted, err
+}
+
+// Watched ends a task with the execution that it has waited for: with the execution's
+// description, or with a failure. It fails as Called does.
+func (e *Env) Watched(s *State, id, attempt int64, output []byte, failed *CallFailure) (*Turn, error) {
+	t := e.turn(s)
+	t.expire()
+
+	th := s.task(watching, id, attempt)
+	if th == nil {
+		return t.notScheduled()
+	}
+
+	switch {
+	case failed != nil:
+		t.recordOn(th, Event{Type: TaskFailed, Error: failed.Name, Cause: failed.Cause})
+		t.fail(th, &failure{name: failed.Name, cause: failed.Cause})
+	case len(output) > MaxDocument:
+		t.try(th, func() error { _, err := t.checkSize(th, output); return err })
+	default:
+		t.taskSucceeded(th, output)
 	}
 
 	return t.end()

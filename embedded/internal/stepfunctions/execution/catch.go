@@ -25,10 +25,7 @@ func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 	if err == nil {
 		text := rawjson.AppendText([]byte(`{"Error":`), f.name)
 		text = append(rawjson.AppendText(append(text, `,"Cause":`...), f.cause), '}')
-		var out *Doc
-		if out, err = t.applyResultPath(th, c.ResultPath, raw, &Doc{JSON: text}); err == nil {
-			err = t.exit(th, out, c.Next)
-		}
+		err = t.exitWithError(th, c, raw, &Doc{JSON: text})
 	}
 
 	var inner *failure
@@ -42,4 +39,19 @@ func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 	default:
 		t.err = err
 	}
+}
+
+// exitWithError leaves the state with the error as the catcher's fields see it.
+func (t *turn) exitWithError(th *thread, c *asl.Catcher, raw, failed *Doc) error {
+	assigned, err := t.assign(th, c.Assign, failed)
+	if err != nil {
+		return err
+	}
+
+	out, err := t.applyResultPath(th, c.ResultPath, raw, failed)
+	if err != nil {
+		return err
+	}
+
+	return t.exit(th, out, assigned, c.Next)
 }

@@ -46,16 +46,26 @@ func (r *reader) int() int64 {
 	return v
 }
 
-// count reads the number of things that take at least one byte each. Damaged bytes cannot
-// make it exceed the bytes that are left.
-func (r *reader) count() int {
+func (r *reader) uint() uint64 {
 	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > uint64(len(r.b)-n) {
+	if n <= 0 {
 		r.bad = true
 		return 0
 	}
 
 	r.b = r.b[n:]
+
+	return v
+}
+
+// count reads the number of things that take at least one byte each. Damaged bytes cannot
+// make it exceed the bytes that are left.
+func (r *reader) count() int {
+	v := r.uint()
+	if v > uint64(len(r.b)) {
+		r.bad = true
+		return 0
+	}
 
 	return int(v)
 }
@@ -66,6 +76,14 @@ func (r *reader) text() string {
 	r.b = r.b[n:]
 
 	return s
+}
+
+func (r *reader) bytes() []byte {
+	n := r.count()
+	b := r.b[:n:n]
+	r.b = r.b[n:]
+
+	return b
 }
 
 func (r *reader) ref() Ref {

@@ -14,18 +14,17 @@ func (t *turn) context(th *thread) []byte {
 	for inner := th; inner.parent != 0; {
 		outer := t.s.thread(inner.parent)
 		if t.state(outer).Kind == asl.Map {
-			return t.contextWith(th, inner.index, t.mapItem(outer, inner.index))
+			return t.contextWith(th, &item{index: inner.index, value: t.mapItem(outer, inner.index)})
 		}
 
 		inner = outer
 	}
 
-	return t.contextWith(th, -1, nil)
+	return t.contextWith(th, nil)
 }
 
-// contextWith returns the context object with the item of a Map, or without one when index
-// is -1.
-func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
+// contextWith returns the context object with the item of a Map, or without one when i is nil.
+func (t *turn) contextWith(th *thread, i *item) []byte {
 	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
 	if err != nil {
 		if t.err == nil {
@@ -36,15 +35,18 @@ func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
 	}
 
 	id := t.env.Identity()
-	b := make([]byte, 0, 512+len(input)+len(value))
+	b := make([]byte, 0, 512+len(input))
 	text := func(before, s string) { b = rawjson.AppendText(append(b, before...), s) }
 	text(`{"Execution":{"Id":`, id.ARN)
 	b = append(append(b, `,"Input":`...), input...)
+	text(`,"StartTime":`, stamp(t.s.Started))
 	text(`,"Name":`, t.s.Name)
 	text(`,"RoleArn":`, id.RoleARN)
-	text(`,"StartTime":`, stamp(t.s.Started))
 
-	b = strconv.AppendInt(append(b, `,"RedriveCount":`...), int64(t.s.Redrives), 10)
+	if !id.NoRedrives {
+		b = strconv.AppendInt(append(b, `,"RedriveCount":`...), int64(t.s.Redrives), 10)
+	}
+
 	if t.s.Redrives > 0 {
 		text(`,"RedriveTime":`, stamp(t.s.Redriven))
 	}
@@ -63,9 +65,13 @@ func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
 		b = append(b, '}')
 	}
 
-	if index >= 0 {
-		b = strconv.AppendInt(append(b, `,"Map":{"Item":{"Index":`...), int64(index), 10)
-		b = append(append(append(b, `,"Value":`...), value...), "}}"...)
+	if i != nil {
+		b = strconv.AppendInt(append(b, `,"Map":{"Item":{"Index":`...), int64(i.index), 10)
+		if i.key != nil {
+			b = append(append(b, `,"Key":`...), i.key...)
+		}
+
+		b = append(append(append(b, `,"Value":`...), i.value...), "}}"...)
 	}
 
 	return append(b, '}')

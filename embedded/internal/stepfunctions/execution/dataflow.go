@@ -18,7 +18,7 @@ func (t *turn) selectPath(th *thread, f asl.PathField, doc *Doc) (*Doc, error) {
 
 	v, err := f.Path.Evaluate(t.scope(th, doc.JSON))
 	if err != nil {
-		return nil, t.runtimeFailure(th, "Invalid path '%s': nothing matches in the input.", f.Path)
+		return nil, t.invalidPath(th, f.Path, err)
 	}
 
 	return &Doc{JSON: v}, nil
@@ -49,22 +49,35 @@ func (t *turn) checkSize(th *thread, v []byte) (*Doc, error) {
 	return &Doc{JSON: v}, nil
 }
 
-// complete takes a state's result through ResultSelector, ResultPath and
+// complete takes a state's result through Assign, ResultSelector, ResultPath and
 // OutputPath, and leaves the state.
 func (t *turn) complete(th *thread, raw, result *Doc) error {
 	s := t.state(th)
 
-	result, err := t.applyTemplate(th, s.ResultSelector, result)
+	if s.Kind != asl.Pass {
+		t.inspect("result", result)
+	}
+
+	assigned, err := t.assign(th, s.Assign, result)
 	if err != nil {
 		return err
 	}
+
+	result, err = t.applyTemplate(th, s.ResultSelector, result)
+	if err != nil {
+		return err
+	}
+
+	t.inspect("afterResultSelector", result)
 
 	out, err := t.applyResultPath(th, s.ResultPath, raw, result)
 	if err != nil {
 		return err
 	}
 
-	return t.leave(th, s, out, s.Next)
+	t.inspect("afterResultPath", out)
+
+	return t.leave(th, s, out, assigned, s.Next)
 }
 
 // applyResultPath puts the result into the state's raw input.
@@ -87,24 +100,27 @@ func (t *turn) applyResultPath(th *thread, f asl.ResultField, raw, result *Doc) 
 	return t.checkSize(th, v)
 }
 
-// leave applies OutputPath and moves on to next, or ends the thread.
-func (t *turn) leave(th *thread, s *asl.State, out *Doc, next *asl.State) error {
+// leave applies OutputPath and moves on to next, or ends the thread. assigned holds new
+// values of variables, which OutputPath does not see yet.
+func (t *turn) leave(th *thread, s *asl.State, out *Doc, assigned []byte, next *asl.State) error {
 	out, err := t.selectPath(th, s.OutputPath, out)
 	if err != nil {
 		return err
 	}
 
-	return t.exit(th, out, next)
+	return t.exit(th, out, assigned, next)
 }
 
 // exit records that the thread leaves its state with an output, and continues with next.
 // Without next it ends the branch, the iteration or the execution.
-func (t *turn) exit(th *thread, out *Doc, next *asl.State) error {
-	t.recordOn(th, Event{Type: StateExited, Doc: out})
+func (t *turn) exit(th *thread, out *Doc, assigned []byte, next *asl.State) error {
+	t.recordOn(th, Event{Type: StateExited, Doc: out, Assigned: assigned})
 
 	if t.exhausted {
 		return nil
 	}
+
+	th.setVariables(assigned, Ref{Chunk: t.chunk, ID: th.last})
 
 	th.next, th.running, th.results = 0, 0, nil
 	if next != nil {

@@ -10,8 +10,8 @@
 //
 // # Stimuli
 //
-// A stimulus is a method of Env: Start, StartTask, Succeed, Fail, Heartbeat, Tick, Stop,
-// Redrive. It takes the execution through all states that need no outside event (Pass,
+// A stimulus is a method of Env: Start, StartTask, Succeed, Fail, Heartbeat, Called, Watched,
+// MapEnded, Tick, Stop, Redrive, Rerun. It takes the execution through all states that need no outside event (Pass,
 // Choice, Succeed and so on) up to the next wait, so that the caller stores its whole
 // effect at once. A crash between two stimuli loses nothing.
 //
@@ -24,6 +24,13 @@
 // of a Parallel and iteration of a Map. The State holds no documents. A thread refers to
 // the event that holds its input ([Ref]), and an event whose document equals an earlier
 // one refers to that event: each document is stored once.
+//
+// # Map Runs
+//
+// A distributed Map is one thread that waits for its Map Run. The Turn tells the caller which
+// Map Runs start, are redriven and are over; the caller runs the children as executions of their
+// own, with the inputs that MapInputs computes from the thread's state, and ends the state with
+// MapEnded.
 //
 // # Files
 //

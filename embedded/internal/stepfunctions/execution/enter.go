@@ -4,7 +4,7 @@ import "ratchet/embedded/internal/stepfunctions/asl"
 
 // enter records that the thread enters its state, and executes the state.
 func (t *turn) enter(th *thread, raw *Doc) error {
-	th.attempts, th.retries, th.entered = nil, 0, t.now
+	th.attempts, th.retries, th.entered, th.run = nil, 0, t.now, 0
 	t.recordOn(th, Event{Type: StateEntered, Doc: raw})
 
 	if t.exhausted {
@@ -16,12 +16,26 @@ func (t *turn) enter(th *thread, raw *Doc) error {
 	return t.execute(th, raw)
 }
 
+// effectiveInput computes the input of the state that the thread is in, as its InputPath selects it, once
+// more: when a state goes on, only its raw input is stored.
+func (t *turn) effectiveInput(th *thread) (*Doc, error) {
+	raw, err := t.rawInput(th)
+	if err != nil {
+		return nil, err
+	}
+
+	return t.selectPath(th, t.state(th).InputPath, raw)
+}
+
 // execute runs the state that the thread has entered, up to its end or to its wait for an
 // outside event. A retry comes here too, without entering again.
 func (t *turn) execute(th *thread, raw *Doc) error {
 	th.wake = 0
 	s := t.state(th)
+	t.inspect("input", raw)
+
 	if s.Kind == asl.Fail {
+		t.inspect("afterInputPath", raw)
 		return t.failState(th, s, raw)
 	}
 
@@ -29,6 +43,8 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 	if err != nil {
 		return err
 	}
+
+	t.inspect("afterInputPath", in)
 
 	switch s.Kind {
 	case asl.Task:
@@ -42,8 +58,12 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 	case asl.Parallel:
 		return t.startParallel(th, s, in)
 	case asl.Map:
+		if s.Distributed != nil {
+			return t.startMapRun(th, s, in)
+		}
+
 		return t.startMap(th, s, in)
 	default: // Succeed
-		return t.leave(th, s, in, nil)
+		return t.leave(th, s, in, nil, nil)
 	}
 }

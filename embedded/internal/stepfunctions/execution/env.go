@@ -9,14 +9,21 @@ import (
 )
 
 // Identity is what the context object tells about the execution.
-type Identity struct{ ARN, RoleARN, MachineARN, MachineName string }
+type Identity struct {
+	ARN, RoleARN, MachineARN, MachineName string
+	// NoRedrives leaves RedriveCount out, as in executions that cannot be redriven.
+	NoRedrives bool
+}
 
 // History reads documents of earlier turns.
 type History interface {
 	Document(ref Ref) ([]byte, error)
+	// Assigned returns the variables that an event assigns, as an object.
+	Assigned(ref Ref) ([]byte, error)
 }
 
-// Env is what a stimulus depends on beside the execution's state. All fields are required.
+// Env is what a stimulus depends on beside the execution's state. The fields up to Token are
+// required.
 type Env struct {
 	Machine *asl.Machine
 	// Identity is called only when an expression reads the context object.
@@ -34,6 +41,21 @@ type Env struct {
 	// NewSecret returns the random bytes of a task token, and Token the token with them.
 	NewSecret func() [TokenSize]byte
 	Token     func(thread int64, secret [TokenSize]byte) string
+	// NewRun returns the number and the name of a new Map Run of a state, as MapRun has them.
+	// Only machines with a distributed Map need it.
+	NewRun func(state *asl.State) (run uint64, name string, err error)
+
+	// Variables are those with which Start begins, as an object; nil for none.
+	Variables []byte
+	// Limit bounds the time of an execution beside the machine's TimeoutSeconds, in seconds; 0
+	// means no bound.
+	Limit int64
+	// Inspect, if set, is called with what the fields of states make of their data. The names
+	// are those of TestState's inspection data, and "error" and "cause" for a failure.
+	Inspect func(field string, value []byte)
+
+	// turnEvents replaces maxTurnEvents in tests unless it is 0.
+	turnEvents int
 }
 
 // Turn is the effect of one stimulus.
@@ -41,6 +63,9 @@ type Turn struct {
 	Events []Event
 	// Queued tasks have joined their queue, Dequeued tasks have left it.
 	Queued, Dequeued []Task
+	// Runs are the Map Runs that start or are redriven, EndedRuns those that then are over.
+	Runs      []MapRun
+	EndedRuns []EndedRun
 	// Documents reports that the events hold documents of their own.
 	Documents bool
 }
@@ -52,17 +77,30 @@ func (t *Turn) Chunk() int64 { return t.Events[0].ID }
 func (e *Env) Start(s *State, input []byte) (*Turn, error) {
 	t := e.turn(s)
 	s.Started = t.now
-	if n := e.Machine.TimeoutSeconds; n > 0 {
-		s.Deadline = t.now + n*1000
-	}
+	s.Deadline = e.deadline(t.now)
 
 	doc := &Doc{JSON: input}
-	t.record(Event{Type: ExecutionStarted, State: -1, Doc: doc})
+	t.record(Event{Type: ExecutionStarted, State: -1, Doc: doc, Assigned: e.Variables})
 
 	root := t.spawn(nil, 0, e.Machine.Flow.Start)
+	root.setVariables(e.Variables, doc.Ref)
 	t.work = append(t.work, workItem{th: root, doc: doc, enter: true})
 
 	return t.end()
+}
+
+// deadline returns when an execution that starts now times out, 0 for never.
+func (e *Env) deadline(now int64) int64 {
+	n := e.Machine.TimeoutSeconds
+	if e.Limit > 0 && (n == 0 || n > e.Limit) {
+		n = e.Limit
+	}
+
+	if n == 0 {
+		return 0
+	}
+
+	return now + n*1000
 }
 
 // Tick applies the timers that are due.

@@ -44,6 +44,12 @@ const (
 	TaskSucceeded
 	TaskFailed
 	TaskTimedOut
+	// The events of a Map Run.
+	MapRunStarted
+	MapRunSucceeded
+	MapRunFailed
+	MapRunAborted
+	MapRunRedriven
 )
 
 var eventNames = [...]string{
@@ -81,6 +87,11 @@ var eventNames = [...]string{
 	TaskSucceeded:          "TaskSucceeded",
 	TaskFailed:             "TaskFailed",
 	TaskTimedOut:           "TaskTimedOut",
+	MapRunStarted:          "MapRunStarted",
+	MapRunSucceeded:        "MapRunSucceeded",
+	MapRunFailed:           "MapRunFailed",
+	MapRunAborted:          "MapRunAborted",
+	MapRunRedriven:         "MapRunRedriven",
 }
 
 // Event is one event of an execution's history.
@@ -92,13 +103,18 @@ type Event struct {
 	Type EventType
 	// State is the state's ordinal in the machine, or -1.
 	State int
-	// Index is a map iteration's index, a map's length or a redrive's count.
+	// Index is a map iteration's index, a map's length or the count of the redrives of an
+	// execution or a Map Run.
 	Index int
 	// Doc is the event's input or output. Its JSON is nil in a stored event that refers to
 	// the document of another.
 	Doc *Doc
+	// Assigned holds the variables that a state assigned, as an object; nil for none.
+	Assigned []byte
 	// Timeout and Heartbeat are in seconds, 0 when there is none.
-	Timeout, Heartbeat   int64
+	Timeout, Heartbeat int64
+	// Worker is the name of the worker that ActivityStarted tells, and that of the Map Run in
+	// MapRunStarted and MapRunRedriven.
 	Worker, Error, Cause string
 }
 

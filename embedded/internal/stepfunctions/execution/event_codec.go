@@ -11,6 +11,8 @@ const (
 	docNone byte = iota
 	docHere      // the rest of the event's bytes
 	docRef       // a Ref to the event that holds it
+	// docAssigned is added to one of these if variables come before the document.
+	docAssigned byte = 1 << 4
 )
 
 // AppendEvents appends the stored form of one turn's events: for each its length in four
@@ -22,7 +24,7 @@ func AppendEvents(dst []byte, events []Event) []byte {
 			size += len(e.Doc.JSON)
 		}
 
-		size += eventSize
+		size += eventSize + len(events[i].Assigned)
 	}
 
 	dst = slices.Grow(dst, size)
@@ -51,13 +53,29 @@ func appendEvent(b []byte, e *Event) []byte {
 	b = appendText(b, e.Error)
 	b = appendText(b, e.Cause)
 
+	how := docNone
 	switch {
 	case e.Doc == nil:
-		return append(b, docNone)
 	case e.Doc.Ref.ID == e.ID:
-		return append(append(b, docHere), e.Doc.JSON...)
+		how = docHere
 	default:
-		return appendRef(append(b, docRef), e.Doc.Ref)
+		how = docRef
+	}
+
+	if e.Assigned == nil {
+		b = append(b, how)
+	} else {
+		b = append(b, how|docAssigned)
+		b = append(binary.AppendUvarint(b, uint64(len(e.Assigned))), e.Assigned...)
+	}
+
+	switch how {
+	case docHere:
+		return append(b, e.Doc.JSON...)
+	case docRef:
+		return appendRef(b, e.Doc.Ref)
+	default:
+		return b
 	}
 }
 
@@ -85,7 +103,12 @@ func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
 		e.Timeout, e.Heartbeat = r.int(), r.int()
 		e.Worker, e.Error, e.Cause = r.text(), r.text(), r.text()
 
-		switch r.byte() {
+		how := r.byte()
+		if how&docAssigned != 0 {
+			e.Assigned = r.bytes()
+		}
+
+		switch how &^ docAssigned {
 		case docHere:
 			e.Doc = &Doc{JSON: r.b, Ref: Ref{Chunk: chunk, ID: id}}
 		case docRef:
@@ -108,6 +131,23 @@ func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
 
 // FindDocument returns a document from data, the stored turn that ref.Chunk names.
 func FindDocument(ref Ref, data []byte) ([]byte, error) {
+	return find(ref, data, func(e *Event) []byte {
+		if e.Doc == nil {
+			return nil
+		}
+
+		return e.Doc.JSON
+	})
+}
+
+// FindAssigned returns the variables that an event assigns, as FindDocument returns its
+// document.
+func FindAssigned(ref Ref, data []byte) ([]byte, error) {
+	return find(ref, data, func(e *Event) []byte { return e.Assigned })
+}
+
+// find returns what an event of the stored turn data holds.
+func find(ref Ref, data []byte, of func(*Event) []byte) ([]byte, error) {
 	for id := ref.Chunk; len(data) >= 4; id++ {
 		n := int(binary.BigEndian.Uint32(data))
 		if n > len(data)-4 {
@@ -115,19 +155,16 @@ func FindDocument(ref Ref, data []byte) ([]byte, error) {
 		}
 
 		if id == ref.ID {
-			var doc []byte
+			var found []byte
 			err := ReadEvents(id, data[:4+n], func(e *Event) bool {
-				if e.Doc != nil {
-					doc = e.Doc.JSON
-				}
-
+				found = of(e)
 				return false
 			})
-			if err == nil && doc == nil {
-				err = fmt.Errorf("event %d holds no document: %w", id, errCorrupt)
+			if err == nil && found == nil {
+				err = fmt.Errorf("event %d holds no such document: %w", id, errCorrupt)
 			}
 
-			return doc, err
+			return found, err
 		}
 
 		data = data[4+n:]

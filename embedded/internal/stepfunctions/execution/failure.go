@@ -17,6 +17,7 @@ const (
 	intrinsicError = "States.IntrinsicFailure"
 	anyError       = "States.ALL"
 	taskError      = "States.TaskFailed"
+	thresholdError = "States.ExceedToleratedFailureThreshold"
 )
 
 // failure is an error of the workflow, which Retry and Catch may handle. Any other error is
@@ -55,6 +56,16 @@ func (f *failure) matches(names []string) bool {
 // runtimeFailure returns a States.Runtime failure with AWS's wording.
 func (t *turn) runtimeFailure(th *thread, format string, args ...any) *failure {
 	return &failure{name: runtimeError, cause: t.causePrefix(th) + fmt.Sprintf(format, args...)}
+}
+
+// invalidPath is the failure of a field whose path matches nothing.
+func (t *turn) invalidPath(th *thread, path *jsonpath.Path, err error) *failure {
+	var missing *jsonpath.NotFoundError
+	if !errors.As(err, &missing) {
+		return t.runtimeFailure(th, "%v", err)
+	}
+
+	return t.runtimeFailure(th, "Invalid path '%s' : %s", path, missing.Reason())
 }
 
 func (t *turn) causePrefix(th *thread) string {

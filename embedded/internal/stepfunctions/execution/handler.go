@@ -9,6 +9,9 @@ func (t *turn) fail(th *thread, f *failure) {
 		return
 	}
 
+	t.inspect("error", &Doc{JSON: []byte(f.name)})
+	t.inspect("cause", &Doc{JSON: []byte(f.cause)})
+
 	handler := th
 	for handler != nil && t.findRetrier(handler, f) < 0 && t.findCatcher(handler, f) == nil {
 		handler = t.s.thread(handler.parent)
@@ -83,6 +86,10 @@ func (t *turn) failOuter(inner, outer *thread, prev int64, retried bool) int64 {
 func (t *turn) abort(th *thread, prev int64) {
 	for _, child := range t.children(th) {
 		t.abort(child, prev)
+	}
+
+	if th.phase == mapping {
+		t.record(Event{Type: MapRunAborted, Prev: prev, State: th.state})
 	}
 
 	e := Event{Prev: prev, State: th.state}

@@ -10,12 +10,7 @@ import (
 func (t *turn) childInput(th *thread, index int) (*Doc, error) {
 	s := t.state(th)
 
-	raw, err := t.rawInput(th)
-	if err != nil {
-		return nil, err
-	}
-
-	in, err := t.selectPath(th, s.InputPath, raw)
+	in, err := t.effectiveInput(th)
 	if err != nil {
 		return nil, err
 	}

@@ -14,15 +14,18 @@ import (
 // maze is a definition with every kind of state, nested, with Retry and Catch. WORK in it
 // stands for the type and resource of a Task: see newMaze.
 const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
- "In":{"Type":"Pass","Result":[1,2,3,4],"ResultPath":"$.list","Next":"Fan"},
+ "In":{"Type":"Pass","Result":[1,2,3,4],"ResultPath":"$.list","Assign":{"seen.$":"$","n":1},"Next":"Fan"},
  "Fan":{"Type":"Map","ItemsPath":"$.list","MaxConcurrency":2,"ResultPath":"$.fan",
   "Retry":[{"ErrorEquals":["Again"],"IntervalSeconds":3,"MaxAttempts":2,"JitterStrategy":"FULL"}],
-  "Catch":[{"ErrorEquals":["States.Timeout"],"ResultPath":"$.e","Next":"Rest"},{"ErrorEquals":["Caught"],"ResultPath":"$.e","Next":"Both"}],
+  "Catch":[{"ErrorEquals":["States.Timeout"],"ResultPath":"$.e","Next":"Rest"},{"ErrorEquals":["Caught"],"ResultPath":"$.e","Assign":{"n.$":"States.MathAdd($n, 1)"},"Next":"Both"}],
   "ItemProcessor":{"StartAt":"Work","States":{
-   "Work":{WORK,"TimeoutSeconds":40,"HeartbeatSeconds":15,"Parameters":{"v.$":"$","i.$":"$$.Map.Item.Index"},
+   "Work":{WORK,"TimeoutSeconds":40,"HeartbeatSeconds":15,"Parameters":{"v.$":"$","i.$":"$$.Map.Item.Index","seen.$":"$seen"},"Assign":{"mine.$":"$"},
     "Retry":[{"ErrorEquals":["States.HeartbeatTimeout"],"IntervalSeconds":1,"MaxAttempts":1}],"Next":"Pick"},
    "Pick":{"Type":"Choice","Choices":[{"Variable":"$.long","IsPresent":true,"Next":"Nap"}],"Default":"Out"},
-   "Nap":{"Type":"Wait","Seconds":20,"Next":"Out"},"Out":{"Type":"Succeed"}}},"Next":"Both"},
+   "Nap":{"Type":"Wait","Seconds":20,"Next":"Out"},"Out":{"Type":"Succeed"}}},"Next":"Each"},
+ "Each":{"Type":"Map","ItemsPath":"$.list","ResultPath":null,"Label":"each","Catch":[{"ErrorEquals":["Caught"],"ResultPath":null,"Next":"Both"}],
+  "Retry":[{"ErrorEquals":["Again"],"IntervalSeconds":1,"MaxAttempts":1}],
+  "ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"Z","States":{"Z":{"Type":"Pass","End":true}}},"Next":"Both"},
  "Both":{"Type":"Parallel","ResultPath":"$.both","Retry":[{"ErrorEquals":["States.TaskFailed"],"IntervalSeconds":2,"MaxAttempts":1}],
   "Branches":[
    {"StartAt":"L","States":{
@@ -76,6 +79,19 @@ func (w *world) anything(rt *rapid.T) error {
 		return w.step(func(e *Env, s *State) (*Turn, error) {
 			_, turn, err := e.StartTask(s, task.Thread, task.Attempt, "", token)
 			return turn, err
+		})
+	}
+
+	if pick < 45 && len(w.runs) > 0 {
+		r := w.runs[rapid.IntRange(0, len(w.runs)-1).Draw(rt, "run")]
+		name := rapid.SampledFrom([]string{"", "", "Again", "Caught", thresholdError, runtimeError}).Draw(rt, "failure")
+
+		return w.step(func(e *Env, s *State) (*Turn, error) {
+			if name != "" {
+				return e.MapEnded(s, r.Thread, r.Run, r.Redrives, nil, &CallFailure{Name: name})
+			}
+
+			return e.MapEnded(s, r.Thread, r.Run, r.Redrives, []byte(`[1]`), nil)
 		})
 	}
 
@@ -136,6 +152,17 @@ func (w *world) check(rt *rapid.T) {
 		}
 	}
 
+	runs := s.runs()
+	if len(runs) != len(w.runs) {
+		rt.Fatalf("the engine knows the Map Runs %v, the state %v", w.runs, runs)
+	}
+
+	for _, r := range w.runs {
+		if !slices.Contains(runs, r.Run) {
+			rt.Fatalf("no thread waits for the Map Run %v", r)
+		}
+	}
+
 	if s.Status != Running {
 		if s.NextTimer() != 0 || s.Stopped == 0 {
 			rt.Fatalf("an ended execution waits for %d", s.NextTimer())
@@ -145,7 +172,7 @@ func (w *world) check(rt *rapid.T) {
 
 	for _, th := range s.threads {
 		switch th.phase {
-		case scheduled, started:
+		case scheduled, started, mapping:
 		case waiting, backoff, ready:
 			if th.wake == 0 {
 				rt.Fatalf("thread %d in %s waits for nothing\n%s", th.id, w.machine.States[th.state].Name, w.history())
@@ -178,6 +205,8 @@ func TestHistoryIsComplete(t *testing.T) {
 		for _, state := range []string{"Work", "L", "R", "Last"} {
 			_ = w.command("succeed " + state + ` {"long":1}`)
 		}
+
+		_ = w.command("map Each [1,2]")
 
 		if err := w.sleep(time.Second); err != nil {
 			t.Fatal(err)
@@ -220,10 +249,21 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(w.stored, w.chunks[1])
+
+	w = newWorld(f, `{"StartAt":"M","States":{"M":{"Type":"Map","Label":"l","End":true,"ItemProcessor":{"ProcessorConfig":{`+
+		`"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}}}}`)
+	if err := w.start(`[1]`); err != nil {
+		f.Fatal(err)
+	}
+
+	s := w.state()
+	s.Child = &Child{Machine: 1, Run: 2, Map: 3, Index: 4, Items: 5}
+	f.Add(AppendState(nil, s), w.chunks[1])
 	f.Fuzz(func(t *testing.T, state, events []byte) {
 		if s, err := ReadState(state); err == nil {
-			if _, err := ReadState(AppendState(nil, s)); err != nil {
-				t.Fatal(err)
+			again, err := ReadState(AppendState(nil, s))
+			if err != nil || (again.Child == nil) != (s.Child == nil) || s.Child != nil && *again.Child != *s.Child {
+				t.Fatal(err, again, s)
 			}
 		}
 		_ = ReadEvents(1, events, func(*Event) bool { return true })

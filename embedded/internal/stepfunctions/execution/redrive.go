@@ -28,25 +28,52 @@ func (e *Env) Redrive(s *State) (*Turn, error) {
 		return nil, &NotRedrivableError{reason}
 	}
 
-	t := e.turn(s)
-	s.Status, s.Stopped, s.Error, s.Cause = Running, 0, "", ""
-	s.Redrives, s.Redriven = s.Redrives+1, t.now
-	if n := e.Machine.TimeoutSeconds; n > 0 {
-		s.Deadline = t.now + n*1000
-	}
-
-	t.record(Event{Type: ExecutionRedriven, State: -1, Index: s.Redrives})
+	t := e.revive(s)
 
 	for _, th := range s.threads {
-		switch th.phase {
-		case halted: // execute the state again, with all its retries
+		switch {
+		case th.phase == halted && th.run != 0:
+			t.redriveRun(th)
+		case th.phase == halted: // execute the state again, with all its retries
 			th.attempts, th.retries = nil, 0
 			t.work = append(t.work, workItem{th: th})
-		case ready: // it had not entered its state yet
+		case th.phase == ready: // it had not entered its state yet
 			t.work = append(t.work, workItem{th: th, enter: true})
 		default: // a Parallel or Map, whose children continue
 		}
 	}
 
 	return t.end()
+}
+
+// Rerun runs an ended execution again from its first state. Express executions, which have no
+// history, are redriven so. It fails as Redrive does.
+func (e *Env) Rerun(s *State) (*Turn, error) {
+	if reason := s.NotRedrivable(e.Now); reason != "" {
+		return nil, &NotRedrivableError{reason}
+	}
+
+	t := e.revive(s)
+
+	input, err := t.loadDoc(Ref{Chunk: 1, ID: 1})
+	if err != nil {
+		return nil, err
+	}
+
+	s.threads = nil
+	t.work = append(t.work, workItem{th: t.spawn(nil, 0, e.Machine.Flow.Start), doc: input, enter: true})
+
+	return t.end()
+}
+
+// revive begins the turn that redrives an ended execution.
+func (e *Env) revive(s *State) *turn {
+	t := e.turn(s)
+	s.Status, s.Stopped, s.Error, s.Cause = Running, 0, "", ""
+	s.Redrives, s.Redriven = s.Redrives+1, t.now
+	s.Deadline = e.deadline(t.now)
+
+	t.record(Event{Type: ExecutionRedriven, State: -1, Index: s.Redrives})
+
+	return t
 }

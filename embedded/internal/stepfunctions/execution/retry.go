@@ -39,7 +39,9 @@ func (t *turn) retry(th *thread, i int) {
 	}
 
 	th.attempts[i]++
+
 	th.retries++
+	th.run = 0 // another attempt of a distributed Map is another Map Run
 	th.phase, th.wake = backoff, t.now+int64(delay*1000)
 	if th.wake <= t.now {
 		t.work = append(t.work, workItem{th: th})

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,12 +25,18 @@ type world struct {
 	chunks  map[int64][]byte
 	events  []Event
 	queue   []Task
+	runs    []MapRun // for which threads wait
+	ended   []EndedRun
 	tokens  map[int64][TokenSize]byte
 	seq     uint64
 	random  *rand.Rand
+	// cut is Env.turnEvents of every stimulus.
+	cut int
 }
 
 func (w *world) Document(ref Ref) ([]byte, error) { return FindDocument(ref, w.chunks[ref.Chunk]) }
+
+func (w *world) Assigned(ref Ref) ([]byte, error) { return FindAssigned(ref, w.chunks[ref.Chunk]) }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
@@ -41,13 +48,16 @@ func newWorld(t testing.TB, definition string) *world {
 		t.Fatal(found.Err())
 	}
 
-	return &world{
-		machine: m,
-		now:     epoch,
-		chunks:  map[int64][]byte{},
-		tokens:  map[int64][TokenSize]byte{},
-		random:  rand.New(rand.NewPCG(1, 2)),
-	}
+	w := &world{machine: m, now: epoch}
+	w.reset()
+
+	return w
+}
+
+func (w *world) reset() {
+	w.chunks = map[int64][]byte{}
+	w.tokens = map[int64][TokenSize]byte{}
+	w.random = rand.New(rand.NewPCG(1, 2))
 }
 
 func (w *world) env() *Env {
@@ -63,6 +73,11 @@ func (w *world) env() *Env {
 		Token:          func(thread int64, _ [TokenSize]byte) string { return "token-" + strconv.FormatInt(thread, 10) },
 		ActivityExists: func(arn string) bool { return !strings.HasSuffix(arn, ":missing") },
 		Sequence:       func() uint64 { w.seq++; return w.seq },
+		turnEvents:     w.cut,
+		NewRun: func(s *asl.State) (uint64, string, error) {
+			w.seq++
+			return w.seq, fmt.Sprintf("%s:run-%d", s.Distributed.Label, w.seq), nil
+		},
 	}
 }
 
@@ -95,6 +110,13 @@ func (w *world) step(apply func(e *Env, s *State) (*Turn, error)) error {
 		}
 	}
 	w.queue = append(w.queue, turn.Queued...)
+	w.runs = append(w.runs, turn.Runs...)
+
+	for _, ended := range turn.EndedRuns {
+		w.runs = slices.DeleteFunc(w.runs, func(r MapRun) bool { return r.Run == ended.Run })
+		w.ended = append(w.ended, ended)
+	}
+
 	w.stored = AppendState(nil, s)
 
 	return err
@@ -185,6 +207,8 @@ func (w *world) command(line string) error {
 		}
 
 		return err
+	case "inputs", "map":
+		return w.mapCommand(verb, state, value)
 	}
 
 	id, err := w.started(state)
@@ -209,6 +233,56 @@ func (w *world) command(line string) error {
 	})
 }
 
+// mapCommand checks the inputs of the children of a distributed Map, or ends its Map Run with a
+// result or with "fail", an error's name and a cause.
+func (w *world) mapCommand(verb, state, value string) error {
+	i := slices.IndexFunc(w.runs, func(r MapRun) bool { return w.machine.States[r.Map].Name == state })
+	if i < 0 {
+		return fmt.Errorf("no Map Run of %s", state)
+	}
+
+	r := w.runs[i]
+	if verb == "inputs" {
+		inputs, failed, err := w.inputs(r, MapCursor{})
+		if err == nil && failed != nil {
+			err = fmt.Errorf("%s: %s", failed.Name, failed.Cause)
+		}
+
+		if got := strings.Join(inputs, " "); err == nil && got != value {
+			err = fmt.Errorf("the inputs are %s", got)
+		}
+
+		return err
+	}
+
+	return w.step(func(e *Env, s *State) (*Turn, error) {
+		if name, failure, ok := strings.Cut(value, "fail "); ok && name == "" {
+			name, cause, _ := strings.Cut(failure, " ")
+			return e.MapEnded(s, r.Thread, r.Run, r.Redrives, nil, &CallFailure{name, cause})
+		}
+
+		return e.MapEnded(s, r.Thread, r.Run, r.Redrives, []byte(value), nil)
+	})
+}
+
+// inputs returns the inputs of the children of a Map Run, each read from where the one before
+// it has ended.
+func (w *world) inputs(r MapRun, from MapCursor) (inputs []string, failed *CallFailure, err error) {
+	for {
+		var next *MapInput
+
+		failed, err = w.env().MapInputs(w.state(), r.Thread, r.Run, r.Redrives, from, func(in MapInput) bool {
+			next = &in
+			return false
+		})
+		if next == nil {
+			return inputs, failed, err
+		}
+
+		inputs, from = append(inputs, string(next.JSON)), next.Next
+	}
+}
+
 // history renders events as "id<prev Type state".
 func (w *world) history() string {
 	var out strings.Builder
@@ -223,7 +297,15 @@ func (w *world) history() string {
 		switch e.Type {
 		case MapIterationStarted, MapIterationSucceeded, MapIterationFailed, MapIterationAborted, MapStateStarted:
 			fmt.Fprintf(&out, " %d", e.Index)
+		case MapRunStarted:
+			fmt.Fprintf(&out, " %s", e.Worker)
+		case MapRunRedriven:
+			fmt.Fprintf(&out, " %s %d", e.Worker, e.Index)
 		default:
+		}
+
+		if e.Assigned != nil {
+			fmt.Fprintf(&out, " %s", e.Assigned)
 		}
 
 		if e.Error != "" {

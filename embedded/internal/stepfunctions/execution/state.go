@@ -34,9 +34,13 @@ type State struct {
 	Name string
 	// Revision is the definition with which the execution was started. It never changes.
 	Revision uint64
-	Status   Status
-	Started  int64
-	Stopped  int64
+	// Version is the number of the version that was started, 0 for none, and Alias the alias
+	// that chose it, "" for none.
+	Version uint64
+	Alias   string
+	Status  Status
+	Started int64
+	Stopped int64
 	// Deadline is when the execution as a whole times out.
 	Deadline int64
 	Redriven int64
@@ -47,7 +51,44 @@ type State struct {
 	// stopped or timed-out one has ended.
 	Output       Ref
 	Error, Cause string
+	// Child is nil unless a Map Run has started the execution.
+	Child *Child
 
 	threads    []*thread
 	nextThread int64 // the id of the newest thread
+}
+
+// Child is the place of an execution in the Map Run that has started it.
+type Child struct {
+	// Machine and Run are the numbers of the state machine and of the Map Run.
+	Machine, Run uint64
+	// Map is the ordinal of the Map's state in the machine.
+	Map int
+	// Index is the execution's place in the result of the Map, and Items the number of its
+	// items.
+	Index, Items int64
+}
+
+// Backoff reports whether the root thread waits for another attempt of its state.
+func (s *State) Backoff() bool {
+	return len(s.threads) > 0 && s.threads[0].phase == backoff
+}
+
+// Chunks returns the first events of the turns that hold documents which the state still
+// needs.
+func (s *State) Chunks() map[int64]bool {
+	chunks := map[int64]bool{1: true, s.Output.Chunk: true} // the context object has the input
+	for _, t := range s.threads {
+		chunks[t.input.Chunk], chunks[t.taskInput.Chunk] = true, true
+
+		for _, r := range t.results {
+			chunks[r.Chunk] = true
+		}
+
+		for _, v := range t.variables {
+			chunks[v.ref.Chunk] = true
+		}
+	}
+
+	return chunks
 }

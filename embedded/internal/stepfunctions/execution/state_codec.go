@@ -2,8 +2,9 @@ package execution
 
 import "encoding/binary"
 
-// stateVersion is the first byte of every stored state.
-const stateVersion = 1
+// stateVersion is the first byte of every stored state. States of version 1 have no
+// variables, machine version and alias, those of version 2 no Map Runs.
+const stateVersion = 3
 
 // AppendState appends the stored form of s.
 func AppendState(b []byte, s *State) []byte {
@@ -20,12 +21,38 @@ func AppendState(b []byte, s *State) []byte {
 
 	b = appendText(b, s.Error)
 	b = appendText(b, s.Cause)
+
+	b = appendText(binary.AppendVarint(b, int64(s.Version)), s.Alias)
+	b = appendChild(b, s.Child)
 	b = binary.AppendUvarint(b, uint64(len(s.threads)))
 	for _, t := range s.threads {
 		b = t.append(b)
 	}
 
 	return b
+}
+
+// appendChild appends the number of a child's Map Run, 0 for no child, and then the rest.
+func appendChild(b []byte, c *Child) []byte {
+	if c == nil {
+		return binary.AppendUvarint(b, 0)
+	}
+
+	b = binary.AppendUvarint(binary.AppendUvarint(b, c.Run), c.Machine)
+	b = binary.AppendVarint(binary.AppendVarint(b, int64(c.Map)), c.Index)
+
+	return binary.AppendVarint(b, c.Items)
+}
+
+func readChild(r *reader) *Child {
+	c := &Child{Run: r.uint()}
+	if c.Run == 0 {
+		return nil
+	}
+
+	c.Machine, c.Map, c.Index, c.Items = r.uint(), int(r.int()), r.int(), r.int()
+
+	return c
 }
 
 func (t *thread) append(b []byte) []byte {
@@ -55,6 +82,15 @@ func (t *thread) append(b []byte) []byte {
 		b = appendRef(b, r)
 	}
 
+	b = binary.AppendUvarint(b, uint64(len(t.variables)))
+	for _, v := range t.variables {
+		b = binary.AppendVarint(appendRef(appendText(b, v.name), v.ref), v.size)
+	}
+
+	if b = binary.AppendUvarint(b, t.run); t.run != 0 {
+		b = binary.AppendVarint(appendText(b, t.runName), t.runRedrives)
+	}
+
 	return b
 }
 
@@ -64,27 +100,29 @@ func StoredStatus(data []byte) Status { return Status(data[1]) }
 // ReadState reads what AppendState wrote.
 func ReadState(data []byte) (*State, error) {
 	r := &reader{b: data}
-	if r.byte() != stateVersion {
+
+	version := r.byte()
+	if version < 1 || version > stateVersion {
 		return nil, errCorrupt
 	}
 
-	s := &State{Status: Status(r.byte()), Name: r.text()}
-
-	revision, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		return nil, errCorrupt
-	}
-
-	r.b = r.b[n:]
-	s.Revision = revision
+	s := &State{Status: Status(r.byte()), Name: r.text(), Revision: r.uint()}
 	s.Started, s.Stopped, s.Deadline, s.Redriven, s.Redrives = r.int(), r.int(), r.int(), r.int(), int(r.int())
 	s.LastEvent, s.nextThread = r.int(), r.int()
 	s.Output, s.Error, s.Cause = r.ref(), r.text(), r.text()
 
+	if version > 1 {
+		s.Version, s.Alias = uint64(r.int()), r.text()
+	}
+
+	if version > 2 {
+		s.Child = readChild(r)
+	}
+
 	count := r.count()
 	s.threads = make([]*thread, 0, count+1)
 	for range count {
-		s.threads = append(s.threads, readThread(r))
+		s.threads = append(s.threads, readThread(r, version))
 	}
 
 	if r.bad || int(s.Status) >= len(statuses) {
@@ -94,21 +132,14 @@ func ReadState(data []byte) (*State, error) {
 	return s, nil
 }
 
-func readThread(r *reader) *thread {
+func readThread(r *reader, version byte) *thread {
 	t := &thread{phase: phase(r.byte())}
 	t.id, t.parent, t.index, t.state = r.int(), r.int(), int(r.int()), int(r.int())
 	t.entered, t.enteredEvent, t.last, t.retries = r.int(), r.int(), r.int(), r.int()
 	t.attempt, t.timeout, t.heartbeat, t.timeoutAt, t.heartbeatAt = r.int(), r.int(), r.int(), r.int(), r.int()
 	t.wake, t.next, t.running = r.int(), int(r.int()), int(r.int())
 
-	queue, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad = true
-		return t
-	}
-
-	r.b = r.b[n:]
-	t.queue = queue
+	t.queue = r.uint()
 	t.input, t.taskInput = r.ref(), r.ref()
 	if n := r.count(); n > 0 {
 		t.attempts = make([]int64, n)
@@ -125,6 +156,18 @@ func readThread(r *reader) *thread {
 		t.results = make([]Ref, n)
 		for i := range t.results {
 			t.results[i] = r.ref()
+		}
+	}
+
+	if version > 1 {
+		for range r.count() {
+			t.variables = append(t.variables, variable{name: r.text(), ref: r.ref(), size: r.int()})
+		}
+	}
+
+	if version > 2 {
+		if t.run = r.uint(); t.run != 0 {
+			t.runName, t.runRedrives = r.text(), r.int()
 		}
 	}
 

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/jsonpath"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
@@ -9,11 +10,12 @@ import (
 func (t *turn) failState(th *thread, s *asl.State, raw *Doc) error {
 	f := &failure{}
 	for _, field := range []struct {
+		name string
 		from asl.TextField
 		to   *string
 	}{
-		{from: s.Error, to: &f.name},
-		{from: s.Cause, to: &f.cause},
+		{name: "ErrorPath", from: s.Error, to: &f.name},
+		{name: "CausePath", from: s.Cause, to: &f.cause},
 	} {
 		*field.to = field.from.Value
 		if field.from.Expression == nil {
@@ -22,7 +24,7 @@ func (t *turn) failState(th *thread, s *asl.State, raw *Doc) error {
 
 		v, err := field.from.Expression.Evaluate(t.scope(th, raw.JSON))
 		if err != nil {
-			return t.expressionFailure(th, raw, err)
+			return t.expressionFailure(th, raw, &jsonpath.FieldError{Field: field.name, Err: err})
 		}
 
 		text, ok := rawjson.Text(v)

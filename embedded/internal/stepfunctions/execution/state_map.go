@@ -12,6 +12,10 @@ func (t *turn) startMap(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
+	if _, err := t.mapConcurrency(th, s, in); err != nil {
+		return err
+	}
+
 	n := rawjson.Len(items.JSON)
 	t.recordOn(th, Event{Type: MapStateStarted, Index: n})
 
@@ -25,13 +29,9 @@ func (t *turn) startMap(th *thread, s *asl.State, in *Doc) error {
 
 // startIterations starts iterations up to the state's concurrency.
 func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc) error {
-	limit, err := t.seconds(th, s.MaxConcurrency, in, 0)
+	limit, err := t.mapConcurrency(th, s, in)
 	if err != nil {
 		return err
-	}
-
-	if limit == 0 || limit > MaxConcurrency {
-		limit = MaxConcurrency
 	}
 
 	for th.next < len(th.results) && int64(th.running) < limit && !t.exhausted {
@@ -50,19 +50,29 @@ func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc) error {
 	return nil
 }
 
+// concurrency returns MaxConcurrency, 0 for the default.
+func (t *turn) concurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
+	limit, err := t.mapNumber(th, "MaxConcurrency", s.MaxConcurrency, in)
+	if err == nil && limit < 0 {
+		return 0, t.runtimeFailure(th, "MaxConcurrency cannot be negative.")
+	}
+
+	return limit, err
+}
+
+// mapConcurrency returns how many iterations of an inline Map run at a time.
+func (t *turn) mapConcurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
+	limit, err := t.concurrency(th, s, in)
+	if limit == 0 || limit > MaxConcurrency {
+		limit = MaxConcurrency
+	}
+
+	return limit, err
+}
+
 // continueMap starts further iterations after one has ended.
 func (t *turn) continueMap(th *thread, s *asl.State) error {
-	raw, err := t.rawInput(th)
-	if err != nil {
-		return err
-	}
-
-	in, err := t.selectPath(th, s.InputPath, raw)
-	if err != nil {
-		return err
-	}
-
-	items, err := t.mapItems(th, s, in)
+	in, items, err := t.mapInput(th)
 	if err != nil {
 		return err
 	}
@@ -70,14 +80,27 @@ func (t *turn) continueMap(th *thread, s *asl.State) error {
 	return t.startIterations(th, s, in, items)
 }
 
-// mapItems returns the array over which a Map iterates.
+// mapInput computes the input of a Map, as its InputPath selects it, and the items in it, once more.
+func (t *turn) mapInput(th *thread) (in, items *Doc, err error) {
+	if in, err = t.effectiveInput(th); err != nil {
+		return nil, nil, err
+	}
+
+	items, err = t.mapItems(th, t.state(th), in)
+
+	return in, items, err
+}
+
+// mapItems returns the array over which a Map iterates. A distributed one takes an object, too.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
 func (t *turn) mapItems(th *thread, s *asl.State, in *Doc) (*Doc, error) {
 	items, err := t.selectPath(th, s.ItemsPath, in)
 	if err != nil {
 		return nil, err
 	}
 
-	if rawjson.KindOf(items.JSON) != rawjson.Array {
+	kind := rawjson.KindOf(items.JSON)
+	if kind != rawjson.Array && (s.Distributed == nil || kind != rawjson.Object) {
 		return nil, t.runtimeFailure(th, "Reference path \"%s\" must point to array.", pathText(s.ItemsPath))
 	}
 
@@ -95,13 +118,41 @@ func pathText(f asl.PathField) string {
 // iterationInput returns the input of one iteration.
 func (t *turn) iterationInput(th *thread, s *asl.State, in, items *Doc, index int) (*Doc, error) {
 	value, _ := rawjson.Element(items.JSON, index)
+
+	return t.selectItem(th, s, in, item{index: index, value: value})
+}
+
+// item is one of those over which a Map iterates.
+type item struct {
+	index int
+	key   []byte // quoted; nil in an array
+	value []byte
+}
+
+// itemOf returns the item under a cursor.
+func itemOf(c *rawjson.Cursor, index int) item { return item{index, c.Key, c.Value} }
+
+// document returns the item as an iteration sees it that selects nothing.
+func (i item) document() []byte {
+	if i.key == nil {
+		return i.value
+	}
+
+	out := append([]byte(`{"Key":`), i.key...)
+	out = append(append(out, `,"Value":`...), i.value...)
+
+	return append(out, '}')
+}
+
+// selectItem returns the input of the iteration of an item.
+func (t *turn) selectItem(th *thread, s *asl.State, in *Doc, i item) (*Doc, error) {
 	if s.ItemSelector == nil {
-		return &Doc{JSON: value}, nil
+		return &Doc{JSON: i.document()}, nil
 	}
 
 	// ItemSelector sees the item in the context object before its thread exists.
 	scope := t.scope(th, in.JSON)
-	scope.Context = func() []byte { return t.contextWith(th, index, value) }
+	scope.Context = func() []byte { return t.contextWith(th, &i) }
 
 	v, err := s.ItemSelector.Evaluate(scope)
 	if err != nil {
@@ -114,16 +165,10 @@ func (t *turn) iterationInput(th *thread, s *asl.State, in, items *Doc, index in
 // mapItem returns the array element of an iteration, for the context object. It computes
 // the array again from the Map's input.
 func (t *turn) mapItem(th *thread, index int) []byte {
-	s := t.state(th)
-	raw, err := t.rawInput(th)
+	_, items, err := t.mapInput(th)
 	if err == nil {
-		var in *Doc
-		if in, err = t.selectPath(th, s.InputPath, raw); err == nil {
-			if in, err = t.mapItems(th, s, in); err == nil {
-				v, _ := rawjson.Element(in.JSON, index)
-				return v
-			}
-		}
+		v, _ := rawjson.Element(items.JSON, index)
+		return v
 	}
 
 	if t.err == nil {

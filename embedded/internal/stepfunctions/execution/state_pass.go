@@ -9,8 +9,11 @@ func (t *turn) pass(th *thread, s *asl.State, raw, in *Doc) error {
 		return err
 	}
 
+	t.inspect("afterParameters", result)
+
 	if s.Result != nil {
 		result = &Doc{JSON: s.Result}
+		t.inspect("result", result)
 	}
 
 	if result, err = t.checkSize(th, result.JSON); err != nil {

@@ -29,11 +29,13 @@ func (t *turn) taskInput(th *thread, s *asl.State, in *Doc) (input *Doc, err err
 		return nil, err
 	}
 
-	if th.timeout, err = t.seconds(th, s.Timeout, in, 1); err != nil {
+	t.inspect("afterParameters", input)
+
+	if th.timeout, err = t.limit(th, "TimeoutSeconds", s.Timeout, in); err != nil {
 		return nil, err
 	}
 
-	th.heartbeat, err = t.seconds(th, s.Heartbeat, in, 1)
+	th.heartbeat, err = t.limit(th, "HeartbeatSeconds", s.Heartbeat, in)
 
 	return input, err
 }

@@ -4,43 +4,26 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/jsonpath"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// maxWait is the largest number of seconds that the language allows.
-const maxWait = 99_999_999
+// Limits of waits in seconds: of one that the data counts in seconds, and of one until a
+// timestamp, which fails from 24,856 days on.
+const (
+	maxWait      = 99_999_999
+	maxWaitUntil = 1<<31 - 1
+)
 
 // wait hides the thread until its time, or leaves the state when the time has passed.
 func (t *turn) wait(th *thread, s *asl.State, in *Doc) error {
-	until := t.now
-	if s.Seconds.Set {
-		n, err := t.seconds(th, s.Seconds, in, 0)
-		if err != nil {
-			return err
-		}
-
-		until += n * 1000
-	} else {
-		text := s.Timestamp.Value
-		if s.Timestamp.Path != nil {
-			v, err := s.Timestamp.Path.Evaluate(t.scope(th, in.JSON))
-			if err != nil {
-				return t.runtimeFailure(th, "Invalid path '%s': nothing matches in the input.", s.Timestamp.Path)
-			}
-
-			text, _ = rawjson.Text(v)
-		}
-
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return t.runtimeFailure(th, "TimestampPath must lead to an RFC 3339 timestamp.")
-		}
-
-		until = at.UnixMilli()
+	until, err := t.waitUntil(th, s, in)
+	if err != nil {
+		return err
 	}
 
 	if until <= t.now {
-		return t.leave(th, s, in, s.Next)
+		return t.follow(th, s, in, s.Assign, s.Next)
 	}
 
 	th.phase, th.wake = waiting, until
@@ -48,39 +31,71 @@ func (t *turn) wait(th *thread, s *asl.State, in *Doc) error {
 	return nil
 }
 
+// waitUntil returns the end of a wait in milliseconds since 1970.
+func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
+	switch {
+	case s.Seconds.Path != nil:
+		n, err := t.waitSeconds(th, s.Seconds.Path, in)
+		return t.now + n*1000, err
+	case s.Seconds.Set:
+		return t.now + s.Seconds.Value*1000, nil
+	}
+
+	text := []byte(s.Timestamp.Value)
+	if path := s.Timestamp.Path; path != nil {
+		v, err := path.Evaluate(t.scope(th, in.JSON))
+		if err != nil {
+			return 0, t.invalidPath(th, path, err)
+		}
+
+		text = plainText(v)
+	}
+
+	at, err := time.Parse(time.RFC3339, string(text))
+	if err != nil {
+		return 0, t.runtimeFailure(th, "The TimestampPath parameter does not reference a valid ISO-8601 extended "+
+			"offset date-time format string: %s == %s", s.Timestamp.Path, text)
+	}
+
+	if at.UnixMilli()-t.now > maxWaitUntil*1000 {
+		return 0, t.waitTooLong(th)
+	}
+
+	return at.UnixMilli(), nil
+}
+
+// waitSeconds returns the number of seconds to which SecondsPath leads.
+func (t *turn) waitSeconds(th *thread, path *jsonpath.Path, in *Doc) (int64, error) {
+	v, err := path.Evaluate(t.scope(th, in.JSON))
+	if err != nil {
+		return 0, t.invalidPath(th, path, err)
+	}
+
+	n, ok := rawjson.Int(v)
+	switch {
+	case !ok:
+		return 0, t.runtimeFailure(th, "The SecondsPath parameter cannot be parsed as a long value: %s == %s", path, plainText(v))
+	case n < 0:
+		return 0, t.runtimeFailure(th, "The SecondsPath parameter references a negative value: %s == %d", path, n)
+	case n > maxWait:
+		return 0, t.waitTooLong(th)
+	}
+
+	return n, nil
+}
+
+func (t *turn) waitTooLong(th *thread) *failure {
+	return t.runtimeFailure(th, "Wait state delay is too long.")
+}
+
 // finishWait leaves a Wait whose time has come.
 func (t *turn) finishWait(th *thread) error {
 	s := t.state(th)
 
-	raw, err := t.rawInput(th)
+	in, err := t.effectiveInput(th)
 	if err != nil {
 		return err
 	}
 
-	in, err := t.selectPath(th, s.InputPath, raw)
-	if err != nil {
-		return err
-	}
-
-	return t.leave(th, s, in, s.Next)
-}
-
-// seconds returns a number of seconds from the definition or from the data. A number from
-// the data must be at least least.
-func (t *turn) seconds(th *thread, f asl.Seconds, in *Doc, least int64) (int64, error) {
-	if f.Path == nil {
-		return f.Value, nil
-	}
-
-	v, err := f.Path.Evaluate(t.scope(th, in.JSON))
-	if err != nil {
-		return 0, t.runtimeFailure(th, "Invalid path '%s': nothing matches in the input.", f.Path)
-	}
-
-	n, ok := rawjson.Int(v)
-	if !ok || n < least || n > maxWait {
-		return 0, t.runtimeFailure(th, "The path '%s' must lead to an integer from %d to %d.", f.Path, least, maxWait)
-	}
-
-	return n, nil
+	return t.follow(th, s, in, s.Assign, s.Next)
 }

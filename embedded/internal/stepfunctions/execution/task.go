@@ -22,7 +22,11 @@ type Task struct {
 // services.
 const CallQueue = "calls"
 
-// Tasks returns the tasks that wait for a worker, or for the engine to make their call.
+// WatchQueue is the Resource of the tasks that wait for the end of an execution.
+const WatchQueue = "watches"
+
+// Tasks returns the tasks that wait for a worker, or for the engine to make their call or to
+// watch the execution that it has started.
 func (s *State) Tasks(m *asl.Machine) []Task {
 	if s.Status != Running {
 		return nil
@@ -30,10 +34,15 @@ func (s *State) Tasks(m *asl.Machine) []Task {
 
 	var tasks []Task
 	for _, t := range s.threads {
-		resource := CallQueue
-		if t.phase == scheduled {
+		var resource string
+		switch t.phase {
+		case scheduled:
 			resource = m.States[t.state].Resource
-		} else if t.phase != calling {
+		case calling:
+			resource = CallQueue
+		case watching:
+			resource = WatchQueue
+		default:
 			continue
 		}
 
@@ -41,6 +50,22 @@ func (s *State) Tasks(m *asl.Machine) []Task {
 	}
 
 	return tasks
+}
+
+// task returns the thread whose task is in the phase with that attempt, nil if there is none.
+func (s *State) task(p phase, id, attempt int64) *thread {
+	th := s.thread(id)
+	if s.Status != Running || th == nil || th.phase != p || th.attempt != attempt {
+		return nil
+	}
+
+	return th
+}
+
+// notScheduled ends the turn of a stimulus that has come too late for its task.
+func (t *turn) notScheduled() (*Turn, error) {
+	turn, err := t.end()
+	return turn, errors.Join(err, ErrNotScheduled)
 }
 
 // StartTask gives a scheduled task to a worker and returns its input. token is the secret
@@ -52,10 +77,10 @@ func (e *Env) StartTask(
 	t := e.turn(s)
 	t.expire()
 
-	th := s.thread(id)
-	if s.Status != Running || th == nil || th.phase != scheduled || th.attempt != attempt {
-		turn, err := t.end()
-		return nil, turn, errors.Join(err, ErrNotScheduled)
+	th := s.task(scheduled, id, attempt)
+	if th == nil {
+		turn, err := t.notScheduled()
+		return nil, turn, err
 	}
 
 	if input, err = t.document(th.taskInput); err != nil {

@@ -19,6 +19,8 @@ const (
 	joining                // in a Parallel or Map whose children run
 	halted                 // stopped by the end of the execution
 	calling                // its call of another service waits to be made, or for its answer
+	watching               // its call has started an execution, for whose end it waits
+	mapping                // in a distributed Map whose Map Run is not over
 )
 
 // hasToken reports whether a task in the phase has a token.
@@ -55,6 +57,13 @@ type thread struct {
 	next    int   // the next iteration to start
 	running int   // children that have not ended
 	results []Ref // outputs by index; the zero Ref until the child ends
+
+	// In a distributed Map: the Map Run that the thread waits for, or that a redrive continues.
+	run         uint64 // 0 for none
+	runName     string
+	runRedrives int64
+
+	variables []variable // of its flow, in the order in which they were first assigned
 }
 
 func (s *State) thread(id int64) *thread {

@@ -24,7 +24,7 @@ func (s *State) NextTimer() int64 {
 // due returns when the thread's timer is due, or 0 when it has none.
 func (t *thread) due() int64 {
 	switch t.phase {
-	case started, calling:
+	case started, calling, watching:
 		if t.heartbeatAt != 0 && (t.timeoutAt == 0 || t.heartbeatAt < t.timeoutAt) {
 			return t.heartbeatAt
 		}
@@ -66,7 +66,7 @@ func (t *turn) expire() {
 		}
 
 		switch th.phase {
-		case started, calling:
+		case started, calling, watching:
 			heartbeat := th.heartbeatAt != 0 && th.heartbeatAt == th.due()
 			t.recordOn(th, Event{Type: t.taskEvent(th, ActivityTimedOut, TaskTimedOut), Error: timeoutError})
 			t.fail(th, &failure{name: timeoutError, heartbeat: heartbeat})

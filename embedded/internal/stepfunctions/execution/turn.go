@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -19,8 +20,12 @@ type turn struct {
 	bytes     int        // of the documents in events
 	work      []workItem // threads that can continue
 	before    []Task     // the queued tasks before the stimulus
+	runs      []MapRun   // that start or are redriven
+	finished  *EndedRun  // the Map Run that the stimulus has ended
 	exhausted bool       // the history is full
 	err       error      // of the engine, not of the workflow
+
+	runsBefore []uint64 // the Map Runs before the stimulus
 }
 
 // workItem is a thread that can continue: by entering its state with doc, or by executing
@@ -39,6 +44,8 @@ func (e *Env) turn(s *State) *turn {
 		chunk:  s.LastEvent + 1,
 		events: make([]Event, 0, 6),
 		before: s.Tasks(e.Machine),
+
+		runsBefore: s.runs(),
 	}
 }
 
@@ -62,7 +69,7 @@ func (t *turn) end() (*Turn, error) {
 		t.failExhausted()
 	}
 
-	turn := &Turn{Events: t.events, Documents: t.bytes > 0}
+	turn := &Turn{Events: t.events, Documents: t.bytes > 0, Runs: t.runs, EndedRuns: t.endedRuns()}
 	after := t.s.Tasks(t.env.Machine)
 	for _, task := range t.before {
 		if !slices.Contains(after, task) {
@@ -84,7 +91,7 @@ func (t *turn) run(next workItem) {
 
 	// A turn that has grown too large leaves the thread to the next one: its timer is due
 	// at once. That works only if the history holds the input.
-	full := len(t.events) >= maxTurnEvents || t.bytes >= maxTurnBytes
+	full := len(t.events) >= cmp.Or(t.env.turnEvents, maxTurnEvents) || t.bytes >= maxTurnBytes
 	if next.enter && full && next.doc != nil && next.doc.Ref.ID != 0 {
 		th.phase, th.input, th.wake = ready, next.doc.Ref, t.now
 		return
@@ -129,6 +136,7 @@ func (t *turn) record(e Event) int64 {
 
 	t.s.LastEvent++
 	e.ID, e.At = t.s.LastEvent, t.now
+	t.bytes += len(e.Assigned)
 	if e.Doc != nil && e.Doc.Ref.ID == 0 {
 		e.Doc.Ref = Ref{Chunk: t.chunk, ID: e.ID}
 		t.bytes += len(e.Doc.JSON)
@@ -189,10 +197,18 @@ func (t *turn) finish(status Status, name, cause string) {
 // scope returns what the thread's expressions can read.
 func (t *turn) scope(th *thread, input []byte) *jsonpath.Scope {
 	return &jsonpath.Scope{
-		Input:   input,
-		Random:  t.env.Random,
-		Context: func() []byte { return t.context(th) },
+		Input:    input,
+		Random:   t.env.Random,
+		Context:  func() []byte { return t.context(th) },
+		Variable: func(name string) ([]byte, bool) { return t.variable(th, name) },
 	}
 }
 
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// inspect tells Env.Inspect what a field made of the data.
+func (t *turn) inspect(field string, doc *Doc) {
+	if t.env.Inspect != nil {
+		t.env.Inspect(field, doc.JSON)
+	}
+}

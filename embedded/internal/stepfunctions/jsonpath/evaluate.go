@@ -3,6 +3,7 @@ package jsonpath
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
@@ -13,20 +14,74 @@ type Scope struct {
 	Input []byte
 	// Context returns the document behind $$. It is called only when an expression reads it.
 	Context func() []byte
+	// Variable returns the value of a variable, the document behind $name. It is called only
+	// when an expression reads one.
+	Variable func(name string) ([]byte, bool)
 	// Random is the source of States.MathRandom and States.UUID.
 	Random *rand.Rand
 }
 
+// variable returns the value of a variable, nil if it has none.
+func (s *Scope) variable(name string) []byte {
+	if s.Variable == nil {
+		return nil
+	}
+
+	v, ok := s.Variable(name)
+	if !ok {
+		return nil
+	}
+
+	return v
+}
+
 // NotFoundError reports a path that matches nothing.
-type NotFoundError struct{ Path string }
+type NotFoundError struct {
+	Path string
+	// steps are those of the path up to the first that matches nothing, and last reports
+	// that the path ends there.
+	steps []rawjson.Step
+	last  bool
+	// variable is the name of a variable that has no value; the other fields are zero then.
+	variable string
+}
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("path %s matches nothing", e.Path) }
+
+// Reason says where the path stops to match, in the words of the service.
+func (e *NotFoundError) Reason() string {
+	if e.variable != "" {
+		return fmt.Sprintf("The variable '$%s' has no value", e.variable)
+	}
+
+	var at strings.Builder
+	at.WriteByte('$')
+
+	for _, s := range e.steps {
+		if s.IsIndex {
+			fmt.Fprintf(&at, "[%d]", s.Index)
+		} else {
+			fmt.Fprintf(&at, "['%s']", s.Name)
+		}
+	}
+
+	if e.last {
+		return "No results for path: " + at.String()
+	}
+
+	return "Missing property in path " + at.String()
+}
 
 // Evaluate returns what the path matches, or fails with a *NotFoundError. The result may
 // share memory with the scope's documents.
 func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 	document := s.Input
-	if p.context {
+	switch {
+	case p.variable != "":
+		if document = s.variable(p.variable); document == nil {
+			return nil, &NotFoundError{Path: p.text, variable: p.variable}
+		}
+	case p.context:
 		document = nil
 		if s.Context != nil {
 			document = s.Context()
@@ -37,7 +92,25 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 		return v, nil
 	}
 
-	return nil, &NotFoundError{Path: p.text}
+	return nil, p.notFound(document)
+}
+
+// notFound returns the error for a path that matches nothing in the document.
+func (p *Path) notFound(document []byte) error {
+	depth := 1
+	for depth < len(p.plain) {
+		if _, ok := follow(document, p.plain[:depth]); !ok {
+			break
+		}
+
+		depth++
+	}
+
+	return &NotFoundError{
+		Path:  p.text,
+		steps: p.plain[:min(depth, len(p.plain))],
+		last:  depth >= len(p.plain),
+	}
 }
 
 // in evaluates the path in a document. root is the document that $ means inside filters.

@@ -7,8 +7,10 @@ type Path struct {
 	text    string
 	context bool // starts with $$
 	many    bool // may match more than one place
-	steps   []step
-	plain   []rawjson.Step // the same steps when many is false; nil otherwise
+	// variable is the name of the variable in which the path starts, "" for none.
+	variable string
+	steps    []step
+	plain    []rawjson.Step // the same steps when many is false; nil otherwise
 }
 
 // stepKind is the kind of a step.
@@ -56,4 +58,13 @@ func (p *Path) String() string { return p.text }
 func (p *Path) IsContext() bool { return p.context }
 
 // IsRoot reports whether the path is "$".
-func (p *Path) IsRoot() bool { return !p.context && len(p.steps) == 0 }
+func (p *Path) IsRoot() bool { return !p.context && p.variable == "" && len(p.steps) == 0 }
+
+// Variables returns the names of the variables that the path reads.
+func (p *Path) Variables() []string {
+	if p.variable == "" {
+		return nil
+	}
+
+	return []string{p.variable}
+}

@@ -6,7 +6,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// path reads a path that starts with $ or $$ and ends where no step follows.
+// path reads a path that starts with $, $$ or $name and ends where no step follows.
 func (p *parser) path() (*Path, error) {
 	from := p.i
 	path := &Path{}
@@ -15,7 +15,10 @@ func (p *parser) path() (*Path, error) {
 		return nil, p.errorf("a path must start with $")
 	}
 
-	path.context = p.take("$")
+	if path.variable = p.variable(); path.variable == "" {
+		path.context = p.take("$")
+	}
+
 	var err error
 	if path.steps, err = p.steps(); err != nil {
 		return nil, err

@@ -24,6 +24,19 @@ func Walk(v []byte) Cursor {
 	return Cursor{b: v, i: i + 1, object: v[i] == '{'}
 }
 
+// WalkFrom returns a cursor that continues where another one of v was, at its Offset.
+func WalkFrom(v []byte, offset int) Cursor {
+	c := Walk(v)
+	if offset > c.i && offset <= len(v) {
+		c.i = offset
+	}
+
+	return c
+}
+
+// Offset returns where the current member ends.
+func (c *Cursor) Offset() int { return c.i }
+
 // Next moves to the next member and reports whether there was one.
 func (c *Cursor) Next() bool {
 	i := space(c.b, c.i)

@@ -1,4 +1,4 @@
-package embeddedtest
+package faults
 
 import (
 	"bytes"
@@ -18,9 +18,10 @@ type Call struct {
 	// Operation is the name of the operation, as "UpdateItem". For a request without
 	// an operation it is the method and path, as "POST /charges".
 	Operation string
-	// N numbers the calls of this operation through this transport, from 1.
+	// N numbers the calls of this operation that a [Set] has seen, from 1.
 	N int
-	// Request is the request itself. Hooks read its body through Body.
+	// Request is the request itself, nil on the engine's side. Hooks read its body through
+	// Body.
 	Request *http.Request
 
 	body    []byte
@@ -35,7 +36,13 @@ var services = map[string]string{
 	"AmazonSQS":                "sqs",
 }
 
-func newCall(r *http.Request) *Call {
+// NewCall returns a call of an operation, on the engine's side.
+func NewCall(service, operation string, body []byte) *Call {
+	return &Call{Service: service, Operation: operation, body: body, isRead: true}
+}
+
+// CallOf returns the call that a client's request makes.
+func CallOf(r *http.Request) *Call {
 	target, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	if !ok {
 		return &Call{Operation: r.Method + " " + r.URL.Path, Request: r}
@@ -81,14 +88,19 @@ func (c *Call) Respond(status int, body string) *http.Response {
 	return jsonResponse(c.Request, status, []byte(body))
 }
 
-// send sends the request to next. It may be called again if the body was read.
-func (c *Call) send(next Doer) (*http.Response, error) {
+// Doer sends HTTP requests: an http.Client, or the HTTPClient of an aws.Config.
+type Doer interface {
+	Do(r *http.Request) (*http.Response, error)
+}
+
+// Send sends the request to next. It may be called again if the body was read.
+func (c *Call) Send(next Doer) (*http.Response, error) {
 	if next == nil {
-		return nil, fmt.Errorf("embeddedtest: no backend answers %s", c)
+		return nil, fmt.Errorf("faults: no backend answers %s", c)
 	}
 
 	if c.bodyErr != nil {
-		return nil, fmt.Errorf("embeddedtest: read the request of %s: %w", c, c.bodyErr)
+		return nil, fmt.Errorf("faults: read the request of %s: %w", c, c.bodyErr)
 	}
 
 	request := c.Request.WithContext(c.Request.Context()) // a copy: a RoundTripper must not change its request

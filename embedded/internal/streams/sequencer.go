@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// clock assigns the sequences of one stream. It never goes back, whatever the system's
-// clock does.
-type clock struct{ last atomic.Uint64 }
+// sequencer assigns the sequences of one stream. It never goes back, whatever the clock
+// does.
+type sequencer struct{ last atomic.Uint64 }
 
 // next returns a sequence above all earlier ones and not below now.
-func (c *clock) next(now time.Time) sequence {
+func (c *sequencer) next(now time.Time) sequence {
 	floor := uint64(sequenceAt(now))
 	for {
 		last := c.last.Load()
@@ -22,7 +22,7 @@ func (c *clock) next(now time.Time) sequence {
 }
 
 // raise makes every later sequence larger than s.
-func (c *clock) raise(s sequence) {
+func (c *sequencer) raise(s sequence) {
 	for {
 		last := c.last.Load()
 		if last >= uint64(s) || c.last.CompareAndSwap(last, uint64(s)) {

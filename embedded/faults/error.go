@@ -1,4 +1,4 @@
-package embeddedtest
+package faults
 
 import (
 	"bytes"
@@ -15,11 +15,18 @@ import (
 var (
 	// ErrLost is the error of a broken connection, which the SDK retries. It wraps
 	// io.ErrUnexpectedEOF.
-	ErrLost = fmt.Errorf("embeddedtest: the connection broke: %w", io.ErrUnexpectedEOF)
+	ErrLost = fmt.Errorf("faults: the connection broke: %w", io.ErrUnexpectedEOF)
 
 	// ErrAnswerLost is ErrLost for a Before hook that wants the call to be carried
 	// out and only its answer to be lost.
 	ErrAnswerLost = fmt.Errorf("the answer is lost: %w", ErrLost)
+)
+
+// Errors that become the answer of the service that a call goes to; see [ExceedThroughput] and
+// [Conflict].
+var (
+	ErrThrottled = errors.New("faults: the caller is above its quota")
+	ErrConflict  = errors.New("faults: a transaction has the item")
 )
 
 // Error is an error that AWS answers. A [Fault] or a hook that returns one makes the
@@ -38,9 +45,10 @@ type Error struct {
 }
 
 // Error returns the code and the message.
-func (e *Error) Error() string { return e.Code + ": " + e.message() }
+func (e *Error) Error() string { return e.Code + ": " + e.Text() }
 
-func (e *Error) message() string {
+// Text returns the message, or the code if there is none.
+func (e *Error) Text() string {
 	if e.Message == "" {
 		return e.Code
 	}
@@ -48,7 +56,8 @@ func (e *Error) message() string {
 	return e.Message
 }
 
-func (e *Error) status() int {
+// HTTPStatus returns the status of the answer.
+func (e *Error) HTTPStatus() int {
 	switch {
 	case e.Status != 0:
 		return e.Status
@@ -63,15 +72,15 @@ func (e *Error) status() int {
 
 // response is the error as an answer to the request.
 func (e *Error) response(r *http.Request) (*http.Response, error) {
-	members := map[string]any{"__type": e.Code, "message": e.message()}
+	members := map[string]any{"__type": e.Code, "message": e.Text()}
 	maps.Copy(members, e.Members)
 
 	body, err := json.Marshal(members)
 	if err != nil {
-		return nil, fmt.Errorf("embeddedtest: encode the answer %s: %w", e.Code, err)
+		return nil, fmt.Errorf("faults: encode the answer %s: %w", e.Code, err)
 	}
 
-	return jsonResponse(r, e.status(), body), nil
+	return jsonResponse(r, e.HTTPStatus(), body), nil
 }
 
 // Canceled returns the error of a DynamoDB transaction that was canceled, with one
@@ -90,11 +99,12 @@ func Canceled(codes ...string) *Error {
 	return &Error{Code: "TransactionCanceledException", Members: map[string]any{"CancellationReasons": reasons}}
 }
 
-// answerError returns what the client gets for err: an answer if err is an *Error,
-// else err itself.
-func answerError(r *http.Request, err error) (*http.Response, error) {
+// AnswerError returns what a client gets for err, which it is given in the place of an answer:
+// an answer if err is an *Error, else err itself.
+func (c *Call) AnswerError(err error) (*http.Response, error) {
+	err = c.Shape(err)
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.response(r)
+		return e.response(c.Request)
 	}
 
 	return nil, err

@@ -1,0 +1,161 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
+)
+
+// CompactTarget and CompactionTarget are the X-Amz-Target of requests that compact the store, and that
+// ask how far that is. AWS does not have them. Both are answered with a [Compaction] in JSON.
+const (
+	CompactTarget    = adminService + ".Compact"
+	CompactionTarget = adminService + ".DescribeCompaction"
+)
+
+// ErrCompacting is returned by [Engine.Compact] while another call of it runs.
+var ErrCompacting = errors.New("the store is being compacted already")
+
+// Compaction is how far the newest call of [Engine.Compact] is.
+type Compaction struct {
+	// Running says that it has not ended.
+	Running bool `json:"running"`
+	// BytesBefore and BytesAfter are the sizes of the store's files when it began and ended; BytesAfter
+	// is the present size while it runs.
+	BytesBefore int64 `json:"bytesBefore"`
+	BytesAfter  int64 `json:"bytesAfter"`
+	// BytesWritten is how much it has written so far, together with compactions that the store made of
+	// its own accord. The whole is about BytesAfter.
+	BytesWritten int64 `json:"bytesWritten"`
+}
+
+// compactor has the newest compaction.
+type compactor struct {
+	mu      sync.Mutex
+	newest  Compaction
+	written int64 // of the store when it began
+}
+
+// Compact rewrites the files of the store while the engine serves calls. What was overwritten or
+// deleted leaves the tables on disk, and its space is free when Compact returns. It needs room for a
+// second copy of the data, and reads and writes all of it once. Before that it removes the stream
+// records that are past their retention, as Run does.
+//
+// If ctx ends, Compact returns its error; a part that has begun is still finished. A second call at
+// the same time returns ErrCompacting.
+//
+// Logs and manifests of the store may hold older values until the directory was opened twice: see
+// [Tidy].
+func (e *Engine) Compact(ctx context.Context) (Compaction, error) {
+	defer e.gate.leave()
+
+	if !e.gate.enter() {
+		return Compaction{}, ErrClosed
+	}
+
+	return e.compact(ctx)
+}
+
+// compact is Compact inside the gate.
+func (e *Engine) compact(ctx context.Context) (Compaction, error) {
+	if !e.compactor.begin(e.db) {
+		return Compaction{}, ErrCompacting
+	}
+
+	// An engine that does not run has removed nothing.
+	err := e.streams.Maintain()
+	if err == nil {
+		err = e.db.Compact(ctx)
+	}
+
+	return e.compactor.end(e.db), err
+}
+
+// Compaction returns how far the newest call of Compact is, the zero Compaction before the first.
+func (e *Engine) Compaction() Compaction {
+	defer e.gate.leave()
+
+	if !e.gate.enter() {
+		return Compaction{}
+	}
+
+	return e.compactor.describe(e.db)
+}
+
+func (c *compactor) begin(db *store.DB) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.newest.Running {
+		return false
+	}
+	c.newest, c.written = Compaction{Running: true, BytesBefore: db.Size()}, db.Rewritten()
+
+	return true
+}
+
+func (c *compactor) end(db *store.DB) Compaction {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.measure(db)
+	c.newest.Running = false
+
+	return c.newest
+}
+
+func (c *compactor) describe(db *store.DB) Compaction {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.newest.Running {
+		c.measure(db)
+	}
+
+	return c.newest
+}
+
+// measure takes the sizes. The caller holds the lock.
+func (c *compactor) measure(db *store.DB) {
+	c.newest.BytesAfter, c.newest.BytesWritten = db.Size(), db.Rewritten()-c.written
+}
+
+func (e *Engine) serveCompact(ctx context.Context, _ []byte) (any, error) {
+	c, err := e.compact(ctx)
+	if errors.Is(err, ErrCompacting) {
+		return nil, wire.Errorf("ResourceInUseException", "%v", err)
+	}
+
+	return c, err
+}
+
+func (e *Engine) serveCompaction(context.Context, []byte) (any, error) {
+	return e.compactor.describe(e.db), nil
+}
+
+// Tidy makes the store in dir delete what it keeps of earlier openings: logs whose content is in
+// its tables, and the manifest before the present one. After [Engine.Compact] and Close this takes what
+// was erased out of the last files that may hold it. It fails if an engine has the directory open.
+func Tidy(cfg Config) error {
+	if err := cfg.fillDefaults(); err != nil {
+		return err
+	}
+
+	// The first opening deletes the logs, and keeps the manifest of the one before it.
+	for range 2 {
+		db, err := store.Open(cfg.Dir, cfg.Log)
+		if err != nil {
+			return err
+		}
+
+		if err := db.Close(); err != nil {
+			return fmt.Errorf("close the store in %s: %w", cfg.Dir, err)
+		}
+	}
+
+	return nil
+}

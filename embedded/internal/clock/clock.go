@@ -1,0 +1,57 @@
+// Package clock is the engine's time: that of package time, shifted on command. Inside
+// testing/synctest it follows the bubble's clock.
+//
+//	now := s.clock.Now()
+//	...
+//	timer := time.NewTimer(s.clock.Until(due))
+//	select {
+//	case <-timer.C:
+//	case <-s.clock.Shifted(): // what is due may be another now
+//	}
+package clock
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Clock tells the time. The zero Clock is not shifted. It is safe for concurrent use.
+type Clock struct {
+	shift atomic.Int64 // nanoseconds
+
+	mu      sync.Mutex
+	shifted chan struct{} // closed by the next Shift; nil if nothing waits for it
+}
+
+// Now returns the time.
+func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.shift.Load())) }
+
+// Until returns how long it is until at. Timers may take it as it is: they run as fast as the
+// clock.
+func (c *Clock) Until(at time.Time) time.Duration { return at.Sub(c.Now()) }
+
+// Shift sets how far the clock is ahead of package time; behind it, if d is negative.
+func (c *Clock) Shift(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.shift.Store(int64(d))
+
+	if c.shifted != nil {
+		close(c.shifted)
+		c.shifted = nil
+	}
+}
+
+// Shifted returns a channel that is closed by the next Shift. Take it before you read the time.
+func (c *Clock) Shifted() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.shifted == nil {
+		c.shifted = make(chan struct{})
+	}
+
+	return c.shifted
+}

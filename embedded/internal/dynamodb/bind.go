@@ -1,0 +1,58 @@
+package dynamodb
+
+import "ratchet/embedded/internal/attr"
+
+// Transactions and batches of writes are validated in two steps, as DynamoDB Local does it (see
+// tests/conformance): first all that the request itself shows, its values and expressions; then,
+// whether its tables exist and its keys fit. So their actions are drafts first, and bound to their
+// tables then. A single write looks for its table and key before its expressions.
+
+// draftKeyed returns an action on the item with that key, before its table is known.
+func draftKeyed(v verb, key attr.Item) (*action, error) {
+	a := &action{verb: v, key: primary{attrs: key}}
+
+	return a, a.checkValues()
+}
+
+// checkValues checks the values of a draft's item or key.
+func (a *action) checkValues() error {
+	if a.verb != put {
+		return a.key.attrs.Err()
+	}
+
+	if err := a.item.Err(); err != nil {
+		return err
+	}
+
+	if a.item.Size() > MaxItem {
+		return invalid("Item size has exceeded the maximum allowed size")
+	}
+
+	return nil
+}
+
+// bind checks a draft against its table.
+func (a *action) bind(t *table) (err error) {
+	a.table = t
+
+	if a.verb != put {
+		if a.key, err = t.keyOf(a.key.attrs); err != nil || a.update == nil {
+			return err
+		}
+
+		return a.keepsKey()
+	}
+
+	if a.key, err = t.keyIn(a.item); err != nil {
+		return err
+	}
+
+	indexes := t.state.Load().record.Indexes
+	for i := range indexes {
+		if err := indexes[i].checkItem(a.item, false); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}

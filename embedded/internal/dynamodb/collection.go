@@ -1,0 +1,70 @@
+package dynamodb
+
+import (
+	"maps"
+	"slices"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// hasCollection reports whether the item of the change is in an item collection: whether its
+// table has a local index.
+func (c *change) hasCollection() bool {
+	return slices.ContainsFunc(c.state.record.Indexes, func(x indexRecord) bool { return x.Local })
+}
+
+// appendCollection appends the metrics of the item's collection. The estimate is that of a
+// collection below 1 GB.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
+func (c *change) appendCollection(dst []byte) []byte {
+	hash := c.table.keys.Hash.Name
+	dst = append(dst, `{"ItemCollectionKey":`...)
+	dst = attr.Item{hash: c.key.attrs[hash]}.AppendJSON(dst)
+
+	return append(dst, `,"SizeEstimateRangeGB":[0.0,1.0]}`...)
+}
+
+// collection adds the ItemCollectionMetrics of one write to the answer if the request asks for
+// them and the table has a local index.
+func (a *answer) collection(want string, c *change) {
+	if want == "SIZE" && c.hasCollection() {
+		a.name("ItemCollectionMetrics").buf = c.appendCollection(a.buf)
+	}
+}
+
+// collections adds the ItemCollectionMetrics of several writes to the answer: by table, those
+// of each collection once.
+func (a *answer) collections(want string, changes []*change) {
+	if want != "SIZE" {
+		return
+	}
+
+	byTable := map[string][]string{}
+	for _, c := range changes {
+		if c.verb == check || c.state == nil || !c.hasCollection() {
+			continue
+		}
+
+		name, metrics := c.table.name, string(c.appendCollection(nil))
+		if !slices.Contains(byTable[name], metrics) {
+			byTable[name] = append(byTable[name], metrics)
+		}
+	}
+
+	if len(byTable) == 0 {
+		return
+	}
+
+	out := newAnswer(0)
+	for _, name := range slices.Sorted(maps.Keys(byTable)) {
+		list := []byte{'['}
+		for i, metrics := range byTable[name] {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = append(list, metrics...)
+		}
+		out.raw(name, append(list, ']'))
+	}
+	a.raw("ItemCollectionMetrics", out.done())
+}

@@ -1,0 +1,29 @@
+package dynamodb
+
+// ReplaceStream disables the stream of a table and enables another one with the same view in its
+// place, as two calls of UpdateTable do. It fails if the table has no stream.
+func (s *Service) ReplaceStream(table string) error {
+	s.tables.ddl.Lock()
+	defer s.tables.ddl.Unlock()
+
+	t, err := s.existingTable(&table)
+	if err != nil {
+		return err
+	}
+
+	spec := streamSpecification{}
+	if stream := t.state.Load().stream; stream != nil {
+		spec.StreamViewType = string(stream.View())
+	}
+
+	for _, enabled := range []bool{false, true} {
+		next := *t.state.Load()
+		spec.StreamEnabled = enabled
+
+		if err := s.switchStream(t, &next, &spec); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,98 @@
+package dynamodb
+
+import (
+	"context"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/partiql"
+	"ratchet/embedded/internal/wire"
+)
+
+// maxStatement is the length of the longest PartiQL statement in characters.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ExecuteStatement.html
+const maxStatement = 8192
+
+// statementIn is a PartiQL statement with its parameters.
+type statementIn struct {
+	Statement                           *string
+	Parameters                          []attr.Value
+	ReturnValuesOnConditionCheckFailure string
+}
+
+// parse reads the statement. member names it in messages.
+func (in *statementIn) parse(member string) (*partiql.Statement, error) {
+	if err := checkReturnsOnFailure(in.ReturnValuesOnConditionCheckFailure); err != nil {
+		return nil, err
+	}
+
+	switch {
+	case in.Statement == nil:
+		return nil, wire.Missing(member)
+	case *in.Statement == "":
+		return nil, wire.BadParameter("''", member, "Member must have length greater than or equal to 1")
+	case len([]rune(*in.Statement)) > maxStatement:
+		return nil, wire.BadParameter("'"+*in.Statement+"'", member, "Member must have length less than or equal to 8192")
+	}
+
+	stmt, err := partiql.Parse(*in.Statement, in.Parameters)
+	if err != nil {
+		return nil, asWireError(err)
+	}
+
+	return stmt, nil
+}
+
+type executeStatementIn struct {
+	statementIn
+	ConsistentRead         bool
+	Limit                  *int64
+	NextToken              *string
+	ReturnConsumedCapacity string
+}
+
+func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (any, error) {
+	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+		return nil, err
+	}
+
+	if err := wire.Within(in.Limit, "limit", 1, 1<<31-1); err != nil {
+		return nil, err
+	}
+
+	stmt, err := in.parse("statement")
+	if err != nil {
+		return nil, err
+	}
+
+	switch stmt.Command {
+	case partiql.Select:
+		return s.executeSelect(in, stmt)
+	case partiql.Exists:
+		return nil, existsAlone()
+	}
+
+	a, err := s.statementAction(stmt, in.ReturnValuesOnConditionCheckFailure)
+	if err != nil {
+		return nil, err
+	}
+
+	c, err := s.perform(a)
+	if err != nil {
+		return nil, err
+	}
+
+	out := newAnswer(2 * c.newSize)
+	out.name("Items").buf = append(out.buf, '[')
+	if attrs := c.returnedAttributes(stmt.Returning); len(attrs) > 0 {
+		out.buf = attrs.AppendJSON(out.buf)
+	}
+	out.buf = append(out.buf, ']')
+	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.spent())
+
+	return out.done(), nil
+}
+
+// existsAlone is the refusal of an EXISTS outside of a transaction.
+func existsAlone() error {
+	return invalid("EXISTS can only be used in ExecuteTransaction write requests.")
+}

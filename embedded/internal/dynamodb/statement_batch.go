@@ -1,0 +1,260 @@
+package dynamodb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ratchet/embedded/internal/partiql"
+	"ratchet/embedded/internal/wire"
+)
+
+// maxBatchStatements is how many statements BatchExecuteStatement takes.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html
+const maxBatchStatements = 25
+
+type batchStatementIn struct {
+	statementIn
+	ConsistentRead bool
+}
+
+type batchExecuteIn struct {
+	Statements             []batchStatementIn
+	ReturnConsumedCapacity string
+}
+
+// batchMember is a statement of a batch: an item to read, an action, or an error.
+type batchMember struct {
+	table  string
+	read   *itemRead
+	action *action
+	stmt   *partiql.Statement
+	err    error
+}
+
+// batchExecute runs every statement for itself and answers its error in its place. The items
+// of writes must be different ones, and so must those of reads.
+func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, error) {
+	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+		return nil, err
+	}
+
+	if err := checkCount(len(in.Statements), in.Statements == nil, "statements", maxBatchStatements); err != nil {
+		return nil, err
+	}
+
+	members, err := s.batchMembers(in.Statements)
+	if err != nil {
+		return nil, err
+	}
+
+	sum := spendings{}
+	out := newAnswer(256 * len(members))
+	out.name("Responses").buf = append(out.buf, '[')
+	for i := range members {
+		if i > 0 {
+			out.buf = append(out.buf, ',')
+		}
+
+		if err := s.runMember(out, &members[i], in.Statements[i].ConsistentRead, sum); err != nil {
+			return nil, err
+		}
+	}
+	out.buf = append(out.buf, ']')
+	out.consumedBy(in.ReturnConsumedCapacity, sum, "")
+
+	return out.done(), nil
+}
+
+// batchMembers reads the statements. An error that concerns one of them goes into its member.
+func (s *Service) batchMembers(statements []batchStatementIn) ([]batchMember, error) {
+	members := make([]batchMember, len(statements))
+	reads, writes := false, false
+	seen := map[string]bool{}
+
+	for i := range statements {
+		m := &members[i]
+		name := fmt.Sprintf("statements.%d.member.statement", i+1)
+		if statements[i].Statement == nil || *statements[i].Statement == "" {
+			_, err := statements[i].parse(name)
+			return nil, err
+		}
+
+		if m.stmt, m.err = statements[i].parse(name); m.err == nil {
+			m.err = s.resolveMember(m, statements[i].ReturnValuesOnConditionCheckFailure)
+		}
+
+		var e *wire.Error
+		if m.err = asWireError(m.err); m.err != nil && !errors.As(m.err, &e) {
+			return nil, m.err
+		}
+
+		if m.stmt != nil {
+			read := m.stmt.Command == partiql.Select
+			reads, writes = reads || read, writes || !read
+		}
+
+		key := m.key()
+		if key != "" && seen[key] {
+			return nil, invalid("Provided list of item keys contains duplicates")
+		}
+		seen[key] = true
+	}
+
+	if reads && writes {
+		return nil, invalid("Read and write requests together in the same batch is not supported.")
+	}
+
+	return members, nil
+}
+
+// key returns the store key of the member's item, empty if it has none.
+func (m *batchMember) key() string {
+	switch {
+	case m.read != nil:
+		return string(m.read.key.bytes)
+	case m.action != nil:
+		return string(m.action.key.bytes)
+	default:
+		return ""
+	}
+}
+
+// resolveMember sets the item to read or the action.
+func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
+	switch m.stmt.Command {
+	case partiql.Select:
+		m.read, err = s.statementRead(m.stmt, "BatchExecuteStatement")
+		if err == nil {
+			m.table = m.read.table.name
+		}
+
+		return err
+	case partiql.Exists:
+		return existsAlone()
+	}
+
+	if m.action, err = s.statementAction(m.stmt, returns); err != nil {
+		return err
+	}
+	m.table = m.action.table.name
+
+	return nil
+}
+
+// statementRead returns the read of one item that a SELECT is. Its WHERE clause must be the
+// primary key and nothing else.
+func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*itemRead, error) {
+	t, err := s.lookup(&stmt.Table)
+	if err != nil {
+		return nil, err
+	}
+
+	whole := invalid("Select statements within %s must specify the primary key in the where clause.", operation)
+	if stmt.Index != "" || len(stmt.Where.Conjuncts()) != len(t.keys.attrs()) {
+		return nil, whole
+	}
+
+	if err := checkKeyPaths(t, stmt); err != nil {
+		return nil, err
+	}
+
+	item, err := t.statementKey(stmt.Where)
+	switch {
+	case errors.Is(err, errNoKey):
+		return nil, whole
+	case err != nil:
+		return nil, err
+	}
+
+	key, err := t.keyOf(item)
+	if err != nil {
+		return nil, err
+	}
+
+	return &itemRead{table: t, key: key, shape: shapeOf(stmt.Columns)}, nil
+}
+
+// runMember runs one statement and appends its response.
+func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum spendings) error {
+	response := newAnswer(64)
+
+	err := m.err
+	if err == nil && m.read != nil {
+		err = s.answerMemberRead(response, m.read, consistent, sum)
+	} else if err == nil {
+		err = s.answerMemberWrite(response, m, sum)
+	}
+
+	if err != nil {
+		var e *wire.Error
+		if err = asWireError(err); !errors.As(err, &e) {
+			return err
+		}
+		response.raw("Error", statementError(e))
+	}
+
+	if m.table != "" {
+		response.text("TableName", m.table)
+	}
+	out.buf = append(out.buf, response.done()...)
+
+	return nil
+}
+
+func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, sum spendings) error {
+	raw, err := s.read(r.key)
+	if err != nil {
+		return err
+	}
+
+	units := readUnits(raw.size(), consistent)
+	s.charge(r.table.name, units, 0)
+	sum.add(r.table.name, onTable(units))
+
+	if raw == nil {
+		return nil
+	}
+
+	item, err := r.show(raw)
+	if err == nil {
+		out.item("Item", item)
+	}
+
+	return err
+}
+
+func (s *Service) answerMemberWrite(out *answer, m *batchMember, sum spendings) error {
+	c, err := s.perform(m.action)
+	if err != nil {
+		return err
+	}
+
+	sum.add(m.action.table.name, c.spent())
+
+	if attrs := c.returnedAttributes(m.stmt.Returning); len(attrs) > 0 {
+		out.item("Item", attrs)
+	}
+
+	return nil
+}
+
+// statementError returns the BatchStatementError of an error.
+func statementError(e *wire.Error) []byte {
+	code := strings.TrimSuffix(e.Type, "Exception")
+	if code == "Validation" {
+		code = "ValidationError"
+	}
+
+	out := newAnswer(64)
+	out.text("Code", code)
+	out.text("Message", e.Message)
+
+	if item, ok := e.Members["Item"].(json.RawMessage); ok {
+		out.raw("Item", item)
+	}
+
+	return out.done()
+}

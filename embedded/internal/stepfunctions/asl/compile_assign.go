@@ -1,0 +1,67 @@
+package asl
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"ratchet/embedded/internal/stepfunctions/jsonpath"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// assign reads the field Assign of a state, a choice rule or a catcher: an object with the
+// names of variables. It returns nil when the field is absent.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
+func (b *builder) assign(o *object) *jsonpath.Template {
+	v, ok := o.field("Assign")
+	if !ok {
+		return nil
+	}
+
+	if rawjson.KindOf(v) != rawjson.Object {
+		b.fault(CodeSchema, o.at+"/Assign", "the value for the field 'Assign' must be an OBJECT")
+		return nil
+	}
+
+	for c := rawjson.Walk(v); c.Next(); {
+		key, _ := rawjson.Text(c.Key)
+		name := strings.TrimSuffix(key, ".$")
+		if err := jsonpath.CheckVariable(name); err != nil {
+			b.fault(CodeSchema, o.at+"/Assign/"+key, "%v", err)
+		}
+
+		b.assigned[name] = o.at + "/Assign/" + key
+	}
+
+	return b.template(o, "Assign")
+}
+
+// read records that the state under compilation reads variables.
+func (p *parser) read(names []string) {
+	for _, name := range names {
+		p.reads[name] = true
+	}
+}
+
+// checkScopes reports variables that a flow assigns although a flow around it does. Inner
+// flows read the variables of outer ones and cannot change them.
+func (b *builder) checkScopes() {
+	for _, inner := range b.inner {
+		for _, name := range slices.Sorted(maps.Keys(inner)) {
+			if _, outer := b.assigned[name]; outer {
+				b.fault(CodeSchema, inner[name], "the variable '%s' is assigned in an outer scope and cannot be assigned here", name)
+			}
+		}
+	}
+}
+
+// scopes returns the variables that the flow and those inside of it assign, with their
+// places.
+func (b *builder) scopes() map[string]string {
+	all := maps.Clone(b.assigned)
+	for _, inner := range b.inner {
+		maps.Copy(all, inner)
+	}
+
+	return all
+}

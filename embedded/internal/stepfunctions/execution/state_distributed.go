@@ -1,0 +1,229 @@
+package execution
+
+import (
+	"errors"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// startMapRun lets a distributed Map wait for a new Map Run, which runs its iterations as
+// executions of their own.
+func (t *turn) startMapRun(th *thread, s *asl.State, in *Doc) error {
+	items, err := t.mapItems(th, s, in)
+	if err != nil {
+		return err
+	}
+
+	run := MapRun{Thread: th.id, Map: th.state, Items: int64(rawjson.Len(items.JSON))}
+	if run.Concurrency, err = t.concurrency(th, s, in); err != nil {
+		return err
+	}
+
+	t.recordOn(th, Event{Type: MapStateStarted, Index: int(run.Items)})
+
+	if run.ToleratedCount, err = t.mapNumber(th, "ToleratedFailureCount", s.Distributed.ToleratedCount, in); err != nil {
+		return err
+	}
+
+	if run.ToleratedCount < 0 {
+		return t.runtimeFailure(th, "ToleratedFailureCount cannot be negative.")
+	}
+
+	run.ToleratedPercentage, err = t.percentage(th, "ToleratedFailurePercentage", s.Distributed.ToleratedPercentage, in)
+	if err != nil {
+		return err
+	}
+
+	if run.BatchItems, _, err = t.batchLimits(th, s.Distributed.Batcher, in); err != nil || t.exhausted {
+		return err
+	}
+
+	if run.Run, run.Name, err = t.env.NewRun(s); err != nil {
+		return err
+	}
+
+	t.recordOn(th, Event{Type: MapRunStarted, Worker: run.Name})
+
+	th.phase, th.run, th.runName, th.runRedrives = mapping, run.Run, run.Name, 0
+	t.runs = append(t.runs, run)
+
+	return nil
+}
+
+// batchLimits returns how many items a child gets at most, and how many bytes of input.
+func (t *turn) batchLimits(th *thread, b *asl.Batcher, in *Doc) (items, bytes int64, err error) {
+	if b == nil {
+		return 1, MaxDocument, nil
+	}
+
+	for _, limit := range []struct {
+		field string
+		from  asl.Seconds
+		to    *int64
+	}{
+		{field: "MaxItemsPerBatch", from: b.Items, to: &items},
+		{field: "MaxInputBytesPerBatch", from: b.Bytes, to: &bytes},
+	} {
+		if *limit.to, err = t.mapNumber(th, limit.field, limit.from, in); err != nil {
+			return 0, 0, err
+		}
+
+		if limit.from.Set && *limit.to < 1 {
+			return 0, 0, t.runtimeFailure(th, "%s must be a positive integer.", limit.field)
+		}
+	}
+
+	if bytes == 0 || bytes > MaxDocument {
+		bytes = MaxDocument
+	}
+
+	return items, bytes, nil
+}
+
+// MapCursor is the place of the next item of a distributed Map: its index, and where the item
+// before it ends in the JSON of the items.
+type MapCursor struct{ Item, At int }
+
+// MapInput is the input of one child of a distributed Map.
+type MapInput struct {
+	JSON  []byte
+	Items int64
+	// Next is the place after it.
+	Next MapCursor
+}
+
+// MapInputs calls yield with the inputs of the children of a Map Run from a place on, until
+// yield returns false or no item is left. Their values are the same each time unless the
+// ItemSelector draws random ones. It fails with ErrNotScheduled when the state no longer waits
+// for the Map Run, and returns the failure of an input that cannot be made.
+func (e *Env) MapInputs(
+	s *State, id int64, run uint64, redrives int64, from MapCursor, yield func(MapInput) bool,
+) (*CallFailure, error) {
+	th := s.mapping(id, run, redrives)
+	if th == nil {
+		return nil, ErrNotScheduled
+	}
+
+	t := e.turn(s)
+	err := t.mapInputs(th, from, yield)
+
+	var f *failure
+	if errors.As(err, &f) {
+		return &CallFailure{Name: f.name, Cause: f.cause}, t.err
+	}
+
+	return nil, errors.Join(err, t.err)
+}
+
+func (t *turn) mapInputs(th *thread, from MapCursor, yield func(MapInput) bool) error {
+	s := t.state(th)
+
+	in, items, err := t.mapInput(th)
+	if err != nil {
+		return err
+	}
+
+	b, err := t.newBatch(th, s, in)
+	if err != nil {
+		return err
+	}
+
+	place := from
+	for c := rawjson.WalkFrom(items.JSON, from.At); c.Next(); {
+		selected, err := t.selectItem(th, s, in, itemOf(&c, place.Item))
+		if err != nil {
+			return err
+		}
+
+		if !b.batches {
+			place = MapCursor{place.Item + 1, c.Offset()}
+			if !yield(MapInput{selected.JSON, 1, place}) {
+				return nil
+			}
+
+			continue
+		}
+
+		if b.full(selected.JSON) {
+			if !yield(b.close(place)) {
+				return nil
+			}
+		}
+
+		b.add(selected.JSON)
+		place = MapCursor{place.Item + 1, c.Offset()}
+
+		if _, err := t.checkSize(th, append(b.text, batchEnd...)); err != nil {
+			return err
+		}
+	}
+
+	if b.items > 0 {
+		yield(b.close(place))
+	}
+
+	return nil
+}
+
+// batch is the input of a child that is being filled with items.
+type batch struct {
+	batches         bool   // false without an ItemBatcher
+	begin           string // of each input, up to the first item
+	maxItems, bytes int64
+	text            []byte
+	items           int64
+}
+
+func (t *turn) newBatch(th *thread, s *asl.State, in *Doc) (*batch, error) {
+	if s.Distributed.Batcher == nil {
+		return &batch{}, nil
+	}
+
+	b := &batch{batches: true, begin: `{"Items":[`}
+
+	var err error
+	if b.maxItems, b.bytes, err = t.batchLimits(th, s.Distributed.Batcher, in); err != nil {
+		return nil, err
+	}
+
+	if template := s.Distributed.Batcher.Input; template != nil {
+		fixed, err := t.applyTemplate(th, template, in)
+		if err != nil {
+			return nil, err
+		}
+
+		b.begin = `{"BatchInput":` + string(fixed.JSON) + `,"Items":[`
+	}
+
+	return b, nil
+}
+
+// batchEnd ends the input of a child after its last item.
+const batchEnd = "]}"
+
+// full reports whether an item has to go into the next batch. A batch has at least one.
+func (b *batch) full(item []byte) bool {
+	size := int64(len(b.text) + len(",") + len(item) + len(batchEnd))
+
+	return b.items > 0 && (b.items == b.maxItems || size > b.bytes)
+}
+
+func (b *batch) add(item []byte) {
+	if b.items == 0 {
+		b.text = append(b.text, b.begin...)
+	} else {
+		b.text = append(b.text, ',')
+	}
+
+	b.text = append(b.text, item...)
+	b.items++
+}
+
+// close returns the input with the batch, and begins another one.
+func (b *batch) close(next MapCursor) MapInput {
+	in := MapInput{JSON: append(b.text, batchEnd...), Items: b.items, Next: next}
+	b.text, b.items = nil, 0
+
+	return in
+}

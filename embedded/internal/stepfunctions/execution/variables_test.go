@@ -1,0 +1,91 @@
+package execution
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// One Assign sets at most 256 KiB, and an execution has at most 10 MiB in variables. A
+// value that replaces another counts once.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+func TestLimitsOfVariables(t *testing.T) {
+	const half = MaxDocument / 2
+
+	steps := func(n int, name func(i int) string) string {
+		var states strings.Builder
+		for i := range n {
+			fmt.Fprintf(&states, `"S%d":{"Type":"Pass","Assign":{"%s.$":"$"},"Next":"S%d"},`, i, name(i), i+1)
+		}
+
+		return fmt.Sprintf(`{"StartAt":"S0","States":{%s"S%d":{"Type":"Succeed"}}}`, states.String(), n)
+	}
+	own := func(i int) string { return fmt.Sprintf("v%d", i) }
+	same := func(int) string { return "v" }
+
+	for _, row := range []struct {
+		is         string
+		definition string
+		size       int // of each value, with its quotes
+		want       Status
+	}{
+		{"an Assign at the limit", steps(1, same), MaxDocument - len(`{"v":}`), Succeeded},
+		{"an Assign above the limit", steps(1, same), MaxDocument - len(`{"v":}`) + 1, Failed},
+		{"less than 10 MiB", steps(79, own), half, Succeeded},
+		{"more than 10 MiB", steps(81, own), half, Failed},
+		{"one variable, assigned often", steps(90, same), half, Succeeded},
+	} {
+		w := newWorld(t, row.definition)
+		if err := w.start(`"` + strings.Repeat("x", row.size-2) + `"`); err != nil {
+			t.Fatal(err)
+		}
+
+		for w.state().Status == Running { // turns of several megabytes
+			if err := w.sleep(0); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		s := w.state()
+		if s.Status != row.want || row.want == Failed && s.Error != dataLimitError {
+			t.Errorf("%s: %s %s %s", row.is, s.Status, s.Error, s.Cause)
+		}
+	}
+}
+
+// States of version 1, which have neither variables nor a machine version, and of version 2,
+// which have no Map Runs, can be read.
+func TestReadStatesOfEarlierVersions(t *testing.T) {
+	w := newWorld(t, `{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}}`)
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+
+	header := w.state()
+	header.threads = nil
+	// The header ends with Version, Alias and the Map Run, and the one thread with the number of
+	// its variables and the Map Run. Each has a byte, and one byte counts the threads.
+	head := w.stored[1 : len(AppendState(nil, header))-4]
+	threads := w.stored[len(head)+4 : len(w.stored)-2]
+
+	for version, old := range [][]byte{
+		1: slices.Concat([]byte{1}, head, threads),
+		2: slices.Concat([]byte{2}, head, []byte{0, 0}, threads, []byte{0}),
+		3: slices.Concat([]byte{3}, head, []byte{0, 0, 0}, threads, []byte{0, 0}),
+	} {
+		if version == 0 {
+			continue
+		}
+
+		s, err := ReadState(old)
+		if err != nil || len(s.threads) != 1 || s.threads[0].phase != waiting || s.Child != nil || s.threads[0].run != 0 {
+			t.Errorf("version %d: %v %v", version, s, err)
+		}
+	}
+
+	if !bytes.Equal(slices.Concat([]byte{3}, head, []byte{0, 0, 0}, threads, []byte{0, 0}), w.stored) {
+		t.Error("the parts are not those of a state")
+	}
+}

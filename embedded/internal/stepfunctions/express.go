@@ -1,0 +1,248 @@
+package stepfunctions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
+)
+
+// expressSeconds is the longest time of an Express execution, and expressAtATime is how many
+// asynchronous ones the engine runs side by side; others wait.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+const (
+	expressSeconds = 300
+	expressAtATime = 1000
+)
+
+// expressQueue is the name of the queue of Express executions that wait to run. It is the ARN
+// of no activity.
+const expressQueue = "express"
+
+// expressRecord is an asynchronous Express execution that has not ended. It is stored from
+// StartExecution's answer on until the execution has ended: one that a stop interrupts runs
+// again from its start.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/choosing-workflow-type.html
+type expressRecord struct {
+	Machine  string `json:"machine"`
+	Revision uint64 `json:"revision"`
+	Name     string `json:"name"`
+	Run      string `json:"run"`
+	Input    string `json:"input"`
+}
+
+func (k executionKey) express() []byte { return key(keyExpress, k.machine, k.id) }
+
+// expressARN returns the ARN of an Express execution. Its last part tells executions of one
+// name apart.
+func (s *Service) expressARN(machine, name, run string) string {
+	return s.arn("express", machine) + ":" + name + ":" + run
+}
+
+// startExpress stores an Express execution and queues it. Names need not be unique. The caller
+// holds s.mu.
+func (s *Service) startExpress(t target, name string, input []byte) (*startAnswer, error) {
+	id, err := s.ids.next()
+	if err != nil {
+		return nil, err
+	}
+
+	k := executionKey{t.machine.ID, id}
+	record := expressRecord{Machine: t.machine.Name, Revision: t.revision, Name: name, Run: s.newName(), Input: string(input)}
+	started := stamp(s.cfg.Clock.Now().UnixMilli())
+
+	if err := s.commitRecord(k.express(), record); err != nil {
+		return nil, err
+	}
+
+	s.queueExpress(k)
+
+	return &startAnswer{s.expressARN(record.Machine, name, record.Run), started}, nil
+}
+
+func (s *Service) queueExpress(k executionKey) {
+	s.queue(expressQueue).put(taskOrder{queuedTask{execution: k}, int64(k.id)})
+}
+
+// recoverExpress queues the Express executions that have not ended.
+func (s *Service) recoverExpress() error {
+	prefix := key(keyExpress)
+
+	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
+		s.queueExpress(executionKey{machine: number(k[:len(k)-8]), id: number(k)})
+		return true, nil
+	})
+}
+
+// runExpresses runs Express executions until ctx ends.
+func (s *Service) runExpresses(ctx context.Context) error {
+	var g errgroup.Group
+	g.SetLimit(expressAtATime)
+
+	for {
+		task, ok := s.queue(expressQueue).take(ctx)
+		if !ok {
+			return g.Wait()
+		}
+
+		g.Go(func() error {
+			if err := s.runExpress(ctx, task.execution); err != nil && ctx.Err() == nil {
+				s.log.Error("step functions: express execution", "machine", task.execution.machine,
+					"execution", task.execution.id, "error", err)
+			}
+
+			return nil
+		})
+	}
+}
+
+// runExpress runs one asynchronous execution to its end and forgets it. After an error its
+// record stays, and it runs again when the engine is opened.
+func (s *Service) runExpress(ctx context.Context, k executionKey) error {
+	text, ok, err := s.db.Get(k.express())
+	if err != nil || !ok { // deleted since, with its machine
+		return err
+	}
+
+	var record expressRecord
+	if err := json.Unmarshal(text, &record); err != nil {
+		return fmt.Errorf("read the record: %w", err)
+	}
+
+	rev, err := s.revision(k.machine, record.Revision)
+	if err != nil {
+		return err
+	}
+
+	m := s.newExpress(rev, record.Name, record.Run, false)
+	if err := m.start(ctx, []byte(record.Input)); err != nil {
+		return err
+	}
+
+	s.log.Debug("step functions: express execution has ended", "execution", s.expressARN(record.Machine, record.Name, record.Run),
+		"status", m.state.Status.String(), "error", m.state.Error, "cause", m.state.Cause)
+
+	b := s.db.NewBatch()
+	b.Delete(k.express())
+
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("remove the record: %w", err)
+	}
+
+	return nil
+}
+
+// newExpress returns an Express execution that has not started.
+func (s *Service) newExpress(rev *revision, name, run string, sync bool) *memory {
+	env := s.envOf(executionKey{}, rev)
+	identity := s.identity(&execution.State{Name: name}, rev)
+	identity.ARN, identity.NoRedrives = s.expressARN(rev.Machine, name, run), sync
+	env.Identity = func() execution.Identity { return identity }
+	env.Limit = expressSeconds
+
+	return s.newMemory(env, name)
+}
+
+// start runs an execution from its start to its end.
+func (m *memory) start(ctx context.Context, input []byte) error {
+	_, err := m.apply(m.s.cfg.Clock.Now(), func(e *execution.Env, st *execution.State) (*execution.Turn, error) { return e.Start(st, input) })
+	if err != nil {
+		return err
+	}
+
+	return m.run(ctx)
+}
+
+// startSync runs an Express execution while the caller waits. It runs at most once: nothing
+// of it is stored.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartSyncExecution.html
+func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Name, Input, IncludedData string }) (any, error) {
+	if err := wire.OneOf(in.IncludedData, "includedData", "ALL_DATA", "METADATA_ONLY"); err != nil {
+		return nil, err
+	}
+
+	name, input, err := s.startParameters(in.Name, in.Input)
+	if err != nil {
+		return nil, err
+	}
+
+	t, err := s.startTarget(in.StateMachineArn)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.machine.Deleting:
+		return nil, machineDeleting(in.StateMachineArn)
+	case !t.machine.Express:
+		return nil, wrongType()
+	}
+
+	rev, err := s.revision(t.machine.ID, t.revision)
+	if err != nil {
+		return nil, err
+	}
+
+	run := s.newName()
+
+	m := s.newExpress(rev, name, run, true)
+	if err := m.start(ctx, input); err != nil {
+		return nil, err
+	}
+
+	answer := m.answerSync(in.IncludedData != "METADATA_ONLY", input)
+	answer["executionArn"] = s.expressARN(rev.Machine, name, run)
+	answer["stateMachineArn"] = s.arn("stateMachine", rev.Machine)
+	answer["name"] = name
+
+	return answer, nil
+}
+
+// Express executions are billed in steps of duration and memory.
+// Source: https://aws.amazon.com/step-functions/pricing/
+const (
+	billedStep   = 100 // ms
+	billedMemory = 64  // MB
+)
+
+// answerSync returns the members of StartSyncExecution's answer that tell how the execution
+// has ended.
+func (m *memory) answerSync(data bool, input []byte) map[string]any {
+	st := m.state
+	steps := max(1, (st.Stopped-st.Started+billedStep-1)/billedStep)
+	answer := map[string]any{
+		"status":         st.Status.String(),
+		"startDate":      stamp(st.Started),
+		"stopDate":       stamp(st.Stopped),
+		"inputDetails":   dataDetails{data},
+		"outputDetails":  dataDetails{data},
+		"billingDetails": map[string]int64{"billedDurationInMilliseconds": steps * billedStep, "billedMemoryUsedInMB": billedMemory},
+	}
+
+	if st.Status == execution.TimedOut {
+		answer["error"] = "States.Timeout"
+	}
+
+	if st.Error != "" {
+		answer["error"] = st.Error
+	}
+
+	if st.Cause != "" {
+		answer["cause"] = st.Cause
+	}
+
+	if !data {
+		return answer
+	}
+
+	answer["input"] = string(input)
+	if st.Status == execution.Succeeded {
+		output, _ := m.Document(st.Output)
+		answer["output"] = string(output)
+	}
+
+	return answer
+}

@@ -1,0 +1,233 @@
+package stepfunctions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ratchet/embedded/internal/wire"
+)
+
+// Limits of versions and aliases; the description's length is in characters.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+const (
+	maxVersions    = 1000
+	maxAliases     = 100
+	maxDescription = 256
+)
+
+// version is a revision under a number, which is never used again. It never changes.
+type version struct {
+	Number      uint64 `json:"number"`
+	Revision    uint64 `json:"revision"`
+	Description string `json:"description,omitempty"`
+	Created     int64  `json:"created"`
+}
+
+// versionOf returns the version of a revision, nil if it has none.
+func (m *machine) versionOf(revision uint64) *version {
+	return m.findVersion(func(v *version) bool { return v.Revision == revision })
+}
+
+// versionNumbered returns the version with a number as ARNs write it, nil if there is none.
+func (m *machine) versionNumbered(text string) *version {
+	return m.findVersion(func(v *version) bool { return strconv.FormatUint(v.Number, 10) == text })
+}
+
+func (m *machine) findVersion(is func(*version) bool) *version {
+	for i := range m.Versions {
+		if is(&m.Versions[i]) {
+			return &m.Versions[i]
+		}
+	}
+
+	return nil
+}
+
+// publish adds a version for the current revision to a copy of a machine, unless there is
+// one.
+func (m *machine) publish(description string, now time.Time) (*version, error) {
+	if v := m.versionOf(m.Revision); v != nil {
+		return v, nil
+	}
+
+	if len(m.Versions) >= maxVersions {
+		return nil, wire.Errorf("ServiceQuotaExceededException", "a state machine has at most %d versions", maxVersions)
+	}
+
+	m.LastVersion++
+	v := version{Number: m.LastVersion, Revision: m.Revision, Description: description, Created: now.UnixMilli()}
+	m.Versions = append(slices.Clone(m.Versions), v)
+
+	return &v, nil
+}
+
+func checkDescription(field, text string) error {
+	if utf8.RuneCountInString(text) > maxDescription {
+		return validation("1 validation error detected: Value at '%s' failed to satisfy constraint: "+
+			"Member must have length less than or equal to %d", field, maxDescription)
+	}
+
+	return nil
+}
+
+// versionARN returns the ARN of a version, "" for the number 0.
+func (s *Service) versionARN(machine string, number uint64) string {
+	if number == 0 {
+		return ""
+	}
+
+	return s.arn("stateMachine", machine) + ":" + strconv.FormatUint(number, 10)
+}
+
+// changeMachine replaces a machine by a changed copy of it and stores it.
+func (s *Service) changeMachine(arn, name string, change func(m *machine) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	old := s.machines[name]
+	switch {
+	case old == nil:
+		return machineDoesNotExist(arn)
+	case old.Deleting:
+		return machineDeleting(arn)
+	}
+
+	m := *old
+	if err := change(&m); err != nil {
+		return err
+	}
+
+	return s.replaceMachine(&m)
+}
+
+// replaceMachine stores a changed copy of a machine in its place. The caller holds s.mu.
+func (s *Service) replaceMachine(m *machine) error {
+	if err := s.commitRecord(nameKey(keyMachine, m.Name), m); err != nil {
+		return err
+	}
+
+	s.machines[m.Name] = m
+
+	return nil
+}
+
+// publishVersion publishes the current revision. Publishing it again answers the version
+// that it has.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_PublishStateMachineVersion.html
+func (s *Service) publishVersion(_ context.Context, in *struct{ StateMachineArn, RevisionID, Description string }) (any, error) {
+	if err := checkDescription("description", in.Description); err != nil {
+		return nil, err
+	}
+
+	m, err := s.machineNamed(in.StateMachineArn)
+	if err != nil {
+		return nil, err
+	}
+
+	var published *version
+
+	err = s.changeMachine(in.StateMachineArn, m.Name, func(m *machine) (err error) {
+		if now := cmp.Or(m.revisionID(), "INITIAL"); in.RevisionID != "" && in.RevisionID != now {
+			return wire.Errorf("ConflictException", "Failed to publish the State Machine version for revision %s. "+
+				"The current State Machine revision is %s.", in.RevisionID, now)
+		}
+
+		published, err = m.publish(in.Description, s.cfg.Clock.Now())
+
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return map[string]any{
+		"stateMachineVersionArn": s.versionARN(m.Name, published.Number),
+		"creationDate":           stamp(published.Created),
+	}, nil
+}
+
+// qualified splits the ARN of a version or alias into the machine's name and the qualifier.
+func (s *Service) qualified(arn string) (machine, qualifier string, ours bool, err error) {
+	rest, ours, err := s.resourceName(arn, "stateMachine")
+	machine, qualifier, _ = strings.Cut(rest, ":")
+
+	return machine, qualifier, ours, err
+}
+
+// qualifiedMachine returns the machine in the ARN of a version or alias, nil if there is none,
+// and the qualifier.
+func (s *Service) qualifiedMachine(arn string) (*machine, string, error) {
+	name, qualifier, ours, err := s.qualified(arn)
+	if err != nil || !ours {
+		return nil, "", err
+	}
+
+	return s.lookup(name), qualifier, nil
+}
+
+// deleteVersion deletes a version that no alias refers to. Its executions go on.
+func (s *Service) deleteVersion(_ context.Context, in *struct{ StateMachineVersionArn string }) (any, error) {
+	m, number, err := s.qualifiedMachine(in.StateMachineVersionArn)
+	if err != nil {
+		return nil, err
+	}
+
+	if m == nil || m.versionNumbered(number) == nil {
+		return empty, nil
+	}
+
+	return empty, s.changeMachine(in.StateMachineVersionArn, m.Name, func(m *machine) error {
+		v := m.versionNumbered(number)
+		if v == nil {
+			return nil
+		}
+
+		if names := m.aliasesOf(v.Number); len(names) > 0 {
+			return wire.Errorf("ConflictException", "Version to be deleted must not be referenced by an alias. "+
+				"Current list of aliases referencing this version: [%s]", strings.Join(names, ", "))
+		}
+
+		deleted := v.Number
+		m.Versions = slices.DeleteFunc(slices.Clone(m.Versions), func(v version) bool { return v.Number == deleted })
+
+		return nil
+	})
+}
+
+// listVersions lists a machine's versions, the newest first.
+func (s *Service) listVersions(_ context.Context, in *struct {
+	listRequest
+	StateMachineArn string
+}) (any, error) {
+	m, err := s.machineNamed(in.StateMachineArn)
+	if err != nil {
+		return nil, err
+	}
+
+	order := func(v version) (string, uint64) { return fmt.Sprintf("%020d", math.MaxUint64-v.Number), v.Number }
+
+	page, next, err := pageOf(slices.Clone(m.Versions), &in.listRequest, keyVersions, order)
+	if err != nil {
+		return nil, err
+	}
+
+	list := make([]any, len(page))
+	for i, v := range page {
+		list[i] = map[string]any{
+			"stateMachineVersionArn": s.versionARN(m.Name, v.Number),
+			"creationDate":           stamp(v.Created),
+		}
+	}
+
+	return struct {
+		StateMachineVersions []any   `json:"stateMachineVersions"`
+		NextToken            *string `json:"nextToken,omitempty"`
+	}{list, next}, nil
+}

@@ -1,0 +1,287 @@
+package stepfunctions
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+)
+
+// runKey identifies a Map Run by the numbers of its machine and its own. Its executions have
+// keys in which the Map Run's number stands for the machine's, so that they are listed by Map
+// Run and not among those of the machine.
+type runKey struct{ machine, id uint64 }
+
+func (k runKey) record() []byte { return key(keyMapRun, k.machine, k.id) }
+
+// ofExecution returns the key under which the Map Runs of an execution are listed.
+func (k runKey) ofExecution(parent executionKey) []byte {
+	return key(keyRunOf, parent.machine, parent.id, k.id)
+}
+
+// runOf returns the Map Run that has started an execution.
+func runOf(c *execution.Child) runKey { return runKey{c.Machine, c.Run} }
+
+// ownerOf returns the number of the machine of an execution.
+func ownerOf(k executionKey, st *execution.State) uint64 {
+	if st.Child != nil {
+		return st.Child.Machine
+	}
+
+	return k.machine
+}
+
+// mapRun is the record of a Map Run. It changes under Service.runsMu, in the batch of the turn
+// that changes it: that of its parent, or of one of its children.
+type mapRun struct {
+	ID uint64 `json:"id"`
+	// Name is the label and the name with a colon between them.
+	Name     string `json:"name"`
+	Machine  string `json:"machine"`
+	Express  bool   `json:"express,omitempty"`
+	Revision uint64 `json:"revision"`
+	Map      int    `json:"map"` // the ordinal of the state
+
+	// The thread of the execution that waits for the Map Run.
+	ParentMachine uint64 `json:"parentMachine"`
+	Parent        uint64 `json:"parent"`
+	ParentName    string `json:"parentName"`
+	ParentLabel   string `json:"parentLabel,omitempty"` // of a parent that is a child itself
+	Thread        int64  `json:"thread"`
+
+	Started  int64            `json:"started"`
+	Stopped  int64            `json:"stopped,omitempty"`
+	Status   execution.Status `json:"status"`
+	Redriven int64            `json:"redriven,omitempty"`
+	Redrives int64            `json:"redrives,omitempty"`
+	// Ending is the status that a running Map Run gets as soon as none of its children runs. It
+	// starts no more of them. 0 means that it goes on.
+	Ending execution.Status `json:"ending,omitempty"`
+	// Failure is why it fails, nil for too many failed items.
+	Failure *execution.CallFailure `json:"failure,omitempty"`
+	// Again tells an ending Map Run to go on when it has ended.
+	Again bool `json:"again,omitempty"`
+
+	Concurrency         int64   `json:"concurrency,omitempty"`
+	ToleratedCount      int64   `json:"toleratedCount,omitempty"`
+	ToleratedPercentage float64 `json:"toleratedPercentage,omitempty"`
+
+	// TotalItems is the number of all items, and Next the place of the first that no child has.
+	TotalItems int64               `json:"totalItems"`
+	BatchItems int64               `json:"batchItems,omitempty"` // the limit of a batch, 0 for none
+	Batches    bool                `json:"batches,omitempty"`
+	Next       execution.MapCursor `json:"next"`
+
+	// Executions counts the children that have started, and Items their items, by status.
+	Executions tally `json:"executions"`
+	Items      tally `json:"items"`
+	// WaitingExecutions and WaitingItems are those that wait for a redrive, by the status that
+	// they still have. Children from the number RedriveAt on have not been looked at yet; 0 means
+	// that none waits.
+	WaitingExecutions tally  `json:"waitingExecutions"`
+	WaitingItems      tally  `json:"waitingItems"`
+	RedriveAt         uint64 `json:"redriveAt,omitempty"`
+	// NotRedrivable and NotRedrivableItems count those that a redrive had to leave.
+	NotRedrivable      int64 `json:"notRedrivable,omitempty"`
+	NotRedrivableItems int64 `json:"notRedrivableItems,omitempty"`
+}
+
+// tally has a number for each status of an execution.
+type tally [execution.Aborted + 1]int64
+
+func (t *tally) total() (sum int64) {
+	for _, n := range t {
+		sum += n
+	}
+
+	return sum
+}
+
+// unsuccessful are the statuses that a redrive runs again.
+var unsuccessful = []execution.Status{execution.Failed, execution.TimedOut, execution.Aborted}
+
+func (r *mapRun) parent() executionKey { return executionKey{r.ParentMachine, r.Parent} }
+
+func (r *mapRun) running() bool { return r.Status == execution.Running }
+
+// maxChildren is the number of children of a Map Run that run at a time.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+const maxChildren = 10_000
+
+// room returns how many more children may run.
+func (r *mapRun) room() int64 {
+	limit := r.Concurrency
+	if limit == 0 || limit > maxChildren {
+		limit = maxChildren
+	}
+
+	return limit - r.Executions[execution.Running]
+}
+
+// exhausted reports whether every item has been given to a child.
+func (r *mapRun) exhausted() bool { return int64(r.Next.Item) >= r.TotalItems }
+
+// pending returns the number of children that have not started. With batches that are limited
+// by their size it is what their number of items leads to.
+func (r *mapRun) pending() int64 {
+	left := r.TotalItems - int64(r.Next.Item)
+	switch {
+	case !r.Batches || left == 0:
+		return left
+	case r.BatchItems == 0:
+		return 1
+	default:
+		return (left + r.BatchItems - 1) / r.BatchItems
+	}
+}
+
+// exceeded reports whether more items have failed or timed out than the Map Run tolerates. A
+// limit of 0 is one that is not set; without any, no failure is tolerated.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
+func (r *mapRun) exceeded() bool {
+	failed := r.Items[execution.Failed] + r.Items[execution.TimedOut]
+	if r.ToleratedCount == 0 && r.ToleratedPercentage == 0 {
+		return failed > 0
+	}
+
+	percentage := float64(failed) * 100 / math.Max(1, float64(r.TotalItems))
+
+	return r.ToleratedCount > 0 && failed > r.ToleratedCount ||
+		r.ToleratedPercentage > 0 && percentage > r.ToleratedPercentage
+}
+
+// count records what a turn has made of a child: was is its status before, which a child that
+// starts does not have.
+func (r *mapRun) count(k executionKey, st *execution.State, was execution.Status, next *execution.MapCursor) {
+	switch {
+	case next != nil:
+		r.Next = *next
+	case was == execution.Running:
+		r.Executions[was]--
+		r.Items[was] -= st.Child.Items
+	default: // a redrive
+		r.leaveWaiting(k, st.Child, was)
+	}
+
+	r.Executions[st.Status]++
+	r.Items[st.Status] += st.Child.Items
+}
+
+// leaveWaiting takes a child out of those that wait for a redrive.
+func (r *mapRun) leaveWaiting(k executionKey, c *execution.Child, was execution.Status) {
+	r.WaitingExecutions[was]--
+	r.WaitingItems[was] -= c.Items
+	r.RedriveAt = k.id + 1
+}
+
+// leave records that a redrive leaves a child as it is.
+func (r *mapRun) leave(k executionKey, st *execution.State) {
+	r.leaveWaiting(k, st.Child, st.Status)
+	r.Executions[st.Status]++
+	r.Items[st.Status] += st.Child.Items
+	r.NotRedrivable++
+	r.NotRedrivableItems += st.Child.Items
+}
+
+// abandon records that no state waits for the Map Run any more.
+func (r *mapRun) abandon() {
+	r.Again = false
+	if r.running() && r.Ending == 0 {
+		r.Ending = execution.Aborted
+	}
+}
+
+// finish ends the Map Run. Children that wait for a redrive stay what they are.
+func (r *mapRun) finish(status execution.Status, now time.Time) {
+	r.Status, r.Stopped, r.Ending = status, now.UnixMilli(), 0
+	for _, s := range unsuccessful {
+		r.Executions[s] += r.WaitingExecutions[s]
+		r.Items[s] += r.WaitingItems[s]
+	}
+
+	r.WaitingExecutions, r.WaitingItems, r.RedriveAt = tally{}, tally{}, 0
+}
+
+// redrive lets the Map Run go on, now or as soon as it has ended.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/redrive-map-run.html
+func (r *mapRun) redrive(now time.Time) {
+	r.Redrives, r.Redriven = r.Redrives+1, now.UnixMilli()
+	if r.running() {
+		r.Again = true
+		return
+	}
+
+	r.resume()
+}
+
+// resume lets a Map Run that has ended go on: its unsuccessful children wait for a redrive.
+func (r *mapRun) resume() {
+	r.Status, r.Stopped, r.Ending, r.Again, r.Failure = execution.Running, 0, 0, false, nil
+	r.NotRedrivable, r.NotRedrivableItems, r.RedriveAt = 0, 0, 1
+
+	for _, s := range unsuccessful {
+		r.WaitingExecutions[s], r.Executions[s] = r.Executions[s], 0
+		r.WaitingItems[s], r.Items[s] = r.Items[s], 0
+	}
+}
+
+// loadRun returns a Map Run, nil if there is none.
+func (s *Service) loadRun(k runKey) (*mapRun, error) {
+	data, ok, err := s.db.Get(k.record())
+	if err != nil || !ok {
+		return nil, err
+	}
+
+	r := &mapRun{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read Map Run %d: %w", k.id, err)
+	}
+
+	return r, nil
+}
+
+// saveRun adds a Map Run to a batch.
+func saveRun(b *store.Batch, k runKey, r *mapRun) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+
+	b.Set(k.record(), data)
+
+	return nil
+}
+
+// changeRun changes a Map Run outside of a turn and wakes it. change reports whether it has
+// changed anything. A Map Run that is gone is left.
+func (s *Service) changeRun(k runKey, change func(r *mapRun) (changed bool, err error)) (*store.Batch, error) {
+	s.runsMu.Lock()
+	defer s.runsMu.Unlock()
+
+	r, err := s.loadRun(k)
+	if err != nil || r == nil {
+		return nil, err
+	}
+
+	if changed, err := change(r); err != nil || !changed {
+		return nil, err
+	}
+
+	b := s.db.NewBatch()
+	if err := saveRun(b, k, r); err != nil {
+		b.Discard()
+		return nil, err
+	}
+
+	if err := b.Apply(); err != nil {
+		b.Discard()
+		return nil, fmt.Errorf("store Map Run %d: %w", k.id, err)
+	}
+
+	s.runs.wake(k)
+
+	return b, nil
+}

@@ -1,0 +1,304 @@
+package stepfunctions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+)
+
+// runChunk is the number of children of a Map Run that are started, redriven or stopped before
+// the next Map Run has its turn. They share a flush of the disk. runChunkBytes bounds the inputs
+// of the children that are started.
+const (
+	runChunk      = 64
+	runChunkBytes = 4 << 20
+)
+
+// recoverRuns lists the Map Runs that run.
+func (s *Service) recoverRuns() error {
+	prefix := key(keyMapRun)
+
+	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
+		var r struct{ Status execution.Status }
+		if err := json.Unmarshal(v, &r); err != nil {
+			return false, fmt.Errorf("read Map Run %d: %w", number(k), err)
+		}
+
+		if r.Status == execution.Running {
+			s.runs.wake(runKey{machine: number(k[:len(k)-8]), id: number(k)})
+		}
+
+		return true, nil
+	})
+}
+
+// runMapRuns starts, redrives and stops the children of Map Runs, and ends Map Runs, until ctx
+// ends. Everything that it does is one turn of an execution, which counts itself in the record
+// of the Map Run: after a crash the record says what is left to do.
+func (s *Service) runMapRuns(ctx context.Context) error {
+	for {
+		k, ok := s.runs.take(ctx)
+		if !ok {
+			return nil
+		}
+
+		if err := s.advanceRun(k); err != nil {
+			s.log.Error("step functions: Map Run", "machine", k.machine, "run", k.id, "error", err)
+
+			select {
+			case <-ctx.Done():
+			case <-time.After(timerRetry):
+			}
+
+			s.runs.wake(k)
+		}
+	}
+}
+
+// advanceRun takes the next steps of a Map Run: at most runChunk, after which it is listed
+// again.
+func (s *Service) advanceRun(k runKey) error {
+	r, err := s.loadRun(k)
+	if err != nil || r == nil || !r.running() {
+		return err
+	}
+
+	if r.Ending == 0 && r.exceeded() {
+		return s.failRun(k, nil)
+	}
+
+	idle := r.Executions[execution.Running] == 0
+
+	switch {
+	case r.Ending != 0 && idle:
+		return s.endRun(k, r)
+	case r.Ending != 0 && r.Express: // which cannot be stopped
+		return nil
+	case r.Ending != 0:
+		return s.stopChildren(k, r)
+	case r.RedriveAt != 0 && r.room() > 0:
+		return s.redriveChildren(k, r)
+	case r.RedriveAt != 0:
+		return nil
+	case !r.exhausted() && r.room() > 0:
+		return s.startChildren(k, r)
+	case r.exhausted() && idle:
+		return s.completeRun(k, r)
+	default:
+		return nil // a child that ends wakes the Map Run
+	}
+}
+
+// synced is the end of a change that has one batch, which may be nil.
+func synced(batch *store.Batch, err error) error { return errors.Join(err, syncBatch(batch)) }
+
+// stopChildren aborts children that run.
+func (s *Service) stopChildren(k runKey, r *mapRun) error {
+	keys, err := s.runningExecutions(r.ID, s.chunk)
+	if err != nil {
+		return err
+	}
+
+	return s.stopEach(keys)
+}
+
+// stopEach aborts children. One that was deleted with its machine since it was listed is left.
+func (s *Service) stopEach(keys []executionKey) (err error) {
+	var batches []*store.Batch
+	for _, child := range keys {
+		batch, stopErr := s.stimulate(child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+			return env.Stop(st, "", "")
+		})
+		if batch != nil {
+			batches = append(batches, batch)
+		}
+
+		if !errors.Is(stopErr, execution.ErrNotRunning) && !errors.Is(stopErr, errNoExecution) {
+			err = errors.Join(err, stopErr)
+		}
+	}
+
+	return errors.Join(err, syncAll(batches))
+}
+
+func syncAll(batches []*store.Batch) (err error) {
+	for _, batch := range batches {
+		err = errors.Join(err, batch.Sync())
+	}
+
+	return err
+}
+
+// startChildren starts the next children.
+func (s *Service) startChildren(k runKey, r *mapRun) error {
+	inputs, refused, err := s.nextInputs(r, min(r.room(), int64(s.chunk)))
+	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
+		return nil // the execution is over, and has told the Map Run
+	}
+
+	if err != nil {
+		return err
+	}
+
+	var batches []*store.Batch
+	index := r.Executions.total() + r.WaitingExecutions.total()
+
+	for _, in := range inputs {
+		batch, startErr := s.startChild(k, r, index, in)
+		if startErr != nil {
+			if !errors.Is(startErr, errRunOver) {
+				err = startErr
+			}
+
+			break
+		}
+
+		batches = append(batches, batch)
+		index++
+	}
+
+	err = errors.Join(err, syncAll(batches))
+
+	// An input that cannot be made fails the Map Run once those before it have started.
+	if err == nil && refused != nil && len(batches) == len(inputs) {
+		return s.failRun(k, refused)
+	}
+
+	return err
+}
+
+// nextInputs returns the inputs of up to most children, and the failure of the one after them.
+func (s *Service) nextInputs(r *mapRun, most int64) (inputs []execution.MapInput, refused *execution.CallFailure, err error) {
+	bytes := 0
+	_, err = s.stimulate(r.parent(), func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+		refused, err = env.MapInputs(st, r.Thread, r.ID, r.Redrives, r.Next, func(in execution.MapInput) bool {
+			in.JSON = append([]byte(nil), in.JSON...)
+			inputs, bytes = append(inputs, in), bytes+len(in.JSON)
+
+			return int64(len(inputs)) < most && bytes < runChunkBytes
+		})
+
+		return nil, err
+	})
+
+	return inputs, refused, err
+}
+
+// startChild starts a child. It fails with errRunOver when the Map Run is ending.
+func (s *Service) startChild(k runKey, r *mapRun, index int64, in execution.MapInput) (*store.Batch, error) {
+	rev, err := s.revision(k.machine, r.Revision)
+	if err != nil {
+		return nil, err
+	}
+
+	id, err := s.ids.next()
+	if err != nil {
+		return nil, err
+	}
+
+	child := executionKey{r.ID, id}
+	st := &execution.State{
+		Name:     s.newName(),
+		Revision: r.Revision,
+		Child:    &execution.Child{Machine: k.machine, Run: r.ID, Map: r.Map, Index: index, Items: in.Items},
+	}
+	first := &firstTurn{
+		named: childNameKey(k.machine, r.label(), st.Name),
+		value: child.named(),
+		next:  &in.Next,
+	}
+
+	batch, _, err := s.storeFirstTurn(child, first, st, rev, in.JSON)
+
+	return batch, err
+}
+
+// redriveChildren runs unsuccessful children again, in the order in which they were started.
+func (s *Service) redriveChildren(k runKey, r *mapRun) error {
+	found, err := s.unsuccessfulChildren(r, min(r.room(), int64(s.chunk)))
+	if err != nil {
+		return err
+	}
+
+	if len(found) == 0 {
+		return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+			r.RedriveAt = 0
+			return true, nil
+		}))
+	}
+
+	return s.redriveEach(k, r, found)
+}
+
+// redriveEach runs children again, up to one that was deleted with its machine since it was listed.
+func (s *Service) redriveEach(k runKey, r *mapRun, found []executionKey) (err error) {
+	var batches []*store.Batch
+	for _, child := range found {
+		batch, redriveErr := s.stimulate(child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+			if st.Status == execution.Running {
+				return nil, nil
+			}
+
+			if r.Express {
+				return env.Rerun(st)
+			}
+
+			return env.Redrive(st)
+		})
+
+		var refused *execution.NotRedrivableError
+		if errors.As(redriveErr, &refused) {
+			batch, redriveErr = s.leaveChild(k, child)
+		}
+
+		if batch != nil {
+			batches = append(batches, batch)
+		}
+
+		if redriveErr != nil {
+			if !errors.Is(redriveErr, errNoExecution) {
+				err = redriveErr
+			}
+
+			break
+		}
+	}
+
+	return errors.Join(err, syncAll(batches))
+}
+
+// leaveChild lets a child that cannot be redriven be.
+func (s *Service) leaveChild(k runKey, child executionKey) (*store.Batch, error) {
+	st, err := s.readExecution(child)
+	if err != nil {
+		return nil, err
+	}
+
+	return s.changeRun(k, func(r *mapRun) (bool, error) {
+		r.leave(child, st)
+		return true, nil
+	})
+}
+
+// unsuccessfulChildren returns up to most children that wait for a redrive.
+func (s *Service) unsuccessfulChildren(r *mapRun, most int64) (found []executionKey, err error) {
+	lo, hi := executionKey{r.ID, r.RedriveAt}, executionKey{r.ID, ^uint64(0)}
+
+	err = s.db.Scan(lo.ended(), hi.ended(), false, func(k, v []byte) (bool, error) {
+		if execution.StoredStatus(v) != execution.Succeeded {
+			found = append(found, executionKey{r.ID, number(k)})
+		}
+
+		return int64(len(found)) < most, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the children of Map Run %d: %w", r.ID, err)
+	}
+
+	return found, nil
+}

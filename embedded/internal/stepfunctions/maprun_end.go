@@ -1,0 +1,147 @@
+package stepfunctions
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+)
+
+// endRun ends a Map Run of which no child runs any more and which starts none.
+func (s *Service) endRun(k runKey, r *mapRun) error {
+	switch {
+	case r.Again:
+		return s.closeRun(k)
+	case r.Ending == execution.Failed && r.Failure != nil:
+		return s.tellParent(k, r, nil, r.Failure)
+	case r.Ending == execution.Failed:
+		return s.tellParent(k, r, nil, execution.ToleranceExceeded())
+	default:
+		return s.closeRun(k)
+	}
+}
+
+// closeRun ends a Map Run for which no state waits, or lets it go on after a redrive.
+func (s *Service) closeRun(k runKey) error {
+	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+		switch {
+		case !r.running() || r.Ending == 0 || r.Executions[execution.Running] != 0:
+			return false, nil
+		case r.Again:
+			r.resume()
+		default:
+			r.finish(r.Ending, s.cfg.Clock.Now())
+		}
+
+		return true, nil
+	}))
+}
+
+// failRun lets a Map Run fail as soon as none of its children runs.
+func (s *Service) failRun(k runKey, why *execution.CallFailure) error {
+	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+		if !r.running() || r.Ending != 0 || why == nil && !r.exceeded() {
+			return false, nil
+		}
+
+		r.Ending, r.Failure = execution.Failed, why
+
+		return true, nil
+	}))
+}
+
+// completeRun ends a Map Run whose children have all ended.
+func (s *Service) completeRun(k runKey, r *mapRun) error {
+	output, err := s.runOutput(r)
+	if err != nil {
+		return err
+	}
+
+	return s.tellParent(k, r, output, nil)
+}
+
+// tellParent ends the state that waits for a Map Run. Without one the Map Run ends alone.
+func (s *Service) tellParent(k runKey, r *mapRun, output []byte, failed *execution.CallFailure) error {
+	batch, err := s.stimulate(r.parent(), func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+		return env.MapEnded(st, r.Thread, r.ID, r.Redrives, output, failed)
+	})
+	err = errors.Join(err, syncBatch(batch))
+
+	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
+		return s.closeRun(k)
+	}
+
+	return err
+}
+
+// runOutput returns the results of a Map Run as an array in the order of its items. A child that
+// has failed is described in it. The array is longer than a document may be when it is too long,
+// and then incomplete.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-resultwriter.html
+func (s *Service) runOutput(r *mapRun) ([]byte, error) {
+	out := []byte{'['}
+
+	// Children have been started in the order of the items, and their numbers grow.
+	err := s.db.Scan(key(keyEnded, r.ID), key(keyEnded, r.ID+1), false, func(k, v []byte) (bool, error) {
+		st, err := execution.ReadState(v)
+		if err != nil {
+			return false, fmt.Errorf("read execution %d: %w", number(k), err)
+		}
+
+		result, err := s.childResult(executionKey{r.ID, number(k)}, r, st)
+		if err != nil {
+			return false, err
+		}
+
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+
+		out = append(out, result...)
+
+		return len(out) <= execution.MaxDocument, nil
+	})
+
+	return append(out, ']'), err
+}
+
+// childResult returns what a child contributes to the result of its Map.
+func (s *Service) childResult(k executionKey, r *mapRun, st *execution.State) ([]byte, error) {
+	h := history{s, k}
+	if st.Status == execution.Succeeded {
+		return h.Document(st.Output)
+	}
+
+	input, err := h.Document(execution.Ref{Chunk: 1, ID: 1})
+	if err != nil {
+		return nil, err
+	}
+
+	o := origin{r.Machine, r}
+	d := map[string]any{
+		"ExecutionArn":    s.originARN(o, st.Name),
+		"Input":           string(input),
+		"InputDetails":    map[string]bool{"Included": true},
+		"Name":            st.Name,
+		"RedriveCount":    st.Redrives,
+		"StartDate":       isoTime(st.Started),
+		"StateMachineArn": s.machineARN(o),
+		"Status":          st.Status.String(),
+		"StopDate":        isoTime(st.Stopped),
+	}
+	d["RedriveStatus"], _ = s.redriveStatus(st, r)
+
+	if st.Error != "" {
+		d["Error"] = st.Error
+	}
+
+	if st.Cause != "" {
+		d["Cause"] = st.Cause
+	}
+
+	return json.Marshal(d)
+}
+
+func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,168 @@
+package stepfunctions
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/wire"
+)
+
+// The ARNs of a Map Run and of what belongs to it have the machine's name and the Map's label
+// with a slash between them, which names of machines cannot contain.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
+
+// labeled returns the name of a machine with the label of one of its Maps.
+func labeled(machine, label string) string {
+	if label == "" {
+		return machine
+	}
+
+	return machine + "/" + label
+}
+
+// childNameKey returns the key of the name of an execution that a Map Run has started; the
+// label is "" for other executions.
+func childNameKey(machine uint64, label, name string) []byte {
+	if label == "" {
+		return executionNameKey(machine, name)
+	}
+
+	return executionNameKey(machine, label+"/"+name)
+}
+
+// labelOf returns the label of a Map: that of the definition, or one that its place leads to.
+func labelOf(machine string, state *asl.State) string {
+	if label := state.Distributed.Label; label != "" {
+		return label
+	}
+
+	sum := sha256.Sum256([]byte(machine + "/" + state.Name))
+
+	return formatUUID(sum[:16])
+}
+
+// formatUUID returns 16 bytes in the form of a UUID that has been computed from a name.
+func formatUUID(b []byte) string {
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b)
+
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// newRunName returns the number and the name of a new Map Run. The name ends with the number,
+// which leads from the ARN to the record.
+func (s *Service) newRunName(machine string, state *asl.State) (uint64, string, error) {
+	id, err := s.ids.next()
+	if err != nil {
+		return 0, "", err
+	}
+
+	x := s.random.Uint64()
+
+	return id, fmt.Sprintf("%s:%08x-%04x-4%03x-8%03x-%012x", labelOf(machine, state),
+		x>>32, x>>16&0xffff, x&0xfff, s.random.Uint64()&0xfff, id), nil
+}
+
+func (s *Service) runARN(r *mapRun) string { return s.arn("mapRun", r.Machine) + "/" + r.Name }
+
+// runNamed returns the Map Run with an ARN. It fails with ResourceNotFound.
+func (s *Service) runNamed(arn string) (runKey, *mapRun, error) {
+	rest, ours, err := s.resourceName(arn, "mapRun")
+	if err != nil {
+		return runKey{}, nil, err
+	}
+
+	missing := &wire.Error{
+		Type:    "ResourceNotFound",
+		Message: fmt.Sprintf("Map Run Does Not Exist: '%s'", arn),
+		Members: map[string]any{"resourceName": arn},
+	}
+	machine, name, _ := strings.Cut(rest, "/")
+
+	m := s.lookup(machine)
+	if m == nil || !ours || len(name) < 12 {
+		return runKey{}, nil, missing
+	}
+
+	id, err := strconv.ParseUint(name[len(name)-12:], 16, 64)
+	if err != nil {
+		return runKey{}, nil, missing
+	}
+
+	k := runKey{m.ID, id}
+
+	r, err := s.loadRun(k)
+	if err != nil {
+		return k, nil, err
+	}
+
+	if r == nil || r.Name != name {
+		return k, nil, missing
+	}
+
+	return k, r, nil
+}
+
+// childARN returns the ARN of an execution that a Map Run has started.
+func (s *Service) childARN(machine, label, name string, express bool) string {
+	if !express {
+		return s.executionARN(labeled(machine, label), name)
+	}
+
+	sum := sha256.Sum256([]byte(label + ":" + name))
+
+	return s.expressARN(labeled(machine, label), name, formatUUID(sum[:16]))
+}
+
+// origin is where an execution comes from: its machine and, for a child, its Map Run.
+type origin struct {
+	machine string // the name
+	run     *mapRun
+}
+
+// originOf returns the origin of an execution of the machine with that name.
+func (s *Service) originOf(machine string, st *execution.State) (origin, error) {
+	o := origin{machine: machine}
+	if st.Child == nil {
+		return o, nil
+	}
+
+	var err error
+	if o.run, err = s.loadRun(runOf(st.Child)); err == nil && o.run == nil {
+		err = fmt.Errorf("the Map Run %d of an execution is missing", st.Child.Run)
+	}
+
+	return o, err
+}
+
+// machineARN returns the ARN of the execution's machine.
+func (s *Service) machineARN(o origin) string {
+	if o.run == nil {
+		return s.arn("stateMachine", o.machine)
+	}
+
+	return s.arn("stateMachine", labeled(o.machine, o.run.label()))
+}
+
+// originARN returns the ARN of an execution.
+func (s *Service) originARN(o origin, name string) string {
+	if o.run == nil {
+		return s.executionARN(o.machine, name)
+	}
+
+	return s.childARN(o.machine, o.run.label(), name, o.run.Express)
+}
+
+// parentARN returns the ARN of the execution that has started a Map Run.
+func (s *Service) parentARN(r *mapRun) string {
+	if r.ParentLabel == "" {
+		return s.executionARN(r.Machine, r.ParentName)
+	}
+
+	return s.childARN(r.Machine, r.ParentLabel, r.ParentName, false)
+}

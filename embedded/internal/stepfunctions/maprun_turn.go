@@ -1,0 +1,194 @@
+package stepfunctions
+
+import (
+	"errors"
+	"strings"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+)
+
+// errRunOver reports that a Map Run starts no more children.
+var errRunOver = errors.New("the Map Run is ending")
+
+// firstTurn is what the first turn of an execution stores beside its state.
+type firstTurn struct {
+	// named is the key of the execution's name, value what it leads to.
+	named, value []byte
+	// next is the place after the items of a child; nil for other executions.
+	next *execution.MapCursor
+}
+
+// applyTurn applies the batch of a turn, with what the turn makes of Map Runs.
+func (s *Service) applyTurn(
+	batch *store.Batch, k executionKey, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
+) error {
+	if st.Child == nil && len(turn.Runs) == 0 && len(turn.EndedRuns) == 0 {
+		return batch.Apply()
+	}
+
+	s.runsMu.Lock()
+	defer s.runsMu.Unlock()
+
+	c := &runChanges{s: s, machine: ownerOf(k, st), runs: map[uint64]*mapRun{}}
+	if err := c.collect(batch, k, was, st, turn, first); err != nil {
+		return err
+	}
+
+	for id, r := range c.runs {
+		if r == nil {
+			continue
+		}
+
+		if err := saveRun(batch, runKey{c.machine, id}, r); err != nil {
+			return err
+		}
+	}
+
+	if err := batch.Apply(); err != nil {
+		return err
+	}
+
+	for id := range c.runs {
+		s.runs.wake(runKey{c.machine, id})
+	}
+
+	return nil
+}
+
+// runChanges are the Map Runs that a turn changes, by number; nil for one that is gone with its
+// machine.
+type runChanges struct {
+	s       *Service
+	machine uint64
+	runs    map[uint64]*mapRun
+}
+
+func (c *runChanges) get(id uint64) (*mapRun, error) {
+	if r, ok := c.runs[id]; ok {
+		return r, nil
+	}
+
+	r, err := c.s.loadRun(runKey{c.machine, id})
+	c.runs[id] = r
+
+	return r, err
+}
+
+func (c *runChanges) collect(
+	batch *store.Batch, k executionKey, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
+) error {
+	now := c.s.cfg.Clock.Now()
+
+	for _, order := range turn.Runs {
+		if order.Redrives == 0 {
+			r, err := c.s.newRun(k, st, &order)
+			if err != nil {
+				return err
+			}
+
+			c.runs[order.Run] = r
+			batch.Set(runKey{c.machine, order.Run}.ofExecution(k), nil)
+
+			continue
+		}
+
+		r, err := c.get(order.Run)
+		if err != nil {
+			return err
+		}
+
+		if r != nil {
+			r.redrive(now)
+		}
+	}
+
+	for _, ended := range turn.EndedRuns {
+		r, err := c.get(ended.Run)
+		if err != nil {
+			return err
+		}
+
+		switch {
+		case r == nil:
+		case ended.Succeeded:
+			r.finish(execution.Succeeded, now)
+		case ended.Finished:
+			r.finish(execution.Failed, now)
+		default:
+			r.abandon()
+		}
+	}
+
+	if st.Child == nil {
+		return nil
+	}
+
+	r, err := c.get(st.Child.Run)
+	if err != nil {
+		return err
+	}
+
+	if first == nil && r == nil {
+		return errNoExecution // its machine was deleted since it was read, and the child with it
+	}
+
+	if first == nil {
+		r.count(k, st, was, nil)
+		return nil
+	}
+
+	if r == nil || !r.running() || r.Ending != 0 {
+		return errRunOver
+	}
+
+	r.count(k, st, was, first.next)
+
+	return nil
+}
+
+// newRun returns a Map Run that an execution starts.
+func (s *Service) newRun(k executionKey, st *execution.State, order *execution.MapRun) (*mapRun, error) {
+	rev, err := s.revision(ownerOf(k, st), st.Revision)
+	if err != nil {
+		return nil, err
+	}
+
+	d := rev.program.States[order.Map].Distributed
+	r := &mapRun{
+		ID:                  order.Run,
+		Name:                order.Name,
+		Machine:             rev.Machine,
+		Express:             d.Express,
+		Revision:            st.Revision,
+		Map:                 order.Map,
+		ParentMachine:       k.machine,
+		Parent:              k.id,
+		ParentName:          st.Name,
+		Thread:              order.Thread,
+		Started:             s.cfg.Clock.Now().UnixMilli(),
+		Concurrency:         order.Concurrency,
+		ToleratedCount:      order.ToleratedCount,
+		ToleratedPercentage: order.ToleratedPercentage,
+		TotalItems:          order.Items,
+		Batches:             d.Batcher != nil,
+		BatchItems:          order.BatchItems,
+	}
+
+	if st.Child != nil {
+		parent, err := s.loadRun(runOf(st.Child))
+		if err != nil || parent == nil {
+			return nil, errors.Join(err, errRunOver)
+		}
+
+		r.ParentLabel = parent.label()
+	}
+
+	return r, nil
+}
+
+// label returns the label of the Map's state.
+func (r *mapRun) label() string {
+	label, _, _ := strings.Cut(r.Name, ":")
+	return label
+}

@@ -1,0 +1,74 @@
+package stepfunctions
+
+import (
+	"context"
+	"sync"
+)
+
+// runWork is the list of Map Runs that may have something to do. It is an index in memory: New
+// adds all that run, and each turn adds those that it changes. A Map Run is in it once.
+type runWork struct {
+	mu     sync.Mutex
+	listed map[runKey]bool
+	order  []runKey
+	signal chan struct{} // receives a value when the list is not empty
+}
+
+func newRunWork() runWork {
+	return runWork{listed: map[runKey]bool{}, signal: make(chan struct{}, 1)}
+}
+
+// wake adds a Map Run to the end of the list unless it is there.
+func (w *runWork) wake(k runKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.listed[k] {
+		return
+	}
+
+	w.listed[k] = true
+	w.order = append(w.order, k)
+	w.announce()
+}
+
+// announce lets take look at the list. The caller holds w.mu.
+func (w *runWork) announce() {
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+// pop removes and returns the first Map Run of the list.
+func (w *runWork) pop() (k runKey, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if len(w.order) == 0 {
+		w.order = nil
+		return runKey{}, false
+	}
+
+	k = w.order[0]
+	w.order = w.order[1:]
+	delete(w.listed, k)
+
+	return k, true
+}
+
+// take waits for a Map Run until ctx ends; ok is false then.
+func (w *runWork) take(ctx context.Context) (k runKey, ok bool) {
+	for ctx.Err() == nil {
+		if k, ok := w.pop(); ok {
+			return k, true
+		}
+
+		select {
+		case <-ctx.Done():
+		case <-w.signal:
+		}
+	}
+
+	return runKey{}, false
+}

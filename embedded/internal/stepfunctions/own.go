@@ -1,0 +1,204 @@
+package stepfunctions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/wire"
+)
+
+// ownService reports whether a call is one of Step Functions itself.
+func ownService(call execution.Call) bool { return call.Service == "states" || call.Service == "sfn" }
+
+// ownOperation turns an operation of the service into one as tasks call it: members begin
+// with capitals, and an input may be any JSON. An execution without a name gets the given
+// one, so that a start that is made again finds the execution of the first time.
+func (s *Service) ownOperation(call execution.Call, operation wire.Operation, name string) wire.Operation {
+	return func(ctx context.Context, body []byte) (any, error) {
+		members, err := ownMembers(body)
+		if err != nil {
+			return nil, err
+		}
+
+		named := call.Operation != "StartExecution" || name == "" || members["name"] != nil
+		if !named {
+			members["name"] = rawjson.AppendText(nil, name)
+		}
+
+		request, err := json.Marshal(members)
+		if err != nil {
+			return nil, err
+		}
+
+		answer, err := operation(ctx, request)
+
+		var refused *wire.Error
+		if !named && errors.As(err, &refused) && refused.Type == "ExecutionAlreadyExists" {
+			answer, err = s.startedBefore(members, name)
+		}
+
+		if err != nil {
+			return nil, err
+		}
+
+		raw, err := json.Marshal(answer)
+		if err != nil {
+			return nil, err
+		}
+
+		return json.RawMessage(capitalized(nil, raw, call.SDK)), nil
+	}
+}
+
+// ownMembers returns a task's parameters under the names that requests have. Inputs and
+// outputs become texts; members that are null are left out.
+func ownMembers(body []byte) (map[string]json.RawMessage, error) {
+	if rawjson.KindOf(body) != rawjson.Object {
+		return nil, validation("the parameters must be an object")
+	}
+
+	members := map[string]json.RawMessage{}
+	for c := rawjson.Walk(body); c.Next(); {
+		name, _ := rawjson.Text(c.Key)
+		if name == "" || rawjson.KindOf(c.Value) == rawjson.Null {
+			continue
+		}
+
+		name = strings.ToLower(name[:1]) + name[1:]
+		value := json.RawMessage(c.Value)
+		if (name == "input" || name == "output") && rawjson.KindOf(value) != rawjson.String {
+			value = rawjson.AppendBytes(nil, rawjson.AppendCompact(nil, value))
+		}
+
+		members[name] = value
+	}
+
+	return members, nil
+}
+
+// startedBefore answers the start of an execution that the same task has started before.
+func (s *Service) startedBefore(members map[string]json.RawMessage, name string) (any, error) {
+	machine, _ := rawjson.Text(members["stateMachineArn"])
+	arn := s.executionARN(machineName(machine), name)
+
+	key, _, err := s.executionNamed(arn)
+	if err != nil {
+		return nil, err
+	}
+
+	st, err := s.readExecution(key)
+	if err != nil {
+		return nil, err
+	}
+
+	return map[string]any{"executionArn": arn, "startDate": stamp(st.Started)}, nil
+}
+
+// machineName returns the machine's name in an ARN of a machine, version or alias.
+func machineName(arn string) string {
+	parts := strings.SplitN(arn, ":", 8)
+	return parts[6]
+}
+
+// capitalized appends an answer as tasks see it: names begin with capitals. Dates are texts in
+// answers of the SDK and milliseconds since 1970 in those of an optimized integration.
+func capitalized(out, v []byte, sdk bool) []byte {
+	kind := rawjson.KindOf(v)
+	if kind != rawjson.Object && kind != rawjson.Array {
+		return append(out, v...)
+	}
+
+	start := len(out)
+	out = append(out, byte(kind))
+	for c := rawjson.Walk(v); c.Next(); {
+		if len(out) > start+1 {
+			out = append(out, ',')
+		}
+
+		if kind == rawjson.Array {
+			out = capitalized(out, c.Value, sdk)
+			continue
+		}
+
+		name, _ := rawjson.Text(c.Key)
+		out = append(rawjson.AppendText(out, strings.ToUpper(name[:1])+name[1:]), ':')
+		if at, err := strconv.ParseFloat(string(c.Value), 64); err == nil && strings.HasSuffix(name, "Date") {
+			out = appendDate(out, int64(at*1000+0.5), sdk)
+			continue
+		}
+
+		out = capitalized(out, c.Value, sdk)
+	}
+
+	if kind == rawjson.Array {
+		return append(out, ']')
+	}
+
+	return append(out, '}')
+}
+
+func appendDate(out []byte, ms int64, sdk bool) []byte {
+	if !sdk {
+		return strconv.AppendInt(out, ms, 10)
+	}
+
+	return rawjson.AppendText(out, time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
+// endedExecution returns the description of an execution that has ended, as the task sees
+// that has started it, and whether the execution has succeeded. With parsed its input and
+// output are JSON and not texts.
+func (s *Service) endedExecution(key executionKey, m *machine, st *execution.State, parsed bool) ([]byte, bool, error) {
+	value := func(ref execution.Ref) (any, error) {
+		text, err := history{s, key}.Document(ref)
+		if parsed {
+			return json.RawMessage(text), err
+		}
+
+		return string(text), err
+	}
+
+	input, err := value(execution.Ref{Chunk: 1, ID: 1})
+	if err != nil {
+		return nil, false, fmt.Errorf("read the input of execution %d: %w", key.id, err)
+	}
+
+	included := map[string]bool{"Included": true}
+
+	d := map[string]any{
+		"ExecutionArn":    s.executionARN(m.Name, st.Name),
+		"Input":           input,
+		"InputDetails":    included,
+		"Name":            st.Name,
+		"StartDate":       st.Started,
+		"StateMachineArn": s.arn("stateMachine", m.Name),
+		"Status":          st.Status.String(),
+		"StopDate":        st.Stopped,
+	}
+	if st.Error != "" {
+		d["Error"] = st.Error
+	}
+
+	if st.Cause != "" {
+		d["Cause"] = st.Cause
+	}
+
+	if st.Status == execution.Succeeded {
+		if d["Output"], err = value(st.Output); err != nil {
+			return nil, false, fmt.Errorf("read the output of execution %d: %w", key.id, err)
+		}
+
+		d["OutputDetails"] = included
+	}
+
+	text, err := json.Marshal(d)
+
+	return text, st.Status == execution.Succeeded, err
+}

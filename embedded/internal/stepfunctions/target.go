@@ -1,0 +1,65 @@
+package stepfunctions
+
+import "ratchet/embedded/internal/stepfunctions/execution"
+
+// target is what an ARN starts: a machine's current revision, or a version that the ARN or
+// an alias names.
+type target struct {
+	machine  *machine
+	revision uint64
+	version  uint64 // 0 without one
+	alias    string // "" without one
+}
+
+// started reports whether an execution of the machine belongs to the target: of a machine all,
+// of a version and of an alias those that it has started.
+func (t target) started(st *execution.State) bool {
+	switch {
+	case t.alias != "":
+		return st.Alias == t.alias
+	case t.version != 0:
+		return st.Version == t.version
+	default:
+		return true
+	}
+}
+
+// startTarget returns what an ARN of a machine, version or alias names.
+func (s *Service) startTarget(arn string) (target, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+
+	return s.targetLocked(arn)
+}
+
+// targetLocked is startTarget for a caller that holds s.mu.
+func (s *Service) targetLocked(arn string) (target, error) {
+	name, qualifier, ours, err := s.qualified(arn)
+	if err != nil {
+		return target{}, err
+	}
+
+	m := s.machines[name]
+	if m == nil || !ours {
+		return target{}, machineDoesNotExist(arn)
+	}
+
+	t := target{machine: m, revision: m.Revision}
+	if qualifier == "" {
+		return t, nil
+	}
+
+	v := m.versionNumbered(qualifier)
+	if a := m.aliasNamed(qualifier); a != nil {
+		number := a.pick(s.random.IntN(100))
+		t.alias, v = a.Name, m.findVersion(func(v *version) bool { return v.Number == number })
+	}
+
+	if v == nil {
+		return target{}, machineDoesNotExist(arn)
+	}
+
+	t.version, t.revision = v.Number, v.Revision
+
+	return t, nil
+}

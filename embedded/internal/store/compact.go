@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Size returns how many bytes the files of the key space have.
+func (d *DB) Size() int64 {
+	return int64(d.pebble.Metrics().DiskSpaceUsage())
+}
+
+// Rewritten returns how many bytes compactions have written since Open.
+func (d *DB) Rewritten() int64 {
+	return int64(d.pebble.Metrics().Total().TableBytesCompacted)
+}
+
+// firstKey and lastKey are below and above all keys, which begin with the letter of their service.
+var firstKey, lastKey = []byte{0}, []byte{0xff}
+
+// cover lets the next compaction rewrite every table that there is now. Pebble moves a table as it is
+// that overlaps none of the level below, and leaves one of the lowest level that nothing above
+// overlaps; both may hold keys that were deleted. The store has no range keys, so the deletion
+// of all of them changes nothing, and overlaps every table.
+func (d *DB) cover(ctx context.Context) error {
+	// In a table of its own, it keeps the one of the newest changes from being moved.
+	flushed, err := d.pebble.AsyncFlush()
+	if err != nil {
+		return err
+	}
+
+	select {
+	case <-flushed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+
+	return d.pebble.RangeKeyDelete(firstKey, lastKey, pebble.NoSync)
+}
+
+// Compact rewrites the tables on disk, so that they hold nothing but the newest value of each key that
+// there is. Other goroutines may read and write meanwhile. It returns when the tables that it replaced
+// are deleted, or when ctx ends; what it has begun then still goes on for a while.
+//
+// Two kinds of files may keep bytes of older values: logs of this opening, which the store overwrites
+// from their beginning when it needs another log, and manifests, which name the first and last key of
+// each table. The next Open deletes the logs, and the one after it the manifests.
+func (d *DB) Compact(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+
+	if err := d.cover(ctx); err != nil {
+		return fmt.Errorf("compact the store: %w", err)
+	}
+
+	if err := d.pebble.Compact(ctx, firstKey, lastKey, true); err != nil {
+		return fmt.Errorf("compact the store: %w", err)
+	}
+
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+
+	// A table that a running Scan reads is deleted when the Scan ends.
+	for {
+		if m := d.pebble.Metrics(); m.Table.ObsoleteCount == 0 && m.Table.ZombieCount == 0 {
+			return nil
+		}
+
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+)
+
+// stockError is an error with a name for Catch.
+type stockError struct{}
+
+func (stockError) Error() string     { return "no stock" }
+func (stockError) ErrorType() string { return "OutOfStock" }
+
+// A task invokes a function of the embedding program by its name or ARN, and sees its result
+// or its error.
+func TestATaskInvokesAFunction(t *testing.T) {
+	functions := map[string]func(context.Context, []byte) ([]byte, error){
+		"echo":  func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil },
+		"typed": func(context.Context, []byte) ([]byte, error) { return nil, stockError{} },
+		"plain": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("broken") },
+		"text":  func(context.Context, []byte) ([]byte, error) { return []byte("text"), nil },
+	}
+	f := open(t, func(c *Config) { c.Functions = functions })
+	client := sfn.NewFromConfig(f.Engine.AWSConfig())
+
+	for _, row := range []struct{ is, function, want string }{
+		{"by name", "echo", `SUCCEEDED {"a":1}`},
+		{"by ARN with a version", "arn:aws:lambda:us-east-1:000000000000:function:echo:7", `SUCCEEDED {"a":1}`},
+		{"that fails with a type", "typed", `FAILED OutOfStock {"errorMessage":"no stock","errorType":"OutOfStock"}`},
+		{"that fails", "plain", `FAILED errorString {"errorMessage":"broken","errorType":"errorString"}`},
+		{"whose result is not JSON", "text", `FAILED errorString {"errorMessage":"the result is not JSON: unexpected 'e' in JSON text at offset 1","errorType":"errorString"}`},
+		{"that is unknown", "none", `FAILED Lambda.ResourceNotFoundException Function not found: none (Service: Lambda, Status Code: 404)`},
+	} {
+		out, err := client.TestState(t.Context(), &sfn.TestStateInput{
+			RoleArn: aws.String("arn:aws:iam::000000000000:role/r"), Input: aws.String(`{"a":1}`),
+			Definition: aws.String(`{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke",` +
+				`"Parameters":{"FunctionName":"` + row.function + `","Payload.$":"$"},"OutputPath":"$.Payload","End":true}`),
+		})
+		if err != nil {
+			t.Fatal(row.is, err)
+		}
+
+		same(t, row.is, outcome(string(out.Status), out.Output, out.Error, out.Cause), row.want)
+	}
+}

@@ -1,0 +1,30 @@
+package plural_test
+
+import (
+	"testing"
+
+	"ratchet/internal/plural"
+)
+
+func TestOf(t *testing.T) {
+	for _, row := range []struct {
+		n    int
+		noun string
+		want string
+	}{
+		{0, "order", "0 orders"},
+		{1, "order", "1 order"},
+		{2, "order", "2 orders"},
+		{-1, "order", "-1 orders"},
+		{1, "entry", "1 entry"},
+		{3, "entry", "3 entries"},
+		{3, "delay", "3 delays"},
+		{3, "process", "3 processes"},
+		{3, "batch", "3 batches"},
+		{5, "dead letter", "5 dead letters"},
+	} {
+		if have := plural.Of(row.n, row.noun); have != row.want {
+			t.Errorf("%q, want %q", have, row.want)
+		}
+	}
+}
