@@ -8,6 +8,7 @@ VULNDB := $(CURDIR)/../shared/data/vulndb
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-2.15.0
 GOVULNCHECK := $(TOOLS)/govulncheck-1.1.4
 SCHEMATHESIS := $(CACHE)/schemathesis-4.32.5/bin/schemathesis
+DEPLOY_CHECKS := $(CACHE)/deploy-checks-1
 
 .PHONY: help
 help: ## list the targets
@@ -31,6 +32,35 @@ build: ## build bin/ratchet
 asl: ## write the Retry and Catch of statemachine.asl.json as the table of errors says
 	go test ./activities/steps -count=1 -run TestTheStateMachineIsGenerated -update
 
+.PHONY: reference
+reference: ## write docs/configuration.md and docs/cli.md as the code says
+	go test ./cli -count=1 -run 'Reference$$' -update
+
+.PHONY: errors
+errors: ## write docs/errors.md as the code says
+	go test ./tests/apidocs -count=1 -run ErrorsPage -args -update
+
+##@ Ship
+
+# A static program, with no path of this machine in it.
+STATIC := CGO_ENABLED=0 GOOS=linux go build -buildvcs=auto -trimpath -ldflags '-s -w -buildid='
+ARCH ?= amd64
+
+.PHONY: image
+image: ## write bin/ratchet-image-ARCH.tar, a container image as an OCI archive (ARCH=arm64 for the other one)
+	GOARCH=$(ARCH) $(STATIC) -o bin/static-$(ARCH)/ratchet ./cmd/ratchet
+	go run -C deploy/build ./image --binary $(CURDIR)/bin/static-$(ARCH)/ratchet --arch $(ARCH) \
+	  --revision "$$(git rev-parse HEAD 2>/dev/null)" --out $(CURDIR)/bin/ratchet-image-$(ARCH).tar
+
+.PHONY: release
+release: ## write dist/: an archive for each of linux and darwin, amd64 and arm64, with licenses, and SHA256SUMS
+	go run -C deploy/build ./release --module $(CURDIR) --out $(CURDIR)/dist
+
+.PHONY: image-check
+image-check: ## build the image and an archive twice, compare, unpack and start them
+	go vet -C deploy/build ./...
+	go test -tags image -count=1 -timeout 30m ./tests/image
+
 ##@ Test
 
 .PHONY: test
@@ -38,19 +68,52 @@ test: ## run every test that needs only Go
 	go test ./...
 
 .PHONY: race
-race: ## run the short tests under the race detector (not those of benchmarks and documents, nor those that kill a binary built without it)
-	go test -race -short $$(go list ./... | grep -vE '/(bench(/.*)?|tests/(crash|layout|mutants|patterns|apidocs))$$')
+race: ## run the short tests under the race detector (not those of benchmarks, documents and commands, nor those that kill a binary built without it)
+	go test -race -short $$(go list ./... | grep -vE '/(bench(/.*)?|cli|tests/(crash|layout|mutants|patterns|apidocs|deploy))$$')
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
 
+# The calls that conformance generates follow from this seed, so that a change never meets a
+# difference that is not its own. SEED=0 takes another one each time.
+SEED ?= 1
+
 .PHONY: conformance
 conformance: ## compare the engine with the vendor's DynamoDB Local (needs Java 17 and Maven)
-	go test -tags conformance -count=1 ./tests/conformance
+	go test -tags conformance -count=1 ./tests/conformance -rapid.seed=$(SEED)
+
+# The long run can be interrupted and started again: RESUME keeps how far it is.
+CALLS ?= 2000000
+RESUME ?= $(CACHE)/conformance.json
+
+.PHONY: conformance-long
+conformance-long: ## compare CALLS generated calls (default 2 million) from SEED on, in as many runs as it takes
+	@mkdir -p $(dir $(RESUME))
+	go test -tags conformance -count=1 -timeout 24h -v ./tests/conformance -run TestGenerated -rapid.seed=$(SEED) -args -calls $(CALLS) -resume $(RESUME)
+
+.PHONY: sdks
+sdks: ## try `ratchet dev` as a DynamoDB with the AWS CLI, boto3 and the AWS SDK for JavaScript (needs Python 3, Node and their registries)
+	go test -tags sdks -count=1 ./tests/sdks
+
+.PHONY: upgrade-check
+upgrade-check: ## run processes of this version and of an earlier commit over the same tables (needs the history of git)
+	go test -tags upgrade -count=1 -timeout 15m ./tests/upgrade
 
 .PHONY: contract
 contract: build $(SCHEMATHESIS) ## hold the HTTP API against its OpenAPI document with Schemathesis (needs Python 3 and PyPI)
 	tests/contract/run.sh $(CURDIR)/bin/ratchet $(SCHEMATHESIS)
+
+.PHONY: alerts
+alerts: ## check the alert rules and run their tests (needs promtool: Debian's package prometheus)
+	promtool check rules deploy/prometheus/alerts.yml
+	promtool test rules deploy/prometheus/alerts_test.yml
+
+.PHONY: deploy-check
+deploy-check: $(DEPLOY_CHECKS) ## check the templates with cfn-lint and checkov (needs Python 3 and PyPI), and with terraform fmt where there is Terraform
+	$(DEPLOY_CHECKS)/bin/cfn-lint deploy/cloudformation/*.yaml examples/lambda/template.yaml
+	$(DEPLOY_CHECKS)/bin/checkov --skip-download --config-file deploy/checkov.yaml --directory deploy
+	@if command -v terraform >/dev/null; then terraform fmt -check -diff deploy/terraform; \
+	  else echo "Terraform is not installed; TestTerraformIsFormatted does what terraform fmt -check does"; fi
 
 .PHONY: model
 model: ## check the protocol's model exhaustively (needs spin and a C compiler)
@@ -64,6 +127,7 @@ fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 
 # Sizes of `make long`, about two hours on 2 cores; make long KILLS=100 changes one.
 KILLS ?= 50
+CUTS ?= 1000
 CRASHES ?= 10
 WORKERKILLS ?= 100
 OPS ?= 1000000
@@ -76,12 +140,14 @@ TASKS ?= 100000
 REPEATS ?= 200
 MUTANTS ?= 10
 SIMSEEDS ?= 10000
+DELIVERIES ?= 10000
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS CUTS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES LONG_FUZZTIME)
 	go test -race $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
+	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
@@ -90,7 +156,9 @@ long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OP
 	go test ./streams -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	go test -short -count=$(REPEATS) -timeout 10h ./txn ./once/... ./actions ./inventory ./ledger ./lists ./api/auth
-	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./ledger ./payments
+	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./ledger ./payments ./payments/reconcile ./payments/sandbox ./inventory
+	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(KILLS)
+	go test ./notify -count=1 -run TestAnOutageLosesNothing -timeout 2h -v -args -outage 24h
 	go test ./activities -count=1 -run Soak -timeout 1h -v -args -tasks $(TASKS)
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
 	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -args -rapid.checks=$(CHECKS); done
@@ -165,3 +233,8 @@ $(SCHEMATHESIS):
 	python3 -m venv $(CACHE)/schemathesis-4.32.5
 	$(CACHE)/schemathesis-4.32.5/bin/pip install --quiet schemathesis==4.32.5 || \
 	  { rm -rf $(CACHE)/schemathesis-4.32.5; echo "PyPI cannot be reached, so the API was NOT held against its document" >&2; exit 1; }
+
+$(DEPLOY_CHECKS):
+	python3 -m venv $@
+	$@/bin/pip install --quiet checkov==3.3.30 cfn-lint==1.58.0 || \
+	  { rm -rf $@; echo "PyPI cannot be reached, so the templates were NOT checked" >&2; exit 1; }

@@ -24,7 +24,7 @@
 //	                         on disk
 //	inspect                  reads orders: explain, verify, list, count
 //	api                      the HTTP API
-//	server                   wires all packages; cmd/ratchet is the command
+//	server                   wires all packages; cli is the command line, cmd/ratchet the command
 //	ratchettest              a test kit for programs that use Ratchet
 //
 // docs/architecture.md shows how they work together.

@@ -47,6 +47,10 @@ func Fail(name string, err error) error { return &Error{Name: name, Err: err} }
 // sends heartbeats from then on, the state's HeartbeatSeconds must be absent or long.
 var ErrParked = errors.New("activities: task parked")
 
+// ErrNotPolled means that no poll of an activity has been answered yet. The service answers
+// after a minute if there is no task.
+var ErrNotPolled = errors.New("activities: no poll has been answered yet")
+
 // The causes of the end of a handler's context, as context.Cause returns them.
 var (
 	// ErrTaskLost: the service says that the task has timed out or is unknown, or no

@@ -252,7 +252,7 @@ func (p *poller) ready(now time.Time) error {
 	case health.denied != nil:
 		return health.denied
 	case health.answeredAt.IsZero():
-		return fmt.Errorf("activities: no poll of %s has been answered yet", p.activity.Name)
+		return fmt.Errorf("%w: %s", ErrNotPolled, p.activity.Name)
 	case age > p.worker.cfg.PollTimeout && p.worker.working(p) < p.activity.Slots:
 		return fmt.Errorf("activities: no poll of %s was answered for %v", p.activity.Name, age.Round(time.Second))
 	}

@@ -22,6 +22,7 @@ type service struct {
 	origins     *http.CrossOriginProtection
 	admission   admission
 	callers     *rateLimiter // by principal
+	tenants     *rateLimiter // by tenant
 	failures    *rateLimiter // of invalid credentials, by address
 	credentials *credentialCache
 	cursors     sealer
@@ -77,6 +78,7 @@ func newService(cfg Config) (*service, error) {
 		origins:     http.NewCrossOriginProtection(),
 		admission:   newAdmission(cfg),
 		callers:     newRateLimiter(cfg.Rate, cfg.Burst, cfg.Now),
+		tenants:     newTenantLimiter(cfg.TenantRate, cfg.TenantRates, cfg.Now),
 		failures:    newRateLimiter(min(cfg.Rate, 1), 20, cfg.Now),
 		credentials: newCredentialCache(),
 		cursors:     cursors,
@@ -88,6 +90,7 @@ func newService(cfg Config) (*service, error) {
 	s.routes(h)
 	s.mux.HandleFunc("/", s.noRoute)
 	s.mux.HandleFunc("GET /openapi.json", s.serveDocument)
+	s.mux.HandleFunc("GET "+ErrorsPath, s.serveErrors)
 	s.document, err = json.MarshalIndent(h.OpenAPI(), "", "  ")
 
 	return s, err

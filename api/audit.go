@@ -55,13 +55,7 @@ func (s *service) auditRecord(r *http.Request, w http.ResponseWriter, to route, 
 	)
 
 	for _, name := range to.auditParams {
-		id := r.PathValue(name)
-		if name == "action" {
-			id = actions.ID(id).String() // a digest: the id itself is the secret of an action
-		}
-
-		// Longer ones are no valid ids.
-		if len(id) <= 200 {
+		if id, ok := auditedID(r, name); ok {
 			record.AddAttrs(slog.String(name, id))
 		}
 	}
@@ -72,4 +66,26 @@ func (s *service) auditRecord(r *http.Request, w http.ResponseWriter, to route, 
 	}
 
 	return record
+}
+
+// auditedID returns a parameter of the path as audit rows and lines show it. It reports false for
+// one that is no valid id.
+func auditedID(r *http.Request, name string) (id string, ok bool) {
+	id = r.PathValue(name)
+	if name == "action" {
+		id = actions.ID(id).String() // a digest: the id itself is the secret of an action
+	}
+
+	return id, len(id) <= 200
+}
+
+// idsOf returns the audited parameters of the path.
+func (r route) idsOf(request *http.Request) (ids []string) {
+	for _, name := range r.auditParams {
+		if id, ok := auditedID(request, name); ok {
+			ids = append(ids, id)
+		}
+	}
+
+	return ids
 }

@@ -15,6 +15,7 @@ type call struct {
 	caller  auth.Principal
 	code    string // of the problem that answers the request
 	key     string // the Idempotency-Key, without quotes
+	trace   string // the traceparent, unchecked
 	path    []string
 	token   string // of the caller, "" without one
 	head    bool   // only the header of the answer is wanted

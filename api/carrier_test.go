@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,7 +16,8 @@ func reported(order, milestone string) string {
 	return fmt.Sprintf(`{"type":"shipment.%[2]s","timestamp":"2026-11-21T12:00:00Z","data":{"id":"r/%[1]s/%[2]s","shipment":"%[1]s/2/shipping","orderId":"%[1]s","milestone":"%[2]s","tracking":"JD1"}}`, order, milestone)
 }
 
-// TestReportsOfTheCarrierMoveAnOrder: one comes before its order can take it, one never fits.
+// TestReportsOfTheCarrierMoveAnOrder: one comes before its order can take
+// it, one needs a person, one never fits.
 func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
 	w := newWorld(t, dev)
 	placedAndPaid(w)
@@ -24,6 +26,7 @@ func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
 		{"o-1", "delivered", "waiting"},
 		{"o-1", "booked", "applied"},
 		{"o-1", "shipped", "applied"},
+		{"o-1", "returned", "attention"},
 		{"o-9", "shipped", "refused"},
 	} {
 		a := w.want(w.callbackTo("/v1/callbacks/carrier", fmt.Sprint("rep_", i), reported(c.order, c.milestone), nil), http.StatusOK, "")
@@ -37,8 +40,9 @@ func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
 	}
 
 	for effect, want := range map[string]string{
-		"waiting": `"orderId":"o-1","milestone":"delivered","tracking":"JD1","effect":"waiting","reason":"the order is PAYMENT_RECEIVED"`,
-		"refused": `"orderId":"o-9","milestone":"shipped"`,
+		"waiting":   `"orderId":"o-1","milestone":"delivered","tracking":"JD1","effect":"waiting","reason":"the order is PAYMENT_RECEIVED"`,
+		"attention": `apply deliver, and the return follows","command":"ratchet orders apply o-1 deliver"`,
+		"refused":   `"orderId":"o-9","milestone":"shipped"`,
 	} {
 		if a := w.must("GET", "/v1/callbacks/carrier/reports?effect="+effect, ""); !strings.Contains(a.text, want) || strings.Count(a.text, `"orderId"`) != 1 {
 			t.Errorf("%s: %s", effect, a.text)
@@ -80,5 +84,54 @@ func TestOnlyItsTenantSeesAReportOfTheCarrier(t *testing.T) {
 		if !strings.Contains(a.text, want) {
 			t.Errorf("tenant %s: %s, want %s", tenant, a.text, want)
 		}
+	}
+}
+
+// TestAPersonEndsAReportOfTheCarrier: the first closing counts, with who the credential says, and only
+// its tenant ends a report.
+func TestAPersonEndsAReportOfTheCarrier(t *testing.T) {
+	w := newWorld(t, nil)
+	acme, other := w.key("acme", auth.Admin), w.key(auth.DefaultTenant, auth.Admin)
+
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
+
+	for _, event := range []string{"pay", "ship"} {
+		w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+event+`"}`, "Authorization", acme, "Idempotency-Key", event), http.StatusOK, "")
+	}
+	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_1", reported("acme:o-1", "returned"), nil), http.StatusOK, "")
+	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_2", reported("acme:o-9", "shipped"), nil), http.StatusOK, "")
+
+	const list = "/v1/callbacks/carrier/reports"
+	ref := base64.RawURLEncoding.EncodeToString([]byte("r/acme:o-1/returned"))
+	done := list + "/" + ref + "/done"
+	if a := w.must("GET", list+"?effect=attention", "", "Authorization", acme); !strings.Contains(a.text, `"ref":"`+ref+`"`) {
+		t.Error(a.text)
+	}
+	unknown := list + "/" + base64.RawURLEncoding.EncodeToString([]byte("r/other")) + "/done"
+	body := `{"cause":{"text":"paid back by hand"}}`
+
+	w.want(w.ask("POST", done, body, "Authorization", other), http.StatusNotFound, "report_not_found")
+	w.want(w.ask("POST", unknown, body, "Authorization", acme), http.StatusNotFound, "report_not_found")
+	w.want(w.ask("POST", done, `{"cause":{}}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+	w.want(w.ask("POST", done, `{"cause":{"text":"x","actor":"cli:ada"}}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+
+	first := w.want(w.ask("POST", done, body, "Authorization", acme), http.StatusOK, "")
+	if !strings.HasPrefix(first.field("done", "cause", "actor"), "key:") || first.field("done", "cause", "text") != "paid back by hand" || first.field("orderId") != "o-1" {
+		t.Error(first.text)
+	}
+
+	again := w.want(w.ask("POST", done, strings.Replace(body, "hand", "card", 1), "Authorization", acme), http.StatusOK, "")
+	if again.text != first.text || again.Header.Get("Idempotent-Replayed") != "true" || first.Header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("again: %s, want %s", again.text, first.text)
+	}
+
+	for effect, want := range map[string]int{"attention": 0, "done": 1} {
+		if a := w.must("GET", list+"?effect="+effect, "", "Authorization", acme); strings.Count(a.text, `"ref"`) != want {
+			t.Errorf("%s: %s", effect, a.text)
+		}
+	}
+
+	if a := w.want(w.callbackTo("/v1/callbacks/carrier", "rep_3", reported("acme:o-1", "returned"), nil), http.StatusOK, ""); a.field("effect") != "done" {
+		t.Error(a.text)
 	}
 }

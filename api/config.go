@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"ratchet/actions"
 	"ratchet/api/auth"
+	"ratchet/audit"
+	"ratchet/inspect"
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/lists"
@@ -22,7 +25,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Config configures the API. The parts from Orders to Deliveries and Secret are required,
+// Config configures the API. The parts from Orders to Acts and Secret are required,
 // and exactly one of Auth and Dev.
 type Config struct {
 	Orders  *transitions.Orders
@@ -42,6 +45,8 @@ type Config struct {
 	// Endpoints get notifications, which Deliveries brings to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries
+	// Acts gets a row for each request that needs the scope admin and changes something.
+	Acts *audit.Log
 
 	// Reports judges the callbacks of the carrier. If it is nil, their routes answer 404.
 	Reports *reports.Desk
@@ -50,10 +55,14 @@ type Config struct {
 	Lists *lists.Lists
 	// Handlers are the stream handlers whose dead letters can be listed and redriven.
 	Handlers []streams.Handler
+	// Around is what an order's explanation shows beside its transitions. What is nil is left out.
+	Around inspect.Around
 	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
 	Replay func(context.Context, Replay) (streams.RebuildCount, error)
 	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.
 	Stream func(context.Context) (streams.Status, error)
+	// Status says what runs where, and what needs a person. If it is nil, the route answers 404.
+	Status func(context.Context) (inspect.SystemStatus, error)
 	// Start starts the execution of a created order. It must be idempotent: a repeated
 	// request calls it again. If it is nil, orders are created without an execution.
 	Start func(context.Context, transitions.NewOrder) error
@@ -84,6 +93,11 @@ type Config struct {
 	// address are limited to a burst of 20 and then one per second.
 	Rate  float64
 	Burst int
+	// TenantRate limits the requests per second of all callers of a tenant together, in bursts of
+	// up to twice as many. TenantRates are the limits of tenants that have another one. Negative:
+	// without limit. Default: without limit.
+	TenantRate  float64
+	TenantRates map[string]float64
 	// InFlight is how many requests are served at once, whose callers are authenticated
 	// and whose bodies have arrived. Default 256.
 	InFlight int
@@ -99,6 +113,10 @@ type Config struct {
 	// Audit receives one record per request that may have changed something. Default: the
 	// handler of Log.
 	Audit slog.Handler
+	// Served is called after each request, from its goroutine, with the pattern of the route
+	// ("" or "/" without one), the header and the status of the answer (0 if there is none),
+	// and the time that it took. It is optional and must not block.
+	Served func(r *http.Request, pattern string, answer http.Header, status int, took time.Duration)
 	// Log receives failures of the server. Default slog.Default().
 	Log *slog.Logger
 	// Now is the clock of rate limits and audit records. Default time.Now.
@@ -107,7 +125,8 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Rate, 200)
-	setDefault(&c.Burst, max(1, int(2*c.Rate)))
+	setDefault(&c.Burst, burstOf(c.Rate))
+	setDefault(&c.TenantRate, -1)
 	setDefault(&c.InFlight, 256)
 	setDefault(&c.Queue, 512)
 	setDefault(&c.WatchesPerCaller, 16)
@@ -157,9 +176,15 @@ func (c Config) validate() error {
 	check(c.RetryQueue.DynamoDB != nil, "RetryQueue.DynamoDB: must not be nil")
 	check(c.Endpoints != nil, "Endpoints: must not be nil")
 	check(c.Deliveries != nil, "Deliveries: must not be nil")
+	check(c.Acts != nil, "Acts: must not be nil")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)
+
+	for tenant, limit := range c.TenantRates {
+		check(limit != 0, "TenantRates[%s]: must be more than 0, or negative for no limit", tenant)
+	}
+
 	check(c.InFlight >= 1, "InFlight: %d, must be at least 1", c.InFlight)
 	check(c.Queue >= 0, "Queue: %d, must not be negative", c.Queue)
 	check(c.WatchesPerCaller >= 1, "WatchesPerCaller: %d, must be at least 1", c.WatchesPerCaller)

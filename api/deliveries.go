@@ -51,7 +51,7 @@ type delivery struct {
 	Endpoint     string     `json:"endpoint"`
 	State        string     `json:"state"`
 	Key          string     `json:"key"`
-	Status       string     `json:"status" enum:"PENDING,DELIVERED,MISSED"`
+	Status       string     `json:"status" enum:"PENDING,DELIVERED,MISSED,SKIPPED"`
 	Attempts     int        `json:"attempts" doc:"Since the last redelivery."`
 	NextTry      *time.Time `json:"nextTry,omitempty"`
 	Answer       int        `json:"answer,omitempty"`

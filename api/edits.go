@@ -54,6 +54,7 @@ type addItemsInput struct {
 	input.Conditional
 	Body struct {
 		Items []newLine `json:"items" minItems:"1" maxItems:"100"`
+		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
 
@@ -63,6 +64,7 @@ type addReservedItemsInput struct {
 	input.Conditional
 	Body struct {
 		Items []newLine `json:"items" minItems:"1" maxItems:"97" doc:"At most as many as fit into one transaction."`
+		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
 
@@ -72,8 +74,9 @@ type changeItemInput struct {
 	input.Keyed
 	input.Conditional
 	Body struct {
-		Quantity int64 `json:"quantity" minimum:"1" maximum:"1000000"`
-		Price    int64 `json:"price" minimum:"0" maximum:"1000000000" doc:"Of one piece, in minor units."`
+		Quantity int64     `json:"quantity" minimum:"1" maximum:"1000000"`
+		Price    int64     `json:"price" minimum:"0" maximum:"1000000000" doc:"Of one piece, in minor units."`
+		Cause    *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
 
@@ -109,18 +112,35 @@ func (addressFields) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Sche
 	}
 }
 
+// metadataMembers are the members of an order's metadata.
+type metadataMembers map[string]string
+
+// TransformSchema limits the number of members and their length.
+func (metadataMembers) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
+	most, longest := 20, 200
+
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		MaxProperties:        &most,
+		AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
+		Extensions:           map[string]any{"propertyNames": map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,40}$"}},
+		Description:          "Members that the caller names, each up to 200 bytes of text, together up to 2 KB. They never change.",
+	}
+}
+
 type addNoteInput struct {
 	input.Order
 	input.Keyed
 	input.Conditional
 	Body struct {
-		By   string `json:"by,omitempty" maxLength:"128" doc:"The author, at most 128 bytes."`
-		Text string `json:"text" minLength:"1" maxLength:"1000" doc:"At most 1,000 bytes."`
+		By    string    `json:"by,omitempty" maxLength:"128" doc:"The author, at most 128 bytes."`
+		Text  string    `json:"text" minLength:"1" maxLength:"1000" doc:"At most 1,000 bytes."`
+		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
 
 func (s *service) addItems(ctx context.Context, c caller, in *addItemsInput) (*orderOutput, error) {
-	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
 	result, err := s.cfg.Orders.AddItems(ctx, e, c.tenant.items(in.Body.Items)...)
 	return s.editOutput(c, e, result, err)
 }
@@ -130,7 +150,7 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 		return nil, notFound("route")
 	}
 
-	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
 	result, err := s.cfg.AddReserved(ctx, e, c.tenant.items(in.Body.Items)...)
 	switch {
 	case errors.Is(err, once.ErrMismatch):
@@ -144,7 +164,7 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 }
 
 func (s *service) changeItem(ctx context.Context, c caller, in *changeItemInput) (*orderOutput, error) {
-	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
 	result, err := s.cfg.Orders.ChangeItem(ctx, e, transitions.Item{
 		SKU:      c.tenant.storedID(in.SKU),
 		Quantity: in.Body.Quantity,
@@ -155,26 +175,26 @@ func (s *service) changeItem(ctx context.Context, c caller, in *changeItemInput)
 }
 
 func (s *service) removeItem(ctx context.Context, c caller, in *removeItemInput) (*orderOutput, error) {
-	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, nil)
 	result, err := s.cfg.Orders.RemoveItem(ctx, e, c.tenant.storedID(in.SKU))
 	return s.editOutput(c, e, result, err)
 }
 
 func (s *service) setAddress(ctx context.Context, c caller, in *setAddressInput) (*orderOutput, error) {
-	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, nil)
 	result, err := s.cfg.Orders.SetAddress(ctx, e, in.Kind, transitions.Address(in.Body))
 	return s.editOutput(c, e, result, err)
 }
 
 func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*orderOutput, error) {
-	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
 	result, err := s.cfg.Orders.AddNote(ctx, e, transitions.Note{By: in.Body.By, Text: in.Body.Text})
 	return s.editOutput(c, e, result, err)
 }
 
-// edit returns the identity of an edit: its order, its key and its condition.
-func (t tenant) edit(id string, k input.Keyed, condition input.Conditional) transitions.Edit {
-	e := transitions.Edit{OrderID: t.orderID(id), EventID: transitions.RequestID(k.Key)}
+// edit returns the identity of an edit: its order, its key and its condition, and why it is made.
+func (c caller) edit(ctx context.Context, id string, k input.Keyed, condition input.Conditional, why *newCause) transitions.Edit {
+	e := transitions.Edit{OrderID: c.tenant.orderID(id), EventID: transitions.RequestID(k.Key), Cause: c.cause(ctx, why)}
 	if _, content, conditional := condition.Seen(); conditional {
 		e.IfMatch = &content
 	}

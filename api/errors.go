@@ -8,6 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"ratchet/actions"
+	"ratchet/audit"
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/notify"
@@ -105,6 +106,8 @@ var domainErrors = []domainError{
 	// Reports of the carrier.
 	{reports.ErrNoCallbacks, http.StatusNotFound, "route_not_found", "There is no such route."},
 	{reports.ErrCallback, http.StatusUnprocessableEntity, "malformed_callback", ""},
+	{reports.ErrUnknownReport, http.StatusNotFound, "report_not_found", "There is no such stored report."},
+	{reports.ErrNoAttention, http.StatusConflict, "report_needs_nobody", "The report does not need a person, or not any more."},
 
 	// Transactions, after the packages that explain their own.
 	{txn.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", "The request is about more things than one transaction can change."},
@@ -123,6 +126,9 @@ var domainErrors = []domainError{
 	{notify.ErrPending, http.StatusConflict, "delivery_pending", "The delivery is under way."},
 	{notify.ErrContended, http.StatusConflict, "contended", "Others are changing this at the same time. Send the request again."},
 	{notify.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
+
+	// Acts.
+	{audit.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 
 	// Dead letters.
 	{streams.ErrDeadLetterNotFound, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},

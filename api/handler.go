@@ -8,12 +8,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ServeHTTP does everything that precedes the routing of a request: it recovers panics and
 // checks host and origin.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{id: requestID(r), head: r.Method == http.MethodHead}
+	began := time.Now()
+	c := &call{id: requestID(r), head: r.Method == http.MethodHead, trace: r.Header.Get("Traceparent")}
 	rec := &recorder{ResponseWriter: w}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 
@@ -22,6 +24,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 
+	if s.cfg.Served != nil {
+		defer func() { s.cfg.Served(r, r.Pattern, rec.Header(), rec.status, time.Since(began)) }()
+	}
 	defer s.recoverPanic(rec, r)
 
 	if p := s.checkTarget(r); p != nil {

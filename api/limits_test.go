@@ -37,6 +37,50 @@ func TestEachCallerHasARateLimit(t *testing.T) {
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
 }
 
+// All keys of a tenant share its limit, which other tenants do not feel. A request without a valid
+// credential is charged to no tenant.
+func TestEachTenantHasARateLimit(t *testing.T) {
+	clock := &embeddedtest.Clock{}
+	w := newWorld(t, func(cfg *api.Config) {
+		cfg.TenantRate, cfg.TenantRates, cfg.Now = 1, map[string]float64{"big": 3, "free": -1}, clock.Now
+	})
+
+	// spend sends requests with two keys of the tenant and returns how many were served.
+	spend := func(one, other string) (served int) {
+		for i := range 40 {
+			a := w.ask("GET", "/v1/orders", "", "Authorization", []string{one, other}[i%2])
+			if a.StatusCode == http.StatusOK {
+				served++
+				continue
+			}
+
+			if w.want(a, http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
+				t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
+			}
+		}
+
+		return served
+	}
+
+	forged := "Bearer " + strings.Repeat("x", 40)
+	for range 10 {
+		w.want(w.ask("GET", "/v1/orders", "", "Authorization", forged), http.StatusUnauthorized, "unauthenticated")
+	}
+
+	for tenant, want := range map[string][2]int{"acme": {2, 1}, "other": {2, 1}, "big": {6, 3}, "free": {40, 40}} {
+		one, other := w.key(auth.Tenant(tenant), auth.Read), w.key(auth.Tenant(tenant), auth.Read)
+		clock.Advance(time.Minute)
+
+		got := [2]int{spend(one, other)}
+		clock.Advance(time.Second)
+		got[1] = spend(one, other)
+
+		if got != want {
+			t.Errorf("%s: %v served at once and a second later, want %v", tenant, got, want)
+		}
+	}
+}
+
 func TestInvalidCredentialsAreRateLimitedByAddress(t *testing.T) {
 	clock := &embeddedtest.Clock{}
 	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, clock.Now })

@@ -54,6 +54,16 @@ func (s *service) middleware(to route) func(huma.Context, func(huma.Context)) {
 		defer release()
 
 		c.release = release
+
+		end, p := s.beginAct(ctx, r, w, to, c)
+		if p != nil {
+			c.code = p.Code
+			p.write(w)
+
+			return
+		}
+		defer end()
+
 		next(huma.WithContext(hc, ctx))
 	}
 }
@@ -94,7 +104,7 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return nil
 }
 
-// identify sets the caller of the request and charges its rate limit.
+// identify sets the caller of the request and charges its rate limit, and then that of its tenant.
 func (s *service) identify(ctx context.Context, r *http.Request, to route, c *call) *problem {
 	switch {
 	case to.public:
@@ -109,7 +119,11 @@ func (s *service) identify(ctx context.Context, r *http.Request, to route, c *ca
 		c.caller = principal
 	}
 
-	return s.callers.allow(c.caller.ID)
+	if p := s.callers.allow(c.caller.ID); p != nil || to.public {
+		return p
+	}
+
+	return s.tenants.allow(string(c.caller.Tenant))
 }
 
 func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Principal, *problem) {

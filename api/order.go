@@ -14,13 +14,17 @@ type order struct {
 	PreviousState     string            `json:"previousState,omitempty"`
 	TransitionID      int64             `json:"transitionId" doc:"The id of the newest transition."`
 	DefinitionVersion int               `json:"definitionVersion"`
-	Items             []line            `json:"items"`
-	Total             money             `json:"total"`
+	Items             []line            `json:"items,omitzero" doc:"Absent if the definition has no items."`
+	Total             *money            `json:"total,omitempty" doc:"Absent if the definition has no total."`
 	Customer          string            `json:"customer,omitempty" doc:"Whose order it is."`
+	Reference         string            `json:"reference,omitempty" doc:"The order's number in the caller's system."`
+	Metadata          map[string]string `json:"metadata,omitempty"`
 	ContentVersion    int64             `json:"contentVersion" doc:"How often the content was edited."`
 	ShippingAddress   map[string]string `json:"shippingAddress,omitempty"`
 	BillingAddress    map[string]string `json:"billingAddress,omitempty"`
 	Notes             []noted           `json:"notes,omitempty"`
+	Cause             *cause            `json:"cause,omitempty" doc:"Why the newest transition was made."`
+	EditCause         *cause            `json:"editCause,omitempty" doc:"Why the content was edited last."`
 	CreatedAt         time.Time         `json:"createdAt"`
 	UpdatedAt         time.Time         `json:"updatedAt"`
 }
@@ -51,6 +55,7 @@ type transition struct {
 	From         string    `json:"from,omitempty"`
 	To           string    `json:"to"`
 	At           time.Time `json:"at"`
+	Cause        *cause    `json:"cause,omitempty" doc:"Why, and who asked. In the answer to a transition only its code; order.cause has the rest."`
 }
 
 // showOrder returns what the tenant sees of a stored order.
@@ -61,17 +66,27 @@ func (t tenant) showOrder(o *transitions.Order) order {
 		PreviousState:     string(o.PreviousState),
 		TransitionID:      int64(o.TransitionID),
 		DefinitionVersion: o.DefinitionVersion,
-		Items:             make([]line, len(o.Items)),
-		Total:             money(o.Total),
 		Customer:          o.Customer,
+		Reference:         o.Reference,
+		Metadata:          o.Metadata,
+		Cause:             showCause(o.Cause),
+		EditCause:         showCause(o.EditCause),
 		ContentVersion:    o.ContentVersion,
 		ShippingAddress:   o.Shipping,
 		BillingAddress:    o.Billing,
 		CreatedAt:         o.CreatedAt,
 		UpdatedAt:         o.UpdatedAt,
 	}
+	if o.HasLines() {
+		out.Items = make([]line, len(o.Items))
+	}
+
 	for i, item := range o.Items {
 		out.Items[i] = line{t.publicID(item.SKU), item.Quantity, item.Price, item.Shipped}
+	}
+
+	if o.Total != (transitions.Money{}) {
+		out.Total = (*money)(&o.Total)
 	}
 
 	for _, note := range o.Notes {
@@ -88,6 +103,7 @@ func showTransition(t transitions.Transition) transition {
 		From:         string(t.From),
 		To:           string(t.To),
 		At:           t.At,
+		Cause:        showCause(t.Cause),
 	}
 }
 

@@ -76,11 +76,24 @@ func (s *service) orderRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		summary: "List orders, page by page",
-		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer, at which they were placed. Otherwise the table is scanned " +
+		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer or a reference, at which they were placed. Otherwise the table is scanned " +
 			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listOrders)
 
 	s.enumerate(h.OpenAPI())
+	s.describeContent(h.OpenAPI())
+}
+
+// describeContent makes the document require the total of a new order if the definition has one.
+func (s *service) describeContent(doc *huma.OpenAPI) {
+	if !s.definition().Has(workflow.PartTotal) {
+		return
+	}
+
+	body := doc.Paths["/v1/orders"].Post.RequestBody.Content["application/json"].Schema
+	schema := doc.Components.Schemas.SchemaFromRef(body.Ref)
+	schema.Required = append(schema.Required, "total")
+	schema.PrecomputeMessages()
 }
 
 // enumerate adds the states of the definition to the document.
@@ -110,9 +123,15 @@ func (s *service) definition() *workflow.Definition {
 // newOrder is an order to place.
 type newOrder struct {
 	Items []newLine `json:"items,omitempty" maxItems:"1000"`
-	Total newMoney  `json:"total" doc:"What the customer pays."`
+	// Total is required if the definition has one: see describeContent.
+	Total *newMoney `json:"total,omitempty" doc:"What the customer pays."`
 	// The pattern is that of transitions.NewOrder.
-	Customer string `json:"customer,omitempty" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Whose order it is: an id of your system, no personal data."`
+	Customer        string          `json:"customer,omitempty" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Whose order it is: an id of your system, no personal data."`
+	Reference       string          `json:"reference,omitempty" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"The order's number in your system, for searches. It need not be unique."`
+	ShippingAddress addressFields   `json:"shippingAddress,omitempty"`
+	BillingAddress  addressFields   `json:"billingAddress,omitempty"`
+	Metadata        metadataMembers `json:"metadata,omitempty"`
+	Cause           *newCause       `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	// Execution is a word and not a boolean, so that other values can be added.
 	Execution string `json:"execution,omitempty" enum:"start,none" doc:"Whether to start the order's execution. Default start."`
 }
@@ -166,7 +185,15 @@ func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*o
 // createAndStart creates an order and starts its execution. A repeat returns the existing
 // order.
 func (s *service) createAndStart(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
-	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items), Total: transitions.Money(n.Total), Customer: n.Customer}
+	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items)}
+	placed.Customer, placed.Reference = n.Customer, n.Reference
+
+	placed.Shipping, placed.Billing = transitions.Address(n.ShippingAddress), transitions.Address(n.BillingAddress)
+	placed.Cause = c.cause(ctx, n.Cause)
+	placed.Metadata = transitions.Metadata(n.Metadata)
+	if n.Total != nil {
+		placed.Total = transitions.Money(*n.Total)
+	}
 
 	result, err := s.cfg.Orders.Create(ctx, placed)
 	if err != nil || !result.Verdict.Done() {
@@ -215,8 +242,9 @@ func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*ord
 
 type listOrdersInput struct {
 	input.Page
-	State    string `query:"state" doc:"Only orders in this state."`
-	Customer string `query:"customer" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders of this customer."`
+	State     string `query:"state" doc:"Only orders in this state."`
+	Customer  string `query:"customer" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders of this customer."`
+	Reference string `query:"reference" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders with this reference."`
 }
 
 type listOrdersOutput struct {
@@ -231,13 +259,14 @@ type listOrdersOutput struct {
 func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput) (*listOrdersOutput, error) {
 	out := &listOrdersOutput{}
 	var err error
-	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State, in.Customer},
+	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State, in.Customer, in.Reference},
 		func(after string, n int) ([]*transitions.Order, string, error) {
 			page, err := inspect.Listed(ctx, s.cfg.Orders, s.cfg.Lists, c.tenant.owner(), inspect.Page{
-				State:    workflow.State(in.State),
-				Customer: in.Customer,
-				After:    storedAfter(after),
-				Limit:    n,
+				State:     workflow.State(in.State),
+				Customer:  in.Customer,
+				Reference: in.Reference,
+				After:     storedAfter(after),
+				Limit:     n,
 			})
 			out.Body.Scanned = page.Scanned
 			out.Body.Stale += page.Stale

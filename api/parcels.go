@@ -12,12 +12,13 @@ type parcelInput struct {
 	input.Order
 	ParcelID string `path:"parcelId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The id of the parcel within its order, such as a tracking number." example:"JD0002"`
 	Body     struct {
-		Lines []pieces `json:"lines" minItems:"1" maxItems:"50" doc:"The content, each SKU once."`
+		Lines []pieces  `json:"lines" minItems:"1" maxItems:"50" doc:"The content, each SKU once."`
+		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
 
 func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*applyOutput, error) {
-	p := transitions.Parcel{OrderID: c.tenant.orderID(in.OrderID), ID: in.ParcelID}
+	p := transitions.Parcel{OrderID: c.tenant.orderID(in.OrderID), ID: in.ParcelID, Cause: c.cause(ctx, in.Body.Cause)}
 	for _, l := range in.Body.Lines {
 		p.Lines = append(p.Lines, transitions.ParcelLine{SKU: c.tenant.storedID(l.SKU), Quantity: l.Quantity})
 	}

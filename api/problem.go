@@ -18,6 +18,7 @@ import (
 // problem is the body of every error, after RFC 9457. Code is the stable part that programs
 // compare. It is never renamed.
 type problem struct {
+	Type   string `json:"type" doc:"Where the code is explained: a page of this server, relative to the request's URL." format:"uri-reference" example:"/errors#wrong_state"`
 	Title  string `json:"title" doc:"The status in words."`
 	Status int    `json:"status" doc:"The HTTP status." minimum:"400" maximum:"599"`
 	Code   string `json:"code" doc:"What happened, for programs. Never renamed." pattern:"^[a-z_]+$" example:"wrong_state"`
@@ -60,7 +61,7 @@ func (p *problem) GetHeaders() http.Header     { return p.header }
 func (p *problem) ContentType(_ string) string { return "application/problem+json" }
 
 func newProblem(status int, code, detail string) *problem {
-	return &problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+	return &problem{Type: ErrorsPath + "#" + code, Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 }
 
 func notFound(what string) *problem {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"container/heap"
 	"math"
 	"net/http"
 	"sync"
@@ -17,31 +18,86 @@ const maxBuckets = 10_000
 type rateLimiter struct {
 	limit rate.Limit
 	burst int
-	now   func() time.Time
+	// own are the limits of callers that have another one.
+	own map[string]rate.Limit
+	now func() time.Time
 
-	mu      sync.Mutex
-	buckets map[string]*rate.Limiter
+	mu      sync.Mutex // also held while a token is taken, so that no bucket in use is evicted
+	buckets map[string]*bucket
+	order   bucketOrder
+}
+
+// bucket is the tokens of a caller.
+type bucket struct {
+	*rate.Limiter
+
+	caller string
+	// fullAt is when the bucket is full again, or an earlier time: it is not moved when a token is
+	// taken, but when the bucket could be evicted.
+	fullAt time.Time
+}
+
+// fullIn returns how long the bucket takes to be full again, 0 if it is.
+func (b *bucket) fullIn(now time.Time) time.Duration {
+	missing := float64(b.Burst()) - b.TokensAt(now)
+
+	switch {
+	case missing <= 0:
+		return 0
+	case b.Limit() <= 0:
+		return math.MaxInt64
+	}
+
+	return time.Duration(min(missing/float64(b.Limit())*float64(time.Second), math.MaxInt64/2))
 }
 
 func newRateLimiter(perSecond float64, burst int, now func() time.Time) *rateLimiter {
-	return &rateLimiter{limit: rate.Limit(perSecond), burst: burst, now: now, buckets: map[string]*rate.Limiter{}}
+	return &rateLimiter{limit: rate.Limit(perSecond), burst: burst, now: now, buckets: map[string]*bucket{}}
+}
+
+// newTenantLimiter limits all callers of a tenant together. A tenant may do in a moment what it may do
+// in two seconds.
+func newTenantLimiter(perSecond float64, own map[string]float64, now func() time.Time) *rateLimiter {
+	l := newRateLimiter(perSecond, burstOf(perSecond), now)
+
+	l.own = make(map[string]rate.Limit, len(own))
+	for tenant, limit := range own {
+		l.own[tenant] = rate.Limit(limit)
+	}
+
+	return l
+}
+
+// burstOf returns the default burst of a rate.
+func burstOf(perSecond float64) int { return max(1, int(2*perSecond)) }
+
+// limitOf returns the caller's limit, negative for none.
+func (l *rateLimiter) limitOf(caller string) rate.Limit {
+	if limit, has := l.own[caller]; has {
+		return limit
+	}
+
+	return l.limit
 }
 
 // allow takes a token of the caller. If there is none, it returns the problem that says
 // when there will be one.
 func (l *rateLimiter) allow(caller string) *problem {
-	if l.limit < 0 {
+	if l.limitOf(caller) < 0 {
 		return nil
 	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
 
 	now := l.now()
 
-	bucket := l.bucket(caller, now)
-	if bucket.AllowN(now, 1) {
+	b := l.bucket(caller, now)
+	if b.AllowN(now, 1) {
 		return nil
 	}
 
-	return l.limited(bucket.TokensAt(now))
+	return limited(b.Limit(), b.TokensAt(now))
 }
 
 // exhausted returns the problem that allow would return, without taking a token.
@@ -50,9 +106,12 @@ func (l *rateLimiter) exhausted(caller string) *problem {
 		return nil
 	}
 
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
 	now := l.now()
 	if tokens := l.bucket(caller, now).TokensAt(now); tokens < 1 {
-		return l.limited(tokens)
+		return limited(l.limit, tokens)
 	}
 
 	return nil
@@ -61,49 +120,79 @@ func (l *rateLimiter) exhausted(caller string) *problem {
 // charge takes a token of the caller, even if there is none: the caller then waits longer.
 func (l *rateLimiter) charge(caller string) {
 	if l.limit > 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+
 		now := l.now()
 		l.bucket(caller, now).ReserveN(now, 1)
 	}
 }
 
-func (l *rateLimiter) limited(tokens float64) *problem {
-	seconds := math.Ceil((1 - tokens) / float64(l.limit))
-	return newProblem(http.StatusTooManyRequests, "rate_limited", "Too many requests of this caller.").retryAfter(max(1, int(seconds)))
+func limited(limit rate.Limit, tokens float64) *problem {
+	seconds := math.Ceil((1 - tokens) / float64(limit))
+	return newProblem(http.StatusTooManyRequests, "rate_limited", "Too many requests of this caller or its tenant.").retryAfter(max(1, int(seconds)))
 }
 
-func (l *rateLimiter) bucket(caller string, now time.Time) *rate.Limiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-
-	if bucket, found := l.buckets[caller]; found {
-		return bucket
+// bucket returns the caller's bucket, a full one if it has none. The caller of bucket holds l.mu.
+func (l *rateLimiter) bucket(caller string, now time.Time) *bucket {
+	if b, found := l.buckets[caller]; found {
+		return b
 	}
 
 	if len(l.buckets) >= maxBuckets {
 		l.evict(now)
 	}
 
-	bucket := rate.NewLimiter(l.limit, l.burst)
-	l.buckets[caller] = bucket
+	b := &bucket{Limiter: rate.NewLimiter(l.limit, l.burst), caller: caller, fullAt: now}
+	if limit, has := l.own[caller]; has {
+		b.Limiter = rate.NewLimiter(limit, burstOf(float64(limit)))
+	}
+	l.buckets[caller] = b
+	heap.Push(&l.order, b)
 
-	return bucket
+	return b
 }
 
-// evict removes the fullest of a few buckets. Removing a full bucket changes nothing: the
-// caller's next one is full, too.
+// evict removes a full bucket, which changes nothing: the caller's next one is full, too. If none is
+// full, it removes the one that would be full first.
+//
+// The times of the order are those of earlier evictions, so the first bucket goes behind the others
+// until its time is right. Each such step is due to a token that was taken since.
 func (l *rateLimiter) evict(now time.Time) {
-	const sample = 32
+	for {
+		first := l.order[0]
 
-	fullest, most, n := "", -1.0, 0
-	for caller, bucket := range l.buckets {
-		if tokens := bucket.TokensAt(now); tokens > most {
-			fullest, most = caller, tokens
+		wait := first.fullIn(now)
+		if fullAt := now.Add(wait); wait > 0 && fullAt.After(first.fullAt) {
+			first.fullAt = fullAt
+			heap.Fix(&l.order, 0)
+
+			continue
 		}
 
-		if n++; n == sample {
-			break
-		}
+		heap.Pop(&l.order)
+		delete(l.buckets, first.caller)
+
+		return
 	}
+}
 
-	delete(l.buckets, fullest)
+// bucketOrder is a heap of buckets by fullAt.
+type bucketOrder []*bucket
+
+func (o bucketOrder) Len() int           { return len(o) }
+func (o bucketOrder) Less(i, j int) bool { return o[i].fullAt.Before(o[j].fullAt) }
+func (o bucketOrder) Swap(i, j int)      { o[i], o[j] = o[j], o[i] }
+
+// Push adds a bucket.
+func (o *bucketOrder) Push(b any) { *o = append(*o, b.(*bucket)) } //nolint:forcetypeassert // only buckets are pushed
+
+// Pop removes the last bucket.
+func (o *bucketOrder) Pop() any {
+	last := len(*o) - 1
+	b := (*o)[last]
+	(*o)[last] = nil
+	*o = (*o)[:last]
+
+	return b
 }

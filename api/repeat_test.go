@@ -63,6 +63,18 @@ func placedAndPaid(w *world) string {
 	return ""
 }
 
+// returned reports that a shipped order came back, which a person has to deal with.
+func returned(w *world) string {
+	placedAndPaid(w)
+	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"ship"}`, "Idempotency-Key", "ship")
+	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_1", reported("o-1", "returned"), nil), http.StatusOK, "")
+
+	var page struct{ Reports []struct{ Ref string } }
+	w.must("GET", "/v1/callbacks/carrier/reports?effect=attention", "").read(w.t, &page)
+
+	return page.Reports[0].Ref
+}
+
 func edited(w *world) {
 	w.must("POST", "/v1/orders/o-1/notes", `{"text":"later"}`, "Idempotency-Key", "later")
 }
@@ -263,6 +275,9 @@ var repeats = []repeated{
 	{operation: "void-payment", path: "/v1/payments/p-1/void", setup: captured, status: 200, between: refundedLater},
 	{operation: "payment-callback", path: "/v1/callbacks/payments", body: succeeded("p-9/authorize", 5), status: 200},
 	{operation: "carrier-callback", path: "/v1/callbacks/carrier", body: reported("o-1", "shipped"), setup: placedAndPaid, status: 200},
+	{
+		operation: "end-carrier-report", path: "/v1/callbacks/carrier/reports/$/done", body: `{"cause":{"text":"paid back by hand"}}`, setup: returned, status: 200,
+	},
 	{operation: "fail-parked-task", path: "/v1/orders/o-1/parked-tasks/SHIPPED", keyed: true, setup: parkedTask, status: 200},
 	{
 		operation: "complete-parked-task", path: "/v1/orders/o-1/parked-tasks/SHIPPED/complete", body: `{"output":{"a":1}}`, keyed: true, setup: waiting, status: 200,

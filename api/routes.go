@@ -31,6 +31,8 @@ func (s *service) routes(h huma.API) {
 	s.deadLetterRoutes(h)
 	s.endpointRoutes(h)
 	s.deliveryRoutes(h)
+	s.statusRoutes(h)
+	s.actRoutes(h)
 }
 
 // route describes one operation: its place in the document, and who may call it.

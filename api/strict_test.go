@@ -15,6 +15,7 @@ import (
 // validBodies are bodies that the operations accept. The variants are made from them.
 var validBodies = map[string]string{
 	"complete-parked-task":        `{"output":{"a":1}}`,
+	"end-carrier-report":          `{"cause":{"text":"x"}}`,
 	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,
 
 	"redrive-dead-letters": `{"since":"2020-01-01T00:00:00Z","error":"503","dryRun":true}`,

@@ -70,7 +70,7 @@ func (s *service) transitionRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
-		summary: "Explain the state of an order, and which events are possible now",
+		summary: "Explain the state of an order, which events are possible now, and what to do next",
 	}, s.explainOrder)
 	s.enumerateEvents(h.OpenAPI())
 }
@@ -96,6 +96,7 @@ type newTransition struct {
 	From         string      `json:"from,omitempty" doc:"Apply the event only from this state."`
 	TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
 	Values       guardValues `json:"values,omitempty"`
+	Cause        *newCause   `json:"cause,omitempty" doc:"Why. It is no part of the request's content: a repeat may have another one."`
 }
 
 // guardValues are the values of a request that guards compare.
@@ -142,6 +143,7 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 		TransitionID: transitions.TransitionID(in.Body.TransitionID),
 		RequestID:    transitions.RequestID(in.Key),
 		Values:       in.Body.Values,
+		Cause:        c.cause(ctx, in.Body.Cause),
 	}
 	if seen, _, conditional := in.Seen(); conditional {
 		r.IfMatch = (*transitions.TransitionID)(&seen)
@@ -171,9 +173,13 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 
 // appliedOutput answers a transition that was applied, by this request or an earlier one.
 func (s *service) appliedOutput(c caller, result transitions.Result) *applyOutput {
+	// The order knows the whole cause of its newest transition only, so a repeat could not show it.
+	shown := showTransition(result.Transition)
+	shown.Cause = showCause(transitions.Cause{Code: result.Transition.Cause.Code})
+
 	out := &applyOutput{
 		ETag: etag(result.Order),
-		Body: applied{transitions.Applied.String(), showTransition(result.Transition), c.tenant.showOrder(result.Order)},
+		Body: applied{transitions.Applied.String(), shown, c.tenant.showOrder(result.Order)},
 	}
 	if result.Verdict == transitions.Replayed {
 		out.MarkReplayed()
@@ -279,6 +285,8 @@ type explanation struct {
 	Options      []option `json:"options" doc:"Every event, and its effect now."`
 	Editable     bool     `json:"editable" doc:"Whether the content may be edited now."`
 	OtherVersion int      `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, if it is not the current one."`
+	Timeline     []moment `json:"timeline" doc:"Transitions, execution and refusals by time; for administrators also waiting tasks, notifications and dead letters. The log of refusals does not have all."`
+	Incomplete   []string `json:"incomplete,omitempty" doc:"What could not be read for the time line."`
 }
 
 type step struct {
@@ -287,6 +295,7 @@ type step struct {
 	From         string    `json:"from,omitempty"`
 	To           string    `json:"to"`
 	At           time.Time `json:"at"`
+	Cause        *cause    `json:"cause,omitempty"`
 	Journal      bool      `json:"journal"`
 	Ring         bool      `json:"ring"`
 	Allotted     bool      `json:"allotted" doc:"The server assigned the id."`
@@ -325,6 +334,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 			From:         string(st.From),
 			To:           string(st.To),
 			At:           st.At,
+			Cause:        showCause(st.Cause),
 			Journal:      st.Journal,
 			Ring:         st.Ring,
 			Allotted:     st.Assigned,
@@ -344,6 +354,8 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 			Ahead: o.Ahead,
 		})
 	}
+
+	out.Timeline, out.Incomplete = s.timeline(ctx, c, e)
 
 	return &explainOutput{out}, nil
 }

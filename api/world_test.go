@@ -21,6 +21,7 @@ import (
 	"ratchet/activities"
 	"ratchet/api"
 	"ratchet/api/auth"
+	"ratchet/audit"
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/inventory"
@@ -146,7 +147,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		DynamoDB:  w.db,
 		Table:     "reports",
 		Orders:    orders,
-		Locks:     locks,
+		Payments:  pay,
 		Callbacks: w.signer,
 		Log:       log,
 	})
@@ -154,7 +155,15 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
+	embeddedtest.Create(t, w.db, audit.TableInput("audit"))
+
+	acts, err := audit.New(audit.Config{DynamoDB: w.db, Table: "audit"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	w.cfg = api.Config{
+		Acts:        acts,
 		Orders:      orders,
 		Reports:     desk,
 		Stock:       stock,
@@ -285,6 +294,10 @@ func (w *world) want(a answer, status int, code string) answer {
 
 	if a.StatusCode != status || a.StatusCode >= 400 && a.code() != code {
 		w.t.Fatalf("%d %s, want %d %s", a.StatusCode, a.text, status, code)
+	}
+
+	if a.StatusCode >= 400 && a.field("type") != "/errors#"+code {
+		w.t.Errorf("the problem has the type %s: %s", a.field("type"), a.text)
 	}
 
 	return a

@@ -230,3 +230,5 @@ func (b *backlog) reactions() []streams.Handler {
 type noNotifier struct{}
 
 func (noNotifier) Accept(context.Context, notify.Notification) error { return errors.New("unexpected") }
+
+func (noNotifier) Erase(context.Context, string) (int, error) { return 0, errors.New("unexpected") }

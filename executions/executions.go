@@ -26,8 +26,8 @@ type Config struct {
 	// Machine returns the ARN of the state machine. It is called for every operation.
 	Machine func(context.Context) (string, error)
 	// Settled are the states whose orders need no execution any more, beside the terminal
-	// states of orders without one. Default: the states of [workflow.Order] from DELIVERED
-	// on.
+	// states of orders without one. Default, if it is nil: the states of [workflow.Order] from
+	// DELIVERED on.
 	Settled []workflow.State
 	// Deadline is how long an execution may run without moving its order before a survey
 	// calls the order overdue. Default 14 days, the deadline of the state machine's waits
@@ -81,7 +81,7 @@ func New(cfg Config) (*Executions, error) {
 		}
 	}
 
-	if len(cfg.Settled) == 0 {
+	if cfg.Settled == nil {
 		cfg.Settled = []workflow.State{
 			workflow.Delivered,
 			workflow.ReturnRequested,

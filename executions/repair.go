@@ -152,7 +152,7 @@ func adoptingInput(order *transitions.Order, last string) (string, error) {
 	members := map[string]json.RawMessage{}
 
 	if last == "" {
-		content, err := json.Marshal(transitions.NewOrder{ID: order.ID, Items: order.Items, Total: order.Total, Customer: order.Customer})
+		content, err := json.Marshal(order.Content())
 		if err != nil {
 			return "", err
 		}

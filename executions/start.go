@@ -50,7 +50,7 @@ func (e *FailedError) Error() string {
 // success and no successor runs, and with [transitions.ErrInvalidRequest] if the order breaks a
 // rule.
 func (e *Executions) Start(ctx context.Context, machineARN string, order transitions.NewOrder) (executionARN string, err error) {
-	if err := order.Validate(); err != nil {
+	if err := order.ValidateFor(e.cfg.Orders.Definition()); err != nil {
 		return "", err
 	}
 

@@ -10,10 +10,8 @@ import (
 	"ratchet/workflow"
 )
 
-// Explanation says why an order is where it is, and what it may do now. It does not hold
-// what was refused, because a refusal records nothing: a record would cost a write for
-// every poll of an impatient caller. Counters and the debug log of [transitions.Config]
-// are where refusals show.
+// Explanation says why an order is where it is, and what it may do now. What was refused is in its
+// time line ([Explanation.Timeline]), as far as the log of refusals has it.
 type Explanation struct {
 	Order *transitions.Order `json:"order"`
 	// Steps is the order's way, oldest first.

@@ -19,12 +19,16 @@ type Page struct {
 	State workflow.State
 	// Customer keeps only orders of that customer. Empty keeps all.
 	Customer string
+	// Reference keeps only orders with that reference. Empty keeps all.
+	Reference string
 	// Version keeps only orders of that version of the definition. 0 keeps all.
 	Version int
 	// After is the last order of the page before. Empty starts at the beginning.
 	After transitions.OrderID
 	// Limit is how many orders to return at most, 1 to 1,000. Default 100.
 	Limit int
+	// Progress, if it is set, is called by a scan now and then with how many orders it has read.
+	Progress func(orders int)
 }
 
 // errPageFull ends a scan that has found what was asked for.
@@ -41,7 +45,7 @@ func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transit
 		return nil, "", fmt.Errorf("list orders: %w: %w", transitions.ErrInvalidRequest, err)
 	}
 
-	err = o.Scan(ctx, transitions.Sweep{Segments: 1}, p.input(), func(_ context.Context, order *transitions.Order, err error) error {
+	err = o.Scan(ctx, transitions.Sweep{Segments: 1, Progress: p.Progress}, p.input(), func(_ context.Context, order *transitions.Order, err error) error {
 		if err != nil {
 			return err
 		}
@@ -67,6 +71,12 @@ func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transit
 func (p Page) check(d *workflow.Definition) error {
 	if p.Customer != "" {
 		if err := transitions.CheckCustomer(p.Customer); err != nil {
+			return err
+		}
+	}
+
+	if p.Reference != "" {
+		if err := transitions.CheckReference(p.Reference); err != nil {
 			return err
 		}
 	}
@@ -97,6 +107,12 @@ func (p Page) input() dynamodb.ScanInput {
 
 	if p.Customer != "" {
 		filters, values[":customer"] = append(filters, "customer = :customer"), dynamo.S(p.Customer)
+	}
+
+	if p.Reference != "" {
+		// The word is reserved in expressions.
+		in.ExpressionAttributeNames = map[string]string{"#reference": "reference"}
+		filters, values[":reference"] = append(filters, "#reference = :reference"), dynamo.S(p.Reference)
 	}
 
 	if p.Version != 0 {

@@ -47,7 +47,7 @@ func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner st
 	}
 
 	if fromLists {
-		page, err := l.Page(ctx, lists.Query{Owner: owner, State: p.State, Customer: p.Customer, After: after, Limit: p.Limit})
+		page, err := l.Page(ctx, lists.Query{Owner: owner, State: p.State, Customer: p.Customer, Reference: p.Reference, After: after, Limit: p.Limit})
 		return Listing{Orders: page.Orders, Next: page.Next, Stale: page.Stale}, err
 	}
 

@@ -94,6 +94,50 @@ func TestAReservationThatAlwaysChangesIsContended(t *testing.T) {
 	level(t, s, "mug", inventory.Level{Available: 98, Reserved: 2})
 }
 
+// A reservation that gets other lines between the two transactions of Adjust, each time, is no
+// success: the lines are not held.
+func TestAReservationThatIsAlwaysAdjustedIsContended(t *testing.T) {
+	s := newStock(t)
+	lines := func(name string) (all []inventory.Line) {
+		for i := range inventory.MaxLines {
+			line := inventory.Line{SKU: fmt.Sprint(name, i), Quantity: 1}
+			set(t, s, line.SKU, 1)
+			all = append(all, line)
+		}
+
+		return all
+	}
+	ours, others := lines("a"), lines("b")
+
+	if err := s.Adjust(t.Context(), "o-1", others); err != nil {
+		t.Fatal(err)
+	}
+
+	inside := false
+	s.transport.After(func(c *embeddedtest.Call) error {
+		if !c.Is("TransactWriteItems") || inside {
+			return nil
+		}
+		inside = true
+		defer func() { inside = false }()
+
+		return s.Adjust(t.Context(), "o-1", others)
+	})
+
+	if err := s.Adjust(t.Context(), "o-1", ours); !errors.Is(err, txn.ErrContended) || !txn.Retryable(err) {
+		t.Error(err)
+	}
+	s.transport.Clear()
+
+	if covered, err := s.Covers(t.Context(), "o-1", others); err != nil || !covered {
+		t.Errorf("the reservation holds the lines of the other: %v, %v", covered, err)
+	}
+
+	if err := s.Adjust(t.Context(), "o-1", ours); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+}
+
 // The expired reservation of an order cannot be ended, so the order cannot reserve again.
 func TestReservingAgainFailsWhileTheOldReservationCannotEnd(t *testing.T) {
 	s := newStock(t)

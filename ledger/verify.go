@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/plural"
 )
 
 // The kinds of findings. The texts are part of the output of `ratchet ledger verify` and
@@ -163,10 +164,10 @@ func (v *verification) transfers(page []dynamo.Item) error {
 		return err
 	}
 
-	entries := map[string]Entry{}
+	entries := map[entryID]Entry{}
 	for _, item := range entryItems {
 		e := decodeEntry(item)
-		entries[fmt.Sprint(shardKey(e.Account, e.Shard), e.Sequence)] = e
+		entries[entryID{shardKey(e.Account, e.Shard), e.Sequence}] = e
 	}
 
 	counted := map[string]int64{}
@@ -181,6 +182,12 @@ func (v *verification) transfers(page []dynamo.Item) error {
 	}
 
 	return nil
+}
+
+// entryID is the key of an entry: that of its account's item, and its number there.
+type entryID struct {
+	account  string
+	sequence int64
 }
 
 // record checks the record of a transfer by itself.
@@ -215,10 +222,10 @@ func (v *verification) record(t Posted, digest []byte) error {
 
 // postings checks that the entries of a transfer exist as its record says. Counted is the
 // number of entries by account.
-func (v *verification) postings(t Posted, entries map[string]Entry, counted map[string]int64) error {
+func (v *verification) postings(t Posted, entries map[entryID]Entry, counted map[string]int64) error {
 	for _, want := range t.Postings {
 		key := shardKey(want.Account, want.Shard)
-		e, ok := entries[fmt.Sprint(key, want.Sequence)]
+		e, ok := entries[entryID{key, want.Sequence}]
 		last, known := counted[key]
 
 		var err error
@@ -230,7 +237,7 @@ func (v *verification) postings(t Posted, entries map[string]Entry, counted map[
 		case e.Posting != want || e.TransferID != t.ID:
 			err = v.found(kindForeign, key, t.ID, "entry %d is %d of transfer %s", want.Sequence, e.Amount, e.TransferID)
 		case last < want.Sequence:
-			err = v.found(kindChain, key, t.ID, "the account has made %d entries, the transfer made %d", last, want.Sequence)
+			err = v.found(kindChain, key, t.ID, "the account has made %s, the transfer made %d", plural.Of(last, "entry"), want.Sequence)
 		}
 
 		if err != nil {

@@ -31,6 +31,23 @@ func (b *bank) findings(t *testing.T, n int) (all []string, proof ledger.Proof, 
 
 var errStop = errors.New("stop")
 
+// TestVerifyTellsTheEntriesOfAlikeAccountsApart: entry 12 of the account c and entry 2 of the account c1.
+func TestVerifyTellsTheEntriesOfAlikeAccountsApart(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "c", Side: ledger.Debit, Overdraft: true}, 0)
+	b.open(t, ledger.NewAccount{ID: "c1"}, 0)
+
+	for i := range 12 {
+		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("t-", i), "c", "c1", int64(100+i), "EUR")); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if got, proof, err := b.findings(t, 0); err != nil || len(got) > 0 || proof.Entries < 24 {
+		t.Errorf("found %q, %+v, %v", got, proof, err)
+	}
+}
+
 // TestVerifyFindsEveryManipulation changes the tables without the ledger. Each contradiction
 // has a finding of its own, and found can end the call at each.
 func TestVerifyFindsEveryManipulation(t *testing.T) {
@@ -91,7 +108,7 @@ func TestVerifyFindsEveryManipulation(t *testing.T) {
 		}},
 		{"the number of an account's entries lowered", func(b *bank) {
 			b.tamper(t, "accounts", account("bob"), "SET #sequence = :v", item{":v": num(1)})
-		}, []string{"balance bob : the balance is 400, the entries sum to 300", "chain bob t-2: the account has made 1 entries, the transfer made 2"}},
+		}, []string{"balance bob : the balance is 400, the entries sum to 300", "chain bob t-2: the account has made 1 entry, the transfer made 2"}},
 		{"a transfer deleted", func(b *bank) { b.remove(t, "transfers", transfer) }, []string{
 			"foreign alice t-1: entry 2 is -300: there is no such transfer; the account's last entry is 3",
 			"foreign bob t-1: entry 1 is 300: there is no such transfer; the account's last entry is 2",

@@ -1,16 +1,17 @@
-// Package lists keeps lists of orders, by state, by time and by customer, beside the table of
+// Package lists keeps lists of orders, by state, by time, by customer and by reference, beside the table of
 // orders.
 //
 // # Model
 //
 // The lists are a projection of the orders' stream: [Lists.Record] is a stream handler that
 // writes what a change means for them. A transition itself costs what it costs without
-// lists. One table holds three kinds of rows:
+// lists. One table holds these kinds of rows:
 //
 //	listKey                          placeKey
 //	state/<owner>/<STATE>/<shard>    <epoch ms of entering the state>#<order>
 //	time/<owner>/<shard>             <epoch ms of placing>#<order>
 //	customer/<owner>/<customer>      <epoch ms of placing>#<order>
+//	reference/<owner>/<reference>    <epoch ms of placing>#<order>
 //	order/<order>                    head: the newest transition that the lists show
 //
 // The owner is what stands before the colon of an order's id, and empty without one: the

@@ -29,6 +29,9 @@ type Query struct {
 	// With a state, orders in other states are left out: a page may be shorter than the
 	// limit, even empty, and have a next one.
 	Customer string
+	// Reference asks for the orders with that reference, in the order in which they were placed.
+	// Those of another state or customer are left out, as with a customer.
+	Reference string
 	// After is the Next of the page before. Empty begins with the newest order.
 	After string
 	// Limit is how many orders to return at most, 1 to 1,000.
@@ -43,12 +46,12 @@ type Page struct {
 	Next string
 	// Stale counts the rows that were left out, because their orders have moved or are
 	// gone: the lists lag behind the orders. Orders that are left out of a customer's list
-	// by their state do not count.
+	// by their state, and of a reference's by their state or customer, do not count.
 	Stale int
 }
 
 // Page returns a part of a list. It costs half a read unit for each of 8 shards (for one, if
-// it asks for a customer), and a read of each order.
+// it asks for a customer or a reference), and a read of each order.
 func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 	if q.Limit < 1 || q.Limit > 1000 {
 		return Page{}, fmt.Errorf("list orders: %w: limit %d: 1 to 1000", transitions.ErrInvalidRequest, q.Limit)
@@ -80,10 +83,10 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 
 	var page Page
 	for _, o := range orders {
-		switch other := o != nil && q.State != "" && o.State != q.State; {
-		case other && q.Customer != "":
-		case other || o == nil:
+		switch {
+		case o == nil, q.isOfState() && o.State != q.State:
 			page.Stale++
+		case q.State != "" && o.State != q.State, q.Customer != "" && o.Customer != q.Customer:
 		default:
 			page.Orders = append(page.Orders, o)
 		}
@@ -96,8 +99,15 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
+// isOfState reports whether the page comes from the list of a state.
+func (q Query) isOfState() bool { return q.State != "" && q.Customer == "" && q.Reference == "" }
+
 // places returns the newest places of the list after q.After, at most q.Limit.
 func (l *Lists) places(ctx context.Context, q Query) ([]string, error) {
+	if q.Reference != "" {
+		return l.newest(ctx, referenceList(q.Owner, q.Reference), q.After, q.Limit)
+	}
+
 	if q.Customer != "" {
 		return l.newest(ctx, customerList(q.Owner, q.Customer), q.After, q.Limit)
 	}

@@ -45,7 +45,7 @@ func (h head) isOf(o *transitions.Order) bool {
 
 // Record writes what the change means for the lists. It is idempotent, and changes nothing
 // if the lists show a newer transition of the order. Placing costs one read unit and 6 write
-// units, 8 with a customer; another state one and 6, a change within a state one and 1.
+// units, and 2 each with a customer and a reference; another state one and 6, a change within a state one and 1.
 func (l *Lists) Record(ctx context.Context, c transitions.Change) error {
 	return l.list(ctx, c.New)
 }
@@ -82,7 +82,8 @@ func (l *Lists) relist(ctx context.Context, id transitions.OrderID, shown head) 
 
 // Remove takes a deleted order out of the lists. The order is as it was in the end. It is
 // idempotent. A tombstone without the order's content stays for 30 days, so that late records
-// do not list the order again. It costs two read units and 6 write units, 8 with a customer.
+// do not list the order again. It costs two read units and 6 write units, and 2 each
+// with a customer and a reference.
 //
 // If there is an order under the id again, the lists show that one instead.
 func (l *Lists) Remove(ctx context.Context, last *transitions.Order) error {
@@ -142,8 +143,8 @@ func (l *Lists) raise(ctx context.Context, o *transitions.Order, shown head) err
 }
 
 // replace writes the next head of the order if it is still the one that is shown, and with
-// it the rows to put and those to drop. A row of both stays.
-func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next head, put, drop []row) error {
+// it the rows to put and those to drop. A row of both stays. More parts may join the transaction.
+func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next head, put, drop []row, with ...func(*txn.Transaction)) error {
 	update := dynamo.NewUpdate(l.cfg.Table, headRow(id).key()).
 		SetValue("transitionId", dynamo.N(int64(next.transition)))
 
@@ -182,6 +183,10 @@ func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next
 			t.Add("former row", types.TransactWriteItem{Delete: &types.Delete{TableName: &l.cfg.Table, Key: r.key()}}, nil)
 		}
 		done[r] = true
+	}
+
+	for _, add := range with {
+		add(&t)
 	}
 
 	return l.writer.Write(ctx, &t)
@@ -225,6 +230,10 @@ func rowsOf(o *transitions.Order) []row {
 		rows = append(rows, row{customerList(ownerOf(o.ID), o.Customer), placed})
 	}
 
+	if o.Reference != "" {
+		rows = append(rows, row{referenceList(ownerOf(o.ID), o.Reference), placed})
+	}
+
 	return rows
 }
 
@@ -257,6 +266,11 @@ func timeShard(owner string, shard int) string { return fmt.Sprintf("time/%s/%d"
 // customerList has no shards: a customer's orders are few.
 func customerList(owner, customer string) string {
 	return fmt.Sprintf("customer/%s/%s", owner, customer)
+}
+
+// referenceList has no shards: one order, or a few, have the same reference.
+func referenceList(owner, reference string) string {
+	return fmt.Sprintf("reference/%s/%s", owner, reference)
 }
 
 // placeAt sorts by time, and by id within a millisecond.

@@ -138,7 +138,7 @@ func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Deliver
 	go func() {
 		defer d.release(l, delivery.ID())
 
-		d.finish(context.WithoutCancel(ctx), l, &delivery, d.try(l, delivery))
+		d.finish(context.WithoutCancel(ctx), l, &delivery, d.try(ctx, l, delivery))
 	}()
 
 	return nil
@@ -150,7 +150,7 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	delivery.Attempts = 1
 	ended := make(chan outcome, 1)
 
-	go func() { ended <- d.try(l, delivery) }()
+	go func() { ended <- d.try(ctx, l, delivery) }()
 
 	timer := time.NewTimer(FirstTry)
 	defer timer.Stop()
@@ -164,7 +164,7 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	}
 
 	d.mu.Lock()
-	l.slow = true
+	d.setSlow(l, true)
 	d.mu.Unlock()
 
 	delivery.NextTry = time.Now().Add(d.cfg.lease())

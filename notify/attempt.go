@@ -26,7 +26,8 @@ func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Durat
 	}
 
 	// The first place of an endpoint is its own.
-	if len(l.busy) > 0 && d.free == 0 {
+	shared := len(l.busy) > 0
+	if shared && !d.free.has(l.slow) {
 		return 0, false
 	}
 
@@ -34,8 +35,8 @@ func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Durat
 		return wait, false
 	}
 
-	if len(l.busy) > 0 {
-		d.free--
+	if shared {
+		d.free.take(&l.held, l.slow)
 	}
 	l.busy[id] = true
 	d.work.Add(1)
@@ -51,7 +52,7 @@ func (d *Deliveries) release(l *lane, id string) {
 	delete(l.busy, id)
 
 	if len(l.busy) > 0 {
-		d.free++
+		d.free.giveBack(&l.held)
 	}
 	d.pump(l)
 
@@ -61,10 +62,17 @@ func (d *Deliveries) release(l *lane, id string) {
 	d.work.Done()
 }
 
-// try makes one attempt.
-func (d *Deliveries) try(l *lane, delivery Delivery) (o outcome) {
+// setSlow notes whether the newest attempt of the endpoint was slow. The caller holds the lock.
+func (d *Deliveries) setSlow(l *lane, slow bool) {
+	if l.slow = slow; slow {
+		d.free.slowDown(&l.held)
+	}
+}
+
+// try makes one attempt. Its context has the values of ctx, and ends as those of attempts do.
+func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o outcome) {
 	d.mu.Lock()
-	endpoint, ctx := l.endpoint, d.attempts
+	endpoint, attempts := l.endpoint, d.attempts
 	destination, err := l.open(d.cfg.Open, time.Now())
 	d.mu.Unlock()
 
@@ -77,8 +85,11 @@ func (d *Deliveries) try(l *lane, delivery Delivery) (o outcome) {
 		return outcome{err: err}
 	}
 
-	timed, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Timeout)
 	defer cancel()
+	defer context.AfterFunc(attempts, cancel)()
+
+	timed, end := d.cfg.Events.Attempting(timed, delivery)
 
 	began := time.Now()
 	o.err = worker.CatchPanic(func() error {
@@ -86,7 +97,9 @@ func (d *Deliveries) try(l *lane, delivery Delivery) (o outcome) {
 		return err
 	})
 	o.took = time.Since(began)
-	o.stopped = o.err != nil && ctx.Err() != nil
+	end(o.answer, o.err)
+
+	o.stopped = o.err != nil && attempts.Err() != nil
 	o.answer.Text, o.err = redact(endpoint, o.answer.Text), redactError(endpoint, o.err)
 
 	return o
@@ -102,6 +115,11 @@ func (d *Deliveries) after(delivery Delivery, o outcome, now time.Time) Delivery
 		return delivery
 	}
 	delivery.Error = o.err.Error()
+
+	if errors.Is(o.err, ErrSkipped) {
+		delivery.Status = Skipped
+		return delivery
+	}
 
 	pause, again := d.cfg.Schedule.after(delivery.Attempts)
 	if !again || errors.Is(o.err, ErrGone) || errors.Is(o.err, ErrRejected) {
@@ -149,27 +167,34 @@ func (d *Deliveries) attempted(delivery Delivery, took time.Duration) {
 
 // learn draws the conclusions for the endpoint.
 func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
-	if o.stopped {
+	if o.stopped || errors.Is(o.err, ErrSkipped) || errors.Is(o.err, ErrRecipient) {
 		return
 	}
 
 	now := time.Now()
 	d.mu.Lock()
 	id, failing := l.endpoint.ID, l.failing
-	l.slow, l.failing = o.took > FirstTry, o.err != nil
+	l.failing = o.err != nil
+	d.setSlow(l, o.took > FirstTry)
 
+	news := false
 	if o.err == nil {
 		l.circuit.succeeded()
 	} else {
-		l.circuit.failed(now, pauseOf(o.err))
+		news = l.circuit.failed(now, pauseOf(o.err))
 	}
-	since := l.endpoint.FailingSince
+	since, circuit := l.endpoint.FailingSince, l.circuit
 	d.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
 	defer cancel()
 
-	if err := d.noteHealth(ctx, id, since, failing, o, now); err != nil {
+	err := d.noteHealth(ctx, id, since, failing, o, now)
+	if news {
+		err = errors.Join(err, d.cfg.Endpoints.noteOpen(ctx, id, circuit))
+	}
+
+	if err != nil {
 		d.cfg.Log.Warn("the state of an endpoint was not stored", "endpoint", id, "err", err)
 
 		d.mu.Lock()

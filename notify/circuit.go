@@ -8,11 +8,14 @@ import (
 
 // circuit keeps a worker from trying an endpoint that fails every time. After failuresToOpen
 // failures in a row it is open: no attempt starts until a time. Then one attempt at a time
-// probes the endpoint, and the first success closes the circuit.
+// probes the endpoint, and the first success closes the circuit. The endpoint's item tells the other
+// workers that one of them has opened its circuit, so that not each of them has to find out.
 type circuit struct {
 	failures int
 	opened   int // how often, since the last success
 	until    time.Time
+
+	adopted time.Time // the newest end in the endpoint's item that this worker goes by
 }
 
 const failuresToOpen = 5
@@ -31,24 +34,45 @@ func (c *circuit) limit(now time.Time, all int) int {
 	return all
 }
 
-// succeeded closes the circuit.
-func (c *circuit) succeeded() { *c = circuit{} }
+// succeeded closes the circuit. What the item said before is not adopted again.
+func (c *circuit) succeeded() { *c = circuit{adopted: c.adopted} }
 
-// failed counts a failure. The far side may have asked for a pause.
-func (c *circuit) failed(now time.Time, pause time.Duration) {
+// failed counts a failure. The far side may have asked for a pause. It reports whether the other
+// workers should know: the circuit has opened, or the pause is longer than they take to hear of it.
+func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 	if pause > 0 && c.until.Before(now.Add(pause)) {
 		c.until = now.Add(pause)
+		news = pause > RefreshEvery
 	}
 
 	c.failures++
 
 	// Attempts that ran beside the one that opened it say nothing new.
 	if c.failures < failuresToOpen || now.Before(c.until) && c.opened > 0 {
-		return
+		return news
 	}
 	c.opened++
 
 	if until := now.Add(reopen.Delay(c.opened)); c.until.Before(until) {
+		c.until = until
+	}
+
+	return true
+}
+
+// adopt opens the circuit as another worker has, unless it was adopted before. The other one's clock
+// may be wrong: no pause is longer than maxPause.
+func (c *circuit) adopt(now time.Time, opened int, until time.Time) {
+	if !until.After(c.adopted) {
+		return
+	}
+	c.adopted, c.opened = until, max(c.opened, opened)
+
+	if latest := now.Add(maxPause); latest.Before(until) {
+		until = latest
+	}
+
+	if c.until.Before(until) {
 		c.until = until
 	}
 }

@@ -35,7 +35,8 @@ type Config struct {
 	// Default 15 s.
 	LookEvery time.Duration
 	// Places is how many attempts run at the same time, beside one of each endpoint that
-	// others cannot take. Default 256.
+	// others cannot take, and as many again of endpoints whose newest attempt took longer than
+	// FirstTry. Default 256.
 	Places int
 	// DrainTimeout is how long attempts may go on after the end of Run's context. Default
 	// Timeout.
@@ -49,6 +50,9 @@ type Config struct {
 
 // Events are called by workers. They must not block.
 type Events struct {
+	// Attempting is called before an attempt, with the delivery as it is then. It returns the
+	// context for the attempt, and a function that is called with its end.
+	Attempting func(ctx context.Context, d Delivery) (context.Context, func(Answer, error))
 	// Attempted is called after an attempt, with the delivery as it is then.
 	Attempted func(d Delivery, took time.Duration)
 	// Disabled is called when this worker has disabled an endpoint.
@@ -98,6 +102,12 @@ func (c *Config) check() error {
 		faults = append(faults, err)
 	}
 
+	if c.Events.Attempting == nil {
+		c.Events.Attempting = func(ctx context.Context, _ Delivery) (context.Context, func(Answer, error)) {
+			return ctx, func(Answer, error) {}
+		}
+	}
+
 	if c.Events.Attempted == nil {
 		c.Events.Attempted = func(Delivery, time.Duration) {}
 	}
@@ -126,9 +136,12 @@ type Deliveries struct {
 	wake chan struct{}  // has room for one
 	work sync.WaitGroup // attempts and looks
 
+	presence presence
+
 	mu       sync.Mutex // guards the fields below, and the lanes
 	lanes    map[string]*lane
-	free     int             // places
+	free     places
+	workers  int             // that share the rates of endpoints, with this one
 	running  bool            // attempts may start
 	attempts context.Context // of attempts, once Run was called
 }
@@ -144,7 +157,10 @@ func New(cfg Config) (*Deliveries, error) {
 		records: records{cfg.DynamoDB, cfg.Table},
 		wake:    make(chan struct{}, 1),
 		lanes:   map[string]*lane{},
-		free:    cfg.Places,
+		free:    places{quick: cfg.Places, slow: cfg.Places},
+		workers: 1,
+
+		presence: newPresence(),
 	}, nil
 }
 
@@ -156,7 +172,7 @@ func (d *Deliveries) lane(e Endpoint) *lane {
 		l = &lane{busy: map[string]bool{}}
 		d.lanes[e.ID] = l
 	}
-	l.use(e)
+	l.use(e, d.workers, time.Now())
 
 	return l
 }

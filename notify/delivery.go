@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -24,6 +25,7 @@ const (
 	Pending   Status = "PENDING"
 	Delivered Status = "DELIVERED"
 	Missed    Status = "MISSED"
+	Skipped   Status = "SKIPPED"
 )
 
 // Delivery is the record of one notification for one endpoint.
@@ -90,6 +92,7 @@ const (
 	deliveryFrom         = "from"
 	deliveryAt           = "at"
 	deliveryAttributes   = "attributes"
+	deliveryCause        = "cause" // as JSON
 	deliveryStatus       = "status"
 	deliveryAttempts     = "attempts"
 	deliveryAnswer       = "answer"
@@ -201,6 +204,14 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 		item[deliveryAttributes] = dynamo.M(attributes)
 	}
 
+	if d.Cause != (transitions.Cause{}) {
+		text, err := json.Marshal(d.Cause)
+		if err != nil {
+			panic(err) // it has only strings
+		}
+		item[deliveryCause] = dynamo.S(string(text))
+	}
+
 	maps.Copy(item, d.outcome())
 
 	return item
@@ -209,7 +220,7 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 // outcome returns the attributes that only some deliveries have.
 func (d Delivery) outcome() dynamo.Item {
 	item := dynamo.Item{}
-	if d.Status != Delivered {
+	if d.Status == Pending || d.Status == Missed {
 		item[deliveryQueue], item[deliveryDue] = dynamo.S(d.queue()), dynamo.Millis(d.queuedAt())
 	}
 
@@ -257,6 +268,11 @@ func decodeDelivery(item dynamo.Item) Delivery {
 	}
 	if d.Status == Pending {
 		d.NextTry = dynamo.Time(item, deliveryDue)
+	}
+
+	// A cause that cannot be read is left out: nothing depends on it.
+	if text := dynamo.Text(item, deliveryCause); text != "" && json.Unmarshal([]byte(text), &d.Cause) != nil {
+		d.Cause = transitions.Cause{}
 	}
 
 	if attributes, ok := item[deliveryAttributes].(*types.AttributeValueMemberM); ok {

@@ -32,7 +32,8 @@ type Answer struct {
 // its context. If it is an io.Closer, it is closed when it is not used any more.
 type Destination interface {
 	// Send sends a message. It may get the same one again; the far side should then do
-	// nothing. An error may carry ErrGone, ErrRejected or a pause (RetryAfter).
+	// nothing. An error may carry ErrGone, ErrRejected, ErrRecipient, ErrSkipped or a pause
+	// (RetryAfter).
 	Send(ctx context.Context, m Message) (Answer, error)
 }
 
@@ -42,6 +43,13 @@ var (
 	ErrGone = errors.New("the endpoint is gone")
 	// ErrRejected means that no attempt with this message can succeed.
 	ErrRejected = errors.New("the endpoint cannot take the message")
+	// ErrRecipient means that the far side refuses whom this message is for, such as a customer whose
+	// mailbox is full. It says nothing about the endpoint, which serves others. With ErrRejected no
+	// other attempt is made.
+	ErrRecipient = errors.New("the recipient is refused")
+	// ErrSkipped means that there is nothing to send for this order, such as without an address
+	// of its customer. It says nothing about the endpoint.
+	ErrSkipped = errors.New("skipped")
 )
 
 // RetryAfter returns err with a pause that the far side asks for. Nothing is sent to the

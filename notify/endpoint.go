@@ -30,13 +30,18 @@ type Endpoint struct {
 	// FailingSince is the first failure after the last success, zero if that was the last
 	// attempt.
 	FailingSince time.Time `json:"failingSince,omitzero"`
-	CreatedAt    time.Time `json:"createdAt,omitzero"`
-	UpdatedAt    time.Time `json:"updatedAt,omitzero"`
+	// OpenUntil is the end of the newest pause in which no worker tries the endpoint, because it
+	// failed several times in a row or asked for a pause. Zero after a success.
+	OpenUntil time.Time `json:"openUntil,omitzero"`
+	CreatedAt time.Time `json:"createdAt,omitzero"`
+	UpdatedAt time.Time `json:"updatedAt,omitzero"`
 	// Revision counts the changes of the settings and secrets.
 	Revision int64 `json:"revision"`
 	// Configured says that the endpoint is one of EndpointsConfig.Configured. Only its
 	// status can be changed.
 	Configured bool `json:"configured,omitempty"`
+
+	opened int // how often the circuit of the worker that set OpenUntil had opened
 
 	// Secrets sign messages to webhooks, the newest first.
 	Secrets []Secret `json:"-"`

@@ -95,6 +95,105 @@ func TestOtherOrdersDoNotWait(t *testing.T) {
 	})
 }
 
+// TestWhatIsSkippedSaysNothingAboutItsEndpoint: the delivery ends with the reason, the circuit stays
+// closed, and the endpoint is not failing. The next notification of the order goes out, and a skipped
+// one on request.
+func TestWhatIsSkippedSaysNothingAboutItsEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		far := w.endpoint("mail", func(s *notify.Settings) { s.Ordered = true })
+		without := true
+		far.set(0, func(m notify.Message) (notify.Answer, error) {
+			if m.TransitionID == 2 && without {
+				return notify.Answer{}, fmt.Errorf("%w: the order has no address", notify.ErrSkipped)
+			}
+			return notify.Answer{Status: 250}, nil
+		})
+		d := w.worker()
+		defer w.run(d)()
+
+		const orders = 10 // more than open a circuit
+		for i := range orders {
+			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"), notice(fmt.Sprint("o-", i), 3, "DELIVERED"))
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+
+		if got := w.statuses(d); got["mail SKIPPED"] != orders || got["mail DELIVERED"] != orders {
+			t.Errorf("%v", got)
+		}
+
+		if e, err := w.endpoints.Get(t.Context(), "mail"); err != nil || !e.FailingSince.IsZero() {
+			t.Errorf("%+v, %v", e, err)
+		}
+
+		skipped := w.get(d, "o-0/2/mail")
+		if skipped.Error != "skipped: the order has no address" || skipped.Attempts != 1 || !skipped.NextTry.IsZero() {
+			t.Errorf("%+v", skipped)
+		}
+
+		for _, status := range []notify.Status{notify.Pending, notify.Missed} {
+			if all, _, err := d.List(t.Context(), "mail", status, time.Time{}, "", 10); err != nil || len(all) != 0 {
+				t.Errorf("%s: %+v, %v", status, all, err)
+			}
+		}
+
+		without = false
+
+		if _, err := d.Redeliver(t.Context(), skipped.ID()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+
+		if again := w.get(d, skipped.ID()); again.Status != notify.Delivered || again.Error != "" {
+			t.Errorf("after the redelivery: %+v", again)
+		}
+	})
+}
+
+// TestARefusedRecipientSaysNothingAboutItsEndpoint: more of them than open a circuit, for longer than
+// disables an endpoint. The others are served at once, and what was refused for good can be sent again.
+func TestARefusedRecipientSaysNothingAboutItsEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		far := w.endpoint("mail")
+		far.set(0, func(m notify.Message) (notify.Answer, error) {
+			switch {
+			case strings.HasPrefix(string(m.OrderID), "full"):
+				return notify.Answer{Status: 552}, fmt.Errorf("%w: %w: 552 5.2.2", notify.ErrRejected, notify.ErrRecipient)
+			case strings.HasPrefix(string(m.OrderID), "busy"):
+				return notify.Answer{Status: 450}, fmt.Errorf("%w: 450 4.2.1", notify.ErrRecipient)
+			}
+
+			return notify.Answer{Status: 250}, nil
+		})
+		d := w.worker(func(c *notify.Config) { c.DisableAfter = 20 * time.Minute })
+		defer w.run(d)()
+
+		const orders = 10
+		for i := range orders {
+			w.accept(d, notice(fmt.Sprint("full-", i), 2, "SHIPPED"), notice(fmt.Sprint("busy-", i), 2, "SHIPPED"))
+		}
+		time.Sleep(45 * time.Minute) // 4 attempts
+		synctest.Wait()
+
+		if e, err := w.endpoints.Get(t.Context(), "mail"); err != nil || !e.FailingSince.IsZero() || e.Status == notify.Disabled {
+			t.Errorf("%+v, %v", e, err)
+		}
+		w.accept(d, notice("good", 2, "SHIPPED"))
+		synctest.Wait()
+
+		if got := w.statuses(d); got["mail DELIVERED"] != 1 || got["mail MISSED"] != orders || got["mail PENDING"] != orders {
+			t.Errorf("%v", got)
+		}
+
+		if full, busy := w.get(d, "full-0/2/mail"), w.get(d, "busy-0/2/mail"); full.Attempts != 1 || busy.Attempts != 4 {
+			t.Errorf("%+v, %+v", full, busy)
+		}
+	})
+}
+
 // TestAHangingEndpointTakesNoPlaceFromAnother: the pool has four places, and an endpoint hangs
 // with all it can get.
 func TestAHangingEndpointTakesNoPlaceFromAnother(t *testing.T) {

@@ -21,6 +21,8 @@ const (
 	endpointReason   = "reason"
 	endpointDisabled = "disabledAt"
 	endpointFailing  = "failingSince"
+	endpointUntil    = "openUntil"
+	endpointOpened   = "opened"
 	endpointCreated  = "createdAt"
 	endpointUpdated  = "updatedAt"
 	endpointRevision = "revision"
@@ -90,6 +92,8 @@ func decodeEndpoint(item dynamo.Item) (Endpoint, error) {
 		Reason:       dynamo.Text(item, endpointReason),
 		DisabledAt:   dynamo.Time(item, endpointDisabled),
 		FailingSince: dynamo.Time(item, endpointFailing),
+		OpenUntil:    dynamo.Time(item, endpointUntil),
+		opened:       int(dynamo.Number(item, endpointOpened)),
 		CreatedAt:    dynamo.Time(item, endpointCreated),
 		UpdatedAt:    dynamo.Time(item, endpointUpdated),
 		Revision:     dynamo.Number(item, endpointRevision),

@@ -13,11 +13,10 @@ const maxReason = 256
 // Enable lets an endpoint get notifications again. What it missed is not sent by that: see
 // [Deliveries.RedeliverMissed].
 func (s *Endpoints) Enable(ctx context.Context, id string) (Endpoint, error) {
-	update := s.statusUpdate(id).
+	update := s.succeeding(id).
 		SetValue(endpointStatus, dynamo.S(string(Active))).
 		RemoveAttribute(endpointReason).
-		RemoveAttribute(endpointDisabled).
-		RemoveAttribute(endpointFailing)
+		RemoveAttribute(endpointDisabled)
 
 	return s.setStatus(ctx, id, update)
 }
@@ -76,7 +75,24 @@ func (s *Endpoints) noteFailure(ctx context.Context, id string, at time.Time) er
 
 // noteSuccess records that the endpoint does not fail.
 func (s *Endpoints) noteSuccess(ctx context.Context, id string) error {
-	_, _, err := s.update(ctx, s.statusUpdate(id).RemoveAttribute(endpointFailing))
+	_, _, err := s.update(ctx, s.succeeding(id))
+	return err
+}
+
+func (s *Endpoints) succeeding(id string) *dynamo.Update {
+	return s.statusUpdate(id).RemoveAttribute(endpointFailing).RemoveAttribute(endpointUntil).RemoveAttribute(endpointOpened)
+}
+
+// noteOpen records until when the circuit of a worker is open, unless that of another one is open for
+// longer.
+func (s *Endpoints) noteOpen(ctx context.Context, id string, c circuit) error {
+	update := s.statusUpdate(id).
+		If("attribute_not_exists(#openUntil) OR #openUntil < :until").
+		Bind(":until", dynamo.Millis(c.until)).
+		SetValue(endpointUntil, dynamo.Millis(c.until)).
+		SetValue(endpointOpened, dynamo.N(int64(c.opened)))
+	_, _, err := s.update(ctx, update)
+
 	return err
 }
 

@@ -88,6 +88,7 @@ type Endpoints struct {
 
 	mu     sync.Mutex // guards the fields below
 	known  []Endpoint
+	beats  map[string]int64 // of workers, by their ids
 	readAt time.Time
 }
 
@@ -121,25 +122,36 @@ func NewEndpoints(cfg EndpointsConfig) (*Endpoints, error) {
 // List returns all endpoints by their ids, those of the configuration first. It reads the
 // whole table, which has at most MaxEndpoints items.
 func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
+	all, _, err := s.read(ctx)
+	return all, err
+}
+
+// read returns all endpoints, and the numbers of the workers by their ids.
+func (s *Endpoints) read(ctx context.Context) (all []Endpoint, beats map[string]int64, err error) {
 	stored := map[string]Endpoint{}
+	beats = map[string]int64{}
 	pages := dynamodb.NewScanPaginator(s.cfg.DynamoDB, &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true)})
 
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list endpoints: %w", err)
+			return nil, nil, fmt.Errorf("list endpoints: %w", err)
 		}
 
 		for _, item := range page.Items {
+			if isWorker(item) {
+				beats[dynamo.Text(item, endpointKey)] = dynamo.Number(item, workerBeat)
+				continue
+			}
+
 			e, err := decodeEndpoint(item)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			stored[e.ID] = e
 		}
 	}
 
-	var all []Endpoint
 	for _, e := range s.cfg.Configured {
 		all = append(all, e.withStatusOf(stored[e.ID]))
 		delete(stored, e.ID)
@@ -153,12 +165,14 @@ func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
 	}
 	slices.SortFunc(all[first:], func(a, b Endpoint) int { return cmp.Compare(a.ID, b.ID) })
 
-	return all, nil
+	return all, beats, nil
 }
 
 // withStatusOf returns a configured endpoint with the status that its item says.
 func (e Endpoint) withStatusOf(item Endpoint) Endpoint {
 	e.Status, e.Reason, e.DisabledAt, e.FailingSince = cmp.Or(item.Status, Active), item.Reason, item.DisabledAt, item.FailingSince
+	e.OpenUntil, e.opened = item.OpenUntil, item.opened
+
 	return e
 }
 
@@ -168,11 +182,11 @@ func (s *Endpoints) recent(ctx context.Context) ([]Endpoint, error) {
 	defer s.mu.Unlock()
 
 	if now := time.Now(); s.readAt.IsZero() || now.Sub(s.readAt) >= RefreshEvery {
-		all, err := s.List(ctx)
+		all, beats, err := s.read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s.known, s.readAt = all, now
+		s.known, s.beats, s.readAt = all, beats, now
 	}
 
 	return s.known, nil

@@ -18,8 +18,9 @@ type lane struct {
 	openedFor   generation
 
 	// busy are the ids of the deliveries in work here. All but one have a place that other
-	// endpoints could have.
+	// endpoints could have: those that are held.
 	busy map[string]bool
+	held held
 	slow bool // the newest attempt took longer than FirstTry
 
 	// ready are deliveries that a look has found due. more says that there may be others.
@@ -37,13 +38,19 @@ type generation struct {
 	secrets  int
 }
 
-// use updates the lane to the endpoint's settings.
-func (l *lane) use(e Endpoint) {
+// use updates the lane to the endpoint as it was read at a time, and to this worker's share of its rate.
+func (l *lane) use(e Endpoint, workers int, now time.Time) {
+	share := rate.Limit(e.Rate / float64(workers))
+	burst := max(1, int(share))
+
 	switch {
 	case e.Rate == 0:
 		l.limiter = nil
-	case l.limiter == nil || l.endpoint.Rate != e.Rate:
-		l.limiter = rate.NewLimiter(rate.Limit(e.Rate), max(1, int(e.Rate)))
+	case l.limiter == nil:
+		l.limiter = rate.NewLimiter(share, burst)
+	case l.limiter.Limit() != share:
+		l.limiter.SetLimit(share)
+		l.limiter.SetBurst(burst)
 	}
 
 	if l.endpoint.Status != e.Status {
@@ -51,7 +58,13 @@ func (l *lane) use(e Endpoint) {
 		l.circuit = circuit{}
 	}
 
-	l.endpoint, l.failing = e, l.failing || !e.FailingSince.IsZero()
+	// Another worker has had a success, or a person has enabled the endpoint.
+	if e.OpenUntil.IsZero() && !l.endpoint.OpenUntil.IsZero() {
+		l.circuit = circuit{}
+	}
+
+	l.circuit.adopt(now, e.opened, e.OpenUntil)
+	l.endpoint, l.failing = e, l.failing || !e.FailingSince.IsZero() || !e.OpenUntil.IsZero()
 }
 
 // limit is how many attempts may run at once.

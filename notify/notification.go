@@ -25,6 +25,8 @@ type Notification struct {
 	// Event is what moved the order, From the state before: "" if the order was placed.
 	Event workflow.Event `json:"-"`
 	From  workflow.State `json:"-"`
+	// Cause is why. Version 2 of the payload shows it.
+	Cause transitions.Cause `json:"-"`
 	// Attributes are what filters can ask for and version 2 of the payload shows, by the
 	// names in [AttributeNames].
 	Attributes map[string]string `json:"-"`

@@ -35,6 +35,7 @@ type dataV2 struct {
 	Event         workflow.Event           `json:"event"`
 	At            time.Time                `json:"at"`
 	Attributes    map[string]string        `json:"attributes,omitempty"`
+	Cause         transitions.Cause        `json:"cause,omitzero"`
 }
 
 // standardBody is the body of Standard Webhooks.
@@ -78,7 +79,7 @@ func newMessage(n Notification, e Endpoint, attempt int) (Message, error) {
 
 	data := any(n)
 	if e.Version >= 2 {
-		data = dataV2{n.Key, n.OrderID, n.TransitionID, n.State, n.From, n.Event, n.At, n.Attributes}
+		data = dataV2{n.Key, n.OrderID, n.TransitionID, n.State, n.From, n.Event, n.At, n.Attributes, n.Cause}
 	}
 
 	body := any(standardBody{m.Type, n.At, data})

@@ -28,6 +28,8 @@ func (d *Deliveries) Run(ctx context.Context) error {
 		d.schedule(ctx)
 	}
 
+	d.goAway(ctx)
+
 	d.mu.Lock()
 	d.running = false
 	d.mu.Unlock()
@@ -57,6 +59,8 @@ func (d *Deliveries) schedule(ctx context.Context) {
 
 		return
 	}
+
+	d.countWorkers(ctx, all, time.Now())
 
 	timer := time.NewTimer(d.startLooks(ctx, all, time.Now()))
 	defer timer.Stop()
@@ -163,6 +167,12 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 		due = nil
 	}
 
+	if endpoint.Rate > 0 {
+		// Several workers wait for their share with the same deliveries before them. One that is
+		// taken by another costs a part of the share.
+		rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] }) //nolint:gosec // G404: as above
+	}
+
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
@@ -244,7 +254,7 @@ func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (e
 		return false, err
 	}
 
-	stored := d.finish(ctx, l, &delivery, d.try(l, delivery))
+	stored := d.finish(ctx, l, &delivery, d.try(ctx, l, delivery))
 
 	return stored && delivery.ended(), nil
 }

@@ -53,7 +53,8 @@ type Settings struct {
 	// Ordered sends the notifications of one order in the order of its transitions, each
 	// after the one before has ended. Other orders do not wait.
 	Ordered bool `json:"ordered,omitempty"`
-	// Rate is the most attempts per second of one worker, up to 10,000. 0: no limit.
+	// Rate is the most attempts per second of all workers together, up to 10,000. 0: no limit.
+	// Each worker has an equal share, and after a start or an end they may exceed it for 10 s.
 	Rate float64 `json:"rate,omitempty"`
 	// Concurrency is the most attempts of one worker at the same time, 1 to 64. Default 8.
 	Concurrency int `json:"concurrency,omitempty"`

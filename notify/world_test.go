@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
@@ -175,6 +178,39 @@ func (w *world) worker(edit ...func(*notify.Config)) *notify.Deliveries {
 	}
 
 	return d
+}
+
+// separate returns a worker that shares nothing with others but the tables, and its transport.
+func (w *world) separate() (*notify.Deliveries, *embeddedtest.Transport) {
+	w.t.Helper()
+
+	transport := embeddedtest.NewTransport(w.transport)
+	db := dynamodb.New(w.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = transport })
+
+	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: db, Table: "endpoints"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	return w.worker(func(c *notify.Config) { c.DynamoDB, c.Endpoints = db, endpoints }), transport
+}
+
+// workerItems counts the items of workers in the table of endpoints.
+func (w *world) workerItems() (count int) {
+	w.t.Helper()
+
+	out, err := w.db.Scan(w.t.Context(), &dynamodb.ScanInput{TableName: aws.String("endpoints")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	for _, item := range out.Items {
+		if strings.HasPrefix(item["endpointId"].(*types.AttributeValueMemberS).Value, "worker#") {
+			count++
+		}
+	}
+
+	return count
 }
 
 // run runs a worker. The returned function stops it.

@@ -237,7 +237,8 @@ func TestClaimsFollowTheModel(t *testing.T) {
 		})
 	})
 
-	if len(answers) < 12 {
+	// The fewer runs of -short may meet less, by chance.
+	if len(answers) < 12 && !testing.Short() {
 		t.Errorf("the runs met only %v", answers)
 	}
 }

@@ -40,7 +40,7 @@ func (s *Payments) Refund(ctx context.Context, id string, r StepRequest) (Paymen
 		return Payment{}, err
 	}
 
-	if p.step(r.ID) == nil && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == voiding) {
+	if p.Step(r.ID) == nil && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == voiding) {
 		// Void the rest only if the refund will then be allowed.
 		voided := p
 		voided.Pending = nil
@@ -77,7 +77,7 @@ func (s *Payments) do(ctx context.Context, id string, r StepRequest, kind Kind) 
 	}
 
 	for range maxRestarts {
-		if before := p.step(r.ID); before != nil {
+		if before := p.Step(r.ID); before != nil {
 			if before.Kind != kind || before.Amount != r.Amount || before.Final != r.Final {
 				return p, fmt.Errorf("%s payment %s, step %s: %w", kind, id, r.ID, ErrConflict)
 			}

@@ -187,7 +187,7 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 		said = Failed
 	}
 
-	step := p.step(r.step)
+	step := p.Step(r.step)
 	switch {
 	case step == nil:
 		return s.storeReceipt(ctx, r, EffectParked, "unknown step")
@@ -208,7 +208,7 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 		return Received{}, err
 	}
 
-	if step := now.step(r.step); step != nil && step.Outcome != said {
+	if step := now.Step(r.step); step != nil && step.Outcome != said {
 		return s.storeReceipt(ctx, r, EffectParked, "the processor says otherwise when asked")
 	}
 

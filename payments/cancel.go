@@ -109,7 +109,7 @@ func (s *Payments) cancelBy(ctx context.Context, p Payment, r StepRequest, kind 
 // nextCancelID returns the first id of a refund of Cancel that the payment has not used.
 func (p *Payment) nextCancelID() string {
 	id := cancelID
-	for n := 2; p.step(id) != nil; n++ {
+	for n := 2; p.Step(id) != nil; n++ {
 		id = cancelID + "-" + strconv.Itoa(n)
 	}
 

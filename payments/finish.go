@@ -67,7 +67,7 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 
 // result returns the error of a step that has ended, nil if it succeeded.
 func (p Payment) result(id string) error {
-	step := p.step(id)
+	step := p.Step(id)
 	switch {
 	case step == nil: // overtaken by a void
 		return fmt.Errorf("payment %s, step %s: %w", p.ID, id, ErrVoided)
@@ -96,7 +96,13 @@ func (p Payment) result(id string) error {
 func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
+		began := time.Now()
+
 		reference, err := s.callProcessor(ctx, p)
+		if called := s.cfg.Events.Called; called != nil {
+			called(p.Pending.Kind, time.Since(began), err)
+		}
+
 		if err == nil {
 			return answer{succeeded: true, reference: reference}, nil
 		}

@@ -194,8 +194,8 @@ func (r StepRequest) Validate() error {
 	return nil
 }
 
-// step returns the step with the id, pending or ended, nil if there is none.
-func (p *Payment) step(id string) *Step {
+// Step returns the payment's step with the id, pending or ended, nil if there is none.
+func (p *Payment) Step(id string) *Step {
 	if p.Pending != nil && p.Pending.ID == id {
 		return p.Pending
 	}

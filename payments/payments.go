@@ -56,9 +56,17 @@ type Config struct {
 	// StaleAfter is the age from which Recover finishes a pending step. It must be longer
 	// than a worker needs for a step. Default 30 s.
 	StaleAfter time.Duration
+	// Events are optional.
+	Events Events
 	// Now is the clock that stamps records and decides whether a payment has expired.
 	// Default time.Now.
 	Now func() time.Time
+}
+
+// Events are called from the caller's goroutine. They must not block.
+type Events struct {
+	// Called is called after each request to the processor for a step, with its error.
+	Called func(step Kind, took time.Duration, err error)
 }
 
 const (

@@ -122,6 +122,7 @@ func TestNoMessageIsGivenUpWhileItsFailuresCannotBeCounted(t *testing.T) {
 		stop := w.run(cfg)
 		time.Sleep(time.Minute)
 		stop()
+		time.Sleep(time.Second) // the wait of its last failure is over
 		w.expect("after a minute", "1+0 0+0")
 
 		if calls, _ := h.state(); calls < 50 {

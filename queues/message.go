@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -39,11 +40,17 @@ type Attribute struct {
 	Binary []byte // Binary
 }
 
+// AttributeTrace is the name of the message attribute with the sender's W3C traceparent.
+const AttributeTrace = "traceparent"
+
 // FIFO reports whether the message came from a FIFO queue.
 func (m Message) FIFO() bool { return strings.HasSuffix(m.Queue, ".fifo") }
 
 // String names the message without its content, for logs and errors.
 func (m Message) String() string { return m.Queue + "/" + m.ID }
+
+// LogValue keeps the content out of logs, whose handlers for JSON would write every field.
+func (m Message) LogValue() slog.Value { return slog.StringValue(m.String()) }
 
 // setSystemAttributes reads the attributes that the service itself gives a message.
 func (m *Message) setSystemAttributes(attributes map[string]string) {

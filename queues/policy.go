@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ratchet/internal/plural"
 	"ratchet/internal/worker"
 )
 
@@ -76,10 +77,10 @@ func (p policy) limitAttempts(ctx context.Context, o Outcome, m Message) (counte
 	case failures < p.attempts:
 		return o, failures, nil
 	case o.Err == nil:
-		return Reject(fmt.Errorf("given up after %d attempts", failures)), failures, nil
+		return Reject(fmt.Errorf("given up after %s", plural.Of(failures, "attempt"))), failures, nil
 	}
 
-	return Reject(fmt.Errorf("given up after %d attempts: %w", failures, o.Err)), failures, nil
+	return Reject(fmt.Errorf("given up after %s: %w", plural.Of(failures, "attempt"), o.Err)), failures, nil
 }
 
 // delay returns how long the message stays invisible after its nth receive or failure.

@@ -31,18 +31,29 @@
 //
 // # Own definitions and own components
 //
-// [Config.Definition] replaces the definition of orders. The worker refuses to run a
-// state machine that does not fit the definition. For a definition of another shape set
-// NoWorker, and Journal to "transactional" so that each transition writes its own
+// Config.Server.Parts has the test run a workflow of its own, with another bank, and so on.
+//
+// [Config.Definition] replaces only the definition of orders. The worker refuses to run a
+// state machine that does not fit the definition. For a definition without a state machine
+// set NoWorker, and Journal to "transactional" so that each transition writes its own
 // journal row; then start own components with [Env.Go].
 //
 // Inside testing/synctest the whole server runs on the bubble's clock, and the minutes
 // that it waits for a carrier pass in a second or two. Start must then be called inside
 // the bubble.
 //
+// # Faults
+//
+// The engine strikes all callers with the faults of package embedded/faults, the worker and the
+// executions alike:
+//
+//	env.Backend.Engine.Inject(faults.LoseAnswer(faults.Writes()...).EveryNth(11))
+//
+// A test with faults sets [Config.Repeats]: a notification whose record is lost is sent again.
+//
 // # Caveats
 //
 // The methods of an Env report failures to its test, with Fatal where the test cannot go
-// on: call them from the goroutine of the test. In a subtest use [Env.With]. The payment
-// gateway and the carrier are the sandboxes; they cannot be replaced yet.
+// on: call them from the goroutine of the test. In a subtest use [Env.With]. The bank and
+// the carrier are the sandboxes, unless Config.Server.Parts has others.
 package ratchettest

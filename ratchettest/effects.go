@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -75,15 +77,14 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 // readFarSide adds the effects that the carrier and the customer have seen, and returns
 // an error if one was there twice.
 func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
-	sent := map[string]int{}
-
-	for _, n := range e.Notifications() {
-		if n.OrderID == id {
-			sent[n.Key]++
-		}
+	sent, err := e.notified()
+	if err != nil {
+		return err
 	}
 
-	err := e.readBookings(func(key, order string) {
+	maps.DeleteFunc(sent, func(key string, _ int) bool { return !strings.HasPrefix(key, string(id)+"/") })
+
+	err = e.readBookings(func(key, order string) {
 		if order == string(id) {
 			sent[key]++
 		}
@@ -155,25 +156,54 @@ func (e *Env) Notifications() []notify.Notification {
 func (e *Env) checkNothingTwice() {
 	e.t.Helper()
 
-	sent := map[string]int{}
-	for _, n := range e.Notifications() {
-		sent["notification "+n.Key]++
+	notified, err := e.notified()
+	if err != nil {
+		e.t.Error(err)
 	}
 
-	err := e.readBookings(func(key, order string) {
+	booked := map[string]int{}
+
+	err = e.readBookings(func(key, order string) {
 		if order != "" && strings.HasSuffix(key, "/"+reactions.ShippingHandler) {
-			sent["the booking of order "+order]++
+			booked[order]++
 		}
 	})
 	if err != nil {
 		e.t.Error(err)
 	}
 
-	for what, n := range sent {
+	for key, n := range notified {
 		if n > 1 {
-			e.t.Errorf("%s happened %d times", what, n)
+			e.t.Errorf("notification %s happened %d times", key, n)
 		}
 	}
+
+	for order, n := range booked {
+		if n > 1 {
+			e.t.Errorf("the booking of order %s happened %d times", order, n)
+		}
+	}
+}
+
+// notified returns how often customers were sent the notification with each key. With Config.Repeats
+// that is once if each repeat is the same notification.
+func (e *Env) notified() (map[string]int, error) {
+	first, times := map[string]notify.Notification{}, map[string]int{}
+
+	for _, n := range e.Notifications() {
+		earlier, repeated := first[n.Key]
+		switch {
+		case !repeated:
+			first[n.Key] = n
+		case !reflect.DeepEqual(n, earlier):
+			return nil, fmt.Errorf("notification %s was repeated with other content: %+v after %+v", n.Key, n, earlier)
+		case e.core.repeats:
+			continue
+		}
+		times[n.Key]++
+	}
+
+	return times, nil
 }
 
 // readClaims calls fn with every key that was claimed.

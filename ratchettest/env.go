@@ -2,6 +2,7 @@ package ratchettest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -35,6 +36,10 @@ type Config struct {
 	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is
 	// the bubble's time and should exceed the delays of the test.
 	Patience time.Duration
+	// Repeats allows that a notification is sent again under its key, with the same content. Set it
+	// in a test with faults: after one that strikes between a notification and the record of its
+	// delivery, nothing else is possible. The receiver acts once because it honors the key.
+	Repeats bool
 }
 
 // Env is a Ratchet that runs in a test.
@@ -52,6 +57,7 @@ type core struct {
 	notifications string // the file that they are sent to; empty: elsewhere
 	machine       string // the state machine's ARN
 	patience      time.Duration
+	repeats       bool // Config.Repeats
 	events        broadcast
 
 	mu       sync.Mutex
@@ -62,7 +68,7 @@ type core struct {
 func Start(t testing.TB, cfg Config) *Env {
 	t.Helper()
 
-	env := &Env{t: t, core: &core{patience: cfg.Patience}}
+	env := &Env{t: t, core: &core{patience: cfg.Patience, repeats: cfg.Repeats}}
 	if env.core.patience <= 0 {
 		env.core.patience = 20 * time.Second
 	}
@@ -85,13 +91,7 @@ func Start(t testing.TB, cfg Config) *Env {
 	})
 	env.Backend = backend
 
-	if err := backend.Init(t.Context()); err != nil {
-		t.Fatalf("create tables, activities and state machine: %v", err)
-	}
-
-	if env.core.machine, err = backend.StateMachineARN(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.create(cfg.NoWorker)
 
 	// Cleanups run in reverse order: the components stop, then the last check reads
 	// what they left, then the server closes.
@@ -104,6 +104,26 @@ func Start(t testing.TB, cfg Config) *Env {
 	}
 
 	return env
+}
+
+// create creates the tables, the activities and the state machine. Without a worker, a definition
+// that the state machine does not fit gets tables alone: its orders have no executions.
+func (e *Env) create(noWorker bool) {
+	e.t.Helper()
+
+	ctx := e.t.Context()
+
+	err := e.Backend.Init(ctx)
+	switch {
+	case err == nil:
+		e.core.machine, err = e.Backend.StateMachineARN(ctx)
+	case noWorker && errors.Is(err, server.ErrStateMachine):
+		err = e.Backend.CreateTables(ctx)
+	}
+
+	if err != nil {
+		e.t.Fatalf("create tables, activities and state machine: %v", err)
+	}
 }
 
 // fillServer sets what the server's configuration leaves empty.

@@ -26,7 +26,18 @@ const addAttempts = 3
 // [transitions.ErrContended] if other edits kept changing the order. Nothing is written
 // then.
 func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.EditResult, error) {
-	result, err := b.addItems(ctx, edit, lines)
+	pieces := make([]inventory.Line, len(lines))
+	for i, line := range lines {
+		pieces[i] = inventory.Line{SKU: line.SKU, Quantity: line.Quantity}
+	}
+
+	result, err := b.addItems(ctx, edit, lines, pieces)
+
+	// An API in tests has no log of refusals.
+	if errors.Is(err, inventory.ErrOutOfStock) && b.Refusals != nil {
+		b.noteOutOfStock(edit, pieces)
+	}
+
 	if err != nil {
 		return transitions.EditResult{}, fmt.Errorf("add items to order %s: %w", edit.OrderID, err)
 	}
@@ -34,15 +45,10 @@ func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...
 	return result, nil
 }
 
-func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item) (transitions.EditResult, error) {
+func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item, pieces []inventory.Line) (transitions.EditResult, error) {
 	payload, err := json.Marshal(lines)
 	if err != nil {
 		return transitions.EditResult{}, err
-	}
-
-	pieces := make([]inventory.Line, len(lines))
-	for i, line := range lines {
-		pieces[i] = inventory.Line{SKU: line.SKU, Quantity: line.Quantity}
 	}
 
 	// An edit without stock under the same event id is another edit.

@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +25,12 @@ type APIConfig struct {
 	// Rate is the most requests per second of one caller. Default: 200, without limit
 	// under `ratchet dev`. Negative: without limit.
 	Rate float64 `koanf:"api-rate"`
+	// TenantRate is the most requests per second of all callers of one tenant together, in this
+	// process. Default, and if negative: without limit.
+	TenantRate float64 `koanf:"api-tenant-rate"`
+	// TenantRates are the limits of tenants that have another one: TENANT=RATE, separated by commas or
+	// spaces.
+	TenantRates []string `koanf:"api-tenant-rates"`
 	// WatchFor is how long one stream of events may last. Default: 15 min.
 	WatchFor time.Duration `koanf:"watch-for"`
 	// Audit is where audit lines go: "log" or "file:FILE". Default: audit.jsonl in the
@@ -50,6 +58,7 @@ func (c APIConfig) withDefaults() APIConfig {
 	// An environment variable holds all names in one string.
 	isSeparator := func(r rune) bool { return r == ',' || r == ' ' }
 	c.Hosts = strings.FieldsFunc(strings.Join(c.Hosts, ","), isSeparator)
+	c.TenantRates = strings.FieldsFunc(strings.Join(c.TenantRates, ","), isSeparator)
 
 	return c
 }
@@ -72,7 +81,26 @@ func (c APIConfig) validate() error {
 	isFile := kind == "file" && path != ""
 	require(c.Audit == "" || c.Audit == "log" || isFile, `audit %q: must be "log" or "file:FILE"`, c.Audit)
 
-	return errors.Join(faults...)
+	_, err := c.tenantRates()
+
+	return errors.Join(append(faults, err)...)
+}
+
+// tenantRates returns TenantRates by tenant.
+func (c APIConfig) tenantRates() (map[string]float64, error) {
+	rates := map[string]float64{}
+
+	for _, pair := range c.TenantRates {
+		tenant, text, _ := strings.Cut(pair, "=")
+
+		limit, err := strconv.ParseFloat(text, 64)
+		if tenant == "" || err != nil || limit == 0 || math.IsNaN(limit) {
+			return nil, fmt.Errorf("api-tenant-rates %q: must be TENANT=RATE, with a rate that is not 0", pair)
+		}
+		rates[tenant] = limit
+	}
+
+	return rates, nil
 }
 
 func (c APIConfig) claims() auth.Claims {

@@ -17,9 +17,11 @@ import (
 	"ratchet/api/auth"
 	"ratchet/executions"
 	"ratchet/once"
-	"ratchet/streams"
 	"ratchet/transitions"
 )
+
+// auditFile is the file in a data directory that audit lines go to by default.
+const auditFile = "audit.jsonl"
 
 // apiDrain is how long requests may continue after a stop.
 const apiDrain = 10 * time.Second
@@ -33,6 +35,13 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+
+	if err := errors.Join(b.flow.fit(), b.checkSides()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	end := b.beginParts(ctx, "api", partAPI)
+	defer func() { end(err) }()
 
 	audit, err := b.openAudit()
 	if err != nil {
@@ -52,8 +61,14 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	// These are faults of single connections, mostly caused by clients.
 	server.ErrorLog = slog.NewLogLogger(b.log.Handler(), slog.LevelDebug)
 
-	drained := make(chan error, 1)
+	drained := make(chan error, 2)
 	serving, stop := context.WithCancel(ctx)
+	go func() {
+		if b.Engine == nil { // beside the engine there is a worker, which compares, too
+			b.compareMachine(serving)
+		}
+		drained <- b.Refusals.Run(serving)
+	}()
 	go func() {
 		<-serving.Done()
 
@@ -73,7 +88,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		err = nil
 	}
 
-	return errors.Join(err, <-drained)
+	return errors.Join(err, <-drained, <-drained)
 }
 
 // APIHandler returns the handler of the HTTP API, which [Backend.ServeAPI] serves. With
@@ -81,6 +96,11 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 // writes one line to audit. Streams of events end with ctx.
 func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (http.Handler, error) {
 	secret, err := b.APIKeys.Secret(ctx, "cursor")
+	if err != nil {
+		return nil, err
+	}
+
+	tenantRates, err := b.Config.API.tenantRates()
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +118,14 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Completer:   b.Completer,
 		Reports:     b.Reports,
 		Handlers:    b.Handlers(),
+		Acts:        b.Audit,
 		Stream:      b.StreamInspector().Status,
+		Status:      b.Status,
+		Around:      b.Around(),
 		Replay:      b.replayOrder,
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,
-		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},
+		DeadLetters: b.DeadLetters(),
 		RetryQueue:  b.RetryQueue(),
 		Endpoints:   b.Endpoints,
 		Deliveries:  b.Deliveries,
@@ -112,8 +135,11 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Secret:      secret,
 		Hosts:       b.Config.API.Hosts,
 		Rate:        b.Config.API.Rate,
+		TenantRate:  b.Config.API.TenantRate,
+		TenantRates: tenantRates,
 		WatchFor:    b.Config.API.WatchFor,
 		Audit:       slog.NewJSONHandler(audit, nil),
+		Served:      b.Tracing.Served(b.Telemetry.Served),
 		Log:         b.log,
 	}
 
@@ -126,7 +152,16 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		cfg.Rate = -1 // no limit
 	}
 
-	return api.New(cfg)
+	handler, err := api.New(cfg)
+	if err == nil && b.CheckBank() != nil {
+		handler = refusePayments(handler)
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	return b.Tracing.TraceHTTP(handler), nil
 }
 
 // authenticator accepts API keys and, if an issuer is configured, its tokens.
@@ -180,7 +215,7 @@ func (b *Backend) checkReady(ctx context.Context) error {
 func (b *Backend) openAudit() (io.WriteCloser, error) {
 	target := b.Config.API.Audit
 	if target == "" && b.Engine != nil {
-		target = "file:" + filepath.Join(b.Config.Data, "audit.jsonl")
+		target = "file:" + filepath.Join(b.Config.Data, auditFile)
 	}
 
 	_, path, toFile := strings.Cut(target, "file:")

@@ -119,7 +119,14 @@ func get(t *testing.T, client *http.Client, url, bearer string) (status int, bod
 	}
 	r.Header.Set("Authorization", "Bearer "+bearer)
 
-	answer, err := client.Do(r)
+	return fetch(t, client, r)
+}
+
+// fetch returns status and body of the answer.
+func fetch(t *testing.T, client *http.Client, request *http.Request) (status int, body string) {
+	t.Helper()
+
+	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

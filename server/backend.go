@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -14,7 +15,9 @@ import (
 
 	"ratchet/actions"
 	"ratchet/activities"
+	"ratchet/activities/steps"
 	"ratchet/api/auth"
+	"ratchet/audit"
 	"ratchet/embedded"
 	"ratchet/executions"
 	"ratchet/inventory"
@@ -24,12 +27,17 @@ import (
 	"ratchet/once"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
+	"ratchet/processes"
+	"ratchet/refusals"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	carriersandbox "ratchet/shipping/sandbox"
+	"ratchet/streams"
 	"ratchet/streams/reactions"
 	"ratchet/tasktoken"
+	"ratchet/telemetry"
 	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 // Backend is the SDK clients for the place where the data is, and the parts that work on
@@ -49,10 +57,9 @@ type Backend struct {
 	Claims *once.Claims
 	Locks  *once.Locks
 	// Actions are the one-time actions of the tenant without a name.
-	Actions *actions.Actions
-	Stock   *inventory.Stock
-	Ledger  *ledger.Ledger
-	// Payments uses Bank as its processor.
+	Actions  *actions.Actions
+	Stock    *inventory.Stock
+	Ledger   *ledger.Ledger
 	Payments *payments.Payments
 	// ParkedTasks holds the tokens of tasks that wait for a state of their order.
 	ParkedTasks *tasktoken.Store
@@ -62,9 +69,9 @@ type Backend struct {
 	Completer *activities.Completer
 	// Booker books shipments at the carrier.
 	Booker *shipping.Booker
-	// Bank is the sandbox: the payment gateway of the steps and the processor of Payments.
+	// Bank is the sandbox, nil if there is another bank, or none.
 	Bank *banksandbox.Bank
-	// Carrier is the sandbox, nil if another carrier is configured.
+	// Carrier is the sandbox, nil if there is another carrier, or none.
 	Carrier *carriersandbox.Carrier
 	// Reports judges what the carrier reports.
 	Reports *reports.Desk
@@ -73,18 +80,41 @@ type Backend struct {
 	Deliveries *notify.Deliveries
 	// Lists are the lists of orders, nil without [Config.OrderLists].
 	Lists *lists.Lists
+	// Refusals has what was refused for orders.
+	Refusals *refusals.Log
 	// APIKeys authenticates callers of the HTTP API.
 	APIKeys *auth.Keys
 
+	// Processes holds a row for each process that runs.
+	Processes *processes.Store
+	// Audit holds what people did.
+	Audit *audit.Log
+
+	// Telemetry has the figures of this process.
+	Telemetry *telemetry.Telemetry
+	// Tracing makes its traces, nil if it makes none.
+	Tracing *telemetry.Tracing
+
+	health    health
+	presence  presence
+	flow      *flow
+	processor payments.Processor
+	carrier   shipping.Carrier // nil if there is none
 	reactions *reactions.Reactions
+	// ownHandlers are those of Parts.
+	ownHandlers []streams.Handler
 	// machineARN is that of the state machine once it was found.
 	machineARN atomic.Pointer[string]
 	log        *slog.Logger
+	seen       observed
 	awsConfig  aws.Config
 }
 
 // assemble builds the parts over the clients. A later part uses the earlier ones.
-func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *slog.Logger, events Events) (*Backend, error) {
+func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen observed, events Events) (_ *Backend, err error) {
+	seen.figures.MeasureAWS(&awsConfig)
+	seen.tracing.TraceAWS(&awsConfig)
+
 	b := &Backend{
 		Config:   cfg,
 		Tables:   tablesFor(cfg.Prefix),
@@ -93,12 +123,21 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 		SFN:      sfn.NewFromConfig(awsConfig),
 		SQS:      sqs.NewFromConfig(awsConfig),
 		Engine:   engine,
-		log:      log,
+		log:      seen.log,
 
+		Telemetry: seen.figures,
+		Tracing:   seen.tracing,
+
+		seen:      seen,
 		awsConfig: awsConfig,
 	}
 
-	steps := []func() error{
+	if b.flow, err = newFlow(cfg); err != nil {
+		return nil, err
+	}
+
+	assembly := []func() error{
+		b.assembleRefusals,
 		func() error { return b.assembleOrders(events) },
 		b.assembleLists,
 		b.assembleExecutions,
@@ -106,13 +145,16 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 		b.assembleActions,
 		b.assembleStock,
 		b.assembleAPIKeys,
+		b.assembleProcesses,
+		b.assembleAudit,
 		b.assemblePayments,
 		b.assembleShipping,
 		b.assembleNotify,
 		func() error { return b.assembleReactions(events) },
+		b.assembleHandlers,
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
+	for _, part := range assembly {
+		if err := part(); err != nil {
 			return nil, err
 		}
 	}
@@ -120,16 +162,12 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 	return b, nil
 }
 
-func (b *Backend) assembleOrders(events Events) error {
-	cfg, err := b.Config.ordersConfig()
-	if err != nil {
-		return err
-	}
-
+func (b *Backend) assembleOrders(events Events) (err error) {
+	cfg := b.Config.ordersConfig(b.flow)
 	cfg.DynamoDB, cfg.Table, cfg.JournalTable = b.DynamoDB, b.Tables.Orders, b.Tables.Events
 	cfg.RequestsTable = b.Tables.Requests
 	cfg.Log = b.log
-	cfg.Events = transitions.Events{Decided: events.Decided, Consumed: events.Consumed}
+	cfg.Events = b.orderEvents(events)
 	b.Orders, err = transitions.New(cfg)
 
 	return err
@@ -168,7 +206,7 @@ func (b *Backend) assembleStock() (err error) {
 		DynamoDB: b.DynamoDB,
 		Table:    b.Tables.Inventory,
 		DueTable: b.Tables.InventoryDue,
-		Events:   inventory.Events{Swept: b.logSweep},
+		Events:   inventory.Events{Swept: b.reservationsSwept},
 	})
 
 	return err
@@ -194,7 +232,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		return err
 	}
 
-	b.reactions, err = reactions.New(reactions.Config{
+	cfg := reactions.Config{
 		Orders:    b.Orders,
 		Booker:    b.Booker,
 		Stock:     b.Stock,
@@ -205,21 +243,42 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		FreshFor:  b.Config.FreshFor,
 
 		RefundReturns: b.Config.RefundReturns,
+		Parcels:       b.Reports,
 
-		Events: reactions.Events{Reacted: events.Reacted},
+		Events: reactions.Events{Reacting: b.Tracing.Reacting, Reacted: events.Reacted},
 		Log:    b.log,
-	})
+	}
+
+	if b.flow.changed {
+		// A state machine that cannot be read is refused before it runs.
+		cfg.Awaited, _ = steps.Awaited(b.flow.asl)
+
+		if !b.flow.own {
+			// Executions of the former state machine may still wait for these.
+			cfg.Awaited = append(cfg.Awaited, workflow.Pending, workflow.Shipped, workflow.Delivered)
+		}
+	}
+
+	if b.flow.own {
+		for _, s := range b.flow.definition.States() {
+			cfg.Notified = append(cfg.Notified, s.State)
+		}
+	}
+	b.reactions, err = reactions.New(cfg)
 
 	return err
 }
 
-// Close closes the embedded engine and the notification file, if there are any.
+// Close writes the refusals that were noted, and closes the embedded engine and the notification
+// file, if there are any. It exports the spans, figures and lines of the log that wait, which takes 3 s
+// at most.
 func (b *Backend) Close() error {
-	err := b.Deliveries.Close()
+	_ = b.Refusals.Flush(context.Background()) // it counts what it drops
 
+	err := b.Deliveries.Close()
 	if b.Engine != nil {
 		err = errors.Join(err, b.Engine.Close())
 	}
 
-	return err
+	return errors.Join(err, b.seen.close())
 }

@@ -13,10 +13,13 @@ type CarrierFaults struct {
 	Down time.Duration `koanf:"carrier-down"`
 	// Latency is how long a booking or a cancellation takes. Default: 0.
 	Latency time.Duration `koanf:"carrier-latency"`
-	// DuplicatePercent is the share of shipments whose reports come twice, LostPercent the
-	// share whose parcel is lost, ReturnedPercent the share whose parcel comes back after
-	// the delivery, 0 to 100. Default: 0.
+	// DuplicatePercent is the share of shipments whose reports come twice, EarlyPercent the share
+	// whose delivery is reported before the shipment, too, LatePercent the share whose delivery is
+	// reported ten times as late, LostPercent the share whose parcel is lost, ReturnedPercent the
+	// share whose parcel comes back after the delivery, 0 to 100. Default: 0.
 	DuplicatePercent int `koanf:"carrier-duplicate-percent"`
+	EarlyPercent     int `koanf:"carrier-early-percent"`
+	LatePercent      int `koanf:"carrier-late-percent"`
 	LostPercent      int `koanf:"carrier-lost-percent"`
 	ReturnedPercent  int `koanf:"carrier-returned-percent"`
 }
@@ -27,6 +30,8 @@ func (f CarrierFaults) faults() sandbox.Faults {
 		Down:             f.Down,
 		Latency:          f.Latency,
 		DuplicatePercent: f.DuplicatePercent,
+		EarlyPercent:     f.EarlyPercent,
+		LatePercent:      f.LatePercent,
 		LostPercent:      f.LostPercent,
 		ReturnedPercent:  f.ReturnedPercent,
 	}
@@ -38,5 +43,5 @@ const executionCarrier = "execution:"
 func isCarrier(text string) bool {
 	arn, execution := strings.CutPrefix(text, executionCarrier)
 
-	return text == CarrierSandbox || isHTTPURL(text) || execution && arn != ""
+	return text == Sandbox || isHTTPURL(text) || execution && arn != ""
 }

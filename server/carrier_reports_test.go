@@ -15,6 +15,7 @@ import (
 	"ratchet/executions"
 	"ratchet/server"
 	"ratchet/shipping"
+	"ratchet/shipping/reports"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -88,7 +89,7 @@ func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
 	}
 
 	report := shipping.Report{ID: "carrier/o-9/2/shipping/lost", OrderID: "o-9", Milestone: shipping.Lost}
-	refused := wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
+	refused := wire.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
 
 	if answer, err := process.ApplyCarrierReport(t.Context(), report); err == nil || answer != shipping.Retry {
 		t.Errorf("answer %d, %v", answer, err)
@@ -101,9 +102,33 @@ func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
 		}
 	}
 
-	lock, found, err := s.Locks.Get(t.Context(), "lost-parcel/o-9")
-	if err != nil || !found || lock.Holder != report.ID {
-		t.Errorf("recorded: %+v, %v", lock, err)
+	lost, found, err := s.Reports.Lost(t.Context(), "o-9")
+	if err != nil || !found || lost.ID != report.ID {
+		t.Errorf("recorded: %+v, %v", lost, err)
+	}
+}
+
+// TestEveryCarriersReportsAreSwept: the sandbox repeats its reports itself, but others are stored, too.
+func TestEveryCarriersReportsAreSwept(t *testing.T) {
+	s := newShop(t)
+	if s.Carrier == nil {
+		t.Fatal("the carrier is not the sandbox")
+	}
+
+	due := map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "waiting#0"}, "sk": &types.AttributeValueMemberS{Value: "r-1"},
+		"report": &types.AttributeValueMemberS{Value: `{"id":"r-1","shipment":"o-9/2/shipping","orderId":"o-9","milestone":"shipped"}`},
+	}
+	if _, err := s.DynamoDB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.Tables.CarrierReports, Item: due}); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := s.SweepAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if all, _, err := s.Reports.List(t.Context(), reports.Refused, "", 10); err != nil || len(all) != 1 || all[0].ID != "r-1" {
+		t.Errorf("refused: %+v, %v", all, err)
 	}
 }
 
@@ -121,6 +146,62 @@ func TestACustomersReturnComesBefore(t *testing.T) {
 		t.Fatalf("%s, %v", r.Verdict, err)
 	}
 	s.until(workflow.Returned)
+}
+
+// TestParcelsThatComeBackRefundTheirOrder: the first by its lines, the last with all the rest.
+func TestParcelsThatComeBackRefundTheirOrder(t *testing.T) {
+	s := newShop(t, func(c *server.Config) { c.RefundReturns, c.CarrierDelay = true, time.Hour })
+	s.env.Execute(mugs)
+	s.until(workflow.PaymentReceived)
+
+	for _, r := range []struct {
+		milestone shipping.Milestone
+		parcel    string
+		refunded  int64
+	}{
+		{shipping.Shipped, "a", 0}, {shipping.Shipped, "b", 0}, {shipping.Delivered, "a", 0}, {shipping.Delivered, "b", 0},
+		{shipping.Returned, "a", 833}, {shipping.Returned, "a", 833}, {shipping.Returned, "b", 2500},
+	} {
+		s.report(t, r.milestone, r.parcel)
+
+		s.env.With(t).Wait("the refund", func() (bool, string, error) {
+			p, err := s.Payments.Get(t.Context(), string(mugs.ID))
+			return p.Refunded == r.refunded, fmt.Sprintf("%s of %s: %d refunded, want %d", r.milestone, r.parcel, p.Refunded, r.refunded), err
+		})
+	}
+	s.until(workflow.Refunded)
+}
+
+// TestAnOrderOfWhichParcelsHadArrivedIsDelivered when a person says that it has left as a whole.
+func TestAnOrderOfWhichParcelsHadArrivedIsDelivered(t *testing.T) {
+	s := newShop(t, func(c *server.Config) { c.CarrierDelay = time.Hour })
+	s.env.Execute(mugs)
+	s.until(workflow.PaymentReceived)
+	s.report(t, shipping.Shipped, "a")
+	s.report(t, shipping.Delivered, "a")
+	s.env.Move(mugs.ID, workflow.Ship)
+	s.until(workflow.Delivered)
+}
+
+// mugs is an order of three mugs with a discount: 833 of 833.33 each.
+var mugs = transitions.NewOrder{
+	ID:    mug.ID,
+	Items: []transitions.Item{{SKU: "mug", Quantity: 3, Price: 1250}},
+	Total: transitions.Money{Amount: 2500, Currency: "EUR"},
+}
+
+// report takes a report of one of the parcels: a with one mug, b with two.
+func (s *shop) report(t *testing.T, m shipping.Milestone, parcel string) {
+	t.Helper()
+
+	r := shipping.Report{ID: parcel + "/" + string(m), Shipment: "o-1/2/shipping", OrderID: string(mugs.ID), Milestone: m, Parcel: parcel}
+	if m == shipping.Shipped {
+		r.Lines = []shipping.Line{{SKU: "mug", Quantity: map[string]int64{"a": 1, "b": 2}[parcel]}}
+	}
+
+	if effect, err := s.Reports.Receive(t.Context(), r); err != nil || effect != reports.Applied {
+		t.Fatalf("%s of %s: %s, %v", m, parcel, effect, err)
+	}
 }
 
 // untilReported waits until the carrier has no open report.

@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"ratchet/audit"
 	"ratchet/transitions"
 	"ratchet/webhooks"
-	"ratchet/workflow/file"
 )
 
 // Config says where Ratchet's data is and how its parts behave. The zero value is ready
@@ -63,6 +62,12 @@ type Config struct {
 	// OrderDefinition is a file (YAML or JSON, see package workflow/file) with the
 	// definition of orders. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`
+	// StateMachine is a file with an own state machine in ASL (JSON), see [Workflow]. Default: that
+	// of the shop, to which the definition must fit then.
+	StateMachine string `koanf:"state-machine"`
+	// OtherActivities are the activities of an own state machine that workers of other programs
+	// serve, without the prefix. They must not move orders themselves.
+	OtherActivities []string `koanf:"other-activities"`
 	// AcceptVersions are other versions of the definition whose orders may be moved
 	// without a migration (see [transitions.Config]).
 	AcceptVersions []int `koanf:"accept-versions"`
@@ -83,10 +88,14 @@ type Config struct {
 	// FreshFor is how long after a transition its shipment is booked without a look at the
 	// order as it is by then, at least 1 ms. Default: 10 s.
 	FreshFor time.Duration `koanf:"fresh-for"`
+	// Bank is who takes the money: "sandbox", which moves none. Empty: the one of Parts, else the
+	// sandbox, except on AWS, where a shop needs one of both.
+	Bank string `koanf:"bank"`
 	// PaymentMode says when the money of an order is taken: "charge" (at once) or "capture"
 	// (held at once, taken when the order has shipped). Default: "charge".
 	PaymentMode string `koanf:"payment-mode"`
-	// RefundReturns gives the money of a returned order back and moves the order to REFUNDED.
+	// RefundReturns gives the money of a returned order back and moves the order to REFUNDED. Of a
+	// parcel that comes back alone it gives back the money of its lines.
 	// Without it, a person does. It applies to orders that are returned from then on.
 	RefundReturns bool `koanf:"refund-returns"`
 	// DeclinePercent is the share of payments that the sandbox gateway declines,
@@ -101,7 +110,8 @@ type Config struct {
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
 	// Carrier is who moves the parcels: "sandbox", the URL of a carrier that serves the document
 	// of package shipping/httpcarrier, or "execution:ARN", a state machine of which an execution
-	// is started for each shipment. Default: "sandbox".
+	// is started for each shipment. Empty: the one of Parts, else the sandbox, except on AWS, where
+	// a shop needs one of both.
 	Carrier string `koanf:"carrier"`
 	// CarrierToken is the bearer token for a carrier's URL. It is never printed.
 	CarrierToken string `koanf:"carrier-token"`
@@ -110,8 +120,25 @@ type Config struct {
 	CarrierSecret string `koanf:"carrier-secret"`
 	// CarrierFaults make the sandbox carrier a bad one.
 	CarrierFaults CarrierFaults `koanf:",squash"`
+	// AdminListen is the HOST:PORT where a process serves its health and its metrics, without
+	// authentication, or "off". Default: [DefaultAdminListen], or a free port of the loopback
+	// address if that is taken.
+	AdminListen string `koanf:"admin-listen"`
+	// ReadyLag is how old the oldest unfinished record of the orders' stream may be while a
+	// worker is ready, at least 1 s. Default: 5 min.
+	ReadyLag time.Duration `koanf:"ready-lag"`
+	// Tracing says where traces go.
+	Tracing TracingConfig `koanf:",squash"`
+	// StuckEvery is how often the workers together count the orders that need a person, which reads
+	// every order; at least 1 min. Negative: never. Default: 1 h, as long as there are not more than
+	// 100,000 orders.
+	StuckEvery time.Duration `koanf:"stuck-every"`
+	// AuditRetention is how long a row of the audit table is kept, at least 24 h. Default: 400 days.
+	AuditRetention time.Duration `koanf:"audit-retention"`
 	// API configures the HTTP API.
 	API APIConfig `koanf:",squash"`
+	// Parts are what the program brings along.
+	Parts Parts `koanf:"-"`
 }
 
 // The values of [Config.PaymentMode].
@@ -120,8 +147,8 @@ const (
 	PaymentCapture = "capture"
 )
 
-// CarrierSandbox is the value of [Config.Carrier] for the sandbox.
-const CarrierSandbox = "sandbox"
+// Sandbox is the value of [Config.Bank] and [Config.Carrier] for the sandboxes.
+const Sandbox = "sandbox"
 
 // DefaultListen is where `ratchet dev` serves the engine by default.
 const DefaultListen = "127.0.0.1:8700"
@@ -137,7 +164,6 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Listen, DefaultListen)
 	fill(&c.Prefix, "ratchet-")
 	fill(&c.Notify, "log")
-	fill(&c.Carrier, CarrierSandbox)
 	fill(&c.PaymentMode, PaymentCharge)
 	fill(&c.Journal, transitions.JournalByStream.String())
 	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
@@ -158,7 +184,16 @@ func (c Config) WithDefaults() Config {
 		c.CarrierDelay = 2 * time.Second
 	}
 
+	if c.ReadyLag == 0 {
+		c.ReadyLag = 5 * time.Minute
+	}
+
+	if c.AuditRetention == 0 {
+		c.AuditRetention = audit.DefaultRetention
+	}
+
 	c.API = c.API.withDefaults()
+	fill(&c.Tracing.Propagation, PropagateToAll)
 
 	return c
 }
@@ -188,11 +223,30 @@ func (c Config) Validate() error {
 	require(c.DeclinePercent >= 0 && c.DeclinePercent <= 100, "decline-percent %d: 0 to 100", c.DeclinePercent)
 	require(c.TimeoutPercent >= 0 && c.TimeoutPercent <= 100, "timeout-percent %d: 0 to 100", c.TimeoutPercent)
 	require(c.EffectLease >= time.Second && c.EffectLease <= time.Hour, "effect-lease %s: 1s to 1h", c.EffectLease)
-	require(isCarrier(c.Carrier), `carrier %q: must be "sandbox", an http(s) URL or "execution:ARN"`, c.Carrier)
+	require(c.Bank == "" || c.Bank == Sandbox, `bank %q: must be "sandbox" or empty`, c.Bank)
+	require(c.Carrier == "" || isCarrier(c.Carrier), `carrier %q: must be "sandbox", an http(s) URL or "execution:ARN"`, c.Carrier)
 	require(c.CarrierDelay >= 0, "carrier-delay %s: must not be negative", c.CarrierDelay)
 
 	require(slices.Contains(webhookReaches(), c.WebhookReach), "webhook-reach %q: public, loopback or private", c.WebhookReach)
-	require(isNotifyTarget(c.Notify), notifyRule, c.Notify)
+	require(isNotifyTarget(c.Notify) || c.Parts.isDestination(c.Notify), notifyRule, c.Notify)
+
+	for _, name := range c.OtherActivities {
+		require(isStepName(name) && !isBuiltInStep(name, c.Parts.Workflow != nil && c.Parts.Workflow.Shop),
+			"other-activities %q: 1 to %d of a-z 0-9 with single dashes between them, and no step that Ratchet has", name, maxStepName)
+	}
+
+	if err := c.Parts.validate(c); err != nil {
+		faults = append(faults, err)
+	}
+
+	require(isAdminListen(c.AdminListen), `admin-listen %q: must be HOST:PORT or "off"`, c.AdminListen)
+	require(c.ReadyLag >= time.Second, "ready-lag %s: at least 1s", c.ReadyLag)
+	require(c.StuckEvery <= 0 || c.StuckEvery >= time.Minute, "stuck-every %s: at least 1m, or negative for never", c.StuckEvery)
+	require(c.AuditRetention >= 24*time.Hour, "audit-retention %s: at least 24h", c.AuditRetention)
+
+	if err := c.Tracing.validate(); err != nil {
+		faults = append(faults, err)
+	}
 
 	if err := c.API.validate(); err != nil {
 		faults = append(faults, err)
@@ -231,31 +285,12 @@ func isNotifyTarget(target string) bool {
 	return false
 }
 
-// ErrDefinition means that the file of Config.OrderDefinition cannot be read or holds no
-// valid definition.
-var ErrDefinition = errors.New("order-definition")
-
-// ordersConfig returns the configuration of the orders without clients and tables. It
-// reads the file of OrderDefinition.
-func (c Config) ordersConfig() (transitions.Config, error) {
-	cfg := transitions.Config{Versions: c.AcceptVersions}
+// ordersConfig returns the configuration of the orders without clients and tables.
+func (c Config) ordersConfig(f *flow) transitions.Config {
+	cfg := transitions.Config{Definition: f.definition, Versions: c.AcceptVersions}
 	if c.Journal == transitions.JournalTransactional.String() {
 		cfg.Journal = transitions.JournalTransactional
 	}
 
-	if c.OrderDefinition == "" {
-		return cfg, nil
-	}
-
-	text, err := os.ReadFile(c.OrderDefinition)
-	if err != nil {
-		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
-	}
-
-	cfg.Definition, err = file.Parse(c.OrderDefinition, text)
-	if err != nil {
-		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
-	}
-
-	return cfg, nil
+	return cfg
 }

@@ -26,22 +26,30 @@ func Connect(ctx context.Context, cfg Config, log *slog.Logger, events Events) (
 		return nil, err
 	}
 
-	if cfg.EndpointURL == "" && !isRegionConfigured(ctx) {
+	if cfg.EndpointURL == "" && ConfiguredRegion(ctx) == "" {
 		return Embed(cfg, log, events)
 	}
-
-	log = orDefault(log)
 
 	awsConfig, err := remoteConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
+
+	seen, err := observe(cfg, orDefault(log))
+	if err != nil {
+		return nil, err
+	}
 	// The SDK warns of connections that end early. A caller cannot act on that.
 	awsConfig.Logger = logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
-		log.Debug("aws sdk", "message", fmt.Sprintf(format, args...))
+		seen.log.Debug("aws sdk", "message", fmt.Sprintf(format, args...))
 	})
 
-	return assemble(cfg, awsConfig, nil, log, events)
+	b, err := assemble(cfg, awsConfig, nil, seen, events)
+	if err != nil {
+		return nil, errors.Join(err, seen.close())
+	}
+
+	return b, nil
 }
 
 // Embed opens the embedded engine over cfg.Data, whatever else is configured. It creates
@@ -57,19 +65,33 @@ func Embed(cfg Config, log *slog.Logger, events Events) (*Backend, error) {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 
-	log = orDefault(log)
-
-	engine, err := embedded.Open(embedded.Config{Dir: cfg.Data, Log: log, Consumed: events.Billed})
+	seen, err := observe(cfg, orDefault(log))
 	if err != nil {
 		return nil, err
 	}
 
-	b, err := assemble(cfg, engine.AWSConfig(), engine, log, events)
+	engine, err := OpenEngine(cfg, seen.log, events)
 	if err != nil {
-		return nil, errors.Join(err, engine.Close())
+		return nil, errors.Join(err, seen.close())
+	}
+
+	b, err := assemble(cfg, engine.AWSConfig(), engine, seen, events)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close(), seen.close())
 	}
 
 	return b, nil
+}
+
+// OpenEngine opens the embedded engine over cfg.Data alone, which exists, without tables, clients
+// or keys. A nil log is slog.Default(). Call Close after use.
+func OpenEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, error) {
+	return embedded.Open(embedded.Config{
+		Dir:         cfg.WithDefaults().Data,
+		BackupFiles: []string{actionKeysFile, auditFile},
+		Consumed:    events.Billed,
+		Log:         orDefault(log),
+	})
 }
 
 func orDefault(log *slog.Logger) *slog.Logger {
@@ -80,11 +102,15 @@ func orDefault(log *slog.Logger) *slog.Logger {
 	return log
 }
 
-// isRegionConfigured reports whether the SDK's default chain (environment, shared config
-// files) has a region.
-func isRegionConfigured(ctx context.Context) bool {
+// ConfiguredRegion returns the region of the SDK's default chain (environment, shared config files),
+// "" if it has none.
+func ConfiguredRegion(ctx context.Context) string {
 	awsConfig, err := config.LoadDefaultConfig(ctx)
-	return err == nil && awsConfig.Region != ""
+	if err != nil {
+		return ""
+	}
+
+	return awsConfig.Region
 }
 
 // remoteConfig returns the SDK's configuration for an endpoint or AWS.
@@ -97,7 +123,7 @@ func remoteConfig(ctx context.Context, cfg Config) (aws.Config, error) {
 	if cfg.EndpointURL != "" {
 		options = append(options, config.WithBaseEndpoint(cfg.EndpointURL))
 
-		if !isRegionConfigured(ctx) {
+		if ConfiguredRegion(ctx) == "" {
 			options = append(options, config.WithRegion("us-east-1"))
 		}
 

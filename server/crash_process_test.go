@@ -66,8 +66,8 @@ func callName(c *embeddedtest.Call) string {
 	}
 
 	// What goes on in the background, whether there is an order or not.
-	idle := []string{"leases", "payments-due", "inventory-due", "holds", "dead-letters", "endpoints"}
-	isLook := strings.Contains(string(c.Body()), `"IndexName"`)
+	idle := []string{"leases", "payments-due", "inventory-due", "holds", "dead-letters", "endpoints", "processes"}
+	isLook := strings.Contains(string(c.Body()), `"IndexName"`) || strings.Contains(string(c.Body()), `"S":"ready"`) // health reads that order
 
 	if isLook || len(tables) == 0 && c.Service == "dynamodb" || len(tables) == 1 && slices.Contains(idle, tables[0]) {
 		return ""

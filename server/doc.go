@@ -12,9 +12,13 @@
 // requests' queue and the sweeps. [Backend.ServeAPI] serves the HTTP API. Any number of
 // workers and API servers may run on one backend, in one process or in many.
 //
+// [Parts] are what a program brings along: a bank, a carrier, kinds of destinations, reactions, and
+// a workflow of its own. [Config.CheckWorkflow] holds definition, state machine and steps together.
+//
 // # Caveats
 //
 // Only one process at a time can open the data directory of the embedded engine; other
-// processes reach it over HTTP. The bank and the carrier are sandboxes that keep their
-// data in tables of the same backend.
+// processes reach it over HTTP. Unless [Parts] or the settings name others, the bank and the
+// carrier are sandboxes that keep their data in tables of the same backend; on AWS they are used
+// only if they are named.
 package server

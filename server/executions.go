@@ -2,24 +2,35 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"ratchet/executions"
 	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 func (b *Backend) assembleExecutions() (err error) {
-	b.Executions, err = executions.New(executions.Config{
-		SFN:        b.SFN,
-		Orders:     b.Orders,
-		Machine:    b.StateMachineARN,
-		LostParcel: b.lostParcel,
-	})
+	cfg := executions.Config{SFN: b.SFN, Orders: b.Orders, Machine: b.StateMachineARN}
+
+	if b.flow.own {
+		// Only the ends of the definition need no execution, and no state has a longer deadline.
+		cfg.Settled, cfg.Deadlines = []workflow.State{}, map[workflow.State]time.Duration{}
+	} else {
+		cfg.LostParcel = b.lostParcel
+	}
+
+	b.Executions, err = executions.New(cfg)
 
 	return err
 }
 
-// Start starts the execution of an order, as [executions.Executions.Start] describes.
+// Start starts the execution of an order, as [executions.Executions.Start] describes. It fails with
+// [ErrStateMachine] if the configured state machine does not fit.
 func (b *Backend) Start(ctx context.Context, stateMachineARN string, order transitions.NewOrder) (executionARN string, err error) {
+	if err := b.flow.fit(); err != nil {
+		return "", err
+	}
+
 	return b.Executions.Start(ctx, stateMachineARN, order)
 }
 

@@ -2,7 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"ratchet/activities/steps"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/shipping"
 )
@@ -18,7 +26,57 @@ func (b *Backend) Process() (*Backend, *embeddedtest.Transport, error) {
 	clients := b.Engine.AWSConfig()
 	wire := embeddedtest.Intercept(&clients)
 
-	process, err := assemble(b.Config, clients, b.Engine, b.log, Events{})
+	seen, err := observe(b.Config, b.log)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	process, err := assemble(b.Config, clients, b.Engine, seen, Events{})
 
 	return process, wire, err
 }
+
+// OnAWS returns a Backend that takes what the client reaches for AWS. It has nothing to close.
+func (b *Backend) OnAWS(client aws.HTTPClient) (*Backend, error) {
+	cfg := b.Config
+	cfg.Bank, cfg.Carrier = Sandbox, Sandbox
+
+	seen, err := observe(cfg, b.log)
+	if err != nil {
+		return nil, err
+	}
+
+	return assemble(cfg, aws.Config{
+		Region:      "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""),
+		HTTPClient:  client,
+		Retryer: func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+				o.RateLimiter = ratelimit.None
+			})
+		},
+	}, nil, seen, Events{})
+}
+
+// SweepAll sweeps everything once that a worker sweeps.
+func (b *Backend) SweepAll(ctx context.Context) error {
+	var faults []error
+
+	for _, sweeps := range b.sweeps() {
+		for _, sweep := range sweeps {
+			faults = append(faults, sweep(ctx))
+		}
+	}
+
+	return errors.Join(faults...)
+}
+
+// Gateway is what charges for executions of the former state machine.
+func (b *Backend) Gateway() steps.Gateway { return b.gateway() }
+
+// RefusePayments is what stands before the API if there is no bank.
+var RefusePayments = refusePayments
+
+// SurveyStuck is what a worker runs beside its other loops.
+func (b *Backend) SurveyStuck(ctx context.Context) error { return b.surveyStuck(ctx) }

@@ -18,9 +18,13 @@ func (b *Backend) assembleLists() (err error) {
 		return nil
 	}
 
-	b.Lists, err = lists.New(lists.Config{DynamoDB: b.DynamoDB, Table: b.Tables.OrderLists, Orders: b.Orders})
+	b.Lists, err = b.newLists()
 
 	return err
+}
+
+func (b *Backend) newLists() (*lists.Lists, error) {
+	return lists.New(lists.Config{DynamoDB: b.DynamoDB, Table: b.Tables.OrderLists, Orders: b.Orders})
 }
 
 // tables returns the specifications of the tables that the configuration needs.

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"ratchet/activities"
+	"ratchet/internal/dynamo"
 	"ratchet/queues"
+	"ratchet/streams"
 )
 
 // activityEvents logs the steps of an activity worker at level debug. The worker itself
@@ -52,5 +54,18 @@ func queueEvents(log *slog.Logger) queues.Events {
 				"ran", e.Ran,
 				"took", e.Took)
 		},
+	}
+}
+
+// logHandled logs the calls of the stream's handlers at level debug.
+func logHandled(log *slog.Logger) func(streams.Handled) {
+	return func(h streams.Handled) {
+		log.Debug("record handled",
+			"handler", h.Record.Handler,
+			"order", dynamo.Text(h.Record.Keys, "orderId"),
+			"transition", dynamo.Number(h.Record.New, "transitionId"),
+			"attempt", h.Record.Attempt,
+			"took", h.Took,
+			"err", h.Err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -56,9 +55,7 @@ func (b *Backend) assembleNotify() error {
 		Endpoints: b.Endpoints,
 		Open:      opener.Open,
 		Log:       b.log,
-		Events: notify.Events{Attempted: func(d notify.Delivery, took time.Duration) {
-			b.log.Debug("notification sent", "delivery", d.ID(), "status", d.Status, "attempt", d.Attempts, "answer", d.Answer, "took", took)
-		}},
+		Events:    b.notifyEvents(),
 	})
 
 	return err
@@ -67,7 +64,9 @@ func (b *Backend) assembleNotify() error {
 // opener returns what opens the destinations of endpoints. The embedded engine has queues, but
 // no topics and no event buses.
 func (b *Backend) opener() (destination.Opener, error) {
-	o := destination.Opener{Reach: b.webhookReach(), Log: b.log, SQS: b.SQS}
+	o := destination.Opener{Reach: b.webhookReach(), Log: b.log, SQS: b.SQS, Orders: b.Orders, Schemes: b.Config.Parts.Destinations}
+	b.propagateToEndpoints(&o)
+
 	if b.Engine == nil {
 		o.SNS, o.EventBridge = sns.NewFromConfig(b.awsConfig), eventbridge.NewFromConfig(b.awsConfig)
 	}

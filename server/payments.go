@@ -3,22 +3,15 @@ package server
 import (
 	"ratchet/ledger"
 	"ratchet/payments"
-	"ratchet/payments/sandbox"
 )
 
-// assemblePayments builds the ledger, the sandbox bank, and the payments that use both.
+// assemblePayments builds the ledger, the bank, and the payments that use both.
 func (b *Backend) assemblePayments() (err error) {
 	if b.Ledger, err = ledger.New(ledger.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.Ledger}); err != nil {
 		return err
 	}
 
-	b.Bank, err = sandbox.New(sandbox.Config{
-		DynamoDB:       b.DynamoDB,
-		Table:          b.Tables.SandboxCharges,
-		DeclinePercent: b.Config.DeclinePercent,
-		TimeoutPercent: b.Config.TimeoutPercent,
-	})
-	if err != nil {
+	if err := b.assembleBank(); err != nil {
 		return err
 	}
 
@@ -31,8 +24,9 @@ func (b *Backend) assemblePayments() (err error) {
 		DynamoDB:  b.DynamoDB,
 		Tables:    b.Tables.payments(),
 		Ledger:    b.Ledger,
-		Processor: b.Bank,
+		Processor: b.Tracing.Processor(b.processor),
 		Callbacks: callbacks,
+		Events:    b.Telemetry.PaymentEvents(),
 	})
 
 	return err

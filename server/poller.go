@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,7 +18,35 @@ const embeddedLease = 2 * time.Second
 
 // Handlers returns the handlers of the orders' stream.
 func (b *Backend) Handlers() []streams.Handler {
-	return append(b.reactions.Handlers(), b.listHandlers()...)
+	all := b.reactions.Handlers()
+	if b.flow.own {
+		all = b.reactions.GeneralHandlers()
+	}
+
+	return slices.Concat(all, b.listHandlers(), b.ownHandlers)
+}
+
+// assembleHandlers takes the handlers of Parts. Their names must be new: they are part of effect
+// keys, cursors and dead letters.
+func (b *Backend) assembleHandlers() error {
+	if b.Config.Parts.Handlers == nil {
+		return nil
+	}
+
+	taken := map[string]bool{listsHandler: true}
+	for _, h := range b.reactions.Handlers() {
+		taken[h.Name] = true
+	}
+
+	b.ownHandlers = b.Config.Parts.Handlers(b)
+	for i, h := range b.ownHandlers {
+		if h.Name == "" || taken[h.Name] {
+			return fmt.Errorf("handlers[%d].name %q: must be set, and different from those of other handlers", i, h.Name)
+		}
+		taken[h.Name] = true
+	}
+
+	return nil
 }
 
 // newPoller builds the poller of the orders' stream. On the embedded engine, commits wake
@@ -30,12 +59,16 @@ func (b *Backend) newPoller(ctx context.Context, name string) (p *streams.Poller
 		LeaseTable:      b.Tables.Leases,
 		DeadLetterTable: b.Tables.DeadLetters,
 		Owner:           name,
-		Handlers:        b.Handlers(),
+		Handlers:        b.Tracing.Handlers(b.Handlers()),
 		NeedImages:      true, // the handlers compare the order before and after
 		Log:             b.log,
-		Events:          streamEvents(b.log),
+		Events:          b.Telemetry.StreamEvents(b.health.streamEvents(streamEvents(b.log))),
 	}
 	release = func() {}
+
+	for _, handler := range cfg.Handlers {
+		b.Telemetry.ExpectHandler(handler.Name)
+	}
 
 	if b.Engine != nil {
 		arn, err := b.streamARN(ctx)

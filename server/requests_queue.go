@@ -163,7 +163,7 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 		Failures:      events.Failures(b.Claims),
 		Slots:         b.Config.Slots,
 		Log:           b.log,
-		Events:        queueEvents(b.log),
+		Events:        b.Telemetry.QueueEvents(b.health.queueEvents(queueEvents(b.log))),
 	}
 	if b.Engine != nil {
 		// The engine gives no message to a poll that has ended, so a stop does not have to
@@ -189,7 +189,10 @@ func (b *Backend) Request(ctx context.Context, r transitions.Request) (messageID
 		return "", err
 	}
 
+	ctx, end := b.Tracing.SendingRequest(ctx, r, in)
 	out, err := b.SQS.SendMessage(ctx, in)
+	end(err)
+
 	if err != nil {
 		return "", fmt.Errorf("send the request for order %s: %w", r.OrderID, err)
 	}

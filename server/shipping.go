@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,17 +27,21 @@ func (b *Backend) assembleShipping() error {
 		DynamoDB:  b.DynamoDB,
 		Table:     b.Tables.CarrierReports,
 		Orders:    b.Orders,
-		Locks:     b.Locks,
+		Payments:  b.Payments,
 		Callbacks: callbacks,
-		Log:       b.log,
+
+		RefundReturns: b.Config.RefundReturns,
+
+		Log: b.log,
 	}
 
 	carrier, err := b.newCarrier()
 	if err != nil {
 		return fmt.Errorf("carrier: %w", err)
 	}
+	b.carrier = b.Tracing.Carrier(carrier)
 
-	if asker, can := carrier.(shipping.Asker); can && b.Carrier == nil {
+	if asker, can := b.carrier.(shipping.Asker); can && b.Carrier == nil {
 		cfg.Asker = asker
 	}
 
@@ -44,21 +49,36 @@ func (b *Backend) assembleShipping() error {
 		return err
 	}
 
-	b.Booker, err = shipping.New(shipping.Config{Claims: b.Claims, Carrier: carrier})
+	booked := b.carrier
+	if booked == nil {
+		booked = noCarrier{}
+	}
+
+	b.Booker, err = shipping.New(shipping.Config{Claims: b.Claims, Carrier: booked})
 
 	return err
 }
 
-// newCarrier returns the carrier that the configuration names.
+// newCarrier returns the carrier of the program, or the one that the configuration names; nil if
+// there is none.
 func (b *Backend) newCarrier() (shipping.Carrier, error) {
-	if arn, execution := strings.CutPrefix(b.Config.Carrier, executionCarrier); execution {
+	arn, execution := strings.CutPrefix(b.Config.Carrier, executionCarrier)
+
+	switch {
+	case b.Config.Parts.Carrier != nil:
+		return b.Config.Parts.Carrier, nil
+	case execution:
 		return sfncarrier.New(b.SFN, arn)
+	case b.Config.Carrier == Sandbox, b.Config.Carrier == "" && b.usesSandbox():
+		return b.newSandboxCarrier()
+	case b.Config.Carrier == "":
+		return nil, nil
 	}
 
-	if b.Config.Carrier != CarrierSandbox {
-		return httpcarrier.New(httpcarrier.Config{URL: b.Config.Carrier, Token: b.Config.CarrierToken})
-	}
+	return httpcarrier.New(httpcarrier.Config{URL: b.Config.Carrier, Token: b.Config.CarrierToken, Transport: b.carrierTransport()})
+}
 
+func (b *Backend) newSandboxCarrier() (shipping.Carrier, error) {
 	var err error
 	b.Carrier, err = sandbox.New(sandbox.Config{
 		DynamoDB: b.DynamoDB,
@@ -76,23 +96,21 @@ func (b *Backend) newCarrier() (shipping.Carrier, error) {
 
 // RunCarrier runs the sandbox carrier until ctx ends. It only waits if another carrier is
 // configured.
-func (b *Backend) RunCarrier(ctx context.Context) error {
+func (b *Backend) RunCarrier(ctx context.Context) (err error) {
 	if b.Carrier == nil {
 		<-ctx.Done()
 		return nil
 	}
+
+	end := b.beginParts(ctx, partCarrier, partCarrier)
+	defer func() { end(err) }()
 
 	return b.Carrier.Run(ctx)
 }
 
 // lostParcel returns the recorded report of a lost parcel of the order.
 func (b *Backend) lostParcel(ctx context.Context, id transitions.OrderID) (lost executions.LostParcel, found bool, err error) {
-	lock, found, err := b.Locks.Get(ctx, reports.LostKey(id))
+	report, found, err := b.Reports.Lost(ctx, id)
 
-	tracking := lock.Holder // another carrier's report has the tracking number in no known place
-	if b.Carrier != nil {
-		tracking = sandbox.Tracking(lock.Holder)
-	}
-
-	return executions.LostParcel{Tracking: tracking, Report: lock.Holder, At: lock.Since}, found, err
+	return executions.LostParcel{Tracking: cmp.Or(report.Tracking, report.ID), Report: report.ID, At: report.Since}, found, err
 }

@@ -4,20 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"ratchet"
 	"ratchet/activities/steps"
-	"ratchet/workflow/check"
 )
 
 // Init creates the tables, activities, queues and the state machine that are missing, and
-// updates the state machine to this version's definition. It is idempotent.
+// updates the state machine to this version's definition. It is idempotent. It fails with
+// [ErrStateMachine], and has created nothing, if definition, state machine and steps do not fit.
 func (b *Backend) Init(ctx context.Context) error {
+	if err := b.flow.fit(); err != nil {
+		return err
+	}
+
 	if err := b.CreateTables(ctx); err != nil {
 		return err
 	}
@@ -35,7 +39,7 @@ func (b *Backend) Init(ctx context.Context) error {
 // their placeholder in the state machine. CreateActivity is idempotent by name.
 func (b *Backend) createActivities(ctx context.Context) (map[string]string, error) {
 	arns := map[string]string{}
-	for _, activity := range steps.Activities() {
+	for _, activity := range b.neededActivities() {
 		name := b.Config.Prefix + activity.Name
 
 		out, err := b.SFN.CreateActivity(ctx, &sfn.CreateActivityInput{Name: &name})
@@ -49,6 +53,35 @@ func (b *Backend) createActivities(ctx context.Context) (map[string]string, erro
 	return arns, nil
 }
 
+// neededActivities returns the activities that must exist: of a state machine that is not the built-in
+// one those that it uses, and in a shop those of executions of the former state machine.
+func (b *Backend) neededActivities() []steps.Activity {
+	all := b.flow.activities()
+	if !b.flow.changed {
+		return all
+	}
+
+	needed := b.flow.placeholders()
+	if !b.flow.own {
+		for _, step := range (&steps.Steps{}).Old() { // Old only binds the handlers
+			needed = append(needed, step.Placeholder)
+		}
+	}
+
+	return slices.DeleteFunc(all, func(a steps.Activity) bool { return !slices.Contains(needed, a.Placeholder) })
+}
+
+// machineDefinition returns the state machine with the ARNs of the activities, by their placeholders,
+// and the names of tables.
+func (b *Backend) machineDefinition(arns map[string]string) string {
+	definition := strings.ReplaceAll(b.flow.asl, "${"+tokensTable+"}", b.Tables.Parked)
+	for placeholder, arn := range arns {
+		definition = strings.ReplaceAll(definition, "${"+placeholder+"}", arn)
+	}
+
+	return definition
+}
+
 // createStateMachine creates or updates the state machine and returns its ARN.
 func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 	arns, err := b.createActivities(ctx)
@@ -56,10 +89,7 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 		return "", err
 	}
 
-	definition := strings.ReplaceAll(ratchet.StateMachine, "${TaskTokensTable}", b.Tables.Parked)
-	for placeholder, arn := range arns {
-		definition = strings.ReplaceAll(definition, "${"+placeholder+"}", arn)
-	}
+	definition := b.machineDefinition(arns)
 
 	name := b.stateMachineName()
 	created, err := b.SFN.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{
@@ -96,7 +126,7 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 	return arn, nil
 }
 
-func (b *Backend) stateMachineName() string { return b.Config.Prefix + "order" }
+func (b *Backend) stateMachineName() string { return b.Config.Prefix + b.flow.machineName() }
 
 // ErrNotInitialized means that the state machine does not exist.
 var ErrNotInitialized = errors.New("not initialized: run `ratchet init` (or `ratchet dev`) first")
@@ -133,25 +163,4 @@ func (b *Backend) findStateMachine(ctx context.Context) (string, error) {
 	}
 
 	return "", fmt.Errorf("state machine %s: %w", name, ErrNotInitialized)
-}
-
-// checkDefinition fails if the state machine, the steps and the definition of orders do not
-// fit each other.
-func (b *Backend) checkDefinition() error {
-	cfg := steps.CheckConfig()
-	cfg.File = "statemachine.asl.json"
-
-	report, err := check.StateMachine([]byte(ratchet.StateMachine), b.Orders.Definition(), cfg)
-	if err != nil {
-		return err
-	}
-
-	for _, f := range report.Findings {
-		if f.Severity == check.SeverityError {
-			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition FILE` lists all findings)",
-				f.Code, f.State, f.Message)
-		}
-	}
-
-	return nil
 }

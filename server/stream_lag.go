@@ -24,6 +24,7 @@ func streamEvents(log *slog.Logger) streams.Events {
 	throttle := &worker.LogThrottle{}
 
 	return streams.Events{
+		Handled: logHandled(log),
 		Lag: func(l streams.Lag) {
 			if l.Age < lagWarning || !throttle.Allow() {
 				return

@@ -10,11 +10,17 @@ func (b *Backend) StreamInspector() streams.Inspector {
 		TableName:       b.Tables.Orders,
 		LeaseTable:      b.Tables.Leases,
 		DeadLetterTable: b.Tables.DeadLetters,
-		Handlers:        b.handlerNames(),
+		Handlers:        b.HandlerNames(),
 	}
 }
 
-func (b *Backend) handlerNames() []string {
+// DeadLetters returns the dead letters of the orders' stream.
+func (b *Backend) DeadLetters() streams.DeadLetters {
+	return streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}
+}
+
+// HandlerNames returns the names of the handlers of the orders' stream.
+func (b *Backend) HandlerNames() []string {
 	handlers := b.Handlers()
 	names := make([]string, len(handlers))
 

@@ -13,8 +13,17 @@ const (
 	sweepPage = 500
 )
 
+// sweeps returns what a worker sweeps, by the names of the things that are swept. Each has a loop of
+// its own, because a carrier that hangs must not delay the others.
+func (b *Backend) sweeps() map[string][]func(context.Context) error {
+	return map[string][]func(context.Context) error{
+		"payments": {b.releaseExpired, b.recoverPayments},
+		"reports":  {b.Reports.Sweep},
+	}
+}
+
 // sweep calls the functions every 15 s until ctx ends. Any number of workers may do so at the same
-// time. What names the things that are swept.
+// time.
 func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context.Context) error) error {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
@@ -31,8 +40,10 @@ func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context
 			err = errors.Join(err, sweep(ctx))
 		}
 
+		b.Telemetry.Swept(what, err)
+
 		if err != nil && ctx.Err() == nil {
-			b.log.Warn("a sweep of "+what+" failed; the next one continues", "error", err)
+			b.log.Warn("a sweep failed; the next one continues", "sweep", what, "error", err)
 		}
 	}
 }
@@ -51,6 +62,10 @@ func (b *Backend) releaseExpired(ctx context.Context) error {
 
 // recoverPayments completes steps of payments that no worker is working on.
 func (b *Backend) recoverPayments(ctx context.Context) error {
+	if b.CheckBank() != nil {
+		return nil // a program that has the bank does it
+	}
+
 	for after := ""; ; {
 		r, err := b.Payments.Recover(ctx, after, sweepPage)
 		if err != nil {

@@ -12,12 +12,15 @@ import (
 
 	"ratchet/actions"
 	"ratchet/api/auth"
+	"ratchet/audit"
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
+	"ratchet/processes"
+	"ratchet/refusals"
 	"ratchet/shipping/reports"
 	carriersandbox "ratchet/shipping/sandbox"
 	"ratchet/streams"
@@ -41,6 +44,10 @@ type Tables struct {
 	CarrierReports string
 	// Deliveries holds notifications under way and sent, Endpoints who gets them.
 	Deliveries, Endpoints string
+	// Processes holds what runs, Audit what people did.
+	Processes, Audit string
+	// Refusals holds what was refused for orders.
+	Refusals string
 	// OrderLists holds lists of orders. It exists if the configuration asks for it.
 	OrderLists string
 }
@@ -48,14 +55,15 @@ type Tables struct {
 // tablesFor returns the names with the prefix.
 func tablesFor(prefix string) Tables {
 	return Tables{
-		Orders:       prefix + "orders",
-		Events:       prefix + "order-events",
-		Requests:     prefix + "order-requests",
-		Once:         prefix + "once",
-		Inventory:    prefix + "inventory",
-		Parked:       prefix + "parked-tasks",
-		Leases:       prefix + "leases",
-		DeadLetters:  prefix + "dead-letters",
+		Orders:      prefix + "orders",
+		Events:      prefix + "order-events",
+		Requests:    prefix + "order-requests",
+		Once:        prefix + "once",
+		Inventory:   prefix + "inventory",
+		Parked:      prefix + "parked-tasks",
+		Leases:      prefix + "leases",
+		DeadLetters: prefix + "dead-letters",
+
 		Actions:      prefix + "actions",
 		InventoryDue: prefix + "inventory-due",
 		Payments:     prefix + "payments",
@@ -66,13 +74,19 @@ func tablesFor(prefix string) Tables {
 			Transfers: prefix + "transfers",
 			Holds:     prefix + "holds",
 		},
+
 		SandboxCharges:   prefix + "sandbox-charges",
 		SandboxShipments: prefix + "sandbox-shipments",
-		APIKeys:          prefix + "api-keys",
-		CarrierReports:   prefix + "carrier-reports",
-		Deliveries:       prefix + "deliveries",
-		Endpoints:        prefix + "endpoints",
-		OrderLists:       prefix + "order-lists",
+
+		APIKeys:        prefix + "api-keys",
+		CarrierReports: prefix + "carrier-reports",
+		Deliveries:     prefix + "deliveries",
+		Endpoints:      prefix + "endpoints",
+
+		Processes:  prefix + "processes",
+		Audit:      prefix + "audit",
+		Refusals:   prefix + "refusals",
+		OrderLists: prefix + "order-lists",
 	}
 }
 
@@ -109,11 +123,14 @@ func (t Tables) all() []tableSpec {
 		{input: streams.LeaseTableInput(t.Leases)},
 		{input: streams.DeadLetterTableInput(t.DeadLetters), expiryAttribute: streams.DeadLetterExpiryAttribute},
 		{input: banksandbox.Table(t.SandboxCharges)},
-		{input: carriersandbox.Table(t.SandboxShipments)},
+		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute},
 		{input: reports.Table(t.CarrierReports), expiryAttribute: reports.ExpiryAttribute},
 		{input: auth.TableInput(t.APIKeys)},
 		{input: notify.DeliveryTableInput(t.Deliveries), expiryAttribute: notify.DeliveryExpiryAttribute},
 		{input: notify.EndpointTableInput(t.Endpoints)},
+		{input: audit.TableInput(t.Audit), expiryAttribute: audit.ExpiryAttribute},
+		{input: processes.TableInput(t.Processes), expiryAttribute: processes.ExpiryAttribute},
+		{input: refusals.TableInput(t.Refusals), expiryAttribute: refusals.ExpiryAttribute},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		specs = append(specs, tableSpec{input: input})

@@ -48,7 +48,7 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if moved, unmapped, err := s.Orders.MigrateAll(t.Context(), m, transitions.Sweep{}); err != nil || moved != 1 || unmapped != 0 {
+		if moved, unmapped, err := s.Orders.MigrateAll(t.Context(), m, transitions.Sweep{}, transitions.Cause{}); err != nil || moved != 1 || unmapped != 0 {
 			t.Fatalf("%d moved, %d unmapped, %v", moved, unmapped, err)
 		}
 		move(t, s, workflow.Release)

@@ -2,62 +2,98 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"ratchet"
 	"ratchet/activities"
 	"ratchet/activities/steps"
+	"ratchet/queues"
+	"ratchet/streams"
 )
 
 // Run runs one worker until ctx ends, and then waits until its work in hand is done. The
 // worker serves every activity, polls the orders' stream, takes requests from the queue
-// if one is configured, and sweeps expired reservations, holds and open payments. The
-// name appears in execution histories and leases.
-func (b *Backend) Run(ctx context.Context, name string) error {
-	if err := b.checkDefinition(); err != nil {
+// if one is configured, sends notifications, and sweeps expired reservations, holds and open
+// payments. Of these it runs the given parts, or all if none is given. The name appears in
+// execution histories and leases.
+func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (err error) {
+	chosen, err := chosenParts(parts)
+	if err := errors.Join(err, b.flow.fit(), b.checkSides()); err != nil {
 		return err
 	}
+	b.logSandboxes(ctx)
+	b.compareMachine(ctx)
 
-	worker, err := b.newWorker(ctx, name)
-	if err != nil {
-		return unlessStopped(ctx, err)
+	end := b.beginParts(ctx, name, shownParts(chosen)...)
+	defer func() { end(err) }()
+
+	defer b.health.begin()()
+
+	var worker *activities.Worker
+	if chosen[PartActivities] {
+		if worker, err = b.newWorker(ctx, name); err != nil {
+			return unlessStopped(ctx, err)
+		}
 	}
 
-	consumer, err := b.newRequestsConsumer(ctx)
-	if err != nil {
-		return unlessStopped(ctx, err)
+	var consumer *queues.Consumer
+	if chosen[PartRequests] {
+		if consumer, err = b.newRequestsConsumer(ctx); err != nil {
+			return unlessStopped(ctx, err)
+		}
 	}
 
-	poller, release, err := b.newPoller(ctx, name)
-	if err != nil {
-		return unlessStopped(ctx, err)
+	var poller *streams.Poller
+	if chosen[PartStream] {
+		var release func()
+		if poller, release, err = b.newPoller(ctx, name); err != nil {
+			return unlessStopped(ctx, err)
+		}
+		defer release()
+		defer b.Telemetry.ObserveStream(poller.Lags)()
 	}
-	defer release()
+	b.health.watch(worker, poller, consumer)
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return worker.Run(ctx) })
-	group.Go(func() error { return poller.Run(ctx) })
-	group.Go(func() error { return b.Stock.Run(ctx) })
-	group.Go(func() error { return b.sweep(ctx, "holds and payments", b.releaseExpired, b.recoverPayments) })
-
-	if b.Carrier == nil {
-		// A loop of its own, because a carrier that hangs must not delay the other sweeps. The
-		// sandbox repeats its reports itself.
-		group.Go(func() error { return b.sweep(ctx, "the carrier's reports", b.Reports.Sweep) })
+	if worker != nil {
+		group.Go(func() error { return worker.Run(ctx) })
 	}
-
-	group.Go(func() error { return b.Deliveries.Run(ctx) })
-
-	group.Go(func() error { return b.rebuildLists(ctx) })
 
 	if consumer != nil {
 		group.Go(func() error { return consumer.Run(ctx) })
 	}
 
+	if poller != nil {
+		group.Go(func() error { return poller.Run(ctx) })
+	}
+
+	if chosen[PartNotifications] {
+		group.Go(func() error { return b.Deliveries.Run(ctx) })
+	}
+
+	if chosen[PartSweeps] {
+		b.startSweeps(ctx, group)
+	}
+
+	group.Go(func() error { return b.Refusals.Run(ctx) })
+
 	return group.Wait()
+}
+
+// startSweeps starts what ends things that are due.
+func (b *Backend) startSweeps(ctx context.Context, group *errgroup.Group) {
+	group.Go(func() error { return b.Stock.Run(ctx) })
+
+	for what, sweeps := range b.sweeps() {
+		group.Go(func() error { return b.sweep(ctx, what, sweeps...) })
+	}
+
+	group.Go(func() error { return b.rebuildLists(ctx) })
+	group.Go(func() error { return b.surveyStuck(ctx) })
 }
 
 // unlessStopped returns err, or nil if ctx has ended: a worker that is stopped before it has begun
@@ -77,42 +113,26 @@ const tokenRetention = 31 * 24 * time.Hour
 // oldSlots bounds the tasks of one activity of the former state machine. Few are left.
 const oldSlots = 4
 
-// newWorker builds the activity worker. Time-outs and heartbeats come from the state
-// machine.
+// newWorker builds the activity worker, nil if it would serve nothing. Time-outs and heartbeats
+// come from the state machine.
 func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worker, error) {
 	arns, err := b.createActivities(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	orderSteps, err := b.newSteps()
+	served, err := b.servedActivities(arns)
 	if err != nil {
 		return nil, err
 	}
 
-	timings, err := steps.Timings(ratchet.StateMachine)
-	if err != nil {
-		return nil, err
+	if len(served) == 0 {
+		return nil, nil // other programs serve all activities
 	}
 
-	var served []activities.Activity
-	for _, step := range orderSteps.All() {
-		timing, used := timings[step.Placeholder]
-		if !used {
-			return nil, fmt.Errorf("no state of statemachine.asl.json uses ${%s}", step.Placeholder)
-		}
-
-		step.Timing = timing
-		served = append(served, serve(step, arns, b.Config.Slots))
-		delete(timings, step.Placeholder)
-	}
-
-	for placeholder := range timings {
-		return nil, fmt.Errorf("no step serves ${%s} of statemachine.asl.json", placeholder)
-	}
-
-	for _, step := range orderSteps.Old() {
-		served = append(served, serve(step, arns, min(b.Config.Slots, oldSlots)))
+	for _, activity := range served {
+		b.Telemetry.ExpectActivity(activity.Name)
+		b.health.tasks.limit(activity.Name, activity.Timeout)
 	}
 
 	cfg := activities.Config{
@@ -120,8 +140,9 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 		Activities:  served,
 		WorkerName:  name,
 		ErrorPrefix: steps.ErrorPrefix,
+		Middleware:  []activities.Middleware{b.Tracing.Activity, b.health.tasks.middleware},
 		Log:         b.log,
-		Events:      activityEvents(b.log),
+		Events:      b.Telemetry.ActivityEvents(b.health.activityEvents(activityEvents(b.log))),
 	}
 
 	rate := float64(b.Config.CallsPerSecond)
@@ -139,7 +160,89 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 	return activities.New(cfg)
 }
 
-func (b *Backend) newSteps() (*steps.Steps, error) {
+// servedActivities returns what this process serves of the state machine's activities.
+func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activity, error) {
+	all, old, err := b.steps()
+	if err != nil {
+		return nil, err
+	}
+
+	timings, err := steps.Timings(b.flow.asl)
+	if err != nil {
+		return nil, err
+	}
+
+	var served []activities.Activity
+	for _, step := range all {
+		timing, used := timings[step.Placeholder]
+		if !used {
+			return nil, fmt.Errorf("no state of %s uses ${%s}", b.flow.file, step.Placeholder)
+		}
+
+		step.Timing = timing
+		served = append(served, serve(step, arns, b.Config.Slots))
+		delete(timings, step.Placeholder)
+	}
+
+	for _, name := range b.flow.others {
+		b.log.Info("an activity is left to workers of other programs", "activity", b.Config.Prefix+name)
+		delete(timings, activityNamed(name).Placeholder)
+	}
+
+	for placeholder := range timings {
+		return nil, fmt.Errorf("no step serves ${%s} of %s", placeholder, b.flow.file)
+	}
+
+	for _, step := range old {
+		served = append(served, serve(step, arns, min(b.Config.Slots, oldSlots)))
+	}
+
+	return served, nil
+}
+
+// steps returns the steps that this process serves, and those of executions of the former state
+// machine.
+func (b *Backend) steps() (all, old []steps.Step, err error) {
+	var builtIn []steps.Step
+
+	if !b.flow.own {
+		shop, err := b.newShopSteps()
+		if err != nil {
+			return nil, nil, err
+		}
+
+		builtIn, old = shop.All(), shop.Old()
+		if !b.flow.changed {
+			return builtIn, old, nil
+		}
+	}
+
+	general, err := steps.NewGeneral(steps.GeneralConfig{Orders: b.Orders, Parked: b.ParkedTasks})
+	if err != nil {
+		return nil, nil, err
+	}
+
+	for _, step := range general.All() {
+		if b.flow.own || step.Name == applyStep {
+			builtIn = append(builtIn, step)
+		}
+	}
+
+	used := b.flow.placeholders()
+	for _, step := range builtIn {
+		if slices.Contains(used, step.Placeholder) {
+			all = append(all, step)
+		}
+	}
+
+	for _, step := range b.flow.steps {
+		all = append(all, steps.Step{Activity: activityNamed(step.Name), Handle: step.Handle(b)})
+	}
+
+	return all, old, nil
+}
+
+func (b *Backend) newShopSteps() (*steps.Steps, error) {
 	return steps.New(steps.Config{
 		Orders:   b.Orders,
 		Stock:    b.Stock,
@@ -147,7 +250,7 @@ func (b *Backend) newSteps() (*steps.Steps, error) {
 		Ledger:   b.Ledger,
 		Capture:  b.Config.PaymentMode == PaymentCapture,
 		Booker:   b.Booker,
-		Gateway:  b.Bank,
+		Gateway:  b.gateway(),
 		Parked:   b.ParkedTasks,
 		ParkFor:  tokenRetention,
 	})

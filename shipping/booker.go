@@ -103,6 +103,43 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 	return *stored.Tracking, nil
 }
 
+// errNothingBooked ends the work of a claim under which the carrier has no shipment.
+var errNothingBooked = errors.New("nothing is booked")
+
+// Recover stores the booking that an earlier attempt made, if its record was lost: the carrier had
+// booked, but the attempt failed before its claim was written. It books nothing, so it is what a
+// caller uses who no longer wants a shipment. It reports whether there is a booking. A carrier that
+// is no [Asker] cannot be asked; there, only a stored booking is found.
+func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool, err error) {
+	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
+		asker, can := b.cfg.Carrier.(Asker)
+		if !can {
+			return nil, errNothingBooked
+		}
+
+		shipment, err := asker.Get(ctx, key)
+		switch {
+		case errors.Is(err, ErrUnknownShipment):
+			return nil, errNothingBooked
+		case err != nil:
+			return nil, err
+		case shipment.Status == Canceled:
+			return result{Canceled: true}.encode()
+		}
+
+		return result{Tracking: &shipment.Tracking}.encode()
+	})
+	if errors.Is(err, errNothingBooked) {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("recover the shipment of order %s: %w", orderID, err)
+	}
+
+	return !decodeResult(text).Canceled, nil
+}
+
 // Cancel stops the shipment with the effect key and reports whether the parcel had left. It
 // first closes the claim of a booking that was not made yet: a later Book returns ErrCanceled
 // without asking the carrier, and one that is under way is canceled when it ends. It returns

@@ -30,6 +30,7 @@ type carrier struct {
 	duringBook     func()
 	afterBook      func() // before the answer arrives
 	forgets        bool   // a cancellation
+	broken         error  // the answer to a booking
 }
 
 func (c *carrier) Book(ctx context.Context, key, orderID string) (string, error) {
@@ -43,6 +44,10 @@ func (c *carrier) Book(ctx context.Context, key, orderID string) (string, error)
 
 	if c.afterBook != nil {
 		c.afterBook()
+	}
+
+	if c.broken != nil {
+		return "", c.broken
 	}
 
 	if err == nil && c.tracking != "" {
@@ -275,6 +280,82 @@ func TestResultsOfEarlierVersionsAreRead(t *testing.T) {
 		if _, err := booker.Cancel(t.Context(), key); err != nil || carrier.cancels.Load() != 1 {
 			t.Errorf("%s: cancel: %v; the carrier was asked %d times", stored, err, carrier.cancels.Load())
 		}
+	}
+}
+
+// TestAFailureIsNoBooking, and no cancellation: of the carrier, and of the claims.
+func TestAFailureIsNoBooking(t *testing.T) {
+	booker, c, _ := newBooker(t)
+	c.broken = errors.New("the carrier breaks")
+
+	if tracking, err := booker.Book(t.Context(), key, "o-1"); !errors.Is(err, c.broken) || tracking != "" {
+		t.Errorf("booked as %q, %v", tracking, err)
+	}
+
+	// Canceled while it was booked, and the carrier cannot be asked again.
+	c.broken = nil
+	c.afterBook = func() {
+		if _, err := booker.Cancel(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+		c.down.Store(true)
+	}
+
+	if tracking, err := booker.Book(t.Context(), key, "o-1"); !errors.Is(err, sandbox.ErrUnavailable) || tracking != "" {
+		t.Errorf("booked as %q, %v", tracking, err)
+	}
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+
+	if _, err := booker.Cancel(ended, "o-2/2/shipping"); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "close its claim") {
+		t.Errorf("canceled: %v", err)
+	}
+}
+
+// TestARecoveryStoresWhatTheCarrierKnows, and books nothing.
+func TestARecoveryStoresWhatTheCarrierKnows(t *testing.T) {
+	recovered := func(booker *shipping.Booker, want bool) {
+		t.Helper()
+
+		if got, err := booker.Recover(t.Context(), key, "o-1"); err != nil || got != want {
+			t.Fatalf("recovered %t, %v, want %t", got, err, want)
+		}
+	}
+
+	booker, carrier, claims := newBooker(t)
+	recovered(booker, false)
+
+	if _, found, err := claims.Get(t.Context(), key); found || err != nil {
+		t.Fatalf("a claim of nothing: %t, %v", found, err)
+	}
+
+	tracking, err := carrier.Carrier.Book(t.Context(), key, "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	mute, err := shipping.New(shipping.Config{Claims: claims, Carrier: struct{ shipping.Carrier }{carrier}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recovered(mute, false) // its carrier cannot be asked
+
+	recovered(booker, true)
+	recovered(mute, true) // it is stored
+
+	if got, err := booker.Book(t.Context(), key, "o-1"); err != nil || got != tracking || carrier.books.Load() > 0 {
+		t.Errorf("booked %q, %v, by %d calls; want %q by none", got, err, carrier.books.Load(), tracking)
+	}
+
+	canceled, carrier, _ := newBooker(t)
+	if _, err := carrier.Carrier.Cancel(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	recovered(canceled, false)
+
+	if _, err := canceled.Book(t.Context(), key, "o-1"); !errors.Is(err, shipping.ErrCanceled) {
+		t.Errorf("a booking after the recovery of a canceled shipment: %v", err)
 	}
 }
 

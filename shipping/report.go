@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -13,8 +14,8 @@ import (
 // stored.
 type Milestone string
 
-// The milestones of a parcel. It is Booked, then Shipped, then Delivered or Lost. A delivered
-// one may come back (Returned).
+// The milestones of a parcel. It is Booked, then Shipped, then Delivered or Lost. One that is
+// Shipped or Delivered may come back (Returned).
 const (
 	Booked    Milestone = "booked"
 	Shipped   Milestone = "shipped"
@@ -35,7 +36,8 @@ type Report struct {
 	// Parcel names one of several parcels of the shipment, "" stands for all of it. 1 to 128
 	// characters of A-Z a-z 0-9 _ . : -
 	Parcel string `json:"parcel,omitempty"`
-	// Lines are what the parcel holds. Required for a parcel that is Shipped, else empty.
+	// Lines are what the parcel holds. Required for a parcel that is Shipped, optional for one
+	// that is Returned, else ignored.
 	Lines []Line `json:"lines,omitempty"`
 	// Tracking is the carrier's tracking number, for people. It may be empty.
 	Tracking string `json:"tracking,omitempty"`
@@ -47,6 +49,18 @@ type Report struct {
 type Line struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
+}
+
+// SameLines reports whether two parcels hold the same pieces.
+func SameLines(a, b []Line) bool { return maps.Equal(pieces(a), pieces(b)) }
+
+func pieces(lines []Line) map[string]int64 {
+	count := map[string]int64{}
+	for _, l := range lines {
+		count[l.SKU] += l.Quantity
+	}
+
+	return count
 }
 
 // ErrInvalidReport means that a report breaks a rule. The text names the field and the rule.
@@ -105,8 +119,9 @@ type Shipment struct {
 	Status Milestone `json:"status"`
 	// Tracking is the carrier's tracking number.
 	Tracking string `json:"tracking"`
-	// Parcels are the shipment's parcels by their names, if it has several.
+	// Parcels are the shipment's parcels by their names, if it has several, Lines what they hold.
 	Parcels map[string]Milestone `json:"parcels,omitempty"`
+	Lines   map[string][]Line    `json:"lines,omitempty"`
 }
 
 // Canceled is the status of a shipment that was canceled before it left. No report has it.

@@ -14,6 +14,20 @@ func TestAReportNamesTheFieldThatBreaksARule(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	longest := shipping.Report{
+		ID: strings.Repeat("x", 200), Shipment: strings.Repeat("s", 200), OrderID: strings.Repeat("o", 200),
+		Milestone: shipping.Shipped, Parcel: "p", Lines: []shipping.Line{{SKU: "mug", Quantity: 1}}, Tracking: strings.Repeat("t", 200),
+	}
+	whole, delivered := longest, longest
+	whole.Parcel, whole.Lines = "", nil
+	delivered.Milestone, delivered.Lines = shipping.Delivered, nil
+
+	for _, r := range []shipping.Report{longest, whole, delivered} {
+		if err := r.Validate(); err != nil {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+
 	for field, change := range map[string]func(*shipping.Report){
 		"id:":        func(r *shipping.Report) { r.ID = strings.Repeat("x", 257) },
 		"shipment:":  func(r *shipping.Report) { r.Shipment = "" },

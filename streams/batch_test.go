@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,11 +53,7 @@ func TestABatchHandlerKeepsOrderAndRetriesOfEachItem(t *testing.T) {
 		return results
 	}
 
-	for v := 1; v <= versions; v++ {
-		for k := range items {
-			w.write("o-"+strconv.Itoa(k), v)
-		}
-	}
+	w.writeVersions(items, versions)
 	p := w.start(w.config(nil, inBatches(handle, func(b *Batch) { b.Size, b.Window = 8, 5*time.Millisecond })))
 	w.until("all are handled", func() bool { return l.distinct() == items*versions })
 	w.stopped(p)

@@ -97,12 +97,10 @@ func (w *shardWorker) findChildren(ctx context.Context, inListing bool) ([]strin
 func (w *shardWorker) insertChildLeases(ctx context.Context, children []string) error {
 	spread := w.lease.childSpread()
 	for _, id := range children {
-		// The epoch starts at the Unix time, so that it grows even if the row was
-		// deleted and is stored again.
 		child := Lease{
 			Shard:     id,
 			Parent:    w.id,
-			Epoch:     time.Now().Unix(),
+			Epoch:     firstEpoch(w.cfg.clock, w.lease.epoch.Load()),
 			partition: partitionOf(id, spread),
 			spread:    w.discovery.spread(),
 		}

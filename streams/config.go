@@ -144,6 +144,10 @@ type Config struct {
 
 	// horizon is how long the service keeps a record; 24 h, except in tests.
 	horizon time.Duration
+	clock   *serviceClock
+	// calls are the handler calls of the process; those of all its pollers, except in tests in
+	// which a poller stands for a process.
+	calls *callGate
 }
 
 // Limits of the service and of this package.
@@ -301,6 +305,8 @@ func (c Config) withDefaults() Config {
 	c.MaxPending = cmp.Or(c.MaxPending, 2000)
 	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, 64<<20)
 	c.horizon = cmp.Or(c.horizon, horizon)
+	c.clock = &serviceClock{}
+	c.calls = cmp.Or(c.calls, &processCalls)
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
 	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
 	c.DiscoverEvery = cmp.Or(c.DiscoverEvery, time.Minute)

@@ -45,7 +45,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	// take-over needs up to LeaseDuration + 1 s.
 	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), maxScanInterval)
 
-	table := &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: GroupKey(p.cfg.Group, arn)}
+	table := &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: GroupKey(p.cfg.Group, arn), clock: p.cfg.clock}
 
 	c := &coordinator{
 		poller:       p,
@@ -157,6 +157,10 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 	takes.SetLimit(parallelWrites)
 
 	for _, lease := range due {
+		if parent := c.sight.leases[lease.Parent]; parent != nil {
+			lease.parentEpoch = parent.Epoch
+		}
+
 		takes.Go(func() error {
 			// The lease counts from before the call: others may see the write before its
 			// answer arrives here.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,6 +32,7 @@ type deadLetterTable struct {
 	table string
 	group string // Config.Group
 	keep  time.Duration
+	clock *serviceClock
 }
 
 // source is the partition key of a handler's dead letters.
@@ -45,6 +47,29 @@ func (t *deadLetterTable) key(handler, id string) dynamo.Item {
 // parts stores parts that expire with their dead letter.
 func (t *deadLetterTable) parts(expiry types.AttributeValue) recordParts {
 	return recordParts{api: t.api, table: t.table, expiry: expiry}
+}
+
+// recordAttributes are those of a dead letter that hold its record, or say where its parts are.
+var recordAttributes = []string{deadLetterRecord, deadLetterParts, deadLetterPartsToken}
+
+// storeRecord returns the attributes that hold an encoded record. One that is too large for the row is
+// stored in parts first.
+func (t *deadLetterTable) storeRecord(
+	ctx context.Context, handler, id string, body []byte, expiry types.AttributeValue,
+) (dynamo.Item, partsRef, error) {
+	if len(body) <= maxInlineRecord {
+		return dynamo.Item{deadLetterRecord: dynamo.S(string(body))}, partsRef{}, nil
+	}
+
+	parts, err := t.parts(expiry).store(ctx, t.source(handler), id, body)
+	if err != nil {
+		return nil, parts, err
+	}
+
+	return dynamo.Item{
+		deadLetterParts:      dynamo.N(int64(parts.count)),
+		deadLetterPartsToken: dynamo.S(parts.token),
+	}, parts, nil
 }
 
 // store stores the record as a dead letter of r.Handler. Storing it twice stores it
@@ -64,22 +89,16 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	row[deadLetterError] = dynamo.S(errorText(cause))
 	row[deadLetterPermanent] = dynamo.Bool(IsPermanent(cause))
 	row[deadLetterAttempts] = dynamo.N(int64(r.Attempt))
-	now := time.Now()
+	now := t.clock.now()
 	expiry := dynamo.Seconds(now.Add(cmp.Or(t.keep, deadLetterRetention)))
 	row[deadLetterFailedAt] = dynamo.Millis(now)
 	row[DeadLetterExpiryAttribute] = expiry
 
-	var parts partsRef
-
-	if len(body) <= maxInlineRecord {
-		row[deadLetterRecord] = dynamo.S(string(body))
-	} else {
-		if parts, err = t.parts(expiry).store(ctx, t.source(r.Handler), id, body); err != nil {
-			return err
-		}
-		row[deadLetterParts] = dynamo.N(int64(parts.count))
-		row[deadLetterPartsToken] = dynamo.S(parts.token)
+	record, parts, err := t.storeRecord(ctx, r.Handler, id, body, expiry)
+	if err != nil {
+		return err
 	}
+	maps.Copy(row, record)
 
 	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                           &t.table,

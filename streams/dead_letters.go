@@ -19,10 +19,12 @@ type DeadLetters struct {
 	DynamoDB dynamoAPI
 	Table    string
 	Group    string // as Config.Group
+
+	clock *serviceClock
 }
 
 func (d DeadLetters) rows() *deadLetterTable {
-	return &deadLetterTable{api: d.DynamoDB, table: d.Table, group: d.Group}
+	return &deadLetterTable{api: d.DynamoDB, table: d.Table, group: d.Group, clock: d.clock}
 }
 
 // List returns up to limit dead letters of a handler in the order of their ids,
@@ -50,7 +52,7 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 			return nil, "", fmt.Errorf("streams: list dead letters of %s: %w", handler, err)
 		}
 
-		now := time.Now()
+		now := d.clock.now()
 		for _, row := range out.Items {
 			// One that cannot be decoded says so itself.
 			letter, _ := decodeDeadLetter(row)
@@ -79,7 +81,7 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 	}
 
 	letter, err := decodeDeadLetter(row)
-	if letter.expired(time.Now()) {
+	if letter.expired(d.clock.now()) {
 		return DeadLetter{}, fmt.Errorf("%w: %s of %s has expired", ErrDeadLetterNotFound, id, handler)
 	}
 
@@ -154,7 +156,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 	if err := d.claim(ctx, h, id); err != nil {
 		return err
 	}
-	handleErr := h.call(ctx, record)
+	handleErr := h.call(ctx, nil, record)
 
 	// The result is stored even if ctx ended during the call.
 	ctx = context.WithoutCancel(ctx)
@@ -212,7 +214,7 @@ func (d DeadLetters) storeFailedRedrive(ctx context.Context, h Handler, letter D
 		IfPresent(deadLetterID).
 		SetValue(deadLetterError, dynamo.S(errorText(cause))).
 		SetValue(deadLetterPermanent, dynamo.Bool(IsPermanent(cause))).
-		SetValue(deadLetterFailedAt, dynamo.Millis(time.Now())).
+		SetValue(deadLetterFailedAt, dynamo.Millis(d.clock.now())).
 		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
 		RemoveAttribute(deadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)

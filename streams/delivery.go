@@ -33,9 +33,6 @@ const (
 	// storeTimeout is how long storing one dead letter, or one record in the retry
 	// queue, may take.
 	storeTimeout = 10 * time.Second
-
-	// rowFullPause is the pause before the next try to add a record to a full row.
-	rowFullPause = time.Second
 )
 
 // errHandlerFails is the error of a record that was not handed to a handler that
@@ -68,13 +65,38 @@ func (s *laneScheduler) runStep(l *lane) {
 		s.finishStep(l, d, done, pause)
 
 	default:
-		done, pause := s.tryHandler(l, h, d)
+		done, pause := s.try(l, h, d)
 		s.finishStep(l, d, done, pause)
 	}
 }
 
+func (s *laneScheduler) try(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
+	if suspect := l.shard.suspect.Load(); suspect != nil {
+		// All others wait for this record. If the call fails, it goes to the retry queue at once.
+		if d.stuckSince.IsZero() {
+			d.stuckSince = time.Now().Add(-s.cfg.ParkAfter)
+		}
+
+		if suspect.triesAlone(d.record.SequenceNumber) {
+			return s.tryAlone(l, h, d, suspect)
+		}
+	}
+
+	s.calls.enter()
+	defer s.calls.leave()
+
+	return s.tryHandler(l, h, d)
+}
+
 // tryHandler calls the handler unless its circuit is open, and decides what follows.
 func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
+	repaired, err := s.isRepaired(l.shard, h, d.record.Record)
+	switch {
+	case err != nil:
+		return false, s.queueFault(h, d, d.record.Record, "GetItem", err)
+	case repaired:
+		return true, 0
+	}
 	now := time.Now()
 
 	if wait := s.circuits[l.handler].admit(now); wait > 0 {
@@ -84,8 +106,8 @@ func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool,
 	d.attempts++
 
 	r := d.recordFor(h, l.shard)
-	r.Late = r.isLate(s.cfg.LateAfter)
-	err := s.callHandler(l.shard, h, r)
+	r.Late = r.isLate(s.cfg.clock, s.cfg.LateAfter)
+	err = s.callHandler(l.shard, h, r)
 	s.noteResult(l.shard, l.handler, l.key, err)
 
 	return err == nil, s.pauseAfter(l.shard, h, d, err)
@@ -101,7 +123,7 @@ func (s *laneScheduler) callHandler(shard *shardLanes, h *Handler, r Record) err
 		return ErrLeaseLost
 	}
 
-	err := h.call(shard.work, r)
+	err := h.call(shard.work, s.cfg.clock, r)
 	s.cfg.Events.handled(Handled{Record: r, Took: time.Since(began), Err: err})
 
 	if errors.Is(err, ErrSkipped) && shard.work.Err() == nil {
@@ -221,7 +243,7 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 		return false, h.Retry.Base
 	}
 
-	ctx, cancel := context.WithDeadline(shard.work, shard.lease.stopBy())
+	ctx, cancel := shard.withinLease()
 	defer cancel()
 
 	r := d.recordFor(h, shard)
@@ -230,15 +252,11 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 		result, err := s.retries.append(ctx, item.hash, r)
 		switch {
 		case err != nil:
-			return false, s.parkFailed(h, d, r, err)
+			return false, s.queueFault(h, d, r, "PutItem", err)
 		case result == parked:
 			return true, 0
-		case result == rowFull:
-			if s.log.Allow() {
-				s.cfg.Log.Warn("too many records of an item wait in the retry queue", "handler", h.Name, "item", itemKey(r))
-			}
-
-			return false, rowFullPause
+		case result == rowChanged:
+			return false, h.Retry.Base
 		}
 
 		s.waiting.remove(item)
@@ -262,7 +280,7 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 
 	switch {
 	case err != nil:
-		return false, s.parkFailed(h, d, r, err)
+		return false, s.queueFault(h, d, r, "PutItem", err)
 	case result == parked:
 		s.queues.note(item, d.nextTry)
 		return true, 0
@@ -271,12 +289,13 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 	return false, 0 // the item has a row: the next step appends to it
 }
 
-func (s *laneScheduler) parkFailed(h *Handler, d *delivery, r Record, err error) time.Duration {
+// queueFault notes a failed call to the retry queue and returns the pause before the next one.
+func (s *laneScheduler) queueFault(h *Handler, d *delivery, r Record, op string, err error) time.Duration {
 	d.storeErr++
-	s.cfg.Events.fault("PutItem", r.ShardID, err)
+	s.cfg.Events.fault(op, r.ShardID, err)
 
 	if s.log.Allow() {
-		s.cfg.Log.Error("storing a record in the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+		s.cfg.Log.Error("a call to the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
 	}
 
 	return h.Retry.backoff().Delay(d.storeErr)

@@ -78,7 +78,8 @@
 //     lease: lease writes are conditional on owner, epoch and counter. The contexts of
 //     its handlers end before the lease can be taken.
 //   - A lease expires when its owner has sent no heartbeat for LeaseDuration, measured by
-//     the monotonic clock of the worker that wants it. Wall clocks are not compared.
+//     the monotonic clock of the worker that wants it. Wall clocks are not compared: times that
+//     workers store for each other are those of the service, which heartbeats hear.
 //   - After a stop, leases are free at once. After a crash, other workers take them
 //     over within LeaseDuration + 1 s. There is no leader.
 //   - All workers of a stream together stay below the 10 calls of
@@ -111,18 +112,24 @@
 //	parent, parentDone      the parent shard; whether this shard need not wait for it
 //	parentLost              the parent was trimmed before it was read
 //	owner                   the worker that holds the lease; absent if it is free
-//	epoch                   incremented by every new owner; starts at the Unix time, so
-//	                        that it grows even if the row is deleted and created again
+//	epoch                   incremented by every new owner, above that of the parent; starts
+//	                        at the Unix time, so that it grows even if the row is deleted
+//	                        and created again
 //	counter                 incremented by every write of the owner
 //	checkpoint, handledAt   the last finished record, and when it was created (ms)
 //	startAt                 where to begin without a checkpoint (ms); absent: oldest record
 //	atHorizon, listedAt     if set, records lost before the first start are no gap; when
-//	                        that was (ms)
+//	                        that was, or the shard's creation if that came later (ms)
 //	wanted                  the worker that asks the owner to hand the lease over
 //	finishedAt              when the shard was handled to its end (ms); the lease is then
 //	                        kept for 26 hours as a tombstone
 //	gaps, gapFrom, gapAt    how often records were trimmed unread; after which record and
 //	                        when the last time
+//	deaths, deathsAt        how many owners in a row did not give the lease up, while the
+//	                        checkpoint was deathsAt and records were to be handled
+//	tryingTo                the last record of the batch that is tried after such deaths
+//	trying, tries           the record of it that is tried alone, and how many calls for it
+//	                        did not return, by handler
 //	spread                  over how many keys the leases of the shard's children are
 //	                        spread; absent: one
 //
@@ -154,9 +161,10 @@
 // Under "retries/<table>" there is a lease for each handler, whose holder delivers the
 // records of the handler's retry queue. These leases are renewed one by one. Attribute
 // pausedAt says since when the handler is paused (ms). The counter of the row "#additions"
-// there grows when another process than a worker has put records into a queue.
+// there grows when another process than a worker has put records into a queue, and its markedAt
+// says when a Rebuild last moved marks (ms).
 //
-// The row "#stream" of each stream says how reading it began, counts its listings
+// The row "#stream" of each stream says how and when reading it began, counts its listings
 // (listings; counter in earlier versions) and says over how many keys new leases are spread
 // (spread), and those of shards without a parent (roots).
 // The row "#current" under "table/<name>" holds the ARN of the stream that is being
@@ -178,12 +186,19 @@
 //	attempts, since, error  failed calls for the oldest record, the first one's time (ms)
 //	                        and the newest one's error
 //	nextTry                 when the oldest record is due (ms)
+//	tries, triedBy          calls for the oldest record that did not return, after deaths of
+//	                        the queue's workers, and who has begun the last of them
 //	replays                 records to deliver again, before the others; those of dead
 //	                        letters name the letter
-//	replayAttempts,         as attempts and since, for the first of replays
-//	replaySince
+//	replayAttempts,         as attempts, since, tries and triedBy, for the first of replays
+//	replaySince,
+//	replayTries,
+//	replayTriedBy
 //	addition                token of the newest addition to replays
+//	more                    how many further records have a row of their own
 //
-// The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>". A row holds
-// up to 1,000 records; the next ones wait in their shard and hold its checkpoint back.
+// The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>". An item's row refers to
+// up to 100 records. Each further one has a row "more/<hash>/<sequence>", whose attribute records is
+// the reference, until it moves into the item's row. While there are any, the list of records ends
+// with 1,000 elements without a record, at which workers of earlier versions stop.
 package streams

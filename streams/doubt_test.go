@@ -45,10 +45,7 @@ func TestOneMissingStreamAtTheStartIsNotItsEnd(t *testing.T) {
 	p := w.start(w.config(l.handle, throughTransport))
 	w.write("o-0", 1)
 	w.until("the record is handled", func() bool { return l.count() == 1 })
-
-	if err := p.Health(); err != nil {
-		t.Errorf("health: %v", err)
-	}
+	w.until("it is healthy", func() bool { return p.Health() == nil })
 	w.stopped(p)
 }
 

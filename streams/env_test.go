@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
@@ -94,6 +95,24 @@ func (w *testEnv) write(id string, version int) {
 	}
 }
 
+// writeVersions writes the versions from 1 of o-0 and so many items, version by version.
+func (w *testEnv) writeVersions(items, versions int) {
+	w.Helper()
+
+	for v := 1; v <= versions; v++ {
+		w.writeVersion(items, v)
+	}
+}
+
+// writeVersion writes a version of o-0 and so many items.
+func (w *testEnv) writeVersion(items, version int) {
+	w.Helper()
+
+	for i := range items {
+		w.write("o-"+strconv.Itoa(i), version)
+	}
+}
+
 // roll ends every open shard and continues it with a child.
 func (w *testEnv) roll() {
 	w.Helper()
@@ -147,8 +166,13 @@ func (w *testEnv) scanDeadLetters() int {
 // config returns a poller's configuration with short times; handle is its only
 // handler.
 func (w *testEnv) config(handle HandlerFunc, edit ...func(*Config)) Config {
+	return w.shortConfig(dynamodbstreams.NewFromConfig(w.engine.AWSConfig()), handle, edit...)
+}
+
+// shortConfig is config for another client of the streams.
+func (w *testEnv) shortConfig(streams *dynamodbstreams.Client, handle HandlerFunc, edit ...func(*Config)) Config {
 	cfg := Config{
-		Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
+		Streams:         streams,
 		DynamoDB:        w.db,
 		TableName:       ordersTable,
 		LeaseTable:      leasesTable,
@@ -162,6 +186,7 @@ func (w *testEnv) config(handle HandlerFunc, edit ...func(*Config)) Config {
 		Retry:           Retry{Attempts: 3, Base: time.Millisecond, Max: 5 * time.Millisecond},
 		DrainTimeout:    2 * time.Second,
 		Log:             embeddedtest.Quiet(),
+		calls:           &callGate{}, // a process of its own
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -175,6 +200,7 @@ func (w *testEnv) config(handle HandlerFunc, edit ...func(*Config)) Config {
 func (w *testEnv) intercept() (*embeddedtest.Transport, func(*Config)) {
 	cfg := w.engine.AWSConfig()
 	cfg.Retryer = embeddedtest.RetryAtOnce
+	cfg.APIOptions = append(cfg.APIOptions, awsmiddleware.AddRecordResponseTiming) // left out in process
 	transport := embeddedtest.Intercept(&cfg)
 
 	return transport, func(c *Config) {

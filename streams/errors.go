@@ -50,6 +50,10 @@ var (
 // ErrTooOld is the error of a record that was older than Handler.MaxAge.
 var ErrTooOld = errors.New("streams: record is too old")
 
+// ErrProcessEnded is the error of a record that was given up because the processes ended whose
+// handler was called for it.
+var ErrProcessEnded = errors.New("streams: the process ended during the call")
+
 // errPartMissing reports that a stored record is incomplete.
 var errPartMissing = errors.New("not stored")
 
@@ -82,8 +86,8 @@ func NotYet(err error) error {
 }
 
 func isNotYet(err error) bool {
-	var notYet *notYetError
-	return errors.As(err, &notYet)
+	_, is := errors.AsType[*notYetError](err)
+	return is
 }
 
 type notYetError struct{ err error }

@@ -26,6 +26,7 @@ const (
 	GapGone     GapReason = "shard gone"      // the shard or its stream does not exist any more
 	GapParent   GapReason = "parent gone"     // a shard was trimmed before it was read, and maybe some of its ancestors
 	GapReplaced GapReason = "stream replaced" // changes between two streams of a table make no records
+	GapQueue    GapReason = "queue rows gone" // rows of the retry queue, deleted by someone else
 )
 
 // Gap is a range of a shard, or a time between two streams, whose records were not
@@ -45,6 +46,10 @@ type Gap struct {
 	// more are unknown. Until is when the gap was noticed. The lost records were written in between.
 	Since time.Time
 	Until time.Time
+	// Handler and Item are, under GapQueue, the handler that misses the records and the primary key
+	// of their item, as in logs. The gap has no shard then.
+	Handler string
+	Item    string
 }
 
 // GapError ends Run under GapHalt.
@@ -55,6 +60,11 @@ func (e *GapError) Error() string {
 
 	if e.Gap.Reason == GapReplaced {
 		return "streams: stream " + e.Gap.Stream + " was replaced, and changes in between made no records" + hint
+	}
+
+	if e.Gap.Reason == GapQueue {
+		return "streams: records of item " + e.Gap.Item + " that waited for handler " + e.Gap.Handler +
+			" are gone from the retry queue" + hint
 	}
 
 	from := e.Gap.From

@@ -7,9 +7,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 )
@@ -74,7 +71,7 @@ func (c *groupCount) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	now, name := time.Now(), c.cfg.Group
+	now, name := c.cfg.clock.now(), c.cfg.Group
 	if name == "" {
 		name = defaultGroupRow
 	}
@@ -84,23 +81,11 @@ func (c *groupCount) check(ctx context.Context) error {
 		return fmt.Errorf("streams: note the group %q: %w", c.cfg.Group, err)
 	}
 
-	out, err := rows.api.Query(ctx, &dynamodb.QueryInput{
-		TableName:                 &rows.table,
-		ConsistentRead:            aws.Bool(true),
-		KeyConditionExpression:    aws.String("#s = :s"),
-		ExpressionAttributeNames:  map[string]string{"#s": leaseStream},
-		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(rows.stream)},
-	})
-	if err != nil {
-		return fmt.Errorf("streams: read the groups of %s: %w", c.stream, err)
-	}
-
 	recent := now.Add(-max(groupSeenFactor*c.cfg.DiscoverEvery, groupSeenAtLeast))
-	groups := []string{}
-	for _, row := range out.Items {
-		if dynamo.Time(row, groupSeenAt).After(recent) {
-			groups = append(groups, dynamo.Text(row, leaseShard))
-		}
+
+	groups, err := recentGroups(ctx, rows.api, rows.table, c.stream, recent)
+	if err != nil {
+		return err
 	}
 
 	if len(groups) > groupsPerStream {
@@ -108,4 +93,28 @@ func (c *groupCount) check(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// Readers returns the names of the groups whose workers have noted in the last minute that they read
+// the stream, "#default" for the group "". Other readers, as Lambda functions, are not known. It
+// changes nothing.
+func Readers(ctx context.Context, client queryAPI, leaseTable, streamARN string) ([]string, error) {
+	return recentGroups(ctx, client, leaseTable, streamARN, time.Now().Add(-groupSeenAtLeast))
+}
+
+// recentGroups returns the groups that have noted since then that they read the stream.
+func recentGroups(ctx context.Context, client queryAPI, table, stream string, since time.Time) ([]string, error) {
+	rows, err := queryRows(ctx, client, table, groupRowsPrefix+stream)
+	if err != nil {
+		return nil, fmt.Errorf("streams: read the groups of %s: %w", stream, err)
+	}
+
+	groups := []string{}
+	for _, row := range rows {
+		if dynamo.Time(row, groupSeenAt).After(since) {
+			groups = append(groups, dynamo.Text(row, leaseShard))
+		}
+	}
+
+	return groups, nil
 }

@@ -3,7 +3,6 @@ package streams
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,9 +27,7 @@ func TestEachGroupGetsAllRecordsAndKeepsItsOwnState(t *testing.T) {
 	p := w.start(w.config(permanent(a, "first")))
 	q := w.start(w.config(permanent(b, "second"), inGroup))
 	const items = 100
-	for k := range items {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(items, 1)
 	w.until("both have all", func() bool { return a.count() == items-1 && b.count() == items-1 })
 	w.until("both have their dead letters", func() bool {
 		letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable, Group: "billing"}.List(t.Context(), "h", "", 0)

@@ -46,8 +46,8 @@ type Handler struct {
 	// other error counts as one of Handle. Optional.
 	Recheck HandlerFunc
 	// Version returns the number of the record's version of its item, as a Rebuild counts
-	// versions. It keeps a record that waits behind repaired ones from being delivered after
-	// a newer version. Optional.
+	// versions. It keeps a record of the stream from being delivered after a newer version
+	// that a Rebuild has queued. Optional.
 	Version func(Record) int64
 	// Retry says how failed calls are repeated. Fields that are 0 have the values of
 	// Config.Retry.
@@ -88,11 +88,11 @@ func (h *Handler) accepts(r Record) (bool, error) {
 
 // call calls the handler. A panic becomes a *PanicError. If the call fails after
 // its timeout, the error wraps ErrTimeout.
-func (h *Handler) call(ctx context.Context, r Record) error {
+func (h *Handler) call(ctx context.Context, clock *serviceClock, r Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
 	defer cancel()
 
-	if h.MaxAge > 0 && r.Replay == nil && r.isLate(h.MaxAge) {
+	if h.MaxAge > 0 && r.Replay == nil && r.isLate(clock, h.MaxAge) {
 		return Permanent(fmt.Errorf("%w: it was created at %s", ErrTooOld, r.CreatedAt.UTC().Format(time.RFC3339)))
 	}
 

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type handlerPace struct {
 	given   bool      // the handler was given a record of the shard
 	since   time.Time // since when behind should be the other way; zero: it should not
 	behind  bool      // its surplus goes to the retry queue
+	ready   laneList  // the handler's lanes of the shard that may run
 }
 
 // checkPace decides which handlers are left behind: those that the reader of the shard has
@@ -62,7 +64,9 @@ func (s *shardLanes) checkPace(now time.Time) {
 		}
 	}
 
-	s.scheduler.startParking()
+	for h := range s.pace {
+		s.scheduler.startReady(h)
+	}
 }
 
 // setBehind notes whether the handler is left behind. The caller holds scheduler.mu.
@@ -73,10 +77,11 @@ func (s *shardLanes) setBehind(handler int, behind bool) {
 	}
 	p.behind = behind
 
+	lanes := &s.scheduler.handlers[handler]
 	if behind {
-		s.scheduler.handlers[handler].behind++
+		lanes.behind = append(lanes.behind, s)
 	} else {
-		s.scheduler.handlers[handler].behind--
+		lanes.behind = slices.DeleteFunc(lanes.behind, func(other *shardLanes) bool { return other == s })
 	}
 }
 
@@ -119,33 +124,26 @@ func (s *shardLanes) hasSurplus(handler int) bool {
 	return p.pending-p.parking > s.scheduler.cfg.MaxPending/surplusPart || s.window.ends.Load() || !s.window.memory.hasRoom()
 }
 
-// startParking starts goroutines for the surplus of all handlers. The caller holds mu.
-func (s *laneScheduler) startParking() {
-	for h := range s.handlers {
-		for l := s.nextToPark(h); l != nil; l = s.nextToPark(h) {
-			s.goroutines.Go(func() { s.runReadyLanes(l) })
-		}
-	}
-}
-
-// nextToPark removes the first ready lane of the handler whose shard has a surplus, and takes
-// a parking place for it. It returns nil if there is none. The caller holds mu.
+// nextToPark removes the first ready lane of a shard with a surplus of the handler, and takes a parking
+// place for it. It returns nil if there is none. It is called for every step, and looks at the shards
+// for which the handler is left behind, not at their lanes: as a rule there are none. The caller holds
+// mu.
 func (s *laneScheduler) nextToPark(handler int) *lane {
-	ready := &s.handlers[handler]
-	if ready.behind == 0 || ready.parking >= parkingPlaces {
-		return nil // as a rule, without a look at the lanes: it is called for every step
+	lanes := &s.handlers[handler]
+	if lanes.parking >= parkingPlaces {
+		return nil
 	}
 
-	var before *lane
-	for l := ready.first; l != nil; before, l = l, l.nextReady {
-		if l.shard.ended(l) || !l.shard.hasSurplus(handler) {
+	for _, shard := range lanes.behind {
+		l := shard.pace[handler].ready.first
+		if l == nil || !shard.hasSurplus(handler) {
 			continue
 		}
 
-		ready.unlink(before, l)
-		ready.parking++
+		s.dequeue(l)
+		lanes.parking++
 		l.start(true)
-		l.shard.pace[handler].parking++
+		shard.pace[handler].parking++
 		l.head.moveToQueue(errLeftBehind)
 
 		return l

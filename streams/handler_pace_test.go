@@ -3,11 +3,13 @@ package streams
 import (
 	"context"
 	"slices"
-	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/worker"
 )
 
 // besideSlow returns a configuration with a slow handler, "h", beside a fast one. The slow
@@ -42,11 +44,7 @@ func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
 	})
 	p := w.start(cfg)
 
-	for v := 1; v <= versions; v++ {
-		for i := range items {
-			w.write("o-"+strconv.Itoa(i), v)
-		}
-	}
+	w.writeVersions(items, versions)
 	w.until("the others have passed the slow handler", func() bool { return fast.distinct() == items*versions })
 
 	if slow.count() != 0 || len(w.waitingRows()) < items/2 {
@@ -127,7 +125,7 @@ func TestWhoIsLeftBehind(t *testing.T) {
 				return
 			}
 
-			if lanes.scheduler.handlers[0].behind != 1 {
+			if len(lanes.scheduler.handlers[0].behind) != 1 {
 				t.Error("no surplus is looked for")
 			}
 			lanes.pace[0].pending = cfg.MaxPending / 8
@@ -141,7 +139,7 @@ func TestWhoIsLeftBehind(t *testing.T) {
 				t.Error("it must have caught up after HoldBack, not before")
 			}
 
-			if lanes.scheduler.handlers[0].behind != 0 {
+			if len(lanes.scheduler.handlers[0].behind) != 0 {
 				t.Error("a surplus is looked for although it has caught up")
 			}
 		})
@@ -161,15 +159,10 @@ func TestTheEndOfAShardIsNotHeldBack(t *testing.T) {
 	})
 	p := w.start(cfg)
 
-	write := func(version int) {
-		for i := range items {
-			w.write("o-"+strconv.Itoa(i), version)
-		}
-	}
-	write(1)
+	w.writeVersion(items, 1)
 	w.until("the others have the shard's records", func() bool { return fast.distinct() == items })
 	w.roll()
-	write(2)
+	w.writeVersion(items, 2)
 	w.until("what does not run waits in the retry queue", func() bool { return len(w.waitingRows()) >= items-cfg.Concurrency })
 	close(let)
 	w.until("all is handled", func() bool { return slow.distinct() == 2*items && fast.distinct() == 2*items })
@@ -180,7 +173,7 @@ func TestTheEndOfAShardIsNotHeldBack(t *testing.T) {
 }
 
 // TestAShardThatStopsHasNoSurplus: the scheduler looks for a surplus as long as a handler is left
-// behind on any shard, which costs a look at all ready lanes for each step.
+// behind on any shard, which costs a look at all those shards for each step.
 func TestAShardThatStopsHasNoSurplus(t *testing.T) {
 	cfg := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}, Log: embeddedtest.Quiet()}.withDefaults()
 	scheduler := newLaneScheduler(&cfg)
@@ -192,7 +185,7 @@ func TestAShardThatStopsHasNoSurplus(t *testing.T) {
 	lanes.stop()
 	lanes.checkPace(time.Now())
 
-	if n := scheduler.handlers[0].behind; n != 0 {
+	if n := len(scheduler.handlers[0].behind); n != 0 {
 		t.Errorf("the handler is left behind on %d shards", n)
 	}
 }
@@ -207,9 +200,7 @@ func TestOnlyASurplusMoves(t *testing.T) {
 		c.LeaseDuration = 10 * time.Second
 	})
 	p := w.start(cfg)
-	for i := range 200 {
-		w.write("o-"+strconv.Itoa(i), 1)
-	}
+	w.writeVersion(200, 1)
 	w.until("the others have passed the slow handler", func() bool { return fast.distinct() == 200 })
 	w.until("the rest stays", func() bool { return len(w.waitingRows())+w.lagOf(p) == 200 })
 
@@ -219,4 +210,119 @@ func TestOnlyASurplusMoves(t *testing.T) {
 	close(let)
 	w.until("all is handled", func() bool { return slow.distinct() == 200 })
 	w.stopped(p)
+}
+
+// TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack: there is a free place for each call of the
+// slow handler, and still its surplus moves after HoldBack. At its own pace the test would take an
+// hour of virtual time.
+func TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack(t *testing.T) {
+	const items, versions, perCall = 2, 180, 20 * time.Second
+
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
+		slow, fast := newRecorder(), newRecorder()
+
+		handle := func(ctx context.Context, r Record) error {
+			if !worker.Wait(ctx, perCall) {
+				return context.Cause(ctx)
+			}
+
+			return slow.handle(ctx, r)
+		}
+
+		cfg := w.config(handle, defaultTimes, func(c *Config) {
+			c.MaxPending, c.PageSize, c.HoldBack = 20, 10, 30*time.Second
+			c.Handlers = append(c.Handlers, Handler{Name: "fast", Handle: fast.handle})
+		})
+
+		w.writeVersions(items, versions)
+		p := w.start(cfg)
+
+		// The calls that run when HoldBack ends finish first, and one that takes a free place at that moment.
+		sleepUntil(t, cfg.HoldBack+3*perCall, func() bool { return fast.distinct() == items*versions })
+
+		if n := slow.count(); n > 5*items {
+			t.Errorf("the slow handler has handled %d records meanwhile", n)
+		}
+		w.stopped(p)
+		fast.ordered(t, items, versions)
+	})
+}
+
+// TestASurplusIsFoundWithoutALookAtEveryLane: it is looked for at every step, and there may be as many
+// lanes as records in memory.
+func TestASurplusIsFoundWithoutALookAtEveryLane(t *testing.T) {
+	look := func(ready int) time.Duration {
+		cfg := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}, MaxPending: 10}.withDefaults()
+		scheduler := newLaneScheduler(&cfg)
+		scheduler.limit = 0 // no call begins
+
+		newLanes := func() *shardLanes {
+			return scheduler.newShardLanes(t.Context(), nil, newPendingWindow(1, maxWindow, &memoryBudget{limit: 1}))
+		}
+		behind, other := newLanes(), newLanes()
+		behind.pace[0].pending = cfg.MaxPending
+		behind.setBehind(0, true)
+
+		for range ready {
+			scheduler.enqueue(&lane{shard: other, head: &delivery{record: &pendingRecord{}}})
+		}
+
+		shortest := time.Hour
+		for range 20 {
+			began := time.Now()
+
+			for range 50 {
+				if scheduler.nextToPark(0) != nil {
+					t.Fatal("a lane of another shard was parked")
+				}
+			}
+			shortest = min(shortest, time.Since(began))
+		}
+
+		return shortest
+	}
+
+	if few, many := look(10), look(20_000); many > 100*max(few, time.Microsecond) {
+		t.Errorf("50 looks at 10 ready lanes took %v, at 20,000 %v", few, many)
+	}
+}
+
+// TestALaneLeavesItsListsFromAnywhere: in whatever order lanes leave, the others keep theirs.
+func TestALaneLeavesItsListsFromAnywhere(t *testing.T) {
+	for _, leave := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}} {
+		lists := []laneList{{kind: ofHandler}, {kind: ofShard}}
+		lanes := []*lane{{laneKey: laneKey{key: "a"}}, {laneKey: laneKey{key: "b"}}, {laneKey: laneKey{key: "c"}}}
+		want := slices.Clone(lanes)
+
+		for i := range lists {
+			for _, l := range lanes {
+				lists[i].push(l)
+			}
+		}
+
+		for _, n := range leave {
+			want = slices.DeleteFunc(want, func(l *lane) bool { return l == lanes[n] })
+
+			for i := range lists {
+				lists[i].remove(lanes[n])
+
+				var got []*lane
+				for l := lists[i].first; l != nil; l = l.neighbors[i].after {
+					got = append(got, l)
+				}
+
+				last := lists[i].last
+				if !slices.Equal(got, want) || (len(want) > 0 && last != want[len(want)-1]) || (len(want) == 0 && last != nil) {
+					t.Fatalf("%v leave: list %d has %v", leave, i, got)
+				}
+			}
+		}
+		lists[0].push(lanes[0])
+
+		if lists[0].first != lanes[0] || lists[0].last != lanes[0] {
+			t.Errorf("%v have left: a lane that comes again is not in the list", leave)
+		}
+	}
 }

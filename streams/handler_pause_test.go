@@ -2,7 +2,6 @@ package streams
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 )
@@ -31,9 +30,7 @@ func TestAPausedHandlerGetsItsRecordsLater(t *testing.T) {
 
 	write := func(from, to int) {
 		for v := from; v <= to; v++ {
-			for i := range items {
-				w.write("o-"+strconv.Itoa(i), v)
-			}
+			w.writeVersion(items, v)
 		}
 	}
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -129,9 +128,7 @@ func TestAFailingHandlerDelaysTheOthersOnlyAtMaxPending(t *testing.T) {
 			}},
 		}
 	}))
-	for k := range 200 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(200, 1)
 	w.until("the good handler has what fits", func() bool { return l.count() >= 50 })
 	worker.Wait(t.Context(), 50*time.Millisecond)
 
@@ -223,9 +220,7 @@ func TestConcurrencyBoundsTheCallsOfAllHandlersAndShards(t *testing.T) {
 		c.Concurrency = 3
 		c.Handlers = []Handler{{Name: "a", Handle: handle}, {Name: "b", Handle: handle}}
 	}))
-	for k := range 50 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(50, 1)
 	w.until("all records are handled by both", func() bool { return l.count() == 100 })
 	w.stopped(p)
 
@@ -240,9 +235,7 @@ func TestASlowHandlerLeavesPlacesForTheOthers(t *testing.T) {
 	const items, places = 100, 8
 	var hanging atomic.Int32
 
-	for k := range items {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(items, 1)
 
 	p := w.start(w.config(nil, func(c *Config) {
 		c.Concurrency = places
@@ -282,9 +275,7 @@ func TestAHandlersOwnConcurrencyBoundsItsCalls(t *testing.T) {
 			return l.handle(ctx, r)
 		}}}
 	}))
-	for k := range 30 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(30, 1)
 	w.until("all records are handled", func() bool { return l.count() == 30 })
 	w.stopped(p)
 

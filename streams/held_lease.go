@@ -116,6 +116,8 @@ type progress struct {
 	gapAt      time.Time
 	finished   time.Time // set: the shard is finished, and the lease ends
 	release    bool      // the lease ends unfinished
+	trying     *tryNote  // what is being tried of a suspect shard; nil: nothing
+	settled    bool      // earlier deaths do not count any more
 }
 
 // final reports whether the write ends the lease.
@@ -150,9 +152,9 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 			}
 
 		case dynamo.Text(row, leaseOwner) == h.lease.Owner && dynamo.Number(row, leaseEpoch) == h.lease.Epoch:
-			// An earlier write of ours was stored although its answer was lost. Only
-			// the counter differs: continue from it.
-			h.lease.Counter = dynamo.Number(row, leaseCounter)
+			// An earlier write of ours was stored although its answer was lost: continue from
+			// what it has stored.
+			h.lease.Counter, h.lease.trying = dynamo.Number(row, leaseCounter), decodeTryNote(row)
 
 		case h.storedBefore(row, p):
 			return nil
@@ -208,6 +210,12 @@ func (h *heldLease) update(p progress) *dynamo.Update {
 		if p.gapFrom != "" {
 			update.SetValue(leaseGapFrom, dynamo.S(p.gapFrom))
 		}
+	}
+
+	p.trying.addTo(update, h.lease.trying)
+
+	if (p.settled || p.release) && h.lease.deaths > 0 {
+		update.RemoveAttribute(leaseDeaths)
 	}
 
 	switch {

@@ -281,37 +281,40 @@ func TestAThrottledLeaseTableLosesNothing(t *testing.T) {
 }
 
 func TestLostAnswersOfLeaseWritesDoNotLoseTheLease(t *testing.T) {
-	w := newTestEnv(t, 2)
-	l := newRecorder()
-	transport, throughTransport := w.intercept()
-	var moves, updates atomic.Int32
-	transport.Before(func(c *embeddedtest.Call) error {
-		if c.Is("UpdateItem") && updates.Add(1)%3 == 0 { // by count, so that a retry is not lost, too
-			return embeddedtest.ErrAnswerLost
-		}
-		return nil
-	})
-
-	p := w.start(w.config(l.handle, throughTransport, func(c *Config) {
-		c.LeaseDuration = 10 * time.Second // so that not every answer within one lease is lost
-		c.Events.Lease = func(e LeaseEvent) {
-			if e.Change == LeaseLost {
-				moves.Add(1)
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestEnv(t, 2, func(cfg *embedded.Config) { cfg.Dir = dir })
+		l := newRecorder()
+		transport, throughTransport := w.intercept()
+		var moves, updates atomic.Int32
+		transport.Before(func(c *embeddedtest.Call) error {
+			if c.Is("UpdateItem") && updates.Add(1)%3 == 0 { // by count, so that a retry is not lost, too
+				return embeddedtest.ErrAnswerLost
 			}
-		}
-	}))
-	for v := 1; v <= 30; v++ {
-		w.write("o-0", v)
-		worker.Wait(t.Context(), 5*time.Millisecond)
-	}
-	w.roll()
-	w.write("o-0", 31)
-	w.until("all are handled", func() bool { return l.distinct() == 31 })
-	transport.Before(nil)
-	w.stopped(p)
-	l.ordered(t, 1, 31)
+			return nil
+		})
 
-	if l.count() != 31 || moves.Load() != 0 {
-		t.Errorf("%d calls for 31 records, %d leases lost", l.count(), moves.Load())
-	}
+		p := w.start(w.config(l.handle, throughTransport, func(c *Config) {
+			c.LeaseDuration = 10 * time.Second // so that not every answer within one lease is lost
+			c.Events.Lease = func(e LeaseEvent) {
+				if e.Change == LeaseLost {
+					moves.Add(1)
+				}
+			}
+		}))
+		for v := 1; v <= 30; v++ {
+			w.write("o-0", v)
+			worker.Wait(t.Context(), 5*time.Millisecond)
+		}
+		w.roll()
+		w.write("o-0", 31)
+		w.until("all are handled", func() bool { return l.distinct() == 31 })
+		transport.Before(nil)
+		w.stopped(p)
+		l.ordered(t, 1, 31)
+
+		if l.count() != 31 || moves.Load() != 0 {
+			t.Errorf("%d calls for 31 records, %d leases lost", l.count(), moves.Load())
+		}
+	})
 }

@@ -157,9 +157,9 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 		}
 
 		r := r
-		r.Handler, r.Attempt, r.Late = h.Name, 1, r.isLate(defaultLateAfter)
+		r.Handler, r.Attempt, r.Late = h.Name, 1, r.isLate(nil, defaultLateAfter)
 		if err == nil {
-			err = h.call(ctx, r)
+			err = h.call(ctx, nil, r)
 			if errors.Is(err, ErrSkipped) {
 				err = nil
 			}

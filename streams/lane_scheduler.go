@@ -25,6 +25,8 @@ type laneScheduler struct {
 	queues      *retryQueues
 	circuits    []*circuit    // by handler
 	paused      []atomic.Bool // by handler
+	calls       *callGate     // of handlers
+	markedAt    atomic.Int64  // when a Rebuild last moved marks, Unix ms; 0: never
 	log         worker.LogThrottle
 	limit       int // Config.Concurrency
 	reserved    int // of that for each handler
@@ -36,27 +38,13 @@ type laneScheduler struct {
 }
 
 // handlerLanes is the lanes of one handler that may run, in the order in which they
-// became ready. They are linked by lane.nextReady.
+// became ready.
 type handlerLanes struct {
-	first, last *lane
-	running     int // calls
-	limit       int // Handler.Concurrency
-	parking     int // records on their way to the retry queue, in places of their own
-	behind      int // shards that are worked on and for which the handler is left behind
-}
-
-// unlink removes a lane, which comes after the lane before, nil for the first one.
-func (h *handlerLanes) unlink(before, l *lane) {
-	if before == nil {
-		h.first = l.nextReady
-	} else {
-		before.nextReady = l.nextReady
-	}
-
-	if h.last == l {
-		h.last = before
-	}
-	l.nextReady = nil
+	ready   laneList
+	running int           // calls
+	limit   int           // Handler.Concurrency
+	parking int           // records on their way to the retry queue, in places of their own
+	behind  []*shardLanes // those that are worked on and for which the handler is left behind
 }
 
 // laneKey identifies a lane within a shard.
@@ -74,7 +62,7 @@ type lane struct {
 	running   bool
 	parking   bool        // it runs in a parking place
 	timer     *time.Timer // while the head waits for its next attempt
-	nextReady *lane
+	neighbors [laneLists]laneNeighbors
 }
 
 // newLaneScheduler returns a scheduler for a configuration that has its defaults.
@@ -82,25 +70,29 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 	s := &laneScheduler{
 		cfg:      cfg,
 		limit:    cfg.Concurrency,
+		calls:    cfg.calls,
 		reserved: reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
 		deadLetters: &deadLetterTable{
 			api:   cfg.DynamoDB,
 			table: cfg.DeadLetterTable,
 			group: cfg.Group,
 			keep:  cfg.KeepDeadLetters,
+			clock: cfg.clock,
 		},
 		retries: &retryTable{
 			api:   cfg.DynamoDB,
 			table: cfg.DeadLetterTable,
 			scope: GroupKey(cfg.Group, cfg.tableName()),
+			clock: cfg.clock,
 		},
 	}
+	s.calls.expect(longestCall(cfg))
 	s.waiting = &waitingItems{table: s.retries, handlers: cfg.Handlers, items: map[waitingItem]uint64{}, loading: newCallLock()}
 	s.queues = newRetryQueues(cfg, s.retries, s)
 	s.paused = make([]atomic.Bool, len(cfg.Handlers))
 
 	for i := range cfg.Handlers {
-		s.handlers = append(s.handlers, handlerLanes{limit: cfg.Handlers[i].Concurrency})
+		s.handlers = append(s.handlers, handlerLanes{ready: laneList{kind: ofHandler}, limit: cfg.Handlers[i].Concurrency})
 		s.circuits = append(s.circuits, newCircuit(&cfg.Handlers[i]))
 	}
 
@@ -120,18 +112,21 @@ func reservedPlaces(limit, n int) int {
 // enqueue makes a lane ready and makes sure that a goroutine runs it as soon as it
 // may. The caller holds mu.
 func (s *laneScheduler) enqueue(l *lane) {
-	ready := &s.handlers[l.handler]
+	s.handlers[l.handler].ready.push(l)
+	l.shard.pace[l.handler].ready.push(l)
+	s.startReady(l.handler)
+}
 
-	l.nextReady = nil
-	if ready.first == nil {
-		ready.first = l
-	} else {
-		ready.last.nextReady = l
-	}
-	ready.last = l
+// dequeue makes a lane not ready. The caller holds mu.
+func (s *laneScheduler) dequeue(l *lane) {
+	s.handlers[l.handler].ready.remove(l)
+	l.shard.pace[l.handler].ready.remove(l)
+}
 
-	if next := s.nextOf(l.handler); next != nil {
-		s.goroutines.Go(func() { s.runReadyLanes(next) })
+// startReady starts goroutines for the handler's lanes that may run. The caller holds mu.
+func (s *laneScheduler) startReady(handler int) {
+	for l := s.nextOf(handler); l != nil; l = s.nextOf(handler) {
+		s.goroutines.Go(func() { s.runReadyLanes(l) })
 	}
 }
 
@@ -163,24 +158,36 @@ func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
 		s.running--
 	}
 
+	var next *lane
 	for i := range s.handlers {
-		if l := s.nextOf((handler + 1 + i) % len(s.handlers)); l != nil {
-			return l
+		h := (handler + 1 + i) % len(s.handlers)
+		if next == nil {
+			next = s.nextOf(h)
+		}
+
+		// A lane that is parked leaves the place of a call to another one.
+		if next != nil && next.parking {
+			s.startReady(h)
 		}
 	}
 
-	return nil
+	return next
 }
 
-// nextOf removes the handler's first ready lane and takes a place for it: one for a call, or
-// else one for a record of its surplus. It returns nil if no lane is ready or the handler has
-// no place. The caller holds mu.
+// nextOf removes a ready lane of the handler and takes a place for it: one for a record of its
+// surplus, or else one for a call. A surplus comes first, because a few items with many records
+// would otherwise always find places for their calls. It returns nil if no lane is ready or the
+// handler has no place. The caller holds mu.
 func (s *laneScheduler) nextOf(handler int) *lane {
-	ready := &s.handlers[handler]
+	if l := s.nextToPark(handler); l != nil {
+		return l
+	}
 
-	for ready.first != nil && s.hasPlace(handler) {
-		l := ready.first
-		ready.unlink(nil, l)
+	lanes := &s.handlers[handler]
+
+	for lanes.ready.first != nil && s.hasPlace(handler) {
+		l := lanes.ready.first
+		s.dequeue(l)
 
 		// The shard may have been stopped while the lane was in the queue. It then
 		// has removed the lane already.
@@ -189,13 +196,13 @@ func (s *laneScheduler) nextOf(handler int) *lane {
 		}
 
 		l.start(false)
-		ready.running++
+		lanes.running++
 		s.running++
 
 		return l
 	}
 
-	return s.nextToPark(handler)
+	return nil
 }
 
 // hasPlace reports whether another call of the handler may run: in a place that is

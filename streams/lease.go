@@ -28,6 +28,12 @@ const (
 	leaseGapAt       = "gapAt"
 	leaseSpread      = "spread"
 	leasePausedAt    = "pausedAt"
+	leaseMarkedAt    = "markedAt"
+	leaseDeaths      = "deaths"
+	leaseDeathsAt    = "deathsAt"
+	leaseTryingTo    = "tryingTo"
+	leaseTrying      = "trying"
+	leaseTries       = "tries"
 )
 
 // Lease is the stored state of one shard: who reads it and how far it has been
@@ -58,7 +64,8 @@ type Lease struct {
 	// left of it is all that was asked for: records that it lost earlier are not a
 	// gap.
 	AtHorizon bool
-	// ListedAt is the time of that listing; zero in the rows of earlier versions.
+	// ListedAt is since when the shard's records were asked for: when reading the stream
+	// began, or when the shard was created after that; zero in the rows of earlier versions.
 	ListedAt time.Time
 	// RequestedBy is the worker that asked the owner to hand the lease over.
 	RequestedBy string
@@ -75,9 +82,19 @@ type Lease struct {
 	// changes.
 	partition int
 	spread    int
+	// parentEpoch is the last epoch of the parent, if this worker knows it: a holder's epoch is above
+	// it, and so grows from record to record of an item. It is not stored.
+	parentEpoch int64
 	// pausedAt is, in the lease of a handler's retry queue, when the handler was paused; zero if
 	// it is not.
 	pausedAt time.Time
+	// markedAt is, in the row of the additions to the retry queues, when a Rebuild last moved marks.
+	markedAt time.Time
+	// deaths is how many holders in a row have not given the lease up, while the checkpoint was
+	// deathsAt. trying is what was tried last of a suspect shard, nil for nothing.
+	deaths   int64
+	deathsAt string
+	trying   *tryNote
 }
 
 // Finished reports whether the shard has been handled to its end.
@@ -99,28 +116,39 @@ func leaseKey(stream, shard string) dynamo.Item {
 
 func decodeLease(row dynamo.Item) Lease {
 	return Lease{
-		Stream:      dynamo.Text(row, leaseStream),
-		Shard:       dynamo.Text(row, leaseShard),
-		Parent:      dynamo.Text(row, leaseParent),
-		ParentDone:  dynamo.Flag(row, leaseParentDone),
-		ParentLost:  dynamo.Flag(row, leaseParentLost),
+		Stream:     dynamo.Text(row, leaseStream),
+		Shard:      dynamo.Text(row, leaseShard),
+		Parent:     dynamo.Text(row, leaseParent),
+		ParentDone: dynamo.Flag(row, leaseParentDone),
+		ParentLost: dynamo.Flag(row, leaseParentLost),
+
 		Owner:       dynamo.Text(row, leaseOwner),
 		Epoch:       dynamo.Number(row, leaseEpoch),
 		Counter:     dynamo.Number(row, leaseCounter),
-		Checkpoint:  dynamo.Text(row, leaseCheckpoint),
-		HandledAt:   dynamo.Time(row, leaseHandledAt),
-		StartAt:     dynamo.Time(row, leaseStartAt),
-		AtHorizon:   dynamo.Flag(row, leaseAtHorizon),
-		ListedAt:    dynamo.Time(row, leaseListedAt),
 		RequestedBy: dynamo.Text(row, leaseRequestedBy),
-		FinishedAt:  dynamo.Time(row, leaseFinishedAt),
-		Gaps:        dynamo.Number(row, leaseGaps),
-		GapFrom:     dynamo.Text(row, leaseGapFrom),
-		GapAt:       dynamo.Time(row, leaseGapAt),
-		spread:      int(dynamo.Number(row, leaseSpread)),
-		pausedAt:    dynamo.Time(row, leasePausedAt),
+
+		Checkpoint: dynamo.Text(row, leaseCheckpoint),
+		HandledAt:  dynamo.Time(row, leaseHandledAt),
+		StartAt:    dynamo.Time(row, leaseStartAt),
+		AtHorizon:  dynamo.Flag(row, leaseAtHorizon),
+		ListedAt:   dynamo.Time(row, leaseListedAt),
+		FinishedAt: dynamo.Time(row, leaseFinishedAt),
+		Gaps:       dynamo.Number(row, leaseGaps),
+		GapFrom:    dynamo.Text(row, leaseGapFrom),
+		GapAt:      dynamo.Time(row, leaseGapAt),
+
+		spread:   int(dynamo.Number(row, leaseSpread)),
+		pausedAt: dynamo.Time(row, leasePausedAt),
+		markedAt: dynamo.Time(row, leaseMarkedAt),
+		deaths:   dynamo.Number(row, leaseDeaths),
+		deathsAt: dynamo.Text(row, leaseDeathsAt),
+		trying:   decodeTryNote(row),
 	}
 }
+
+// firstEpoch returns the epoch of a lease that is inserted, above that of the parent. It starts at the
+// Unix time, so that it grows even if the row was deleted and is stored again.
+func firstEpoch(clock *serviceClock, parent int64) int64 { return max(clock.now().Unix(), parent+1) }
 
 // encode returns the row of a lease that is not in the table. It leaves RequestedBy
 // out, because no worker can have asked for that lease.

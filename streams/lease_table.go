@@ -99,6 +99,7 @@ type leaseTable struct {
 	api    dynamoAPI
 	table  string
 	stream string
+	clock  *serviceClock // hears the answers to take and to heartbeats; may be nil
 }
 
 func (t *leaseTable) read(ctx context.Context) ([]Lease, *streamState, error) {
@@ -150,17 +151,27 @@ func (t *leaseTable) insertRow(ctx context.Context, row dynamo.Item) (bool, erro
 // take makes owner the holder, if the lease is still as l says: not even renewed
 // since. It returns the lease as it is now and whether owner holds it.
 func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bool, error) {
+	epoch := max(l.Epoch, l.parentEpoch) + 1
 	update := t.updateLease(l).
 		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
 		IfEquals(leaseCounter, dynamo.N(l.Counter)).
 		IfAbsent(leaseFinishedAt).
 		SetValue(leaseOwner, dynamo.S(owner)).
-		SetValue(leaseEpoch, dynamo.N(l.Epoch+1)).
+		SetValue(leaseEpoch, dynamo.N(epoch)).
 		SetValue(leaseCounter, dynamo.N(l.Counter+1)).
 		SetValue(leaseParentDone, dynamo.Bool(true)).
 		RemoveAttribute(leaseRequestedBy)
 
-	row, applied, err := applyUpdate(ctx, t.api, update)
+	// The owner has not given the lease up. One that takes its own lease again has lost it, but lives.
+	if l.Owner != "" && l.Owner != owner {
+		update.SetValue(leaseDeaths, dynamo.N(l.deathsSoFar()+1))
+
+		if l.Checkpoint != "" {
+			update.SetValue(leaseDeathsAt, dynamo.S(l.Checkpoint))
+		}
+	}
+
+	row, applied, err := applyUpdate(ctx, t.api, update, t.clock.listen)
 	if err != nil {
 		return Lease{}, false, fmt.Errorf("streams: take lease %s: %w", l.Shard, err)
 	}
@@ -168,7 +179,7 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 
 	// The SDK repeats a call whose answer was lost, and the repeat fails the
 	// condition. Owner names are unique, so owner and epoch prove that it was ours.
-	ours := applied || (now.Owner == owner && now.Epoch == l.Epoch+1)
+	ours := applied || (now.Owner == owner && now.Epoch == epoch)
 
 	return now, ours, nil
 }

@@ -2,7 +2,6 @@ package streams
 
 import (
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -79,9 +78,7 @@ func TestARollingDeploymentHasOneReaderForEachShard(t *testing.T) {
 	version := 0
 	write := func() {
 		version++
-		for k := range 10 {
-			w.write("o-"+strconv.Itoa(k), version)
-		}
+		w.writeVersion(10, version)
 	}
 	write()
 	w.until("the first records are handled", func() bool { return l.distinct() == 10 })

@@ -1,9 +1,16 @@
 package streams
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if endpoint := os.Getenv(processEndpoint); endpoint != "" {
+		os.Exit(runWorkerProcess(endpoint))
+	}
+
+	goleak.VerifyTestMain(m)
+}

@@ -51,9 +51,7 @@ func TestLeasesSettleUnderOverload(t *testing.T) {
 
 		const items, versions = 20, 10
 		for v := 1; v <= versions; v++ {
-			for k := range items {
-				w.write("o-"+strconv.Itoa(k), v)
-			}
+			w.writeVersion(items, v)
 
 			if v == versions/2 {
 				w.roll()

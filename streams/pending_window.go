@@ -211,6 +211,11 @@ func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {
 	w.ends.Store(true)
 	defer w.ends.Store(false)
 
+	return w.waitUntilHandled(ctx)
+}
+
+// waitUntilHandled is waitUntilEmpty for a reader that goes on.
+func (w *pendingWindow) waitUntilHandled(ctx context.Context) error {
 	return w.waitUntil(ctx, func() bool { return w.head == w.next })
 }
 

@@ -67,10 +67,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		p.forwardHints(done)
 		return nil
 	})
-	g.Go(func() error {
-		p.scheduler.queues.run(done)
-		return nil
-	})
+	g.Go(func() error { return p.scheduler.queues.run(done) })
 	g.Go(func() error {
 		defer finish()
 

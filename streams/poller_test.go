@@ -106,20 +106,14 @@ func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
 		return n == 4
 	})
 
-	for v := 1; v <= versions/2; v++ {
-		for k := range items {
-			w.write("o-"+strconv.Itoa(k), v)
-		}
-	}
+	w.writeVersions(items, versions/2)
 	w.until("some records have been handled", func() bool { return l.count() > items })
 	transport.Before(func(c *embeddedtest.Call) error { return errors.New("no network") })
 	died := time.Now()
 
 	successor := w.start(w.config(l.handle))
 	for v := versions/2 + 1; v <= versions; v++ {
-		for k := range items {
-			w.write("o-"+strconv.Itoa(k), v)
-		}
+		w.writeVersion(items, v)
 	}
 	w.until("all records have been handled", func() bool { return l.distinct() == items*versions })
 
@@ -173,9 +167,7 @@ func crashAt(t *testing.T, n int, w *testEnv) (survived bool) {
 	l := newRecorder()
 
 	for v := 1; v <= versions; v++ {
-		for k := range items {
-			w.write("o-"+strconv.Itoa(k), v)
-		}
+		w.writeVersion(items, v)
 
 		if v%2 == 0 {
 			w.roll()
@@ -268,9 +260,7 @@ func TestManyShardsAreListedPageByPage(t *testing.T) {
 	l := newRecorder()
 
 	p := w.start(w.config(l.handle, func(c *Config) { c.LeaseDuration = 5 * time.Second; c.PollIdle = time.Second }))
-	for k := range 50 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(50, 1)
 	w.until("all are handled", func() bool { return l.distinct() == 50 })
 
 	if n := len(w.leases()); n != 230 {

@@ -2,13 +2,14 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
 // run makes one try for the oldest record of the item: it reads the record, calls the
 // handler and stores the result.
 func (i *queuedItem) run(shard *shardLanes) {
-	ctx, cancel := context.WithDeadline(shard.work, shard.lease.stopBy())
+	ctx, cancel := shard.withinLease()
 	defer cancel()
 
 	next, err := i.try(ctx, shard)
@@ -29,6 +30,11 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	q, table := i.queue, i.queue.queues.table
 	waiting := q.queues.scheduler.waiting
 	known := waitingItem{q.handler, i.hash}
+
+	// While another call is tried alone, nothing is read for this one.
+	if q.suspect.Load() && q.queues.scheduler.calls.isAlone() {
+		return time.Now().Add(alonePause), nil
+	}
 	version, _ := waiting.version(known)
 
 	row, ok, err := table.get(ctx, q.h.Name, i.hash)
@@ -41,22 +47,65 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 		return time.Time{}, nil
 	}
 
+	// The row is never emptied while records wait beside it: the shard's worker would take the item
+	// for one that does not wait.
+	if row.more > 0 && len(row.records) < refillBelow {
+		refilled, err := table.refill(ctx, q.h.Name, row)
+
+		switch {
+		case errors.Is(err, errRowsGone):
+			return i.declareLost(ctx, row)
+		case err != nil:
+			return time.Time{}, err
+		case refilled:
+			i.refused = 0
+			return time.Now(), nil
+		case len(row.records) <= 1:
+			i.refused++
+			return time.Now().Add(readBackoff.Delay(i.refused)), nil
+		}
+	}
+
 	row, done, err := i.deliver(ctx, shard, row)
 	if err != nil || !done {
 		return row.nextTry, err
 	}
+
+	// As after the call, in handle.
+	ctx, cancel := shard.withinLease()
+	defer cancel()
 
 	left, err := table.pop(ctx, q.h.Name, row)
 	if err != nil {
 		return time.Time{}, err
 	}
 
-	if left.length() == 0 {
+	if left.empty() {
 		waiting.removeIf(known, version)
 		return time.Time{}, nil
 	}
 
 	return time.Now(), nil
+}
+
+// declareLost declares the records beside the row as a gap: their rows were deleted. Under GapHalt
+// nothing of the item is delivered any more, and Run ends; otherwise those that are left go on. If the
+// process ends in between, the gap is declared again.
+func (i *queuedItem) declareLost(ctx context.Context, row retryRow) (time.Time, error) {
+	q, cfg := i.queue, i.queue.queues.cfg
+
+	gap := Gap{Reason: GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: itemKey(Record{Keys: row.keys}), Until: cfg.clock.now()}
+	if len(row.records) > 0 {
+		gap.From = row.records[len(row.records)-1].sequence
+	}
+	declareGap(cfg, gap)
+
+	if cfg.OnGap == GapHalt {
+		q.queues.halt(&GapError{Gap: gap})
+		return time.Now().Add(time.Hour), nil
+	}
+
+	return time.Now(), q.queues.table.forgetMore(ctx, q.h.Name, row)
 }
 
 // deliver makes one try for the first record of the row. done reports that the record is
@@ -75,18 +124,13 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 	}
 
 	if r.Replay == nil && q.h.Version != nil {
-		mark, known, err := q.queues.table.mark(ctx, q.h.Name, i.hash)
-		if err != nil {
-			return row, false, err
-		}
-
-		// A Rebuild has delivered this version, and maybe newer ones.
-		if known && q.h.Version(r) <= mark {
-			return row, true, nil
+		repaired, err := q.queues.table.isMarked(ctx, q.h, i.hash, r)
+		if err != nil || repaired {
+			return row, repaired, err
 		}
 	}
 
-	return i.handle(ctx, shard, q.h, row, r, func(cause error, attempts int) error {
+	return i.handle(ctx, shard, q.h, row, r, func(ctx context.Context, cause error, attempts int) error {
 		r.Handler, r.Attempt = q.h.Name, attempts
 		if err := q.queues.scheduler.deadLetters.store(ctx, r, cause); err != nil {
 			return err
@@ -99,8 +143,36 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 
 // handle calls h for r, the first record of the row. It calls giveUp when no call is to
 // follow although none succeeded.
-func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, row retryRow, r Record, giveUp func(cause error, attempts int) error) (_ retryRow, done bool, err error) {
+func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, row retryRow, r Record, giveUp func(ctx context.Context, cause error, attempts int) error) (_ retryRow, done bool, err error) {
 	q, s := i.queue, i.queue.queues.scheduler
+
+	suspect, tries := q.suspect.Load(), row.tries.ofOthers(s.cfg.Owner)
+
+	// The first of these workers may have ended because of another call beside this one.
+	if suspect && tries > maxDeaths {
+		err := giveUp(ctx, ErrProcessEnded, row.attempts+tries)
+		return row, err == nil, err
+	}
+
+	if suspect && tries > 0 {
+		if pause := s.calls.enterAlone(); pause > 0 {
+			row.nextTry = time.Now().Add(pause)
+			return row, false, nil
+		}
+		defer s.calls.leaveAlone()
+	} else {
+		s.calls.enter()
+		defer s.calls.leave()
+	}
+
+	if suspect {
+		begun, err := i.beginTry(shard, h, row, tries+1)
+		if err != nil || !begun {
+			row.nextTry = time.Now()
+			return row, false, err
+		}
+		defer i.endTry(shard, h, row)
+	}
 
 	if wait := s.circuits[q.handler].admit(time.Now()); wait > 0 {
 		row.nextTry = time.Now().Add(wait)
@@ -114,6 +186,10 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 	callErr := s.callHandler(shard, h, r)
 	s.noteResult(shard, q.handler, string(i.hash[:]), callErr)
 	now := time.Now()
+
+	// The call may have taken longer than the lease was known to last when it began.
+	ctx, cancel := shard.withinLease()
+	defer cancel()
 
 	switch {
 	case callErr == nil:
@@ -140,10 +216,30 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 	row.nextTry = now.Add(q.h.Retry.pause(row.attempts, callErr))
 
 	if IsPermanent(callErr) || q.h.Retry.exhausted(row.attempts, row.since, row.nextTry) {
-		err := giveUp(callErr, row.attempts)
+		err := giveUp(ctx, callErr, row.attempts)
 		return row, err == nil, err
 	}
 	s.noteRetry(r, callErr, row.nextTry, true)
 
 	return row, false, i.queue.queues.table.postpone(ctx, q.h.Name, row)
+}
+
+// beginTry stores that a call for the row's first record begins. It reports false if the row has
+// changed; then the call must not be made. The context of the step may have ended while others ran.
+func (i *queuedItem) beginTry(shard *shardLanes, h *Handler, row retryRow, tries int) (bool, error) {
+	ctx, cancel := shard.withinLease()
+	defer cancel()
+
+	return i.queue.queues.table.beginTry(ctx, h.Name, row, tryCount{tries, i.queue.queues.cfg.Owner})
+}
+
+// endTry stores that the call has returned: a stop has not ended the process. If this fails, the call
+// still does not count for this worker, which repeats it under its own name.
+func (i *queuedItem) endTry(shard *shardLanes, h *Handler, row retryRow) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(shard.work), storeTimeout)
+	defer cancel()
+
+	if err := i.queue.queues.table.endTry(ctx, h.Name, row, i.queue.queues.cfg.Owner); err != nil {
+		i.queue.noteFault(shard.work, "UpdateItem", err)
+	}
 }

@@ -109,7 +109,11 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 
 	// A closed shard that was delivered to its last record has lost nothing.
 	end, endErr := r.stream.endOf(ctx, r.shard)
-	if endErr == nil && end != "" && CompareSequence(end, r.last) <= 0 {
+	if endErr != nil {
+		return fmt.Errorf("%w: %w", err, endErr)
+	}
+
+	if end != "" && CompareSequence(end, r.last) <= 0 {
 		return errShardEnd
 	}
 
@@ -134,7 +138,7 @@ func (r *shardReader) openGap(reason GapReason) {
 		return
 	}
 
-	r.gaps = append(r.gaps, Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: time.Now()})
+	r.gaps = append(r.gaps, Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: r.cfg.clock.now()})
 }
 
 // closeGaps reports the noted gaps as ending before the sequence number to, "" if that is not
@@ -152,7 +156,11 @@ func (r *shardReader) closeGaps(to string) (last Gap) {
 
 // declareGap logs and reports a gap.
 func declareGap(cfg *Config, gap Gap) {
-	cfg.Log.Error("records were not read and cannot be read any more", "reason", gap.Reason, "stream", gap.Stream,
+	log := cfg.Log
+	if gap.Reason == GapQueue {
+		log = log.With("handler", gap.Handler, "item", gap.Item)
+	}
+	log.Error("records were not read and cannot be read any more", "reason", gap.Reason, "stream", gap.Stream,
 		"shard", gap.Shard, "from", gap.From, "to", gap.To, "since", gap.Since, "until", gap.Until)
 	cfg.Events.gap(gap)
 }

@@ -43,9 +43,10 @@ type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue)
 // The poller goes on meanwhile. All fields up to Expand must be set.
 //
 // The order of an item's versions is kept for each handler: a mark holds the newest version
-// that a Rebuild has queued, and older ones are refused. Records that wait in the queue
-// behind the repaired ones and are not newer than the mark are not delivered, if the handler
-// has Handler.Version.
+// that a Rebuild has queued, and older ones are refused. If the handler has Handler.Version,
+// records of the stream that are not newer than the mark are not delivered either. Workers read
+// the mark of a record that was created before the newest Rebuild's end, or up to 10 minutes
+// after it; all other records cost no read.
 //
 // A Rebuild notes its position in the lease table, so that one that ended early goes on
 // there.
@@ -221,6 +222,12 @@ func (r Rebuild) describeTable(ctx context.Context) (arn string, keys []string, 
 
 // addItems puts the versions of the items into the queues.
 func (r Rebuild) addItems(ctx context.Context, arn string, keyNames []string, items []map[string]ddbtypes.AttributeValue, count *RebuildCount) error {
+	if !r.DryRun && len(items) > 0 {
+		if err := noteMarks(ctx, r.Queue.leases()); err != nil {
+			return err
+		}
+	}
+
 	for _, item := range items {
 		keys := dynamo.Item{}
 		for _, name := range keyNames {

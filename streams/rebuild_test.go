@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 )
 
@@ -81,6 +81,12 @@ func TestARebuildDeliversWhatTheItemsProve(t *testing.T) {
 	failed := 0
 
 	dry := w.runRebuild(w.rebuild(func(r *Rebuild) { r.DryRun = true }))
+
+	// It tells the workers of no marks: they would read one for each record of the last minutes.
+	if rows, _, err := w.queue().leases().read(t.Context()); err != nil || len(rows) > 0 || w.scanDeadLetters() > 0 {
+		t.Errorf("the dry run has stored %+v and %d rows of the queue, %v", rows, w.scanDeadLetters(), err)
+	}
+
 	count := w.runRebuild(w.rebuild(func(r *Rebuild) {
 		r.Failed = func(keys map[string]ddbtypes.AttributeValue, err error) {
 			if dynamo.Text(keys, "id") == "o-0" && errors.Is(err, errItem) {
@@ -142,9 +148,7 @@ func TestARebuildOfOneItem(t *testing.T) {
 
 func TestARebuildGoesOnWhereItEnded(t *testing.T) {
 	w := newTestEnv(t, 1)
-	for k := range 6 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(6, 1)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	first := w.rebuild(func(r *Rebuild) {
@@ -232,6 +236,70 @@ func TestRecordsBehindRepairedOnesAreNotOlder(t *testing.T) {
 
 	if got := fmt.Sprint(l.of("o-0")); got != "[1r 2r 3r 4]" {
 		t.Errorf("delivered %s", got)
+	}
+}
+
+// TestALateRecordOfTheStreamIsNotOlderThanRepairedOnes: a worker that reads the stream late refuses
+// what a repair has delivered. It reads marks only for records from before the repair's end.
+func TestALateRecordOfTheStreamIsNotOlderThanRepairedOnes(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := &replayLog{}
+	transport, throughTransport := w.intercept()
+	version := func(r Record) int64 { _, v := keyAndVersion(r); return int64(v) }
+
+	var behind atomic.Bool
+	var marks atomic.Int64
+	transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("GetItem") && contains(c, retryMarkPrefix) {
+			marks.Add(1)
+		}
+
+		if c.Is("GetRecords") && behind.Load() {
+			return awsError("ThrottlingException")
+		}
+
+		return nil
+	})
+	p := w.start(w.config(l.handle, short, throughTransport, func(c *Config) { c.Handlers[0].Version = version }))
+	w.write("o-0", 1)
+	w.until("a record in time is handled", func() bool { return len(l.all()) == 1 })
+
+	if marks.Load() > 0 {
+		t.Error("a record in time costs a read")
+	}
+
+	behind.Store(true)
+
+	for v := 2; v <= 3; v++ {
+		w.write("o-0", v)
+	}
+	w.runRebuild(w.rebuild())
+	w.until("the repaired versions are handled", func() bool { return len(l.all()) == 4 && len(w.waitingRows()) == 0 })
+
+	w.write("o-0", 4)
+	behind.Store(false)
+	w.until("the newer record is handled", func() bool { return len(l.all()) == 5 })
+
+	if got := fmt.Sprint(l.of("o-0")); got != "[1 1r 2r 3r 4]" {
+		t.Errorf("delivered %s", got)
+	}
+
+	// The repair was a while ago.
+	marks.Store(0)
+
+	ago := w.queue().leases().update(additionsRow).SetValue(leaseMarkedAt, dynamo.Millis(time.Now().Add(-2*markSlack)))
+	if _, _, err := applyUpdate(t.Context(), w.db, ago); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the worker knows it", func() bool {
+		return time.Since(fromUnixMilli(p.scheduler.markedAt.Load())) > markSlack
+	})
+	w.write("o-0", 5)
+	w.until("the record is handled", func() bool { return len(l.all()) == 6 })
+	w.stopped(p)
+
+	if marks.Load() > 0 {
+		t.Error("a record after the repair costs a read")
 	}
 }
 

@@ -48,7 +48,7 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 		return err
 	}
 
-	inserted, err := d.insertListed(ctx, l, known, Lease{})
+	inserted, err := d.insertListed(ctx, l, known, func(string, string) Lease { return Lease{} })
 	if inserted {
 		d.inserted()
 	}
@@ -76,10 +76,10 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 	return nil
 }
 
-// insertListed stores a lease like pattern for every listed shard that has none, parents
-// first: where the lease of a child is stored follows from that of its parent. It adds to
+// insertListed stores a lease, as newLease begins it, for every listed shard that has none,
+// parents first: where the lease of a child is stored follows from that of its parent. It adds to
 // known what is stored, and reports whether that was anything.
-func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, pattern Lease) (inserted bool, err error) {
+func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, newLease func(shard, parent string) Lease) (inserted bool, err error) {
 	todo := map[string]string{} // parent, by shard
 	for id, shard := range l.shards {
 		_, ok := known[id]
@@ -94,8 +94,8 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 		var generation []Lease
 		for id, parent := range todo {
 			if _, waits := todo[parent]; !waits || parent == id {
-				lease := pattern
-				lease.Shard, lease.Parent, lease.Epoch = id, parent, time.Now().Unix()
+				lease := newLease(id, parent)
+				lease.Shard, lease.Parent, lease.Epoch = id, parent, firstEpoch(d.cfg.clock, known[parent].Epoch)
 				generation = append(generation, d.place(lease, known))
 			}
 		}
@@ -175,7 +175,7 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 
 		_, listed := l.shards[id]
 		switch {
-		case !listed && time.Since(lease.FinishedAt) >= tombstoneAge:
+		case !listed && d.cfg.clock.since(lease.FinishedAt) >= tombstoneAge:
 			if err := d.table.deleteLease(ctx, lease); err != nil {
 				return err
 			}
@@ -222,7 +222,7 @@ func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l lis
 	}
 
 	needed := absencesOfOldParent
-	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && time.Since(createdAt) < d.cfg.horizon {
+	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && d.cfg.clock.since(createdAt) < d.cfg.horizon {
 		needed = absencesOfYoungParent
 	}
 
@@ -263,7 +263,7 @@ func (d *discovery) readFinished(ctx context.Context, l listing) error {
 
 	d.finished = finishedShards{readAt: time.Now()}
 	for _, lease := range tombstones {
-		if _, listed := l.shards[lease.Shard]; !listed && time.Since(lease.FinishedAt) >= tombstoneAge {
+		if _, listed := l.shards[lease.Shard]; !listed && d.cfg.clock.since(lease.FinishedAt) >= tombstoneAge {
 			if err := d.table.unbury(ctx, lease.Shard); err != nil {
 				return err
 			}

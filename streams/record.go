@@ -45,8 +45,8 @@ type Record struct {
 	// example. It is zero for ordinary writes.
 	Identity Identity
 	// Owner and Epoch identify the lease under which the record was delivered. The
-	// epoch of a shard only grows, so a store that keeps the highest one can refuse
-	// the late write of a worker that has lost its lease.
+	// epoch of a shard only grows, and that of its children is higher, so a store that keeps
+	// the highest one can refuse the late write of a worker that has lost its lease.
 	Owner string
 	Epoch int64
 	// Group is the poller's Config.Group. Keys of effects must have it in them if two
@@ -81,8 +81,8 @@ type Replayed struct {
 func NewAgain() string { return rand.Text()[:10] }
 
 // isLate reports whether the record was created more than after ago.
-func (r Record) isLate(after time.Duration) bool {
-	return !r.CreatedAt.IsZero() && time.Since(r.CreatedAt) > after
+func (r Record) isLate(clock *serviceClock, after time.Duration) bool {
+	return !r.CreatedAt.IsZero() && clock.since(r.CreatedAt) > after
 }
 
 // Identity is who made a change on behalf of the service.

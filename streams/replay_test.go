@@ -165,11 +165,7 @@ func TestNewerRecordsWaitBehindReplayedOnes(t *testing.T) {
 	w.until("each holds a shard", func() bool { return w.lagOf(workers[0]) == 0 && w.lagOf(workers[1]) == 0 })
 
 	const items = 8
-	for v := 1; v <= 2; v++ {
-		for k := range items {
-			w.write("o-"+strconv.Itoa(k), v)
-		}
-	}
+	w.writeVersions(items, 2)
 	w.until("all are handled", func() bool { return len(l.all()) == 2*items })
 	w.until("and stored as such", func() bool {
 		return !slices.ContainsFunc(w.leases(), func(l Lease) bool { return l.Checkpoint == "" })
@@ -190,9 +186,7 @@ func TestNewerRecordsWaitBehindReplayedOnes(t *testing.T) {
 		return true
 	})
 
-	for k := range items {
-		w.write("o-"+strconv.Itoa(k), 3)
-	}
+	w.writeVersion(items, 3)
 	w.until("the new records wait as well", func() bool {
 		records := 0
 		for _, row := range w.waitingRows() {
@@ -240,10 +234,13 @@ func TestRecordsThatAreNotHandledYetAreNotReplayed(t *testing.T) {
 	}
 }
 
+// keepsLeases makes leases last on a machine with much to do, so that no record is repeated.
+func keepsLeases(c *Config) { c.LeaseDuration = 10 * time.Second }
+
 func TestAReplayTakesRecordsSinceATimeAndThoseThatTheHandlerAccepts(t *testing.T) {
 	w := newTestEnv(t, 1)
 	l := &replayLog{}
-	p := w.start(w.config(l.handle, short))
+	p := w.start(w.config(l.handle, keepsLeases))
 	w.write("o-0", 1)
 	w.write("o-1", 1)
 	w.until("they are handled", func() bool { return len(l.all()) == 2 && w.leases()[0].Checkpoint != "" })
@@ -269,10 +266,8 @@ func TestAReplayWaitsWhileManyItemsWait(t *testing.T) {
 	w := newTestEnv(t, 1)
 	l := &replayLog{}
 
-	p := w.start(w.config(l.handle, short))
-	for k := range 4 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	p := w.start(w.config(l.handle, keepsLeases))
+	w.writeVersion(4, 1)
 	w.until("they are handled", func() bool { return len(l.all()) == 4 && w.leases()[0].Checkpoint != "" })
 	worker.Wait(t.Context(), 50*time.Millisecond)
 	w.stopped(p)

@@ -40,6 +40,9 @@ func (q RetryQueue) letters() DeadLetters {
 	return DeadLetters{DynamoDB: q.DynamoDB, Table: q.DeadLetterTable, Group: q.Group}
 }
 
+// rowFullPause is the pause before the next try to add replays to a full row.
+const rowFullPause = time.Second
+
 // feed adds records of one item for one handler, oldest first. It waits while the item's row
 // is full.
 func (q RetryQueue) feed(ctx context.Context, records []Record) error {

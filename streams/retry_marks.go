@@ -3,11 +3,9 @@ package streams
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -21,6 +19,10 @@ const (
 
 	// markRetention is how long a mark is kept after its newest version was queued.
 	markRetention = 30 * 24 * time.Hour
+
+	// markSlack is by how much the clock of a Rebuild's process may be behind that of the
+	// service.
+	markSlack = 10 * time.Minute
 )
 
 func (h laneHash) markID() string { return retryMarkPrefix + h.text() }
@@ -33,6 +35,45 @@ func (t *retryTable) mark(ctx context.Context, handler string, hash laneHash) (v
 	}
 
 	return dynamo.Number(row, retryMark), row[retryMark] != nil, nil
+}
+
+// isMarked reports whether a Rebuild has queued the record's version of the item, or a newer one,
+// for the handler, which has a Version.
+func (t *retryTable) isMarked(ctx context.Context, h *Handler, hash laneHash, r Record) (bool, error) {
+	mark, known, err := t.mark(ctx, h.Name, hash)
+
+	return known && h.Version(r) <= mark, err
+}
+
+// noteMarks tells the workers that a Rebuild is about to move marks, up to the versions that the
+// items have now: until they know it, nothing that it adds is delivered (see
+// retryQueues.settle). Records that are created later are newer than the marks.
+func noteMarks(ctx context.Context, leases *leaseTable) error {
+	now := dynamo.Millis(time.Now())
+
+	update := leases.update(additionsRow).
+		If("attribute_not_exists(#"+leaseMarkedAt+") OR #"+leaseMarkedAt+" < :now").
+		Bind(":now", now).
+		SetValue(leaseMarkedAt, now)
+	if _, _, err := applyUpdate(ctx, leases.api, update); err != nil {
+		return fmt.Errorf("streams: tell the workers of marks: %w", err)
+	}
+
+	return nil
+}
+
+// isRepaired reports whether a Rebuild has queued this version of the record's item, or a newer
+// one, for the handler. It reads the mark only for records from before the newest Rebuild's end.
+func (s *laneScheduler) isRepaired(shard *shardLanes, h *Handler, r Record) (bool, error) {
+	markedAt := fromUnixMilli(s.markedAt.Load())
+	if markedAt.IsZero() || h.Version == nil || h.Unordered || r.CreatedAt.After(markedAt.Add(markSlack)) {
+		return false, nil
+	}
+
+	ctx, cancel := shard.withinLease()
+	defer cancel()
+
+	return s.retries.isMarked(ctx, h, hashLane(itemKey(r)), r)
 }
 
 // addMarked adds versions of one item and moves the mark to the last of them, if the mark is
@@ -54,29 +95,21 @@ func (t *retryTable) addMarked(ctx context.Context, handler string, hash laneHas
 		marked.IfAbsent(retryMark)
 	}
 
-	token := rand.Text() // shorter than the 36 characters that a request token may have
-	_, err = t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		ClientRequestToken: &token,
-		TransactItems: []ddbtypes.TransactWriteItem{
-			{Update: t.replaysUpdate(handler, hash, records[0].Keys, waiting, token).Part()},
-			{Update: marked.Part()},
-		},
+	addition := rand.Text()
+
+	added, err := t.transact(ctx, handler, []ddbtypes.TransactWriteItem{
+		{Update: t.replaysUpdate(handler, hash, records[0].Keys, waiting, addition).Part()},
+		{Update: marked.Part()},
 	})
+	if err != nil || added {
+		return added, err
+	}
 
-	var canceled *ddbtypes.TransactionCanceledException
-	if errors.As(err, &canceled) {
-		for _, w := range waiting {
-			if err := t.parts().delete(ctx, t.source(handler), w.parts); err != nil {
-				return false, err
-			}
+	for _, w := range waiting {
+		if err := t.parts().delete(ctx, t.source(handler), w.parts); err != nil {
+			return false, err
 		}
-
-		return false, nil
 	}
 
-	if err != nil {
-		return false, fmt.Errorf("streams: put versions into the retry queue of %s: %w", handler, err)
-	}
-
-	return true, nil
+	return false, nil
 }

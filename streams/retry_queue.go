@@ -42,6 +42,8 @@ type retryQueue struct {
 	cancelWork  context.CancelCauseFunc
 	log         worker.LogThrottle
 
+	suspect atomic.Bool // see suspectAfter
+
 	mu      sync.Mutex
 	items   map[laneHash]*queuedItem
 	due     dueItems // those of items that do not run
@@ -50,10 +52,11 @@ type retryQueue struct {
 
 // queuedItem is a row of the retry queue.
 type queuedItem struct {
-	queue *retryQueue
-	hash  laneHash
-	due   time.Time
-	waits int // calls that ended in NotYet
+	queue   *retryQueue
+	hash    laneHash
+	due     time.Time
+	waits   int // calls that ended in NotYet
+	refused int // moves of records into the row that were refused in a row
 	// notBefore is when every worker knows that the item waits, if another process has put
 	// it into the queue.
 	notBefore time.Time
@@ -73,6 +76,12 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt ti
 	q.reading, q.stopReading = context.WithCancel(ctx)
 	q.work, q.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
 	q.lanes = queues.scheduler.newShardLanes(q.work, q.lease, nil)
+
+	if l.isSuspect() {
+		q.suspect.Store(true)
+		queues.cfg.Log.Warn("the workers of a retry queue have ended several times; which of its records are tried is stored",
+			"handler", q.h.Name, "times", l.deaths)
+	}
 
 	return q
 }
@@ -105,7 +114,12 @@ func (q *retryQueue) run() {
 	// Without this write the lease expires, and others take it over later.
 	for try := 1; ; try++ {
 		err := q.lease.write(ctx, progress{release: true})
-		if err == nil || errors.Is(err, ErrLeaseLost) || !finalWriteBackoff.Wait(ctx, try) {
+		if err == nil || errors.Is(err, ErrLeaseLost) {
+			return
+		}
+		q.queues.cfg.Events.fault("UpdateItem", "", err)
+
+		if !finalWriteBackoff.Wait(ctx, try) {
 			return
 		}
 	}
@@ -119,7 +133,11 @@ func (q *retryQueue) keepLease(ctx context.Context) {
 		}
 
 		call, cancel := context.WithDeadline(ctx, q.lease.nextDeadline(time.Now()))
-		err := q.lease.write(call, progress{})
+		settled := time.Since(q.lease.takenAt) > q.h.Retry.Max+suspectQueueFor
+		if settled {
+			q.suspect.Store(false)
+		}
+		err := q.lease.write(call, progress{settled: settled})
 		cancel()
 
 		if errors.Is(err, ErrLeaseLost) || !q.lease.valid(time.Now()) {
@@ -140,13 +158,18 @@ func (q *retryQueue) deliver(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 
-	var nextPass time.Time
+	var nextPass, nextSweep time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		case <-q.wake:
+		}
+
+		if now := time.Now(); !now.Before(nextSweep) {
+			q.adoptOrphans(ctx)
+			nextSweep = now.Add(sweepEvery)
 		}
 
 		if now := time.Now(); q.stale.Swap(false) || !now.Before(nextPass) {

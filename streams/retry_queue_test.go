@@ -333,9 +333,7 @@ func TestAHandlerThatFailsForEveryItemIsProbed(t *testing.T) {
 		c.Concurrency = 1
 		c.Retry.Base, c.Retry.Max = time.Hour, time.Hour
 	}))
-	for k := range items {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(items, 1)
 	w.until("all wait", func() bool { return len(w.waitingRows()) == items })
 
 	if n := calls.Load(); n != circuitItems {

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -27,8 +28,10 @@ type retryQueues struct {
 	mu   sync.Mutex
 	held map[string]*retryQueue // by handler
 
+	halt context.CancelCauseFunc // ends run with a *GapError; set by run
+
 	readPauses sync.Once
-	pausesRead chan struct{} // closed when it is known which handlers are paused
+	pausesRead chan struct{} // closed when it is known which handlers are paused, and when marks were moved
 }
 
 // maxRetryScan is the longest time between two looks at the leases. A look costs one
@@ -43,7 +46,7 @@ func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *r
 	return &retryQueues{
 		cfg:           cfg,
 		table:         table,
-		leases:        &leaseTable{api: cfg.DynamoDB, table: cfg.LeaseTable, stream: retrySourcePrefix + table.scope},
+		leases:        &leaseTable{api: cfg.DynamoDB, table: cfg.LeaseTable, stream: retrySourcePrefix + table.scope, clock: cfg.clock},
 		scheduler:     scheduler,
 		leaseDuration: retryLeases * cfg.LeaseDuration,
 		interval:      min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
@@ -52,8 +55,11 @@ func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *r
 	}
 }
 
-// run works until ctx ends, and then drains.
-func (q *retryQueues) run(ctx context.Context) {
+// run works until ctx ends, and then drains. It returns an error only for a gap under GapHalt.
+func (q *retryQueues) run(ctx context.Context) error {
+	ctx, q.halt = context.WithCancelCause(ctx)
+	defer q.halt(nil)
+
 	var queues sync.WaitGroup
 	defer queues.Wait()
 
@@ -67,9 +73,19 @@ func (q *retryQueues) run(ctx context.Context) {
 		}
 
 		if !worker.Wait(ctx, q.interval) {
-			return
+			return haltedBy(ctx)
 		}
 	}
+}
+
+// haltedBy returns the gap that ended ctx, nil if it was something else.
+func haltedBy(ctx context.Context) error {
+	var gap *GapError
+	if errors.As(context.Cause(ctx), &gap) {
+		return gap
+	}
+
+	return nil
 }
 
 // checkLeases takes the leases that are due to this worker and starts their queues.
@@ -161,7 +177,7 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []Lease, additions int6
 		l, ok := stored[h.Name]
 		if !ok {
 			// A worker that holds the lease although its row is gone stores it again itself.
-			l = Lease{Shard: h.Name, Epoch: time.Now().Unix()}
+			l = Lease{Shard: h.Name, Epoch: firstEpoch(q.cfg.clock, 0)}
 			if _, err := q.leases.insert(ctx, l); err != nil {
 				return nil, 0, err
 			}
@@ -169,6 +185,7 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []Lease, additions int6
 		q.scheduler.setPaused(i, !l.pausedAt.IsZero())
 		out = append(out, l)
 	}
+	q.scheduler.markedAt.Store(unixMilli(stored[additionsRow].markedAt))
 	q.readPauses.Do(func() { close(q.pausesRead) })
 
 	return out, stored[additionsRow].Counter, nil

@@ -12,7 +12,7 @@ import (
 // any more.
 func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRow) (_ retryRow, done bool, err error) {
 	q := i.queue
-	letters := DeadLetters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group}
+	letters := DeadLetters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, clock: q.queues.cfg.clock}
 
 	letter, err := letters.Get(ctx, q.h.Name, row.first().letter)
 	switch {
@@ -34,13 +34,17 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 	}
 
 	gaveUp := false
-	row, done, err = i.handle(ctx, shard, &h, row, *letter.Record, func(cause error, attempts int) error {
+	row, done, err = i.handle(ctx, shard, &h, row, *letter.Record, func(ctx context.Context, cause error, attempts int) error {
 		r := *letter.Record
 		r.Handler, r.Attempt, gaveUp = h.Name, letter.Attempts+attempts, true
 		q.queues.scheduler.noteDeadLetter(r, cause)
 
 		return letters.storeFailedRedrive(ctx, h, letter, cause)
 	})
+
+	// The call may have taken long.
+	ctx, cancel := shard.withinLease()
+	defer cancel()
 
 	switch {
 	case err != nil || !done || gaveUp:

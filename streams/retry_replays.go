@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,8 +15,8 @@ import (
 // errRowFull reports that an item has as many records to deliver again as a row may have.
 var errRowFull = errors.New("streams: too many records of the item wait to be delivered again")
 
-// maxReplays is how many records a row may have in its list of replays.
-const maxReplays = maxRowRecords
+// maxReplays is how many records a row may have in its list of replays, about 100 KB.
+const maxReplays = 1000
 
 // maxAddition is how many records are added to a row at once.
 const maxAddition = maxReplays / 2
@@ -46,7 +45,7 @@ func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.It
 		elements[i] = r.encode()
 	}
 
-	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID())).
+	return t.update(handler, hash).
 		If("attribute_not_exists(#replays) OR size(#replays) <= :room").
 		If("attribute_not_exists(#addition) OR #addition <> :addition").
 		Bind(":room", dynamo.N(int64(maxReplays-len(records)))).
@@ -55,18 +54,16 @@ func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.It
 		Bind(":none", &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{}}).
 		Bind(":keys", dynamo.M(keys)).
 		Bind(":first", dynamo.S(paddedSequence("0"))).
-		Bind(":now", dynamo.Millis(time.Now())).
 		Set("#replays = list_append(if_not_exists(#replays, :none), :added)").
 		Set("#records = if_not_exists(#records, :none)").
 		Set("#last = if_not_exists(#last, :first)").
 		Set("#keys = if_not_exists(#keys, :keys)").
-		Set("#nextTry = if_not_exists(#nextTry, :now)").
 		Set("#addition = :addition")
 }
 
 // countRows returns how many items wait for a handler.
 func (t *retryTable) countRows(ctx context.Context, handler string) (int, error) {
-	count, err := countItems(ctx, t.api, t.query(handler))
+	count, err := countItems(ctx, t.api, t.query(handler, retryRowPrefix))
 	if err != nil {
 		return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
 	}

@@ -33,10 +33,14 @@ const (
 	retryNextTry   = "nextTry"
 	retryError     = "error"
 	retryReplays   = "replays"
+	retryTries     = "tries"          // calls for the oldest record that have not returned
+	retryTriedBy   = "triedBy"        // worker that has begun the last of them
 	retryAddition  = "addition"       // token of the newest addition to replays
 	replayAttempts = "replayAttempts" // of the oldest replay
 	replaySince    = "replaySince"
-	maxRowRecords  = 1000 // about 100 KB
+	replayTries    = "replayTries"
+	replayTriedBy  = "replayTriedBy"
+	maxRowRecords  = 100 // about 10 KB; see retryMore for the next ones
 	sequenceDigits = 40
 )
 
@@ -61,6 +65,19 @@ func (h laneHash) partsID(sequence string) string {
 func parseRowID(id string) (laneHash, bool) {
 	digits, ok := strings.CutPrefix(id, retryRowPrefix)
 
+	return parseHash(digits, ok)
+}
+
+// parseMoreID returns the item of the row of a record beside its row.
+func parseMoreID(id string) (laneHash, bool) {
+	rest, ok := strings.CutPrefix(id, retryMorePrefix)
+	digits, _, _ := strings.Cut(rest, "/")
+
+	return parseHash(digits, ok)
+}
+
+// parseHash is the reverse of text; it reports false for what is no hash, and unless ok.
+func parseHash(digits string, ok bool) (laneHash, bool) {
 	raw, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(raw) != len(laneHash{}) {
 		return laneHash{}, false
@@ -75,10 +92,31 @@ type retryRow struct {
 	keys     dynamo.Item     // of the item
 	replays  []waitingRecord // records to deliver again; they come first
 	records  []waitingRecord // oldest first
+	more     int             // records behind them, in rows of their own
+	last     string          // sequence number of the newest record, with leading zeros
+	listed   int             // elements of the list of records, those of the fence included
 	attempts int             // of the first record
 	since    time.Time       // when the first record first failed
 	nextTry  time.Time
 	lastErr  string
+	tries    tryCount // of the first record
+}
+
+// tryCount is how many calls for a record have begun and not returned, of workers whose lease is
+// suspect, and who has begun the last of them: "" in rows of earlier versions.
+type tryCount struct {
+	count int
+	by    string
+}
+
+// ofOthers returns how many of the calls have ended their worker. The worker me lives, whatever became
+// of the answers to its own writes.
+func (c tryCount) ofOthers(me string) int {
+	if c.by == me {
+		return c.count - 1
+	}
+
+	return c.count
 }
 
 // first returns the record that is delivered next. The row must not be empty.
@@ -90,22 +128,28 @@ func (r retryRow) first() waitingRecord {
 	return r.records[0]
 }
 
-// length returns how many records the row has.
+// length returns how many records the row has itself.
 func (r retryRow) length() int { return len(r.replays) + len(r.records) }
 
+// empty reports that no record of the item waits.
+func (r retryRow) empty() bool { return r.length() == 0 && r.more == 0 }
+
+// firstNames are the attributes that describe the first record of a row.
+type firstNames struct{ list, attempts, since, tries, triedBy string }
+
 // names returns the attributes that describe the row's first record.
-func (r retryRow) names() (list, attempts, since string) {
+func (r retryRow) names() firstNames {
 	if len(r.replays) > 0 {
-		return retryReplays, replayAttempts, replaySince
+		return firstNames{retryReplays, replayAttempts, replaySince, replayTries, replayTriedBy}
 	}
 
-	return retryRecords, retryAttempts, retrySince
+	return firstNames{retryRecords, retryAttempts, retrySince, retryTries, retryTriedBy}
 }
 
 // ifFirst is the condition that the row's first record is still the one with :sequence and
 // :token.
 func (r retryRow) ifFirst() string {
-	list, _, _ := r.names()
+	list := r.names().list
 	return "#" + list + "[0].#sequence = :sequence AND #" + list + "[0].#token = :token"
 }
 
@@ -126,11 +170,18 @@ func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
 		hash:    hash,
 		replays: decodeWaitingRecords(row[retryReplays], hash),
 		records: decodeWaitingRecords(row[retryRecords], hash),
+		more:    int(dynamo.Number(row, retryMore)),
+		last:    dynamo.Text(row, retryLast),
 		nextTry: dynamo.Time(row, retryNextTry),
 		lastErr: dynamo.Text(row, retryError),
 	}
-	_, attempts, since := out.names()
-	out.attempts, out.since = int(dynamo.Number(row, attempts)), dynamo.Time(row, since)
+	names := out.names()
+	out.attempts, out.since = int(dynamo.Number(row, names.attempts)), dynamo.Time(row, names.since)
+	out.tries = tryCount{int(dynamo.Number(row, names.tries)), dynamo.Text(row, names.triedBy)}
+
+	if list, _ := row[retryRecords].(*ddbtypes.AttributeValueMemberL); list != nil {
+		out.listed = len(list.Value)
+	}
 
 	if keys, _ := row[retryKeys].(*ddbtypes.AttributeValueMemberM); keys != nil {
 		out.keys = keys.Value
@@ -147,21 +198,31 @@ func decodeWaitingRecords(list ddbtypes.AttributeValue, hash laneHash) []waiting
 
 	var out []waitingRecord
 	for _, element := range l.Value {
-		if m, ok := element.(*ddbtypes.AttributeValueMemberM); ok {
-			sequence := dynamo.Text(m.Value, retrySequence)
-			out = append(out, waitingRecord{
-				sequence: sequence,
-				parts: partsRef{
-					id:    hash.partsID(sequence),
-					token: dynamo.Text(m.Value, retryToken),
-					count: int(dynamo.Number(m.Value, retryParts)),
-				},
-				letter: dynamo.Text(m.Value, retryLetter),
-			})
+		// Those without a record are the fence.
+		if record := decodeWaitingRecord(element, hash); record.sequence != "" {
+			out = append(out, record)
 		}
 	}
 
 	return out
+}
+
+func decodeWaitingRecord(element ddbtypes.AttributeValue, hash laneHash) waitingRecord {
+	m, _ := element.(*ddbtypes.AttributeValueMemberM)
+	if m == nil {
+		return waitingRecord{}
+	}
+	sequence := dynamo.Text(m.Value, retrySequence)
+
+	return waitingRecord{
+		sequence: sequence,
+		parts: partsRef{
+			id:    hash.partsID(sequence),
+			token: dynamo.Text(m.Value, retryToken),
+			count: int(dynamo.Number(m.Value, retryParts)),
+		},
+		letter: dynamo.Text(m.Value, retryLetter),
+	}
 }
 
 func (w waitingRecord) encode() ddbtypes.AttributeValue {

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,10 +21,16 @@ type retryTable struct {
 	api   dynamoAPI
 	table string // the dead-letter table
 	scope string // name of the stream's table
+	clock *serviceClock
 }
 
 func (t *retryTable) source(handler string) string {
 	return retrySourcePrefix + t.scope + "/" + handler
+}
+
+// update begins an update of an item's row.
+func (t *retryTable) update(handler string, hash laneHash) *dynamo.Update {
+	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID()))
 }
 
 func (t *retryTable) parts() recordParts { return recordParts{api: t.api, table: t.table} }
@@ -35,7 +42,7 @@ const (
 	parked     parking = iota // the record is in the queue, or was and has left it
 	notWaiting                // the item has no row
 	isWaiting                 // the item has a row already
-	rowFull                   // the item's row has no room
+	rowChanged                // the item's row has changed meanwhile: ask again
 )
 
 // create stores a row for an item whose record r has failed, unless there is one.
@@ -50,11 +57,11 @@ func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state 
 	row[retryRecords] = &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{record.encode()}}
 	row[retryLast] = dynamo.S(paddedSequence(r.SequenceNumber))
 	row[retryAttempts] = dynamo.N(int64(state.attempts))
-	row[retryNextTry] = dynamo.Millis(state.nextTry)
+	row[retryNextTry] = dynamo.Millis(t.clock.service(state.nextTry))
 	row[retryError] = dynamo.S(state.lastErr)
 
 	if !state.since.IsZero() {
-		row[retrySince] = dynamo.Millis(state.since)
+		row[retrySince] = dynamo.Millis(t.clock.service(state.since))
 	}
 
 	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
@@ -83,8 +90,9 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 	}
 
 	last := dynamo.S(paddedSequence(r.SequenceNumber))
-	update := dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(r.Handler), hash.rowID())).
+	update := t.update(r.Handler, hash).
 		IfPresent(deadLetterID).
+		IfAbsent(retryMore).
 		If("#last < :last").
 		If("size(#records) < :max").
 		Bind(":last", last).
@@ -101,7 +109,26 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 		return parked, nil
 	}
 
-	return t.afterRefusal(ctx, old, record, r, rowFull)
+	if row, ok := decodeRetryRow(old); ok && row.takesMore() && row.last < paddedSequence(r.SequenceNumber) {
+		added, err := t.appendMore(ctx, r.Handler, row, record)
+		if cancellation(err) != nil {
+			err = errors.Join(err, t.dropParts(ctx, r.Handler, record))
+		}
+
+		if err != nil || added {
+			return parked, err
+		}
+	}
+
+	return t.afterRefusal(ctx, old, record, r, rowChanged)
+}
+
+// dropParts deletes the parts of a record that no row refers to, also when ctx has ended.
+func (t *retryTable) dropParts(ctx context.Context, handler string, record waitingRecord) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+
+	return t.parts().delete(ctx, t.source(handler), record.parts)
 }
 
 // afterRefusal finds out why the row old refused the record, and deletes the record's
@@ -153,8 +180,8 @@ func (t *retryTable) storeRecord(ctx context.Context, hash laneHash, r Record) (
 	return waitingRecord{sequence: r.SequenceNumber, parts: parts}, err
 }
 
-// query reads the rows of a handler.
-func (t *retryTable) query(handler string) *dynamodb.QueryInput {
+// query reads what is stored for a handler under ids that begin with prefix.
+func (t *retryTable) query(handler, prefix string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName:                &t.table,
 		ConsistentRead:           aws.Bool(true),
@@ -162,14 +189,14 @@ func (t *retryTable) query(handler string) *dynamodb.QueryInput {
 		ExpressionAttributeNames: map[string]string{"#s": deadLetterSource, "#id": deadLetterID},
 		ExpressionAttributeValues: dynamo.Item{
 			":s":   dynamo.S(t.source(handler)),
-			":row": dynamo.S(retryRowPrefix),
+			":row": dynamo.S(prefix),
 		},
 	}
 }
 
 // list returns all rows of a handler.
 func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, error) {
-	in := t.query(handler)
+	in := t.query(handler, retryRowPrefix)
 
 	var rows []retryRow
 	for {
@@ -179,7 +206,7 @@ func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, erro
 		}
 
 		for _, item := range out.Items {
-			if row, ok := decodeRetryRow(item); ok {
+			if row, ok := t.decode(item); ok {
 				rows = append(rows, row)
 			}
 		}
@@ -197,9 +224,17 @@ func (t *retryTable) get(ctx context.Context, handler string, hash laneHash) (ro
 	if err != nil {
 		return retryRow{}, false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
 	}
-	row, ok = decodeRetryRow(item)
+	row, ok = t.decode(item)
 
-	return row, ok && row.length() > 0, nil
+	return row, ok && !row.empty(), nil
+}
+
+// decode decodes a row, with the times of the local clock.
+func (t *retryTable) decode(item dynamo.Item) (retryRow, bool) {
+	row, ok := decodeRetryRow(item)
+	row.since, row.nextTry = t.clock.local(row.since), t.clock.local(row.nextTry)
+
+	return row, ok
 }
 
 // read returns what is stored under the id for a handler, nil if there is nothing.
@@ -228,11 +263,11 @@ func (t *retryTable) first(ctx context.Context, handler string, row retryRow) (R
 
 // postpone stores the state of the row after another failed call for its first record.
 func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow) error {
-	_, attempts, since := row.names()
+	names := row.names()
 	update := t.ifFirst(handler, row).
-		SetValue(attempts, dynamo.N(int64(row.attempts))).
-		SetValue(since, dynamo.Millis(row.since)).
-		SetValue(retryNextTry, dynamo.Millis(row.nextTry)).
+		SetValue(names.attempts, dynamo.N(int64(row.attempts))).
+		SetValue(names.since, dynamo.Millis(t.clock.service(row.since))).
+		SetValue(retryNextTry, dynamo.Millis(t.clock.service(row.nextTry))).
 		SetValue(retryError, dynamo.S(row.lastErr))
 
 	if _, _, err := applyUpdate(ctx, t.api, update); err != nil {
@@ -242,9 +277,49 @@ func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow)
 	return nil
 }
 
+// beginTry stores that a worker begins a call for the row's first record. It reports false if the row is
+// not as it was read. A repeat, after a lost answer, stores the same.
+func (t *retryTable) beginTry(ctx context.Context, handler string, row retryRow, tries tryCount) (bool, error) {
+	names := row.names()
+
+	update := t.ifFirst(handler, row)
+	update.SetValue(names.tries, dynamo.N(int64(tries.count))).
+		SetValue(names.triedBy, dynamo.S(tries.by))
+
+	if row.tries.count > 0 {
+		update.IfEquals(names.tries, dynamo.N(int64(row.tries.count)))
+	} else {
+		update.IfAbsent(names.tries)
+	}
+
+	old, applied, err := applyUpdate(ctx, t.api, update)
+	if err != nil {
+		return false, fmt.Errorf("streams: note a try in the retry queue of %s: %w", handler, err)
+	}
+	now, _ := decodeRetryRow(old)
+
+	return applied || (now.length() > 0 && now.first() == row.first() && now.tries == tries), nil
+}
+
+// endTry stores that the call that the worker has begun has returned. The row may have changed.
+func (t *retryTable) endTry(ctx context.Context, handler string, row retryRow, by string) error {
+	names := row.names()
+
+	update := t.ifFirst(handler, row).
+		IfEquals(names.triedBy, dynamo.S(by)).
+		RemoveAttribute(names.tries).
+		RemoveAttribute(names.triedBy)
+
+	if _, _, err := applyUpdate(ctx, t.api, update); err != nil {
+		return fmt.Errorf("streams: note the end of a try in the retry queue of %s: %w", handler, err)
+	}
+
+	return nil
+}
+
 // ifFirst begins an update of the row that fails if its first record is another one.
 func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
-	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), row.hash.rowID())).
+	return t.update(handler, row.hash).
 		If(row.ifFirst()).
 		Bind(":sequence", dynamo.S(row.first().sequence)).
 		Bind(":token", dynamo.S(row.first().parts.token))
@@ -257,7 +332,7 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 	gone := false
 
 	var err error
-	if row.length() == 1 {
+	if row.length() == 1 && row.more == 0 {
 		if gone, err = t.deleteRow(ctx, handler, row); err != nil {
 			return retryRow{}, err
 		}
@@ -267,12 +342,14 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 
 	if !gone {
 		// Rows that are read with one record may have more now, but never fewer than one.
-		list, attempts, since := row.names()
+		names := row.names()
 		update := t.ifFirst(handler, row).
-			Remove("#"+list+"[0]").
-			SetValue(attempts, dynamo.N(0)).
-			RemoveAttribute(since).
-			RemoveAttribute(retryError)
+			Remove("#"+names.list+"[0]").
+			SetValue(names.attempts, dynamo.N(0)).
+			RemoveAttribute(names.since).
+			RemoveAttribute(retryError).
+			RemoveAttribute(names.tries).
+			RemoveAttribute(names.triedBy)
 
 		after, _, err := applyUpdate(ctx, t.api, update)
 		if err != nil {

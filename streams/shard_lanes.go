@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,7 @@ type shardLanes struct {
 	work      context.Context // parent of the handlers' contexts
 	lease     *heldLease
 	window    *pendingWindow
+	suspect   atomic.Pointer[suspectShard] // nil: the shard is not suspect
 
 	// Guarded by scheduler.mu.
 	open        map[laneKey]*lane
@@ -23,7 +25,7 @@ type shardLanes struct {
 }
 
 func (s *laneScheduler) newShardLanes(work context.Context, lease *heldLease, window *pendingWindow) *shardLanes {
-	return &shardLanes{
+	lanes := &shardLanes{
 		scheduler: s,
 		work:      work,
 		lease:     lease,
@@ -32,6 +34,17 @@ func (s *laneScheduler) newShardLanes(work context.Context, lease *heldLease, wi
 		pace:      make([]handlerPace, len(s.cfg.Handlers)),
 		idle:      make(chan struct{}),
 	}
+	for h := range lanes.pace {
+		lanes.pace[h].ready.kind = ofShard
+	}
+
+	return lanes
+}
+
+// withinLease returns a context for calls to DynamoDB that ends with the work, or when the lease may
+// be another worker's soon.
+func (s *shardLanes) withinLease() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(s.work, s.lease.stopBy())
 }
 
 // submitted is how many records are handed to the lanes at once: few enough that handlers

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ratchet/internal/worker"
 )
@@ -185,7 +186,10 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	if records > 0 && r.iterator != "" && r.lanes.window.hasRoomFor(records) {
 		r.fetchAhead(ctx)
 	}
-	r.deliver(p.records)
+
+	if err := r.deliver(ctx, p.records); err != nil {
+		return records, err
+	}
 
 	if records == 0 {
 		// The gap has reached the end of what the shard has.
@@ -213,12 +217,13 @@ func (r *shardReader) noteCaughtUp(p page) {
 		r.caughtUpAt.Store(0)
 	case r.emptyPages >= caughtUpPages:
 		r.caughtUpAt.Store(p.began.UnixNano())
+		r.lanes.suspect.Store(nil)
 	}
 }
 
-// page is one answer of GetRecords.
+// page is one answer of GetRecords. Its records are converted while the next page is fetched.
 type page struct {
-	records []Record
+	records []streamtypes.Record
 	next    string // iterator of the next page; "" at the end of the shard
 	err     error
 	began   time.Time
@@ -252,8 +257,7 @@ func (r *shardReader) dropAhead() {
 	}
 }
 
-// getRecords fetches a page and converts its records. It uses nothing of the reader that
-// changes.
+// getRecords fetches a page. It uses nothing of the reader that changes.
 func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -268,15 +272,7 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 		return page{err: err, began: began}
 	}
 
-	p := page{next: deref(out.NextShardIterator), began: began, took: time.Since(began)}
-	if len(out.Records) > 0 {
-		p.records = make([]Record, len(out.Records))
-		for i := range out.Records {
-			p.records[i] = fromSDK(&out.Records[i])
-		}
-	}
-
-	return p
+	return page{records: out.Records, next: deref(out.NextShardIterator), began: began, took: time.Since(began)}
 }
 
 // openIterator gets an iterator that starts directly after the last record
@@ -316,14 +312,16 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 }
 
 // deliver hands the records of a page to the handlers, except those that were delivered
-// before. It changes the slice.
-func (r *shardReader) deliver(in []Record) {
+// before. Its error is ctx's, and means that the rest of the page was left.
+func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) error {
 	if len(in) == 0 {
-		return
+		return nil
 	}
 
-	out := in[:0]
-	for _, record := range in {
+	out := make([]Record, 0, len(in))
+	for i := range in {
+		record := fromSDK(&in[i])
+
 		// A page may come again after an iterator was replaced or an answer was lost.
 		if record.SequenceNumber == "" || (r.last != "" && CompareSequence(record.SequenceNumber, r.last) <= 0) {
 			continue
@@ -345,24 +343,52 @@ func (r *shardReader) deliver(in []Record) {
 	}
 
 	r.newestAt.Store(unixMilli(r.lastAt))
-	r.lanes.submit(out)
+
+	return r.submit(ctx, out)
+}
+
+// submit hands the records to the lanes, those of a suspect shard batch by batch. If ctx ends, the
+// rest is left, which is after the checkpoint, and submit returns ctx's error: the page has not been
+// read to its end.
+func (r *shardReader) submit(ctx context.Context, records []Record) error {
+	for suspect := r.lanes.suspect.Load(); suspect != nil && len(records) > 0; suspect = r.lanes.suspect.Load() {
+		batch, err := suspect.beginBatch(ctx, r.lanes, records)
+		if err != nil {
+			return err
+		}
+		r.lanes.submit(batch)
+
+		if err := r.lanes.window.waitUntilHandled(ctx); err != nil {
+			return err
+		}
+
+		records = records[len(batch):]
+
+		if suspect.left -= len(batch); suspect.left <= 0 {
+			r.lanes.suspect.Store(nil)
+		}
+	}
+	r.lanes.submit(records)
+
+	return nil
 }
 
 // lag returns how far the shard is behind at now. It may be called while run runs.
 func (r *shardReader) lag(now time.Time) Lag {
+	clock := r.cfg.clock
 	oldest, pending := r.lanes.window.oldest()
 
 	// Without unfinished records the shard is as current as its last page.
 	age := time.Duration(0)
 	switch caughtUpAt, newestAt := r.caughtUpAt.Load(), fromUnixMilli(r.newestAt.Load()); {
 	case !oldest.IsZero():
-		age = now.Sub(oldest)
+		age = clock.service(now).Sub(oldest)
 	case caughtUpAt != 0:
 		age = now.Sub(time.Unix(0, caughtUpAt))
 	case !newestAt.IsZero():
-		age = now.Sub(newestAt)
+		age = clock.service(now).Sub(newestAt)
 	}
-	age = max(age, 0) // the service's clock may be ahead of ours
+	age = max(age, 0) // clocks are compared to a few seconds
 
 	return Lag{
 		Shard:     r.shard,

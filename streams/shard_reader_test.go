@@ -5,13 +5,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
@@ -118,17 +119,35 @@ func TestReadingResumesAfterTheLastRecordWhenAnIteratorExpires(t *testing.T) {
 	})
 
 	p := w.start(w.config(l.handle, throughTransport, func(c *Config) { c.PageSize = 2 }))
-	for v := 1; v <= 10; v++ {
-		for k := range 3 {
-			w.write("o-"+strconv.Itoa(k), v)
-		}
-	}
+	w.writeVersions(3, 10)
 	w.until("all are handled", func() bool { return l.distinct() == 30 })
 	w.stopped(p)
 	l.ordered(t, 3, 10)
 
 	if l.count() != 30 {
 		t.Errorf("%d calls for 30 records", l.count())
+	}
+}
+
+// TestAnIteratorThatExpiresBeforeItsFirstReadLosesNothing: after a long wait for room, for example.
+func TestAnIteratorThatExpiresBeforeItsFirstReadLosesNothing(t *testing.T) {
+	for name, start := range map[string]Position{"from the oldest record": TrimHorizon, "from now": Latest} {
+		t.Run(name, func(t *testing.T) {
+			w := newTestEnv(t, 1)
+			l, g := newRecorder(), &gaps{}
+			transport, throughTransport := w.intercept()
+			expired := transport.Inject(embeddedtest.Answer("ExpiredIteratorException", "GetRecords").Next(3))
+			p := w.start(w.config(l.handle, throughTransport, g.hook, func(c *Config) { c.Start = start }))
+			w.until("an iterator has expired", func() bool { return expired.Strikes() > 0 })
+			w.writeVersions(1, 3)
+			w.until("all are handled", func() bool { return l.distinct() == 3 })
+			w.stopped(p)
+			l.ordered(t, 1, 3)
+
+			if l.count() != 3 || len(g.all()) != 0 {
+				t.Errorf("%d calls for 3 records, gaps %+v", l.count(), g.all())
+			}
+		})
 	}
 }
 
@@ -318,7 +337,7 @@ func TestOneEmptyPageIsNotCaughtUp(t *testing.T) {
 		if lag := r.lag(time.Now()); lag.Age != time.Minute {
 			t.Errorf("a minute after the last page: %+v", lag)
 		}
-		r.noteCaughtUp(page{began: time.Now(), records: make([]Record, 1)})
+		r.noteCaughtUp(page{began: time.Now(), records: make([]streamtypes.Record, 1)})
 
 		if r.lag(time.Now()).CaughtUp {
 			t.Error("caught up after a page with records")
@@ -342,9 +361,7 @@ func TestTheLagIsTrueAtMaxPending(t *testing.T) {
 		return l.handle(ctx, r)
 	}, func(c *Config) { c.MaxPending, c.PageSize, c.Concurrency = 10, 5, 2 }))
 
-	for k := range 50 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(50, 1)
 	w.until("the reader has stopped", func() bool { return w.lagOf(p) >= 10 })
 
 	first := p.Lags()[0]
@@ -376,9 +393,7 @@ func TestAReaderStopsAtMaxPendingBytes(t *testing.T) {
 		return l.handle(ctx, r)
 	}, func(c *Config) { c.MaxPendingBytes, c.PageSize = 10*minRecordSize, 10 }))
 
-	for k := range 200 {
-		w.write("o-"+strconv.Itoa(k), 1)
-	}
+	w.writeVersion(200, 1)
 	w.until("records are pending", func() bool { return w.lagOf(p) >= 10 })
 
 	for range 20 {

@@ -36,18 +36,22 @@ type shardWorker struct {
 	work        context.Context
 	cancelWork  context.CancelCauseFunc
 
-	stored  progress      // the last progress written; used by keepLease only
+	died    bool          // another death of a holder would make the shard suspect; used by keepLease only
+	writing callLock      // held while progress is written
 	touched chan struct{} // a value: write the lease at once
 	log     worker.LogThrottle
 
 	mu       sync.Mutex
+	stored   progress // the last that was written
 	lastGap  Gap
 	gapCount int64
+	trying   *tryNote // while the shard is suspect
+	settled  bool     // earlier deaths do not count any more
 }
 
 // newShardWorker prepares the work on the shard of a lease, as it was when it was taken.
 func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLease) *shardWorker {
-	p, st, takenAt := c.poller, c.stream, held.takenAt
+	p, st := c.poller, c.stream
 
 	w := &shardWorker{
 		cfg:       &p.cfg,
@@ -57,7 +61,9 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 		table:     c.table,
 		lease:     held,
 		touched:   make(chan struct{}, 1),
+		writing:   newCallLock(),
 		gapCount:  l.Gaps,
+		died:      l.deathsSoFar() >= suspectAfter-1,
 	}
 	w.reading, w.stopReading = context.WithCancel(ctx)
 
@@ -82,14 +88,24 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 
 	w.reader.newestAt.Store(unixMilli(l.HandledAt))
 
+	if l.isSuspect() {
+		suspect := newSuspectShard(l, suspectWindows*p.cfg.MaxPending)
+		suspect.begin, suspect.ended = w.beginTry, w.noteTry
+		w.trying = l.trying
+		w.lanes.suspect.Store(suspect)
+		w.cfg.Log.Warn("the workers of a shard have ended several times at the same records; these are handled few at a time",
+			"shard", l.Shard, "times", l.deaths)
+	}
+
+	now := p.cfg.clock.now()
 	if l.ParentLost && l.Checkpoint == "" {
-		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapParent, Stream: st.arn, Shard: l.Parent, Until: takenAt})
+		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapParent, Stream: st.arn, Shard: l.Parent, Until: now})
 	}
 
 	// A shard that was first read more than 24 h after its creation may have lost
 	// its first records. No call to the service would report that.
-	if since := unreadSince(l); !since.IsZero() && takenAt.Sub(since) > w.cfg.horizon {
-		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapUnread, Stream: st.arn, Shard: l.Shard, Since: since, Until: takenAt})
+	if since := unreadSince(l); !since.IsZero() && now.Sub(since) > w.cfg.horizon {
+		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapUnread, Stream: st.arn, Shard: l.Shard, Since: since, Until: now})
 	}
 
 	return w
@@ -208,10 +224,14 @@ func (w *shardWorker) endLease(end error) error {
 	}
 
 	last := w.progress()
+	if !last.trying.isTried() {
+		last.trying = nil // nothing of it runs
+	}
+
 	change := LeaseReleased
 	if errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) {
 		change = LeaseFinished
-		last.finished = time.Now()
+		last.finished = w.cfg.clock.now()
 	} else {
 		last.release = true
 	}
@@ -269,14 +289,15 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 		}
 
 		w.lanes.checkPace(now)
+		w.checkDeaths(now)
 
 		// A write is due for new progress after CheckpointEvery.
 		p := w.progress()
-		due := p != w.stored && now.Sub(w.lease.renewedAt()) >= w.cfg.CheckpointEvery
+		due := !w.isStored(p) && now.Sub(w.lease.renewedAt()) >= w.cfg.CheckpointEvery
 
 		ours := w.lease.valid(now)
 		if ours && (due || touched || w.lease.renewalDue(now)) {
-			ours = w.renewLease(ctx, p)
+			ours = w.renewLease(ctx)
 		}
 
 		if !ours {
@@ -284,6 +305,20 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// checkDeaths makes the next write forget the deaths of earlier holders, once no record is left that
+// could have caused them. As a rule there were none, or one, and nothing is written.
+func (w *shardWorker) checkDeaths(now time.Time) {
+	if !w.died || !w.reader.lag(now).CaughtUp {
+		return
+	}
+	w.died = false
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.settled = true
 }
 
 // lose ends the work on the shard because the lease is lost.
@@ -297,15 +332,39 @@ func (w *shardWorker) touch() {
 	nudge(w.touched)
 }
 
+// writeProgress writes what there is to store now. Writes go one at a time, so that none stores what was
+// to be stored before an earlier one.
+func (w *shardWorker) writeProgress(ctx context.Context) error {
+	w.writing.lock()
+	defer w.writing.unlock()
+
+	p := w.progress()
+
+	err := w.lease.write(ctx, p)
+	if err == nil {
+		w.mu.Lock()
+		w.stored = p
+		w.mu.Unlock()
+	}
+
+	return err
+}
+
+func (w *shardWorker) isStored(p progress) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return p == w.stored
+}
+
 // renewLease writes the lease once. It reports whether the lease is still ours.
-func (w *shardWorker) renewLease(ctx context.Context, p progress) bool {
+func (w *shardWorker) renewLease(ctx context.Context) bool {
 	call, cancel := context.WithDeadline(ctx, w.lease.nextDeadline(time.Now()))
 	defer cancel()
 
-	err := w.lease.write(call, p)
+	err := w.writeProgress(call)
 	switch {
 	case err == nil:
-		w.stored = p
 	case errors.Is(err, ErrLeaseLost):
 		return false
 	case ctx.Err() == nil:
@@ -327,12 +386,52 @@ func (w *shardWorker) progress() progress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
+	p.settled = w.settled
+	if w.lanes.suspect.Load() != nil {
+		p.trying = w.trying
+	}
+
 	// Until is set once this worker has noticed a gap.
 	if !w.lastGap.Until.IsZero() {
 		p.gaps, p.gapFrom, p.gapAt = w.gapCount, w.lastGap.From, w.lastGap.Until
 	}
 
 	return p
+}
+
+// beginTry stores what is tried of the suspect shard, with the checkpoint. If that fails, nothing is
+// tried: what was stored before is stored again.
+func (w *shardWorker) beginTry(ctx context.Context, note *tryNote) error {
+	before := w.setTrying(note)
+
+	// One that hangs must leave time for a renewal.
+	call, cancel := context.WithDeadline(ctx, w.lease.nextDeadline(time.Now()))
+	defer cancel()
+
+	err := w.writeProgress(call)
+	if err != nil {
+		w.cfg.Events.fault("UpdateItem", w.id, err)
+		w.noteTry(before)
+	}
+
+	return err
+}
+
+// noteTry makes the lease be written with the note.
+func (w *shardWorker) noteTry(note *tryNote) {
+	w.setTrying(note)
+	w.touch()
+}
+
+// setTrying returns the note before.
+func (w *shardWorker) setTrying(note *tryNote) *tryNote {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	before := w.trying
+	w.trying = note
+
+	return before
 }
 
 func (w *shardWorker) noteGap(g Gap) {

@@ -26,17 +26,19 @@ type trimmedRecord struct {
 // roll over, lets more than simHorizon pass and writes one version more. It returns how many versions it has
 // written.
 func (s *simulation) outage(written int) int {
-	// What is trimmed before the first start is complete was not asked for.
+	// What is trimmed before the first start was not asked for.
 	for !s.begun() {
+		// Run gives up when it cannot begin.
+		if !s.anyRuns() {
+			s.startWorker(100 + len(s.workers))
+		}
 		time.Sleep(time.Second)
 	}
 
 	var stopped sync.WaitGroup
 	for _, w := range s.workers {
 		if s.rng.IntN(2) == 0 {
-			w.mu.Lock()
-			w.dead = true
-			w.mu.Unlock()
+			w.die()
 		}
 		stopped.Go(func() { _ = w.stop() })
 	}
@@ -47,7 +49,7 @@ func (s *simulation) outage(written int) int {
 		for range s.rng.IntN(3) {
 			s.roll()
 		}
-		s.writeAll(written + 1 + n)
+		s.writeVersion(s.items, written+1+n)
 	}
 
 	for range s.rng.IntN(3) {
@@ -60,26 +62,34 @@ func (s *simulation) outage(written int) int {
 	}
 
 	time.Sleep(simHorizon + time.Minute)
-	s.writeAll(written + unread + 1)
+	s.writeVersion(s.items, written+unread+1)
 
 	return unread + 1
 }
 
-// begun reports whether the shards of the first listing have leases.
+// anyRuns reports whether a worker lives.
+func (s *simulation) anyRuns() bool {
+	return slices.ContainsFunc(s.workers, func(w *simWorker) bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+
+		select {
+		case <-w.done:
+			return false
+		default:
+			return !w.dead
+		}
+	})
+}
+
+// begun reports whether a worker has begun to read the stream. It may not have listed it yet.
 func (s *simulation) begun() bool {
 	_, state, err := s.table().read(context.Background())
 	if err != nil {
 		s.Fatal(err)
 	}
 
-	return state != nil && state.ready
-}
-
-// writeAll writes a version of every item.
-func (s *simulation) writeAll(version int) {
-	for k := range s.items {
-		s.write("o-"+strconv.Itoa(k), version)
-	}
+	return state != nil
 }
 
 // trim removes what is older than simHorizon, now or a little later.
@@ -167,8 +177,8 @@ func (s *simulation) checkGaps() {
 	}
 }
 
-// complete reports whether the handler has got every record that is not lost.
-func (s *simulation) complete(l *recorder) bool {
+// complete reports whether the handler has got every record that may not be missing.
+func (s *simulation) complete(l *recorder, missing func(id string, version int) bool) bool {
 	for i := range s.items {
 		id := "o-" + strconv.Itoa(i)
 		got := map[int]bool{}
@@ -178,7 +188,7 @@ func (s *simulation) complete(l *recorder) bool {
 		}
 
 		for v := 1; v <= s.versions; v++ {
-			if !got[v] && !s.lost(id, v) {
+			if !got[v] && !missing(id, v) {
 				return false
 			}
 		}

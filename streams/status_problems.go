@@ -3,6 +3,8 @@ package streams
 import (
 	"fmt"
 	"time"
+
+	"ratchet/internal/plural"
 )
 
 // findProblems says in sentences what a person should look at.
@@ -23,7 +25,7 @@ func (s *Status) findProblems() {
 	}
 
 	if s.Replaced > 0 {
-		note("gap here: the table's stream was replaced (%d times, last %s); changes in between made no records", s.Replaced, stampOf(s.ReplacedAt))
+		note("gap here: the table's stream was replaced (%s, last %s); changes in between made no records", plural.Of(s.Replaced, "time"), stampOf(s.ReplacedAt))
 	}
 
 	s.findShardProblems(note)
@@ -34,11 +36,11 @@ func (s *Status) findProblems() {
 		}
 
 		if h.Items > 0 {
-			note("handler %s: %d records of %d items wait for another attempt", h.Name, h.Records, h.Items)
+			note("handler %s: %s of %s waiting for another attempt", h.Name, plural.Of(h.Records, "record"), plural.Of(h.Items, "item"))
 		}
 
 		if h.DeadLetters > 0 {
-			note("handler %s: %d dead letters", h.Name, h.DeadLetters)
+			note("handler %s: %s", h.Name, plural.Of(h.DeadLetters, "dead letter"))
 		}
 	}
 }
@@ -56,7 +58,7 @@ func (s *Status) findShardProblems(note func(format string, args ...any)) {
 
 	for _, shard := range s.Shards {
 		if shard.Gaps > 0 {
-			note("gap here: shard %s has lost records (%d times, last %s, after %s)", shard.Shard, shard.Gaps, stampOf(shard.GapAt), orStart(shard.GapFrom))
+			note("gap here: shard %s has lost records (%s, last %s, after %s)", shard.Shard, plural.Of(shard.Gaps, "time"), stampOf(shard.GapAt), orStart(shard.GapFrom))
 		}
 
 		if shard.Unread != "" {

@@ -191,7 +191,7 @@ func TestStatusCountsWhatWaitsAndWhatWasGivenUp(t *testing.T) {
 		t.Errorf("handler %+v", h)
 	}
 
-	if !hasProblem(s, "handler h: 2 records of 1 items wait") || !hasProblem(s, "handler h: 1 dead letters") {
+	if !hasProblem(s, "handler h: 2 records of 1 item waiting") || !hasProblem(s, "handler h: 1 dead letter") {
 		t.Errorf("problems %q", s.Problems)
 	}
 

@@ -47,6 +47,7 @@ type stream struct {
 	api         streamsAPI
 	tables      dynamoAPI
 	arn         string
+	clock       *serviceClock
 	confirmOver time.Duration // see doubt
 	pages       *rate.Limiter // calls for the listing that this worker makes for all
 	lookups     *rate.Limiter // all other calls of DescribeStream
@@ -72,6 +73,7 @@ func newStream(cfg *Config, arn string) *stream {
 		api:         cfg.Streams,
 		tables:      cfg.DynamoDB,
 		arn:         arn,
+		clock:       cfg.clock,
 		confirmOver: cfg.confirmOver(),
 		pages:       rate.NewLimiter(listingRate, listingRate),
 		lookups:     rate.NewLimiter(lookupRate, lookupBurst),
@@ -298,6 +300,7 @@ func (s *stream) describePage(ctx context.Context, in *dynamodbstreams.DescribeS
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
+	began := time.Now()
 	out, err := s.api.DescribeStream(call, in)
 
 	var missing *streamtypes.ResourceNotFoundException
@@ -314,6 +317,7 @@ func (s *stream) describePage(ctx context.Context, in *dynamodbstreams.DescribeS
 	}
 
 	serverTime, _ := awsmiddleware.GetServerTime(out.ResultMetadata)
+	s.clock.hear(began, serverTime)
 
 	return out.StreamDescription, serverTime, nil
 }

@@ -17,6 +17,7 @@ import (
 const (
 	streamStateRow       = "#stream"
 	streamStateCreatedAt = "createdAt"
+	streamStateBegunAt   = "begunAt"
 	streamStateStartAt   = "startAt"
 	streamStateReady     = "ready"
 	streamStateListings  = "listings"
@@ -33,6 +34,7 @@ const (
 // streamState says how reading of a stream began, and which listing is next.
 type streamState struct {
 	createdAt time.Time // the stream's creation: another time means another stream
+	begunAt   time.Time // when the state was stored; zero in the rows of earlier versions
 	startAt   time.Time // where the shards of the first listing begin; zero: at the oldest record
 	ready     bool      // the leases of the first listing are stored
 	listings  int64     // how many listings were begun
@@ -70,6 +72,7 @@ func (s *streamState) listingsAttribute() string {
 func decodeStreamState(row dynamo.Item) *streamState {
 	s := &streamState{
 		createdAt: dynamo.Time(row, streamStateCreatedAt),
+		begunAt:   dynamo.Time(row, streamStateBegunAt),
 		startAt:   dynamo.Time(row, streamStateStartAt),
 		ready:     dynamo.Flag(row, streamStateReady),
 		liveness:  dynamo.Flag(row, streamStateLiveness),
@@ -209,12 +212,7 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		return err
 	}
 
-	first := Lease{StartAt: state.startAt, AtHorizon: state.startAt.IsZero()}
-	if first.AtHorizon {
-		first.ListedAt = time.Now()
-	}
-
-	if _, err := d.insertListed(ctx, l, leasesByShard(leases), first); err != nil {
+	if _, err := d.insertListed(ctx, l, leasesByShard(leases), d.firstLeases(l, state)); err != nil {
 		return err
 	}
 
@@ -226,6 +224,41 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// firstLeases returns a function that makes the leases of the first listing. What the shards
+// have lost since the state was stored is lost to this group: the worker that began may have
+// ended before it listed them, a day ago.
+func (d *discovery) firstLeases(l listing, state *streamState) func(shard, parent string) Lease {
+	now := d.cfg.clock.now()
+
+	begunAt := state.begunAt
+	if begunAt.IsZero() {
+		begunAt = now
+	}
+
+	return func(shard, parent string) Lease {
+		lease := Lease{StartAt: state.startAt, AtHorizon: state.startAt.IsZero()}
+
+		// A parent that is not listed any more had records at that time, unless it ended a day
+		// before.
+		_, listed := l.shards[parent]
+		createdAt := shardCreatedAt(shard)
+		endedBefore := !createdAt.IsZero() && begunAt.Sub(createdAt) >= d.cfg.horizon
+		lease.ParentLost = parent != "" && !listed && !endedBefore && now.Sub(begunAt) > d.cfg.horizon
+
+		// A shard that was created later has lost nothing before its creation.
+		asked := begunAt
+		if createdAt.After(begunAt) {
+			asked = createdAt
+		}
+
+		if lease.AtHorizon {
+			lease.ListedAt = asked
+		}
+
+		return lease
+	}
 }
 
 // readState reads the leases and the state, which must exist.
@@ -269,6 +302,7 @@ func isOtherStream(state *streamState, l listing) bool {
 func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, error) {
 	row := leaseKey(d.table.stream, streamStateRow)
 	row[streamStateListings] = dynamo.N(0)
+	row[streamStateBegunAt] = dynamo.Millis(d.cfg.clock.now())
 	row[streamStateLiveness] = dynamo.Bool(true)
 	row[oldListings] = dynamo.S(streamStateListings)
 
@@ -313,7 +347,7 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 		return fmt.Errorf("%w: stream %s has another creation time", errUnconfirmed, d.stream.arn)
 	}
 
-	gap := Gap{Reason: GapReplaced, Stream: d.stream.arn, Since: lastHandledAt(leases), Until: time.Now()}
+	gap := Gap{Reason: GapReplaced, Stream: d.stream.arn, Since: lastHandledAt(leases), Until: d.cfg.clock.now()}
 	if d.cfg.OnGap == GapHalt {
 		declareGap(d.cfg, gap)
 		return &GapError{Gap: gap}

@@ -146,8 +146,8 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 // findSuccessor returns the stream to read after the current one, "" if there is none
 // yet.
 func (p *Poller) findSuccessor(ctx context.Context, current string) (string, error) {
-	st := newStream(&p.cfg, current)
-	if l, err := st.head(ctx); err == nil && !l.closed() {
+	l, headErr := newStream(&p.cfg, current).head(ctx)
+	if headErr == nil && !l.closed() {
 		return current, nil
 	}
 
@@ -165,7 +165,7 @@ func (p *Poller) findSuccessor(ctx context.Context, current string) (string, err
 
 	latest, err := latestStreamOf(ctx, p.cfg.DynamoDB, p.cfg.TableName)
 	if err != nil || latest == current {
-		return "", err
+		return "", errors.Join(err, headErr)
 	}
 
 	return latest, nil
@@ -180,7 +180,7 @@ func (p *Poller) replaceStream(ctx context.Context, current, next string) (strin
 		return "", err
 	}
 
-	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: time.Now()}
+	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: p.cfg.clock.now()}
 	if p.cfg.OnGap == GapHalt {
 		declareGap(&p.cfg, gap)
 		return "", &GapError{Gap: gap}

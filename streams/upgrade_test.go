@@ -120,6 +120,9 @@ func TestWorkersOfAnEarlierVersionKeepTheirLeasesAndTakeNone(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
+				const grace = 2 * time.Minute
+				p.upgradeGrace = grace
 				shards := w.storeAsEarlier(p.newCoordinator(w.arn, TrimHorizon).stream)
 
 				earlier := &earlierWorker{w: w}
@@ -138,9 +141,9 @@ func TestWorkersOfAnEarlierVersionKeepTheirLeasesAndTakeNone(t *testing.T) {
 					}
 				})
 
-				watched := upgradeGrace - time.Minute
+				watched := grace - 20*time.Second
 				if c.holds {
-					watched = 2 * upgradeGrace
+					watched = 2 * grace
 				}
 				time.Sleep(watched)
 
@@ -159,7 +162,7 @@ func TestWorkersOfAnEarlierVersionKeepTheirLeasesAndTakeNone(t *testing.T) {
 
 				die()
 				sleepUntil(t, 11*time.Second, func() bool { return w.owners()[p.Owner()] == 3 })
-				time.Sleep(upgradeGrace + 2*time.Minute)
+				time.Sleep(grace + time.Minute)
 
 				// Now there are none of them, and leases are not renewed one by one any more.
 				before := w.leases()

@@ -39,7 +39,7 @@ func (d DeadLetters) Waiting(ctx context.Context, table, handler string) ([]Wait
 	for i, row := range rows {
 		items[i] = WaitingItem{
 			Keys:     row.keys,
-			Records:  row.length(),
+			Records:  row.length() + row.more,
 			Replays:  len(row.replays),
 			Attempts: row.attempts,
 			Error:    row.lastErr,

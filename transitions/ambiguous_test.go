@@ -33,9 +33,9 @@ func (s *shop) writes() int { return s.wire.Count(embeddedtest.Writes()...) }
 // TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK loses three answers in a row of
 // every kind of call. The call is Applied all the same, and a repetition is Replayed.
 func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		for name, request := range map[string]transitions.Request{"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r")} {
-			t.Run(name, func(t *testing.T) {
+	for name, request := range map[string]transitions.Request{"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r")} {
+		t.Run(name, func(t *testing.T) {
+			inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 				s := newShop(t)
 				s.place(t, "o-1")
 				s.withoutRetries(t, 8)
@@ -47,8 +47,11 @@ func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T
 				}
 				s.want(t, request, transitions.Replayed)
 			})
-		}
-		t.Run("create", func(t *testing.T) {
+		})
+	}
+
+	t.Run("create", func(t *testing.T) {
+		inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 			s := newShop(t)
 			s.withoutRetries(t, 8)
 			s.lose(3)
@@ -58,7 +61,9 @@ func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T
 				t.Errorf("%d writes", s.writes())
 			}
 		})
-		t.Run("edit", func(t *testing.T) {
+	})
+	t.Run("edit", func(t *testing.T) {
+		inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 			s := newShop(t)
 			s.place(t, "o-1")
 			s.withoutRetries(t, 8)
@@ -74,7 +79,7 @@ func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T
 
 // TestLosingEveryAnswerReturnsOutcomeUnknown loses the answers of all attempts.
 func TestLosingEveryAnswerReturnsOutcomeUnknown(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
 		s.withoutRetries(t, 2)

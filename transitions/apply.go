@@ -30,12 +30,16 @@ type Result struct {
 // ErrOutcomeUnknown.
 func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 	ctx, meter := o.metered(ctx)
+	ctx, trace, end := o.begin(ctx, r.OrderID, r.Event, r.Cause.Trace)
+	r.Cause.Trace = trace
 
 	result, err := o.apply(ctx, r)
+	end(result, err)
+
 	if err != nil {
 		return Result{}, &Error{Order: r.OrderID, Event: r.Event, TransitionID: r.TransitionID, Err: err}
 	}
-	o.report(ctx, meter, r, result.Verdict)
+	o.report(ctx, meter, r, result)
 
 	return result, nil
 }

@@ -109,3 +109,12 @@ func TestAnErrorStopsOnlyItsOrder(t *testing.T) {
 		t.Errorf("no requests: %v, %v", outcomes, err)
 	}
 }
+
+func TestTheConcurrencyOfManyRequestsHasBounds(t *testing.T) {
+	s := newShop(t)
+	for concurrency, valid := range map[int]bool{0: false, 1: true, 1024: true, 1025: false} {
+		if _, err := s.ApplyMany(t.Context(), nil, concurrency); valid != (err == nil) || !valid && !errors.Is(err, transitions.ErrInvalidRequest) {
+			t.Errorf("%d: %v", concurrency, err)
+		}
+	}
+}

@@ -2,10 +2,12 @@ package transitions_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -76,6 +78,106 @@ func TestOrderIDsHaveABound(t *testing.T) {
 		if err := transitions.OrderID(strings.Repeat("o", length)).Validate(); valid != (err == nil) {
 			t.Errorf("%d characters: %v", length, err)
 		}
+	}
+}
+
+// Ids consist of the characters that are documented, and of no others.
+func TestIDsConsistOfTheirCharacters(t *testing.T) {
+	for c := range 256 {
+		one := string([]byte{byte(c)})
+
+		allowed := strings.Contains("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-", one)
+		if err := transitions.OrderID("o" + one).Validate(); allowed != (err == nil) {
+			t.Errorf("an order's id with the byte %d: %v", c, err)
+		}
+
+		printable := c >= 32 && c <= 126
+		if err := keyed("o-1", workflow.Pay, transitions.RequestID("k"+one)).Validate(); printable != (err == nil) {
+			t.Errorf("a request id with the byte %d: %v", c, err)
+		}
+	}
+
+	for length, valid := range map[int]bool{1: true, 255: true, 256: false} {
+		err := keyed("o-1", workflow.Pay, transitions.RequestID(strings.Repeat("k", length))).Validate()
+		if valid != (err == nil) || err != nil && !strings.Contains(err.Error(), "requestId") {
+			t.Errorf("a request id of %d bytes: %v", length, err)
+		}
+	}
+}
+
+// What a request has seen is an id that an order may have had, and that another id may follow.
+func TestTheSeenIDHasBounds(t *testing.T) {
+	const largest = 1<<53 - 2
+	for id, valid := range map[transitions.TransitionID]bool{-1: false, 0: true, largest: true, largest + 1: false} {
+		r := keyed("o-1", workflow.Pay, "k")
+		r.IfMatch = &id
+
+		err := r.Validate()
+		if valid != (err == nil) || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("ifMatch %d: 0 to %d", id, largest)) {
+			t.Errorf("%d: %v", id, err)
+		}
+	}
+}
+
+// An error repeats 64 bytes of a text from outside, and not more.
+func TestErrorsRepeatTheBeginningOfAText(t *testing.T) {
+	for length, want := range map[int]string{64: strings.Repeat("/", 64) + `"`, 65: strings.Repeat("/", 64) + `..."`} {
+		if err := transitions.OrderID(strings.Repeat("/", length)).Validate(); err == nil || !strings.Contains(err.Error(), want+":") {
+			t.Errorf("%d bytes: %v", length, err)
+		}
+	}
+}
+
+func TestIDsOfExecutionsAndCarriersAreReserved(t *testing.T) {
+	for id, want := range map[transitions.RequestID]bool{
+		"payment/paid": true, "payment/declined": true, "accept/out-of-stock": true, "refund/returned": true, "carrier/any": true, "carrier/": true,
+		"payment": false, "payment/other": false, "carrier": false, "": false,
+	} {
+		if got := id.IsReserved(); got != want {
+			t.Errorf("%q: %v", id, got)
+		}
+	}
+}
+
+func TestVerdictsAreTexts(t *testing.T) {
+	for i, want := range []string{"Applied", "Replayed", "Superseded", "WrongState", "Conflict", "NotFound", "Illegal"} {
+		v := transitions.Verdicts()[i]
+
+		got, err := v.MarshalText()
+		if err != nil || string(got) != want || v.String() != want {
+			t.Errorf("%q, want %q, %v", got, want, err)
+		}
+
+		var read transitions.Verdict
+		if err := read.UnmarshalText(got); err != nil || read != v {
+			t.Errorf("%q is read as %s, %v", got, read, err)
+		}
+	}
+
+	for v, want := range map[transitions.Verdict]string{0: "Verdict(0)", 8: "Verdict(8)", 255: "Verdict(255)"} {
+		var read transitions.Verdict
+		if err := read.UnmarshalText([]byte(v.String())); v.String() != want || err == nil || read != 0 {
+			t.Errorf("%q is read as %s, %v", v, read, err)
+		}
+	}
+}
+
+// An error of a call names what was asked of which order.
+func TestErrorsNameTheRequest(t *testing.T) {
+	s := newShop(t)
+	s.wire.Inject(embeddedtest.Answer("AccessDeniedException"))
+
+	for want, r := range map[string]transitions.Request{
+		"apply transition 2 (pay) to order o-1: ": given("o-1", workflow.Pay, 2),
+		"apply pay to order o-1: ":                keyed("o-1", workflow.Pay, "k"),
+	} {
+		if _, err := s.Apply(t.Context(), r); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want one that begins with %q", err, want)
+		}
+	}
+
+	if _, _, err := s.Get(t.Context(), "a/b"); !errors.Is(err, transitions.ErrInvalidRequest) {
+		t.Errorf("get an order whose id is invalid: %v", err)
 	}
 }
 

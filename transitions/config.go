@@ -66,8 +66,15 @@ type Config struct {
 // Events are functions that are called when something has happened, from the caller's
 // goroutine. Each may be nil. They must not block.
 type Events struct {
+	// Begin is called before every Apply, Create and ShipParcel, with the Trace of its cause. It
+	// returns the context for the call, the trace that is stored with the transition instead (it
+	// must be valid or empty), and a function that is called with the end.
+	Begin func(ctx context.Context, id OrderID, event workflow.Event, trace string) (context.Context, string, func(Result, error))
 	// Decided is called with the verdict of every Apply, Create and ShipParcel.
 	Decided func(OrderID, workflow.Event, Verdict)
+	// Refused is called with every answer of Apply, Create, ShipParcel and an edit that changed
+	// nothing, if the order exists.
+	Refused func(Refusal)
 	// Consumed is called with the capacity units of every Apply, Create, ShipParcel and
 	// edit that ended in a verdict, all their requests added up. DynamoDB bills a failed
 	// condition like a write, but reports no units with it: those are not in.

@@ -119,8 +119,13 @@ func (i Item) parts() []string {
 
 // moveTotal adds delta to the order's total, which must stay between 0 and maxAmount. If
 // the order is known and its total does not allow that, moveTotal returns the refusal.
-// Without the order (nil) only the condition of the write decides.
+// Without the order (nil) only the condition of the write decides. Without totals in the
+// definition there is nothing to do.
 func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
+	if !d.totals {
+		return 0, "", nil
+	}
+
 	if order != nil {
 		switch amount := order.Total.Amount; {
 		case order.Total.Currency == "":
@@ -310,26 +315,32 @@ type setAddress struct {
 }
 
 func (c *setAddress) validate() error {
-	switch {
-	case c.kind != shippingAddress && c.kind != billingAddress:
+	if c.kind != shippingAddress && c.kind != billingAddress {
 		return fmt.Errorf("%w: address kind %q: must be %s or %s", ErrInvalidRequest, clip(c.kind), shippingAddress, billingAddress)
-	case len(c.address) == 0 || len(c.address) > maxFields:
-		return fmt.Errorf("%w: address: %d fields, 1 to %d", ErrInvalidRequest, len(c.address), maxFields)
+	}
+
+	return c.address.validate("address")
+}
+
+// validate names the first rule that the address of this name breaks. Its errors repeat no text.
+func (a Address) validate(field string) error {
+	if len(a) == 0 || len(a) > maxFields {
+		return fmt.Errorf("%w: %s: %d fields, 1 to %d", ErrInvalidRequest, field, len(a), maxFields)
 	}
 
 	size := 0
-	for name, text := range c.address {
+	for name, text := range a {
 		switch {
 		case !fieldRule.MatchString(name):
-			return fmt.Errorf("%w: address: names of fields have 1 to 64 characters of A-Z a-z 0-9 _ . -", ErrInvalidRequest)
+			return fmt.Errorf("%w: %s: names of fields have 1 to 64 characters of A-Z a-z 0-9 _ . -", ErrInvalidRequest, field)
 		case len(text) > maxFieldText || !utf8.ValidString(text):
-			return fmt.Errorf("%w: address.%s: UTF-8, at most %d bytes", ErrInvalidRequest, name, maxFieldText)
+			return fmt.Errorf("%w: %s.%s: UTF-8, at most %d bytes", ErrInvalidRequest, field, name, maxFieldText)
 		}
 		size += len(name) + len(text)
 	}
 
 	if size > maxAddress {
-		return fmt.Errorf("%w: address: %d bytes, at most %d", ErrInvalidRequest, size, maxAddress)
+		return fmt.Errorf("%w: %s: %d bytes, at most %d", ErrInvalidRequest, field, size, maxAddress)
 	}
 
 	return nil
@@ -347,13 +358,19 @@ func (c *setAddress) content() digest {
 func (c *setAddress) blind() bool { return true }
 
 func (c *setAddress) plan(_ *Order, d draft) (Verdict, string, error) {
-	fields := image{}
-	for name, text := range c.address {
-		fields[name] = dynamo.S(text)
-	}
-	d.Set(d.Name(addressAttribute(c.kind)) + " = " + d.Value(dynamo.M(fields)))
+	d.Set(d.Name(addressAttribute(c.kind)) + " = " + d.Value(textsValue(c.address)))
 
 	return 0, "", nil
+}
+
+// textsValue returns a map of strings as an attribute.
+func textsValue(texts map[string]string) types.AttributeValue {
+	fields := make(image, len(texts))
+	for name, text := range texts {
+		fields[name] = dynamo.S(text)
+	}
+
+	return dynamo.M(fields)
 }
 
 // addNote is the change of [Orders.AddNote].

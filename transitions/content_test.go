@@ -144,6 +144,19 @@ func TestEditsOfLinesKeepTheTotal(t *testing.T) {
 	}
 }
 
+func TestAnEditSetsTheTimeOfTheOrder(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.reconfigure(t, func(c *transitions.Config) { c.Now = func() time.Time { return at } })
+
+	r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
+	if !r.Order.UpdatedAt.Equal(at) || r.Order.CreatedAt.Equal(at) {
+		t.Errorf("updated at %s, created at %s", r.Order.UpdatedAt, r.Order.CreatedAt)
+	}
+}
+
 func TestATotalNeverFallsBelowZero(t *testing.T) {
 	s := newShop(t)
 	if _, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Items: []transitions.Item{mug},
@@ -410,14 +423,16 @@ func TestAnOrderCreatedByAnotherProgramCanBeEdited(t *testing.T) {
 
 // TestALostAnswerOfAnEditIsResolved loses the answer of an edit that was made.
 func TestALostAnswerOfAnEditIsResolved(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
+	onVirtualTime(t, func(t *testing.T) {
+		s := newShop(t)
+		s.place(t, "o-1")
 
-	lost := s.wire.Inject(embeddedtest.LoseAnswer("UpdateItem").Next(1))
-	r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
-	if lost.Strikes() != 1 || len(r.Order.Items) != 2 || r.ContentVersion != 1 {
-		t.Errorf("lost %d answers, order %+v", lost.Strikes(), r.Order)
-	}
+		lost := s.wire.Inject(embeddedtest.LoseAnswer("UpdateItem").Next(1))
+		r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
+		if lost.Strikes() != 1 || len(r.Order.Items) != 2 || r.ContentVersion != 1 {
+			t.Errorf("lost %d answers, order %+v", lost.Strikes(), r.Order)
+		}
+	})
 }
 
 // TestConcurrentEditsAreAllApplied lets 40 callers add and remove lines at once. Every

@@ -2,7 +2,6 @@ package transitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 
@@ -11,6 +10,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/txn"
+	"ratchet/workflow"
 )
 
 // NewOrder is an order to be placed.
@@ -19,19 +19,28 @@ type NewOrder struct {
 	// Items: at most 1,000 lines of at most 97 different SKUs, each with a quantity of at
 	// least 1 and a price of at least 0.
 	Items []Item `json:"items,omitempty"`
-	// Total is what the customer pays, at least 0.
-	Total Money `json:"total"`
+	// Total is what the customer pays, at least 0. The zero Money is no total, which is only
+	// allowed if the definition has none (see [workflow.Spec].Content).
+	Total Money `json:"total,omitzero"`
 	// Customer refers to whose order it is, by an id of the caller's system: 1 to 100 of
 	// A-Z a-z 0-9 . _ : - or empty. It is no place for personal data. It is part of the
 	// content and never changes.
 	Customer string `json:"customer,omitempty"`
+	// Reference is the order's number in the caller's system, like the number that a shop shows
+	// to its customers. Its rule is that of Customer. It need not be unique: the id is. It is part
+	// of the content and never changes.
+	Reference string `json:"reference,omitempty"`
+	// Shipping and Billing are part of the content. They may be edited later.
+	Shipping Address `json:"shippingAddress,omitempty"`
+	Billing  Address `json:"billingAddress,omitempty"`
+	// Metadata is part of the content and never changes.
+	Metadata Metadata `json:"metadata,omitempty"`
 	// PlacedBy names who places the order, like an execution. It is stored with the order and
 	// is no part of its content. It may be empty.
 	PlacedBy string `json:"-"`
+	// Cause is that of the first transition. It is no part of the content.
+	Cause Cause `json:"-"`
 }
-
-// customerAttribute is the attribute of the order's customer.
-const customerAttribute = "customer"
 
 // placeID is the transitionId of placing an order.
 const placeID TransitionID = 1
@@ -47,20 +56,21 @@ const (
 var (
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 	skuRule      = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
-	customerRule = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`)
 )
 
 // Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
-// the rule.
+// the rule. It does not know which parts the definition has: see [NewOrder.ValidateFor].
 func (n NewOrder) Validate() error {
 	if err := n.ID.Validate(); err != nil {
 		return err
 	}
 
-	if n.Customer != "" {
-		if err := CheckCustomer(n.Customer); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidRequest, err)
-		}
+	if err := n.validateSettings(); err != nil {
+		return err
+	}
+
+	if err := n.Cause.validateOf(n.ID); err != nil {
+		return err
 	}
 
 	if len(n.Items) > maxItems {
@@ -87,13 +97,19 @@ func (n NewOrder) Validate() error {
 	// The total comes last: it is mostly computed from the lines, so a wrong line is the
 	// better message.
 	switch {
+	case n.Total == Money{}:
+		return nil
 	case n.Total.Amount < 0:
 		return fmt.Errorf("%w: total.amount %d: minor units, at least 0", ErrInvalidRequest, n.Total.Amount)
 	case !currencyRule.MatchString(n.Total.Currency):
-		return fmt.Errorf("%w: total.currency %q: three capital letters (ISO 4217)", ErrInvalidRequest, clip(n.Total.Currency))
+		return errCurrency(n.Total)
 	}
 
 	return nil
+}
+
+func errCurrency(m Money) error {
+	return fmt.Errorf("%w: total.currency %q: three capital letters (ISO 4217)", ErrInvalidRequest, clip(m.Currency))
 }
 
 // checkSKUs checks that one transaction can reserve the lines.
@@ -119,32 +135,6 @@ func countSKUs(lists ...[]Item) int {
 	return len(skus)
 }
 
-// CheckCustomer returns an error that says the rule if the text cannot refer to a customer
-// (see [NewOrder]). The error does not repeat the text, which may be personal data.
-func CheckCustomer(text string) error {
-	if !customerRule.MatchString(text) {
-		return errors.New("customer: 1 to 100 of A-Z a-z 0-9 . _ : -")
-	}
-
-	return nil
-}
-
-// content returns the digest that must be equal when the order is placed again.
-func (n NewOrder) content() digest {
-	parts := []string{fmt.Sprint(n.Total.Amount), n.Total.Currency}
-	for _, line := range n.Items {
-		parts = append(parts, line.SKU, fmt.Sprint(line.Quantity), fmt.Sprint(line.Price))
-	}
-
-	// Without a customer the digest is that of earlier versions. A line has three parts, so
-	// no line can be taken for a customer.
-	if n.Customer != "" {
-		parts = append(parts, n.Customer)
-	}
-
-	return digestOf(parts...)
-}
-
 // PlacedWith reports whether the order was placed with the content of n, whatever edits have made of
 // it since: whether Create of n would be Replayed.
 func (o *Order) PlacedWith(n NewOrder) bool { return o.ID == n.ID && o.placed == n.content() }
@@ -167,22 +157,26 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 // [txn.ErrInvalid].
 func (o *Orders) CreateWith(ctx context.Context, n NewOrder, with ...func(*txn.Transaction)) (Result, error) {
 	ctx, meter := o.metered(ctx)
+	ctx, trace, end := o.begin(ctx, n.ID, o.def.Place(), n.Cause.Trace)
+	n.Cause.Trace = trace
 
 	result, err := o.create(ctx, n, with)
+	end(result, err)
+
 	if err != nil {
 		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: placeID, Err: err}
 	}
-	o.report(ctx, meter, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: placeID}, result.Verdict)
+	o.report(ctx, meter, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: placeID, Cause: n.Cause}, result)
 
 	return result, nil
 }
 
 func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transaction)) (Result, error) {
-	if err := n.Validate(); err != nil {
+	if err := n.ValidateFor(o.def); err != nil {
 		return Result{}, err
 	}
 
-	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: o.cfg.Now(), call: newCallID()}
+	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: o.cfg.Now(), Cause: n.Cause.fitted(), call: newCallID()}
 	item := o.newItem(n, t)
 
 	order, err := decode(item)
@@ -248,10 +242,8 @@ func (o *Orders) placeInTransaction(ctx context.Context, item image, t Transitio
 
 // newItem returns the item of a new order. The ring's slot 1 holds its placing.
 func (o *Orders) newItem(n NewOrder, t Transition) image {
-	lines := make([]types.AttributeValue, len(n.Items))
-	for i, line := range n.Items {
-		lines[i] = line.value()
-	}
+	recent := image{}
+	t.addTo(recent)
 
 	item := image{
 		"orderId":           dynamo.S(string(n.ID)),
@@ -261,20 +253,30 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 		"createdAt":         dynamo.Millis(t.At),
 		"updatedAt":         dynamo.Millis(t.At),
 		"placeHash":         n.content().value(),
-		"recent":            dynamo.M(image{ringNames.slot[placeID%ringSize]: t.slot()}),
+		"recent":            dynamo.M(recent),
 		processedEvents:     dynamo.M(image{}),
-		"items":             &types.AttributeValueMemberL{Value: lines},
-		"total":             dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)}),
 	}
-	if n.Customer != "" {
-		item[customerAttribute] = dynamo.S(n.Customer)
+	if o.def.Has(workflow.PartItems) {
+		item["items"] = itemsValue(n.Items)
 	}
 
-	if n.PlacedBy != "" {
-		item["placedBy"] = dynamo.S(n.PlacedBy)
+	if o.def.Has(workflow.PartTotal) {
+		item["total"] = dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)})
 	}
+
+	n.settings(item)
+	t.setCause(item, n.ID)
 
 	return item
+}
+
+func itemsValue(items []Item) types.AttributeValue {
+	lines := make([]types.AttributeValue, len(items))
+	for i, line := range items {
+		lines[i] = line.value()
+	}
+
+	return &types.AttributeValueMemberL{Value: lines}
 }
 
 // judgePlacing returns the result of a placing that found the order already there. The

@@ -75,7 +75,7 @@ func TestAnOrderIsPlacedTogetherWithItsStock(t *testing.T) {
 // TestALostAnswerToAPlacingIsApplied: the retry meets the order that the first attempt has
 // written, and must not take the failure of the parts for an answer.
 func TestALostAnswerToAPlacingIsApplied(t *testing.T) {
-	inBothModes(t, func(t *testing.T, open maker) {
+	inBothModesOnVirtualTime(t, func(t *testing.T, open maker) {
 		s := open(t)
 		s.wire.Inject(embeddedtest.LoseAnswer("TransactWriteItems").Next(1))
 

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"ratchet/internal/dynamo"
+	"ratchet/workflow"
 )
 
 // editWrite is what stays the same between two sendings of one edit.
@@ -20,13 +21,17 @@ type editWrite struct {
 }
 
 // draft is the update of one edit: the edit adds its change to what every edit writes.
-type draft struct{ *dynamo.Update }
+type draft struct {
+	*dynamo.Update
+
+	totals bool // the definition has totals, which follow the lines
+}
 
 // draft begins the write of an edit: when it may be made, and the trace that it leaves.
 // With the order at hand, traces that are too old or too many go in the same write.
 // Without it, a full memory fails the condition, and the next attempt has the order.
 func (o *Orders) draft(w editWrite, base *Order) draft {
-	d := draft{dynamo.NewUpdate(o.cfg.Table, orderKey(w.edit.OrderID))}
+	d := draft{dynamo.NewUpdate(o.cfg.Table, orderKey(w.edit.OrderID)), o.def.Has(workflow.PartTotal)}
 	d.If("attribute_exists(orderId)")
 
 	states := make([]string, len(o.editable))
@@ -48,6 +53,7 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 	d.Set("contentVersion = " + version)
 	d.Set("updatedAt = " + d.Value(dynamo.Millis(w.at)))
 	d.leaveTrace(o.cfg, w, base, version)
+	d.leaveCause(w.edit)
 
 	return d
 }

@@ -28,6 +28,9 @@ type Edit struct {
 	// With names what else the transaction of AddItemsIn does, such as "stock". It is part
 	// of the content: the same lines with another With are another edit. Optional.
 	With string `json:"-"`
+	// Cause says why the content is edited, and by whom. It is no part of the edit's content. The
+	// order keeps the cause of its newest edit ([Order].EditCause). Optional.
+	Cause Cause `json:"cause,omitzero"`
 }
 
 // editKind is what an edit does. It is part of the edit's digest and of errors.
@@ -152,15 +155,25 @@ func (e Edit) validate() error {
 		return fmt.Errorf("%w: seen: is order %s, not %s", ErrInvalidRequest, e.Seen.ID, e.OrderID)
 	}
 
-	return nil
+	return e.Cause.validateOf(e.OrderID)
+}
+
+// validateEdit returns an ErrInvalidRequest that names what is wrong with the edit.
+func (o *Orders) validateEdit(e Edit, c change) error {
+	if err := e.validate(); err != nil {
+		return err
+	}
+
+	if err := c.validate(); err != nil {
+		return err
+	}
+
+	return o.checkEdit(c)
 }
 
 // edit validates and applies one edit, and reports it.
 func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
-	err := e.validate()
-	if err == nil {
-		err = c.validate()
-	}
+	err := o.validateEdit(e, c)
 
 	var result EditResult
 	ctx, meter := o.metered(ctx)
@@ -172,6 +185,7 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (Edi
 		return EditResult{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
 	}
 	o.reportConsumed(meter, e.OrderID, result.Verdict)
+	o.reportRefusal(workflow.Event(kind), e.Cause.Source, result.Order, result.Verdict, result.Expected, result.Reason)
 	o.cfg.Log.DebugContext(ctx, "edit", "order", e.OrderID, "kind", kind, "edit", e.EventID, "verdict", result.Verdict)
 
 	return result, nil

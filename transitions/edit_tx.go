@@ -39,10 +39,7 @@ func (e *EditRefused) Error() string {
 // like any other.
 func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), error) {
 	c := &addItems{lines}
-	err := e.validate()
-	if err == nil {
-		err = c.validate()
-	}
+	err := o.validateEdit(e, c)
 
 	if err == nil && len(o.editable) == 0 {
 		err = &EditRefused{EditResult{Verdict: Illegal}}

@@ -73,3 +73,50 @@ func TestAnEditMayBePartOfATransaction(t *testing.T) {
 		t.Errorf("no lines: %v", err)
 	}
 }
+
+// What an edit in a transaction is refused for is in its error.
+func TestARefusalInATransactionSaysWhy(t *testing.T) {
+	s := newShop(t)
+	s.foreign(t, "o-1", "PENDING") // without a total
+
+	e := edit("o-1", "e")
+	for _, seen := range []bool{false, true} {
+		if seen {
+			var err error
+			if e.Seen, _, err = s.Get(t.Context(), "o-1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		var refused *transitions.EditRefused
+		if err := s.addIn(t, e, cup); !errors.As(err, &refused) || refused.Result.Verdict != transitions.WrongState || refused.Result.Order.ID != "o-1" ||
+			refused.Error() != "edit refused: WrongState: the order has no total that could be adjusted" {
+			t.Errorf("seen %v: %v", seen, err)
+		}
+	}
+
+	for want, result := range map[string]transitions.EditResult{
+		"edit refused: NotFound": {Verdict: transitions.NotFound},
+		"edit refused: write it again with the order as it is (Edit.Seen)": {},
+	} {
+		if got := (&transitions.EditRefused{Result: result}).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What else a transaction does is part of its edit: without it, it is another one.
+func TestTheRestOfATransactionIsPartOfItsEdit(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+
+	e := edit("o-1", "e")
+	e.With = "stock"
+	edited(t, transitions.Applied)(s.AddItems(t.Context(), e, cup))
+	edited(t, transitions.Replayed)(s.AddItems(t.Context(), e, cup))
+
+	for _, with := range []string{"", "other"} {
+		e.With = with
+		edited(t, transitions.Conflict)(s.AddItems(t.Context(), e, cup))
+	}
+}

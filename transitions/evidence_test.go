@@ -3,6 +3,7 @@ package transitions_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -72,11 +73,11 @@ func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
 // TestALostAnswerIsResolvedInsideApply loses the answer of a write that was made. The
 // SDK's retry meets the order's new state; the call must be Applied all the same.
 func TestALostAnswerIsResolvedInsideApply(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		for name, request := range map[string]transitions.Request{
-			"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r"),
-		} {
-			t.Run(name, func(t *testing.T) {
+	for name, request := range map[string]transitions.Request{
+		"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 				s := newShop(t)
 				s.place(t, "o-1")
 				lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
@@ -87,8 +88,8 @@ func TestALostAnswerIsResolvedInsideApply(t *testing.T) {
 				}
 				s.want(t, request, transitions.Replayed)
 			})
-		}
-	})
+		})
+	}
 }
 
 // TestACanceledCallReturnsOutcomeUnknown ends the caller's context after the write
@@ -223,5 +224,31 @@ func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
 
 	if rows, err := s.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 1 || rows[0].Event != workflow.Pay {
 		t.Errorf("rows %+v, error %v", rows, err)
+	}
+}
+
+// What cannot be written into the journal, or read from it, is an error.
+func TestAJournalThatIsMissingOrRefusesIsAnError(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+
+	change, _, err := transitions.FromRecord(nil, s.item(t, "o-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
+
+	if err := s.Record(t.Context(), change); err == nil || !strings.Contains(err.Error(), "record transition 1 of order o-1: ") {
+		t.Errorf("refused: %v", err)
+	}
+	s.wire.Clear()
+	s.reconfigure(t, func(c *transitions.Config) { c.JournalTable = "" })
+
+	if err := s.Record(t.Context(), change); err == nil || !strings.Contains(err.Error(), "no journal table is configured") {
+		t.Errorf("recorded without a journal: %v", err)
+	}
+
+	if rows, err := s.History(t.Context(), "o-1", 0, 0); err == nil || !strings.Contains(err.Error(), "no journal table is configured") {
+		t.Errorf("read without a journal: %v, %v", rows, err)
 	}
 }

@@ -85,7 +85,7 @@ var calls = map[string]struct {
 		return 0, err
 	}},
 	"migrate": {ofVersion1, func(ctx context.Context, t *testing.T, s *shop) (transitions.Verdict, error) {
-		_, moved, err := s.Migrate(ctx, ways(t, 1, 2), &transitions.Order{ID: "o-1", State: "PENDING", TransitionID: 1, DefinitionVersion: 1})
+		_, moved, err := s.Migrate(ctx, ways(t, 1, 2), &transitions.Order{ID: "o-1", State: "PENDING", TransitionID: 1, DefinitionVersion: 1}, transitions.Cause{})
 		if moved && err != nil {
 			t.Errorf("moved, and %v", err)
 		}
@@ -93,7 +93,7 @@ var calls = map[string]struct {
 		return 0, err
 	}},
 	"migrate all": {ofVersion1, func(ctx context.Context, t *testing.T, s *shop) (transitions.Verdict, error) {
-		_, _, err := s.MigrateAll(ctx, ways(t, 1, 2), transitions.Sweep{Segments: 1})
+		_, _, err := s.MigrateAll(ctx, ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{})
 		return 0, err
 	}},
 }
@@ -256,7 +256,7 @@ func TestOrdersWithoutAVersionAreNotMigrated(t *testing.T) {
 	ofVersion1(t, s)
 	s.putBack(t)
 
-	if moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}); moved != 0 || unmapped != 0 || err != nil {
+	if moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); moved != 0 || unmapped != 0 || err != nil {
 		t.Errorf("%d moved, %d unmapped, %v", moved, unmapped, err)
 	}
 }

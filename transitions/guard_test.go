@@ -204,6 +204,74 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 	})
 }
 
+// TestARefusalNamesEveryGuardInTheWay: one for each state to which the event might have led.
+func TestARefusalNamesEveryGuardInTheWay(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := guardedShop(t, newShop)
+		if r := s.want(t, given("o-1", "pay", 2), transitions.WrongState); r.Reason != "guard total-covered (to PAYMENT_RECEIVED) needs payment.captured >= total.amount" {
+			t.Errorf("reason %q", r.Reason)
+		}
+		s.put(t, "payment", captured(2500))
+		s.want(t, given("o-1", "pay", 2), transitions.Applied)
+
+		r := s.want(t, given("o-1", "ship", 3), transitions.WrongState) // the order has no openLines
+		if r.Reason != "guard nothing-open (to SHIPPED) needs openLines = 0; guard something-open (to PARTIALLY_SHIPPED) needs openLines > 0" {
+			t.Errorf("reason %q", r.Reason)
+		}
+	})
+}
+
+// TestEveryGuardOfAnEventNeedsItsValue: whether a request is complete does not depend on the
+// state of the order.
+func TestEveryGuardOfAnEventNeedsItsValue(t *testing.T) {
+	d, err := workflow.New(workflow.Spec{Name: "late", Version: 1, Place: "place", Initial: workflow.Pending,
+		States: []workflow.StateSpec{{State: workflow.Pending}, {State: workflow.OnHold}, {State: workflow.Completed, Terminal: true}, {State: workflow.Cancelled, Terminal: true}},
+		Transitions: []workflow.Transition{
+			{Event: "hold", From: []workflow.State{workflow.Pending}, To: workflow.OnHold},
+			{Event: "close", From: []workflow.State{workflow.Pending}, To: workflow.Cancelled},
+			{Event: "close", From: []workflow.State{workflow.OnHold}, To: workflow.Completed, Guards: []workflow.Guard{
+				{Name: "over", Attribute: "updatedAt", Op: "<", Request: "windowBegins"}}},
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(t)
+	s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+	s.place(t, "o-1")
+	s.wire.Reset()
+
+	r := given("o-1", "close", 2)
+	if got, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "windowBegins") || len(s.wire.Calls()) != 0 {
+		t.Errorf("%s, %v, calls %v", got.Verdict, err, s.wire.Calls())
+	}
+	r.Values = map[string]any{"windowBegins": 1}
+	s.want(t, r, transitions.Applied)
+}
+
+// TestAParcelHasNoValuesForGuards: a report of a parcel brings none, so a guard that needs one
+// is an error, and not taken for a refusal.
+func TestAParcelHasNoValuesForGuards(t *testing.T) {
+	spec := workflow.Order().Spec()
+	for i := range spec.Transitions {
+		if spec.Transitions[i].Event == workflow.ShipPart {
+			spec.Transitions[i].Guards = []workflow.Guard{{Name: "in-time", Attribute: "updatedAt", Op: "<", Request: "now"}}
+		}
+	}
+
+	d, err := workflow.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(t)
+	s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+	s.paid(t, "o-1")
+
+	if r, err := s.ShipParcel(t.Context(), parcel("p", pieces("mug", 1))); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "now") {
+		t.Errorf("%s, %v", r.Verdict, err)
+	}
+	s.sends(t, parcel("p", pieces("mug", 3), pieces("cup", 2)), transitions.Applied) // by "ship", which needs none
+}
+
 // TestAGuardHoldsUnderConcurrency changes a guard's attribute while many callers apply
 // the transition: the order must be paid once, and only after its total is covered.
 func TestAGuardHoldsUnderConcurrency(t *testing.T) {

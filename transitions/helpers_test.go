@@ -1,12 +1,15 @@
 package transitions_test
 
 import (
+	"os"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
@@ -45,6 +48,30 @@ func inBothModes(t *testing.T, test func(*testing.T, maker)) {
 		})
 	}
 }
+
+// inBothModesOnVirtualTime is inBothModes where the waits between attempts take no time. The
+// test must not call t.Run.
+func inBothModesOnVirtualTime(t *testing.T, test func(*testing.T, maker)) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		onVirtualTime(t, func(t *testing.T) { test(t, newShop) })
+	})
+}
+
+// onVirtualTime runs a test in a bubble of synctest. With DynamoDB Local it runs on real time:
+// the clock of a bubble stands still while there are connections.
+func onVirtualTime(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+
+	if os.Getenv(embeddedtest.LocalURL) != "" {
+		test(t)
+		return
+	}
+	synctest.Test(t, test)
+}
+
+// bubbled hides the test's deadline from rapid: inside a bubble testing.T panics when it is
+// asked for.
+type bubbled struct{ rapid.TB }
 
 func newShop(t testing.TB) *shop { return newShopIn(t, transitions.JournalByStream) }
 

@@ -242,7 +242,7 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 	}{
 		"another migrates the order": {func(t *testing.T, s *shop, _ int) {
 			order, _, err := s.Get(t.Context(), "o-1")
-			if _, moved, migrateErr := s.Migrate(t.Context(), ways(t, 1, 2), order); !moved || err != nil || migrateErr != nil {
+			if _, moved, migrateErr := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); !moved || err != nil || migrateErr != nil {
 				t.Error(moved, err, migrateErr)
 			}
 		}, nil, 1},
@@ -276,11 +276,11 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 			writes := s.beforeMigration(func(n int) { row.meanwhile(t, s, n) })
 
 			if !all {
-				_, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order)
+				_, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{})
 				if moved || !errors.Is(err, row.want) || err != nil && !strings.HasPrefix(err.Error(), "migrate order o-1 from version 1 to 2: ") {
 					t.Errorf("%s: moved %v, %v", about, moved, err)
 				}
-			} else if moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 1}); moved+unmapped != 0 || !errors.Is(err, row.want) || err != nil && !strings.HasPrefix(err.Error(), "migrate orders: ") {
+			} else if moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{}); moved+unmapped != 0 || !errors.Is(err, row.want) || err != nil && !strings.HasPrefix(err.Error(), "migrate orders: ") {
 				t.Errorf("%s: %d moved, %d unmapped, %v", about, moved, unmapped, err)
 			}
 
@@ -303,12 +303,12 @@ func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, _, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}); err == nil || !strings.Contains(err.Error(), "orderState") {
+	if _, _, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); err == nil || !strings.Contains(err.Error(), "orderState") {
 		t.Errorf("%v", err)
 	}
 
 	order := &transitions.Order{ID: "o-1", State: "SOLD", TransitionID: 1, DefinitionVersion: 1}
-	if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err == nil || moved {
+	if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); err == nil || moved {
 		t.Errorf("a state without a mapping: %v, %v", moved, err)
 	}
 }

@@ -56,3 +56,26 @@ func TestATransitionMayDependOnTheContent(t *testing.T) {
 		s.want(t, pay, transitions.Replayed)
 	})
 }
+
+// TestAContentThatWasNeverEditedHasVersionZero: the item does not have the number then.
+func TestAContentThatWasNeverEditedHasVersionZero(t *testing.T) {
+	inBothModes(t, func(t *testing.T, open maker) {
+		s := open(t)
+		s.place(t, "o-1")
+
+		pay := given("o-1", workflow.Pay, 2)
+		one := int64(1)
+		pay.IfContent = &one
+
+		if r := s.want(t, pay, transitions.WrongState); r.Reason != "the content has version 0, the request is for 1" {
+			t.Errorf("reason %q", r.Reason)
+		}
+		pay.IfContent = new(int64)
+		s.wire.Reset()
+		s.want(t, pay, transitions.Applied)
+
+		if s.wire.Count(moves...) != 1 {
+			t.Errorf("calls %v", s.wire.Calls())
+		}
+	})
+}

@@ -348,7 +348,7 @@ func TestAnOrderWithoutAVersionIsNotMigrated(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || moved || after.TransitionID != 0 {
+		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); err != nil || moved || after.TransitionID != 0 {
 			t.Errorf("%+v, moved %t, %v; want the order as it was", after, moved, err)
 		}
 	})

@@ -63,8 +63,8 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 	return row
 }
 
-// transitionRow returns a row with everything about the transition that the ring holds,
-// except for the call id.
+// transitionRow returns a row with everything about the transition that is known, except for the
+// call id.
 func transitionRow(id OrderID, t Transition) image {
 	row := image{
 		"orderId":      dynamo.S(string(id)),
@@ -89,6 +89,7 @@ func transitionRow(id OrderID, t Transition) image {
 	if t.narrowed {
 		row["narrowed"] = dynamo.Bool(true)
 	}
+	t.Cause.addTo(row, id)
 
 	return row
 }
@@ -180,5 +181,6 @@ func (r *reader) transition(row image) Transition {
 		request:  r.digest(row, "req"),
 		assigned: row["allotted"] != nil,
 		narrowed: row["narrowed"] != nil,
+		Cause:    r.cause(row),
 	}
 }

@@ -15,8 +15,8 @@ import (
 // MigrateAll migrates every order of another version (see [Orders.Migrate]) and returns
 // how many it has moved. It passes over an order without a mapping and returns how many
 // there were. Any other error ends it: what was migrated stays so, and the next call
-// goes on with the rest.
-func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep) (moved, unmapped int, err error) {
+// goes on with the rest. Each migration has the cause.
+func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep, cause Cause) (moved, unmapped int, err error) {
 	input := dynamodb.ScanInput{
 		FilterExpression:          aws.String("definitionVersion <> :version AND attribute_exists(definitionVersion)"),
 		ExpressionAttributeValues: image{":version": dynamo.N(int64(o.def.Version()))},
@@ -39,7 +39,7 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 			return nil
 		}
 
-		_, migrated, err := o.Migrate(ctx, m, order)
+		_, migrated, err := o.Migrate(ctx, m, order, cause)
 		if err == nil && migrated {
 			count(&moved)
 		}
@@ -58,9 +58,13 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 // conditional write with the next id and the event "migrate", in ring and journal; an
 // execution that holds the order's id learns of it as of any other transition. It
 // reports false when the order is of the version already or has no version at all, so
-// it may be repeated. An error of m's is returned as it is.
-func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Order) (after *Order, moved bool, err error) {
-	after, moved, err = o.migrate(ctx, m, order)
+// it may be repeated. An error of m's is returned as it is. The cause says why, and by whom, the order
+// is migrated; a bad one is ErrInvalidRequest.
+func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Order, cause Cause) (after *Order, moved bool, err error) {
+	if err = cause.validateOf(order.ID); err == nil {
+		after, moved, err = o.migrate(ctx, m, order, cause)
+	}
+
 	if err != nil {
 		err = fmt.Errorf("migrate order %s from version %d to %d: %w", order.ID, order.DefinitionVersion, o.def.Version(), err)
 	}
@@ -70,7 +74,7 @@ func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 
 // migrate plans and sends until the order is of our version. It needs no evidence beside
 // its own: a second migration of an order finds it migrated.
-func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Order) (*Order, bool, error) {
+func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Order, cause Cause) (*Order, bool, error) {
 	call := newCallID()
 	for range o.cfg.Attempts {
 		if order.DefinitionVersion == 0 || order.DefinitionVersion == o.def.Version() {
@@ -83,7 +87,7 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 		}
 
 		w := migration(order, to, o.def.Version())
-		w.transition.call, w.transition.At = call, o.cfg.Now()
+		w.transition.call, w.transition.At, w.transition.Cause = call, o.cfg.Now(), cause.fitted()
 
 		moved, old, err := o.send(ctx, w, order)
 		switch {

@@ -22,6 +22,7 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 		call:     p.call,
 		assigned: p.assigned,
 		narrowed: p.request.From != "",
+		Cause:    p.request.Cause.fitted(),
 	}}
 	if order == nil {
 		w.move, w.transition.To = p.groups[0], p.groups[0].To

@@ -22,9 +22,10 @@ type Order struct {
 	// TransitionID is the id of the newest transition.
 	TransitionID TransitionID `json:"transitionId"`
 	// DefinitionVersion is the workflow version that made the newest transition.
-	DefinitionVersion int    `json:"definitionVersion"`
-	Items             []Item `json:"items,omitempty"`
-	Total             Money  `json:"total"`
+	DefinitionVersion int `json:"definitionVersion"`
+	// Items is empty, and Total zero, if the order was placed under a definition without them.
+	Items []Item `json:"items,omitempty"`
+	Total Money  `json:"total,omitzero"`
 	// ContentVersion counts the edits of the content (items, total, addresses, notes). It
 	// is 0 for an order that was never edited.
 	ContentVersion int64     `json:"contentVersion,omitempty"`
@@ -33,14 +34,23 @@ type Order struct {
 	Notes          []Note    `json:"notes,omitempty"`
 	CreatedAt      time.Time `json:"createdAt,omitzero"`
 	UpdatedAt      time.Time `json:"updatedAt,omitzero"`
-	// Customer and PlacedBy are those of [NewOrder].
-	Customer string `json:"customer,omitempty"`
-	PlacedBy string `json:"placedBy,omitempty"`
+	// Cause is that of the newest transition.
+	Cause Cause `json:"cause,omitzero"`
+	// EditCause is that of the newest edit of the content.
+	EditCause Cause `json:"editCause,omitzero"`
+	// Customer, Reference, Metadata and PlacedBy are those of [NewOrder].
+	Customer  string   `json:"customer,omitempty"`
+	Reference string   `json:"reference,omitempty"`
+	Metadata  Metadata `json:"metadata,omitempty"`
+	PlacedBy  string   `json:"placedBy,omitempty"`
+	// ErasedAt is when the person was erased from the order, zero if that was not done.
+	ErasedAt time.Time `json:"erasedAt,omitzero"`
 
 	placed  digest
 	item    image // the whole item, for guards; nil if only a part of it was read
 	ring    [ringSize]Transition
 	ringed  bool  // the item has the map of the ring, which may be empty
+	lined   bool  // the item has the list of lines, which may be empty
 	edits   image // the attribute processedEvents
 	parcels image // the attribute parcels
 
@@ -48,6 +58,10 @@ type Order struct {
 	// (see requests.go).
 	requestsAt, requestsAfter TransitionID
 }
+
+// HasLines reports whether the order has a list of lines, which may be empty: whether it was placed
+// under a definition with items.
+func (o *Order) HasLines() bool { return o.lined }
 
 // Item is one line of an order. Price is the price of one piece, in minor units of the
 // order's currency.
@@ -73,6 +87,8 @@ type Transition struct {
 	From  workflow.State `json:"from,omitempty"`
 	To    workflow.State `json:"to"`
 	At    time.Time      `json:"at"`
+	// Cause is why it was made. Of an older transition the order itself knows only the code.
+	Cause Cause `json:"cause,omitzero"`
 
 	request  digest // of the request id; zero if the caller sent none
 	call     string // the id of the call that made it; empty in the journal
@@ -132,11 +148,14 @@ func decode(item image) (*Order, error) {
 		CreatedAt:         r.time(item, "createdAt"),
 		UpdatedAt:         r.time(item, "updatedAt"),
 		Customer:          r.optional(item, customerAttribute),
+		Reference:         r.optional(item, referenceAttribute),
+		Metadata:          r.texts(item, metadataAttribute),
 		PlacedBy:          r.optional(item, "placedBy"),
+		ErasedAt:          r.time(item, erasedAtAttribute),
 		placed:            r.digest(item, "placeHash"),
 		ContentVersion:    r.number(item, "contentVersion"),
-		Shipping:          r.address(item, addressAttribute(shippingAddress)),
-		Billing:           r.address(item, addressAttribute(billingAddress)),
+		Shipping:          r.texts(item, addressAttribute(shippingAddress)),
+		Billing:           r.texts(item, addressAttribute(billingAddress)),
 		Notes:             r.notes(item),
 		requestsAt:        TransitionID(r.number(item, requestsAt)),
 		requestsAfter:     TransitionID(r.number(item, requestsAfter)),
@@ -154,6 +173,8 @@ func decode(item image) (*Order, error) {
 	}
 
 	if items, ok := item["items"].(*types.AttributeValueMemberL); ok {
+		o.lined = true
+
 		for _, v := range items.Value {
 			if line, ok := v.(*types.AttributeValueMemberM); ok {
 				o.Items = append(o.Items, Item{
@@ -168,7 +189,14 @@ func decode(item image) (*Order, error) {
 
 	if recent, ok := item["recent"].(*types.AttributeValueMemberM); ok {
 		o.ring, o.ringed = r.ring(recent.Value), true
+
+		if newest := &o.ring[o.TransitionID%ringSize]; newest.ID == o.TransitionID {
+			newest.Cause.addDetails(o.ID, detailsOf(o.TransitionID, r.optional(item, causeAttribute)))
+			o.Cause = newest.Cause
+		}
 	}
+
+	o.EditCause = o.causeOfNewestEdit(r.optional(item, editCauseAttribute))
 
 	if r.err != nil {
 		return nil, fmt.Errorf("read order %q: %w", o.ID, r.err)
@@ -253,18 +281,19 @@ func (r *reader) digest(item image, name string) (d digest) {
 	return digest(v.Value)
 }
 
-func (r *reader) address(item image, name string) Address {
+// texts reads an optional map of strings; absent is nil.
+func (r *reader) texts(item image, name string) map[string]string {
 	m, ok := item[name].(*types.AttributeValueMemberM)
 	if !ok {
 		return nil
 	}
 
-	a := Address{}
+	texts := make(map[string]string, len(m.Value))
 	for field := range m.Value {
-		a[field] = r.text(m.Value, field)
+		texts[field] = r.text(m.Value, field)
 	}
 
-	return a
+	return texts
 }
 
 func (r *reader) notes(item image) (notes []Note) {

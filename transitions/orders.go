@@ -56,9 +56,20 @@ func (o *Orders) Definition() *workflow.Definition { return o.def }
 // HasJournal reports whether a journal table is configured.
 func (o *Orders) HasJournal() bool { return o.cfg.JournalTable != "" }
 
-// report tells the events and the log of a verdict.
-func (o *Orders) report(ctx context.Context, m *meter, r Request, v Verdict) {
+// begin tells the events of a request that is about to be decided.
+func (o *Orders) begin(ctx context.Context, id OrderID, event workflow.Event, trace string) (context.Context, string, func(Result, error)) {
+	if o.cfg.Events.Begin == nil {
+		return ctx, trace, func(Result, error) {}
+	}
+
+	return o.cfg.Events.Begin(ctx, id, event, trace)
+}
+
+// report tells the events and the log of an answer.
+func (o *Orders) report(ctx context.Context, m *meter, r Request, result Result) {
+	v := result.Verdict
 	o.reportConsumed(m, r.OrderID, v)
+	o.reportRefusal(r.Event, r.Cause.Source, result.Order, v, result.Expected, result.Reason)
 
 	if o.cfg.Events.Decided != nil {
 		o.cfg.Events.Decided(r.OrderID, r.Event, v)
@@ -68,6 +79,22 @@ func (o *Orders) report(ctx context.Context, m *meter, r Request, v Verdict) {
 		return // spares the allocation of the arguments
 	}
 
+	id := r.TransitionID
+	if v.Done() {
+		id = result.Transition.ID // a request may leave it out
+	}
+
 	o.cfg.Log.DebugContext(ctx, "transition", "order", r.OrderID, "event", r.Event,
-		"transition", r.TransitionID, "request", r.RequestID, "verdict", v)
+		"transition", id, "request", r.RequestID, "verdict", v)
+}
+
+// reportRefusal tells the events of an answer that changed nothing.
+func (o *Orders) reportRefusal(event workflow.Event, source string, order *Order, v Verdict, expected []workflow.State, reason string) {
+	if o.cfg.Events.Refused == nil {
+		return
+	}
+
+	if r, refused := newRefusal(event, source, order, v, expected, reason); refused {
+		o.cfg.Events.Refused(r)
+	}
 }

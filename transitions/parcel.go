@@ -1,12 +1,15 @@
 package transitions
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
@@ -20,6 +23,8 @@ type Parcel struct {
 	ID string `json:"parcelId"`
 	// Lines has 1 to 50 lines, each with another SKU.
 	Lines []ParcelLine `json:"lines"`
+	// Cause says why, and by whom, it is reported. It is no part of the parcel's content.
+	Cause Cause `json:"-"`
 }
 
 // ParcelLine is how many pieces of a SKU a parcel holds, at least 1.
@@ -60,7 +65,7 @@ func (p Parcel) Validate() error {
 		seen[l.SKU] = true
 	}
 
-	return nil
+	return p.Cause.validateOf(p.OrderID)
 }
 
 // request returns the request id of the transition that the parcel makes.
@@ -93,12 +98,16 @@ func (p Parcel) content() digest {
 // counting pieces.
 func (o *Orders) ShipParcel(ctx context.Context, p Parcel) (Result, error) {
 	ctx, meter := o.metered(ctx)
+	ctx, trace, end := o.begin(ctx, p.OrderID, workflow.Ship, p.Cause.Trace)
+	p.Cause.Trace = trace
 
 	result, err := o.shipParcel(ctx, p)
+	end(result, err)
+
 	if err != nil {
 		return Result{}, &Error{Order: p.OrderID, Event: workflow.Ship, Err: err}
 	}
-	o.report(ctx, meter, Request{OrderID: p.OrderID, Event: workflow.Ship, RequestID: p.request()}, result.Verdict)
+	o.report(ctx, meter, Request{OrderID: p.OrderID, Event: workflow.Ship, RequestID: p.request(), Cause: p.Cause}, result)
 
 	return result, nil
 }
@@ -112,8 +121,12 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		return Result{Verdict: Illegal}, nil
 	}
 
+	if !o.def.Has(workflow.PartItems) {
+		return Result{}, missingPart(o.def, workflow.PartItems)
+	}
+
 	return o.run(ctx, &plan{
-		request:  Request{OrderID: p.OrderID, RequestID: p.request()},
+		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Cause: p.Cause},
 		key:      p.request().digest(),
 		parcel:   &parcelPlan{id: p.ID, lines: p.Lines, key: traceKey(digestOf(p.ID)), content: p.content()},
 		assigned: true,
@@ -180,36 +193,30 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 	return u, "", err
 }
 
-// extend adds the parcel's changes to the update expression of a transition and to its
-// names and values. A parcel has a request id, so the expression ends with its SET clause
-// and can be continued there (see updates).
+// extend adds the parcel's changes to the update expression of a transition, which begins with
+// SET, and to its names and values.
 func (u *parcelUpdate) extend(update *string, names map[string]string, values image) (*string, map[string]string) {
 	if names == nil {
 		names = map[string]string{}
 	}
 	names["#items"], names["#shipped"], names["#parcels"] = "items", "shipped", "parcels"
 
-	var b strings.Builder
-	b.WriteString(*update)
-
-	for _, i := range slices.Sorted(maps.Keys(u.shipped)) {
+	for _, i := range slices.Backward(slices.Sorted(maps.Keys(u.shipped))) {
 		n := strconv.Itoa(i)
-		b.WriteString(", #items[" + n + "].#shipped = :l" + n)
+		update = alsoSetting("#items["+n+"].#shipped", ":l"+n, update)
 		values[":l"+n] = dynamo.N(u.shipped[i])
 	}
 
 	// One update cannot set a map and a member of it.
 	if u.first {
-		b.WriteString(", #parcels = :parcel")
 		values[":parcel"] = dynamo.M(image{u.key: u.content.value()})
-	} else {
-		names["#parcel"] = u.key
-		b.WriteString(", #parcels.#parcel = :parcel")
-		values[":parcel"] = u.content.value()
+		return alsoSetting("#parcels", ":parcel", update), names
 	}
-	text := b.String()
 
-	return &text, names
+	names["#parcel"] = u.key
+	values[":parcel"] = u.content.value()
+
+	return alsoSetting("#parcels.#parcel", ":parcel", update), names
 }
 
 // apply makes the changes in an order in memory. The order may be a copy that shares lines
@@ -231,3 +238,12 @@ func (o *Order) Parcels() int { return len(o.parcels) }
 
 // HasParcel reports whether the parcel with the ID is one of them.
 func (o *Order) HasParcel(id string) bool { return o.parcels[traceKey(digestOf(id))] != nil }
+
+// Sent reports whether the order has sent this parcel: its ID with exactly these lines, in any
+// order.
+func (o *Order) Sent(p Parcel) bool {
+	known, found := o.parcels[traceKey(digestOf(p.ID))].(*types.AttributeValueMemberB)
+	content := p.content()
+
+	return found && bytes.Equal(known.Value, content[:])
+}

@@ -198,6 +198,52 @@ func TestInvalidParcelsNameTheField(t *testing.T) {
 	}
 }
 
+func TestTheLinesOfAParcelAreBounded(t *testing.T) {
+	var lines []transitions.ParcelLine
+	for i := range 51 {
+		lines = append(lines, pieces(fmt.Sprint("sku-", i), 1))
+	}
+
+	if err := parcel("p", lines[:50]...).Validate(); err != nil {
+		t.Errorf("50 lines: %v", err)
+	}
+
+	if err := parcel("p", lines...).Validate(); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "lines: 51, 1 to 50") {
+		t.Errorf("51 lines: %v", err)
+	}
+}
+
+// TestParcelsNeedBothEvents: a definition without "ship" or without "ship_part" has no parcels.
+func TestParcelsNeedBothEvents(t *testing.T) {
+	for _, event := range []workflow.Event{workflow.Ship, workflow.ShipPart} {
+		d, err := workflow.New(workflow.Spec{Name: "whole", Version: 1, Place: "place", Initial: "OPEN",
+			States:      []workflow.StateSpec{{State: "OPEN"}, {State: "SENT", Terminal: true}},
+			Transitions: []workflow.Transition{{Event: event, From: []workflow.State{"OPEN"}, To: "SENT"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newShop(t)
+		s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+		s.place(t, "o-1")
+		s.sends(t, parcel("p", pieces("mug", 2)), transitions.Illegal)
+	}
+}
+
+// TestMoreShippedThanOrderedIsAnError: another program has counted a line beyond its quantity.
+// No parcel makes up for that.
+func TestMoreShippedThanOrderedIsAnError(t *testing.T) {
+	s := newShop(t)
+	s.paid(t, "o-1", transitions.Item{SKU: "mug", Quantity: 3, Price: 1}, transitions.Item{SKU: "mug", Quantity: 10, Price: 1})
+
+	items := s.item(t, "o-1")["items"].(*types.AttributeValueMemberL)
+	items.Value[0].(*types.AttributeValueMemberM).Value["shipped"] = num(5)
+	s.put(t, "items", items)
+
+	if r, err := s.ShipParcel(t.Context(), parcel("p", pieces("mug", 1))); err == nil || !strings.Contains(err.Error(), "of 3 ordered pieces 5 were shipped") {
+		t.Errorf("%s, %v", r.Verdict, err)
+	}
+}
+
 func TestTheNumberOfParcelsIsBounded(t *testing.T) {
 	s := newShop(t)
 	s.paid(t, "o-1", transitions.Item{SKU: "mug", Quantity: 200, Price: 1})

@@ -1,7 +1,6 @@
 package transitions
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,13 +30,13 @@ func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow
 		}
 	}
 
+	// What the ring adds is newer than the rows that were read.
 	for _, t := range order.Recent() {
 		known := func(other Transition) bool { return other.ID == t.ID }
 		if t.Event == event && !slices.ContainsFunc(made, known) {
 			made = append(made, t)
 		}
 	}
-	slices.SortFunc(made, func(a, b Transition) int { return cmp.Compare(a.ID, b.ID) })
 
 	return made, nil
 }

@@ -95,3 +95,19 @@ func TestTheOldTransitionsOfAnEventAreFound(t *testing.T) {
 		}
 	})
 }
+
+// TestOnlyTheRowsThatTheRingHasForgottenAreNeeded: what is missing behind them is in the ring.
+func TestOnlyTheRowsThatTheRingHasForgottenAreNeeded(t *testing.T) {
+	s := newShop(t)
+	images := s.moved(t) // to transition 14; the ring holds 7 to 14
+
+	for _, id := range []int{1, 2, 3, 4, 5, 6, 8} {
+		s.record(t, images[id-1], images[id])
+	}
+
+	for event, want := range map[workflow.Event][]transitions.TransitionID{workflow.Pay: {2}, workflow.Hold: {3, 5, 7, 9, 11, 13}} {
+		if made, err := s.madeBy(t, "o-1", event); err != nil || !slices.Equal(ids(made), want) {
+			t.Errorf("%s by %v, %v, want %v", event, ids(made), err, want)
+		}
+	}
+}

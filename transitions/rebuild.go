@@ -119,6 +119,11 @@ func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 		for i, want := range f.ring {
 			have := o.ring[i]
 			have.call, want.call = "", "" // the journal holds no call ids
+			have.Cause, want.Cause = have.Cause.brief(), want.Cause.brief()
+
+			if want.Cause.Code == "" {
+				have.Cause = Cause{} // a worker of an earlier version may have written the row
+			}
 
 			id, difference := have.ID, ""
 			switch {

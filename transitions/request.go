@@ -85,6 +85,9 @@ type Request struct {
 	// refused with WrongState if the content was edited since. It is not part of the
 	// request's content: what was applied is Replayed whatever was edited later.
 	IfContent *int64 `json:"-"`
+	// Cause says why the transition is requested, and by whom. It is not part of the request's
+	// content.
+	Cause Cause `json:"cause,omitzero"`
 	// Values are the values that the event's guards expect from the request (see
 	// [workflow.Guard]), like the beginning of the return window: strings, whole numbers
 	// and truth values. They are not part of the request's content: a retry may have
@@ -114,7 +117,7 @@ func (r Request) Validate() error {
 		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, maxTransitionID-1)
 	}
 
-	return nil
+	return r.Cause.validateOf(r.OrderID)
 }
 
 // clip shortens a text from outside for an error, to 64 bytes.

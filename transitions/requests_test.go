@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
@@ -90,6 +96,88 @@ func TestAGivenIdWithoutARequestIdCostsOneWriteUnit(t *testing.T) {
 		consumed(want)
 	}
 	s.want(t, part("k", 0), transitions.Replayed)
+}
+
+// TestTheFirstUseOfASlotNeedsNoEvidence: nothing can have been in it before.
+func TestTheFirstUseOfASlotNeedsNoEvidence(t *testing.T) {
+	for id := placeID + 1; id <= ringSize; id++ {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.wire.Reset()
+		s.want(t, given("o-1", workflow.Pay, id), transitions.Applied)
+
+		if calls := s.wire.Calls(); !slices.Equal(calls, []string{"UpdateItem"}) {
+			t.Errorf("id %d: %v", id, calls)
+		}
+	}
+}
+
+// TestARequestIDNeedsNoReadUpToTheNinthTransition: until then the ring has forgotten nothing but
+// the placing. From the tenth on the order is read first, and the table of requests.
+func TestARequestIDNeedsNoReadUpToTheNinthTransition(t *testing.T) {
+	for id := placeID + 2; id <= 10; id++ {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+		s.wire.Reset()
+		s.want(t, part("k", id), transitions.Applied)
+
+		want := []string{"UpdateItem"}
+		if id == 10 {
+			want = []string{"GetItem", "UpdateItem"} // nothing is overwritten yet
+		}
+
+		if calls := s.wire.Calls(); !slices.Equal(calls, want) {
+			t.Errorf("id %d: %v, want %v", id, calls, want)
+		}
+	}
+}
+
+// TestARowThatCannotBeWrittenLeavesTheOrder: until the row of the request that leaves the ring
+// is there, nothing of the order is written, and the error says so.
+func TestARowThatCannotBeWrittenLeavesTheOrder(t *testing.T) {
+	s := newShop(t)
+	s.withoutRetries(t, 2)
+	moved(t, s) // the ring is full of request ids
+	before := s.item(t, "o-1")
+	request := keyed("o-1", workflow.RequestReturn, "last")
+
+	s.wire.Inject(embeddedtest.Answer("ServiceUnavailable", "PutItem"))
+
+	if r, err := s.Apply(t.Context(), request); !errors.Is(err, transitions.ErrUnavailable) || errors.Is(err, transitions.ErrOutcomeUnknown) {
+		t.Errorf("%s, %v, want ErrUnavailable alone", r.Verdict, err)
+	}
+
+	if diff := cmp.Diff(before, s.item(t, "o-1"), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+		t.Errorf("the order (-before +after):\n%s", diff)
+	}
+	s.wire.Clear()
+	s.want(t, request, transitions.Applied)
+}
+
+// TestARowOfARequestThatCannotBeReadIsAnError, and no proof that there was none.
+func TestARowOfARequestThatCannotBeReadIsAnError(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	s.want(t, keyed("o-1", workflow.Pay, "k"), transitions.Applied)
+
+	for id := placeID + 2; id < 12; id++ {
+		s.want(t, part("", id), transitions.Applied)
+	}
+
+	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("requests")})
+	if err != nil || len(out.Items) != 1 {
+		t.Fatal(out, err)
+	}
+	out.Items[0]["event"] = num(1)
+
+	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("requests"), Item: out.Items[0]}); err != nil {
+		t.Fatal(err)
+	}
+
+	if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "k")); err == nil || !strings.Contains(err.Error(), "read the row of the request id: attribute event") {
+		t.Errorf("%s, %v", r.Verdict, err)
+	}
 }
 
 // TestARequestIsAppliedOnceHoweverItsIdIsChosen stops one call before each of its requests
@@ -207,7 +295,7 @@ func (s *shop) play(t *testing.T, c interleaving, slow, fast func(transitions.Tr
 // TestACrashBesideTheRowOfARequest ends a call after each of its requests. The order goes on
 // as if the call had never been, or had been finished.
 func TestACrashBesideTheRowOfARequest(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 		for _, lost := range []func(...string) embeddedtest.Fault{embeddedtest.LoseRequest, embeddedtest.LoseAnswer} {
 			s := newShop(t)
 			s.withoutRetries(t, 1)
@@ -340,12 +428,12 @@ func TestAnOrderWithoutAnIDIsAdoptedUnderAHighOne(t *testing.T) {
 // TestRequestsFollowTheModelInMixedOperation draws requests with and without ids and keys,
 // from this version and an earlier one, with crashes in between.
 func TestRequestsFollowTheModelInMixedOperation(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.withoutRetries(t, 2)
 		old := s.earlier(t)
 		n := 0
-		rapid.Check(t, func(rt *rapid.T) {
+		rapid.Check(bubbled{t}, func(rt *rapid.T) {
 			n++
 			m := &mixed{shop: s, t: t, old: old, id: transitions.OrderID(fmt.Sprint("o-", n)), keys: map[transitions.RequestID]transitions.TransitionID{}}
 			s.place(t, m.id)

@@ -31,6 +31,8 @@ var lost = []string{
 	"items",
 	"total",
 	"customer",
+	"reference",
+	"metadata",
 	"parcels",
 	"shippingAddress",
 	"billingAddress",
@@ -125,6 +127,12 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		SetValue("definitionVersion", dynamo.N(int64(r.DefinitionVersion))).
 		SetValue("updatedAt", dynamo.Millis(r.At)).
 		SetValue("recent", dynamo.M(ringImage(r.ring)))
+	if newest := r.ring[r.TransitionID%ringSize]; newest.Cause.hasDetails() {
+		u.SetValue(causeAttribute, newest.causeValue(r.OrderID))
+	} else {
+		u.RemoveAttribute(causeAttribute)
+	}
+
 	if r.PreviousState != "" {
 		u.SetValue("previousState", dynamo.S(string(r.PreviousState)))
 	}

@@ -218,7 +218,7 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 				_, err = s.ShipParcel(t.Context(), p)
 			case kind == 2 && order.DefinitionVersion == 1:
 				s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, next })
-				_, _, err = s.Migrate(t.Context(), m, order)
+				_, _, err = s.Migrate(t.Context(), m, order, transitions.Cause{})
 			default:
 				events := s.Definition().Events()
 

@@ -23,15 +23,16 @@ const ringSize = 8
 //	s<k>  "<id> <event> <to> <epoch ms> <call>[ <flags>]", a string
 //	f<k>  the state that it left, copied by the same write; absent for placing
 //	r<k>  the digest of its request id; absent if the caller sent no request id
+//	c<k>  the code of its cause; only if the slot has the flag c
 //
 // Event and From are the whole content of a request. The ring holds them in full, so that
 // requests are compared and not hashes. It has to be short: a write unit is 1 KB, and there
 // are eight slots. A slot is one string because one update cannot set a map and a member
 // of it.
-var ringNames = func() (names struct{ slot, from, request [ringSize]string }) {
+var ringNames = func() (names struct{ slot, from, request, code [ringSize]string }) {
 	for k := range ringSize {
 		n := strconv.Itoa(k)
-		names.slot[k], names.from[k], names.request[k] = "s"+n, "f"+n, "r"+n
+		names.slot[k], names.from[k], names.request[k], names.code[k] = "s"+n, "f"+n, "r"+n, "c"+n
 	}
 
 	return names
@@ -41,6 +42,9 @@ var ringNames = func() (names struct{ slot, from, request [ringSize]string }) {
 const (
 	flagAssigned = 'a' // the id was assigned, not given
 	flagNarrowed = 'f' // the request named the state that it left
+	// c<k> is the code of this transition. An earlier version of this package neither writes nor
+	// removes codes, so the slot itself says whether it has one.
+	flagCode = 'c'
 )
 
 // slot returns the transition as the member s<k>, without its source and its request id,
@@ -53,13 +57,23 @@ func (t Transition) slot() types.AttributeValue {
 	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 10)
 	text = append(append(text, ' '), t.call...)
 
-	switch {
-	case t.assigned && t.narrowed:
-		text = append(text, ' ', flagAssigned, flagNarrowed)
-	case t.assigned:
-		text = append(text, ' ', flagAssigned)
-	case t.narrowed:
-		text = append(text, ' ', flagNarrowed)
+	end := len(text)
+	for _, f := range [...]struct {
+		set  bool
+		flag byte
+	}{
+		{t.assigned, flagAssigned},
+		{t.narrowed, flagNarrowed},
+		{t.Cause.Code != "", flagCode},
+	} {
+		if !f.set {
+			continue
+		}
+
+		if len(text) == end {
+			text = append(text, ' ')
+		}
+		text = append(text, f.flag)
 	}
 
 	return dynamo.S(string(text))
@@ -76,6 +90,11 @@ func (t Transition) addTo(recent image) {
 
 	delete(recent, ringNames.from[k])
 	delete(recent, ringNames.request[k])
+	delete(recent, ringNames.code[k])
+
+	if t.Cause.Code != "" {
+		recent[ringNames.code[k]] = dynamo.S(t.Cause.Code)
+	}
 
 	if t.From != "" {
 		recent[ringNames.from[k]] = dynamo.S(string(t.From))
@@ -90,21 +109,24 @@ func (t Transition) addTo(recent image) {
 var errSlot = errors.New(`is not "<id> <event> <to> <epoch ms> <call> [flags]"`)
 
 // parseSlot reads the member s<k>. The transition has no source and no request id yet.
-func parseSlot(text string) (Transition, error) {
+// Its code is there only if the flags say so.
+func parseSlot(text string) (Transition, slotFlags, error) {
 	var field [6]string
 	n, rest, more := 0, text, true
 	for ; more && n < len(field); n++ {
 		field[n], rest, more = strings.Cut(rest, " ")
 		if field[n] == "" {
-			return Transition{}, errSlot
+			return Transition{}, "", errSlot
 		}
 	}
 
 	id, errID := strconv.ParseInt(field[0], 10, 64)
 	at, errAt := strconv.ParseInt(field[3], 10, 64)
 	if more || n < 5 || errID != nil || errAt != nil || id < 1 {
-		return Transition{}, errSlot
+		return Transition{}, "", errSlot
 	}
+
+	flags := slotFlags(field[5])
 
 	return Transition{
 		ID:       TransitionID(id),
@@ -112,14 +134,21 @@ func parseSlot(text string) (Transition, error) {
 		To:       workflow.State(field[2]),
 		At:       time.UnixMilli(at).UTC(),
 		call:     field[4],
-		assigned: strings.IndexByte(field[5], flagAssigned) >= 0,
-		narrowed: strings.IndexByte(field[5], flagNarrowed) >= 0,
-	}, nil
+		assigned: flags.has(flagAssigned),
+		narrowed: flags.has(flagNarrowed),
+	}, flags, nil
 }
 
+// slotFlags are the flags of a slot.
+type slotFlags string
+
+func (f slotFlags) has(flag byte) bool { return strings.IndexByte(string(f), flag) >= 0 }
+
 // ring reads the members of the attribute recent. It goes through them once, which is faster
-// than to look for each of 24 names.
+// than to look for each of 32 names.
 func (r *reader) ring(recent image) (ring [ringSize]Transition) {
+	var flags [ringSize]slotFlags
+
 	for name := range recent {
 		if len(name) != 2 || name[1] < '0' || name[1] >= '0'+ringSize {
 			continue
@@ -127,23 +156,29 @@ func (r *reader) ring(recent image) (ring [ringSize]Transition) {
 
 		switch t := &ring[name[1]-'0']; name[0] {
 		case 's':
-			from, request := t.From, t.request
+			from, request, code := t.From, t.request, t.Cause.Code
 
 			var err error
-			if *t, err = parseSlot(r.text(recent, name)); err != nil && r.err == nil {
+			if *t, flags[name[1]-'0'], err = parseSlot(r.text(recent, name)); err != nil && r.err == nil {
 				r.err = fmt.Errorf("attribute recent.%s %w", name, err)
 			}
-			t.From, t.request = from, request
+			t.From, t.request, t.Cause.Code = from, request, code
 		case 'f':
 			t.From = workflow.State(r.text(recent, name))
 		case 'r':
 			t.request = r.digest(recent, name)
+		case 'c':
+			t.Cause.Code = r.text(recent, name)
 		}
 	}
 
 	for k := range ring {
 		if ring[k].ID == 0 {
 			ring[k] = Transition{} // the slot is empty, whatever its other members say
+		}
+
+		if !flags[k].has(flagCode) {
+			ring[k].Cause.Code = "" // that of an earlier transition
 		}
 	}
 

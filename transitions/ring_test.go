@@ -84,6 +84,33 @@ func TestAnOrderWhoseRingCannotBeReadIsRefused(t *testing.T) {
 	}
 }
 
+// Members of the ring that this package does not write are left alone.
+func TestOtherMembersOfTheRingAreIgnored(t *testing.T) {
+	image := imageWithSlot("3 ship SHIPPED 1763721672123 call")
+	recent := image["recent"].(*types.AttributeValueMemberM).Value
+
+	for _, name := range []string{"s8", "f8", "r8", "s:", "s/", "f/", "r/", "s", "s33", "t3", ""} {
+		recent[name] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+
+	c, grew, err := transitions.FromRecord(nil, image)
+	if err != nil || !grew || c.Transition.ID != 3 || c.Transition.From != "PROCESSING" || len(c.New.Recent()) != 1 {
+		t.Errorf("%+v, %v", c.Transition, err)
+	}
+}
+
+// A member of another type than this package writes is an error that names it.
+func TestMembersOfTheRingHaveTheirTypes(t *testing.T) {
+	for _, name := range []string{"s0", "s3", "f3", "r3", "s7", "f7"} {
+		image := imageWithSlot("3 ship SHIPPED 1763721672123 call")
+		image["recent"].(*types.AttributeValueMemberM).Value[name] = &types.AttributeValueMemberBOOL{Value: true}
+
+		if _, _, err := transitions.FromRecord(nil, image); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func FuzzRingSlot(f *testing.F) {
 	f.Add("3 ship SHIPPED 1763721672123 kJ3aB3dEf9xQ")
 	f.Add("3 ship SHIPPED 1763721672123 kJ3aB3dEf9xQ af")

@@ -83,7 +83,9 @@ func (o *Order) after(w *write, version int) *Order {
 	after.item = nil
 	after.PreviousState, after.State, after.TransitionID = o.State, t.To, t.ID
 	after.DefinitionVersion, after.UpdatedAt = version, t.At
+	after.ring[o.TransitionID%ringSize].Cause = o.Cause.brief() // the item has the details of the newest only
 	after.ring[t.ID%ringSize], after.ringed = t, true
+	after.Cause = t.Cause
 	after.requestsAfter = max(o.requestsAfter, w.requestsAfter)
 
 	if w.parcel != nil {

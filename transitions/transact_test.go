@@ -133,3 +133,38 @@ func TestATransactionalJournalNeedsATable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestTheOrderThatATransactionReturnsIsThatOfTheTable: what is planned on it needs nothing else.
+func TestTheOrderThatATransactionReturnsIsThatOfTheTable(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	s.runs(t, 1)
+	s.place(t, "o-1")
+
+	var order *transitions.Order
+	for id := placeID + 1; id < 12; id++ {
+		order = s.want(t, given("o-1", []workflow.Event{"hold", "release"}[id%2], id), transitions.Applied).Order
+	}
+	s.runs(t, 2)
+
+	if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); err != nil || !moved {
+		t.Fatal(moved, err)
+	}
+
+	if item := s.item(t, "o-1"); item["reqAfter"] != nil || cmp.Diff(item["reqAt"], item["transitionId"], cmpopts.IgnoreUnexported(types.AttributeValueMemberN{})) != "" {
+		t.Errorf("the order needs the journal: reqAt %v, reqAfter %v", item["reqAt"], item["reqAfter"])
+	}
+}
+
+// TestAnOrderThatATransactionCannotReadIsAnError: it was sound when it was read.
+func TestAnOrderThatATransactionCannotReadIsAnError(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	s.place(t, "o-1")
+	s.beforeMoves(1, func() {
+		s.put(t, "orderState", text(string(workflow.OnHold)))
+		s.put(t, "createdAt", text("x"))
+	})
+
+	if r, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2)); err == nil || !strings.Contains(err.Error(), "attribute createdAt") {
+		t.Errorf("%s, %v", r.Verdict, err)
+	}
+}

@@ -112,6 +112,37 @@ func TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 	})
 }
 
+// TestOrdersOfEveryAcceptedVersionMove, however their ids are chosen: each way has a condition of
+// its own.
+func TestOrdersOfEveryAcceptedVersionMove(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		one := transitions.TransitionID(1)
+		for name, r := range map[string]transitions.Request{
+			"id given":    {TransitionID: 2},
+			"if-match":    {RequestID: "k", IfMatch: &one},
+			"id assigned": {RequestID: "k"},
+			"far ahead":   {TransitionID: 20, RequestID: "k"},
+		} {
+			for _, version := range []int{0, 1, 2, 3} { // 0: another program has placed the order
+				s := newShop(t)
+				if version > 0 {
+					s.runs(t, version)
+					s.place(t, "o-1")
+				} else {
+					s.foreign(t, "o-1", "PENDING")
+					s.put(t, "transitionId", num(1))
+				}
+				s.runs(t, 2, 1, 3, 1)
+				r.OrderID, r.Event = "o-1", "pay"
+
+				if got, err := s.Apply(t.Context(), r); err != nil || got.Verdict != transitions.Applied || got.Order.DefinitionVersion != 2 {
+					t.Errorf("%s of version %d: %s, %v", name, version, got.Verdict, err)
+				}
+			}
+		}
+	})
+}
+
 // TestAMigrationIsATransition: it takes the next id and leaves evidence like any other. A
 // request with the same id is Superseded.
 func TestAMigrationIsATransition(t *testing.T) {
@@ -130,13 +161,13 @@ func TestAMigrationIsATransition(t *testing.T) {
 		}
 
 		old = s.item(t, "o-1")
-		after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order)
+		after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{})
 		if err != nil || !moved || after.State != "HELD" || after.TransitionID != 3 || after.DefinitionVersion != 2 || after.PreviousState != "ON_HOLD" {
 			t.Fatalf("%+v, %v, %v", after, moved, err)
 		}
 		s.record(t, old, s.item(t, "o-1"))
 
-		if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || moved {
+		if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); err != nil || moved {
 			t.Errorf("again, with the order as it was read before: moved %v, %v", moved, err)
 		}
 		s.want(t, given("o-1", "release", 3), transitions.Superseded)
@@ -161,7 +192,7 @@ func TestAMigrationIsATransition(t *testing.T) {
 }
 
 func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.runs(t, 1)
 		s.place(t, "o-1")
@@ -173,7 +204,7 @@ func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		}
 		lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
 
-		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || !moved || after.TransitionID != 2 || lost.Strikes() != 1 {
+		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); err != nil || !moved || after.TransitionID != 2 || lost.Strikes() != 1 {
 			t.Errorf("%+v, moved %v, %v; lost %d answers", after, moved, err, lost.Strikes())
 		}
 	})
@@ -211,18 +242,18 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 	count(inspect.Counts{1: {"PENDING": 20, "ON_HOLD": 20}, 2: {"PENDING": 1}})
 
 	seen := 0
-	moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 3, Progress: func(n int) { seen = n }})
+	moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 3, Progress: func(n int) { seen = n }}, transitions.Cause{})
 	if err != nil || moved != 40 || unmapped != 0 || seen != 41 {
 		t.Errorf("%d moved, %d unmapped, %d seen, %v", moved, unmapped, seen, err)
 	}
 	count(inspect.Counts{2: {"PENDING": 21, "HELD": 20}})
 
-	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}); err != nil || moved+unmapped != 0 {
+	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); err != nil || moved+unmapped != 0 {
 		t.Errorf("again: %d moved, %d unmapped, %v", moved, unmapped, err)
 	}
 	s.runs(t, 3)
 
-	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2, 3), transitions.Sweep{}); err != nil || moved != 0 || unmapped != 41 {
+	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2, 3), transitions.Sweep{}, transitions.Cause{}); err != nil || moved != 0 || unmapped != 41 {
 		t.Errorf("without a way: %d moved, %d unmapped, %v", moved, unmapped, err)
 	}
 
@@ -241,7 +272,7 @@ func TestARequestMayBeNamedLikeAMigration(t *testing.T) {
 		result := s.want(t, keyed("o-1", "hold", "migration/1/2/2"), transitions.Applied)
 		s.runs(t, 2)
 
-		if order, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), result.Order); err != nil || !moved || order.TransitionID != 3 {
+		if order, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), result.Order, transitions.Cause{}); err != nil || !moved || order.TransitionID != 3 {
 			t.Errorf("%+v, moved %t, %v", order, moved, err)
 		}
 	})

@@ -124,6 +124,7 @@ func (o *Order) itemAt(t Transition, ring image) image {
 	item["transitionId"] = dynamo.N(int64(t.ID))
 	item["updatedAt"] = dynamo.N(t.At.UnixMilli())
 	item["recent"] = dynamo.M(maps.Clone(ring))
+	t.setCause(item, o.ID)
 
 	// Only the version of the newest transition is known.
 	if t.ID != o.TransitionID {

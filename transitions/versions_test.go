@@ -2,9 +2,13 @@ package transitions_test
 
 import (
 	"errors"
+	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -189,4 +193,76 @@ func TestVersionsOfAnOrderThatAnotherProgramHasMoved(t *testing.T) {
 		t.Fatalf("%d versions, %v", len(versions), err)
 	}
 	s.recordVersions(t, versions)
+}
+
+// TestAnEarlierVersionHasTheRingOfItsTime: a slot has nothing of the transition before in it,
+// neither its request id nor the state that it left.
+func TestAnEarlierVersionHasTheRingOfItsTime(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	images := []map[string]types.AttributeValue{nil, s.item(t, "o-1")}
+
+	for n := 2; n <= 20; n++ {
+		r := part("", transitions.TransitionID(n))
+		if n == 2 {
+			r.Event = workflow.Pay
+		}
+
+		if n < 10 || n == 15 {
+			r.RequestID = transitions.RequestID(fmt.Sprint("k-", n))
+		}
+		s.want(t, r, transitions.Applied)
+		images = append(images, s.item(t, "o-1"))
+	}
+
+	// Another program moves the order, and leaves neither a trace nor the state before.
+	s.put(t, "orderState", text(string(workflow.Shipped)))
+	s.put(t, "transitionId", num(26))
+
+	item := s.item(t, "o-1")
+	delete(item, "previousState")
+	images = append(images, item)
+
+	for i := 1; i < len(images); i++ {
+		s.record(t, images[i-1], images[i])
+	}
+
+	versions, complete, err := s.Journaled(t.Context(), item)
+	if err != nil || !complete || len(versions) != len(images)-1 {
+		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
+	}
+
+	for i, v := range versions[:20] {
+		got, _, err := transitions.FromRecord(v.Old, v.New)
+		want, _, errWant := transitions.FromRecord(images[i], images[i+1])
+
+		var facts transitions.Facts
+		if err := errors.Join(err, errWant, facts.Rebuild(s.upTo(t, v.Transition.ID))); err != nil {
+			t.Fatal(err)
+		}
+
+		for id, difference := range facts.RingDifferences(got.New) {
+			t.Errorf("version %d, transition %d: %s", i+1, id, difference)
+		}
+
+		if diff := cmp.Diff(want.New.Recent(), got.New.Recent(), cmpopts.IgnoreUnexported(transitions.Transition{})); diff != "" {
+			t.Errorf("version %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+
+	last, _, err := transitions.FromRecord(versions[20].Old, versions[20].New)
+	if err != nil || last.Transition.ID != 26 || last.Transition.From != "" || last.New.State != workflow.Shipped {
+		t.Errorf("%+v, %v", last.Transition, err)
+	}
+}
+
+// upTo returns the rows of the order's journal up to the id.
+func (s *shop) upTo(t *testing.T, last transitions.TransitionID) iter.Seq2[transitions.Row, error] {
+	return func(yield func(transitions.Row, error) bool) {
+		for row, err := range s.Rows(t.Context(), "o-1", 0) {
+			if row.ID > last || !yield(row, err) {
+				return
+			}
+		}
+	}
 }

@@ -38,10 +38,19 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 	values[":at"] = dynamo.Millis(t.At)
 	values[":slot"] = t.slot()
 
-	update := o.updates[t.ID%ringSize].anonymous
-	if t.request != (digest{}) {
-		update = o.updates[t.ID%ringSize].named
+	has := recorded{named: t.request != (digest{}), code: t.Cause.Code != "", details: t.Cause.hasDetails()}
+	update := o.updates[t.ID%ringSize][has]
+
+	if has.named {
 		values[":req"] = t.request.value()
+	}
+
+	if has.code {
+		values[":code"] = dynamo.S(t.Cause.Code)
+	}
+
+	if has.details {
+		values[":cause"] = t.causeValue(w.request.OrderID)
 	}
 
 	if w.requestsAfter != 0 {
@@ -76,9 +85,12 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 	}, nil
 }
 
-// updates holds the update of each slot: for a transition without a request id, and for one
-// with.
-type updates [ringSize]struct{ anonymous, named *string }
+// recorded says what a transition leaves in the order that others do not leave.
+type recorded struct{ named, code, details bool }
+
+// updates holds the update of each slot, by what the transition leaves. They are made once, because
+// every transition needs one.
+type updates [ringSize]map[recorded]*string
 
 func newUpdates(keepsRequests bool) (out updates) {
 	head := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, "
@@ -87,17 +99,47 @@ func newUpdates(keepsRequests bool) (out updates) {
 	}
 
 	for k := range out {
-		set := head + "recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
-		request := "recent." + ringNames.request[k]
+		out[k] = map[recorded]*string{}
 
-		anonymous, named := set+" REMOVE "+request, set+", "+request+" = :req"
-		out[k].anonymous, out[k].named = &anonymous, &named
+		for n := range 8 {
+			has := recorded{named: n&1 != 0, code: n&2 != 0, details: n&4 != 0}
+			text := head + has.update(k)
+			out[k][has] = &text
+		}
 	}
 
 	return out
 }
 
-// alsoSetting returns the update with one attribute more.
+// update returns the part of an update that sets slot k of the ring and the cause. What the
+// transition does not leave is removed: it is that of an earlier one.
+func (has recorded) update(k int) string {
+	set := "recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
+
+	var remove []string
+	for _, m := range []struct {
+		set                 bool
+		member, placeholder string
+	}{
+		{has.named, "recent." + ringNames.request[k], ":req"},
+		{has.code, "recent." + ringNames.code[k], ":code"},
+		{has.details, causeAttribute, ":cause"},
+	} {
+		if m.set {
+			set += ", " + m.member + " = " + m.placeholder
+		} else {
+			remove = append(remove, m.member)
+		}
+	}
+
+	if len(remove) == 0 {
+		return set
+	}
+
+	return set + " REMOVE " + strings.Join(remove, ", ")
+}
+
+// alsoSetting returns the update, which begins with SET, with one attribute more.
 func alsoSetting(attribute, placeholder string, update *string) *string {
 	text := strings.Replace(*update, "SET ", "SET "+attribute+" = "+placeholder+", ", 1)
 

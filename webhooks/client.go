@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"time"
@@ -49,6 +50,10 @@ type ClientConfig struct {
 	Keys *Keys
 	// Reach limits the addresses of deliveries. Default ReachPublic.
 	Reach Reach
+	// Dialing is called with each address before a connection is opened to it, for example for
+	// an audit. An error keeps the connection from being opened. Addresses outside of Reach never
+	// come that far. Optional.
+	Dialing func(netip.AddrPort) error
 }
 
 func (c *ClientConfig) check() error {
@@ -83,7 +88,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		Timeout:       Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DialContext:            cfg.Reach.dialer().DialContext,
+			DialContext:            cfg.Reach.dialer(cfg.Dialing).DialContext,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    dialTimeout,
 			ResponseHeaderTimeout:  Timeout,

@@ -4,5 +4,5 @@ import "context"
 
 // Control asks the check of a client's dialer about an address, before anything is dialed.
 func (r Reach) Control(network, address string) error {
-	return r.dialer().ControlContext(context.Background(), network, address, nil)
+	return r.dialer(nil).ControlContext(context.Background(), network, address, nil)
 }

@@ -167,18 +167,20 @@ func isNumeric(host string) bool {
 	return last == "" || err == nil || strings.Trim(last, "0123456789") == ""
 }
 
-// control checks the address that is about to be dialed. A name that resolves to another
-// address after CheckURL is refused here.
-func (r Reach) control(_ context.Context, network, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil || (network != "tcp4" && network != "tcp6") || !r.Permits(to) {
-		return ErrBlocked
+// dialer returns a dialer that checks the address that it is about to dial: a name that resolves to
+// another address after CheckURL is refused here. It calls dialing, if set, with those that pass.
+func (r Reach) dialer(dialing func(netip.AddrPort) error) *net.Dialer {
+	control := func(_ context.Context, network, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		switch {
+		case err != nil || (network != "tcp4" && network != "tcp6") || !r.Permits(to):
+			return ErrBlocked
+		case dialing != nil:
+			return dialing(to)
+		}
+
+		return nil
 	}
 
-	return nil
-}
-
-// dialer returns a dialer that refuses forbidden addresses.
-func (r Reach) dialer() *net.Dialer {
-	return &net.Dialer{Timeout: dialTimeout, ControlContext: r.control}
+	return &net.Dialer{Timeout: dialTimeout, ControlContext: control}
 }

@@ -150,8 +150,15 @@ func TestNameWithAnInternalAddressIsNotDialed(t *testing.T) {
 	}
 }
 
-// rebindTo makes every name resolve to the address, by a name server of the test's own.
+// rebindTo makes every name resolve to the address.
 func rebindTo(t *testing.T, to [4]byte) *atomic.Int32 {
+	t.Helper()
+	return resolve(t, func(string) netip.Addr { return netip.AddrFrom4(to) })
+}
+
+// resolve makes names resolve to addresses, by a name server of the test's own. It returns how often
+// that was asked.
+func resolve(t *testing.T, address func(name string) netip.Addr) *atomic.Int32 {
 	t.Helper()
 
 	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -170,7 +177,7 @@ func rebindTo(t *testing.T, to [4]byte) *atomic.Int32 {
 				return
 			}
 			answered.Add(1)
-			_, _ = conn.WriteTo(answer(buffer[:n], to), from)
+			_, _ = conn.WriteTo(answer(buffer[:n], address), from)
 		}
 	}()
 	previous := net.DefaultResolver
@@ -186,20 +193,29 @@ func rebindTo(t *testing.T, to [4]byte) *atomic.Int32 {
 	return &answered
 }
 
-// answer is the DNS answer to a query: one A record, none of any other type.
-func answer(query []byte, to [4]byte) []byte {
+// answer is the DNS answer to a query: one record of the address's type (A or AAAA), none of any
+// other type.
+func answer(query []byte, address func(name string) netip.Addr) []byte {
+	const a, aaaa = 1, 28
+
+	var labels []string
 	end := 12
 	for query[end] != 0 {
+		labels = append(labels, string(query[end+1:end+1+int(query[end])]))
 		end += int(query[end]) + 1
 	}
-	question := query[12 : end+5]
+	to := address(strings.Join(labels, "."))
 
-	isA := query[end+2] == 1
-	out := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question...)
-	if isA {
+	asked := byte(a)
+	if to.Is6() {
+		asked = aaaa
+	}
+
+	out := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, query[12:end+5]...)
+	if query[end+2] == asked {
 		out[7] = 1
-		out = append(out, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
-		out = append(out, to[:]...)
+		out = append(out, 0xc0, 12, 0, asked, 0, 1, 0, 0, 0, 0, 0, byte(to.BitLen()/8))
+		out = append(out, to.AsSlice()...)
 	}
 
 	return out

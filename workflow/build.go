@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// New checks a spec and returns its definition. The error names the first fault: a bad
-// name, a duplicate or unknown state, a duplicate (event, source) or one whose guards do
+// New checks a spec and returns its definition. The error names the first fault: an unknown part
+// of the content, a bad name, a duplicate or unknown state, a duplicate (event, source) or one whose guards do
 // not exclude each other, a guard that DynamoDB cannot express, a state that cannot be
 // reached, a dead end that is not terminal, a terminal state that an event leaves, or a
 // disagreement with looplab/fsm. Except for the last it is a [*SpecError].
@@ -20,6 +20,7 @@ func New(spec Spec) (*Definition, error) {
 	}
 
 	steps := []func() error{
+		d.checkContent,
 		d.indexStates,
 		d.indexEvents,
 		d.checkGuards,

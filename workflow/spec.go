@@ -24,6 +24,9 @@ type Spec struct {
 	// Place is the event that creates an order in state Initial.
 	Place   Event
 	Initial State
+	// Content lists the parts that an aggregate has. Nil: all of them, as an order of a shop
+	// has. Empty: none.
+	Content []Part
 	// States lists every state once, in the order of diagrams and tables.
 	States []StateSpec
 	// Transitions lists every other move. An event may appear several times,
@@ -52,6 +55,7 @@ type Transition struct {
 
 // clone copies the lists, so that a definition does not change with its spec.
 func (s Spec) clone() Spec {
+	s.Content = slices.Clone(s.Content)
 	s.States = slices.Clone(s.States)
 	s.Transitions = slices.Clone(s.Transitions)
 
@@ -67,7 +71,7 @@ func (s Spec) clone() Spec {
 // SpecError is a fault of a [Spec]. Part and Index say where it is, so that a reader
 // of files can name the line.
 type SpecError struct {
-	// Part is "version", "states" (the list), "state", "initial", "place" or
+	// Part is "version", "content", "states" (the list), "state", "initial", "place" or
 	// "transition".
 	Part string
 	// Index is the position in Spec.States or Spec.Transitions if Part is "state" or

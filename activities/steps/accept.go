@@ -29,7 +29,7 @@ type acceptInput struct {
 // from there.
 func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	n := in.Order.NewOrder
-	n.PlacedBy = in.Started
+	n.PlacedBy, n.Cause = in.Started, causeOf(n.ID, "", "")
 
 	// A successor takes the order as it is, also if its content was edited.
 	if in.Order.Adopt {
@@ -94,9 +94,8 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 
 // acceptPlaced accepts an order that exists, as it was read.
 func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transitions.Order) (any, error) {
-	if order.PlacedBy != "" && order.PlacedBy != in.Started && !in.Order.Adopt {
-		return nil, activities.Fail(nameAlreadyAccepted, fmt.Errorf("order %s was placed by the execution started at %s (%q: true in the input adopts it)",
-			order.ID, order.PlacedBy, "adopt"))
+	if err := checkPlacedBy(in, order); err != nil {
+		return nil, err
 	}
 
 	if err := s.cfg.Orders.CheckVersion(order); err != nil {
@@ -151,6 +150,7 @@ func (s *Steps) refuseOrder(ctx context.Context, seen *transitions.Order, reason
 		From:      s.cfg.Orders.Definition().Initial(),
 		RequestID: transitions.OutOfStockRequest,
 		IfContent: &seen.ContentVersion,
+		Cause:     s.outOfStock(ctx, seen),
 	})
 	switch {
 	case err != nil:

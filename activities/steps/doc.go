@@ -15,6 +15,8 @@
 // If another caller has moved the order, a step fails with the order's position as its
 // cause, so that the execution can go on from there.
 //
+// [General] has the steps that any workflow can use, with a definition and a state machine of its own.
+//
 // [Steps.Old] are the steps of executions of the former state machine.
 //
 // # Caveats

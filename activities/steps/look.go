@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ratchet/activities"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 )
 
@@ -16,21 +17,8 @@ type lookInput struct {
 
 // look returns where the order is. An execution looks when a wait has not begun, because the
 // order had moved before, and when its deadline has passed.
-//
-// It fails if an execution that was started later waits for the order: this one could never
-// park a task again, and would look and wait in turns without end.
 func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
-	row, _, err := s.cfg.Parked.Get(ctx, string(in.OrderID))
-	if err != nil {
-		return nil, err
-	}
-
-	if row.Attempt.Started > in.Started {
-		return nil, activities.Fail(nameOtherExecution,
-			fmt.Errorf("the execution started at %s brings order %s on", row.Attempt.Started, in.OrderID))
-	}
-
-	order, err := s.get(ctx, in.OrderID)
+	order, err := orderToLookAt(ctx, s.cfg.Orders, s.cfg.Parked, in)
 	if err != nil {
 		return nil, err
 	}
@@ -40,4 +28,21 @@ func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
 	}
 
 	return order.Position(), nil
+}
+
+// orderToLookAt returns the order as it is. It fails if an execution that was started later waits
+// for the order: this one could never park a task again, and would look and wait in turns without
+// end.
+func orderToLookAt(ctx context.Context, orders *transitions.Orders, parked *tasktoken.Store, in lookInput) (*transitions.Order, error) {
+	row, _, err := parked.Get(ctx, string(in.OrderID))
+	if err != nil {
+		return nil, err
+	}
+
+	if row.Attempt.Started > in.Started {
+		return nil, activities.Fail(nameOtherExecution,
+			fmt.Errorf("the execution started at %s brings order %s on", row.Attempt.Started, in.OrderID))
+	}
+
+	return getOrder(ctx, orders, in.OrderID)
 }

@@ -108,15 +108,7 @@ type applyInput struct {
 }
 
 func (s *Steps) applyTransition(ctx context.Context, in applyInput) (any, error) {
-	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{OrderID: in.OrderID, Event: in.Event, TransitionID: in.TransitionID})
-	switch {
-	case err != nil:
-		return nil, err
-	case result.Verdict.Done():
-		return position(in.OrderID, result.Transition), nil
-	}
-
-	return nil, overtaken(result.Verdict, result.Order)
+	return applyEvent(ctx, s.cfg.Orders, in)
 }
 
 type shipInput struct {

@@ -53,6 +53,7 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 		TransitionID: in.TransitionID,
 		RequestID:    transitions.PaidRequest,
 		IfContent:    &order.ContentVersion, // the total that was charged
+		Cause:        causeOf(in.OrderID, "", ""),
 	})
 	switch {
 	case err != nil:
@@ -141,6 +142,7 @@ func (s *Steps) failPayment(ctx context.Context, in payInput, reason error) erro
 		Event:        workflow.FailPayment,
 		TransitionID: in.TransitionID,
 		RequestID:    transitions.DeclinedRequest,
+		Cause:        notPaid(in.OrderID, reason),
 	})
 	switch {
 	case err != nil:

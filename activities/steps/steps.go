@@ -164,7 +164,11 @@ func read[In any](input json.RawMessage) (in In, err error) {
 
 // get reads an order that must exist.
 func (s *Steps) get(ctx context.Context, id transitions.OrderID) (*transitions.Order, error) {
-	order, found, err := s.cfg.Orders.Get(ctx, id)
+	return getOrder(ctx, s.cfg.Orders, id)
+}
+
+func getOrder(ctx context.Context, orders *transitions.Orders, id transitions.OrderID) (*transitions.Order, error) {
+	order, found, err := orders.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}

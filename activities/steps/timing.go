@@ -1,7 +1,6 @@
 package steps
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,24 +22,15 @@ type Timing struct {
 // execution would hang for as long as the time-out. The tasks of the placeholders that park their
 // tokens need no HeartbeatSeconds.
 func Timings(asl string, parks ...string) (map[string]Timing, error) {
-	var doc struct {
-		States map[string]struct {
-			Type, Resource, TimeoutSecondsPath string
-			TimeoutSeconds, HeartbeatSeconds   int
-		}
-	}
-	if err := json.Unmarshal([]byte(asl), &doc); err != nil {
-		return nil, fmt.Errorf("read the state machine: %w", err)
+	tasks, err := readTasks(asl)
+	if err != nil {
+		return nil, err
 	}
 
 	out := map[string]Timing{}
-	for name, s := range doc.States {
-		if s.Type != "Task" {
-			continue
-		}
-
-		if s.TimeoutSeconds == 0 && s.TimeoutSecondsPath == "" {
-			return nil, fmt.Errorf("state %s has neither TimeoutSeconds nor TimeoutSecondsPath", name)
+	for _, s := range tasks {
+		if !s.timeout.set && s.TimeoutSecondsPath == "" {
+			return nil, fmt.Errorf("state %s has neither TimeoutSeconds nor TimeoutSecondsPath", s.name)
 		}
 
 		placeholder, ok := strings.CutPrefix(s.Resource, "${")
@@ -49,14 +39,14 @@ func Timings(asl string, parks ...string) (map[string]Timing, error) {
 		}
 
 		placeholder = strings.TrimSuffix(placeholder, "}")
-		if s.HeartbeatSeconds == 0 && !slices.Contains(parks, placeholder) {
-			return nil, fmt.Errorf("state %s has no HeartbeatSeconds", name)
+		if !s.heartbeat.set && s.HeartbeatSecondsPath == "" && !slices.Contains(parks, placeholder) {
+			return nil, fmt.Errorf("state %s has no HeartbeatSeconds", s.name)
 		}
 
 		known := out[placeholder]
 		out[placeholder] = Timing{
-			Heartbeat: shorter(known.Heartbeat, time.Duration(s.HeartbeatSeconds)*time.Second),
-			Timeout:   shorter(known.Timeout, time.Duration(s.TimeoutSeconds)*time.Second),
+			Heartbeat: shorter(known.Heartbeat, s.heartbeat.length),
+			Timeout:   shorter(known.Timeout, s.timeout.length),
 		}
 	}
 

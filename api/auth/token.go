@@ -18,6 +18,10 @@ const (
 	tokenLength = len(tokenPrefix) + idLength + 1 + 43
 )
 
+// IsToken reports whether the text begins as a key does, also if it is no complete one. No id of a key
+// does.
+func IsToken(text string) bool { return strings.HasPrefix(text, tokenPrefix) }
+
 // split returns the public id and the hash of the secret part. It reports false if the
 // token is malformed. Every request needs it, so it has no regular expression.
 func (t Token) split() (id string, hash [sha256.Size]byte, ok bool) {

@@ -49,6 +49,7 @@ func Life(ctx context.Context) (t Table, err error) {
 	delete(used, backend.Tables.Leases)
 	delete(used, backend.Tables.SandboxCharges)
 	delete(used, backend.Tables.SandboxShipments)
+	delete(used, backend.Tables.Processes) // heartbeats belong to the minute
 	t.Rows = perTable(used, livesMeasured)
 
 	return t, nil

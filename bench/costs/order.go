@@ -41,7 +41,7 @@ const ordersMeasured = 50
 
 // PerOrder measures orders of one SKU that cost nothing, when nothing fails: a payment is
 // measured apart, see [PerPayment]. It leaves out what costs by the minute (polls without a
-// task, polls of the stream, leases, sweeps), and the tables of the sandbox carrier.
+// task, polls of the stream, leases, sweeps, heartbeats), and the tables of the sandbox carrier.
 func PerOrder(ctx context.Context) (use OrderUse, err error) {
 	s := &scenario.Session{Plan: scenario.Plan{Orders: ordersMeasured, Prefix: "o-", Free: true}}
 	b := &bill{tables: map[string]Units{}}
@@ -245,7 +245,8 @@ var tableInBody = regexp.MustCompile(`"TableName":"([^"]+)"`)
 
 // isOfOrders reports whether a table is one that an order costs something in.
 func (c *callCounter) isOfOrders(table string) bool {
-	return !strings.Contains(table, "sandbox-") && !strings.HasSuffix(table, "-leases") && !strings.HasSuffix(table, "-holds") && !strings.HasSuffix(table, "-endpoints")
+	return !strings.Contains(table, "sandbox-") && !strings.HasSuffix(table, "-leases") && !strings.HasSuffix(table, "-holds") && !strings.HasSuffix(table, "-endpoints") &&
+		!strings.HasSuffix(table, "-processes")
 }
 
 // watchedAnswer notices a task in the answer to a poll.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ratchet/transitions"
@@ -219,10 +220,29 @@ type kind struct {
 	named bool
 	// address says that an address is set before the payment.
 	address bool
+	// cause is that of every transition.
+	cause transitions.Cause
+}
+
+// longestCause has text and trace at their bound together, as an execution sends them.
+var longestCause = transitions.Cause{
+	Text:   strings.Repeat("t", 73),
+	Actor:  "execution:" + string(orderID),
+	Source: "execution",
+	Trace:  "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+}
+
+// withCode returns the cause with a code.
+func withCode(c transitions.Cause) transitions.Cause {
+	c.Code = "out-of-stock"
+
+	return c
 }
 
 var kinds = []kind{
 	{what: "one line", lines: 1},
+	{what: "one line, text and trace", lines: 1, cause: longestCause},
+	{what: "one line, a code as well", lines: 1, cause: withCode(longestCause)},
 	{what: "one line, request ids", lines: 1, named: true},
 	{what: "three lines, an address", lines: 3, address: true},
 	{what: "ten lines", lines: 10},
@@ -295,6 +315,8 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 
 	for n := 2; n < len(life)+2; n++ {
 		r := given(n)
+		r.Cause = k.cause
+
 		if k.named {
 			r.RequestID = transitions.RequestID(fmt.Sprintf("key-%d", n))
 		}

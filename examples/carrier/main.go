@@ -46,6 +46,8 @@ func parse(args []string) (o options, err error) {
 	f.DurationVar(&o.faults.Down, "down", 0, "be down for so long from the start on")
 	f.DurationVar(&o.faults.Latency, "latency", 0, "how long a call takes")
 	f.IntVar(&o.faults.DuplicatePercent, "duplicate-percent", 0, "reports that are sent twice")
+	f.IntVar(&o.faults.EarlyPercent, "early-percent", 0, "deliveries that are reported before their shipment, too")
+	f.IntVar(&o.faults.LatePercent, "late-percent", 0, "deliveries that are reported ten times as late")
 	f.IntVar(&o.faults.LostPercent, "lost-percent", 0, "parcels that are lost")
 	f.IntVar(&o.faults.ReturnedPercent, "returned-percent", 0, "parcels that come back")
 

@@ -78,7 +78,7 @@ func TestOrdersGoTheirWayWithABadCarrier(t *testing.T) {
 	o, err := parse([]string{
 		"-listen", address, "-data", filepath.Join(t.TempDir(), "data"), "-token", "a-token",
 		"-callback-url", shop.URL + "/v1/callbacks/carrier", "-secret", secret,
-		"-delay", "10ms", "-down", "300ms", "-duplicate-percent", "50", "-returned-percent", "100",
+		"-delay", "10ms", "-down", "300ms", "-duplicate-percent", "50", "-early-percent", "100", "-late-percent", "50", "-returned-percent", "100",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -97,9 +97,9 @@ func TestOrdersGoTheirWayWithABadCarrier(t *testing.T) {
 	for i := range orders {
 		id := transitions.OrderID(fmt.Sprint("o-", i))
 		env.Wait(string(id)+" to be refunded", func() (bool, string, error) {
-			order, _, err := env.Backend.Orders.Get(t.Context(), id)
-			if err != nil {
-				return false, "", err
+			order, found, err := env.Backend.Orders.Get(t.Context(), id)
+			if err != nil || !found {
+				return false, "not placed yet", err
 			}
 
 			return order.State == workflow.Refunded, string(order.State), nil

@@ -48,8 +48,10 @@ func openLedger(name string) (*ledger, error) {
 		if err != nil {
 			break // a line without an end was cut off by a crash: its message was not answered
 		}
-		id, _, _ := strings.Cut(line, " ")
-		l.done[id] = true
+
+		if id, _, ok := strings.Cut(line, " "); ok {
+			l.done[id] = true
+		}
 	}
 
 	return l, nil
@@ -78,6 +80,14 @@ func (l *ledger) actOnce(id string, body []byte) (bool, error) {
 	return true, nil
 }
 
+// effects returns how many messages have taken effect.
+func (l *ledger) effects() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return len(l.done)
+}
+
 // handler answers 401 to what is not signed, 2xx to what has taken effect, and 500 to what has
 // not, so that it comes again.
 func handler(keys *webhooks.Keys, l *ledger) http.Handler {
@@ -101,7 +111,8 @@ func handler(keys *webhooks.Keys, l *ledger) http.Handler {
 	})
 }
 
-func run(ctx context.Context, listen, file, secrets string) error {
+// run serves until ctx ends, or the ledger has limit effects; 0: no limit.
+func run(ctx context.Context, listen, file, secrets string, limit int) error {
 	var all []webhooks.Secret
 	for text := range strings.FieldsSeq(secrets) { // two during a rotation
 		secret, err := webhooks.ParseSecret(text)
@@ -122,26 +133,44 @@ func run(ctx context.Context, listen, file, secrets string) error {
 	}
 	defer l.file.Close()
 
-	server := &http.Server{Addr: listen, Handler: handler(keys, l), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+
+	take := handler(keys, l)
+	server := &http.Server{
+		Addr: listen,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			take.ServeHTTP(w, r)
+
+			if limit > 0 && l.effects() >= limit {
+				end() // the message is still answered
+			}
+		}),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+	}
+
+	down := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { down <- server.Shutdown(context.WithoutCancel(ctx)) })
 	defer stop()
 
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 
-	return nil
+	return <-down
 }
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:9000", "address to listen on")
 	file := flag.String("ledger", "orders.ledger", "file with what was done")
+	limit := flag.Int("n", 0, "end when the ledger has this many; 0: go on")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 
-	if err := run(ctx, *listen, *file, os.Getenv("RECEIVER_SECRET")); err != nil {
+	if err := run(ctx, *listen, *file, os.Getenv("RECEIVER_SECRET"), *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "receiver:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to stop
 	}

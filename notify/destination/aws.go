@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +16,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"ratchet/notify"
+	"ratchet/queues"
 )
 
 // What this package calls of the clients of AWS.
@@ -34,15 +36,47 @@ type (
 // of the message is the deduplication id, so that the service drops repeats of five minutes.
 const fifo = ".fifo"
 
+// parenting returns the W3C traceparent that is sent with a message, "" for none. It may be nil.
+type parenting func(context.Context) string
+
+func (p parenting) of(ctx context.Context) string {
+	if p == nil {
+		return ""
+	}
+
+	return p(ctx)
+}
+
+// xray returns the traceparent in the form of X-Ray, which is the only one that EventBridge takes:
+// "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1". The ids stay the same:
+// https://docs.aws.amazon.com/xray/latest/devguide/xray-api-sendingdata.html
+func (p parenting) xray(ctx context.Context) *string {
+	parts := strings.Split(p.of(ctx), "-")
+	if len(parts) != 4 || len(parts[1]) != 32 {
+		return nil
+	}
+
+	flags, _ := strconv.ParseUint(parts[3], 16, 8)
+	header := fmt.Sprintf("Root=1-%s-%s;Parent=%s;Sampled=%d", parts[1][:8], parts[1][8:], parts[2], flags&1)
+
+	return &header
+}
+
 // attributesOf returns what a message carries beside its body.
-func attributesOf(m notify.Message) map[string]string {
-	return map[string]string{"id": m.ID, "key": m.Key, "type": m.Type, "contentType": m.ContentType}
+func (p parenting) attributesOf(ctx context.Context, m notify.Message) map[string]string {
+	attributes := map[string]string{"id": m.ID, "key": m.Key, "type": m.Type, "contentType": m.ContentType}
+	if parent := p.of(ctx); parent != "" {
+		attributes[queues.AttributeTrace] = parent
+	}
+
+	return attributes
 }
 
 // queue sends to a queue of SQS.
 type queue struct {
-	api sqsAPI
-	url string
+	api    sqsAPI
+	url    string
+	parent parenting
 }
 
 func (q queue) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
@@ -51,7 +85,7 @@ func (q queue) Send(ctx context.Context, m notify.Message) (notify.Answer, error
 		MessageBody:       aws.String(string(m.Body)),
 		MessageAttributes: map[string]sqstypes.MessageAttributeValue{},
 	}
-	for name, value := range attributesOf(m) {
+	for name, value := range q.parent.attributesOf(ctx, m) {
 		in.MessageAttributes[name] = sqstypes.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
 	}
 
@@ -69,8 +103,9 @@ func (q queue) Send(ctx context.Context, m notify.Message) (notify.Answer, error
 
 // topic publishes to a topic of SNS.
 type topic struct {
-	api snsAPI
-	arn string
+	api    snsAPI
+	arn    string
+	parent parenting
 }
 
 func (t topic) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
@@ -79,7 +114,7 @@ func (t topic) Send(ctx context.Context, m notify.Message) (notify.Answer, error
 		Message:           aws.String(string(m.Body)),
 		MessageAttributes: map[string]snstypes.MessageAttributeValue{},
 	}
-	for name, value := range attributesOf(m) {
+	for name, value := range t.parent.attributesOf(ctx, m) {
 		in.MessageAttributes[name] = snstypes.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
 	}
 
@@ -98,8 +133,9 @@ func (t topic) Send(ctx context.Context, m notify.Message) (notify.Answer, error
 // bus puts events on an event bus. EventBridge has no deduplication: rules find the id and the
 // key in the detail.
 type bus struct {
-	api  eventBridgeAPI
-	name string
+	api    eventBridgeAPI
+	name   string
+	parent parenting
 }
 
 // eventSource is the source of the events, which rules can ask for.
@@ -113,6 +149,7 @@ func (b bus) Send(ctx context.Context, m notify.Message) (notify.Answer, error) 
 		Detail:       aws.String(string(m.Body)),
 		Resources:    []string{string(m.OrderID)},
 		Time:         &m.At,
+		TraceHeader:  b.parent.xray(ctx),
 	}}})
 	if err != nil {
 		return notify.Answer{}, fmt.Errorf("put an event on the bus: %w", err)

@@ -1,12 +1,15 @@
 package destination_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +160,60 @@ func TestABusGetsTheEventOnTheWire(t *testing.T) {
 
 	if _, err := bus.Send(t.Context(), message); err == nil || !strings.Contains(err.Error(), "ThrottlingException") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestMessagesCarryTheTraceparent: to a queue and a topic as an attribute, to a bus in the form of
+// X-Ray. A repeat in another trace is the same message to a FIFO queue.
+func TestMessagesCarryTheTraceparent(t *testing.T) {
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"
+
+	engine := embeddedtest.Open(t)
+	embeddedtest.Run(t, engine)
+	client := sqs.NewFromConfig(engine.AWSConfig())
+
+	made, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("audit.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	topic := &recorder{status: 200, answer: `<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult/></PublishResponse>`}
+	bus := &recorder{status: 200, answer: `{"FailedEntryCount":0,"Entries":[{"EventId":"e-1"}]}`}
+	current := ""
+	opener := destination.Opener{
+		SQS:         client,
+		SNS:         sns.NewFromConfig(topic.config(t)),
+		EventBridge: eventbridge.NewFromConfig(bus.config(t)),
+		Traceparent: func(context.Context) string { return current },
+	}
+
+	for _, current = range []string{parent + "01", parent + "00", ""} {
+		for _, target := range []string{"sqs:" + *made.QueueUrl, "sns:arn:aws:sns:eu-west-1:123456789012:orders", "eventbridge:orders"} {
+			if _, err := open(t, opener, target).Send(t.Context(), message); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	got, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}})
+	if err != nil || len(got.Messages) != 1 || aws.ToString(got.Messages[0].MessageAttributes["traceparent"].StringValue) != parent+"01" {
+		t.Errorf("the queue got %+v, %v", got.Messages, err)
+	}
+
+	for i, want := range []string{"01", "00", ""} {
+		form, err := url.ParseQuery(topic.bodies[i])
+		if sent := strings.Contains(topic.bodies[i], "traceparent"); err != nil || sent != (want != "") || sent && !slices.ContainsFunc(slices.Collect(maps.Values(form)), func(v []string) bool { return v[0] == parent+want }) {
+			t.Errorf("the topic got %s, want %q", topic.bodies[i], want)
+		}
+	}
+
+	for i, want := range []string{"Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1", "Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=0", ""} {
+		var sent struct {
+			Entries []struct{ TraceHeader string }
+		}
+		if err := json.Unmarshal([]byte(bus.bodies[i]), &sent); err != nil || sent.Entries[0].TraceHeader != want {
+			t.Errorf("the bus got %s, want %q", bus.bodies[i], want)
+		}
 	}
 }
 

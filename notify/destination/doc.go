@@ -8,6 +8,7 @@
 //	mailto:ADDRESS            an e-mail, through Opener.Mail
 //	log                       a line in the worker's log
 //	file:FILE, dir:DIR        one line, or one file each; only in the configuration
+//	SCHEME:…                  a kind of the program's own, see Opener.Schemes
 //
 // Each of them may get the same message more than once, under the same id and key. Webhooks
 // carry both, queues and topics have the key as an attribute (and as the deduplication id of a

@@ -110,9 +110,9 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-func execute(t *template.Template, n notify.Notification) (string, error) {
+func execute(t *template.Template, data any) (string, error) {
 	var out limited
-	err := t.Execute(&out, n)
+	err := t.Execute(&out, data)
 
 	return out.String(), err
 }
@@ -221,9 +221,19 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 	}
 
 	if err := client.Rcpt(b.to); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errRecipient, err)
 	}
 
+	if err := writeContent(client, content); err != nil {
+		return fmt.Errorf("%w: %w", errContent, err)
+	}
+
+	_ = client.Quit() // the server has the e-mail
+
+	return nil
+}
+
+func writeContent(client *smtp.Client, content []byte) error {
 	w, err := client.Data()
 	if err != nil {
 		return err
@@ -233,13 +243,7 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 		return err
 	}
 
-	if err := w.Close(); err != nil {
-		return err
-	}
-
-	_ = client.Quit() // the server has the e-mail
-
-	return nil
+	return w.Close()
 }
 
 var errPlainText = errors.New("the server does not offer STARTTLS")

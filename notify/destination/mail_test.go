@@ -21,6 +21,8 @@ type mailServer struct {
 	mails    []string
 	from, to string
 	refuse   string // the answer to RCPT, if set
+	// answers are those to the other commands, and to the content ("."). After "" it hangs up.
+	answers map[string]string
 }
 
 func startMailServer(t *testing.T) (*mailServer, destination.MailServer) {
@@ -69,7 +71,15 @@ func (s *mailServer) serve(conn net.Conn) {
 		s.mu.Lock()
 
 		verb, rest, _ := strings.Cut(line, " ")
+		own, has := s.answers[verb]
+
 		switch {
+		case has && own == "":
+			s.mu.Unlock()
+			return
+		case has && (data == nil || verb == "."):
+			data = nil
+			answer(own)
 		case data != nil && line == ".":
 			s.mails, data = append(s.mails, data.String()), nil
 			answer("250 stored")

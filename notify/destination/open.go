@@ -1,11 +1,16 @@
 package destination
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/mail"
+	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +25,11 @@ var ErrUnsupported = errors.New("destination not supported")
 type Opener struct {
 	// Reach limits the addresses of webhooks. Default webhooks.ReachPublic.
 	Reach webhooks.Reach
+	// Dialing is called before a webhook's connection is opened; see webhooks.ClientConfig.
+	Dialing func(netip.AddrPort) error
+	// Traceparent is that of WebhookConfig. Queues and topics get it as the message attribute
+	// "traceparent", buses as the trace header in the form of X-Ray.
+	Traceparent func(context.Context) string
 	// Log is for the destination "log". Default slog.Default().
 	Log *slog.Logger
 	// SQS, SNS and EventBridge are the clients of AWS, and Mail is a server that was
@@ -28,6 +38,43 @@ type Opener struct {
 	SNS         snsAPI
 	EventBridge eventBridgeAPI
 	Mail        *MailServer
+	// Orders is what e-mails to the customers of orders need. Without it they are refused.
+	Orders orders
+	// Schemes are kinds of destinations that a program brings along, by the scheme that stands
+	// before the colon. CheckSchemes says what they may be.
+	Schemes map[string]Scheme
+}
+
+// Scheme is a kind of destination that a program brings along.
+type Scheme struct {
+	// Check refuses an endpoint whose destination breaks a rule of the kind, before it is
+	// stored. Nil accepts every text behind the colon. It must not call out.
+	Check func(e notify.Endpoint) error
+	// Open returns the destination of an endpoint that Check has accepted. It is called once for
+	// each process and setting of the endpoint. Required.
+	Open func(e notify.Endpoint) (notify.Destination, error)
+}
+
+// builtIn are the schemes of this package, and texts that the setting notify has for itself.
+var builtIn = []string{"http", "https", "log", "none", "file", "dir", "sqs", "sns", "eventbridge", "mailto"}
+
+var schemeRule = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}$`)
+
+// CheckSchemes returns an error that names every scheme that breaks a rule.
+func CheckSchemes(schemes map[string]Scheme) error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(schemes)) {
+		switch {
+		case !schemeRule.MatchString(name):
+			faults = append(faults, fmt.Errorf("destination scheme %q: must be 1 to 32 of a-z 0-9 + . -, beginning with a letter", name))
+		case slices.Contains(builtIn, name):
+			faults = append(faults, fmt.Errorf("destination scheme %q: is built in and cannot be replaced", name))
+		case schemes[name].Open == nil:
+			faults = append(faults, fmt.Errorf("destination scheme %q: Open must be set", name))
+		}
+	}
+
+	return errors.Join(faults...)
 }
 
 // kindOf splits a destination into its kind and the rest.
@@ -64,7 +111,7 @@ func (o Opener) Check(e notify.Endpoint) error {
 			_, err = o.mailbox(e, rest)
 		}
 	default:
-		err = fmt.Errorf("%.40q: must be %s", kind, kinds)
+		err = o.checkOwn(e, kind)
 	}
 
 	if err != nil {
@@ -74,7 +121,25 @@ func (o Opener) Check(e notify.Endpoint) error {
 	return nil
 }
 
-const kinds = "https://…, sqs:QUEUE-URL, sns:TOPIC-ARN, eventbridge:BUS, mailto:ADDRESS or log"
+const kinds = "https://…, sqs:QUEUE-URL, sns:TOPIC-ARN, eventbridge:BUS, mailto:ADDRESS, mailto:{{TEMPLATE}} or log"
+
+// checkOwn checks an endpoint whose destination is of none of the built-in kinds.
+func (o Opener) checkOwn(e notify.Endpoint, kind string) error {
+	scheme, own := o.Schemes[kind]
+	switch {
+	case !own:
+		known := kinds
+		for _, name := range slices.Sorted(maps.Keys(o.Schemes)) {
+			known += ", or " + name + ":…"
+		}
+
+		return fmt.Errorf("%.40q: must be %s", kind, known)
+	case scheme.Check != nil:
+		return scheme.Check(e)
+	}
+
+	return nil
+}
 
 func supported(ok bool, form string) error {
 	if ok {
@@ -85,13 +150,17 @@ func supported(ok bool, form string) error {
 }
 
 func (o Opener) mailbox(e notify.Endpoint, to string) (notify.Destination, error) {
-	if address, err := mail.ParseAddress(to); err != nil || address.Address != to {
-		return nil, errors.New("mailto: must be one address, like orders@example.com")
-	}
-
 	templates, err := parseTemplates(e.Subject, e.Text)
 	if err != nil {
 		return nil, err
+	}
+
+	if strings.Contains(to, "{{") {
+		return o.customers(to, templates)
+	}
+
+	if address, err := mail.ParseAddress(to); err != nil || address.Address != to {
+		return nil, errors.New("mailto: must be one address, like orders@example.com, or a template of the order's, like {{.Billing.email}}")
 	}
 
 	return mailbox{server: *o.Mail, to: to, templates: templates}, nil
@@ -113,16 +182,16 @@ func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
 	case "dir":
 		return NewDir(rest)
 	case "sqs":
-		return queue{o.SQS, rest}, nil
+		return queue{o.SQS, rest, o.Traceparent}, nil
 	case "sns":
-		return topic{o.SNS, rest}, nil
+		return topic{o.SNS, rest, o.Traceparent}, nil
 	case "eventbridge":
-		return bus{o.EventBridge, rest}, nil
+		return bus{o.EventBridge, rest, o.Traceparent}, nil
 	case "mailto":
 		return o.mailbox(e, rest)
+	default:
+		return o.Schemes[kind].Open(e) // Check knows the kind
 	}
-
-	return nil, fmt.Errorf("%w: %s", ErrUnsupported, e.ID)
 }
 
 func (o Opener) webhook(e notify.Endpoint) (notify.Destination, error) {
@@ -131,7 +200,7 @@ func (o Opener) webhook(e notify.Endpoint) (notify.Destination, error) {
 		return nil, err
 	}
 
-	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: o.Reach})
+	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: o.Reach, Dialing: o.Dialing})
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +214,8 @@ func (o Opener) webhook(e notify.Endpoint) (notify.Destination, error) {
 		Client: client,
 		URL:    e.Destination,
 		Header: header,
+
+		Traceparent: o.Traceparent,
 		// What an internal service answers is not for the owner of an endpoint.
 		HideAnswers: o.Reach == webhooks.ReachPrivate,
 	})

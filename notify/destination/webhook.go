@@ -18,6 +18,8 @@ type WebhookConfig struct {
 	URL string
 	// Header are further headers.
 	Header http.Header
+	// Traceparent returns the W3C traceparent that is sent with a message, "" for none. Optional.
+	Traceparent func(context.Context) string
 	// HideAnswers keeps the text of answers from being stored.
 	HideAnswers bool
 }
@@ -54,6 +56,12 @@ func (w *Webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, er
 		header = http.Header{}
 	}
 	header.Set("Idempotency-Key", m.Key)
+
+	if w.cfg.Traceparent != nil {
+		if parent := w.cfg.Traceparent(ctx); parent != "" {
+			header.Set("Traceparent", parent)
+		}
+	}
 
 	answer, err := w.cfg.Client.Post(ctx, webhooks.Post{
 		URL:         w.cfg.URL,

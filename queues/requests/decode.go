@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,12 +30,16 @@ type body struct {
 	RequestID    transitions.RequestID     `json:"requestId"`
 	IfMatch      *transitions.TransitionID `json:"ifMatch"`
 	Values       map[string]jsontext.Value `json:"values"`
+	Cause        transitions.Cause         `json:"cause"`
 }
 
 // Decode reads the request of a message. The body is strict JSON: the members of
 // transitions.Request by their exact names, no duplicates, no unknown members, no trailing
 // data. A request without a transitionId and a requestId gets the message's own id as its
-// requestId.
+// requestId. The trace of its cause is that of the message attribute [queues.AttributeTrace], else that of
+// the body; one that is no traceparent of version 00 is left out. The cause says that the request came
+// through the queue: its source is [Source], and an actor that the message names gets the prefix
+// "queue:".
 func Decode(m queues.Message) (transitions.Request, error) {
 	var in body
 	if err := json.Unmarshal([]byte(m.Body), &in, json.RejectUnknownMembers(true)); err != nil {
@@ -48,6 +53,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		TransitionID: in.TransitionID,
 		RequestID:    in.RequestID,
 		IfMatch:      in.IfMatch,
+		Cause:        in.Cause,
 	}
 	if len(in.Values) > 0 {
 		r.Values = make(map[string]any, len(in.Values))
@@ -70,11 +76,41 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		return transitions.Request{}, fmt.Errorf("%w: requestId: must not be one of those that executions use, such as payment/paid", ErrMalformed)
 	}
 
+	// The attribute comes from the nearest sender.
+	if sent := m.Attributes[queues.AttributeTrace].Text; transitions.ValidTrace(sent) {
+		r.Cause.Trace = sent
+	}
+
+	// As W3C Trace Context asks for: a trace that is not understood fails no request.
+	if !transitions.ValidTrace(r.Cause.Trace) {
+		r.Cause.Trace = ""
+	}
+
 	if err := r.Validate(); err != nil {
 		return transitions.Request{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
+	r.Cause.Source, r.Cause.Actor = Source, claimedActor(r.Cause.Actor)
 
 	return r, nil
+}
+
+// Source is the source of the transitions that are requested through a queue.
+const Source = "queue"
+
+// claimedActor returns the actor that a message names, marked as not verified. One that is
+// too long with the mark is a digest.
+func claimedActor(name string) string {
+	const mark = Source + ":"
+	if name == "" || strings.HasPrefix(name, mark) {
+		return name
+	}
+
+	if marked := mark + name; (transitions.Cause{Actor: marked}).Validate() == nil {
+		return marked
+	}
+	sum := sha256.Sum256([]byte(name))
+
+	return mark + "sha256:" + hex.EncodeToString(sum[:16])
 }
 
 // malformed returns ErrMalformed with the place of the error, and without the content.

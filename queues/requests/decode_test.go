@@ -31,9 +31,43 @@ func TestDecodeReadsOneRequest(t *testing.T) {
 		{"a digest of the body names no request", queues.Message{ID: "m", DeduplicationID: hex.EncodeToString(sum[:]), Body: `{"orderId":"o-1","event":"ship"}`},
 			transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "m"}},
 		{"an id of its own is enough", queues.Message{ID: "m", Body: `{"orderId":"o-1","event":"ship","transitionId":2}`}, transitions.Request{OrderID: "o-1", Event: "ship", TransitionID: 2}},
+		{"a trace of another version is left out", queues.Message{ID: "m", Body: `{"orderId":"o-1","event":"ship","cause":{"code":"c","trace":"01-` + strings.Repeat("0", 2000) + `"}}`},
+			transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "m", Cause: transitions.Cause{Code: "c"}}},
 	} {
+		c.want.Cause.Source = requests.Source
+
 		if got, err := requests.Decode(c.m); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+// TestARequestContinuesTheTraceOfItsMessage: of the attribute, from the nearest sender, else of the body.
+func TestARequestContinuesTheTraceOfItsMessage(t *testing.T) {
+	const sent, inBody = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
+	attribute := func(name, text string) map[string]queues.Attribute {
+		return map[string]queues.Attribute{name: {Type: "String", Text: text}}
+	}
+
+	for _, c := range []struct {
+		name       string
+		attributes map[string]queues.Attribute
+		body, want string
+	}{
+		{"neither", nil, "", ""},
+		{"the attribute", attribute("traceparent", sent), "", sent},
+		{"the body", nil, inBody, inBody},
+		{"both", attribute("traceparent", sent), inBody, sent},
+		{"an attribute that is none", attribute("traceparent", "01-x"), inBody, inBody},
+		{"another attribute", attribute("tracestate", sent), "", ""},
+	} {
+		body, err := json.Marshal(transitions.Request{OrderID: "o-1", Event: "ship", Cause: transitions.Cause{Trace: c.body}})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if got, err := requests.Decode(queues.Message{ID: "m", Body: string(body), Attributes: c.attributes}); err != nil || got.Cause.Trace != c.want {
+			t.Errorf("%s: trace %q, %v, want %q", c.name, got.Cause.Trace, err, c.want)
 		}
 	}
 }
@@ -71,6 +105,36 @@ func TestDecodeNamesWhatIsMalformed(t *testing.T) {
 	}
 }
 
+// TestAMessageCannotActInAnothersName: neither its actor nor its source is believed.
+func TestAMessageCannotActInAnothersName(t *testing.T) {
+	long := strings.Repeat("a", 60)
+
+	for claimed, want := range map[string]string{
+		"":                "",
+		"cli:ada":         "queue:cli:ada",
+		"carrier":         "queue:carrier",
+		"execution:o-1":   "queue:execution:o-1",
+		"queue:billing":   "queue:billing",
+		"reaction:refund": "queue:reaction:refund",
+		"key:" + long:     "queue:sha256:69c56636a8105de357f8d7c8cfd4eb5c",
+		long[:58]:         "queue:" + long[:58],
+		"Queue:cli:ada":   "queue:Queue:cli:ada",
+		"queue":           "queue:queue",
+	} {
+		for _, source := range []string{"", "cli", "carrier", "execution"} {
+			body, err := json.Marshal(transitions.Request{OrderID: "o-1", Event: "ship", Cause: transitions.Cause{Actor: claimed, Source: source, Code: "c"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got, err := requests.Decode(queues.Message{ID: "m", Body: string(body)})
+			if err != nil || got.Cause != (transitions.Cause{Actor: want, Source: "queue", Code: "c"}) || got.Validate() != nil {
+				t.Errorf("actor %q by %q: %+v, %v, want the actor %q", claimed, source, got.Cause, err, want)
+			}
+		}
+	}
+}
+
 func TestInputAndDecodeAreInverse(t *testing.T) {
 	r := transitions.Request{OrderID: "o-1", Event: workflow.Ship, RequestID: "r", Values: map[string]any{"n": int64(3)}}
 
@@ -80,6 +144,7 @@ func TestInputAndDecodeAreInverse(t *testing.T) {
 	}
 
 	got, err := requests.Decode(queues.Message{ID: "m", Body: *in.MessageBody})
+	r.Cause.Source = requests.Source // as the queue says
 	if err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -33,6 +33,9 @@
 // its message id. So on a standard queue two messages without a requestId are two requests:
 // a sender that may repeat itself must set one.
 //
+// Who may send to the queue may request any transition, but not in the name of another part: the
+// cause of each has the source "queue", and the actor that a message names begins with "queue:".
+//
 // # Caveats
 //
 // On a FIFO queue a request that is retried delays its group. Use the order's id as the

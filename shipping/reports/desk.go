@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
-	"ratchet/once"
+	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/transitions"
 	"ratchet/webhooks"
@@ -24,6 +24,14 @@ type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// payer is what this package needs of *payments.Payments.
+type payer interface {
+	Get(ctx context.Context, id string) (payments.Payment, error)
+	Refund(ctx context.Context, id string, r payments.StepRequest) (payments.Payment, error)
 }
 
 // verifier is what this package needs of webhooks.Keys.
@@ -45,13 +53,16 @@ func Table(name string) *dynamodb.CreateTableInput {
 
 // Config configures a [Desk].
 type Config struct {
-	// DynamoDB, Table, Orders and Locks are required. The table is one that the function Table
+	// DynamoDB, Table, Orders and Payments are required. The table is one that the function Table
 	// describes.
 	DynamoDB dynamoDB
 	Table    string
 	Orders   *transitions.Orders
-	// Locks record lost parcels.
-	Locks *once.Locks
+	// Payments are the payments of the orders. A *payments.Payments.
+	Payments payer
+	// RefundReturns gives back the money of one of several parcels that comes back. Without it a
+	// person is asked to.
+	RefundReturns bool
 	// Asker confirms reports. Without one, Receive believes a report as it is.
 	Asker shipping.Asker
 	// Callbacks verifies the signatures of [Desk.Callback], for example a *webhooks.Keys. Optional.
@@ -80,7 +91,7 @@ func New(cfg Config) (*Desk, error) {
 	require(cfg.DynamoDB != nil, "DynamoDB: must be set")
 	require(cfg.Table != "", "Table: must be set")
 	require(cfg.Orders != nil, "Orders: must be set")
-	require(cfg.Locks != nil, "Locks: must be set")
+	require(cfg.Payments != nil, "Payments: must be set")
 	require(cfg.WaitFor >= 0, fmt.Sprintf("WaitFor %v: must not be negative", cfg.WaitFor))
 
 	if cfg.WaitFor == 0 {
@@ -107,6 +118,12 @@ const (
 	Applied Effect = "applied"
 	// Waiting: the report is stored until its order can take it, or the carrier confirms it.
 	Waiting Effect = "waiting"
+	// Attention: the report is stored, and a person has to do what its reason says. It is tried
+	// again like one that waits, so it leaves the list when that is done, or when the person marks
+	// it as done.
+	Attention Effect = "attention"
+	// Done: a person has dealt with the report.
+	Done Effect = "done"
 	// Refused: the order can never take the report. It is stored for a person.
 	Refused Effect = "refused"
 )
@@ -123,56 +140,98 @@ func (d *Desk) Receive(ctx context.Context, r shipping.Report) (Effect, error) {
 		return "", fmt.Errorf("%w: shipment: is not one of the order", shipping.ErrInvalidReport)
 	}
 
-	effect, reason, err := d.judge(ctx, r)
+	found, err := d.settled(ctx, r)
 	if err != nil {
 		return "", fmt.Errorf("report %s of order %s: %w", r.ID, r.OrderID, err)
 	}
 
-	switch effect {
-	case Waiting:
-		err = d.wait(ctx, r, reason)
+	switch found.effect {
+	case Waiting, Attention:
+		err = d.wait(ctx, r, found)
 	case Refused:
-		err = d.refuse(ctx, r, reason)
+		err = d.refuse(ctx, r, found.reason)
 	}
 
-	return effect, err
+	return found.effect, err
 }
 
-// judge confirms the report and applies it. The reason is that of a report which waits or is
-// refused.
-func (d *Desk) judge(ctx context.Context, r shipping.Report) (effect Effect, reason string, err error) {
-	if reason := d.doubt(ctx, r); reason != "" {
-		return Waiting, reason, nil
+// finding is what a report leads to, with the reason unless it is Applied. The command is for the
+// person whose Attention is needed.
+type finding struct {
+	effect          Effect
+	reason, command string
+}
+
+// settled judges the report, unless a person has dealt with it. What was applied under its id stays
+// applied, whatever the carrier says now.
+func (d *Desk) settled(ctx context.Context, r shipping.Report) (finding, error) {
+	done, err := d.isDone(ctx, r)
+	if err != nil || done {
+		return finding{effect: Done}, err
+	}
+
+	found, err := d.judge(ctx, r)
+	if err != nil {
+		return found, err
+	}
+
+	if found.effect == Applied {
+		return found, d.noteApplied(ctx, r)
+	}
+
+	if applied, err := d.wasApplied(ctx, r); err != nil || applied {
+		return finding{effect: Applied}, err
+	}
+
+	return found, nil
+}
+
+// judge confirms the report and applies it.
+func (d *Desk) judge(ctx context.Context, r shipping.Report) (finding, error) {
+	if doubt := d.doubt(ctx, r); doubt.effect != "" {
+		return doubt, nil
 	}
 
 	rule, err := d.take(ctx, r)
 	switch {
 	case err != nil:
-		return "", "", err
+		return finding{}, err
 	case rule.answer == shipping.Accepted:
-		return Applied, "", nil
-	case rule.answer == shipping.Retry:
-		return Waiting, rule.reason, nil
+		return finding{effect: Applied}, nil
+	case rule.answer == shipping.Rejected:
+		return finding{effect: Refused, reason: rule.reason}, nil
+	case rule.command != "":
+		return finding{Attention, rule.reason, rule.command}, nil
 	}
 
-	return Refused, rule.reason, nil
+	return finding{effect: Waiting, reason: rule.reason}, nil
 }
 
-// doubt returns why the report is not believed yet, "" if it is.
-func (d *Desk) doubt(ctx context.Context, r shipping.Report) string {
-	if d.cfg.Asker == nil {
-		return ""
+// doubt asks the carrier about the report. It returns no effect if the carrier confirms it, or
+// cannot be asked.
+func (d *Desk) doubt(ctx context.Context, r shipping.Report) finding {
+	if d.cfg.Asker == nil || r.Shipment == "" { // Settle's
+		return finding{}
 	}
 
 	s, err := d.cfg.Asker.Get(ctx, r.Shipment)
 	switch {
 	case errors.Is(err, shipping.ErrUnknownShipment):
-		return "the carrier does not know the shipment"
+		return finding{effect: Waiting, reason: "the carrier does not know the shipment"}
 	case err != nil:
-		return "the carrier cannot be asked: " + err.Error()
+		return finding{effect: Waiting, reason: "the carrier cannot be asked: " + err.Error()}
 	case !s.Confirms(r):
-		return fmt.Sprintf("the carrier says that the shipment is %q", s.Status)
+		return finding{effect: Waiting, reason: fmt.Sprintf("the carrier says that the shipment is %q", s.Status)}
+	case r.Milestone != shipping.Shipped || len(r.Lines) == 0: // of a return, the order knows the lines
+		return finding{}
 	}
 
-	return ""
+	switch lines, known := s.Lines[r.Parcel]; {
+	case !known:
+		return finding{effect: Waiting, reason: fmt.Sprintf("the carrier does not say what parcel %s holds", r.Parcel)}
+	case !shipping.SameLines(lines, r.Lines):
+		return finding{effect: Refused, reason: fmt.Sprintf("the carrier says that parcel %s holds other lines", r.Parcel)}
+	}
+
+	return finding{}
 }

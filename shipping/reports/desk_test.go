@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/once"
+	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/transitions"
@@ -29,10 +32,12 @@ type office struct {
 	*reports.Desk
 	db     *dynamodb.Client
 	orders *transitions.Orders
-	locks  *once.Locks
 	clock  embeddedtest.Clock
 	wire   *embeddedtest.Transport
 	t      *testing.T
+
+	payments *payments.Payments
+	bank     *bank
 
 	mu    sync.Mutex
 	known map[string]shipping.Shipment // what the carrier says; nil: it cannot be asked
@@ -51,7 +56,7 @@ func (o *office) Get(_ context.Context, key string) (shipping.Shipment, error) {
 	return s, o.down
 }
 
-func newOffice(t *testing.T, known map[string]shipping.Shipment) *office {
+func newOffice(t *testing.T, known map[string]shipping.Shipment, changes ...func(*reports.Config)) *office {
 	t.Helper()
 
 	cfg := embeddedtest.Backend(t)
@@ -66,13 +71,18 @@ func newOffice(t *testing.T, known map[string]shipping.Shipment) *office {
 		t.Fatal(err)
 	}
 
-	if o.locks, err = once.NewLocks(once.LocksConfig{DynamoDB: db, Table: "once"}); err != nil {
-		t.Fatal(err)
-	}
+	o.openPayments(db)
 
-	c := reports.Config{DynamoDB: db, Table: "reports", Orders: o.orders, Locks: o.locks, Now: o.clock.Now, Log: embeddedtest.Quiet()}
+	c := reports.Config{
+		DynamoDB: db, Table: "reports", Orders: o.orders,
+		Payments: o.payments, RefundReturns: true, Now: o.clock.Now, Log: embeddedtest.Quiet(),
+	}
 	if known != nil {
 		c.Asker = o
+	}
+
+	for _, change := range changes {
+		change(&c)
 	}
 
 	if o.Desk, err = reports.New(c); err != nil {
@@ -168,6 +178,34 @@ func (o *office) stored(effect reports.Effect, reasons ...string) (all []reports
 	}
 
 	return all
+}
+
+// waitingRow is the key of a report that waits or needs a person, as the package stores it.
+func (o *office) waitingRow(id string) map[string]types.AttributeValue {
+	shard := fmt.Sprint("waiting#", dynamo.Shard(id, 8))
+
+	return map[string]types.AttributeValue{"pk": dynamo.S(shard), "sk": dynamo.S(id)}
+}
+
+// restore stores a report as one that needs a person.
+func (o *office) restore(s reports.Stored) error {
+	text, err := json.Marshal(s.Report)
+	if err != nil {
+		return err
+	}
+	row := o.waitingRow(s.ID)
+	row["report"], row["effect"], row["since"] = dynamo.S(string(text)), dynamo.S("attention"), dynamo.Millis(s.Since)
+
+	_, err = o.db.PutItem(o.t.Context(), &dynamodb.PutItemInput{TableName: aws.String("reports"), Item: row})
+
+	return err
+}
+
+// forget deletes a report that needs a person, as a try does that has succeeded.
+func (o *office) forget(id string) error {
+	_, err := o.db.DeleteItem(o.t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("reports"), Key: o.waitingRow(id)})
+
+	return err
 }
 
 func (o *office) sweep() {
@@ -337,7 +375,7 @@ func TestSeveralParcels(t *testing.T) {
 		{parcel("o-1", "x", shipping.Delivered, 0), reports.Refused, workflow.Shipped},
 		{parcel("o-1", "c", shipping.Delivered, 0), reports.Applied, workflow.Delivered},
 		{parcel("o-1", "c", shipping.Delivered, 0), reports.Applied, workflow.Delivered},
-		{parcel("o-1", "c", shipping.Returned, 0), reports.Applied, workflow.Delivered},
+		{parcel("o-1", "c", shipping.Returned, 0), reports.Attention, workflow.Delivered}, // its money is not here
 		{parcel("o-1", "a", shipping.Returned, 0), reports.Applied, workflow.Returned},
 	} {
 		o.receive(step.report, step.effect)
@@ -383,9 +421,38 @@ func TestALostParcelIsRecordedForAPerson(t *testing.T) {
 		o.receive(r, reports.Applied)
 	}
 
-	lock, found, err := o.locks.Get(t.Context(), reports.LostKey("o-1"))
-	if err != nil || !found || lock.Holder != "first" || o.state("o-1") != workflow.Shipped {
-		t.Errorf("recorded: %+v, %v", lock, err)
+	lost, found, err := o.Lost(t.Context(), "o-1")
+	if err != nil || !found || lost.ID != "first" || lost.Tracking != "JD1" || !lost.Since.Equal(o.clock.Now()) || o.state("o-1") != workflow.Shipped {
+		t.Errorf("recorded: %+v, %v", lost, err)
+	}
+}
+
+// TestALostParcelIsForgottenAfterAllRepeats: the table's TTL deletes what has expired, at any time
+// after its end.
+func TestALostParcelIsForgottenAfterAllRepeats(t *testing.T) {
+	const kept = 400 * 24 * time.Hour
+
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay, workflow.Ship)
+	o.receive(report("o-1", shipping.Lost), reports.Applied)
+
+	for _, after := range []struct {
+		wait  time.Duration
+		found bool
+	}{{kept - time.Second, true}, {time.Second, false}} {
+		o.clock.Advance(after.wait)
+
+		if _, found, err := o.Lost(t.Context(), "o-1"); err != nil || found != after.found {
+			t.Errorf("%v later: found %t, %v", after.wait, found, err)
+		}
+	}
+
+	again := report("o-1", shipping.Lost)
+	again.ID = "another"
+	o.receive(again, reports.Applied)
+
+	if lost, found, err := o.Lost(t.Context(), "o-1"); err != nil || !found || lost.ID != again.ID {
+		t.Errorf("recorded again: %+v, %t, %v", lost, found, err)
 	}
 }
 
@@ -498,7 +565,7 @@ func TestAReportOfAnotherOrdersShipmentIsRefused(t *testing.T) {
 
 func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 	_, err := reports.New(reports.Config{WaitFor: -1})
-	for _, field := range []string{"DynamoDB", "Table", "Orders", "Locks", "WaitFor"} {
+	for _, field := range []string{"DynamoDB", "Table", "Orders", "Payments", "WaitFor"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is missing in %v", field, err)
 		}

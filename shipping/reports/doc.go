@@ -6,23 +6,37 @@
 // report's own id, so a repeated report is Replayed. Shipped moves the order with "ship" or, for
 // one of several parcels, counts its pieces; Delivered, with "deliver"; Returned, with
 // "request_return" and "receive_return". With several parcels, Delivered and Returned are noted
-// for each of them, and the order moves with the last one. A lost parcel moves no order, because
-// the definition has no such state: it is recorded under a once-lock for a person.
+// for each of them: when all have come back, the order is returned; when each was delivered or has
+// come back, it is delivered. A parcel that comes back while others do not is refunded by the
+// amount of its lines ([ParcelAmount]), once. A lost parcel moves no order, because the definition
+// has no such state: it is recorded for a person, with the first report.
 //
 // [Desk.Take] is for a carrier that repeats its reports until they are accepted. [Desk.Receive]
 // is for one that does not: a report that comes too early is stored, and [Desk.Sweep] tries it
-// again, with pauses from 15 s to an hour, for a week. A report that the order can never take is
-// stored as refused, for 30 days.
+// again, with pauses from 15 s to an hour, for a week, one of a return for 30 days. A return that
+// needs a person is stored with the cause and a command, and tried again as long, so that it leaves
+// the list when the person has acted, or has said so ([Desk.MarkDone]). A report that the order can
+// never take is stored as refused, for 30 days.
 //
 // # Trust
 //
 // The caller has verified the signature. If the carrier can be asked (shipping.Asker), Receive
-// believes a report only when the carrier's answer confirms it; a carrier that does not answer
-// makes the report wait.
+// believes a report only when the carrier's answer confirms it, with the lines of a parcel; a
+// carrier that does not answer makes the report wait. A repeat of a report that was applied within 30
+// days is Applied, whatever the carrier says by then.
 //
 // # The table
 //
-//	waiting#<shard>, report id    a report that waits: report, since, tries, nextTry, reason
-//	refused, report id            one that was refused: report, at, reason; TTL
-//	parcels#<order id>, -         delivered, returned: the names of parcels
+//	waiting#<shard>, name              one that waits or needs a person: report, effect, since, tries, nextTry, reason, command
+//	refused, name                      one that was refused: report, since, reason; TTL
+//	done, name                         one that a person has dealt with: report, reason, command, who, why, when; TTL
+//	applied#<order id>, name           a digest of what was applied, if the carrier can be asked; TTL
+//	parcels#<order id>, -              delivered, returned: the names of parcels; TTL
+//	parcels#<order id>, lines/<name>   what the parcel holds; TTL
+//	parcels#<order id>, lost           the first report of a lost parcel; TTL
+//
+// The name is the report's id. A carrier may use an id again, for another order, shipment, milestone or
+// parcel. If the row of that name is about something else, the name is the id, a space and a digest of
+// these four: reports with one id are judged, stored and ended each by itself. That a name is free is a
+// condition of the write.
 package reports

@@ -3,11 +3,9 @@ package reports
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -26,10 +24,12 @@ var moves = map[shipping.Milestone][]move{
 	shipping.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
 }
 
-// ruling is the answer to a report, with the reason if it is not Accepted.
+// ruling is the answer to a report, with the reason if it is not Accepted. With a command, the
+// answer is Retry until a person has done what the reason says.
 type ruling struct {
-	answer shipping.Answer
-	reason string
+	answer  shipping.Answer
+	reason  string
+	command string
 }
 
 var accepted = ruling{answer: shipping.Accepted}
@@ -63,7 +63,7 @@ func (d *Desk) take(ctx context.Context, r shipping.Report) (ruling, error) {
 		return d.shipParcel(ctx, r)
 	}
 
-	return d.moveWithLastParcel(ctx, r)
+	return d.endParcel(ctx, r)
 }
 
 // moveOrder makes the transitions of the report. Where a report stands for two, the id of the
@@ -81,20 +81,44 @@ func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (ruling, error)
 			OrderID:   transitions.OrderID(r.OrderID),
 			Event:     m.event,
 			RequestID: id,
+			Cause:     causeOf(r),
 		})
 		if err != nil {
 			return ruling{}, err
 		}
 
-		// The order is where the report says: a person has moved it, the carrier has reported it
-		// under another id, or two parcels were the last one at the same moment.
-		reached := result.Verdict == transitions.WrongState && result.Order.State == m.target
+		// The order is where the report says, or was: a person has moved it, the carrier has
+		// reported it under another id, or two parcels were the last one at the same moment.
+		reached := result.Verdict == transitions.WrongState && slices.Contains(where(all[i:]), result.Order.State)
 		if !result.Verdict.Done() && !reached {
-			return d.refusal(result, m.target), nil
+			return d.refusal(result, m), nil
 		}
 	}
 
 	return accepted, nil
+}
+
+// where returns the states of an order after the moves. A returned order is refunded next.
+func where(all []move) (states []workflow.State) {
+	for _, m := range all {
+		states = append(states, m.target)
+		if m.target == workflow.Returned {
+			states = append(states, workflow.Refunded)
+		}
+	}
+
+	return states
+}
+
+// causeOf is the cause of what the carrier reports. Of the milestones, only one that undoes the
+// order needs a code.
+func causeOf(r shipping.Report) transitions.Cause {
+	c := transitions.Cause{Actor: "carrier", Source: "carrier"}
+	if r.Milestone == shipping.Returned {
+		c.Code, c.Text = "carrier-returned", "the carrier brought it back"
+	}
+
+	return c
 }
 
 // requestID returns the request id of a report: one that no other caller's request can have.
@@ -106,15 +130,21 @@ func requestID(r shipping.Report) transitions.RequestID {
 	return transitions.RequestID(transitions.CarrierRequests + r.ID)
 }
 
-// refusal says whether the order that refused a transition can come to the target.
-func (d *Desk) refusal(result transitions.Result, target workflow.State) ruling {
+// refusal says whether the order that refused a transition can come to its target.
+func (d *Desk) refusal(result transitions.Result, m move) ruling {
 	if result.Verdict != transitions.WrongState {
-		return ruling{shipping.Rejected, result.Verdict.String()}
+		return ruling{answer: shipping.Rejected, reason: result.Verdict.String()}
 	}
 
-	rule := ruling{shipping.Rejected, fmt.Sprintf("the order is %s", result.Order.State)}
-	if d.comesTo(result.Order.State, target) {
+	rule := ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", result.Order.State)}
+	if d.comesTo(result.Order.State, m.target) {
 		rule.answer = shipping.Retry
+	}
+
+	// The delivery may still be reported. If the parcel came back without one, it never will.
+	if m.event == workflow.RequestReturn && result.Order.State == workflow.Shipped && rule.answer == shipping.Retry {
+		rule.reason = "the order came back without a delivery, and its definition has no return from SHIPPED: apply deliver, and the return follows"
+		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID, workflow.Deliver)
 	}
 
 	return rule
@@ -123,100 +153,4 @@ func (d *Desk) refusal(result transitions.Result, target workflow.State) ruling 
 // comesTo reports whether an order in the state is not in the target yet and can come to it.
 func (d *Desk) comesTo(state, target workflow.State) bool {
 	return state != target && d.cfg.Orders.Definition().Reachable(state, target)
-}
-
-// shipParcel counts the pieces of a parcel that has left.
-func (d *Desk) shipParcel(ctx context.Context, r shipping.Report) (ruling, error) {
-	p := transitions.Parcel{OrderID: transitions.OrderID(r.OrderID), ID: r.Parcel}
-	for _, l := range r.Lines {
-		p.Lines = append(p.Lines, transitions.ParcelLine(l))
-	}
-
-	result, err := d.cfg.Orders.ShipParcel(ctx, p)
-	switch {
-	case err != nil:
-		return ruling{}, err
-	case result.Verdict.Done():
-		return accepted, nil
-	case result.Reason != "":
-		return ruling{shipping.Rejected, result.Reason}, nil
-	}
-
-	return d.refusal(result, workflow.Shipped), nil
-}
-
-// moveWithLastParcel notes what has become of one parcel, and moves the order when it has become
-// of every parcel of a completely shipped order. A parcel that was not reported as shipped is too
-// early.
-func (d *Desk) moveWithLastParcel(ctx context.Context, r shipping.Report) (ruling, error) {
-	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
-	switch {
-	case err != nil:
-		return ruling{}, err
-	case !found:
-		return ruling{shipping.Rejected, transitions.NotFound.String()}, nil
-	case order.HasParcel(r.Parcel):
-	case d.comesTo(order.State, workflow.Shipped):
-		return ruling{shipping.Retry, "the parcel was not reported as shipped"}, nil
-	default:
-		return ruling{shipping.Rejected, "the order has no such parcel"}, nil
-	}
-
-	noted, err := d.noteParcel(ctx, r)
-	if err != nil {
-		return ruling{}, err
-	}
-
-	// Read after the note: of two parcels that are noted at the same moment, the later one finds
-	// both notes, and both parcels in the order.
-	order, _, err = d.cfg.Orders.Get(ctx, order.ID)
-	if err != nil {
-		return ruling{}, err
-	}
-
-	if noted != order.Parcels() || d.comesTo(order.State, workflow.Shipped) {
-		return accepted, nil
-	}
-
-	return d.moveOrder(ctx, r)
-}
-
-// noteParcel notes that the parcel has reached the milestone, and returns how many of the order's
-// parcels have.
-func (d *Desk) noteParcel(ctx context.Context, r shipping.Report) (noted int, err error) {
-	in := dynamo.NewUpdate(d.cfg.Table, rowKey("parcels#"+r.OrderID, "-")).
-		Alias("#milestone", string(r.Milestone)).
-		Add("#milestone :parcel").
-		Bind(":parcel", dynamo.SS(r.Parcel)).
-		Input()
-	in.ReturnValues = types.ReturnValueAllNew
-
-	out, err := d.cfg.DynamoDB.UpdateItem(ctx, in)
-	if err != nil {
-		return 0, fmt.Errorf("note the parcel: %w", err)
-	}
-
-	set, ok := out.Attributes[string(r.Milestone)].(*types.AttributeValueMemberSS)
-	if !ok {
-		return 0, nil
-	}
-
-	return len(set.Value), nil
-}
-
-// LostKey names the once-lock that records the carrier's report of a lost parcel. Its holder is
-// the id of the report. The text is stored.
-func LostKey(id transitions.OrderID) string { return "lost-parcel/" + string(id) }
-
-// recordLost records that a parcel was lost. The first report of an order stays: one is enough
-// for a person to look.
-func (d *Desk) recordLost(ctx context.Context, r shipping.Report) error {
-	lock, err := d.cfg.Locks.Acquire(ctx, LostKey(transitions.OrderID(r.OrderID)), r.ID)
-	if err != nil {
-		return err
-	}
-
-	d.cfg.Log.WarnContext(ctx, "the carrier has lost a parcel", "order", r.OrderID, "report", r.ID, "recorded", lock.Holder)
-
-	return nil
 }

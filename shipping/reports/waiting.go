@@ -17,61 +17,56 @@ import (
 )
 
 const (
-	// waitingShards share the writes of waiting reports.
-	waitingShards = 8
-	refusedKey    = "refused"
+	refusedKey = "refused"
 
 	firstPause  = 15 * time.Second
 	longestWait = time.Hour
 	keepRefused = 30 * 24 * time.Hour
+	// keepReturns is how long the report of a return waits: for a person, or for a capture that
+	// follows when the rest of the order has left. No other report needs a person.
+	keepReturns = 30 * 24 * time.Hour
 	sweepPage   = 100
 	maxReason   = 300
 )
 
-// Stored is a report that waits or was refused.
-type Stored struct {
-	shipping.Report
+// effectAttribute is the effect of a stored report that has another one than its partition says.
+const effectAttribute = "effect"
 
-	Effect Effect `json:"effect"`
-	Reason string `json:"reason"`
-	// Since is when the report was received, or refused.
-	Since time.Time `json:"since"`
-	// Tries is how often it was tried since then, NextTry when it is due. Both only for one
-	// that waits.
-	Tries   int64     `json:"tries,omitempty"`
-	NextTry time.Time `json:"nextTry,omitzero"`
-}
-
-func waitingShard(id string) string {
-	return "waiting#" + strconv.Itoa(dynamo.Shard(id, waitingShards))
-}
-
-func rowKey(partition, id string) dynamo.Item {
-	return dynamo.Item{partitionKey: dynamo.S(partition), sortKey: dynamo.S(id)}
-}
-
-// wait stores a report that waits. A repeat changes nothing but the reason.
-func (d *Desk) wait(ctx context.Context, r shipping.Report, reason string) error {
+// wait stores a report that waits, or needs a person. A repeat changes nothing but the effect and
+// its reason.
+func (d *Desk) wait(ctx context.Context, r shipping.Report, found finding) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	now := d.cfg.Now()
 
-	update := dynamo.NewUpdate(d.cfg.Table, rowKey(waitingShard(r.ID), r.ID)).
-		SetValue("report", dynamo.S(string(text))).
-		SetValue("reason", dynamo.S(clip(reason))).
-		Set("since = if_not_exists(since, :now)").
-		Bind(":now", dynamo.Millis(now)).
-		Set("tries = if_not_exists(tries, :zero)").
-		Bind(":zero", dynamo.N(0)).
-		Set("nextTry = if_not_exists(nextTry, :next)").
-		Bind(":next", dynamo.Millis(now.Add(firstPause)))
-	if _, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
+	err = d.put(ctx, r, waitingShard, "report", dynamo.S(string(text)), func(update *dynamo.Update) {
+		found.set(update).
+			Set("since = if_not_exists(since, :now)").
+			Bind(":now", dynamo.Millis(now)).
+			Set("tries = if_not_exists(tries, :zero)").
+			Bind(":zero", dynamo.N(0)).
+			Set("nextTry = if_not_exists(nextTry, :next)").
+			Bind(":next", dynamo.Millis(now.Add(firstPause)))
+	})
+	if err != nil {
 		return fmt.Errorf("store report %s: %w", r.ID, err)
 	}
 
+	if found.effect == Attention {
+		d.cfg.Log.WarnContext(ctx, "the carrier's report needs a person", "order", r.OrderID, "report", r.ID, "milestone", r.Milestone, "reason", found.reason)
+	}
+
 	return nil
+}
+
+// set adds the finding to the update of a row.
+func (f finding) set(update *dynamo.Update) *dynamo.Update {
+	return update.
+		SetValue(effectAttribute, dynamo.S(string(f.effect))).
+		SetValue("reason", dynamo.S(clip(f.reason))).
+		SetValue("command", dynamo.S(f.command))
 }
 
 // refuse stores a report that was refused.
@@ -82,11 +77,13 @@ func (d *Desk) refuse(ctx context.Context, r shipping.Report, reason string) err
 	}
 	now := d.cfg.Now()
 
-	item := rowKey(refusedKey, r.ID)
-	item["report"], item["reason"] = dynamo.S(string(text)), dynamo.S(clip(reason))
-	item["since"], item[ExpiryAttribute] = dynamo.Millis(now), dynamo.Seconds(now.Add(keepRefused))
-
-	if _, err := d.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &d.cfg.Table, Item: item}); err != nil {
+	err = d.put(ctx, r, func(string) string { return refusedKey }, "report", dynamo.S(string(text)), func(update *dynamo.Update) {
+		update.
+			SetValue("reason", dynamo.S(clip(reason))).
+			SetValue("since", dynamo.Millis(now)).
+			SetValue(ExpiryAttribute, dynamo.Seconds(now.Add(keepRefused)))
+	})
+	if err != nil {
 		return fmt.Errorf("store report %s: %w", r.ID, err)
 	}
 	d.cfg.Log.WarnContext(ctx, "the carrier's report is refused", "order", r.OrderID, "report", r.ID, "milestone", r.Milestone, "reason", reason)
@@ -108,7 +105,7 @@ func (d *Desk) Sweep(ctx context.Context) error {
 		partition := "waiting#" + strconv.Itoa(shard)
 
 		for after := ""; ; {
-			page, next, err := d.read(ctx, partition, after, sweepPage)
+			page, next, err := d.read(ctx, partition, "", after, sweepPage)
 			if err != nil {
 				return errors.Join(append(faults, err)...)
 			}
@@ -119,7 +116,7 @@ func (d *Desk) Sweep(ctx context.Context) error {
 				}
 
 				if s.Milestone == "" {
-					faults = append(faults, fmt.Errorf("report %s: %s", s.ID, s.Reason))
+					faults = append(faults, fmt.Errorf("report %s: %s", s.Name, s.Reason))
 					continue
 				}
 
@@ -139,44 +136,43 @@ func (d *Desk) Sweep(ctx context.Context) error {
 
 // tryAgain judges a waiting report. It is stored as refused before it stops waiting.
 func (d *Desk) tryAgain(ctx context.Context, s Stored) error {
-	effect, reason, err := d.judge(ctx, s.Report)
+	found, err := d.settled(ctx, s.Report)
 	if err != nil {
-		effect, reason = Waiting, err.Error()
+		found = finding{s.Effect, err.Error(), s.Command}
 	}
 
-	if effect == Waiting && d.cfg.Now().Sub(s.Since) >= d.cfg.WaitFor {
-		effect, reason = Refused, "has waited for "+d.cfg.WaitFor.String()+": "+reason
+	limit := d.cfg.WaitFor
+	if s.Milestone == shipping.Returned {
+		limit = max(limit, keepReturns)
 	}
 
-	if effect == Waiting {
-		return errors.Join(err, d.postpone(ctx, s, reason))
+	waits := found.effect == Waiting || found.effect == Attention
+	if waits && d.cfg.Now().Sub(s.Since) < limit {
+		return errors.Join(err, d.postpone(ctx, s, found))
 	}
 
-	if effect == Refused {
-		if err := d.refuse(ctx, s.Report, reason); err != nil {
+	if waits {
+		found = finding{effect: Refused, reason: "has waited for " + limit.String() + ": " + found.reason}
+	}
+
+	if found.effect == Refused {
+		if err := d.refuse(ctx, s.Report, found.reason); err != nil {
 			return err
 		}
 	}
 
-	_, err = d.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &d.cfg.Table, Key: rowKey(waitingShard(s.ID), s.ID)})
-
-	return err
+	return d.remove(ctx, waitingShard(s.Name), s)
 }
 
-// postpone stores the next try of a report, unless another worker has done so or has ended it.
-func (d *Desk) postpone(ctx context.Context, s Stored, reason string) error {
-	pause := longestWait
-	if s.Tries < 8 { // 15 s doubled eight times is more than an hour
-		pause = min(firstPause<<s.Tries, longestWait)
-	}
-
-	update := dynamo.NewUpdate(d.cfg.Table, rowKey(waitingShard(s.ID), s.ID)).
-		IfEquals("tries", dynamo.N(s.Tries)).
-		SetValue("tries", dynamo.N(s.Tries+1)).
-		SetValue("reason", dynamo.S(clip(reason))).
-		SetValue("nextTry", dynamo.Millis(d.cfg.Now().Add(pause)))
-
-	_, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+// remove deletes the row of a stored report, unless it has changed: another worker has ended the
+// report, or a newer one has the row, which stays.
+func (d *Desk) remove(ctx context.Context, partition string, s Stored) error {
+	_, err := d.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName:                 &d.cfg.Table,
+		Key:                       rowKey(partition, s.Name),
+		ConditionExpression:       aws.String("report = :report"),
+		ExpressionAttributeValues: dynamo.Item{":report": dynamo.S(s.text)},
+	})
 	if _, changed := dynamo.FailedCondition(err); changed {
 		return nil
 	}
@@ -184,70 +180,23 @@ func (d *Desk) postpone(ctx context.Context, s Stored, reason string) error {
 	return err
 }
 
-// List returns up to limit stored reports with the effect Waiting or Refused, in no useful
-// order, after a position, "" for the first page. It returns the next position, "" at the end.
-func (d *Desk) List(ctx context.Context, effect Effect, after string, limit int) (page []Stored, next string, err error) {
-	if effect == Refused {
-		return d.read(ctx, refusedKey, after, limit)
+// postpone stores the next try of a report, unless another worker has done so or has ended it.
+func (d *Desk) postpone(ctx context.Context, s Stored, found finding) error {
+	pause := longestWait
+	if s.Tries < 8 { // 15 s doubled eight times is more than an hour
+		pause = min(firstPause<<s.Tries, longestWait)
 	}
 
-	first, id, _ := strings.Cut(after, "/")
-	shard, _ := strconv.Atoi(first) // "" is 0
+	update := dynamo.NewUpdate(d.cfg.Table, rowKey(waitingShard(s.Name), s.Name)).
+		IfEquals("report", dynamo.S(s.text)).
+		IfEquals("tries", dynamo.N(s.Tries)).
+		SetValue("tries", dynamo.N(s.Tries+1)).
+		SetValue("nextTry", dynamo.Millis(d.cfg.Now().Add(pause)))
 
-	for ; shard < waitingShards && len(page) < limit; shard, id = shard+1, "" {
-		found, rest, err := d.read(ctx, "waiting#"+strconv.Itoa(shard), id, limit-len(page))
-		if err != nil {
-			return nil, "", err
-		}
-
-		if page = append(page, found...); rest != "" {
-			return page, strconv.Itoa(shard) + "/" + rest, nil
-		}
+	_, err := d.cfg.DynamoDB.UpdateItem(ctx, found.set(update).Input())
+	if _, changed := dynamo.FailedCondition(err); changed {
+		return nil
 	}
 
-	if shard < waitingShards {
-		next = strconv.Itoa(shard) + "/"
-	}
-
-	return page, next, nil
-}
-
-// read reads a page of a partition.
-func (d *Desk) read(ctx context.Context, partition, after string, limit int) (page []Stored, next string, err error) {
-	in := &dynamodb.QueryInput{
-		TableName:                 &d.cfg.Table,
-		ConsistentRead:            aws.Bool(true),
-		Limit:                     aws.Int32(int32(limit)),
-		KeyConditionExpression:    aws.String(partitionKey + " = :p"),
-		ExpressionAttributeValues: dynamo.Item{":p": dynamo.S(partition)},
-	}
-	if after != "" {
-		in.ExclusiveStartKey = rowKey(partition, after)
-	}
-
-	out, err := d.cfg.DynamoDB.Query(ctx, in)
-	if err != nil {
-		return nil, "", fmt.Errorf("read the stored reports: %w", err)
-	}
-
-	for _, row := range out.Items {
-		s := Stored{
-			Effect:  Waiting,
-			Reason:  dynamo.Text(row, "reason"),
-			Since:   dynamo.Time(row, "since"),
-			Tries:   dynamo.Number(row, "tries"),
-			NextTry: dynamo.Time(row, "nextTry"),
-		}
-		if partition == refusedKey {
-			s.Effect = Refused
-		}
-
-		if err := json.Unmarshal([]byte(dynamo.Text(row, "report")), &s.Report); err != nil {
-			// One row that was not written by this package must not hide the others.
-			s.Report, s.Reason = shipping.Report{ID: dynamo.Text(row, sortKey)}, "the stored report cannot be read"
-		}
-		page = append(page, s)
-	}
-
-	return page, dynamo.Text(out.LastEvaluatedKey, sortKey), nil
+	return err
 }

@@ -29,6 +29,9 @@ type dynamoDB interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
+// ExpiryAttribute is the attribute of the table's time to live.
+const ExpiryAttribute = "expiresAt"
+
 // Table describes the table of a carrier, with the keys pk and sk.
 func Table(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey("pk"), dynamo.TextKey("sk"))
@@ -51,6 +54,8 @@ type Config struct {
 	Track bool
 	// Faults are what the carrier does badly. Default: nothing.
 	Faults Faults
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
 	// Log gets failed deliveries. Default slog.Default().
 	Log *slog.Logger
 }
@@ -58,6 +63,11 @@ type Config struct {
 const (
 	minDefaultInterval = 50 * time.Millisecond
 	intervalsPerDelay  = 50
+
+	// keepShipment is how long a shipment is kept after its newest change, and so how long a
+	// repeat of its booking or cancellation is recognized. It is as long as the shop keeps what
+	// was reported of parcels.
+	keepShipment = 400 * 24 * time.Hour
 )
 
 func (c *Config) check() error {
@@ -88,6 +98,10 @@ func (c *Config) check() error {
 		c.Deliver = func(context.Context, shipping.Report) (shipping.Answer, error) { return shipping.Accepted, nil }
 	}
 
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -107,7 +121,7 @@ func New(cfg Config) (*Carrier, error) {
 		return nil, err
 	}
 
-	return &Carrier{cfg: cfg, opened: time.Now()}, nil
+	return &Carrier{cfg: cfg, opened: cfg.Now()}, nil
 }
 
 // Wrap replaces the function that delivers reports. Call it before Run.
@@ -127,6 +141,14 @@ const (
 	attrReached    = "reached" // the milestone that was reported last
 )
 
+// expired is the condition that a shipment has expired, and so counts as absent.
+const expired = ExpiryAttribute + " <= :now"
+
+// expiry returns the end of a shipment that changes now.
+func (c *Carrier) expiry() types.AttributeValue {
+	return dynamo.Seconds(c.cfg.Now().Add(keepShipment))
+}
+
 func shipmentKey(key string) dynamo.Item {
 	return dynamo.Item{"pk": dynamo.S("shipment#" + key), "sk": dynamo.S("-")}
 }
@@ -141,15 +163,17 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 	shipment := shipmentKey(key)
 	shipment["orderId"] = dynamo.S(orderID)
 	shipment[attrStatus] = dynamo.S(statusBooked)
+	shipment[ExpiryAttribute] = c.expiry()
 
-	report := c.reportItem(time.Now(), key, orderID, shipping.Shipped)
+	report := c.reportItem(c.cfg.Now(), key, orderID, shipping.Shipped)
 
 	_, err := c.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{
 			{Put: &types.Put{
 				TableName:                           &c.cfg.Table,
 				Item:                                shipment,
-				ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
+				ConditionExpression:                 aws.String("attribute_not_exists(pk) OR " + expired),
+				ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(c.cfg.Now())},
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			}},
 			{Put: &types.Put{TableName: &c.cfg.Table, Item: report}},
@@ -190,9 +214,11 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 	}
 
 	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
-		If("attribute_not_exists("+attrStatusName+") OR "+attrStatusName+" <> :left").
+		If("attribute_not_exists("+attrStatusName+") OR "+attrStatusName+" <> :left OR "+expired).
 		Bind(":left", dynamo.S(statusLeft)).
-		SetValue(attrStatus, dynamo.S(statusCanceled))
+		Bind(":now", dynamo.Seconds(c.cfg.Now())).
+		SetValue(attrStatus, dynamo.S(statusCanceled)).
+		SetValue(ExpiryAttribute, c.expiry())
 
 	_, err = c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 	if _, left := dynamo.FailedCondition(err); left {
@@ -233,7 +259,7 @@ func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error
 	return s, nil
 }
 
-// shipment reads the item of a shipment, nil if there is none.
+// shipment reads the item of a shipment, nil if there is none or it has expired.
 func (c *Carrier) shipment(ctx context.Context, key string) (dynamo.Item, error) {
 	out, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &c.cfg.Table,
@@ -244,14 +270,11 @@ func (c *Carrier) shipment(ctx context.Context, key string) (dynamo.Item, error)
 		return nil, fmt.Errorf("read the shipment: %w", err)
 	}
 
+	if dynamo.HasExpired(out.Item, ExpiryAttribute, c.cfg.Now()) {
+		return nil, nil
+	}
+
 	return out.Item, nil
-}
-
-// Tracking returns the tracking number of the parcel that a report is about.
-func Tracking(reportID string) string {
-	shipment := strings.TrimPrefix(reportID, reportPrefix)
-
-	return trackingNumber(shipment[:max(0, strings.LastIndex(shipment, "/"))])
 }
 
 func trackingNumber(key string) string { return "trk-" + strings.ReplaceAll(key, "/", "-") }

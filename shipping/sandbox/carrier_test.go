@@ -62,7 +62,7 @@ func TestBookIsIdempotent(t *testing.T) {
 	carrier := newCarrier(t, newDB(t), nil)
 
 	for range 2 {
-		if tracking, err := carrier.Book(t.Context(), "o-1/2/shipping", "o-1"); err != nil || tracking != "trk-o-1-2-shipping" || tracking != sandbox.Tracking("carrier/o-1/2/shipping/lost") {
+		if tracking, err := carrier.Book(t.Context(), "o-1/2/shipping", "o-1"); err != nil || tracking != "trk-o-1-2-shipping" {
 			t.Errorf("got %q, %v", tracking, err)
 		}
 	}
@@ -83,6 +83,54 @@ func TestCanceledKeyIsNotBooked(t *testing.T) {
 			t.Errorf("%s: got %v", key, err)
 		}
 	}
+}
+
+// TestAShipmentIsForgottenAfterAllRepeats: the table's TTL deletes what has expired, at any time after
+// its end. A shipment counts as absent from then on.
+func TestAShipmentIsForgottenAfterAllRepeats(t *testing.T) {
+	const kept = 400 * 24 * time.Hour
+
+	var clock embeddedtest.Clock
+	db := newDB(t)
+	ctx, stop := context.WithCancel(t.Context())
+
+	carrier, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "carrier", Interval: time.Millisecond, Now: clock.Now, Log: embeddedtest.Quiet(),
+		Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
+			stop()
+			return shipping.Accepted, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := carrier.Cancel(t.Context(), "canceled"); err != nil {
+		t.Fatal(err)
+	}
+	book(t, carrier, "left", "o-1")
+	clock.Advance(time.Second)
+
+	if err := carrier.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, step := range []struct {
+		wait  time.Duration
+		known bool
+	}{{kept - time.Second - time.Minute, true}, {2 * time.Minute, false}} {
+		clock.Advance(step.wait)
+
+		for _, key := range []string{"canceled", "left"} {
+			if _, err := carrier.Get(t.Context(), key); errors.Is(err, shipping.ErrUnknownShipment) == step.known {
+				t.Errorf("%v later, %s: %v", step.wait, key, err)
+			}
+		}
+	}
+
+	if left, err := carrier.Cancel(t.Context(), "left"); err != nil || left {
+		t.Errorf("a shipment that is absent is canceled: left %t, %v", left, err)
+	}
+
+	book(t, carrier, "canceled", "o-1")
 }
 
 var (
@@ -205,13 +253,13 @@ func TestReportsSurviveARestart(t *testing.T) {
 
 func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 	_, err := sandbox.New(sandbox.Config{Delay: -1, Interval: -1, Faults: sandbox.Faults{
-		Down: -1, Latency: -1, DuplicatePercent: 101, LostPercent: -1, ReturnedPercent: 101,
+		Down: -1, Latency: -1, DuplicatePercent: 101, EarlyPercent: 101, LatePercent: -1, LostPercent: -1, ReturnedPercent: 101,
 	}})
 	if err == nil {
 		t.Fatal("New accepted the configuration")
 	}
 
-	for _, field := range []string{"DynamoDB", "Table", "Delay", "Interval", "Down", "Latency", "DuplicatePercent", "LostPercent", "ReturnedPercent"} {
+	for _, field := range []string{"DynamoDB", "Table", "Delay", "Interval", "Down", "Latency", "DuplicatePercent", "EarlyPercent", "LatePercent", "LostPercent", "ReturnedPercent"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
 		}

@@ -20,6 +20,12 @@ type Faults struct {
 	Latency time.Duration
 	// DuplicatePercent is the share of the shipments whose reports are made twice, 0 to 100.
 	DuplicatePercent int
+	// EarlyPercent is the share of the shipments whose second report is made before the first, too,
+	// 0 to 100. What the shop answers to it does not count.
+	EarlyPercent int
+	// LatePercent is the share of the shipments whose reports after the first one come ten times as
+	// late as Config.Delay says, 0 to 100.
+	LatePercent int
 	// LostPercent is the share of the shipments whose parcel is lost after it left, 0 to
 	// 100. They are reported as Lost, not as Delivered.
 	LostPercent int
@@ -41,7 +47,7 @@ func (f Faults) check() (faults []error) {
 	for _, p := range []struct {
 		name  string
 		value int
-	}{{"DuplicatePercent", f.DuplicatePercent}, {"LostPercent", f.LostPercent}, {"ReturnedPercent", f.ReturnedPercent}} {
+	}{{"DuplicatePercent", f.DuplicatePercent}, {"EarlyPercent", f.EarlyPercent}, {"LatePercent", f.LatePercent}, {"LostPercent", f.LostPercent}, {"ReturnedPercent", f.ReturnedPercent}} {
 		if p.value < 0 || p.value > 100 {
 			faults = append(faults, fmt.Errorf("sandbox: Config.Faults.%s %d: 0 to 100", p.name, p.value))
 		}
@@ -51,7 +57,7 @@ func (f Faults) check() (faults []error) {
 }
 
 // down reports whether the carrier is down now.
-func (c *Carrier) down() bool { return time.Since(c.opened) < c.cfg.Faults.Down }
+func (c *Carrier) down() bool { return c.cfg.Now().Sub(c.opened) < c.cfg.Faults.Down }
 
 // misbehave fails or delays a call, as the configuration says.
 func (c *Carrier) misbehave(ctx context.Context) error {
@@ -72,6 +78,32 @@ func draw(purpose, key string) int {
 	_, _ = h.Write([]byte(purpose + "/" + key)) // a hash does not fail
 
 	return int(h.Sum32() / 7 % 100)
+}
+
+// lateBy is how many delays a late report waits in addition.
+const lateBy = 9
+
+// lateness returns how much later than a Delay the reports of a shipment come after the first one.
+func (c *Carrier) lateness(key string) time.Duration {
+	if draw("late", key) < c.cfg.Faults.LatePercent {
+		return lateBy * c.cfg.Delay
+	}
+
+	return 0
+}
+
+// deliverEarly makes the report of the next milestone before its time, if the shipment is one of
+// those. It comes again, so no answer counts.
+func (c *Carrier) deliverEarly(ctx context.Context, r shipping.Report) {
+	next := c.next(r.Shipment, r.Milestone)
+	if r.Milestone != shipping.Shipped || draw("early", r.Shipment) >= c.cfg.Faults.EarlyPercent {
+		return
+	}
+
+	r.ID, r.Milestone = reportID(r.Shipment, next), next
+	if _, err := c.cfg.Deliver(ctx, r); err != nil {
+		c.cfg.Log.DebugContext(ctx, "sandbox carrier's early report", "order", r.OrderID, "error", err)
+	}
 }
 
 // next returns the milestone after m for the shipment, "" if m is the last.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/shipping"
 	"ratchet/shipping/sandbox"
 )
@@ -60,6 +61,54 @@ func TestFaultsOfTheCarrier(t *testing.T) {
 		if !slices.Equal(d.got, test.want) {
 			t.Errorf("%s: reports %q, want %q", test.name, d.got, test.want)
 		}
+	}
+}
+
+// TestReportsComeEarlyAndLate, by the faults of their shipment: a delivery before its shipment, and
+// again ten delays after it instead of one. The answer to the early one does not count.
+func TestReportsComeEarlyAndLate(t *testing.T) {
+	for _, test := range []struct {
+		faults sandbox.Faults
+		want   []string
+	}{
+		{sandbox.Faults{}, []string{"shipped 1m0s", "delivered 2m0s"}},
+		{sandbox.Faults{EarlyPercent: 100}, []string{"delivered 1m0s", "shipped 1m0s", "delivered 2m0s"}},
+		{sandbox.Faults{LatePercent: 100}, []string{"shipped 1m0s", "delivered 11m0s"}},
+		{sandbox.Faults{EarlyPercent: 100, LostPercent: 100}, []string{"lost 1m0s", "shipped 1m0s", "lost 2m0s"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var got []string
+			ids := map[shipping.Milestone]string{}
+			began := time.Now()
+
+			carrier, err := sandbox.New(sandbox.Config{
+				DynamoDB: newDB(t), Table: "carrier", Delay: time.Minute, Interval: time.Second, Faults: test.faults, Log: embeddedtest.Quiet(),
+				Deliver: func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+					got = append(got, string(r.Milestone)+" "+time.Since(began).Truncate(10*time.Second).String())
+					if id := ids[r.Milestone]; id != "" && id != r.ID {
+						t.Errorf("%s was reported as %s and %s", r.Milestone, id, r.ID)
+					}
+					ids[r.Milestone] = r.ID
+
+					if len(got) == 1 && r.Milestone != shipping.Shipped {
+						return shipping.Rejected, errors.New("too early")
+					}
+
+					return shipping.Accepted, nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			book(t, carrier, "o-1/2/shipping", "o-1")
+
+			ctx, stop := context.WithTimeout(t.Context(), 15*time.Minute)
+			defer stop()
+
+			if err := carrier.Run(ctx); err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("%+v: %q, %v, want %q", test.faults, got, err, test.want)
+			}
+		})
 	}
 }
 

@@ -51,6 +51,10 @@ func dueTime(item dynamo.Item) time.Time {
 	return time.UnixMilli(ms)
 }
 
+func reportID(key string, m shipping.Milestone) string {
+	return reportPrefix + key + "/" + string(m)
+}
+
 // Run delivers the reports that are due until ctx ends, and returns nil then. Failures are
 // logged and retried.
 func (c *Carrier) Run(ctx context.Context) error {
@@ -83,7 +87,7 @@ func (c *Carrier) deliverDue(ctx context.Context) error {
 		KeyConditionExpression: aws.String("pk = :queue AND sk < :now"),
 		ExpressionAttributeValues: dynamo.Item{
 			":queue": dynamo.S(queuePartition),
-			":now":   dynamo.S(fmt.Sprintf("%020d", time.Now().UnixMilli())),
+			":now":   dynamo.S(fmt.Sprintf("%020d", c.cfg.Now().UnixMilli())),
 		},
 	}
 
@@ -119,7 +123,7 @@ func (c *Carrier) deliverDue(ctx context.Context) error {
 func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 	key, milestone := dynamo.Text(item, "shipment"), shipping.Milestone(dynamo.Text(item, "milestone"))
 	r := shipping.Report{
-		ID:        reportPrefix + key + "/" + string(milestone),
+		ID:        reportID(key, milestone),
 		Shipment:  key,
 		OrderID:   dynamo.Text(item, "orderId"),
 		Milestone: milestone,
@@ -135,6 +139,8 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 	if err := c.track(ctx, key, milestone); err != nil {
 		return err
 	}
+
+	c.deliverEarly(ctx, r)
 
 	answer, err := c.cfg.Deliver(ctx, r)
 	if err == nil && answer == shipping.Accepted && draw("duplicate", key) < c.cfg.Faults.DuplicatePercent {
@@ -160,7 +166,7 @@ func (c *Carrier) track(ctx context.Context, key string, m shipping.Milestone) e
 		return nil
 	}
 
-	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).SetValue(attrReached, dynamo.S(string(m)))
+	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).SetValue(attrReached, dynamo.S(string(m))).SetValue(ExpiryAttribute, c.expiry())
 	if _, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
 		return fmt.Errorf("store the milestone: %w", err)
 	}
@@ -185,7 +191,8 @@ func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Repo
 			If(attrStatusName+" <> :canceled").
 			Alias(attrStatusName, attrStatus).
 			Bind(":canceled", dynamo.S(statusCanceled)).
-			SetValue(attrStatus, dynamo.S(statusLeft))
+			SetValue(attrStatus, dynamo.S(statusLeft)).
+			SetValue(ExpiryAttribute, c.expiry())
 
 		_, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 		if _, canceled := dynamo.FailedCondition(err); canceled {
@@ -203,7 +210,7 @@ func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Repo
 
 	_, err := c.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &c.cfg.Table,
-		Item:      c.reportItem(dueTime(item), key, r.OrderID, next),
+		Item:      c.reportItem(dueTime(item).Add(c.lateness(key)), key, r.OrderID, next),
 	})
 	if err != nil {
 		return fmt.Errorf("queue the next report: %w", err)

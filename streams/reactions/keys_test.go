@@ -4,8 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"ratchet/shipping"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
@@ -21,9 +23,9 @@ func (s *shop) keys() (keys []string) {
 	return keys
 }
 
-// TestGroupsHaveEffectsOfTheirOwn: two applications with the same handlers do not take each
-// other's effects for done. The default group keeps its keys.
-func TestGroupsHaveEffectsOfTheirOwn(t *testing.T) {
+// TestGroupsHaveNotificationsOfTheirOwn: two applications with the same handlers do not take each
+// other's notifications for done. The default group keeps its keys. The order has one shipment.
+func TestGroupsHaveNotificationsOfTheirOwn(t *testing.T) {
 	s := newShop(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
@@ -39,8 +41,35 @@ func TestGroupsHaveEffectsOfTheirOwn(t *testing.T) {
 		t.Errorf("notified %q, want %q", got, want)
 	}
 
-	if got, want := s.booked(t), []string{"o-1/2/shipping", "o-1/2/shipping/group-audit"}; !slices.Equal(got, want) {
+	if got, want := s.booked(t), []string{"o-1/2/shipping"}; !slices.Equal(got, want) {
 		t.Errorf("booked %q, want %q", got, want)
+	}
+}
+
+// TestTheShipmentOfAnyGroupIsCanceled cancels as the compensation of an order does, which knows no
+// groups (activities/steps). A group that comes later books nothing.
+func TestTheShipmentOfAnyGroupIsCanceled(t *testing.T) {
+	for _, group := range []string{"", "audit"} {
+		s := newShop(t)
+		orders, handlers := s.at(t, 1)
+		place(t, orders)
+		paid := s.move(t, orders, workflow.Pay)
+		paid.Group = group
+		handle(t, handlers[reactions.ShippingHandler], paid)
+
+		if got := s.booked(t); len(got) != 1 {
+			t.Fatalf("group %q booked %q", group, got)
+		}
+
+		if left, err := s.booker.Cancel(t.Context(), transitions.OrderID("o-1").EffectKey(2, shipping.Effect)); err != nil || left {
+			t.Fatal(left, err)
+		}
+		paid.Group = "another"
+		handle(t, handlers[reactions.ShippingHandler], paid)
+
+		if got := s.booked(t); len(got) > 0 {
+			t.Errorf("group %q: %q is still booked", group, got)
+		}
 	}
 }
 
@@ -87,5 +116,23 @@ func TestOldRecordsAreJournaledAndNotified(t *testing.T) {
 
 	if got := s.sent(); !slices.Equal(got, []workflow.State{workflow.PaymentReceived}) {
 		t.Errorf("notified %q", got)
+	}
+}
+
+// TestARepairRefusesNoRowOfTheJournal: a record that a repair cannot prove any more may still come
+// late. The other handlers must not act on a version after a newer one.
+func TestARepairRefusesNoRowOfTheJournal(t *testing.T) {
+	var cfg reactions.Config
+	newShop(t).at(t, 1, func(c *reactions.Config) { cfg = *c })
+
+	r, err := reactions.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, h := range r.Handlers() {
+		if journal := h.Name == reactions.JournalHandler; journal != (h.Version == nil) {
+			t.Errorf("handler %s has versions: %t", h.Name, h.Version != nil)
+		}
 	}
 }

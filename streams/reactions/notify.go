@@ -9,7 +9,7 @@ import (
 	"ratchet/workflow"
 )
 
-// notifiedStates are the states that customers are notified of.
+// notifiedStates are the states that customers of a shop are notified of.
 var notifiedStates = []workflow.State{
 	workflow.PaymentReceived,
 	workflow.PaymentFailed,
@@ -23,13 +23,51 @@ var notifiedStates = []workflow.State{
 
 // concernsCustomer selects the changes that enter a notified state. The customer was told of
 // the payment before its order was held.
-func concernsCustomer(c transitions.Change) bool {
-	return slices.Contains(notifiedStates, c.New.State) && enters(c, c.New.State) && !isRelease(c)
+func (r *Reactions) concernsCustomer(c transitions.Change) bool {
+	return slices.Contains(r.cfg.Notified, c.New.State) && enters(c, c.New.State) && !isRelease(c)
 }
 
-// notify hands the notification to Config.Notifier, which stores it.
+// notify hands the notification to Config.Notifier, which stores it. That of an old change, of a
+// redrive, a replay or after an outage, must not bring back a person that was erased from the order
+// since: nothing is erased from an order that has just moved.
 func (r *Reactions) notify(ctx context.Context, c change) error {
-	return r.cfg.Notifier.Accept(ctx, notificationOf(c))
+	n := notificationOf(c)
+
+	if r.isFresh(c) {
+		return r.cfg.Notifier.Accept(ctx, n)
+	}
+
+	erased, err := r.isErased(ctx, c.New.ID)
+	if err != nil {
+		return err
+	}
+
+	if erased {
+		n.Attributes, n.Cause = nil, n.Cause.WithoutPerson()
+	}
+
+	if err := r.cfg.Notifier.Accept(ctx, n); err != nil {
+		return err
+	}
+
+	// An erasure that came since the order was read, or before this attempt, has not seen what is
+	// stored now. One that comes later does.
+	if erased, err = r.isErased(ctx, c.New.ID); err != nil || !erased {
+		return err
+	}
+	_, err = r.cfg.Notifier.Erase(ctx, string(c.New.ID))
+
+	return err
+}
+
+// isErased reports whether the person was erased from the order, or the order was deleted.
+func (r *Reactions) isErased(ctx context.Context, id transitions.OrderID) (bool, error) {
+	order, found, err := r.cfg.Orders.Get(ctx, id)
+	if err != nil {
+		return false, err
+	}
+
+	return !found || !order.ErasedAt.IsZero(), nil
 }
 
 // notificationOf returns the notification about a change.
@@ -42,6 +80,7 @@ func notificationOf(c change) notify.Notification {
 		At:           c.Transition.At,
 		Event:        c.Transition.Event,
 		From:         c.Transition.From,
+		Cause:        c.Transition.Cause,
 		Attributes:   map[string]string{},
 	}
 

@@ -8,6 +8,8 @@ import (
 
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/transitions"
+	"ratchet/txn"
 	"ratchet/workflow"
 )
 
@@ -53,5 +55,58 @@ func TestANotificationThatIsNotStoredFailsTheRecord(t *testing.T) {
 
 	if err := handlers[reactions.NotifyHandler](t.Context(), record); !errors.Is(err, errUnavailable) || streams.IsPermanent(err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestANotificationThatIsStoredDuringAnErasureLosesThePerson: the handler of a late change has read the
+// order before its person was erased, and stores the notification after that. A change that has just
+// happened needs no look: nothing is erased then.
+func TestANotificationThatIsStoredDuringAnErasureLosesThePerson(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+	record := s.move(t, orders, workflow.Cancel)
+
+	handle(t, handlers[reactions.NotifyHandler], record)
+
+	record.Late = true
+	handle(t, handlers[reactions.NotifyHandler], record)
+
+	if len(s.erased) != 0 {
+		t.Fatalf("%q were erased", s.erased)
+	}
+
+	s.stored = func() { s.erasePerson(t, orders) }
+	handle(t, handlers[reactions.NotifyHandler], record)
+
+	if !slices.Equal(s.erased, []string{"o-1"}) {
+		t.Errorf("the notifications of %q were erased", s.erased)
+	}
+}
+
+// erasePerson erases the person from the order's item.
+func (s *shop) erasePerson(t *testing.T, orders *transitions.Orders) {
+	t.Helper()
+
+	order, _, err := orders.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	part, err := orders.EraseIn(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	writer, err := txn.New(txn.Config{DynamoDB: s.db})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var tx txn.Transaction
+	part(&tx)
+
+	if err := writer.Write(t.Context(), &tx); err != nil {
+		t.Fatal(err)
 	}
 }

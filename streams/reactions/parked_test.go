@@ -257,7 +257,10 @@ func TestAWaitThatAnotherFollowsIsAnsweredWithoutAWrite(t *testing.T) {
 	}
 
 	execution = s.wait(t, workflow.Delivered, 3)
-	s.untilParked(t)
+	until(t, "the second task is parked in the row of the first", func() bool {
+		row, _, err := s.parked.Get(t.Context(), "o-1")
+		return err == nil && row.Since == 3
+	})
 	handle(t, handlers[reactions.ParkedHandler], shipped) // once more, as after a crash
 	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Deliver))
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"ratchet/activities"
@@ -30,6 +31,15 @@ type completer interface {
 type notifier interface {
 	// Accept stores the notification for everyone who wants it. A repeat changes nothing.
 	Accept(ctx context.Context, n notify.Notification) error
+	// Erase removes the person from what is stored for the order.
+	Erase(ctx context.Context, order string) (changed int, err error)
+}
+
+// parcels is what this package needs of a *reports.Desk.
+type parcels interface {
+	// Settle moves an order that has left as a whole to where its parcels are. A repeat changes
+	// nothing.
+	Settle(ctx context.Context, id transitions.OrderID) error
 }
 
 // Config configures [Reactions]. All fields up to Notifier are required.
@@ -48,12 +58,18 @@ type Config struct {
 	// Awaited are the states that executions wait for. Default: PENDING, SHIPPED and
 	// DELIVERED, which statemachine.asl.json waits for.
 	Awaited []workflow.State
+	// Notified are the states that customers are notified of when an order enters them. Default:
+	// those of a shop, from PAYMENT_RECEIVED to its ends.
+	Notified []workflow.State
 	// FreshFor is how long after a transition its first delivery is trusted: after that,
 	// and in every later attempt, a shipment is booked only if the order as it is now still
 	// wants one. Default 10 s.
 	FreshFor time.Duration
 	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED.
 	RefundReturns bool
+	// Parcels settles orders of which parcels had left before they were shipped as a whole. Nil if
+	// there are no reports of parcels.
+	Parcels parcels
 	// Events are optional.
 	Events Events
 	// Log gets one line per effect at debug level, with order and transition and without
@@ -63,6 +79,9 @@ type Config struct {
 
 // Events are called by the handlers. They must not block.
 type Events struct {
+	// Reacting is called before a handler acts on a change. It returns the context for the act, and
+	// a function that is called with its end.
+	Reacting func(ctx context.Context, handler string, c transitions.Change) (context.Context, func(error))
 	// Reacted is called after a handler has handled a change.
 	Reacted func(handler string, c transitions.Change)
 }
@@ -94,6 +113,16 @@ func (c *Config) check() error {
 
 	if c.Awaited == nil {
 		c.Awaited = []workflow.State{workflow.Pending, workflow.Shipped, workflow.Delivered}
+	}
+
+	if c.Notified == nil {
+		c.Notified = notifiedStates
+	}
+
+	if c.Events.Reacting == nil {
+		c.Events.Reacting = func(ctx context.Context, _ string, _ transitions.Change) (context.Context, func(error)) {
+			return ctx, func(error) {}
+		}
 	}
 
 	if c.Events.Reacted == nil {
@@ -130,6 +159,7 @@ const (
 	NotifyHandler   = "notify"
 	ParkedHandler   = "parked"
 	RefundHandler   = "refund"
+	ParcelsHandler  = "parcels"
 )
 
 // change is an applied transition that is delivered to a handler.
@@ -144,21 +174,22 @@ type change struct {
 	group, again string
 }
 
-// effectKey returns the key of the handler's effect of a transition. The default group has
-// that of transitions.EffectKey; another group, which has handlers of the same names, has
-// keys of its own.
-func (c change) effectKey(t transitions.TransitionID, handler string) string {
-	key := c.New.ID.EffectKey(t, handler)
+// isFresh reports whether the change has just been made and is delivered for the first time, so that
+// the order is as the change says. Otherwise it is an old one, that of a redrive, a replay or after an
+// outage.
+func (r *Reactions) isFresh(c change) bool {
+	return !c.late && c.attempt <= 1 && time.Since(c.Transition.At) <= r.cfg.FreshFor
+}
+
+// notificationKey is the effect key of a notification. The default group has that of
+// transitions.EffectKey; another group, which has a handler of the same name, has keys of its own.
+// A replay may ask for a new key.
+func (c change) notificationKey() string {
+	key := c.New.ID.EffectKey(c.Transition.ID, NotifyHandler)
 	if c.group != "" {
 		key += "/group-" + c.group
 	}
 
-	return key
-}
-
-// notificationKey is the effect key of a notification, a new one if a replay asks for it.
-func (c change) notificationKey() string {
-	key := c.effectKey(c.Transition.ID, NotifyHandler)
 	if c.again != "" {
 		key += "/again-" + c.again
 	}
@@ -166,25 +197,40 @@ func (c change) notificationKey() string {
 	return key
 }
 
-// Handlers returns the handlers for one poller. The journal's handler retries without end:
-// it never gives a record up as a dead letter unless the record cannot be decoded. The
-// others retry as the poller's configuration says.
+// Handlers returns the handlers of a shop for one poller: the general ones, and those that ship,
+// commit the stock, capture and refund.
 func (r *Reactions) Handlers() []streams.Handler {
-	record := func(ctx context.Context, c change) error { return r.cfg.Orders.Record(ctx, c.Change) }
-
-	all := []streams.Handler{
-		r.handler(JournalHandler, always, record),
+	all := slices.Insert(r.GeneralHandlers(), 1, // behind the journal
 		r.handler(ShippingHandler, startsShipping, r.ship),
 		r.handler(StockHandler, ships, r.commitStock),
 		r.handler(PaymentHandler, ships, r.capture),
-		r.handler(NotifyHandler, concernsCustomer, r.notify),
-		r.handler(ParkedHandler, r.concernsWaits, r.answerParked),
-	}
-	all[0].Attempts = -1
+	)
 
 	if r.cfg.RefundReturns {
 		all = append(all, r.handler(RefundHandler, comesBack, r.refund))
 	}
+
+	if r.cfg.Parcels != nil {
+		settle := func(ctx context.Context, c change) error { return r.cfg.Parcels.Settle(ctx, c.New.ID) }
+		all = append(all, r.handler(ParcelsHandler, shipsRest, settle))
+	}
+
+	return all
+}
+
+// GeneralHandlers returns the handlers that every workflow has: the journal, notifications and
+// parked tasks. The journal's handler retries without end: it never gives a record up as a dead
+// letter unless the record cannot be decoded. The others retry as the poller's configuration says.
+func (r *Reactions) GeneralHandlers() []streams.Handler {
+	record := func(ctx context.Context, c change) error { return r.cfg.Orders.Record(ctx, c.Change) }
+
+	all := []streams.Handler{
+		r.handler(JournalHandler, always, record),
+		r.handler(NotifyHandler, r.concernsCustomer, r.notify),
+		r.handler(ParkedHandler, r.concernsWaits, r.answerParked),
+	}
+	all[0].Attempts = -1
+	all[0].Version = nil // rows do not depend on each other: one that comes late takes its place
 
 	return all
 }
@@ -234,7 +280,10 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 			delivered.again = record.Replay.Again
 		}
 
+		ctx, end := r.cfg.Events.Reacting(ctx, name, c)
 		err := react(ctx, delivered)
+		end(err)
+
 		if err == nil {
 			r.cfg.Events.Reacted(name, c)
 		}
@@ -270,3 +319,6 @@ func isRelease(c transitions.Change) bool {
 
 // ships selects the changes after which every parcel of an order has left.
 func ships(c transitions.Change) bool { return enters(c, workflow.Shipped) }
+
+// shipsRest selects those of orders that have left in parcels.
+func shipsRest(c transitions.Change) bool { return ships(c) && c.New.Parcels() > 0 }

@@ -66,7 +66,7 @@ func TestMigrationTriggersNoReaction(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if _, moved, err := newer.Migrate(t.Context(), m, order); err != nil || !moved {
+		if _, moved, err := newer.Migrate(t.Context(), m, order, transitions.Cause{}); err != nil || !moved {
 			t.Fatalf("moved %v, %v", moved, err)
 		}
 	})

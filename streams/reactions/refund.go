@@ -27,7 +27,12 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 		}
 	}
 
-	result, err := r.cfg.Orders.Apply(ctx, transitions.Request{OrderID: c.New.ID, Event: workflow.Refund, RequestID: transitions.ReturnedRequest})
+	result, err := r.cfg.Orders.Apply(ctx, transitions.Request{
+		OrderID:   c.New.ID,
+		Event:     workflow.Refund,
+		RequestID: transitions.ReturnedRequest,
+		Cause:     transitions.Cause{Code: "returned", Text: "the goods are back", Actor: "reaction:refund", Source: "stream"},
+	})
 	switch {
 	case err != nil:
 		return err

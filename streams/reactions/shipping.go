@@ -18,20 +18,20 @@ func startsShipping(c transitions.Change) bool { return enters(c, workflow.Payme
 
 // ship books the shipment, under the effect key of the transition that paid the order. A
 // shipment that was canceled before needs none, and none is booked before its pieces are reserved.
-// A replay books nothing twice, even if it repeats effects: a cancellation would not find the second
-// parcel.
+// Neither a second group nor a replay that repeats effects books a second parcel: a payment has one
+// shipment, under the key by which the order's compensation finds it.
 func (r *Reactions) ship(ctx context.Context, c change) error {
-	if wanted, err := r.wantsShipment(ctx, c); err != nil || !wanted {
+	wanted, err := r.wantsShipment(ctx, c)
+	switch {
+	case err != nil:
 		return err
+	case !wanted:
+		return r.recoverShipment(ctx, c)
 	}
 
-	key := c.effectKey(c.Transition.ID, ShippingHandler)
-	if isRelease(c.Change) {
-		payment, err := r.payment(ctx, c.New)
-		if err != nil {
-			return err
-		}
-		key = c.effectKey(payment, ShippingHandler)
+	key, err := r.shipmentKey(ctx, c)
+	if err != nil {
+		return err
 	}
 
 	if err := r.cover(ctx, c.New); err != nil {
@@ -54,12 +54,54 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 	return err
 }
 
+// recoverFor is how long after its transition the booking of an earlier attempt is looked for. It is
+// retried for three days, and then kept as a dead letter for 21 days. Claims are kept for 30 days: a
+// rebuild hands over older changes, too, and must not ask the carrier about each of them.
+const recoverFor = 30 * 24 * time.Hour
+
+// recoverShipment stores the booking of an earlier attempt, which failed after the carrier had booked.
+// The carrier may have shipped since, by which the order has moved on.
+func (r *Reactions) recoverShipment(ctx context.Context, c change) error {
+	if time.Since(c.Transition.At) > recoverFor {
+		return nil
+	}
+
+	key, err := r.shipmentKey(ctx, c)
+	switch {
+	case streams.IsPermanent(err):
+		return nil // no earlier attempt has found the payment either, so none has booked
+	case err != nil:
+		return err
+	}
+
+	_, err = r.cfg.Booker.Recover(ctx, key, string(c.New.ID))
+	if errors.Is(err, shipping.ErrRefused) {
+		return streams.Permanent(err) // a person has to look
+	}
+
+	return err
+}
+
+// shipmentKey returns the effect key of the shipment that the change starts: that of the transition
+// that paid the order.
+func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
+	payment := c.Transition.ID
+	if isRelease(c.Change) {
+		var err error
+		if payment, err = r.payment(ctx, c.New); err != nil {
+			return "", err
+		}
+	}
+
+	return c.New.ID.EffectKey(payment, shipping.Effect), nil
+}
+
 // wantsShipment reports whether the order is to be shipped. The change says so if it has just
 // been made. An old one, that of a redrive, a replay or after an outage, says only how the
 // order was then: the order as it is now decides. It may be canceled between the answer and
 // the booking; the cancellation then finds the booking.
 func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
-	if !c.late && c.attempt <= 1 && time.Since(c.Transition.At) <= r.cfg.FreshFor {
+	if r.isFresh(c) {
 		return true, nil
 	}
 

@@ -1,10 +1,17 @@
 package reactions_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
+	"ratchet/once"
+	"ratchet/shipping"
+	"ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
@@ -58,6 +65,108 @@ func TestAnOldRecordAsksForTheOrderAsItIsNow(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestABookingIsRecordedAlthoughTheOrderHasShipped: the carrier books and ships before the claim is
+// written, which fails. The next attempt meets an order that has moved on; it records what was
+// booked, and books nothing where nothing was.
+func TestABookingIsRecordedAlthoughTheOrderHasShipped(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+	paid := s.move(t, orders, workflow.Pay)
+	key := transitions.OrderID("o-1").EffectKey(2, shipping.Effect)
+
+	outage := s.transport.Inject(embeddedtest.Throttle("UpdateItem")) // by which claims are written
+
+	if err := handlers[reactions.ShippingHandler](t.Context(), paid); err == nil || outage.Strikes() == 0 {
+		t.Fatalf("%v, %d writes failed", err, outage.Strikes())
+	}
+	s.transport.Clear()
+
+	if got := s.booked(t); !slices.Equal(got, []string{key}) {
+		t.Fatalf("booked %q", got)
+	}
+
+	s.move(t, orders, workflow.Ship)
+	paid.Attempt = 2
+	handle(t, handlers[reactions.ShippingHandler], paid)
+
+	claim, found, err := s.claims.Get(t.Context(), key)
+	if err != nil || !found || claim.Status != once.StatusCompleted {
+		t.Errorf("the claim of the booking: %+v, %t, %v", claim, found, err)
+	}
+}
+
+// refusing is a carrier that answers no question about a shipment.
+type refusing struct{ *sandbox.Carrier }
+
+func (refusing) Get(context.Context, string) (shipping.Shipment, error) {
+	return shipping.Shipment{}, fmt.Errorf("405: %w", shipping.ErrRefused)
+}
+
+// TestARefusedQuestionIsNotRepeated: a carrier that refuses to say what it has booked does so in every
+// attempt, which must not count as its outage. It is not asked about an order whose claims have expired,
+// as a rebuild hands over.
+func TestARefusedQuestionIsNotRepeated(t *testing.T) {
+	for _, row := range []struct {
+		age   time.Duration
+		asked bool
+	}{
+		{29 * 24 * time.Hour, true},
+		{31 * 24 * time.Hour, false},
+	} {
+		s := newShop(t)
+		_, handlers := s.at(t, 1, func(c *reactions.Config) {
+			var err error
+			if c.Booker, err = shipping.New(shipping.Config{Claims: s.claims, Carrier: refusing{s.carrier}}); err != nil {
+				t.Fatal(err)
+			}
+		})
+
+		orders, err := transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Definition: workflow.Order(),
+			Log: embeddedtest.Quiet(), Now: func() time.Time { return time.Now().Add(-row.age) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		place(t, orders)
+		paid := s.move(t, orders, workflow.Pay)
+		s.move(t, orders, workflow.Ship)
+		paid.Late = true
+
+		err = handlers[reactions.ShippingHandler](t.Context(), paid)
+		if asked := err != nil; asked != row.asked || asked && (!errors.Is(err, shipping.ErrRefused) || !streams.IsPermanent(err)) {
+			t.Errorf("%s: permanent: %t, %v", row.age, streams.IsPermanent(err), err)
+		}
+	}
+}
+
+// TestAReleaseOfAnEndedOrderNeedsNoPayment: the rows of its payment are lost, so the release has booked
+// nothing, and the order has ended since.
+func TestAReleaseOfAnEndedOrderNeedsNoPayment(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+	s.move(t, orders, workflow.Pay)
+
+	var release streams.Record
+	for range 6 { // the ring forgets the payment
+		s.move(t, orders, workflow.Hold)
+		release = s.move(t, orders, workflow.Release)
+	}
+
+	if closed, err := orders.CloseJournal(t.Context(), release.New); err != nil || !closed {
+		t.Fatal(closed, err)
+	}
+
+	release.Late = true
+	if err := handlers[reactions.ShippingHandler](t.Context(), release); !streams.IsPermanent(err) {
+		t.Errorf("an order that is to be shipped: %v", err)
+	}
+
+	s.move(t, orders, workflow.Cancel)
+	handle(t, handlers[reactions.ShippingHandler], release)
 }
 
 // TestAFreshRecordIsNotChecked: the usual booking costs no read of the order.

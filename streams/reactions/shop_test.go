@@ -47,7 +47,9 @@ type shop struct {
 	parked    *tasktoken.Store
 
 	mu      sync.Mutex
-	accept  error // what Accept returns
+	accept  error    // what Accept returns
+	stored  func()   // called by Accept in the end, if set
+	erased  []string // orders that Erase was called with
 	notices []notify.Notification
 	reacted []string // handlers
 }
@@ -76,6 +78,10 @@ func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) 
 }
 
 func (s *shop) Accept(_ context.Context, n notify.Notification) error {
+	if s.stored != nil {
+		defer s.stored()
+	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -84,6 +90,12 @@ func (s *shop) Accept(_ context.Context, n notify.Notification) error {
 	}
 
 	return s.accept
+}
+
+func (s *shop) Erase(_ context.Context, order string) (int, error) {
+	s.erased = append(s.erased, order)
+
+	return 1, nil
 }
 
 // sent returns the states of the notifications that were accepted.

@@ -1,4 +1,4 @@
-// Package apidocs runs the examples of docs/api.md and compares the answers with the page.
+// Package apidocs runs the examples of docs/api.md and docs/howto/http.md, and compares the answers with the page.
 package apidocs
 
 import (
@@ -118,17 +118,43 @@ func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
 				t.Errorf("%d examples found, want at least 60", len(all))
 			}
 
-			for _, e := range all {
-				status, body, err := s.run(t.Context(), e.command)
-				if err != nil {
-					t.Fatalf("docs/api.md:%d: %v", e.line, err)
-				}
-
-				if err := compare(e.want, status, body); err != nil {
-					t.Errorf("docs/api.md:%d: %s\n%v", e.line, e.command, err)
-				}
-			}
+			s.runAll(t, "docs/api.md", all)
 		})
+	}
+}
+
+// TestTheHowToOfHTTPAnswersAsItSays runs the commands of docs/howto/http.md, which stand in a list.
+func TestTheHowToOfHTTPAnswersAsItSays(t *testing.T) {
+	const name = "docs/howto/http.md"
+
+	text, err := os.ReadFile("../../" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	all := examples(strings.ReplaceAll(string(text), "\n   ", "\n"))
+	if len(all) < 5 {
+		t.Errorf("%d examples found, want at least 5", len(all))
+	}
+
+	url, _ := serve(t, true)
+	s := &shell{vars: map[string]string{"API": url}}
+	s.runAll(t, name, all)
+}
+
+// runAll runs the examples of a page in order.
+func (s *shell) runAll(t *testing.T, page string, all []example) {
+	t.Helper()
+
+	for _, e := range all {
+		status, body, err := s.run(t.Context(), e.command)
+		if err != nil {
+			t.Fatalf("%s:%d: %v", page, e.line, err)
+		}
+
+		if err := compare(e.want, status, body); err != nil {
+			t.Errorf("%s:%d: %s\n%v", page, e.line, e.command, err)
+		}
 	}
 }
 

@@ -20,6 +20,9 @@ def before_call(context, case, kwargs):
     # A cursor is sealed; one that nobody gave out is refused by right.
     if "cursor" in query and not case.path.startswith("/openapi"):
         query.pop("cursor")
+    # A list of acts covers 1,000 days at most; a moment at random is longer ago.
+    if case.path == "/v1/audit":
+        query.pop("since", None)
     body = case.body
     if not isinstance(body, dict):
         return

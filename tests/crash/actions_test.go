@@ -16,6 +16,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/inventory"
 	"ratchet/server"
+	"ratchet/tests/program"
 )
 
 // TestKillNineAmongConsumersAndBuyers lets many callers consume the same actions and reserve
@@ -30,7 +31,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		kills       = 3
 	)
 
-	bin, dir, listen := build(t), t.TempDir(), freePort(t)
+	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{
 		EndpointURL: "http://" + listen,
@@ -101,7 +102,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		for int(decided.Load()) < n*(len(results)+buyers)/(kills+1) && ctx.Err() == nil {
 			pause(ctx, time.Millisecond)
 		}
-		running.kill(t)
+		running.Kill(t)
 		running = start(t, bin, dir, listen)
 	}
 	group.Wait()
@@ -125,7 +126,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 	if err != nil || sold.Load() != pieces || level.Reserved != pieces || level.Available != 0 {
 		t.Errorf("%d orders got one of %d pieces; %+v, %v", sold.Load(), pieces, level, err)
 	}
-	running.stop(t)
+	running.Stop(t)
 }
 
 // untilDecided repeats the call, every 20 ms, until it returns no error. The caller stays the

@@ -3,15 +3,9 @@
 package crash
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,45 +16,13 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/scenario"
 	"ratchet/server"
+	"ratchet/tests/program"
 )
-
-// build compiles the command and returns its path.
-func build(t *testing.T) string {
-	t.Helper()
-
-	bin := filepath.Join(t.TempDir(), "ratchet")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "ratchet/cmd/ratchet").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-
-	return bin
-}
-
-// freePort returns an address that was free a moment ago.
-func freePort(t *testing.T) string {
-	t.Helper()
-
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-
-	return l.Addr().String()
-}
-
-// dev is a running `ratchet dev`.
-type dev struct{ cmd *exec.Cmd }
 
 // start starts `ratchet dev` and waits until it prints its endpoint. Its settings make it fail
 // now and then by itself, and let a killed worker's effects be taken over after 3 seconds.
-func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
+func start(t *testing.T, bin, dir, listen string, settings ...string) *program.Process {
 	t.Helper()
-
-	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
 
 	args := append([]string{
 		"dev", "--json",
@@ -72,60 +34,11 @@ func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 		"--decline-percent", "5",
 		"--timeout-percent", "3",
 	}, settings...)
-	cmd := exec.Command(bin, args...)
-	cmd.Stderr = log
+	running := program.Process{Bin: bin, Args: args, Dir: dir, Name: "dev"}.Start(t)
 
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	running.Endpoint(t)
 
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil { // the test ended early
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	})
-
-	var banner struct{ Endpoint string }
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &banner) != nil || banner.Endpoint == "" {
-		t.Fatalf("ratchet dev did not come up: %q; its log: %s", lines.Text(), read(log.Name()))
-	}
-
-	return &dev{cmd}
-}
-
-// read returns the end of a file, at most 4,000 bytes.
-func read(name string) string {
-	text, _ := os.ReadFile(name)
-	return string(text[max(0, len(text)-4000):])
-}
-
-// kill sends SIGKILL and waits until the process has ended.
-func (d *dev) kill(t *testing.T) {
-	t.Helper()
-
-	if err := d.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = d.cmd.Wait() // "signal: killed"
-}
-
-// stop sends SIGTERM. The process must then drain and exit with status 0.
-func (d *dev) stop(t *testing.T) {
-	t.Helper()
-
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := d.cmd.Wait(); err != nil {
-		t.Errorf("ratchet dev after SIGTERM: %v", err)
-	}
+	return running
 }
 
 // TestKillNineInTheMiddleOfTheLoad places orders at a `ratchet dev` and kills it when a quarter,
@@ -133,13 +46,7 @@ func (d *dev) stop(t *testing.T) {
 func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	const orders = 400
 
-	bin, dir, listen := build(t), t.TempDir(), freePort(t)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(read(filepath.Join(dir, "log")))
-		}
-	})
-
+	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{
 		EndpointURL: "http://" + listen,
@@ -163,12 +70,12 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 
 	for quarter := 1; quarter <= 3; quarter++ {
 		untilPlaced(ctx, t, b, quarter*orders/4)
-		running.kill(t)
+		running.Kill(t)
 		running = start(t, bin, dir, listen)
 	}
 
 	checkOrders(ctx, t, plan, b, driven)
-	running.stop(t)
+	running.Stop(t)
 }
 
 // checkOrders waits until the plan is driven and every execution has ended, and recounts every

@@ -18,6 +18,7 @@ import (
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/server"
+	"ratchet/tests/program"
 )
 
 // until repeats fn until it succeeds or the ledger refuses it for good, every 20 ms.
@@ -98,7 +99,7 @@ func checkMoney(t *testing.T, b *server.Backend) {
 func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 	const callers, each = 8, 30
 
-	bin, dir, listen := build(t), t.TempDir(), freePort(t)
+	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b := openAccounts(t, listen)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -164,7 +165,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 		for done.Load() < quarter*callers*each/4 && ctx.Err() == nil {
 			pause(ctx, 2*time.Millisecond)
 		}
-		running.kill(t)
+		running.Kill(t)
 		running = start(t, bin, dir, listen)
 	}
 	group.Wait()
@@ -185,7 +186,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 		}
 	}
 	checkMoney(t, b)
-	running.stop(t)
+	running.Stop(t)
 }
 
 // TestKillNineInTheMiddleOfAPayment makes each step of a payment in a process of its own. Two
@@ -193,7 +194,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 	const count = 25
 
-	bin, dir, listen := build(t), t.TempDir(), freePort(t)
+	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b := openAccounts(t, listen)
 
@@ -251,5 +252,5 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	checkMoney(t, b)
-	running.stop(t)
+	running.Stop(t)
 }

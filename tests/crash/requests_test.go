@@ -3,7 +3,6 @@ package crash
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/queues/requests"
 	"ratchet/server"
+	"ratchet/tests/program"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -24,13 +24,8 @@ import (
 func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	const orders, each = 50, 40
 
-	bin, dir, listen := build(t), t.TempDir(), freePort(t)
+	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
 	queue := []string{"--requests-queue", "requests.fifo"}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(read(filepath.Join(dir, "log")))
-		}
-	})
 
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{
@@ -61,12 +56,12 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 		ids = append(ids, id)
 	}
 	sendTwice(ctx, t, b, ids, each)
-	running.stop(t)
+	running.Stop(t)
 
 	running = start(t, bin, dir, listen, queue...)
 	for third := 1; third <= 2; third++ {
 		untilMoved(ctx, t, b, ids[0], transitions.TransitionID(third*each/3))
-		running.kill(t)
+		running.Kill(t)
 		running = start(t, bin, dir, listen, queue...)
 	}
 
@@ -81,7 +76,7 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 			t.Errorf("order %s is %s at %d, %v", id, o.State, o.TransitionID, err)
 		}
 	}
-	running.stop(t)
+	running.Stop(t)
 }
 
 // sendTwice sends hold and release alternately to every order, with the transition ids 2 to

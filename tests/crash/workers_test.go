@@ -10,8 +10,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -21,53 +19,34 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/scenario"
 	"ratchet/server"
+	"ratchet/tests/program"
 )
 
 var flagWorkerKills = flag.Int("workerkills", 5, "how often one of three workers is killed under load, and another one paused or cut off")
 
 // worker is a `ratchet worker` process. It reaches the engine through a link of its own.
 type worker struct {
-	bin, dir, name string
-	link           *link
-	cmd            *exec.Cmd
+	*program.Process
+	link *link
 }
 
 // startWorker starts a worker process.
-func startWorker(t *testing.T, w worker) *worker {
+func startWorker(t *testing.T, bin, dir, name string, l *link) *worker {
 	t.Helper()
 
-	log, err := os.OpenFile(filepath.Join(w.dir, w.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-
-	w.cmd = exec.Command(w.bin, "worker",
-		"--name", w.name,
-		"--endpoint-url", w.link.server.URL,
+	args := []string{
+		"worker",
+		"--name", name,
+		"--endpoint-url", l.server.URL,
 		"--sandbox-carrier",
-		"--notify", "dir:"+filepath.Join(w.dir, "notifications"),
+		"--notify", "dir:" + filepath.Join(dir, "notifications"),
 		"--carrier-delay", "100ms",
 		"--effect-lease", "3s",
 		"--decline-percent", "5",
-		"--timeout-percent", "3")
-	w.cmd.Stdout, w.cmd.Stderr = log, log
-
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
+		"--timeout-percent", "3",
 	}
-	t.Cleanup(func() {
-		if w.cmd.ProcessState == nil {
-			_ = w.cmd.Process.Kill()
-			_ = w.cmd.Wait()
-		}
 
-		if t.Failed() {
-			t.Logf("%s:\n%s", w.name, read(log.Name()))
-		}
-	})
-
-	return &w
+	return &worker{program.Process{Bin: bin, Args: args, Dir: dir, Name: name}.Start(t), l}
 }
 
 // pause stops the process (SIGSTOP) for a while. Like a suspended machine it writes nothing
@@ -75,7 +54,7 @@ func startWorker(t *testing.T, w worker) *worker {
 func (w *worker) pause(t *testing.T, long time.Duration) {
 	t.Helper()
 
-	process := w.cmd.Process
+	process := w.Process // a restart replaces it
 	if err := process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -87,18 +66,6 @@ func (w *worker) pause(t *testing.T, long time.Duration) {
 			_ = process.Signal(syscall.SIGCONT)
 		}
 	})
-}
-
-// restart kills the worker with SIGKILL and starts another one under its name.
-func (w *worker) restart(t *testing.T) *worker {
-	t.Helper()
-
-	if err := w.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = w.cmd.Wait() // "signal: killed"
-
-	return startWorker(t, *w)
 }
 
 // link is the network between one worker and the engine. While it is cut, requests that are
@@ -187,7 +154,7 @@ const partition = 6 * time.Second
 func TestKillNineAmongWorkers(t *testing.T) {
 	const ordersPerKill = 60
 
-	bin, dir := build(t), t.TempDir()
+	bin, dir := program.Build(t), t.TempDir()
 	engine := embeddedtest.Open(t)
 	embeddedtest.Run(t, engine)
 
@@ -209,7 +176,7 @@ func TestKillNineAmongWorkers(t *testing.T) {
 
 	workers := make([]*worker, 3)
 	for i := range workers {
-		workers[i] = startWorker(t, worker{bin: bin, dir: dir, name: fmt.Sprintf("worker-%d", i), link: newLink(t, front.URL)})
+		workers[i] = startWorker(t, bin, dir, fmt.Sprintf("worker-%d", i), newLink(t, front.URL))
 	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(3+*flagWorkerKills/4)*time.Minute)
@@ -234,7 +201,7 @@ func TestKillNineAmongWorkers(t *testing.T) {
 			t.Cleanup(func() { healed.Stop() })
 		}
 
-		workers[victim] = workers[victim].restart(t)
+		workers[victim].Process = workers[victim].Restart(t)
 	}
 
 	checkOrders(ctx, t, plan, b, driven)

@@ -156,7 +156,7 @@ func TestKilledWorkersAndABadReceiver(t *testing.T) {
 		return count["ordered DELIVERED"] == want && count["plain DELIVERED"] == want, fmt.Sprint(count)
 	})
 
-	check(t, read(t, target), want)
+	check(t, read[ledger](t, target), want)
 }
 
 // forge sends a message with a signature of another secret.
@@ -180,21 +180,22 @@ func forge(t *testing.T, url string) {
 	}
 }
 
-func read(t *testing.T, target string) (l ledger) {
+// read returns the JSON document at the URL.
+func read[T any](t *testing.T, url string) (document T) {
 	t.Helper()
 
-	response, err := http.Get(target)
+	response, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 
-	if err := json.NewDecoder(response.Body).Decode(&l); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
 		t.Fatal(err)
 	}
 
-	return l
+	return document
 }
 
 func check(t *testing.T, l ledger, want int) {

@@ -1,5 +1,5 @@
-// Package deliveries kills the workers of package notify in front of a bad receiver. Workers and
-// receiver are processes of their own, made of this test's binary.
+// Package deliveries kills workers of packages notify and shipping in front of a bad receiver and a
+// bad carrier. All of them are processes of their own, made of this test's binary.
 package deliveries
 
 import (
@@ -39,6 +39,10 @@ func TestMain(m *testing.M) {
 		err = workerMain()
 	case "receiver":
 		err = receiverMain()
+	case "shop":
+		err = shopMain()
+	case "carrier":
+		err = carrierMain()
 	default:
 		goleak.VerifyTestMain(m)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ratchet/internal/plural"
 )
 
 // Text returns the report for a terminal: findings with their paths, then what an
@@ -14,13 +16,13 @@ func (r *Report) Text() string {
 		writeFinding(&b, r.File, f)
 	}
 
-	fmt.Fprintf(&b, "%s: %d states", r.File, r.States)
+	fmt.Fprintf(&b, "%s: %s", r.File, plural.Of(r.States, "state"))
 
 	if r.Explored > 0 {
-		fmt.Fprintf(&b, ", %d combinations with the order's state explored", r.Explored)
+		fmt.Fprintf(&b, ", %s with the order's state explored", plural.Of(r.Explored, "combination"))
 	}
 
-	fmt.Fprintf(&b, ": %s, %s\n", plural(r.Count(SeverityError), "error"), plural(r.Count(SeverityWarning), "warning"))
+	fmt.Fprintf(&b, ": %s, %s\n", plural.Of(r.Count(SeverityError), "error"), plural.Of(r.Count(SeverityWarning), "warning"))
 
 	if r.Longest.Transitions > 0 {
 		r.writeEstimates(&b)
@@ -86,13 +88,6 @@ func (r *Report) writeEstimates(b *strings.Builder) {
 		fmt.Fprintf(b, "%-22s  %11d  %14d  %.6f  %s\n",
 			row.name, row.e.Transitions, row.e.HistoryEvents, row.e.Dollars, duration(row.e.Seconds))
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // duration writes seconds in a readable unit.

@@ -90,7 +90,7 @@ func TestMigrationPlanShowsWhatBecomesOfTheOrders(t *testing.T) {
 
 	want := `version 1  GONE                        15 orders  no mapping: version 2 has no state GONE
 version 1  OLD                          2 orders  -> NEWER
-version 2  B                            1 orders  -> A (an end that is open again)
+version 2  B                            1 order   -> A (an end that is open again)
 version 2  A                            5 orders  -> B (which is an end)
 version 3  A                        1,003 orders  -> A
 1,026 orders: 8 to be migrated to version 3, 15 without a mapping

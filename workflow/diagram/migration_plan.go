@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ratchet/internal/plural"
 	"ratchet/workflow"
 )
 
@@ -11,7 +12,7 @@ import (
 func MigrationPlan(p workflow.MigrationPlan) string {
 	var b strings.Builder
 	for _, r := range p.Rows {
-		fmt.Fprintf(&b, "version %d  %-20s  %8s orders  ", r.Version, r.State, thousands(r.Orders))
+		fmt.Fprintf(&b, "version %d  %-20s  %8s %-6s  ", r.Version, r.State, thousands(r.Orders), plural.Noun(r.Orders, "order"))
 
 		switch {
 		case r.To == "":
@@ -25,8 +26,8 @@ func MigrationPlan(p workflow.MigrationPlan) string {
 		}
 	}
 
-	fmt.Fprintf(&b, "%s orders: %s to be migrated to version %d, %s without a mapping\n",
-		thousands(p.Orders), thousands(p.Outdated), p.To, thousands(p.Unmapped))
+	fmt.Fprintf(&b, "%s %s: %s to be migrated to version %d, %s without a mapping\n",
+		thousands(p.Orders), plural.Noun(p.Orders, "order"), thousands(p.Outdated), p.To, thousands(p.Unmapped))
 
 	return b.String()
 }

@@ -24,14 +24,17 @@ func Format(d *workflow.Definition) string {
 		transitions.Content = append(transitions.Content, transitionNode(t))
 	}
 
-	root := mapNode(
-		entry{"name", stringNode(spec.Name)},
-		entry{"version", scalarNode("!!int", strconv.Itoa(spec.Version))},
-		entry{"place", stringNode(string(spec.Place))},
-		entry{"initial", stringNode(string(spec.Initial))},
-		entry{"states", states},
-		entry{"transitions", transitions},
-	)
+	entries := []entry{
+		{"name", stringNode(spec.Name)},
+		{"version", scalarNode("!!int", strconv.Itoa(spec.Version))},
+		{"place", stringNode(string(spec.Place))},
+		{"initial", stringNode(string(spec.Initial))},
+	}
+	if spec.Content != nil {
+		entries = append(entries, entry{"content", listNode(spec.Content)})
+	}
+
+	root := mapNode(append(entries, entry{"states", states}, entry{"transitions", transitions})...)
 
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
@@ -62,14 +65,9 @@ func stateNode(s workflow.StateSpec) *yaml.Node {
 }
 
 func transitionNode(t workflow.Transition) *yaml.Node {
-	from := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-	for _, s := range t.From {
-		from.Content = append(from.Content, stringNode(string(s)))
-	}
-
 	entries := []entry{
 		{"event", stringNode(string(t.Event))},
-		{"from", from},
+		{"from", listNode(t.From)},
 		{"to", stringNode(string(t.To))},
 	}
 
@@ -127,6 +125,16 @@ func constantNode(v any) *yaml.Node {
 	}
 
 	return stringNode(fmt.Sprint(v))
+}
+
+// listNode returns a list of strings on one line.
+func listNode[T ~string](list []T) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, s := range list {
+		n.Content = append(n.Content, stringNode(string(s)))
+	}
+
+	return n
 }
 
 // entry is a key of a map with its value.

@@ -78,6 +78,8 @@ func (p *parser) spec(n *document.Node) workflow.Spec {
 			s.Place = workflow.Event(p.Name(v, m.Name))
 		case "initial":
 			s.Initial = workflow.State(p.Name(v, m.Name))
+		case "content":
+			s.Content = p.content(m)
 		case "states":
 			s.States = p.states(m)
 		case "transitions":
@@ -90,6 +92,20 @@ func (p *parser) spec(n *document.Node) workflow.Spec {
 	})
 
 	return s
+}
+
+// content reads the list of parts. An empty list is not nil: no part is allowed.
+func (p *parser) content(m document.Member) []workflow.Part {
+	if !p.Want(m.Value, document.List, m.Name) {
+		return nil
+	}
+
+	parts := []workflow.Part{}
+	for _, item := range m.Value.Items {
+		parts = append(parts, workflow.Part(p.Name(item, m.Name)))
+	}
+
+	return parts
 }
 
 func (p *parser) states(m document.Member) []workflow.StateSpec {

@@ -107,7 +107,7 @@ func TestQuotasAreReadAndChecked(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		`{"SendTaskSucces": 1}`:  "one of GetActivityTask, ItemWrites",
+		`{"SendTaskSucces": 1}`:  "one of DescribeExecution, DescribeStream, GetActivityTask, ItemWrites",
 		`{"SendTaskSuccess": 0}`: "must be more than 0",
 		`[]`:                     "read quotas",
 	} {

@@ -8,17 +8,23 @@ import (
 	"strings"
 )
 
-// The names of quotas. All but OpenExecutions, TableWrites and ItemWrites are requests (or
+// The names of quotas. All but OpenExecutions, TableReads, TableWrites and ItemWrites are requests (or
 // transitions) per second of one account in one Region.
 const (
 	StartExecution    = "StartExecution"
 	GetActivityTask   = "GetActivityTask"
 	SendTaskSuccess   = "SendTaskSuccess"
+	SendTaskFailure   = "SendTaskFailure"
 	SendTaskHeartbeat = "SendTaskHeartbeat"
+	RedriveExecution  = "RedriveExecution"
+	DescribeExecution = "DescribeExecution"
 	StateTransition   = "StateTransition"
+	// DescribeStream are the calls of DynamoDB Streams.
+	DescribeStream = "DescribeStream"
 	// OpenExecutions is how many executions may be open at the same time.
 	OpenExecutions = "OpenExecutions"
-	// TableWrites is the write units a second of one table, ItemWrites those of one item.
+	// TableReads and TableWrites are the units a second of one table, ItemWrites those of one item.
+	TableReads  = "TableReads"
 	TableWrites = "TableWrites"
 	ItemWrites  = "ItemWrites"
 )
@@ -27,8 +33,26 @@ const (
 type Quotas map[string]float64
 
 // SourceOfQuotas says where the default quotas come from.
-const SourceOfQuotas = "https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html (refill rates) and " +
-	"https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"
+const SourceOfQuotas = stepFunctionsQuotas + " (refill rates) and " + dynamoDBQuotas
+
+// The pages of the default quotas.
+const (
+	stepFunctionsQuotas = "https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"
+	dynamoDBQuotas      = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"
+	streamsQuotas       = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_DescribeStream.html"
+)
+
+// Source returns the page that a default quota comes from.
+func Source(name string) string {
+	switch name {
+	case TableReads, TableWrites, ItemWrites:
+		return dynamoDBQuotas
+	case DescribeStream:
+		return streamsQuotas
+	}
+
+	return stepFunctionsQuotas
+}
 
 // USEast1 returns the default quotas of us-east-1, us-west-2 and eu-west-1.
 func USEast1() Quotas {
@@ -36,9 +60,14 @@ func USEast1() Quotas {
 		StartExecution:    300,
 		GetActivityTask:   500,
 		SendTaskSuccess:   500,
+		SendTaskFailure:   500,
 		SendTaskHeartbeat: 500,
+		RedriveExecution:  300,
+		DescribeExecution: 15,
 		StateTransition:   5000,
+		DescribeStream:    10,
 		OpenExecutions:    1_000_000,
+		TableReads:        40_000,
 		TableWrites:       40_000,
 		ItemWrites:        1000,
 	}
@@ -48,6 +77,7 @@ func USEast1() Quotas {
 func OtherRegions() Quotas {
 	q := USEast1()
 	q[StartExecution], q[GetActivityTask], q[SendTaskSuccess], q[SendTaskHeartbeat] = 150, 300, 300, 300
+	q[SendTaskFailure], q[RedriveExecution], q[DescribeExecution] = 300, 150, 10
 	q[StateTransition] = 800
 
 	return q

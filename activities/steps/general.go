@@ -1,0 +1,161 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ratchet/activities"
+	"ratchet/tasktoken"
+	"ratchet/transitions"
+	"ratchet/workflow/check"
+)
+
+// GeneralConfig configures [General]. Both fields are required.
+type GeneralConfig struct {
+	Orders *transitions.Orders
+	// Parked has the tokens of waiting executions.
+	Parked *tasktoken.Store
+}
+
+// General does the tasks that every workflow can use: place an order, apply an event to it, and
+// look where it is. They know no stock, no payments and no states. It is safe for concurrent use.
+type General struct{ cfg GeneralConfig }
+
+// NewGeneral returns General. The error names every field that is missing.
+func NewGeneral(cfg GeneralConfig) (*General, error) {
+	var faults []error
+	if cfg.Orders == nil {
+		faults = append(faults, errors.New("steps: GeneralConfig.Orders: must be set"))
+	}
+
+	if cfg.Parked == nil {
+		faults = append(faults, errors.New("steps: GeneralConfig.Parked: must be set"))
+	}
+
+	return &General{cfg}, errors.Join(faults...)
+}
+
+// All returns the steps, with these inputs:
+//
+//	place  {"order": the input of the execution, "started": when it was started}
+//	apply  {"orderId": …, "event": …, "transitionId": the one after the newest that the execution knows}
+//	look   {"orderId": …, "started": …}
+//
+// Each returns the order's position: orderId, state and transitionId. They fail with the names of
+// [ErrorClasses]. An order that another caller has moved fails place and apply with one of
+// [OvertakenErrors]; look then says where it is.
+func (g *General) All() []Step {
+	return []Step{
+		{Activity{"place", "PlaceArn"}, handle(g.place), Timing{}},
+		{Activity{"apply", "ApplyArn"}, handle(g.apply), Timing{}},
+		{Activity{"look", "LookArn"}, handle(g.look), Timing{}},
+	}
+}
+
+// GeneralCheckConfig says what the steps of [General] and the waits of an execution do, as
+// [CheckConfig] does for the steps of the shop. The state machine keeps the position of the order
+// at $.order.
+func GeneralCheckConfig() check.Config {
+	return check.Config{
+		Tasks: check.Tasks{
+			"place":                           func(map[string]any) check.Effect { return check.Effect{Creates: true, Resumes: true} },
+			"apply":                           transitionEffect,
+			"look":                            func(map[string]any) check.Effect { return check.Effect{Reads: true} },
+			"update-item.wait-for-task-token": waitEffect,
+		},
+		Variable:  "$.order.state",
+		Overtaken: OvertakenErrors(),
+		Retryable: ownErrors(RetryableErrors()),
+		Terminal:  ownErrors(TerminalErrors()),
+	}
+}
+
+// place places the order. An order that exists is taken as it is, if it is still in its first
+// state: it was placed by a caller, by an earlier try of this task, or by the execution that this
+// one succeeds.
+func (g *General) place(ctx context.Context, in acceptInput) (any, error) {
+	n := in.Order.NewOrder
+	n.PlacedBy = in.Started
+
+	if in.Order.Adopt {
+		switch order, found, err := g.cfg.Orders.Get(ctx, n.ID); {
+		case err != nil:
+			return nil, err
+		case found:
+			return g.resume(in, order)
+		}
+	}
+
+	result, err := g.cfg.Orders.Create(ctx, n)
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Verdict == transitions.Applied:
+		return position(n.ID, result.Transition), nil
+	case result.Verdict == transitions.Conflict:
+		return nil, errOtherContent(n.ID)
+	}
+
+	return g.resume(in, result.Order)
+}
+
+// resume goes on with an order that exists, as it was read.
+func (g *General) resume(in acceptInput, order *transitions.Order) (any, error) {
+	if err := checkPlacedBy(in, order); err != nil {
+		return nil, err
+	}
+
+	if err := g.cfg.Orders.CheckVersion(order); err != nil {
+		return nil, err
+	}
+
+	if order.State != g.cfg.Orders.Definition().Initial() {
+		return nil, overtaken(transitions.WrongState, order)
+	}
+
+	return order.Position(), nil
+}
+
+// apply applies an event under the transitionId that the state machine computed.
+func (g *General) apply(ctx context.Context, in applyInput) (any, error) {
+	return applyEvent(ctx, g.cfg.Orders, in)
+}
+
+func (g *General) look(ctx context.Context, in lookInput) (any, error) {
+	order, err := orderToLookAt(ctx, g.cfg.Orders, g.cfg.Parked, in)
+	if err != nil {
+		return nil, err
+	}
+
+	return order.Position(), nil
+}
+
+// checkPlacedBy fails if another execution has placed the order, unless the input says that this
+// one may adopt it.
+func checkPlacedBy(in acceptInput, order *transitions.Order) error {
+	if order.PlacedBy == "" || order.PlacedBy == in.Started || in.Order.Adopt {
+		return nil
+	}
+
+	return activities.Fail(nameAlreadyAccepted, fmt.Errorf("order %s was placed by the execution started at %s (%q: true in the input adopts it)",
+		order.ID, order.PlacedBy, "adopt"))
+}
+
+// applyEvent applies an event and returns where it has led the order.
+func applyEvent(ctx context.Context, orders *transitions.Orders, in applyInput) (any, error) {
+	result, err := orders.Apply(ctx, transitions.Request{
+		OrderID:      in.OrderID,
+		Event:        in.Event,
+		TransitionID: in.TransitionID,
+		Cause:        causeOf(in.OrderID, "", ""),
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Verdict.Done():
+		return position(in.OrderID, result.Transition), nil
+	}
+
+	return nil, overtaken(result.Verdict, result.Order)
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/inspect"
+)
+
+func (s *service) statusRoutes(h huma.API) {
+	register(s, h, route{
+		id:          "get-status",
+		method:      http.MethodGet,
+		path:        "/v1/status",
+		tag:         "service",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Show what runs where, how much it does, and what needs a person",
+		description: "Processes with their heartbeats, rates of the last minute, use of quotas, lag, dead letters and stuck orders. The answer takes up to 12 seconds if a process gives no sign of life. The numbers are those of all tenants, so only administrators of the default tenant get them.",
+	}, s.systemStatus)
+}
+
+type statusProcess struct {
+	ID        string             `json:"id" doc:"Random, a new one for each start."`
+	Name      string             `json:"name"`
+	Host      string             `json:"host"`
+	Version   string             `json:"version"`
+	Parts     []string           `json:"parts" doc:"What runs in it: worker, or those of its parts that run (activities, stream, requests, notifications, sweeps), api, engine, sandbox-carrier."`
+	State     string             `json:"state" enum:"live,missing,ended,failed,unknown" doc:"missing: it gives no sign of life and was not stopped."`
+	Ready     bool               `json:"ready"`
+	Reason    string             `json:"reason,omitempty" doc:"Why it is not ready."`
+	StartedAt time.Time          `json:"startedAt"`
+	BeatAt    time.Time          `json:"beatAt" doc:"Its newest heartbeat, by the clock of its machine."`
+	Rates     map[string]float64 `json:"rates" doc:"Increases of its counters per second over the last minute, without those that are 0."`
+}
+
+type statusQuota struct {
+	Name    string  `json:"name"`
+	Of      string  `json:"of" enum:"account,orders" doc:"What the quota is of: the account in its Region, or the table of the orders."`
+	Used    float64 `json:"used" doc:"Per second, by the live processes."`
+	Quota   float64 `json:"quota" doc:"AWS's default for the Region, per second."`
+	Percent float64 `json:"percent"`
+	Source  string  `json:"source" doc:"The page of AWS that has the default quota."`
+}
+
+type statusProblem struct {
+	Area   string     `json:"area" enum:"processes,stream,dead letters,notifications,orders,audit,quotas"`
+	Text   string     `json:"text"`
+	Since  *time.Time `json:"since,omitempty"`
+	Action string     `json:"action" doc:"What to do about it."`
+}
+
+type statusOutput struct {
+	Body struct {
+		At            time.Time          `json:"at"`
+		OK            bool               `json:"ok" doc:"Whether nothing needs a person."`
+		Problems      []statusProblem    `json:"problems"`
+		Processes     []statusProcess    `json:"processes"`
+		Rates         map[string]float64 `json:"rates" doc:"The sums over the live processes."`
+		Quotas        []statusQuota      `json:"quotas" doc:"Empty unless the service runs on AWS."`
+		BehindSeconds float64            `json:"behindSeconds" doc:"The age of the oldest change that is not handled."`
+		DeadLetters   int                `json:"deadLetters"`
+		StuckOrders   map[string]int     `json:"stuckOrders" doc:"By the kind of the problem, as they were counted last. Empty before the first count."`
+		CountedAt     *time.Time         `json:"countedAt,omitempty" doc:"When the stuck orders were counted."`
+	}
+}
+
+func (s *service) systemStatus(ctx context.Context, c caller, _ *struct{}) (*statusOutput, error) {
+	switch {
+	case s.cfg.Status == nil:
+		return nil, notFound("status")
+	case c.tenant.owner() != "":
+		return nil, newProblem(http.StatusForbidden, "forbidden", "Only administrators of the default tenant see the status of the whole system.")
+	}
+
+	status, err := s.cfg.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &statusOutput{}
+	out.Body.At, out.Body.OK = status.At, status.OK
+	out.Body.Rates = status.Rates
+	out.Body.BehindSeconds = status.Stream.Seconds
+	out.Body.Problems = make([]statusProblem, len(status.Problems))
+	out.Body.Quotas = make([]statusQuota, len(status.Quotas))
+	out.Body.StuckOrders = map[string]int{}
+
+	for i, p := range status.Problems {
+		out.Body.Problems[i] = statusProblem{p.Area, p.Text, optionalTime(p.Since), p.Action}
+	}
+
+	for i, q := range status.Quotas {
+		out.Body.Quotas[i] = statusQuota(q)
+	}
+
+	for _, h := range status.Handlers {
+		out.Body.DeadLetters += h.DeadLetters
+	}
+
+	if survey := status.Stuck; survey != nil && survey.Skipped == "" {
+		out.Body.StuckOrders, out.Body.CountedAt = survey.Stuck, optionalTime(survey.At)
+	}
+	out.Body.Processes = showProcesses(status)
+
+	return out, nil
+}
+
+func showProcesses(status inspect.SystemStatus) []statusProcess {
+	shown := make([]statusProcess, len(status.Processes))
+
+	for i, p := range status.Processes {
+		shown[i] = statusProcess{
+			ID:        p.ID,
+			Name:      p.Name,
+			Host:      p.Host,
+			Version:   p.Version,
+			Parts:     append([]string{}, p.Parts...),
+			State:     string(p.State),
+			Ready:     p.Ready,
+			Reason:    p.Reason,
+			StartedAt: p.StartedAt,
+			BeatAt:    p.BeatAt,
+			Rates:     map[string]float64{},
+		}
+		maps.Copy(shown[i].Rates, p.Rates)
+	}
+
+	return shown
+}

@@ -1,0 +1,72 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/inspect"
+	"ratchet/notify"
+	"ratchet/refusals"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+// seen is what is around every order, for two tenants.
+type seen struct{ err error }
+
+func (s seen) Of(_ context.Context, order string) (refusals.Entries, error) {
+	return refusals.Entries{List: []refusals.Entry{{Event: "add_items", Code: "out-of-stock", Text: "out of stock: mug, wanted 2, 1 left", Count: 1, Last: time.Now()}}}, s.err
+}
+
+func (s seen) OfOrder(_ context.Context, order string) ([]notify.Delivery, error) {
+	d := notify.Delivery{Notification: notify.Notification{OrderID: transitions.OrderID(order), State: "PENDING"}, Status: notify.Delivered, CreatedAt: time.Now()}
+	own, other := d, d
+	own.Endpoint, other.Endpoint = "acme:shop", "evil:spy"
+
+	return []notify.Delivery{own, other}, s.err
+}
+
+func (s seen) All(context.Context, string, streams.DeadLetterFilter) iter.Seq2[streams.DeadLetter, error] {
+	return func(yield func(streams.DeadLetter, error) bool) {
+		yield(streams.DeadLetter{}, errors.New("table ratchet-dead-letters: denied"))
+	}
+}
+
+func TestAnExplanationHasATimeLine(t *testing.T) {
+	w := newWorld(t, func(c *api.Config) {
+		c.Around = inspect.Around{Refusals: seen{}, Deliveries: seen{}, DeadLetters: seen{}, Handlers: []string{"notify"}}
+		c.Around.Executions = func(_ context.Context, id transitions.OrderID) ([]inspect.Moment, error) {
+			return []inspect.Moment{{At: time.Now(), Kind: inspect.AboutExecution, What: "execution ended: FAILED", Next: "`ratchet executions repair " + string(id) + "`"}}, nil
+		}
+	})
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", w.key("acme", auth.Act)), http.StatusCreated, "")
+
+	a := w.want(w.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", w.key("acme", auth.Read)), http.StatusOK, "")
+	for _, want := range []string{"1 place to PENDING", "add_items was refused: out-of-stock: out of stock: mug, wanted 2, 1 left", "`ratchet executions repair o-1`"} {
+		if !strings.Contains(a.text, want) {
+			t.Errorf("%q is missing in %s", want, a.text)
+		}
+	}
+
+	if strings.Contains(a.text, "notification") || strings.Contains(a.text, "incomplete") {
+		t.Errorf("a reader sees what is for administrators: %s", a.text)
+	}
+
+	a = w.want(w.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", w.key("acme", auth.Admin)), http.StatusOK, "")
+	if !strings.Contains(a.text, "notification of PENDING to shop: DELIVERED") || a.field("incomplete") != `["dead letters of notify"]` {
+		t.Errorf("an administrator sees %s", a.text)
+	}
+
+	for _, secret := range []string{"spy", "ratchet-dead-letters", "acme:"} {
+		if strings.Contains(a.text, secret) {
+			t.Errorf("%q is in %s", secret, a.text)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package audit
+
+import (
+	"time"
+
+	"ratchet/internal/dynamo"
+)
+
+// Result is how an act ended.
+type Result string
+
+// The results of acts.
+const (
+	// Begun: the act has no result. It runs, or the process died while it ran.
+	Begun Result = "begun"
+	// Done: it was done.
+	Done Result = "done"
+	// Refused: it was decided not to do it; nothing has changed.
+	Refused Result = "refused"
+	// Failed: it ended with an error; something may have changed.
+	Failed Result = "failed"
+)
+
+// Entry is the row of an act.
+type Entry struct {
+	// ID is the row's place in the order of time, unique.
+	ID string `json:"id"`
+	// At is when the act began, EndedAt when its result was written.
+	At      time.Time `json:"at"`
+	EndedAt time.Time `json:"endedAt,omitzero"`
+	// Who did it: "cli:" and the user's name, "key:" and the id of an API key, and so on.
+	Who string `json:"who"`
+	// Via is how: "cli" or "api". From is the machine of a command, the address of an API's caller.
+	Via  string `json:"via"`
+	From string `json:"from,omitempty"`
+	// Tenant is that of the API's caller, "" for the default one.
+	Tenant string `json:"tenant,omitempty"`
+	// Act is the command without "ratchet", or the operation of the API.
+	Act string `json:"act"`
+	// On are the ids of the things that it is done to, and what selects them.
+	On string `json:"on,omitempty"`
+	// Reason is what the person gave as the reason.
+	Reason string `json:"reason,omitempty"`
+	// Request is the id of the API's request.
+	Request string `json:"request,omitempty"`
+	Result  Result `json:"result"`
+	// Code says more about the result: the code of an API's problem, or the exit status of a
+	// command.
+	Code string `json:"code,omitempty"`
+}
+
+// The attributes of the table. ExpiryAttribute is that of its time to live.
+const (
+	dayKey          = "day"
+	placeKey        = "place"
+	beganAttribute  = "began"
+	endedAttribute  = "ended"
+	resultAttribute = "result"
+	codeAttribute   = "code"
+	ExpiryAttribute = "expiresAt"
+)
+
+// The bounds of the fields in bytes. Together they fit into one write unit of 1 KB.
+const (
+	maxWho  = 80
+	maxText = 160
+	maxName = 64
+	maxCode = 64
+)
+
+// field is a text of an entry as an attribute.
+type field struct {
+	name string
+	text *string
+	most int
+}
+
+func (e *Entry) fields() []field {
+	return []field{
+		{"who", &e.Who, maxWho},
+		{"via", &e.Via, maxName},
+		{"from", &e.From, maxName},
+		{"tenant", &e.Tenant, maxName},
+		{"act", &e.Act, maxName},
+		{"on", &e.On, maxText},
+		{"reason", &e.Reason, maxText},
+		{"request", &e.Request, maxName},
+		{codeAttribute, &e.Code, maxCode},
+	}
+}
+
+// item returns the entry as it is stored. Fields that are too long are cut, empty ones left out.
+func (e *Entry) item() dynamo.Item {
+	item := dynamo.Item{
+		dayKey:         dynamo.S(dayOf(e.At)),
+		placeKey:       dynamo.S(e.ID),
+		beganAttribute: dynamo.Millis(e.At),
+	}
+
+	for _, f := range e.fields() {
+		if *f.text = dynamo.Cut(*f.text, f.most); *f.text != "" {
+			item[f.name] = dynamo.S(*f.text)
+		}
+	}
+
+	return item
+}
+
+// entryOf decodes a row.
+func entryOf(item dynamo.Item) Entry {
+	e := Entry{
+		ID:      dynamo.Text(item, placeKey),
+		At:      dynamo.Time(item, beganAttribute),
+		EndedAt: dynamo.Time(item, endedAttribute),
+		Result:  Result(dynamo.Text(item, resultAttribute)),
+	}
+	if e.Result == "" {
+		e.Result = Begun
+	}
+
+	for _, f := range e.fields() {
+		*f.text = dynamo.Text(item, f.name)
+	}
+
+	return e
+}
+
+// dayLayout and placeLayout format times so that texts sort as times do.
+const (
+	dayLayout   = "2006-01-02"
+	placeLayout = "2006-01-02T15:04:05.000000000Z"
+)
+
+func dayOf(t time.Time) string   { return t.UTC().Format(dayLayout) }
+func placeOf(t time.Time) string { return t.UTC().Format(placeLayout) }

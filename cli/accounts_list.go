@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func accountsList(s *settings) *cobra.Command {
+	c := &cobra.Command{Use: "list", Short: "List accounts, in no particular order", Args: cobra.NoArgs}
+	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
+	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return s.with(c.Context(), func(b *server.Backend) error {
+			all, next, err := b.Ledger.Accounts(c.Context(), *after, *limit)
+			if err != nil {
+				return err
+			}
+
+			if s.json {
+				return printMore(c.ErrOrStderr(), next, printLines(c.OutOrStdout(), all))
+			}
+
+			return printMore(c.ErrOrStderr(), next, printAccounts(c.OutOrStdout(), all...))
+		})
+	}
+
+	return c
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/embedded"
+	"ratchet/internal/plural"
+	"ratchet/server"
+)
+
+func backupCommand(s *settings) *cobra.Command {
+	return s.long(&cobra.Command{
+		Use: "backup FILE", Short: "Copy the embedded engine's data into a file, also while `ratchet dev` runs", Args: cobra.ExactArgs(1),
+		Long: `Writes a copy of the data directory --data as of one moment into a new FILE, or to standard output
+if FILE is -. While ` + "`ratchet dev` or `serve`" + ` runs the engine, it takes the copy and goes on. The
+copy holds every write that was acknowledged before, and no transaction in part. It is read again
+and compared with its digests before FILE appears.
+
+The file holds everything, also keys of one-time actions: only its owner can read it. On AWS use
+point-in-time recovery instead. docs/backup.md describes what a restore repeats.`,
+		Example: "  ratchet backup monday.backup\n  ratchet backup - | ssh vault 'cat > monday.backup'",
+		RunE: func(c *cobra.Command, args []string) error {
+			if args[0] == "-" {
+				return s.takeBackup(c.Context(), c.OutOrStdout())
+			}
+
+			m, err := s.backupTo(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+
+			return printBackup(c.OutOrStdout(), s.json, "backup of", m, args[0])
+		},
+	}, "taking the copy")
+}
+
+func restoreCommand(s *settings) *cobra.Command {
+	return s.long(&cobra.Command{
+		Use: "restore FILE", Short: "Make the data directory of a backup", Args: cobra.ExactArgs(1),
+		Long: `Makes the directory --data of a file of ` + "`ratchet backup`" + `, or of standard input if FILE is -. The
+directory must be empty or missing. It appears complete or not at all. Compare orders and journal
+afterwards with ` + "`ratchet verify`" + `.
+
+Executions, timers and messages go on from the moment of the backup when ` + "`ratchet dev`" + ` starts.`,
+		Example: "  ratchet restore monday.backup --data restored\n  ratchet verify --data restored",
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, _, err := s.load()
+			if err != nil {
+				return err
+			}
+
+			in, size := io.Reader(os.Stdin), int64(0)
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return &statusError{exitUsage, err}
+				}
+				defer file.Close()
+
+				info, err := file.Stat()
+				if err != nil {
+					return err
+				}
+				in, size = file, info.Size()
+			}
+
+			m, err := embedded.Restore(s.progress.reading(in, "restored", size), cfg.Data)
+			if errors.Is(err, embedded.ErrNotEmpty) || errors.Is(err, embedded.ErrNotDirectory) {
+				return usageError("%w; name another directory with --data, or move this one away", err)
+			}
+
+			if err != nil {
+				return err
+			}
+
+			return printBackup(c.OutOrStdout(), s.json, "restored", m, cfg.Data)
+		},
+	}, "reading the backup")
+}
+
+// backupTo writes a backup into a new file, which appears once it is complete.
+func (s *settings) backupTo(ctx context.Context, name string) (m embedded.Manifest, err error) {
+	draft, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".partial-*")
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, os.Remove(draft.Name())) }()
+
+	err = errors.Join(s.takeBackup(ctx, draft), draft.Sync(), draft.Close())
+	if err != nil {
+		return m, err
+	}
+
+	written, err := os.Open(draft.Name())
+	if err != nil {
+		return m, err
+	}
+
+	size := int64(0)
+	if info, err := written.Stat(); err == nil {
+		size = info.Size()
+	}
+
+	m, err = embedded.CheckBackup(s.progress.reading(written, "checked", size))
+	if err := errors.Join(err, written.Close()); err != nil {
+		return m, err
+	}
+
+	// Unlike a rename, a link does not replace a file that is there.
+	if err := os.Link(draft.Name(), name); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return m, usageError("backup: FILE must be new: %s is there", name)
+		}
+
+		return m, fmt.Errorf("backup: make FILE %q: %w", name, err)
+	}
+
+	return m, nil
+}
+
+// takeBackup writes a backup of the target's data to w. It is an act: who has a backup has everything.
+func (s *settings) takeBackup(ctx context.Context, w io.Writer) error {
+	w = s.progress.writing(w, "copied")
+
+	return s.withFiles(ctx, "backup", "; use point-in-time recovery of its tables, or name a data directory's process with --endpoint-url",
+		func(b *server.Backend) error {
+			if b.Engine == nil {
+				return fetchBackup(ctx, b, w)
+			}
+
+			_, err := b.Engine.Backup(ctx, w)
+
+			return err
+		})
+}
+
+// fetchBackup gets a backup of the engine at the endpoint.
+func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
+	response, err := requestEngine(ctx, b, embedded.BackupTarget, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer response.Body.Close()
+
+	if response.StatusCode != http.StatusOK {
+		return usageError("backup: %s answers %s: only the embedded engine has backups, from this version on", b.Config.EndpointURL, response.Status)
+	}
+
+	if _, err := io.Copy(w, response.Body); err != nil {
+		return fmt.Errorf("backup of %s: %w", b.Config.EndpointURL, err)
+	}
+
+	return nil
+}
+
+// printBackup prints what was done with a backup.
+func printBackup(out io.Writer, asJSON bool, what string, m embedded.Manifest, name string) error {
+	if asJSON {
+		return printJSON(out, map[string]any{"name": name, "createdAt": m.CreatedAt, "files": len(m.Files), "bytes": m.Bytes()})
+	}
+
+	_, err := fmt.Fprintf(out, "%s %s: %s, %s: %s\n", what, m.CreatedAt.Format(time.RFC3339), plural.Of(len(m.Files), "file"), plural.Of(m.Bytes(), "byte"), name)
+
+	return err
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/transitions"
+)
+
+// cliCause is the cause of a transition that is requested with this command.
+func cliCause() transitions.Cause {
+	return transitions.Cause{Actor: "cli:" + userName(), Source: "cli"}
+}
+
+// reasonFlags adds the flags --reason and --reason-text. The function that it returns gives the cause
+// once they are parsed.
+func reasonFlags(c *cobra.Command) func() transitions.Cause {
+	var code, text string
+	c.Flags().Var(&checkedText{text: &code, cause: func(s string) transitions.Cause { return transitions.Cause{Code: s} }},
+		"reason", "why, for programs: 1 to 32 characters of A-Z a-z 0-9 _ . -")
+	c.Flags().Var(&checkedText{text: &text, cause: func(s string) transitions.Cause { return transitions.Cause{Text: s} }},
+		"reason-text", "why, for people; what is stored is cut to 128 bytes")
+
+	return func() transitions.Cause {
+		cause := cliCause()
+		cause.Code, cause.Text = code, text
+
+		return cause
+	}
+}
+
+// checkedText is the value of a flag that is a part of a cause. It is checked when it is set, so that
+// the error names the flag.
+type checkedText struct {
+	text  *string
+	cause func(string) transitions.Cause
+}
+
+func (t *checkedText) String() string {
+	if t.text == nil {
+		return "" // pflag asks a zero value, too
+	}
+
+	return *t.text
+}
+
+func (t *checkedText) Type() string { return "string" }
+
+func (t *checkedText) Set(text string) error {
+	if err := t.cause(text).Validate(); err != nil {
+		_, rule, _ := strings.Cut(strings.TrimPrefix(err.Error(), transitions.ErrInvalidRequest.Error()+": "), ": ")
+
+		return flagRuleError(rule)
+	}
+	*t.text = text
+
+	return nil
+}
+
+// userName returns the name of the user in up to 60 characters that an actor may have.
+func userName() string {
+	who, err := user.Current()
+	if err != nil || who.Username == "" {
+		return "unknown"
+	}
+
+	name := strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '_'
+		}
+		return r
+	}, who.Username)
+
+	return name[:min(len(name), 60)]
+}
+
+// describeCause returns the cause as one line: the text, then code, actor and source.
+func describeCause(c transitions.Cause) string {
+	var facts []string
+	for _, fact := range [][2]string{{"code", c.Code}, {"by", c.Actor}, {"through", c.Source}, {"trace", c.Trace}} {
+		if fact[1] != "" {
+			facts = append(facts, fact[0]+" "+fact[1])
+		}
+	}
+
+	if c.Text == "" {
+		return strings.Join(facts, ", ")
+	}
+
+	if len(facts) == 0 {
+		return c.Text
+	}
+
+	return c.Text + " (" + strings.Join(facts, ", ") + ")"
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func claimsUnsettled(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "unsettled", Short: "List keys whose work does not end: unknown outcomes and expired leases", Args: cobra.NoArgs,
+		Long: "Reads the whole claims table, in pages, and lists records with an unknown outcome, and records in\n" +
+			"progress whose lease ended --age ago or earlier. Exit status 1 if there are any.",
+	}
+	age := c.Flags().Duration("age", time.Minute, "how long ago a lease must have ended")
+	limit := c.Flags().Int("limit", 100, "at most this many, at least 1")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *age < 0 || *limit < 1 {
+			return usageError("--age must not be negative, and --limit at least 1")
+		}
+		return s.with(c.Context(), func(b *server.Backend) error { return listUnsettled(c, s, b, time.Now().Add(-*age), *limit) })
+	}
+
+	return s.long(c, "reading claims")
+}
+
+// listUnsettled prints the records and returns an error with exitFailure if there are any.
+func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time.Time, limit int) error {
+	found := 0
+	for after := ""; ; {
+		page, next, err := b.Claims.Unsettled(c.Context(), before, after, 1000)
+		if err != nil {
+			return err
+		}
+
+		s.progress.print("reading claims, %d found", found)
+
+		for _, r := range page {
+			if found++; found > limit {
+				return &statusError{exitFailure, nil}
+			}
+
+			if s.json {
+				if err := printJSON(c.OutOrStdout(), r); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s\t%s\t%s\tsince %s\n", r.Key, r.Status, r.Operation, stamp(r.ClaimedAt))
+		}
+
+		if after = next; next == "" {
+			break
+		}
+	}
+
+	if found > 0 {
+		return &statusError{exitFailure, nil}
+	}
+
+	return nil
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func configCommand(s *settings) *cobra.Command {
+	show := &cobra.Command{
+		Use: "show", Short: "Print every setting with its value and where it comes from", Args: cobra.NoArgs,
+		Long: `Prints the target of commands, and every setting with its value and its source: flag, environment,
+profile, file or default. Secrets are printed as ***. It opens and creates nothing.`,
+		Example: "  ratchet config show\n  ratchet config show --json | jq -c 'select(.source != \"default\")'",
+		RunE: func(c *cobra.Command, _ []string) error {
+			shown, err := s.show(c.Context())
+			if err != nil {
+				return err
+			}
+
+			return printSettings(c.OutOrStdout(), s.json, shown)
+		},
+	}
+
+	return group("config", "Settings and where they come from", show)
+}
+
+// shownSetting is a setting as `config show` prints it.
+type shownSetting struct {
+	Setting string `json:"setting"`
+	Value   any    `json:"value"`
+	Source  string `json:"source"`
+	// Origin is the flag, variable or file; empty for a default.
+	Origin string `json:"origin,omitempty"`
+}
+
+// show returns the target and all settings.
+func (s *settings) show(ctx context.Context) ([]shownSetting, error) {
+	all, err := s.layers()
+	if err != nil {
+		return nil, usageError("settings: %w", err)
+	}
+
+	cfg, _, err := s.configure(all)
+	if err != nil {
+		return nil, err
+	}
+
+	merged, err := all.merge(s.flags)
+	if err != nil {
+		return nil, err
+	}
+
+	at := resolveTarget(ctx, cfg)
+	shown := []shownSetting{{Setting: "target", Value: at.String(), Source: string(at.kind)}}
+
+	values := settingsOf(cfg)
+	for _, name := range []string{"log-level", "log-format"} { // they are no part of the configuration
+		values[name] = merged.String(name)
+	}
+
+	for name, value := range values {
+		source, origin := all.sourceOf(name, s.flags)
+		shown = append(shown, shownSetting{Setting: name, Value: masked(name, value), Source: source, Origin: origin})
+	}
+
+	slices.SortFunc(shown[1:], func(a, b shownSetting) int { return strings.Compare(a.Setting, b.Setting) })
+
+	return shown, nil
+}
+
+// settingsOf returns every setting of the configuration, with its value as it is written.
+func settingsOf(cfg server.Config) map[string]any {
+	all := map[string]any{}
+
+	var walk func(reflect.Value)
+	walk = func(v reflect.Value) {
+		for i := range v.NumField() {
+			name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("koanf"), ",")
+
+			switch value := v.Field(i).Interface(); {
+			case option == "squash":
+				walk(v.Field(i))
+			case name == "-":
+			default:
+				if text, ok := value.(fmt.Stringer); ok { // a duration
+					value = text.String()
+				}
+
+				all[name] = value
+			}
+		}
+	}
+	walk(reflect.ValueOf(cfg))
+
+	return all
+}
+
+// masked hides a secret, and the secrets in a URL.
+func masked(name string, value any) any {
+	text, ok := value.(string)
+	if !ok || text == "" {
+		return value
+	}
+
+	if slices.Contains(secrets, name) {
+		return "***"
+	}
+
+	return withoutSecrets(text)
+}
+
+// withoutSecrets hides the password in a URL, and what its query holds. It returns other texts as they
+// are.
+func withoutSecrets(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" {
+		return text
+	}
+
+	if u.User != nil {
+		text = u.Redacted()
+	}
+
+	return queryValue.ReplaceAllString(text, "$1***")
+}
+
+// queryValue matches a value of a URL's query or its fragment, with the name before it, or a part that
+// has no name.
+var queryValue = regexp.MustCompile(`([?&;#](?:[^=&;#]*=)?)[^&;#]+`)
+
+func printSettings(out io.Writer, asJSON bool, shown []shownSetting) error {
+	if asJSON {
+		for _, one := range shown {
+			if err := printJSON(out, one); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	}
+
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE\tORIGIN")
+
+	for _, one := range shown {
+		fmt.Fprintf(w, "%s\t%v\t%s\t%s\n", one.Setting, one.Value, one.Source, one.Origin)
+	}
+
+	return w.Flush()
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"ratchet/server"
+)
+
+// endpointFile is a file in a data directory while `ratchet dev` serves the directory. It
+// holds the URL of the engine.
+const endpointFile = "endpoint"
+
+// open connects to the backend that the settings name. Only one process can have a data
+// directory open, so if `ratchet dev` serves it, open connects to that process.
+func (s *settings) open(ctx context.Context, events server.Events) (*server.Backend, error) {
+	return s.openWith(ctx, events, func(*server.Config) {})
+}
+
+// openWith is open, with changes to the settings that come from flags of one command.
+func (s *settings) openWith(ctx context.Context, events server.Events, change func(*server.Config)) (*server.Backend, error) {
+	cfg, log, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	change(&cfg)
+
+	b, err := s.connectWithWait(ctx, cfg, log, events)
+	if err != nil {
+		return nil, err
+	}
+
+	if b.Engine != nil {
+		if err := s.createResources(ctx, b); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+
+	return b, nil
+}
+
+// createResources creates what the engine lacks. The directory may be new, and no command that
+// writes needs `ratchet init` before it. Commands that need the state machine have checked that it
+// fits; the others need only the tables, which an earlier version may not have had.
+func (s *settings) createResources(ctx context.Context, b *server.Backend) error {
+	if s.creates {
+		err := b.Init(ctx)
+		if !errors.Is(err, server.ErrStateMachine) {
+			return err
+		}
+	}
+
+	return b.CreateTables(ctx)
+}
+
+// lockWait is how long a command waits for another one that has the data directory open.
+// Most commands are done in a moment.
+const lockWait = 2 * time.Second
+
+// connectWithWait is connect, tried again while another process has the directory open.
+func (s *settings) connectWithWait(ctx context.Context, cfg server.Config, log *slog.Logger, events server.Events) (*server.Backend, error) {
+	return untilUnlocked(ctx, func() (*server.Backend, error) { return s.connect(ctx, cfg, log, events) })
+}
+
+// untilUnlocked calls open again while another process has the data directory open.
+func untilUnlocked[T any](ctx context.Context, open func() (T, error)) (opened T, err error) {
+	retry := time.NewTicker(lockWait / 40)
+	defer retry.Stop()
+
+	for deadline := time.Now().Add(lockWait); ; {
+		opened, err = open()
+		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(deadline) {
+			return opened, err
+		}
+
+		select {
+		case <-ctx.Done():
+			return opened, ctx.Err()
+		case <-retry.C:
+		}
+	}
+}
+
+// connect connects to the target of the command. A command that only reads fails if there is no
+// data.
+func (s *settings) connect(ctx context.Context, cfg server.Config, log *slog.Logger, events server.Events) (*server.Backend, error) {
+	at := resolveTarget(ctx, cfg)
+	s.note(at)
+
+	switch at.kind {
+	case targetEmbedded:
+		if !s.creates {
+			if err := dataExists(at.where); err != nil {
+				return nil, err
+			}
+		}
+
+		return server.Embed(cfg, log, events)
+	case targetServed:
+		cfg.EndpointURL = at.where
+	case targetEndpoint, targetAWS:
+	}
+
+	return server.Connect(ctx, cfg, log, events)
+}
+
+// servedBy returns the URL of the `ratchet dev` that serves the directory, if one accepts
+// connections there. It ignores the file of a killed process.
+func servedBy(ctx context.Context, data string) (string, bool) {
+	text, err := os.ReadFile(filepath.Join(data, endpointFile))
+	if err != nil {
+		return "", false
+	}
+
+	served := strings.TrimSpace(string(text))
+
+	u, err := url.Parse(served)
+	if err != nil {
+		return "", false
+	}
+
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return "", false
+	}
+
+	return served, conn.Close() == nil
+}
+
+// with runs fn on the backend and closes it afterwards.
+func (s *settings) with(ctx context.Context, fn func(*server.Backend) error) error {
+	return s.withEvents(ctx, server.Events{}, fn)
+}
+
+// checkWorkflow fails unless the definition of orders, the state machine and the steps fit each
+// other. A command that creates the state machine or starts executions asks it first, so that it
+// has opened and written nothing if it fails.
+func (s *settings) checkWorkflow() error {
+	cfg, _, err := s.load()
+	if err != nil {
+		return err
+	}
+	_, err = cfg.CheckWorkflow()
+
+	return err
+}
+
+// withWorkflow is with, after checkWorkflow.
+func (s *settings) withWorkflow(ctx context.Context, fn func(*server.Backend) error) error {
+	if err := s.checkWorkflow(); err != nil {
+		return err
+	}
+
+	return s.with(ctx, fn)
+}
+
+// withEvents is with, with events. If the command is an act, its row in the audit table is written
+// before fn is called.
+func (s *settings) withEvents(ctx context.Context, events server.Events, fn func(*server.Backend) error) error {
+	b, err := s.open(ctx, events)
+	if err != nil {
+		return err
+	}
+
+	return errors.Join(s.audited(ctx, b, fn), b.Close())
+}

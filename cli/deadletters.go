@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/server"
+	"ratchet/streams"
+)
+
+const deadLettersHelp = `Dead letters: changes of orders that a handler gave up on, with the error of its last
+attempt. The content of the order (lines, addresses, notes) is not shown. They are kept for
+21 days.`
+
+func deadLettersCommand(s *settings) *cobra.Command {
+	c := group("deadletters", "List changes that a handler gave up on, redrive and discard them",
+		deadLettersList(s), deadLettersShow(s), deadLettersRedrive(s), deadLettersDiscard(s))
+	c.Long = deadLettersHelp
+
+	return c
+}
+
+// printedDeadLetter is a dead letter as it is printed, without the images of the order.
+type printedDeadLetter struct {
+	Handler   string    `json:"handler"`
+	ID        string    `json:"id"`
+	Order     string    `json:"orderId,omitempty"`
+	Change    string    `json:"change,omitempty"`
+	Error     string    `json:"error"`
+	Permanent bool      `json:"permanent"`
+	Attempts  int       `json:"attempts"`
+	Redrives  int       `json:"redrives"`
+	FailedAt  time.Time `json:"failedAt"`
+	QueuedAt  time.Time `json:"queuedAt,omitzero"`
+	// Unreadable says why the change cannot be decoded.
+	Unreadable string `json:"unreadable,omitempty"`
+}
+
+func toPrinted(l streams.DeadLetter) printedDeadLetter {
+	shown := printedDeadLetter{
+		Handler:    l.Handler,
+		ID:         l.ID,
+		Error:      l.Error,
+		Permanent:  l.Permanent,
+		Attempts:   l.Attempts,
+		Redrives:   l.Redrives,
+		FailedAt:   l.FailedAt,
+		QueuedAt:   l.QueuedAt,
+		Unreadable: l.Unreadable,
+	}
+	if l.Record != nil {
+		shown.Change = string(l.Record.EventName)
+	}
+
+	if id, ok := l.Keys["orderId"].(*types.AttributeValueMemberS); ok {
+		shown.Order = id.Value
+	}
+
+	return shown
+}
+
+// handlerSettings are the settings by which some handlers exist.
+var handlerSettings = map[string]string{"refund": "refund-returns", "lists": "order-lists"}
+
+// handlerNamed returns the handler with the name. Its error lists all names.
+func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
+	all := b.Handlers()
+	if i := slices.IndexFunc(all, func(h streams.Handler) bool { return h.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+
+	if setting, ok := handlerSettings[name]; ok {
+		return streams.Handler{}, usageError("handler %q: only with --%s", name, setting)
+	}
+
+	return streams.Handler{}, usageError("handler %q: one of %s", name, strings.Join(b.HandlerNames(), ", "))
+}
+
+func printLetter(out io.Writer, asJSON bool, l printedDeadLetter) error {
+	if asJSON {
+		return printJSON(out, l)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "handler\t%s\nletter\t%s\norder\t%s\nchange\t%s\nfailed\t%s\nattempts\t%d, redriven %s\npermanent\t%t\nerror\t%s\n",
+		l.Handler, l.ID, l.Order, l.Change, stamp(l.FailedAt), l.Attempts, plural.Of(l.Redrives, "time"), l.Permanent, l.Error)
+
+	if !l.QueuedAt.IsZero() {
+		fmt.Fprintf(w, "queued\t%s, to be redriven by the workers\n", stamp(l.QueuedAt))
+	}
+
+	if l.Unreadable != "" {
+		fmt.Fprintf(w, "unreadable\t%s\n", l.Unreadable)
+	}
+
+	return w.Flush()
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/streams"
+)
+
+func deadLettersList(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "list [HANDLER]", Short: "List dead letters, of one handler or of all", Args: cobra.MaximumNArgs(1),
+		Long:    "Lists dead letters by handler, in the order of the stream.",
+		Example: "  ratchet deadletters list\n  ratchet deadletters list notify --json | jq -r .id",
+	}
+	limit := c.Flags().Int("limit", 100, "at most this many of each handler, 1 to 1000")
+	after := c.Flags().String("after", "", "continue after this letter of HANDLER")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case *limit < 1 || *limit > 1000:
+			return usageError("limit %d: 1 to 1000", *limit)
+		case *after != "" && len(args) == 0:
+			return usageError("after: only with a HANDLER")
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			handlers := b.Handlers()
+			if len(args) == 1 {
+				h, err := handlerNamed(b, args[0])
+				if err != nil {
+					return err
+				}
+				handlers = []streams.Handler{h}
+			}
+
+			var found []printedDeadLetter
+			for _, h := range handlers {
+				page, next, err := b.DeadLetters().List(c.Context(), h.Name, *after, *limit)
+				if err != nil {
+					return err
+				}
+
+				for _, l := range page {
+					found = append(found, toPrinted(l))
+				}
+
+				if next != "" {
+					fmt.Fprintf(c.ErrOrStderr(), "more of %s: --after %s\n", h.Name, next)
+				}
+			}
+
+			return printLetters(c.OutOrStdout(), s.json, found)
+		})
+	}
+
+	return c
+}
+
+func printLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if !asJSON {
+		fmt.Fprintln(w, "HANDLER\tLETTER\tORDER\tFAILED\tATTEMPTS\tERROR")
+	}
+
+	for _, l := range letters {
+		if asJSON {
+			if err := printJSON(out, l); err != nil {
+				return err
+			}
+			continue
+		}
+		first, _, _ := strings.Cut(l.Error, "\n")
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", l.Handler, l.ID, l.Order, stamp(l.FailedAt), l.Attempts+l.Redrives, first)
+	}
+
+	return w.Flush()
+}

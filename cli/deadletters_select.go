@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/server"
+	"ratchet/streams"
+)
+
+// letterSelection is the arguments and flags of the commands that act on one dead letter or
+// on many.
+type letterSelection struct {
+	all                   *bool
+	handler, since, error *string
+	dryRun                *bool
+}
+
+func letterSelectionFlags(c *cobra.Command) letterSelection {
+	return letterSelection{
+		all:     c.Flags().Bool("all", false, "all dead letters that the other flags select"),
+		handler: c.Flags().String("handler", "", "with --all: only those of this handler"),
+		since:   c.Flags().String("since", "", "with --all: only those that failed since a time, or since a duration ago"),
+		error:   c.Flags().String("error", "", "with --all: only those with this text in their error"),
+		dryRun:  c.Flags().Bool("dry-run", false, "only show the dead letters"),
+	}
+}
+
+// check reports arguments that do not fit together.
+func (f letterSelection) check(c *cobra.Command, args []string) error {
+	if err := given(c.Flags(), "handler", "since", "error"); err != nil {
+		return err
+	}
+
+	switch filtered := *f.handler+*f.since+*f.error != ""; {
+	case *f.all && len(args) > 0:
+		return usageError("all: not with HANDLER LETTER")
+	case !*f.all && filtered:
+		return usageError("handler, since and error: only with --all")
+	case !*f.all && len(args) != 2:
+		return usageError("name HANDLER LETTER, or use --all")
+	}
+
+	return nil
+}
+
+// each calls act for every dead letter that is selected, and prints what became of it. If act
+// has refused one, the error has the exit status exitRefused.
+func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, args []string, done string, act func(streams.DeadLetter) error) error {
+	letters, handlers := b.DeadLetters(), b.Handlers()
+
+	since, err := pointInTime("since", *f.since)
+	if err != nil {
+		return err
+	}
+
+	show := func(l streams.DeadLetter) (string, error) {
+		if *f.dryRun {
+			return "selected", nil
+		}
+
+		if err := act(l); err != nil {
+			return err.Error(), &statusError{exitRefused, nil}
+		}
+
+		return done, nil
+	}
+
+	if !*f.all {
+		h, err := handlerNamed(b, args[0])
+		if err != nil {
+			return err
+		}
+
+		l, err := letters.Get(c.Context(), h.Name, args[1])
+		if err != nil && l.Unreadable == "" {
+			return err
+		}
+
+		if *f.dryRun {
+			return printLetter(c.OutOrStdout(), s.json, toPrinted(l))
+		}
+
+		if err := act(l); err != nil {
+			return err
+		}
+
+		return printLetterResult(c, s.json, l, done)
+	}
+
+	if *f.handler != "" {
+		h, err := handlerNamed(b, *f.handler)
+		if err != nil {
+			return err
+		}
+		handlers = []streams.Handler{h}
+	}
+
+	var refused error
+	read := 0
+	for _, h := range handlers {
+		for l, err := range letters.All(c.Context(), h.Name, streams.DeadLetterFilter{Since: since, Error: *f.error}) {
+			if err != nil {
+				return err
+			}
+
+			read++
+			s.progress.print("%s read", plural.Of(read, "dead letter"))
+
+			result, err := show(l)
+			if err != nil {
+				refused = err
+			}
+
+			if err := printLetterResult(c, s.json, l, result); err != nil {
+				return err
+			}
+		}
+	}
+
+	return refused
+}
+
+func printLetterResult(c *cobra.Command, asJSON bool, l streams.DeadLetter, result string) error {
+	if asJSON {
+		return printJSON(c.OutOrStdout(), struct {
+			printedDeadLetter
+			Result string `json:"result"`
+		}{toPrinted(l), result})
+	}
+
+	first, _, _ := strings.Cut(l.Error, "\n")
+	_, err := fmt.Fprintf(c.OutOrStdout(), "%s: %s %s of order %s (%s)\n", result, l.Handler, l.ID, orDash(toPrinted(l).Order), first)
+
+	return err
+}

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func deadLettersShow(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "show HANDLER LETTER", Short: "Show a dead letter", Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				h, err := handlerNamed(b, args[0])
+				if err != nil {
+					return err
+				}
+
+				l, err := b.DeadLetters().Get(c.Context(), h.Name, args[1])
+				if err != nil && l.Unreadable == "" {
+					return err
+				}
+
+				return printLetter(c.OutOrStdout(), s.json, toPrinted(l))
+			})
+		},
+	}
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/api"
+	"ratchet/server"
+)
+
+func devCommand(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "dev", Short: "Run everything in one process: engine, worker, sandbox carrier, HTTP API",
+		Long: "Runs the embedded engine over --data and one worker until interrupted. Serves the engine on\n" +
+			"--listen to the AWS CLI, any SDK and other ratchet commands, and the HTTP API on --api-listen\n" +
+			"to every process on this machine, without authentication. The data stays in --data.",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().String("listen", server.DefaultListen, "HOST:PORT on loopback; port 0 selects a free port")
+	c.Flags().String("api-listen", server.DefaultAPIListen, "HOST:PORT of the HTTP API on loopback; a free port if only --listen is set")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, log, err := s.load()
+		if err != nil {
+			return err
+		}
+
+		if err := listenFlags(c, &cfg); err != nil {
+			return err
+		}
+
+		if c.Flags().Changed("listen") && cfg.API.Listen == server.DefaultAPIListen && !c.Flags().Changed("api-listen") {
+			cfg.API.Listen = "127.0.0.1:0"
+		}
+
+		if err := api.CheckListen(cfg.API.Listen, true); err != nil {
+			return &statusError{exitUsage, err}
+		}
+
+		if err := s.checkWorkflow(); err != nil {
+			return err
+		}
+
+		b, err := server.Embed(cfg, log, server.Events{})
+		if err != nil {
+			return err
+		}
+
+		return errors.Join(runEmbedded(c.Context(), c.OutOrStdout(), b, "dev", s.json), b.Close())
+	}
+
+	return c
+}

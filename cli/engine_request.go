@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"ratchet/server"
+)
+
+// requestEngine makes one of the engine's own requests, which AWS does not have: to the engine of this
+// process, or to the one at the endpoint. The caller closes the answer's body.
+func requestEngine(ctx context.Context, b *server.Backend, target string, body io.Reader) (*http.Response, error) {
+	endpoint, client := b.Config.EndpointURL, http.DefaultClient
+	if b.Engine != nil {
+		endpoint, client = "http://embedded.ratchet.internal", b.Engine.HTTPClient()
+	}
+
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("X-Amz-Target", target)
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+
+	return client.Do(request)
+}
+
+// readAnswer reads an answer of the engine that is not a stream.
+func readAnswer(response *http.Response) ([]byte, error) {
+	defer response.Body.Close()
+
+	return io.ReadAll(io.LimitReader(response.Body, 1<<20))
+}
+
+// withFiles runs fn, which is an act, with the target, and closes it. The target must be a data directory or
+// the process that serves one. what and instead begin and end the refusal of AWS.
+func (s *settings) withFiles(ctx context.Context, what, instead string, fn func(b *server.Backend) error) error {
+	b, err := s.open(ctx, server.Events{})
+	if err != nil {
+		return err
+	}
+
+	if b.Engine == nil && b.Config.EndpointURL == "" {
+		return errors.Join(usageError("%s: the target is AWS in %s%s", what, server.ConfiguredRegion(ctx), instead), b.Close())
+	}
+
+	return errors.Join(s.audited(ctx, b, fn), b.Close())
+}

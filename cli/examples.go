@@ -1,0 +1,33 @@
+package cli
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// examplesText has a line for each example of a command that does not set its own.
+//
+//go:embed examples.txt
+var examplesText string
+
+// addExamples gives the commands below c that have no example those of examplesText.
+func addExamples(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		addExamples(sub)
+
+		if sub.HasSubCommands() || sub.Example != "" {
+			continue
+		}
+
+		var lines []string
+		for line := range strings.Lines(examplesText) {
+			if strings.HasPrefix(strings.TrimSpace(line)+" ", sub.CommandPath()+" ") {
+				lines = append(lines, "  "+strings.TrimSpace(line))
+			}
+		}
+
+		sub.Example = strings.Join(lines, "\n")
+	}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// valueKinds describes the values of flags and settings by the name of their type, without
+// the bits.
+var valueKinds = map[string]string{
+	"bool":     "true or false",
+	"int":      "a whole number",
+	"uint":     "a whole number, at least 0",
+	"float":    "a number",
+	"string":   "a text",
+	"duration": "a duration like 1m30s",
+	reflect.TypeFor[time.Duration]().String(): "a duration like 1m30s",
+	"intSlice":       "whole numbers with commas between them",
+	"[]int":          "whole numbers with commas between them",
+	"stringToString": "NAME=VALUE",
+}
+
+// flagRuleError is the rule that the value of a flag breaks.
+type flagRuleError string
+
+func (e flagRuleError) Error() string { return string(e) }
+
+// flagError replaces pflag's messages about a parser by messages about the flag's values.
+func flagError(err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Trim(unknown.GetSpecifiedShortnames(), ".0123456789") == "" {
+		return fmt.Errorf("-%s: a negative number is not allowed here", unknown.GetSpecifiedShortnames())
+	}
+
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+
+	var rule flagRuleError
+	if errors.As(err, &rule) {
+		return fmt.Errorf("%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), rule)
+	}
+
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s %q: out of range", invalid.GetFlag().Name, invalid.GetValue())
+	}
+
+	kind, known := valueKinds[strings.TrimSuffix(strings.TrimSuffix(invalid.GetFlag().Value.Type(), "64"), "32")]
+	if !known {
+		return err
+	}
+
+	return fmt.Errorf("%s %q: must be %s", invalid.GetFlag().Name, invalid.GetValue(), kind)
+}
+
+// given fails if one of the flags is set to the empty string. A variable that a script has
+// forgotten to set must not turn a named request into one without a name.
+func given(flags *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			return usageError("%s: must not be empty", name)
+		}
+	}
+
+	return nil
+}
+
+// in returns the time after d, or the zero time if d is 0.
+func in(d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+func inventoryAddItems(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "add-items ORDER SKU:QUANTITY:PRICE...", Short: "Add lines to an order and reserve their pieces, in one transaction", Args: cobra.MinimumNArgs(2),
+		Long: "Adds lines to an order that is not paid yet, and reserves their pieces: all or nothing. A\n" +
+			"repeat with the same --event-id changes nothing.",
+	}
+	event := c.Flags().String("event-id", "", "name of this edit; default: a new name for each call")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var lines []transitions.Item
+		for _, text := range args[1:] {
+			line, err := parseItem(text)
+			if err != nil {
+				return err
+			}
+			lines = append(lines, line)
+		}
+
+		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event)}
+		if e.EventID == "" {
+			e.EventID = transitions.RequestID("cli-" + newRequestID())
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			r, err := b.AddItems(c.Context(), e, lines...)
+			switch {
+			case err != nil:
+				return err
+			case r.Verdict.Done() && !s.json:
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s for order %s, with their pieces\n", r.Verdict, plural.Of(len(lines), "line"), e.OrderID)
+				return err
+			}
+
+			return printEdit(c.OutOrStdout(), s.json, e.OrderID, r)
+		})
+	}
+
+	return s.takes(c, ordersFlags)
+}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/server"
+)
+
+func inventoryExpire(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "expire", Short: "Make the pieces of expired reservations available again", Args: cobra.NoArgs,
+		Long: "Does once what every worker does every minute, and prints how many reservations had expired.",
+	}
+	limit := c.Flags().Int("limit", 1000, "at most this many, 1 to 100000")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *limit < 1 || *limit > 100_000 {
+			return usageError("limit %d: 1 to 100000", *limit)
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			n, err := b.Stock.ExpireDue(c.Context(), *limit)
+			if s.json {
+				return errors.Join(printJSON(c.OutOrStdout(), map[string]int{"expired": n}), err)
+			}
+			_, printed := fmt.Fprintf(c.OutOrStdout(), "%s had ended\n", plural.Of(n, "reservation"))
+
+			return errors.Join(printed, err)
+		})
+	}
+
+	return s.long(c, "ending reservations")
+}

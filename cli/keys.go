@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/api/auth"
+)
+
+func keysCommand(s *settings) *cobra.Command {
+	return group("keys", "Create, list, rotate and revoke keys of the HTTP API",
+		append(s.printsJSON(keysCreate(s), keysList(s), keysRotate(s)), keysRevoke(s))...)
+}
+
+func printKey(out io.Writer, asJSON bool, key auth.Key, token auth.Token) error {
+	if asJSON {
+		return printJSON(out, struct {
+			auth.Key
+			Token string `json:"token"`
+		}{key, string(token)})
+	}
+	_, err := fmt.Fprintf(out, "%s\n\nkey %s for %s, tenant %s, scope %s. This is the only time that it is shown.\n", string(token), key.ID, key.Name, key.Tenant, key.Scope)
+
+	return err
+}

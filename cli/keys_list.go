@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/api/auth"
+	"ratchet/server"
+)
+
+func keysList(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List keys, without their secrets", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				keys, err := b.APIKeys.List(c.Context())
+				if err != nil {
+					return err
+				}
+
+				return printKeys(c.OutOrStdout(), s.json, keys)
+			})
+		},
+	}
+}
+
+func printKeys(out io.Writer, asJSON bool, keys []auth.Key) error {
+	if asJSON {
+		for _, k := range keys {
+			if err := printJSON(out, k); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	}
+	now := time.Now()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tNAME\tTENANT\tSCOPE\tCREATED\tSTATUS")
+
+	for _, k := range keys {
+		status := "live"
+		switch {
+		case !k.RevokedAt.IsZero():
+			status = "revoked " + stamp(k.RevokedAt)
+		case !k.Live(now):
+			status = "expired " + stamp(k.ExpiresAt)
+		case !k.ExpiresAt.IsZero():
+			status = "live until " + stamp(k.ExpiresAt)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Tenant, k.Scope, stamp(k.CreatedAt), status)
+	}
+
+	return w.Flush()
+}

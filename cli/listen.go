@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+// listenFlags puts --listen and --api-listen into the settings. It fails if other machines
+// could reach the engine's address.
+func listenFlags(c *cobra.Command, cfg *server.Config) error {
+	for name, field := range map[string]*string{"listen": &cfg.Listen, "api-listen": &cfg.API.Listen} {
+		value, err := c.Flags().GetString(name)
+		if err != nil {
+			return err
+		}
+
+		if c.Flags().Changed(name) || *field == "" {
+			*field = value
+		}
+	}
+
+	if err := loopback(cfg.Listen); err != nil {
+		return &statusError{exitUsage, err}
+	}
+
+	return nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+
+	return l, nil
+}
+
+func apiURL(b *server.Backend, l net.Listener) string {
+	if b.Config.API.TLSCert != "" {
+		return "https://" + l.Addr().String()
+	}
+	return "http://" + l.Addr().String()
+}
+
+// loopback fails if other machines could reach the address. The engine authenticates no
+// callers and checks no signatures.
+func loopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("listen %q: must be HOST:PORT: %w", address, err)
+	}
+
+	ip := net.ParseIP(host)
+	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("listen %q: only loopback addresses (127.0.0.1, [::1], localhost): the engine does not authenticate callers", address)
+	}
+
+	return nil
+}

@@ -1,0 +1,45 @@
+// Package cli is the command line of Ratchet: cmd/ratchet, and any program that brings its own
+// parts along:
+//
+//	func main() { cli.Main(server.Parts{Bank: bank, Workflow: tickets}) }
+//
+// Such a program has every command. `dev`, `worker` and `serve` run its parts; the others see the
+// same orders as those of cmd/ratchet.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"ratchet/server"
+)
+
+// Main runs the command that the program's arguments name, with the parts, and ends the process.
+func Main(parts server.Parts) {
+	if os.Getenv("GOGC") == "" {
+		// Ratchet makes much short-lived garbage over a small heap. Collecting four times
+		// less often costs some tens of megabytes and saves about a sixth of the time.
+		debug.SetGCPercent(400)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+
+	go stopOnSignals(signals, cancel, os.Exit)
+	os.Exit(report(newRoot(parts).ExecuteContext(ctx)))
+}
+
+// stopOnSignals asks the command to stop at the first signal and ends the process at the
+// second. What was in hand then comes back when its leases and heartbeats have run out.
+func stopOnSignals(signals <-chan os.Signal, stop func(), exit func(status int)) {
+	<-signals
+	stop()
+	<-signals
+	fmt.Fprintln(os.Stderr, "ratchet: ended at once by a second signal")
+	exit(exitAborted)
+}

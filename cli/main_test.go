@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"net"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"ratchet/server"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"ratchet":  func() { Main(server.Parts{}) },
+		"receiver": receiverMain,
+		"carrier":  carrierMain,
+	})
+}
+
+// TestScripts runs the commands as a user types them; each script in testdata/script
+// reads as what they promise.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("GORACE", "atexit_sleep_ms=10") // under the race detector each command would stay for a second
+			e.Values[programsKey] = map[string]*program{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// freeaddr NAME sets the variable to a loopback address with a free port.
+			"freeaddr": func(ts *testscript.TestScript, _ bool, args []string) {
+				listener, err := net.Listen("tcp", "127.0.0.1:0")
+				ts.Check(err)
+				ts.Setenv(args[0], listener.Addr().String())
+				ts.Check(listener.Close())
+			},
+			// status N program args... runs the program and checks its exit status.
+			"status": func(ts *testscript.TestScript, _ bool, args []string) {
+				want, err := strconv.Atoi(args[0])
+				ts.Check(err)
+
+				err = ts.Exec(args[1], args[2:]...)
+				got := 0
+				var exit *exec.ExitError
+				switch {
+				case errors.As(err, &exit):
+					got = exit.ExitCode()
+				case err != nil:
+					ts.Fatalf("%v: %v", args[1:], err)
+				}
+
+				if got != want {
+					ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
+				}
+			},
+			"background": background,
+			"tell":       tell,
+			"expect":     expect,
+			"repeat":     repeat,
+			"interrupt":  interrupt,
+		},
+	})
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func ordersApply(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "apply ORDER EVENT", Short: "Request one transition and print the verdict", Args: cobra.ExactArgs(2),
+		Long: "Requests one transition. With --id the transition has that id; otherwise the next id is assigned\n" +
+			"to --request-id, and a repeat with the same --request-id gets the same answer. With --queue the\n" +
+			"request is sent to the requests' queue, and a worker applies it. The reason is kept with the\n" +
+			"transition and is no part of the request: a repeat may have another one.",
+		Example: "  ratchet orders apply o-1 cancel --request-id r-17 --reason fraud --reason-text 'address does not exist'",
+	}
+	cause := reasonFlags(c)
+	id := c.Flags().Int64("id", 0, "transitionId, from 1")
+	request := c.Flags().String("request-id", "", "name of this request; default: a new name for each call")
+	from := c.Flags().String("from", "", "only from this state")
+	values := c.Flags().StringToString("value", nil, "NAME=VALUE for a guard of the event; whole numbers, true and false are passed with their type")
+	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := given(c.Flags(), "request-id", "from"); err != nil {
+			return err
+		}
+
+		if transitions.RequestID(*request).IsReserved() {
+			return usageError("request-id %s: must not be one of those that executions use", *request)
+		}
+
+		if c.Flags().Changed("id") && *id == 0 {
+			return usageError("id 0: ids count from 1")
+		}
+
+		r := transitions.Request{
+			OrderID:      transitions.OrderID(args[0]),
+			Event:        workflow.Event(args[1]),
+			From:         workflow.State(*from),
+			TransitionID: transitions.TransitionID(*id),
+			RequestID:    transitions.RequestID(*request),
+			Cause:        cause(),
+		}
+
+		for name, text := range *values {
+			if name == "" {
+				return usageError("value %q: must be NAME=VALUE", "="+text)
+			}
+
+			if r.Values == nil {
+				r.Values = map[string]any{}
+			}
+			r.Values[name] = guardValue(text)
+		}
+
+		if r.TransitionID == 0 && r.RequestID == "" {
+			r.RequestID = transitions.RequestID("cli-" + newRequestID())
+		}
+
+		if err := r.Validate(); err != nil {
+			return err
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			if *queue {
+				return sendRequest(c.Context(), c.OutOrStdout(), b, r, s.json)
+			}
+
+			result, err := b.Orders.Apply(c.Context(), r)
+			if err != nil {
+				return err
+			}
+
+			if result.Verdict == transitions.Illegal || result.Verdict == transitions.WrongState {
+				printUnknownNames(c.ErrOrStderr(), b.Orders.Definition(), r)
+			}
+
+			return printResult(c.OutOrStdout(), s.json, r.OrderID, result)
+		})
+	}
+
+	return s.takes(c, queueFlags)
+}
+
+// sendRequest sends the request to the queue and prints the message's id.
+func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transitions.Request, asJSON bool) error {
+	id, err := b.Request(ctx, r)
+	if err != nil {
+		return err
+	}
+
+	if asJSON {
+		return printJSON(out, map[string]any{"messageId": id, "requestId": r.RequestID})
+	}
+	_, err = fmt.Fprintf(out, "sent: message %s\n", id)
+
+	return err
+}
+
+// guardValue parses a value for a guard: a whole number, a boolean or a text.
+func guardValue(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+
+	if text == "true" || text == "false" {
+		return text == "true"
+	}
+
+	return text
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func ordersCreate(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "create ORDER", Short: "Create an order and start its execution", Args: cobra.ExactArgs(1),
+		Long: "Creates the order and starts its Step Functions execution. A repeat with the same content\n" +
+			"changes nothing; with other content it is refused. The definition says which parts an order\n" +
+			"has; a part that it lacks is refused.",
+		Example: "  ratchet orders create o-1 --item mug:2:1250 --customer c-42",
+	}
+	var flags newOrderFlags
+	flags.addTo(c)
+	stock := c.Flags().Int64("stock", 0, "first set the stock of each item to this many pieces, for experiments")
+	alone := c.Flags().Bool("no-execution", false, "create the order without its execution")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *stock < 0 {
+			return usageError("stock %d: 0 or more", *stock)
+		}
+
+		order, err := flags.order(args[0])
+		if err != nil {
+			return err
+		}
+
+		with := s.withWorkflow
+		if *alone {
+			with = s.with
+		}
+
+		return with(c.Context(), func(b *server.Backend) error {
+			if err := flags.setTotal(c, &order, b.Orders.Definition()); err != nil {
+				return err
+			}
+
+			// An order whose state machine does not exist would wait for one.
+			var arn string
+			if !*alone {
+				var err error
+				if arn, err = b.StateMachineARN(c.Context()); err != nil {
+					return err
+				}
+			}
+
+			for _, item := range order.Items {
+				if *stock > 0 {
+					if err := b.Stock.Set(c.Context(), item.SKU, *stock); err != nil {
+						return err
+					}
+				}
+			}
+
+			result, err := b.Orders.Create(c.Context(), order)
+			if err != nil {
+				return err
+			}
+
+			if result.Verdict.Done() && !*alone {
+				if _, err := b.Start(c.Context(), arn, order); err != nil {
+					return err
+				}
+			}
+
+			return printResult(c.OutOrStdout(), s.json, order.ID, result)
+		})
+	}
+
+	return c
+}

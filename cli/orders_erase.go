@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/api/auth"
+	"ratchet/erasure"
+	"ratchet/inspect"
+	"ratchet/internal/plural"
+	"ratchet/server"
+	"ratchet/shipping/reports"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+const eraseHelp = `Removes what may tell whose an order is, from the order and from everything that is stored about
+it: customer, reference, addresses, metadata, notes, and who asked for its transitions and why; from
+its journal, deliveries, dead letters, refusals, reports of the carrier and lists. State, transitions,
+lines, amounts and payments stay. Nothing brings the person back.
+
+With --customer the orders are those of a customer of one tenant. This scans the table of orders.
+
+An order is refused, with the reason, if it has not ended, has moved in the last minutes, or if a
+handler, the journal or a report of the carrier is behind. Repeat the command for those: what is
+erased stays so, and a repeat goes on with the rest. --dry-run only shows which orders would be erased
+or refused.
+
+A dead letter that cannot be read may name the person. Its order is refused with the handler and the id
+of the letter: repeat the command after ` + "`ratchet deadletters discard HANDLER LETTER`" + `.
+
+docs/privacy.md lists what this command cannot reach, like histories of executions and backups, and
+for how long that is kept.
+
+Exit status: 0 all erased, 2 bad input, 3 some were refused, 4 no such order.`
+
+func ordersErase(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "erase [ORDER...]", Short: "Remove a person from orders that have ended",
+		Long: eraseHelp,
+	}
+	customer := c.Flags().String("customer", "", "all orders of this customer")
+	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "with --customer: the tenant whose customer it is")
+	dryRun := c.Flags().Bool("dry-run", false, "only show what would be done")
+
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case (len(args) == 0) == (*customer == ""):
+			return usageError("name orders, or a customer with --customer")
+		case *customer != "":
+			if err := transitions.CheckCustomer(*customer); err != nil {
+				return usageError("%v", err)
+			}
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			eraser, err := b.Eraser()
+			if err != nil {
+				return err
+			}
+
+			run := eraseRun{command: c, asJSON: s.json, dryRun: *dryRun, backend: b, eraser: eraser, progress: s.progress}
+			if *customer != "" {
+				err = run.ofCustomer(c.Context(), *tenant, *customer)
+			} else {
+				err = run.named(c.Context(), args)
+			}
+
+			return errors.Join(err, run.worst)
+		})
+	}
+
+	return s.takes(s.long(c, "looking for the orders"), freshFlags)
+}
+
+// eraseRun is one run of the command.
+type eraseRun struct {
+	command  *cobra.Command
+	asJSON   bool
+	dryRun   bool
+	backend  *server.Backend
+	eraser   *erasure.Eraser
+	progress *progress
+
+	read, erased int
+	worst        error // of the orders that were not erased
+}
+
+// named erases the orders with the ids.
+func (r *eraseRun) named(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		order, found, err := r.backend.Orders.Get(ctx, transitions.OrderID(id))
+		if err != nil {
+			return err
+		}
+
+		if !found {
+			r.worst = fmt.Errorf("order %s: %w", id, errNotFound)
+			continue
+		}
+
+		if err := r.one(ctx, order); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// ofCustomer erases the orders of a customer of the tenant. It reads the table and not the lists, which
+// may lag.
+func (r *eraseRun) ofCustomer(ctx context.Context, tenant, customer string) error {
+	owner, found := ownerOf(tenant), false
+
+	page := inspect.Page{Customer: customer, Limit: 1000}
+	for before := 0; ; before = r.read {
+		page.Progress = func(orders int) {
+			r.read = before + orders
+			r.show()
+		}
+
+		orders, next, err := inspect.List(ctx, r.backend.Orders, page)
+		if err != nil {
+			return err
+		}
+
+		for _, order := range orders {
+			if !isOwnedBy(owner, order.ID) {
+				continue
+			}
+			found = true
+
+			if err := r.one(ctx, order); err != nil {
+				return err
+			}
+		}
+
+		if page.After = next; next != "" {
+			continue
+		}
+
+		if !found {
+			// After an erasure that is so, too.
+			_, err = fmt.Fprintln(r.command.ErrOrStderr(), "no order has this customer of this tenant")
+		}
+
+		return err
+	}
+}
+
+// erasedOrder is the line of an order.
+type erasedOrder struct {
+	erasure.Erased
+
+	// Result is "erased", "refused", or of a dry run "selected".
+	Result string `json:"result"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// one erases an order and prints what became of it. It returns an error that ends the command.
+func (r *eraseRun) one(ctx context.Context, order *transitions.Order) error {
+	line := erasedOrder{Erased: erasure.Erased{OrderID: order.ID}, Result: "selected"}
+
+	var err error
+	if r.dryRun {
+		err = r.eraser.Check(ctx, order)
+	} else {
+		line.Erased, err = r.eraser.Erase(ctx, order.ID)
+		line.Result = "erased"
+	}
+
+	switch {
+	case err != nil && !keepsPerson(err):
+		return err
+	case err != nil:
+		line.Result, line.Reason = "refused", err.Error()
+		r.worst = &statusError{exitRefused, nil}
+	default:
+		r.erased++
+	}
+	r.show()
+
+	if r.asJSON {
+		return printJSON(r.command.OutOrStdout(), line)
+	}
+
+	text := line.Result + ": order " + string(order.ID)
+	if line.Reason != "" {
+		text = line.Result + ": " + line.Reason
+	}
+	_, err = fmt.Fprintln(r.command.OutOrStdout(), text)
+
+	return err
+}
+
+// show says how far the command is.
+func (r *eraseRun) show() {
+	if r.read == 0 {
+		r.progress.print("%s done", plural.Of(r.erased, "order"))
+		return
+	}
+
+	r.progress.print("%s read, %d done", plural.Of(r.read, "order"), r.erased)
+}
+
+// keepsPerson reports whether the error is about one order, which can be erased later.
+func keepsPerson(err error) bool {
+	for _, reason := range []error{
+		transitions.ErrNotEnded, transitions.ErrUnknownVersion, transitions.ErrJournalBehind, transitions.ErrContended,
+		erasure.ErrTooSoon, erasure.ErrHandlersWait, erasure.ErrUnreadableLetters, reports.ErrReportsWait, streams.ErrRedriving,
+	} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+
+	return false
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// ordersAt prepares a data directory and returns settings that point at it.
+func ordersAt(t *testing.T, prepare func(context.Context, *server.Backend) error) *settings {
+	t.Helper()
+
+	for _, name := range []string{"RATCHET_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"} {
+		t.Setenv(name, "")
+	}
+	s := &settings{creates: true}
+
+	s.flags = s.sharedFlags(flagGroups...)
+	for name, value := range map[string]string{"data": t.TempDir(), "log-level": "error"} {
+		if err := s.flags.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := s.with(t.Context(), func(b *server.Backend) error { return prepare(t.Context(), b) }); err != nil {
+		t.Fatal(err)
+	}
+
+	return s
+}
+
+// run runs one command and returns what it printed and its exit status.
+func run(t *testing.T, s *settings, name string, args ...string) (string, int) {
+	t.Helper()
+
+	command := ordersExplain(s)
+	if name == "verify" {
+		command = verifyCommand(s)
+	}
+	var out bytes.Buffer
+	command.SetArgs(args)
+	command.SetOut(&out)
+	command.SetErr(&out)
+	command.SilenceErrors, command.SilenceUsage = true, true
+	code := status(command.ExecuteContext(t.Context()), &out)
+
+	return out.String(), code
+}
+
+func status(err error, out *bytes.Buffer) int {
+	var s *statusError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		return s.status
+	case errors.Is(err, errNotFound):
+		return exitNotFound
+	}
+	out.WriteString(err.Error())
+
+	return exitFailure
+}
+
+func placeAndPay(ctx context.Context, b *server.Backend) error {
+	if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
+		return err
+	}
+	_, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Pay, TransitionID: 4})
+
+	return err
+}
+
+func TestOrdersExplain(t *testing.T) {
+	s := ordersAt(t, placeAndPay)
+	out, code := run(t, s, "explain", "o-1")
+	for _, want := range []string{"order o-1 is PAYMENT_RECEIVED since transition 4", "2 ids before it never applied",
+		"what was refused in the last 7 days is in the time line, but not all of it", "leads to SHIPPED", "needs SHIPPED; it may still come there",
+		"needs PENDING; it cannot come there any more", "not any more"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+
+	if code != exitOK {
+		t.Errorf("exit status %d", code)
+	}
+
+	if _, code := run(t, s, "explain", "nobody"); code != exitNotFound {
+		t.Errorf("an unknown order: exit status %d", code)
+	}
+
+	s.json = true
+	if out, _ := run(t, s, "explain", "o-1"); !strings.Contains(out, `"options":[{"event":"pay","legal":false`) {
+		t.Errorf("JSON: %s", out)
+	}
+}
+
+// TestOrdersExplainShowsWhatWasRefused: a process writes it at its end at the latest.
+func TestOrdersExplainShowsWhatWasRefused(t *testing.T) {
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		if err := placeAndPay(ctx, b); err != nil {
+			return err
+		}
+		_, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Deliver, RequestID: "r-1", Cause: transitions.Cause{Source: "cli", Actor: "cli:ada"}})
+
+		return err
+	})
+
+	out, _ := run(t, s, "explain", "o-1")
+	if !strings.Contains(out, "deliver was refused: WrongState: the order was PAYMENT_RECEIVED, it needs SHIPPED, through cli\n") || strings.Contains(out, "ada") {
+		t.Errorf("%s", out)
+	}
+
+	s.json = true
+	if out, _ := run(t, s, "explain", "o-1"); !strings.Contains(out, `"kind":"refusal"`) {
+		t.Errorf("JSON: %s", out)
+	}
+}
+
+// TestTheColumnsOfAnExplanationAreAligned whatever stands between the rows, and a text of several lines is
+// one line of the time line.
+func TestTheColumnsOfAnExplanationAreAligned(t *testing.T) {
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {
+			return err
+		}
+
+		hold := transitions.Request{OrderID: "o-1", Event: workflow.Hold, TransitionID: 4, Cause: transitions.Cause{Code: "fraud", Text: "the address does not exist"}}
+		if _, err := b.Orders.Apply(ctx, hold); err != nil {
+			return err
+		}
+
+		if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Release, TransitionID: 5}); err != nil {
+			return err
+		}
+
+		_, err := b.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.Tables.DeadLetters, Item: map[string]types.AttributeValue{
+			"source":   &types.AttributeValueMemberS{Value: "streams/notify"},
+			"id":       &types.AttributeValueMemberS{Value: "letter"},
+			"handler":  &types.AttributeValueMemberS{Value: "notify"},
+			"keys":     &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}},
+			"error":    &types.AttributeValueMemberS{Value: "first line\nsecond\tline"},
+			"failedAt": &types.AttributeValueMemberN{Value: "1795420829099"},
+		}})
+
+		return err
+	})
+
+	out, _ := run(t, s, "explain", "o-1")
+
+	_, table, _ := strings.Cut(out, "\ntransitions\n")
+	lines := strings.Split(table, "\n")
+	at := strings.Index(lines[0], "RECORDED IN")
+
+	rows := 0
+	for _, line := range lines {
+		if recorded := strings.Index(line, "ring"); recorded >= 0 {
+			if rows++; recorded != at {
+				t.Errorf("%q: the column RECORDED IN begins at %d, want %d", line, recorded, at)
+			}
+		}
+	}
+
+	if rows != 3 || !strings.Contains(out, "first line second line") {
+		t.Errorf("%d rows\n%s", rows, out)
+	}
+
+	_, timeline, _ := strings.Cut(out, "\ntime line\n")
+	timeline, _, _ = strings.Cut(timeline, "\n\n")
+
+	for line := range strings.SplitSeq(timeline, "\n") {
+		if !strings.HasPrefix(line, "20") {
+			t.Errorf("the time line has %q", line)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	s := ordersAt(t, placeAndPay)
+	if out, code := run(t, s, "verify"); code != exitOK || !strings.Contains(out, "1 order and 0 rows compared: 0 mismatched, 1 whose journal follows") {
+		t.Errorf("before the stream is read: exit status %d\n%s", code, out)
+	}
+
+	out, code := run(t, s, "verify", "--lag", "0")
+	if code != exitFailure || !strings.Contains(out, "order o-1 (PAYMENT_RECEIVED, transition 4): behind: the journal ends at transition 0") {
+		t.Errorf("with lag 0: exit status %d\n%s", code, out)
+	}
+
+	if _, code := run(t, s, "verify", "--lag", "-1s"); code != exitUsage {
+		t.Errorf("a negative lag: exit status %d", code)
+	}
+
+	if err := s.with(t.Context(), func(b *server.Backend) error {
+		_, err := b.DynamoDB.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.Tables.Orders,
+			Key:              map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}},
+			UpdateExpression: aws.String("SET orderState = :s"), ExpressionAttributeValues: map[string]types.AttributeValue{":s": &types.AttributeValueMemberS{Value: "SHIPPED"}}})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.json = true
+
+	out, code = run(t, s, "verify")
+	if code != exitFailure || !strings.Contains(out, `"kind":"state"`) || !strings.Contains(out, `"mismatched":1`) {
+		t.Errorf("a state that no transition made: exit status %d\n%s", code, out)
+	}
+}

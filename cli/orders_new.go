@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// newOrderFlags are the flags that say what an order consists of.
+type newOrderFlags struct {
+	items    []string
+	currency string
+	total    int64
+	customer string
+
+	reference                   string
+	shipping, billing, metadata []string
+
+	cause func() transitions.Cause
+}
+
+func (f *newOrderFlags) addTo(c *cobra.Command) {
+	flags := c.Flags()
+	f.cause = reasonFlags(c)
+	flags.StringArrayVar(&f.items, "item", nil, "SKU:QUANTITY:PRICE, the price of one piece in minor units; repeat for more")
+	flags.StringVar(&f.currency, "currency", "EUR", "ISO 4217 code, if the definition has a total")
+	flags.Int64Var(&f.total, "total", 0, "what the customer pays, in minor units; default: the sum of the items")
+	flags.StringVar(&f.customer, "customer", "", "whose order it is: an id of your system, no personal data")
+	flags.StringVar(&f.reference, "reference", "", "the order's number in your system")
+	flags.StringArrayVar(&f.shipping, "shipping", nil, "FIELD=TEXT of the shipping address; repeat for more")
+	flags.StringArrayVar(&f.billing, "billing", nil, "FIELD=TEXT of the billing address; repeat for more")
+	flags.StringArrayVar(&f.metadata, "metadata", nil, "NAME=TEXT for your own systems; repeat for more")
+}
+
+// order returns the order of the flags, as far as they tell without the definition: without its
+// total.
+func (f *newOrderFlags) order(id string) (transitions.NewOrder, error) {
+	order := transitions.NewOrder{ID: transitions.OrderID(id), Customer: f.customer, Reference: f.reference, Cause: f.cause()}
+
+	var faults [3]error
+	order.Shipping, faults[0] = parseTexts("shipping", f.shipping)
+	order.Billing, faults[1] = parseTexts("billing", f.billing)
+	order.Metadata, faults[2] = parseTexts("metadata", f.metadata)
+
+	if err := cmp.Or(faults[:]...); err != nil {
+		return order, err
+	}
+
+	for _, text := range f.items {
+		item, err := parseItem(text)
+		if err != nil {
+			return order, err
+		}
+		order.Items = append(order.Items, item)
+	}
+
+	return order, order.Validate()
+}
+
+// parseTexts parses NAME=TEXT. Its errors do not repeat the texts, which may be personal data.
+func parseTexts(flag string, pairs []string) (map[string]string, error) {
+	if len(pairs) == 0 {
+		return nil, nil //nolint:nilnil // the flag was not given
+	}
+
+	texts := map[string]string{}
+	for i, pair := range pairs {
+		name, text, found := strings.Cut(pair, "=")
+		if !found {
+			return nil, usageError("--%s number %d: must be NAME=TEXT", flag, i+1)
+		}
+
+		if _, twice := texts[name]; twice {
+			return nil, usageError("--%s number %d: %s was given before", flag, i+1, name)
+		}
+		texts[name] = text
+	}
+
+	return texts, nil
+}
+
+// setTotal gives the order the total that the definition asks for, and checks the whole order.
+func (f *newOrderFlags) setTotal(c *cobra.Command, order *transitions.NewOrder, d *workflow.Definition) error {
+	given := c.Flags().Changed
+
+	if !d.Has(workflow.PartTotal) {
+		for _, name := range []string{"currency", "total"} {
+			if given(name) {
+				return usageError("%s: the definition %s has no total", name, d.Name())
+			}
+		}
+
+		return order.ValidateFor(d)
+	}
+
+	if len(order.Items) == 0 && !given("total") {
+		return usageError("an order needs at least one --item SKU:QUANTITY:PRICE, or --total")
+	}
+
+	order.Total = transitions.Money{Amount: f.total, Currency: f.currency}
+	if !given("total") {
+		for _, item := range order.Items {
+			order.Total.Amount += item.Quantity * item.Price
+		}
+	}
+
+	return order.ValidateFor(d)
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+func ordersShip(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "ship ORDER SKU:QUANTITY...", Short: "Report a parcel that has left", Args: cobra.MinimumNArgs(2),
+		Long: "Adds the parcel's pieces to the shipped ones and moves the order with the same write: the\n" +
+			"order is PARTIALLY_SHIPPED until its last piece has left, then SHIPPED. A repeat with the\n" +
+			"same --parcel changes nothing; with other lines it is refused.",
+	}
+	cause := reasonFlags(c)
+	id := c.Flags().String("parcel", "", "name of the parcel, like a tracking number (required)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *id == "" {
+			return usageError("a parcel needs a name: --parcel ID")
+		}
+
+		p := transitions.Parcel{OrderID: transitions.OrderID(args[0]), ID: *id, Cause: cause()}
+		for _, text := range args[1:] {
+			i := strings.LastIndexByte(text, ':')
+			quantity, err := strconv.ParseInt(text[i+1:], 10, 32)
+			if i < 0 || err != nil {
+				return usageError("line %q: must be SKU:QUANTITY, the quantity a whole number", text)
+			}
+			p.Lines = append(p.Lines, transitions.ParcelLine{SKU: text[:i], Quantity: quantity})
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			result, err := b.Orders.ShipParcel(c.Context(), p)
+			if err != nil {
+				return err
+			}
+
+			return printResult(c.OutOrStdout(), s.json, p.OrderID, result)
+		})
+	}
+
+	return c
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func ordersWatch(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "watch ORDER", Short: "Print each transition of an order until it ends", Args: cobra.ExactArgs(1),
+		Long: "Reads the order every --every and prints its new transitions. Ends when the order is in a\n" +
+			"terminal state, in the state of --until, or on Ctrl-C.",
+	}
+	every := c.Flags().Duration("every", 250*time.Millisecond, "pause between two reads, at least 10ms")
+	until := c.Flags().String("until", string(workflow.Delivered), "also end in this state")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *every < 10*time.Millisecond {
+			return usageError("every %s: at least 10ms", *every)
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			if !b.Orders.Definition().HasState(workflow.State(*until)) {
+				return usageError("until %q: no such state (see `ratchet workflow show`)", *until)
+			}
+			return watch(c.Context(), c.OutOrStdout(), b, args[0], *every, workflow.State(*until), s.json)
+		})
+	}
+
+	return c
+}
+
+// watch prints transitions as the order's ring shows them.
+func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, every time.Duration, until workflow.State, asJSON bool) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+
+	var seen transitions.TransitionID
+	for {
+		order, err := getOrder(ctx, b, id)
+		if err != nil {
+			return err
+		}
+
+		for _, t := range order.Recent() {
+			if t.ID <= seen {
+				continue
+			}
+
+			seen = t.ID
+			if asJSON {
+				err = printJSON(out, t)
+			} else {
+				_, err = fmt.Fprintf(out, "%s  %3d  %-14s %s\n", t.At.Local().Format("15:04:05.000"), t.ID, t.Event, t.To)
+			}
+
+			if err != nil {
+				return err
+			}
+		}
+
+		if order.State == until || b.Orders.Definition().Terminal(order.State) {
+			return nil
+		}
+
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}

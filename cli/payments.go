@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/payments"
+	"ratchet/server"
+)
+
+func paymentsCommand(s *settings) *cobra.Command {
+	var all []*cobra.Command
+
+	atBank := s.printsJSON(
+		paymentsAuthorize(s),
+		paymentsStep(s, "capture", "Capture a part of the authorized amount, or all of it", (*payments.Payments).Capture, true),
+		paymentsStep(s, "refund", "Refund a part of the captured amount, or all of it", (*payments.Payments).Refund, false),
+		paymentsVoid(s),
+		paymentsRecover(s),
+	)
+	for _, c := range append(atBank, paymentsReport(s)) {
+		all = append(all, s.takes(c, bankFlags))
+	}
+
+	all = append(all, s.printsJSON(paymentsGet(s), paymentsList(s), paymentsParked(s))...)
+
+	return group("payments", "Authorize, capture and refund money at the sandbox processor", all...)
+}
+
+// payment runs fn, which may ask the bank, and prints the payment that it returns, also if fn
+// fails.
+func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.Payments) (payments.Payment, error)) error {
+	return s.with(c.Context(), func(b *server.Backend) error {
+		if err := b.CheckBank(); err != nil {
+			return err
+		}
+
+		p, err := fn(c.Context(), b.Payments)
+
+		return errors.Join(s.showPayment(c.OutOrStdout(), p), err)
+	})
+}
+
+// showPayment prints a payment, if there is one.
+func (s *settings) showPayment(out io.Writer, p payments.Payment) error {
+	switch {
+	case p.ID == "":
+		return nil
+	case s.json:
+		return printJSON(out, p)
+	}
+	printPayment(out, p)
+
+	return nil
+}
+
+// printPayment prints a payment and its steps, the open one last.
+func printPayment(out io.Writer, p payments.Payment) {
+	uncollected := ""
+	if p.Uncollected > 0 {
+		uncollected = fmt.Sprintf(", not collected %d", p.Uncollected)
+	}
+	fmt.Fprintf(out, "payment %s for order %s is %s: %d %s, captured %d, refunded %d%s\n", p.ID, p.OrderID, p.State, p.Amount, p.Currency, p.Captured, p.Refunded, uncollected)
+
+	steps := p.Steps
+	if p.Pending != nil {
+		steps = append(steps, *p.Pending)
+	}
+
+	for _, step := range steps {
+		reason := ""
+		if step.Reason != "" {
+			reason = " (" + step.Reason + ")"
+		}
+		fmt.Fprintf(out, "  %s  %s %s %d: %s%s\n", stamp(step.At), step.Kind, step.ID, step.Amount, step.Outcome, reason)
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/payments"
+	"ratchet/server"
+)
+
+func paymentsRecover(s *settings) *cobra.Command {
+	return s.long(&cobra.Command{
+		Use: "recover", Short: "Complete steps that a stopped worker left open, and expire old authorizations", Args: cobra.NoArgs,
+		Long: "Does once what `ratchet worker` does every 15 s. Exit status 1 if a step could not be completed.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				if err := b.CheckBank(); err != nil {
+					return err
+				}
+
+				var total payments.Recovered
+				for after := ""; ; {
+					r, err := b.Payments.Recover(c.Context(), after, 500)
+					total.Finished += r.Finished
+					total.Expired += r.Expired
+					total.Left = append(total.Left, r.Left...)
+
+					if err != nil {
+						return err
+					}
+					s.progress.print("%s ended, %s expired, %d left", plural.Of(total.Finished, "step"), plural.Of(total.Expired, "authorization"), len(total.Left))
+
+					if after = r.Next; after == "" {
+						return printRecovered(c.OutOrStdout(), s.json, total)
+					}
+				}
+			})
+		},
+	}, "reading payments")
+}
+
+// printRecovered prints the totals. If steps are left, it returns an error with exitFailure.
+func printRecovered(out io.Writer, asJSON bool, r payments.Recovered) (err error) {
+	if asJSON {
+		err = printJSON(out, r)
+	} else {
+		for _, left := range r.Left {
+			fmt.Fprintf(out, "payment %s: %s\n", left.PaymentID, left.Reason)
+		}
+		_, err = fmt.Fprintf(out, "%s ended, %s expired, %d left\n", plural.Of(r.Finished, "step"), plural.Of(r.Expired, "authorization"), len(r.Left))
+	}
+
+	if err == nil && len(r.Left) > 0 {
+		err = &statusError{exitFailure, nil}
+	}
+
+	return err
+}

@@ -1,0 +1,20 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/payments"
+)
+
+func paymentsVoid(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "void PAYMENT", Short: "Release the part of the authorization that was not captured", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
+				return p.Void(ctx, args[0])
+			})
+		},
+	}
+}

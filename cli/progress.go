@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"ratchet/internal/plural"
+)
+
+// progressInterval is the time before the first line of progress, and between two lines.
+const progressInterval = 2 * time.Second
+
+// redrawInterval is the time between two states of the line on a terminal.
+const redrawInterval = 200 * time.Millisecond
+
+// progress shows on standard error how far a long command is, and for how many seconds it runs: on a
+// terminal in one line that is rewritten and removed at the end, elsewhere as a line every two seconds.
+// Commands that end within two seconds show nothing, and --quiet shows nothing.
+//
+// A nil progress shows nothing.
+type progress struct {
+	out      io.Writer
+	terminal *os.File      // out, if it is a terminal
+	every    time.Duration // see progressInterval
+
+	mu    sync.Mutex
+	text  func() string
+	begun time.Time
+	shown time.Time // when it was shown last, at first when it began
+	drawn bool      // the terminal's line is the progress
+	open  bool      // the terminal's line is an unfinished one of the command
+}
+
+// longAnnotation marks the commands that long was called for. Its value is what they begin with.
+const longAnnotation = "ratchet-long"
+
+// long makes a command show its progress, which is s.progress while the command runs. The text says what
+// it does before it has counted anything, as "reading orders".
+func (s *settings) long(c *cobra.Command, text string) *cobra.Command {
+	s.takes(c, quietFlags)
+	c.Annotations = map[string]string{longAnnotation: text}
+
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		stop := s.startProgress(c, text)
+		defer stop()
+
+		return run(c, args)
+	}
+
+	return c
+}
+
+// startProgress shows the progress of a command until stop is called.
+func (s *settings) startProgress(c *cobra.Command, text string) (stop func()) {
+	if s.quiet {
+		return func() {}
+	}
+
+	now := time.Now()
+	p := &progress{
+		out:   c.ErrOrStderr(),
+		every: cmp.Or(s.progressEvery, progressInterval),
+		begun: now,
+		shown: now,
+	}
+	s.progress = p
+
+	restore := func() {}
+	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.terminal = f
+
+		out, errs := c.OutOrStdout(), c.ErrOrStderr()
+		c.SetOut(p.over(out))
+		c.SetErr(p.over(errs))
+		restore = func() {
+			c.SetOut(out)
+			c.SetErr(errs)
+		}
+	}
+
+	p.print("%s", text)
+
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.run(done)
+	}()
+
+	return func() {
+		close(done)
+		<-ended
+		restore()
+
+		s.progress = nil
+	}
+}
+
+// run shows the progress again and again, also while the command counts nothing, until done is closed.
+func (p *progress) run(done <-chan struct{}) {
+	interval := max(p.every, redrawInterval)
+	if p.terminal != nil {
+		interval = redrawInterval
+	}
+
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+
+	for {
+		select {
+		case <-done:
+			p.mu.Lock()
+			p.remove()
+			p.mu.Unlock()
+
+			return
+		case <-ticker.C:
+			p.show()
+		}
+	}
+}
+
+// print says how far the command is.
+func (p *progress) print(format string, args ...any) {
+	p.follow(func() string { return fmt.Sprintf(format, args...) })
+}
+
+// orders returns a function that says how many orders a command has done. The verb is a participle like
+// "counted".
+func (p *progress) orders(verb string) func(n int) {
+	return func(n int) { p.print("%s %s", plural.Of(n, "order"), verb) }
+}
+
+// hide shows nothing more until the next print.
+func (p *progress) hide() { p.follow(nil) }
+
+// follow makes the progress ask how far the command is, whenever it is shown.
+func (p *progress) follow(text func() string) {
+	if p == nil {
+		return
+	}
+
+	p.mu.Lock()
+	p.text = text
+
+	if text == nil {
+		p.remove()
+	}
+	p.mu.Unlock()
+
+	if p.terminal == nil {
+		p.show()
+	}
+}
+
+// show shows the progress if it is time to. It asks for the text without the lock, because what counts
+// may print meanwhile.
+func (p *progress) show() {
+	p.mu.Lock()
+	text, now := p.text, time.Now()
+
+	wait := p.every
+	if p.drawn {
+		wait = redrawInterval
+	}
+
+	// The tolerance is for a tick that comes sooner after the one before than the interval.
+	due := text != nil && !p.open && now.Sub(p.shown) >= wait-wait/20
+	if due {
+		p.shown = now
+	}
+	p.mu.Unlock()
+
+	if !due {
+		return
+	}
+	line := fmt.Sprintf("%s (%s)", text(), now.Sub(p.begun).Round(time.Second))
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	switch {
+	case p.text == nil: // hidden meanwhile
+	case p.terminal == nil:
+		fmt.Fprintln(p.out, line)
+	case !p.open:
+		p.remove()
+		fmt.Fprint(p.out, fitting(line, p.terminal))
+		p.drawn = true
+	}
+}
+
+// fitting cuts a line off that would wrap on the terminal, where it could not be rewritten.
+func fitting(line string, terminal *os.File) string {
+	width, _, err := term.GetSize(int(terminal.Fd()))
+	if err != nil {
+		return line
+	}
+
+	runes := []rune(line)
+
+	return string(runes[:min(len(runes), max(width-1, 0))])
+}
+
+// remove clears the terminal's line if it is the progress. The caller holds p.mu.
+func (p *progress) remove() {
+	if p.drawn {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// over returns a writer for what the command prints, which removes the progress from the terminal first.
+func (p *progress) over(w io.Writer) io.Writer {
+	if p == nil || p.terminal == nil {
+		return w
+	}
+
+	f, isFile := w.(*os.File)
+
+	return &overProgress{p: p, w: w, elsewhere: isFile && !term.IsTerminal(int(f.Fd()))}
+}
+
+type overProgress struct {
+	p *progress
+	w io.Writer
+	// elsewhere is set if the terminal does not show what is written, as with a file.
+	elsewhere bool
+}
+
+func (o *overProgress) Write(text []byte) (int, error) {
+	o.p.mu.Lock()
+	defer o.p.mu.Unlock()
+
+	o.p.remove()
+
+	if len(text) > 0 && !o.elsewhere {
+		o.p.open = text[len(text)-1] != '\n'
+	}
+
+	return o.w.Write(text)
+}
+
+// reading returns a reader of r that says how much of it was read. The verb is a participle like
+// "checked"; size is 0 if it is not known.
+func (p *progress) reading(r io.Reader, verb string, size int64) io.Reader {
+	return io.TeeReader(r, &byteProgress{p: p, verb: verb, size: size})
+}
+
+// writing returns a writer to w that says how much was written.
+func (p *progress) writing(w io.Writer, verb string) io.Writer {
+	return io.MultiWriter(w, &byteProgress{p: p, verb: verb})
+}
+
+// byteProgress counts what is written to it.
+type byteProgress struct {
+	p           *progress
+	verb        string
+	count, size int64
+}
+
+func (b *byteProgress) Write(data []byte) (int, error) {
+	b.count += int64(len(data))
+
+	of := ""
+	if b.size > 0 {
+		of = " of " + megabytes(b.size)
+	}
+	b.p.print("%s%s %s", megabytes(b.count), of, b.verb)
+
+	return len(data), nil
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/payments/reconcile"
+	"ratchet/server"
+)
+
+func reconcileCommand(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "reconcile", Short: "Compare the processor's file with payments and ledger", Args: cobra.NoArgs,
+		Long: `Compares the processor's report of its operations with the payments and the ledger, and
+lists every mismatch with its reason: missing-here, missing-there, kind, amount, currency,
+state, duplicate, ledger.
+
+The file is CSV with a header and one record per line. It has these columns in any order;
+others are ignored:
+  key       idempotency key of the step: PAYMENT/STEP
+  kind      charge, capture, refund or chargeback
+  amount    minor units, a whole number above 0
+  currency  ISO 4217 code
+  state     succeeded, failed or pending
+` + "`ratchet payments report`" + ` prints such a file for the sandbox processor.
+
+Memory does not grow with the file. Temporary files in --temp need about 120 bytes per
+line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.`,
+	}
+	name := c.Flags().String("file", "", "the processor's file; - reads standard input")
+	until := c.Flags().String("until", "", "steps that ended at that time or later may be missing in the file (RFC 3339)")
+	temp := c.Flags().String("temp", "", "directory of temporary files; default: that of the system")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *name == "" {
+			return usageError("reconcile needs --file")
+		}
+
+		cfg := reconcile.Config{Dir: *temp}
+		if *until != "" {
+			var err error
+			if cfg.Until, err = time.Parse(time.RFC3339, *until); err != nil {
+				return usageError("until %q: must be a time like 2026-11-21T00:00:00Z", *until)
+			}
+		}
+
+		file, err := openInput(*name)
+		if err != nil {
+			return &statusError{exitUsage, err}
+		}
+		defer file.Close()
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			cfg.Payments, cfg.Ledger = b.Payments, b.Ledger
+			cfg.Events.Progress = func(list string, n int) { s.progress.print("%s: %d", list, n) }
+
+			cfg.Events.BadLine = func(line int, err error) { fmt.Fprintf(c.ErrOrStderr(), "line %d: %v\n", line, err) }
+			totals, err := reconcile.Run(c.Context(), file, cfg, func(m reconcile.Mismatch) error {
+				if s.json {
+					return printJSON(c.OutOrStdout(), m)
+				}
+				return printMismatch(c.OutOrStdout(), m)
+			})
+			if err != nil {
+				return err
+			}
+
+			return printTotals(c.OutOrStdout(), s.json, totals)
+		})
+	}
+
+	return s.long(c, "comparing the file with the payments")
+}
+
+func printMismatch(out io.Writer, m reconcile.Mismatch) error {
+	where := ""
+	if m.Line > 0 {
+		where = fmt.Sprintf(" (line %d)", m.Line)
+	}
+
+	text := ""
+	if m.Here != "" {
+		text = " here " + m.Here
+	}
+
+	if m.There != "" {
+		text += " there " + m.There
+	}
+	_, err := fmt.Fprintf(out, "%s: %s%s:%s\n", m.Reason, m.Key, where, text)
+
+	return err
+}
+
+// printTotals prints the totals. If there are mismatches or bad lines, it returns an error
+// with the exit status.
+func printTotals(out io.Writer, asJSON bool, t reconcile.Totals) (err error) {
+	if asJSON {
+		err = printJSON(out, t)
+	} else {
+		_, err = fmt.Fprintf(out, "%s, %s of payments and %s compared; keys: %d agree, %d do not; %s could not be read\n",
+			plural.Of(t.Lines, "line"), plural.Of(t.Steps, "step"), plural.Of(t.Transfers, "transfer"),
+			t.Matched, t.Mismatched, plural.Of(t.BadLines, "line"))
+		for _, reason := range slices.Sorted(maps.Keys(t.Reasons)) {
+			fmt.Fprintf(out, "  %s: %d\n", reason, t.Reasons[reason])
+		}
+	}
+
+	switch {
+	case err != nil:
+		return err
+	case t.Mismatched > 0:
+		return &statusError{exitFailure, nil}
+	case t.BadLines > 0:
+		return &statusError{exitUsage, nil}
+	}
+
+	return nil
+}

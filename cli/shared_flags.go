@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ratchet/server"
+)
+
+// flagGroup is a group of settings that have a flag at each command that uses them. A command says by
+// takes which groups it has; its help and its parser have no others.
+type flagGroup struct {
+	name string
+	add  func(f *pflag.FlagSet, s *settings, defaults server.Config)
+	// of are the groups that this one consists of.
+	of []*flagGroup
+}
+
+// sharedAnnotation marks flags of groups. Its value is the name of the group.
+const sharedAnnotation = "ratchet-shared"
+
+// The groups, in the order of the help.
+var (
+	outputFlags = &flagGroup{name: "output", add: func(f *pflag.FlagSet, s *settings, _ server.Config) {
+		f.BoolVar(&s.json, "json", false, "print JSON for scripts")
+	}}
+	quietFlags = &flagGroup{name: "quiet", add: func(f *pflag.FlagSet, s *settings, _ server.Config) {
+		f.BoolVar(&s.quiet, "quiet", false, "print neither which target is used nor how far the command is")
+	}}
+	settingsFlags = &flagGroup{name: "settings", add: func(f *pflag.FlagSet, _ *settings, _ server.Config) {
+		f.String("config", "", "a YAML file with settings")
+		f.String("profile", "", "a profile of the file --config")
+		f.String("log-level", defaultLogLevel, "debug, info, warn or error")
+		f.String("log-format", defaultLogFormat, "text or json")
+	}}
+	urlFlags = &flagGroup{name: "endpoint", add: func(f *pflag.FlagSet, _ *settings, _ server.Config) {
+		f.String("endpoint-url", "", "compatible endpoint for DynamoDB, Streams, Step Functions and SQS")
+	}}
+	dataFlags = &flagGroup{name: "data", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.String("data", defaults.Data, "data directory of the embedded engine")
+	}}
+	storeFlags = &flagGroup{name: "store", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
+		f.String("otlp-endpoint", "", "URL where traces, metrics and logs go (OTLP over HTTP), or \"off\"; default: OTEL_EXPORTER_OTLP_ENDPOINT, else off")
+	}}
+	ordersFlags = &flagGroup{name: "orders", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.String("journal", defaults.Journal, `what writes the orders' journal: "stream" or "transactional"`)
+		f.String("order-definition", "", "file (YAML or JSON) with the definition of orders; default: the built-in definition")
+		f.String("state-machine", "", "file (ASL, JSON) with a state machine for --order-definition; default: that of the shop")
+		f.StringSlice("other-activities", nil, "activities of --state-machine that workers of other programs serve")
+		f.IntSlice("accept-versions", nil, "other versions of the definition whose orders may be moved without a migration")
+		f.Bool("order-lists", false, "keep lists of orders by state, by time and by customer in a table of their own")
+		f.Bool("refund-returns", false, "give the money of returned orders back and move them to REFUNDED")
+	}}
+	queueFlags = &flagGroup{name: "queue", add: func(f *pflag.FlagSet, _ *settings, _ server.Config) {
+		f.String("requests-queue", "", "SQS queue that transition requests arrive on: its URL, or a name that init creates")
+	}}
+	roleFlags = &flagGroup{name: "role", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.String("role-arn", defaults.RoleARN, "role of the state machine on AWS")
+	}}
+	bankFlags = &flagGroup{name: "bank", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.String("bank", "", `who takes the money: "sandbox" (the default, except on AWS)`)
+		f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
+		f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
+	}}
+	carrierFlags = &flagGroup{name: "carrier", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.String("carrier", defaults.Carrier, `who moves the parcels: "sandbox" (the default, except on AWS), a URL, or "execution:ARN" of a state machine`)
+		f.Duration("carrier-delay", defaults.CarrierDelay, "how long the sandbox carrier takes to ship, and to deliver")
+	}}
+	notificationFlags = &flagGroup{name: "notifications", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.String("notify", defaults.Notify, `the configured endpoint of notifications: "log", "none", "file:FILE", "dir:DIR" or a URL`)
+		f.String("trace-propagation", defaults.Tracing.Propagation, "what carries the traceparent: all (a carrier's URL and notifications), own (a carrier's URL) or none")
+	}}
+	workFlags = &flagGroup{name: "work", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.Int("slots", defaults.Slots, "tasks of one activity that a worker runs at the same time")
+		f.Int("calls-per-second", defaults.CallsPerSecond, "a worker's share of each Step Functions quota for tasks; default: 250, no limit in process")
+		f.Duration("effect-lease", defaults.EffectLease, "how long a worker may take for one effect before another repeats it")
+		f.String("payment-mode", defaults.PaymentMode, `when an order's money is taken: "charge" (at once) or "capture" (when it has shipped)`)
+		f.Duration("stuck-every", 0, "how often the workers count stuck orders, negative for never; default: 1h, up to 100,000 orders")
+	}}
+	freshFlags = &flagGroup{name: "fresh", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.Duration("fresh-for", defaults.FreshFor, "how long after a transition a shipment is booked without another look at the order")
+	}}
+	adminFlags = &flagGroup{name: "admin", add: func(f *pflag.FlagSet, _ *settings, _ server.Config) {
+		f.String("admin-listen", "", "HOST:PORT where a process serves health and metrics, or \"off\"; default: "+server.DefaultAdminListen+", or a free port")
+	}}
+	readyFlags = &flagGroup{name: "ready", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.Duration("ready-lag", defaults.ReadyLag, "how far behind the orders' stream a worker is still ready")
+	}}
+	auditFlags = &flagGroup{name: "audit", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
+		f.Duration("audit-retention", defaults.AuditRetention, "how long a row of the audit table is kept")
+	}}
+)
+
+// flagGroups are all groups.
+var flagGroups = []*flagGroup{
+	outputFlags, quietFlags, settingsFlags, urlFlags, dataFlags, storeFlags, ordersFlags, queueFlags, roleFlags,
+	bankFlags, carrierFlags, notificationFlags, workFlags, freshFlags, adminFlags, readyFlags, auditFlags,
+}
+
+// Groups of groups.
+var (
+	// targetFlags are those of the commands that work on the data of a target.
+	targetFlags = &flagGroup{of: []*flagGroup{quietFlags, settingsFlags, urlFlags, dataFlags, storeFlags}}
+	// engineFlags are those of the commands that work on the embedded engine only.
+	engineFlags = &flagGroup{of: []*flagGroup{settingsFlags, dataFlags, storeFlags}}
+	// workerFlags are those of the processes that run a worker.
+	workerFlags = &flagGroup{of: []*flagGroup{
+		outputFlags, ordersFlags, queueFlags, bankFlags, carrierFlags, notificationFlags, workFlags, freshFlags,
+		adminFlags, readyFlags, auditFlags,
+	}}
+	// everyFlag is that of the commands that look at the settings themselves.
+	everyFlag = &flagGroup{of: flagGroups}
+)
+
+// takes gives the groups to a command and to those below it.
+func (s *settings) takes(c *cobra.Command, groups ...*flagGroup) *cobra.Command {
+	if s.taken == nil {
+		s.taken = map[*cobra.Command][]*flagGroup{}
+	}
+
+	for _, g := range groups {
+		if g.of != nil {
+			s.takes(c, g.of...)
+			continue
+		}
+		s.taken[c] = append(s.taken[c], g)
+	}
+
+	return c
+}
+
+// printsJSON gives the flag --json to commands.
+func (s *settings) printsJSON(all ...*cobra.Command) []*cobra.Command {
+	for _, c := range all {
+		s.takes(c, outputFlags)
+	}
+
+	return all
+}
+
+// defineFlags defines the flags of the groups that the commands take, and returns the groups of c. A
+// command that holds others also has the flags of those, because a flag may stand before the name of the
+// command that takes it.
+func (s *settings) defineFlags(c *cobra.Command, inherited ...*flagGroup) []*flagGroup {
+	groups := slices.Concat(inherited, s.taken[c])
+	if mayCreateData(c) {
+		groups = append(groups, ordersFlags, queueFlags) // by which the data is created
+	}
+
+	for _, sub := range c.Commands() {
+		// The groups of a command below are no reason for those of its neighbors.
+		groups = append(groups, s.defineFlags(sub, slices.Concat(inherited, s.taken[c])...)...)
+	}
+
+	shared := s.sharedFlags(groups...)
+	s.shared[c] = shared
+	c.Flags().AddFlagSet(shared)
+
+	return groups
+}
+
+// sharedFlags returns new flags of the groups.
+func (s *settings) sharedFlags(groups ...*flagGroup) *pflag.FlagSet {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	defaults := server.Config{}.WithDefaults()
+
+	for _, g := range flagGroups {
+		if !slices.Contains(groups, g) {
+			continue
+		}
+
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		g.add(flags, s, defaults)
+		flags.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{sharedAnnotation: {g.name}} })
+		all.AddFlagSet(flags)
+	}
+
+	return all
+}
+
+// use makes the settings those of a command that was parsed.
+func (s *settings) use(c *cobra.Command) {
+	s.creates = mayCreateData(c)
+
+	if flags, ok := s.shared[c]; ok {
+		s.flags = flags
+	}
+}
+
+// groupOf returns the name of a flag's group, "" for a flag of a single command.
+func groupOf(f *pflag.Flag) string {
+	if group := f.Annotations[sharedAnnotation]; len(group) > 0 {
+		return group[0]
+	}
+
+	return ""
+}
+
+// firstChanged returns the first flag of the group that was given, "" if none was.
+func firstChanged(flags *pflag.FlagSet, g *flagGroup) (name string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if name == "" && f.Changed && groupOf(f) == g.name {
+			name = f.Name
+		}
+	})
+
+	return name
+}
+
+// flagsIn returns the flags of a command that are in the group, "" for its own.
+func flagsIn(c *cobra.Command, group string) *pflag.FlagSet {
+	found := pflag.NewFlagSet("", pflag.ContinueOnError)
+	add := func(f *pflag.Flag) {
+		if groupOf(f) == group {
+			found.AddFlag(f)
+		}
+	}
+
+	c.LocalFlags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
+
+	return found
+}
+
+// wrongFlag explains a flag that a command does not take although others do.
+func (s *settings) wrongFlag(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" || s.sharedFlags(flagGroups...).Lookup(unknown.GetSpecifiedName()) == nil {
+		return flagError(err)
+	}
+
+	return fmt.Errorf("%s: `%s` does not use this setting (see `%[2]s --help`)", unknown.GetSpecifiedName(), c.CommandPath())
+}
+
+// writeUsage prints the usage of a command: what it is called with, examples, the commands below it, its
+// own flags, and those that it shares with others.
+func writeUsage(c *cobra.Command) error {
+	var text strings.Builder
+
+	text.WriteString("Usage:")
+
+	if c.Runnable() {
+		text.WriteString("\n  " + c.UseLine())
+	}
+
+	if c.HasAvailableSubCommands() {
+		text.WriteString("\n  " + c.CommandPath() + " [command]")
+	}
+
+	if c.HasExample() {
+		text.WriteString("\n\nExamples:\n" + c.Example)
+	}
+
+	if c.HasAvailableSubCommands() {
+		text.WriteString("\n\nAvailable Commands:")
+
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&text, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+
+	writeFlagUsages(&text, "Flags", flagsIn(c, ""))
+
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, g := range flagGroups {
+		shared.AddFlagSet(flagsIn(c, g.name))
+	}
+	shared.SortFlags = false
+
+	writeFlagUsages(&text, sharedTitle(c), shared)
+
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&text, "\n\nUse \"%s [command] --help\" for more information about a command.", c.CommandPath())
+	}
+
+	_, err := fmt.Fprintln(c.OutOrStderr(), text.String())
+
+	return err
+}
+
+// sharedTitle is the title of the shared flags in the usage of a command.
+func sharedTitle(c *cobra.Command) string {
+	if c.HasAvailableSubCommands() {
+		return "Flags of the commands that use them"
+	}
+
+	return "Flags that it shares with other commands"
+}
+
+func writeFlagUsages(text *strings.Builder, title string, flags *pflag.FlagSet) {
+	if flags.HasAvailableFlags() {
+		text.WriteString("\n\n" + title + ":\n" + strings.TrimRight(flags.FlagUsages(), " \n"))
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// printUnknownNames prints which names of a refused request the definition does not have.
+func printUnknownNames(out io.Writer, d *workflow.Definition, r transitions.Request) {
+	printUnknown(out, "event", string(r.Event), eventNames(d))
+
+	if r.From != "" {
+		printUnknown(out, "state", string(r.From), stateNames(d))
+	}
+}
+
+// printUnknown prints the names that are written nearly like a name that is none of them, or else
+// all names.
+func printUnknown(out io.Writer, kind, name string, all []string) {
+	if slices.Contains(all, name) {
+		return
+	}
+
+	var similar []string
+	near := min(2, len(name)/3)
+
+	for _, known := range all {
+		if distance(strings.ToLower(name), strings.ToLower(known)) <= near {
+			similar = append(similar, known)
+		}
+	}
+
+	if len(similar) > 0 {
+		fmt.Fprintf(out, "ratchet: there is no %s %q; did you mean %s?\n", kind, name, strings.Join(similar, " or "))
+		return
+	}
+
+	fmt.Fprintf(out, "ratchet: there is no %s %q; there are %s\n", kind, name, strings.Join(all, ", "))
+}
+
+// distance is how many letters must be changed, added or removed to make b of a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+
+		for j := range len(b) {
+			changed := before
+			if a[i] != b[j] {
+				changed++
+			}
+
+			before = row[j+1]
+			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+		}
+	}
+
+	return row[len(b)]
+}
+
+func eventNames(d *workflow.Definition) (names []string) {
+	for _, event := range d.Events() {
+		names = append(names, string(event))
+	}
+
+	return names
+}
+
+func stateNames(d *workflow.Definition) (names []string) {
+	for _, state := range d.States() {
+		names = append(names, string(state.State))
+	}
+
+	return names
+}

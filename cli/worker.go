@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/plural"
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+func workerCommand(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "worker", Short: "Run one worker on an endpoint or AWS: activities, stream poller, requests' queue",
+		Long: "Serves every activity of the state machine, polls the orders' stream and receives requests\n" +
+			"from --requests-queue, if it is set, until interrupted. Then it finishes its work in hand and\n" +
+			"prints the capacity units that its transitions consumed, by verdict. Run `ratchet init` once\n" +
+			"before the first worker. Any number of workers may run at the same time.\n\n" +
+			"--only runs some of a worker's parts: activities, stream, requests, notifications, sweeps. Each\n" +
+			"part must run somewhere. deploy/permissions lists what each may call.",
+		Example: "  ratchet worker --name worker-1\n  ratchet worker --only stream,notifications",
+		Args:    cobra.NoArgs,
+	}
+	name := c.Flags().String("name", "worker", "name in execution histories and leases")
+	sandbox := c.Flags().Bool("sandbox-carrier", false, "also run the sandbox carrier, which reports shipments")
+	only := c.Flags().StringSlice("only", nil, "parts of the worker to run; default: all")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		parts := make([]server.WorkerPart, len(*only))
+		for i, name := range *only {
+			parts[i] = server.WorkerPart(name)
+			if !slices.Contains(server.WorkerParts(), parts[i]) {
+				return usageError("only %q: must be one of %s", name, server.WorkerParts())
+			}
+		}
+
+		if err := s.checkWorkflow(); err != nil {
+			return err
+		}
+
+		consumed := &server.Consumption{}
+
+		return s.withEvents(c.Context(), server.Events{Consumed: consumed.Add}, func(b *server.Backend) (err error) {
+			if b.Engine != nil {
+				return usageError("worker needs --endpoint-url or an AWS region; `ratchet dev` runs the embedded engine with its worker")
+			}
+
+			if *sandbox && b.Carrier == nil {
+				return usageError("sandbox-carrier: the carrier is not the sandbox")
+			}
+
+			b.ExpectWorker()
+
+			admin, err := b.StartAdmin(c.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, admin.Close()) }()
+
+			if err := printAdmin(c.OutOrStdout(), s.json, admin); err != nil {
+				return err
+			}
+
+			group, ctx := errgroup.WithContext(c.Context())
+			group.Go(func() error { return b.Run(ctx, *name, parts...) })
+
+			if *sandbox {
+				group.Go(func() error { return b.RunCarrier(ctx) })
+			}
+
+			if err := group.Wait(); err != nil {
+				return err
+			}
+
+			return printConsumed(c.OutOrStdout(), s.json, consumed)
+		})
+	}
+
+	return c
+}
+
+// printConsumed prints the capacity units that the worker's calls consumed, by verdict.
+func printConsumed(out io.Writer, asJSON bool, consumed *server.Consumption) error {
+	sums := consumed.ByVerdict()
+	if asJSON {
+		return printJSON(out, map[string]any{"consumed": sums})
+	}
+
+	for _, v := range transitions.Verdicts() {
+		if sum, given := sums[v.String()]; given {
+			if _, err := fmt.Fprintf(out, "%s: %s, %.1f read and %.1f write units\n", v, plural.Of(sum.Calls, "call"), sum.Read, sum.Write); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet"
+	"ratchet/activities/steps"
+	"ratchet/workflow/check"
+)
+
+const checkHelp = `Reads a state machine (Amazon States Language, JSON or YAML) and compares it with the
+definition of an order. It checks that every event is legal wherever its task can run, that
+an execution whose order was moved meanwhile learns of it, that every end of an order can be
+reached, and that every activity has its time-outs. A fault on a path is shown with the
+shortest such path. Without a file it checks the state machine that the settings or the program
+name, or the one that Ratchet deploys; a file named - is standard input.
+
+Exit status: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be read.`
+
+// checkCommand is `ratchet workflow check`, and `ratchet check` at the root.
+func checkCommand(s *settings) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Check a state machine against the order's definition",
+		Long:  checkHelp,
+		Args:  cobra.MaximumNArgs(1),
+	}
+	definition := command.Flags().String("definition", "",
+		"definition to check against (YAML or JSON, see workflow show --format yaml); default the order's")
+
+	command.RunE = func(c *cobra.Command, args []string) error {
+		if report, own, err := s.checkOwnWorkflow(args, *definition); own {
+			return s.printReport(c, report, err)
+		}
+
+		d, err := s.definition(c, "order", *definition)
+		if err != nil {
+			return err
+		}
+
+		cfg := steps.CheckConfig()
+		cfg.File = "statemachine.asl.json"
+		asl := []byte(ratchet.StateMachine)
+
+		if len(args) == 1 {
+			cfg.File = args[0]
+			if asl, err = readFile(c, cfg.File); err != nil {
+				return err
+			}
+		}
+
+		// A machine of one's own may keep the order where the former one of Ratchet did.
+		if !bytes.Contains(asl, []byte("$.run.order")) {
+			cfg.Variable = ""
+		}
+
+		report, err := check.StateMachine(asl, d, cfg)
+
+		return s.printReport(c, report, err)
+	}
+
+	return command
+}
+
+// checkOwnWorkflow checks the workflow of the settings or of the program, if it is not the shop's and
+// the command names no other one. It reports whether it has done so.
+func (s *settings) checkOwnWorkflow(args []string, definition string) (report check.Report, own bool, err error) {
+	cfg, _, err := s.load()
+	if err != nil {
+		return check.Report{}, true, err
+	}
+
+	if len(args) > 0 || definition != "" || cfg.StateMachine == "" && cfg.Parts.Workflow == nil {
+		return check.Report{}, false, nil
+	}
+	report, err = cfg.CheckWorkflow()
+
+	return report, true, err
+}
+
+// printReport prints a report, and returns the error with which the check ends: failed is that of a
+// state machine that cannot be read, or of one whose findings the report has.
+func (s *settings) printReport(c *cobra.Command, report check.Report, failed error) (err error) {
+	if failed != nil && report.Count(check.SeverityError) == 0 {
+		return &statusError{exitUsage, failed}
+	}
+
+	if s.json {
+		err = printJSON(c.OutOrStdout(), report)
+	} else {
+		_, err = fmt.Fprint(c.OutOrStdout(), report.Text())
+	}
+
+	if err == nil && report.Count(check.SeverityError) > 0 {
+		return &statusError{exitFailure, nil}
+	}
+
+	return err
+}

@@ -1,0 +1,177 @@
+# Alarms, each with a page below docs/runbooks, and a rule for executions that end badly: the same as
+# deploy/cloudformation/alarms.yaml.
+
+variable "email" {
+  description = "Who gets the alarms; empty to subscribe to the topic yourself."
+  type        = string
+  default     = ""
+}
+
+locals {
+  # What an alarm has unless it says otherwise.
+  usual_alarm = {
+    statistic  = "Sum"
+    period     = 300
+    periods    = 1
+    threshold  = 0
+    comparison = "GreaterThanThreshold"
+    missing    = "notBreaching"
+  }
+
+  waiting_alarms = { for activity in ["accept", "pay"] : "activities-waiting-${activity}" => {
+    description = "Tasks of the activity ${activity} wait more than a minute for a worker. Runbook: docs/runbooks/activities-waiting.md"
+    namespace   = "AWS/States"
+    metric      = "ActivityScheduleTime"
+    statistic   = "p99"
+    dimensions  = { ActivityArn = aws_sfn_activity.activity[activity].arn }
+    periods     = 2
+    threshold   = 60000
+  } }
+
+  alarms = { for name, alarm in merge(local.waiting_alarms, {
+    executions-failed = {
+      description = "An execution of an order has failed. Runbook: docs/runbooks/executions-failed.md"
+      namespace   = "AWS/States"
+      metric      = "ExecutionsFailed"
+      dimensions  = { StateMachineArn = aws_sfn_state_machine.order.arn }
+    }
+    executions-timed-out = {
+      description = "An execution of an order has timed out. Runbook: docs/runbooks/executions-timed-out.md"
+      namespace   = "AWS/States"
+      metric      = "ExecutionsTimedOut"
+      dimensions  = { StateMachineArn = aws_sfn_state_machine.order.arn }
+    }
+    no-stream-reader = {
+      description = "No worker renews a lease, so the stream of the orders is not read. Runbook: docs/runbooks/no-stream-reader.md"
+      namespace   = "AWS/DynamoDB"
+      metric      = "ConsumedWriteCapacityUnits"
+      dimensions  = { TableName = "${var.prefix}leases" }
+      period      = 60
+      periods     = 5
+      threshold   = 1
+      comparison  = "LessThanThreshold"
+      missing     = "breaching"
+    }
+    handlers-failing = {
+      description = "Handlers of the stream fail, and their records wait or are dead letters. Runbook: docs/runbooks/handlers-failing.md"
+      namespace   = "AWS/DynamoDB"
+      metric      = "ConsumedWriteCapacityUnits"
+      dimensions  = { TableName = "${var.prefix}dead-letters" }
+      periods     = 3
+    }
+    orders-throttled = {
+      description = "DynamoDB throttles writes of orders. Runbook: docs/runbooks/orders-throttled.md"
+      namespace   = "AWS/DynamoDB"
+      metric      = "WriteThrottleEvents"
+      dimensions  = { TableName = "${var.prefix}orders" }
+      period      = 60
+      periods     = 5
+    }
+    requests-dead-letters = {
+      description = "Requests from the queue were rejected. Runbook: docs/runbooks/requests-dead-letters.md"
+      namespace   = "AWS/SQS"
+      metric      = "ApproximateNumberOfMessagesVisible"
+      statistic   = "Maximum"
+      dimensions  = { QueueName = "${var.prefix}requests-dead-letters" }
+    }
+    requests-waiting = {
+      description = "Requests wait in the queue for more than ten minutes. Runbook: docs/runbooks/requests-waiting.md"
+      namespace   = "AWS/SQS"
+      metric      = "ApproximateAgeOfOldestMessage"
+      statistic   = "Maximum"
+      dimensions  = { QueueName = "${var.prefix}requests" }
+      periods     = 2
+      threshold   = 600
+    }
+  }) : name => merge(local.usual_alarm, alarm) }
+}
+
+resource "aws_kms_key" "alarms" {
+  description         = "Encrypts the topic of the alarms"
+  enable_key_rotation = true
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Effect    = "Allow"
+        Principal = { AWS = "arn:${local.partition}:iam::${local.account}:root" }
+        Action    = "kms:*"
+        Resource  = "*"
+      },
+      {
+        Effect    = "Allow"
+        Principal = { Service = ["cloudwatch.amazonaws.com", "events.amazonaws.com"] }
+        Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
+        Resource  = "*"
+      },
+    ]
+  })
+}
+
+resource "aws_sns_topic" "alarms" {
+  name              = "${var.prefix}alarms"
+  kms_master_key_id = aws_kms_key.alarms.id
+}
+
+resource "aws_sns_topic_policy" "alarms" {
+  arn = aws_sns_topic.alarms.arn
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Principal = { Service = ["cloudwatch.amazonaws.com", "events.amazonaws.com"] }
+      Action    = "sns:Publish"
+      Resource  = aws_sns_topic.alarms.arn
+      Condition = { StringEquals = { "aws:SourceAccount" = local.account } }
+    }]
+  })
+}
+
+resource "aws_sns_topic_subscription" "email" {
+  count = var.email == "" ? 0 : 1
+
+  topic_arn = aws_sns_topic.alarms.arn
+  protocol  = "email"
+  endpoint  = var.email
+}
+
+# The alarms count; this names the execution, and so the order.
+resource "aws_cloudwatch_event_rule" "executions" {
+  name = "${var.prefix}executions"
+
+  event_pattern = jsonencode({
+    source      = ["aws.states"]
+    detail-type = ["Step Functions Execution Status Change"]
+    detail = {
+      status          = ["FAILED", "TIMED_OUT", "ABORTED"]
+      stateMachineArn = [aws_sfn_state_machine.order.arn]
+    }
+  })
+}
+
+resource "aws_cloudwatch_event_target" "executions" {
+  rule      = aws_cloudwatch_event_rule.executions.name
+  target_id = "topic"
+  arn       = aws_sns_topic.alarms.arn
+}
+
+resource "aws_cloudwatch_metric_alarm" "alarm" {
+  for_each = local.alarms
+
+  alarm_name          = "${var.prefix}${each.key}"
+  alarm_description   = each.value.description
+  namespace           = each.value.namespace
+  metric_name         = each.value.metric
+  statistic           = startswith(each.value.statistic, "p") ? null : each.value.statistic
+  extended_statistic  = startswith(each.value.statistic, "p") ? each.value.statistic : null
+  dimensions          = each.value.dimensions
+  period              = each.value.period
+  evaluation_periods  = each.value.periods
+  threshold           = each.value.threshold
+  comparison_operator = each.value.comparison
+  treat_missing_data  = each.value.missing
+  alarm_actions       = [aws_sns_topic.alarms.arn]
+  ok_actions          = [aws_sns_topic.alarms.arn]
+}

@@ -1,0 +1,50 @@
+terraform {
+  required_version = ">= 1.5"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = "~> 6.0"
+    }
+  }
+}
+
+variable "prefix" {
+  description = "Before the names of everything; the setting prefix of every process."
+  type        = string
+  default     = "ratchet-"
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9_-]{1,40}$", var.prefix))
+    error_message = "At most 40 of A-Z a-z 0-9 _ -."
+  }
+}
+
+variable "sandbox" {
+  description = "Also the tables and permissions of the sandbox bank and carrier, for trials."
+  type        = bool
+  default     = false
+}
+
+variable "compute" {
+  description = "What runs the parts, and so may take their roles: ecs-tasks, ec2 or lambda."
+  type        = string
+  default     = "ecs-tasks"
+
+  validation {
+    condition     = contains(["ecs-tasks", "ec2", "lambda"], var.compute)
+    error_message = "One of ecs-tasks, ec2, lambda."
+  }
+}
+
+data "aws_caller_identity" "current" {}
+
+data "aws_partition" "current" {}
+
+data "aws_region" "current" {}
+
+locals {
+  account   = data.aws_caller_identity.current.account_id
+  partition = data.aws_partition.current.partition
+  region    = data.aws_region.current.region
+}

@@ -1,0 +1,49 @@
+// Command bank is Ratchet with an own bank, which it reaches over HTTP. It has every command of
+// ratchet; what it brings is in client.go.
+//
+//	go run ./examples/bank dev                       # in one terminal; serves a small bank, too
+//	go run ./examples/bank orders create o-1 --item mug:2:1250 --stock 10
+//	go run ./examples/bank orders watch o-1
+//	curl -H 'Authorization: Bearer example' 127.0.0.1:8720/operations/o-1%2Fpayment%2Fcharge
+//
+// BANK_URL and BANK_TOKEN name another bank that serves the same operations.
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+
+	"ratchet/cli"
+	"ratchet/server"
+)
+
+// exampleBank is where `dev` serves the small bank if BANK_URL is empty.
+const exampleBank = "127.0.0.1:8720"
+
+func main() {
+	parts, err := newParts(context.Background(), os.Getenv("BANK_URL"), cmp.Or(os.Getenv("BANK_TOKEN"), "example"), os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+
+	cli.Main(parts)
+}
+
+// newParts returns the bank at the URL. Without one, it is the small bank, which `dev` serves.
+func newParts(ctx context.Context, url, token string, args []string) (server.Parts, error) {
+	if url == "" {
+		url = "http://" + exampleBank
+		if len(args) > 0 && args[0] == "dev" {
+			if err := serveBank(ctx, exampleBank, ".bank", token); err != nil {
+				return server.Parts{}, err
+			}
+		}
+	}
+
+	b, err := newBank(url, token)
+
+	return server.Parts{Bank: b}, err
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ratchet/shipping"
+)
+
+// courier is a carrier of the house: a label is a file, which a person prints. It is a
+// shipping.Carrier and a shipping.Asker.
+//
+// Two files decide about a shipment, and who writes one first decides: KEY.begin says whether it was
+// booked or canceled, KEY.end whether the parcel has left or the booking was canceled.
+type courier struct{ dir string }
+
+var (
+	_ shipping.Carrier = courier{}
+	_ shipping.Asker   = courier{}
+)
+
+// decision is the content of a file.
+type decision struct {
+	Is       shipping.Milestone `json:"is"`
+	OrderID  string             `json:"orderId,omitempty"`
+	Tracking string             `json:"tracking,omitempty"`
+}
+
+// newCourier keeps the labels in the directory.
+func newCourier(dir string) (courier, error) { return courier{dir}, os.MkdirAll(dir, 0o700) }
+
+// Book writes the label, once per key. A repeat returns the first tracking number.
+func (c courier) Book(_ context.Context, key, orderID string) (string, error) {
+	begin, err := c.decide(key, "begin", decision{shipping.Booked, orderID, tracking(key)})
+	if err != nil {
+		return "", err
+	}
+
+	end, _, err := c.read(key, "end")
+	switch {
+	case err != nil:
+		return "", err
+	case begin.Is == shipping.Canceled, end.Is == shipping.Canceled:
+		return "", fmt.Errorf("courier: book %s: %w", key, shipping.ErrCanceled)
+	}
+
+	return begin.Tracking, nil
+}
+
+// Cancel closes the key. It reports whether the parcel had left.
+func (c courier) Cancel(_ context.Context, key string) (left bool, err error) {
+	begin, err := c.decide(key, "begin", decision{Is: shipping.Canceled})
+	if err != nil || begin.Is == shipping.Canceled {
+		return false, err
+	}
+
+	end, err := c.decide(key, "end", decision{Is: shipping.Canceled})
+
+	return end.Is == shipping.Shipped, err
+}
+
+// PickUp says that the parcel leaves. It fails if there is none to leave.
+func (c courier) PickUp(key string) error {
+	begin, known, err := c.read(key, "begin")
+	switch {
+	case err != nil:
+		return err
+	case !known || begin.Is == shipping.Canceled:
+		return fmt.Errorf("courier: pick %s up: %w", key, shipping.ErrUnknownShipment)
+	}
+
+	end, err := c.decide(key, "end", decision{Is: shipping.Shipped})
+	if err == nil && end.Is == shipping.Canceled {
+		err = fmt.Errorf("courier: pick %s up: %w", key, shipping.ErrCanceled)
+	}
+
+	return err
+}
+
+// Get says where the shipment is. A report is believed only if this confirms it.
+func (c courier) Get(_ context.Context, key string) (shipping.Shipment, error) {
+	begin, known, err := c.read(key, "begin")
+	switch {
+	case err != nil:
+		return shipping.Shipment{}, err
+	case !known:
+		return shipping.Shipment{}, shipping.ErrUnknownShipment
+	}
+
+	end, ended, err := c.read(key, "end")
+	if ended {
+		begin.Is = end.Is
+	}
+
+	return shipping.Shipment{Status: begin.Is, Tracking: begin.Tracking}, err
+}
+
+// decide writes the decision if there is none, and returns the one that counts. The link is atomic
+// and fails if the file exists, so a reader never sees half a file.
+func (c courier) decide(key, which string, d decision) (decision, error) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return decision{}, err
+	}
+
+	draft, err := os.CreateTemp(c.dir, "draft-*")
+	if err != nil {
+		return decision{}, err
+	}
+	defer os.Remove(draft.Name())
+
+	_, err = draft.Write(text)
+	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return decision{}, err
+	}
+
+	err = os.Link(draft.Name(), c.path(key, which))
+	switch {
+	case err == nil:
+		return d, nil
+	case !errors.Is(err, fs.ErrExist):
+		return decision{}, err
+	}
+
+	first, _, err := c.read(key, which)
+
+	return first, err
+}
+
+func (c courier) read(key, which string) (d decision, exists bool, err error) {
+	text, err := os.ReadFile(c.path(key, which))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return decision{}, false, nil
+	case err != nil:
+		return decision{}, false, err
+	}
+
+	return d, true, json.Unmarshal(text, &d)
+}
+
+func (c courier) path(key, which string) string {
+	return filepath.Join(c.dir, tracking(key)+"."+which)
+}
+
+// tracking is the number of a key. It is part of a file's name.
+func tracking(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "CR" + hex.EncodeToString(sum[:8])
+}

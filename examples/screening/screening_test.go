@@ -1,0 +1,74 @@
+package main
+
+import (
+	"testing"
+
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/ratchettest"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func start(t *testing.T) *ratchettest.Env {
+	t.Helper()
+
+	parts, err := newParts()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return ratchettest.Start(t, ratchettest.Config{Server: server.Config{Parts: parts}})
+}
+
+// order returns an order of so many mugs.
+func order(id transitions.OrderID, mugs int64) transitions.NewOrder {
+	return transitions.NewOrder{
+		ID:    id,
+		Items: []transitions.Item{{SKU: "mug", Quantity: mugs, Price: 100}},
+		Total: transitions.Money{Amount: mugs * 100, Currency: "EUR"},
+	}
+}
+
+func TestAGoodOrderIsPaidAndShipped(t *testing.T) {
+	env := start(t)
+	env.SetStock("mug", 100)
+
+	env.Execute(order("o-1", 2))
+	env.WantExecution("o-1", sfntypes.ExecutionStatusSucceeded)
+	env.WantJournal("o-1", workflow.Pending, workflow.PaymentReceived, workflow.Shipped, workflow.Delivered)
+	wantStock(t, env, 98)
+}
+
+// wantStock fails unless so many mugs are left.
+func wantStock(t *testing.T, env *ratchettest.Env, available int64) {
+	t.Helper()
+
+	level, _, err := env.Backend.Stock.Level(t.Context(), "mug")
+	if err != nil || level.Available != available || level.Reserved != 0 {
+		t.Errorf("stock %+v, %v, want %d", level, err, available)
+	}
+}
+
+func TestASuspiciousOrderIsCanceledBeforeItIsPaid(t *testing.T) {
+	env := start(t)
+	env.SetStock("mug", 100)
+
+	env.Execute(order("o-1", 60))
+	env.WantExecution("o-1", sfntypes.ExecutionStatusSucceeded)
+	env.WantJournal("o-1", workflow.Pending, workflow.Cancelled)
+	wantStock(t, env, 100)
+}
+
+// TestDefinitionStateMachineAndStepsFit is what every command checks before it begins.
+func TestDefinitionStateMachineAndStepsFit(t *testing.T) {
+	parts, err := newParts()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := (server.Config{Parts: parts}).CheckWorkflow(); err != nil {
+		t.Error(err)
+	}
+}

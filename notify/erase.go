@@ -1,0 +1,93 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// errDeliveryMoved: workers changed a delivery during every attempt to erase a person from it.
+var errDeliveryMoved = errors.New("the delivery changed during every attempt; retry later")
+
+// eraseAttempts is how often one delivery is tried that workers change meanwhile.
+const eraseAttempts = 10
+
+// Erase removes from the deliveries of an order what may tell whose order it is: the attributes and
+// the cause of their notifications, up to its code and source, and what far sides have answered. Deliveries that are PENDING
+// are still made, with what is left: id, state, event and times. An attempt that is under way may
+// send the whole notification. Deliveries that have expired and wait for their deletion are changed,
+// too. Erase returns how many deliveries it has changed; a repeat changes none.
+func (d *Deliveries) Erase(ctx context.Context, order string) (changed int, err error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 &d.records.table,
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String("#order = :order"),
+		ExpressionAttributeNames:  map[string]string{"#order": deliveryOrder},
+		ExpressionAttributeValues: dynamo.Item{":order": dynamo.S(order)},
+	}
+
+	for pages := dynamodb.NewQueryPaginator(d.records.api, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return changed, fmt.Errorf("read the deliveries of order %s: %w", order, err)
+		}
+
+		for _, item := range page.Items {
+			erased, err := d.records.erase(ctx, item)
+			if err != nil {
+				return changed, err
+			}
+
+			if erased {
+				changed++
+			}
+		}
+	}
+
+	return changed, nil
+}
+
+// erase removes the person from one delivery, as it was read or as it is by then. It reports false if
+// there is none in it.
+func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
+	d := decodeDelivery(item)
+
+	for range eraseAttempts {
+		next := d
+		next.Attributes, next.Response, next.Error = nil, "", ""
+		next.Cause = d.Cause.WithoutPerson()
+
+		if len(d.Attributes) == 0 && d.Response+d.Error == "" && d.Cause == next.Cause {
+			return false, nil
+		}
+
+		done, err := r.write(ctx, &d, next, func(u *dynamo.Update) {
+			for _, name := range []string{deliveryAttributes, deliveryResponse, deliveryError} {
+				u.RemoveAttribute(name)
+			}
+
+			if cause := next.encode(time.Now())[deliveryCause]; cause != nil {
+				u.SetValue(deliveryCause, cause)
+			} else {
+				u.RemoveAttribute(deliveryCause)
+			}
+		})
+		if err != nil || done {
+			return done, err
+		}
+
+		out, err := r.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: d.itemKey(), ConsistentRead: aws.Bool(true)})
+		if err != nil || len(out.Item) == 0 {
+			return false, err
+		}
+		d = decodeDelivery(out.Item)
+	}
+
+	return false, fmt.Errorf("erase the person of delivery %s: %w", d.ID(), errDeliveryMoved)
+}

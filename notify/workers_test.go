@@ -1,0 +1,200 @@
+package notify_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/notify"
+)
+
+// TestOneWorkerLearnsForAll: a circuit that one worker has opened keeps another one, which has seen no
+// failure, from the endpoint, until the first success.
+func TestOneWorkerLearnsForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		far := w.endpoint("shop")
+		far.set(0, down)
+		first, _ := w.separate()
+		stop := w.run(first)
+
+		for i := range 20 {
+			w.accept(first, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+		}
+
+		open := func() time.Time {
+			e, err := w.newEndpoints().Get(t.Context(), "shop")
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			return e.OpenUntil
+		}
+
+		// The circuit has opened several times, and is open for minutes.
+		for time.Until(open()) < 2*time.Minute {
+			time.Sleep(time.Second)
+		}
+		stop()
+
+		second, _ := w.separate()
+		defer w.run(second)()
+		before := len(far.keys())
+		far.set(0, nil)
+
+		for i := range 20 {
+			w.accept(second, notice(fmt.Sprint("p-", i), 2, "SHIPPED"))
+		}
+		time.Sleep(time.Until(open()) - time.Second)
+		synctest.Wait()
+
+		if got := len(far.keys()) - before; got != 0 {
+			t.Errorf("%d attempts of another worker while the circuit is open", got)
+		}
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+
+		if got := w.statuses(second); got["shop DELIVERED"] != 40 || !open().IsZero() {
+			t.Errorf("%v, open until %v", got, open())
+		}
+	})
+}
+
+// openFor writes into the endpoint's item that another worker's circuit is open.
+func (w *world) openFor(id string, pause time.Duration) {
+	w.t.Helper()
+
+	_, err := w.db.UpdateItem(w.t.Context(), &dynamodb.UpdateItemInput{
+		TableName:        aws.String("endpoints"),
+		Key:              map[string]types.AttributeValue{"endpointId": &types.AttributeValueMemberS{Value: id}},
+		UpdateExpression: aws.String("SET openUntil = :until, opened = :one"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":until": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Add(pause).UnixMilli())},
+			":one":   &types.AttributeValueMemberN{Value: "1"},
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestACircuitOfAnotherWorkerEndsWithItsPause: and before, if a person enables the endpoint or another
+// worker has a success. A worker whose clock is a year ahead stops no other for longer than a day.
+func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		pause  time.Duration
+		enable bool
+		wait   time.Duration
+	}{
+		{"a pause", time.Minute, false, time.Minute},
+		{"a wrong clock", 365 * 24 * time.Hour, false, 24*time.Hour + notify.RefreshEvery},
+		{"enabled", 24 * time.Hour, true, notify.RefreshEvery},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			far := w.endpoint("shop")
+			w.openFor("shop", test.pause)
+
+			d, _ := w.separate()
+			defer w.run(d)()
+			w.accept(d, notice("o-1", 2, "SHIPPED"))
+			time.Sleep(max(test.wait-time.Minute, 0) + 29*time.Second)
+			synctest.Wait()
+
+			if got := len(far.keys()); got != 0 {
+				t.Errorf("%s: %d attempts while the circuit is open", test.name, got)
+			}
+
+			if test.enable {
+				if _, err := w.newEndpoints().Enable(t.Context(), "shop"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(min(test.wait, time.Minute))
+			synctest.Wait()
+
+			if got := len(far.keys()); got != 1 {
+				t.Errorf("%s: %d attempts after it", test.name, got)
+			}
+		})
+	}
+}
+
+// TestWorkersShareARate: together they keep to it, and the others get the share of one that ends, or
+// is killed. What a killed one leaves behind is removed soon, with a few calls.
+func TestWorkersShareARate(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			const rate, workers = 4, 4
+			far := w.endpoint("shop", func(s *notify.Settings) { s.Rate = rate })
+
+			running := make([]*notify.Deliveries, workers)
+			stops := make([]func(), workers)
+			wires := make([]*embeddedtest.Transport, workers)
+			for i := range running {
+				running[i], wires[i] = w.separate()
+				stops[i] = w.run(running[i])
+				defer stops[i]()
+			}
+
+			// measure returns the attempts per second in half a minute with more than enough to do.
+			next := 0
+			measure := func(among []*notify.Deliveries) float64 {
+				for range 45 * rate {
+					w.accept(among[next%len(among)], notice(fmt.Sprint("o-", next), 2, "SHIPPED"))
+					next++
+				}
+				before := len(far.keys())
+				time.Sleep(30 * time.Second)
+
+				return float64(len(far.keys())-before) / 30
+			}
+
+			time.Sleep(20 * time.Second) // they know each other
+
+			if got := measure(running); got > rate*1.1 || got < rate*0.8 {
+				t.Errorf("%d workers make %.1f attempts per second, want %d", workers, got, rate)
+			}
+
+			var removals atomic.Int32
+			wires[0].Before(func(c *embeddedtest.Call) error {
+				if c.Operation == "DeleteItem" && strings.Contains(string(c.Body()), "worker#") {
+					removals.Add(1)
+				}
+
+				return nil
+			})
+
+			if kill { // nothing of what they do reaches the tables any more
+				for _, wire := range wires[1:] {
+					wire.Inject(embeddedtest.Answer("AccessDeniedException"))
+				}
+			}
+
+			for _, stop := range stops[1:] {
+				stop()
+			}
+			// Shares are counted for every wake-up, and there are many.
+			measure(running[:1])
+			time.Sleep(30 * time.Second)
+
+			if got := measure(running[:1]); got > rate*1.1 || got < rate*0.8 {
+				t.Errorf("killed %t: the last worker makes %.1f attempts per second, want %d", kill, got, rate)
+			}
+
+			if left := w.workerItems(); left != 1 || removals.Load() > 2*(workers-1) {
+				t.Errorf("killed %t: %d items of workers are left after %d removals", kill, left, removals.Load())
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package processes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+const (
+	surveyKind = "survey"
+	surveyID   = "stuck-orders"
+
+	dueAttribute     = "due"     // when the next survey begins, in milliseconds
+	startedAttribute = "started" // when the stored survey began, in milliseconds
+)
+
+// Survey is the newest count of the orders that need a person.
+type Survey struct {
+	// At is when it began, Took how long it took.
+	At   time.Time     `json:"at"`
+	Took time.Duration `json:"took"`
+	// Orders is how many orders were looked at, Stuck how many need a person, by the kind of the
+	// problem. An order may count under two kinds.
+	Orders int            `json:"orders"`
+	Stuck  map[string]int `json:"stuck"`
+	// Skipped says why the orders were not counted, "" if they were.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// Total is the sum over the kinds.
+func (s Survey) Total() (n int) {
+	for _, count := range s.Stuck {
+		n += count
+	}
+
+	return n
+}
+
+func surveyKey() dynamo.Item {
+	return dynamo.Item{kindKey: dynamo.S(surveyKind), idKey: dynamo.S(surveyID)}
+}
+
+// ClaimSurvey reports whether the caller is to survey the orders now, and moves the next survey to a
+// time every from now. Of callers at the same time one gets it, because the write is conditional
+// on what was read. The first survey of a new table is due after every. If the caller does not store
+// a result, because it was killed, the next survey is made when it is due.
+func (s *Store) ClaimSurvey(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
+	row, err := s.readSurvey(ctx)
+	if err != nil {
+		return false, err
+	}
+
+	due := dynamo.Time(row, dueAttribute)
+	if !due.IsZero() && now.Before(due) && due.Before(now.Add(2*every)) {
+		return false, nil
+	}
+
+	update := dynamo.NewUpdate(s.cfg.Table, surveyKey()).SetValue(dueAttribute, dynamo.Millis(now.Add(every)))
+	if due.IsZero() {
+		update.IfAbsent(dueAttribute)
+	} else {
+		update.IfEquals(dueAttribute, dynamo.Millis(due))
+	}
+
+	_, err = s.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, lost := dynamo.FailedCondition(err); lost {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("processes: claim the survey of stuck orders: %w", err)
+	}
+
+	return !due.IsZero(), nil
+}
+
+// StoreSurvey stores a result, unless a survey that began later has stored its own.
+func (s *Store) StoreSurvey(ctx context.Context, survey Survey) error {
+	body, err := json.Marshal(survey)
+	if err != nil {
+		return fmt.Errorf("processes: survey of stuck orders: %w", err)
+	}
+
+	update := dynamo.NewUpdate(s.cfg.Table, surveyKey()).
+		If("attribute_not_exists(#started) OR #started < :started").
+		Bind(":started", dynamo.Millis(survey.At)).
+		Set("#started = :started").
+		SetValue(bodyAttribute, dynamo.S(string(body)))
+
+	_, err = s.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, older := dynamo.FailedCondition(err); older {
+		return nil
+	}
+
+	if err != nil {
+		return fmt.Errorf("processes: store the survey of stuck orders: %w", err)
+	}
+
+	return nil
+}
+
+// NewestSurvey returns the newest result, and whether there is one.
+func (s *Store) NewestSurvey(ctx context.Context) (survey Survey, known bool, err error) {
+	row, err := s.readSurvey(ctx)
+	if err != nil {
+		return Survey{}, false, err
+	}
+
+	body := dynamo.Text(row, bodyAttribute)
+	if body == "" {
+		return Survey{}, false, nil
+	}
+
+	if err := json.Unmarshal([]byte(body), &survey); err != nil {
+		return Survey{}, false, fmt.Errorf("processes: survey of stuck orders: %w", err)
+	}
+
+	return survey, true, nil
+}
+
+func (s *Store) readSurvey(ctx context.Context) (dynamo.Item, error) {
+	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &s.cfg.Table,
+		Key:            surveyKey(),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("processes: read the survey of stuck orders: %w", err)
+	}
+
+	return out.Item, nil
+}

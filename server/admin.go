@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// DefaultAdminListen is where health and metrics are served by default. If it is taken, a free
+// port is selected: several workers may run on one machine.
+const DefaultAdminListen = "127.0.0.1:8702"
+
+// AdminOff is the value of [Config.AdminListen] for no listener.
+const AdminOff = "off"
+
+// Admin serves health and metrics of a process. Its methods may be called on nil, which serves
+// nothing.
+type Admin struct {
+	url     string
+	server  *http.Server
+	serving errgroup.Group
+}
+
+// StartAdmin serves /livez, /readyz and /metrics on [Config.AdminListen] until Close, and
+// profiles under /debug/pprof/ if that is a loopback address. From the end of ctx on the process
+// is not ready. It returns nil if the setting is "off".
+func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
+	if b.Config.AdminListen == AdminOff {
+		return nil, nil
+	}
+
+	listener, err := listenAdmin(ctx, b.Config.AdminListen)
+	if err != nil {
+		return nil, fmt.Errorf("admin-listen: %w", err)
+	}
+
+	address, _ := listener.Addr().(*net.TCPAddr)
+	loopback := address != nil && address.IP.IsLoopback()
+
+	a := &Admin{
+		url: "http://" + listener.Addr().String(),
+		server: &http.Server{
+			Handler:           b.adminHandler(ctx, loopback),
+			ReadHeaderTimeout: 5 * time.Second,
+			ReadTimeout:       15 * time.Second,
+			WriteTimeout:      2 * time.Minute, // a profile takes 30 s
+			IdleTimeout:       2 * time.Minute,
+			MaxHeaderBytes:    16 << 10,
+			ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
+		},
+	}
+	a.serving.Go(func() error { return a.server.Serve(listener) })
+
+	return a, nil
+}
+
+// listenAdmin listens on the address. Without one it prefers the default, and takes any free
+// port if that is not free.
+func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	if address != "" {
+		return config.Listen(ctx, "tcp", address)
+	}
+
+	listener, err := config.Listen(ctx, "tcp", DefaultAdminListen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return config.Listen(ctx, "tcp", "127.0.0.1:0")
+	}
+
+	return listener, err
+}
+
+// URL is where the process serves, "" for nil.
+func (a *Admin) URL() string {
+	if a == nil {
+		return ""
+	}
+
+	return a.url
+}
+
+// Close ends the serving at once.
+func (a *Admin) Close() error {
+	if a == nil {
+		return nil
+	}
+
+	err := a.server.Close()
+	if served := a.serving.Wait(); !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+
+	return err
+}
+
+// adminHandler serves health, metrics and, on a loopback address, profiles.
+func (b *Backend) adminHandler(stopping context.Context, loopback bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		answerHealth(w, Health{Ready: true, Checks: []HealthCheck{ok("process")}})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		health := b.Health(r.Context())
+		if stopping.Err() != nil {
+			health.Ready = false
+			health.Checks = append(health.Checks, failed("process", "the process stops and finishes its work in hand", "nothing: it ends soon"))
+		}
+		answerHealth(w, health)
+	})
+	mux.Handle("GET /metrics", b.Telemetry.Handler())
+
+	if !loopback {
+		return mux
+	}
+
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+
+	return onlyLoopbackHosts(mux)
+}
+
+// onlyLoopbackHosts refuses requests that name another host. A web page whose name resolves to
+// 127.0.0.1 reaches the listener, but its browser sends that name.
+func onlyLoopbackHosts(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+
+		if host != "localhost" && net.ParseIP(host) == nil {
+			http.Error(w, "this address does not serve that host", http.StatusMisdirectedRequest)
+			return
+		}
+
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answerHealth answers 200, or 503 if the process is not ready.
+func answerHealth(w http.ResponseWriter, health Health) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+
+	if !health.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+
+	_ = json.NewEncoder(w).Encode(health) // fails only if the client is gone
+}
+
+// isAdminListen checks the form of a setting; empty stands for the default.
+func isAdminListen(address string) bool {
+	_, _, err := net.SplitHostPort(address)
+	return address == "" || address == AdminOff || err == nil
+}

@@ -1,0 +1,220 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+
+	"ratchet/doctor"
+	"ratchet/inspect"
+	"ratchet/internal/plural"
+	"ratchet/streams"
+)
+
+// Examine compares what is set up with what this program needs: the settings among each other, and
+// credentials, endpoints, clock, tables, stream, state machine and queue with the settings. It writes
+// and creates nothing. Of the permissions it checks those of the named parts ([PermissionParts]), or of
+// all if none is named. See package doctor.
+func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
+	checks := b.checkSettings()
+
+	permissions, err := b.permissions(parts)
+	if err != nil {
+		checks = append(checks, doctor.NewFailure("permissions", err.Error(), "name a part that there is"))
+	}
+
+	cfg := b.doctorConfig()
+	cfg.Permissions = permissions
+	checks = append(checks, doctor.Examine(ctx, cfg)...)
+
+	// Orders are read only where their table can be.
+	if !slices.ContainsFunc(checks, func(c doctor.Check) bool {
+		return c.Result != doctor.OK && slices.Contains([]string{"tables", "everything else", "table " + b.Tables.Orders}, c.Subject)
+	}) {
+		checks = append(checks, b.checkStates(ctx))
+	}
+
+	return checks
+}
+
+// doctorConfig says what this program needs, without permissions.
+func (b *Backend) doctorConfig() doctor.Config {
+	cfg := doctor.Config{
+		AWS:       b.awsConfig,
+		InProcess: b.Engine != nil,
+		Machine:   b.neededMachine(),
+		Queue:     b.neededQueue(),
+		Readers: func(ctx context.Context, arn string) ([]string, error) {
+			return streams.Readers(ctx, b.DynamoDB, b.Tables.Leases, arn)
+		},
+	}
+
+	for _, spec := range b.tables() {
+		cfg.Tables = append(cfg.Tables, doctor.Table{Input: spec.input, TTL: spec.expiryAttribute})
+	}
+
+	return cfg
+}
+
+// onAWS reports whether the backend is AWS, and no endpoint or engine.
+func (b *Backend) onAWS() bool { return b.Engine == nil && b.SFN.Options().BaseEndpoint == nil }
+
+func (b *Backend) neededMachine() *doctor.Machine {
+	m := &doctor.Machine{Name: b.stateMachineName(), AWS: b.onAWS()}
+
+	// The default is a placeholder: the role of the templates is not in the settings of workers.
+	if role := b.Config.RoleARN; role != (Config{}).WithDefaults().RoleARN {
+		m.RoleARN = role
+	}
+
+	placeholders := map[string]string{}
+	for _, a := range b.neededActivities() {
+		placeholders[b.Config.Prefix+a.Name] = a.Placeholder
+	}
+	m.Activities = slices.Sorted(maps.Keys(placeholders))
+
+	m.Definition = func(arns map[string]string) string {
+		byPlaceholder := map[string]string{}
+		for name, arn := range arns {
+			byPlaceholder[placeholders[name]] = arn
+		}
+
+		return b.machineDefinition(byPlaceholder)
+	}
+
+	return m
+}
+
+// neededQueue returns nil if no queue is configured.
+func (b *Backend) neededQueue() *doctor.Queue {
+	name := b.Config.RequestsQueue
+	if name == "" {
+		return nil
+	}
+
+	q := &doctor.Queue{Name: name, Visibility: leastVisibility, Receives: leastReceives}
+	if isURL(name) {
+		q.Name, q.URL = "", name
+	}
+
+	return q
+}
+
+const (
+	// leastVisibility is the default of package queues, which sets it for each message that it
+	// receives. A Lambda function relies on that of the queue.
+	leastVisibility = 30 * time.Second
+	// leastReceives leaves the attempts of a handler, which gives up first, room for redeliveries.
+	leastReceives = 20
+)
+
+// maxReadyLag is the retention of a stream: records are gone then.
+const maxReadyLag = 24 * time.Hour
+
+// checkSettings looks for settings that contradict each other or do nothing.
+func (b *Backend) checkSettings() (checks []doctor.Check) {
+	const subject = "settings"
+
+	if err := b.flow.fit(); err != nil {
+		checks = append(checks, doctor.NewFailure("workflow", err.Error(), "`ratchet workflow check` with the same settings lists all findings"))
+	}
+
+	if err := b.checkSides(); err != nil {
+		checks = append(checks, doctor.NewFailure("bank and carrier", err.Error(), "name them in the settings bank and carrier, or in the program's Parts"))
+	}
+
+	warn := func(applies bool, found, action string) {
+		if applies {
+			checks = append(checks, doctor.NewWarning(subject, found, action))
+		}
+	}
+
+	c := b.Config
+	warn(isHTTPURL(c.Carrier) && c.CarrierSecret == "",
+		"carrier is a URL, but carrier-secret is not set: every report of the carrier is refused", "set carrier-secret to the secret that the carrier signs with")
+	warn(c.ReadyLag >= maxReadyLag,
+		fmt.Sprintf("ready-lag is %s, but the stream keeps records for 24h: a worker that loses records counts as ready", c.ReadyLag), "set ready-lag to minutes")
+	warn(slices.Contains(c.AcceptVersions, b.Orders.Definition().Version()),
+		fmt.Sprintf("accept-versions has %d, which is the version of the definition itself", b.Orders.Definition().Version()), "remove it, or set order-definition to the newer version")
+	warn(c.EndpointURL != "" && isPlainHTTP(c.EndpointURL) && !isLocal(c.EndpointURL),
+		"endpoint-url sends secrets to another machine without TLS", "use https, or an address of this machine")
+
+	if len(checks) == 0 {
+		checks = append(checks, doctor.NewOK(subject, ""))
+	}
+
+	return checks
+}
+
+func isPlainHTTP(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	return err == nil && u.Scheme == "http"
+}
+
+// sampledOrders is how many orders checkStates reads, at most.
+const sampledOrders = 1000
+
+// checkStates looks whether the orders' states and versions are those of the definition. It reads the
+// first orders of the table.
+func (b *Backend) checkStates(ctx context.Context) doctor.Check {
+	const subject = "orders"
+
+	orders, next, err := inspect.List(ctx, b.Orders, inspect.Page{Limit: sampledOrders})
+	if err != nil {
+		return doctor.NewUnchecked(subject, err.Error(), "`ratchet verify` names orders that cannot be read")
+	}
+
+	d := b.Orders.Definition()
+	for _, order := range orders {
+		if err := b.Orders.CheckVersion(order); err != nil {
+			return doctor.NewFailure(subject, err.Error(), "`ratchet workflow migrate`, or accept-versions while two versions of workers run")
+		}
+
+		if !d.HasState(order.State) {
+			return doctor.NewFailure(subject, fmt.Sprintf("order %s is %s, which version %d of the definition %s does not have", order.ID, order.State, d.Version(), d.Name()),
+				"set order-definition to the definition of these orders, or give the new one another version and `ratchet workflow migrate`")
+		}
+	}
+
+	found := fmt.Sprintf("%s with states of version %d of the definition %s", plural.Of(len(orders), "order"), d.Version(), d.Name())
+	if next != "" {
+		found = "the first " + found
+	}
+
+	return doctor.NewOK(subject, found)
+}
+
+// compareTimeout bounds the comparison at the start of a process.
+const compareTimeout = 10 * time.Second
+
+// compareMachine warns if the deployed state machine is not the one that this program would create:
+// executions then go other ways than its workers expect. It is no reason not to start: while a new
+// version is rolled out, both run.
+func (b *Backend) compareMachine(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	defer cancel()
+
+	arn, err := b.StateMachineARN(ctx)
+	if err != nil {
+		b.log.WarnContext(ctx, "the state machine was not compared with this program's", "error", err)
+		return
+	}
+
+	is, err := b.SFN.DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: &arn})
+	if err != nil {
+		b.log.WarnContext(ctx, "the state machine was not compared with this program's", "error", err)
+		return
+	}
+
+	if difference := b.neededMachine().Differs(arn, aws.ToString(is.Definition)); difference != "" {
+		b.log.WarnContext(ctx, "the deployed state machine is not that of this program; `ratchet init` of the newer program updates it",
+			"machine", b.stateMachineName(), "difference", strings.ToValidUTF8(difference, "?"))
+	}
+}

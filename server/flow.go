@@ -1,0 +1,346 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"ratchet"
+	"ratchet/activities/steps"
+	"ratchet/workflow"
+	"ratchet/workflow/check"
+	"ratchet/workflow/file"
+)
+
+// ErrDefinition means that the file of Config.OrderDefinition cannot be read or holds no
+// valid definition.
+var ErrDefinition = errors.New("order-definition")
+
+// ErrStateMachine means that the state machine cannot be read, or that it, the definition of
+// orders and the steps do not fit each other.
+var ErrStateMachine = errors.New("state-machine")
+
+// flow is what orders do: the definition, the state machine that drives them, and the steps of its
+// activities.
+type flow struct {
+	definition *workflow.Definition
+	// prefix is that of the configuration.
+	prefix string
+	// asl is the state machine with its placeholders, file its name in errors.
+	asl, file string
+	// own says that it is not the shop's, so that the shop's steps and reactions do not run.
+	own bool
+	// changed says that the state machine is not the built-in one. Steps and others are empty if it is.
+	changed bool
+	// steps are the program's own, others the activities that other programs serve.
+	steps  []Step
+	others []string
+
+	// fit is check, done once.
+	fit func() error
+}
+
+// newFlow returns the flow that the configuration describes. It reads the files and checks
+// nothing else.
+func newFlow(c Config) (*flow, error) {
+	f := &flow{prefix: c.Prefix, asl: ratchet.StateMachine, file: "statemachine.asl.json", others: c.OtherActivities}
+
+	f.fit = sync.OnceValue(func() error {
+		_, err := f.check()
+		return err
+	})
+
+	if w := c.Parts.Workflow; w != nil {
+		f.own, f.changed, f.definition, f.steps = !w.Shop, true, w.Definition, w.Steps
+		f.asl, f.file = string(w.StateMachine), "the program's state machine"
+	}
+
+	var err error
+	if c.OrderDefinition != "" {
+		if f.definition, err = readDefinition(c.OrderDefinition); err != nil {
+			return nil, err
+		}
+	}
+
+	if c.StateMachine != "" {
+		text, err := os.ReadFile(c.StateMachine)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrStateMachine, err)
+		}
+
+		f.own, f.changed = c.Parts.Workflow == nil || f.own, true
+		f.asl, f.file = string(text), c.StateMachine
+	}
+
+	if f.definition == nil {
+		f.definition = workflow.Order()
+	}
+
+	return f, nil
+}
+
+func readDefinition(name string) (*workflow.Definition, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
+	}
+
+	d, err := file.Parse(name, text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
+	}
+
+	return d, nil
+}
+
+// CheckWorkflow compares the definition of orders, the state machine and the steps that the
+// configuration names, as everything does that creates the state machine or runs it. It reads the
+// files of the settings and writes nothing. The error wraps [ErrDefinition] or [ErrStateMachine];
+// the report has all findings if both could be read.
+func (c Config) CheckWorkflow() (check.Report, error) {
+	f, err := newFlow(c.WithDefaults())
+	if err != nil {
+		return check.Report{}, err
+	}
+
+	return f.check()
+}
+
+// check reports whether definition, state machine and steps fit each other.
+func (f *flow) check() (check.Report, error) {
+	if err := f.checkActivities(); err != nil {
+		return check.Report{}, fmt.Errorf("%w: %s: %w", ErrStateMachine, f.file, err)
+	}
+
+	report, err := check.StateMachine([]byte(f.asl), f.definition, f.checkConfig())
+	if err != nil {
+		return report, fmt.Errorf("%w: %w", ErrStateMachine, err)
+	}
+
+	for _, finding := range report.Findings {
+		if finding.Severity != check.SeverityError {
+			continue
+		}
+
+		hint := "`ratchet workflow check` with the same settings lists all findings"
+		if !f.changed {
+			hint = "`ratchet check --definition FILE` lists all findings; another definition needs its own --state-machine"
+		}
+
+		return report, fmt.Errorf("%w: the state machine does not fit the definition of orders: %s at %s: %s (%s)",
+			ErrStateMachine, finding.Code, finding.State, finding.Message, hint)
+	}
+
+	if _, err := steps.Timings(f.asl); err != nil {
+		return report, fmt.Errorf("%w: %s: %w", ErrStateMachine, f.file, err)
+	}
+
+	return report, nil
+}
+
+// checkConfig says what the tasks of the state machine do.
+func (f *flow) checkConfig() check.Config {
+	cfg, general := steps.CheckConfig(), steps.GeneralCheckConfig()
+	if f.own {
+		cfg = general
+	} else if f.changed {
+		cfg.Tasks[applyStep] = general.Tasks[applyStep]
+	}
+	cfg.File = f.file
+
+	none := func(map[string]any) check.Effect { return check.Effect{} }
+	for _, name := range f.others {
+		cfg.Tasks[name] = none
+	}
+
+	for _, step := range f.steps {
+		cfg.Tasks[step.Name] = step.Effect
+		if step.Effect == nil {
+			cfg.Tasks[step.Name] = none
+		}
+	}
+
+	return cfg
+}
+
+// placeholderPattern matches what Ratchet substitutes in a state machine.
+var placeholderPattern = regexp.MustCompile(`\$\{([^}"]*)\}`)
+
+// machineNameRule is narrower than that of Step Functions, so that the name needs no quotes anywhere.
+var machineNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+// tokensTable is the placeholder of the table of the waits.
+const tokensTable = "TaskTokensTable"
+
+// placeholders returns the placeholders of the state machine, sorted.
+func (f *flow) placeholders() []string {
+	found := map[string]bool{}
+	for _, match := range placeholderPattern.FindAllStringSubmatch(f.asl, -1) {
+		found[match[1]] = true
+	}
+
+	return slices.Sorted(maps.Keys(found))
+}
+
+// checkActivities fails if the state machine uses an activity that no step serves, or a step is not
+// used. The rule for both: a placeholder is one of a general step, of a step of this program, or
+// of an activity that the settings say another program serves.
+func (f *flow) checkActivities() error {
+	if !f.changed {
+		return nil // a test holds them together
+	}
+
+	if strings.TrimSpace(f.asl) == "" {
+		return errors.New("an own workflow needs a state machine: set state-machine")
+	}
+
+	if !strings.HasPrefix(strings.TrimSpace(f.asl), "{") {
+		return errors.New("must be JSON: Step Functions takes nothing else")
+	}
+
+	known := map[string]string{} // the activity of each placeholder
+	for _, a := range f.activities() {
+		known[a.Placeholder] = a.Name
+	}
+
+	var faults []error
+	if name := f.prefix + f.machineName(); !machineNameRule.MatchString(name) {
+		faults = append(faults, fmt.Errorf("the name of the state machine is the prefix and the definition's name, %q: at most 80 of A-Z a-z 0-9 _ -", name))
+	}
+
+	used := f.placeholders()
+	for _, placeholder := range used {
+		if _, serves := known[placeholder]; !serves && placeholder != tokensTable {
+			faults = append(faults, fmt.Errorf("state %s uses ${%s}: no step of this program serves it (it has %s); if another program does, name its activity in other-activities",
+				strings.Join(f.statesWith(placeholder), ", "), placeholder, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
+		}
+	}
+
+	builtIn := map[string]bool{}
+	for _, a := range builtInActivities(!f.own) {
+		builtIn[a.Placeholder] = true
+	}
+
+	for _, placeholder := range slices.Sorted(maps.Keys(known)) {
+		if !builtIn[placeholder] && !slices.Contains(used, placeholder) {
+			faults = append(faults, fmt.Errorf("no state uses ${%s} of the activity %s", placeholder, known[placeholder]))
+		}
+	}
+
+	return errors.Join(faults...)
+}
+
+// activities returns the activities that a state machine of this flow can use.
+func (f *flow) activities() []steps.Activity {
+	if !f.changed {
+		return steps.Activities()
+	}
+
+	all := builtInActivities(!f.own)
+	for _, step := range f.steps {
+		all = append(all, activityNamed(step.Name))
+	}
+
+	for _, name := range f.others {
+		all = append(all, activityNamed(name))
+	}
+
+	return all
+}
+
+// applyStep is the general step that a shop can use, too.
+const applyStep = "apply"
+
+// builtInActivities returns the activities of the general steps, or those of a shop with a state
+// machine of its own: the steps of the shop, and apply.
+func builtInActivities(shop bool) (all []steps.Activity) {
+	if shop {
+		all = steps.Activities()
+	}
+
+	for _, step := range (&steps.General{}).All() { // All only binds the handlers
+		if !shop || step.Name == applyStep {
+			all = append(all, step.Activity)
+		}
+	}
+
+	return all
+}
+
+func isBuiltInStep(name string, shop bool) bool {
+	return slices.ContainsFunc(builtInActivities(shop), func(a steps.Activity) bool { return a.Name == name })
+}
+
+// statesWith returns the names of the states that use a placeholder, sorted. A state machine that is
+// no JSON has none, which another check says.
+func (f *flow) statesWith(placeholder string) (names []string) {
+	var walk func(value any)
+	walk = func(value any) {
+		switch v := value.(type) {
+		case []any:
+			for _, element := range v {
+				walk(element)
+			}
+		case map[string]any:
+			states, _ := v["States"].(map[string]any)
+			for name, state := range states {
+				if s, is := state.(map[string]any); is && mentions(s, "${"+placeholder+"}") {
+					names = append(names, name)
+				}
+			}
+
+			for _, member := range v {
+				walk(member)
+			}
+		}
+	}
+
+	var machine any
+	if json.Unmarshal([]byte(f.asl), &machine) == nil {
+		walk(machine)
+	}
+	slices.Sort(names)
+
+	return names
+}
+
+// mentions reports whether a state has the text, and no state inside of it has.
+func mentions(state map[string]any, text string) bool {
+	for name, member := range state {
+		if name == "Branches" || name == "Iterator" || name == "ItemProcessor" {
+			continue
+		}
+
+		if encoded, err := json.Marshal(member); err == nil && strings.Contains(string(encoded), text) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// activityNamed returns the activity with its placeholder: take-photo has TakePhotoArn.
+func activityNamed(name string) steps.Activity {
+	var placeholder strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		for i, r := range word {
+			if i == 0 {
+				r = unicode.ToUpper(r)
+			}
+			placeholder.WriteRune(r)
+		}
+	}
+
+	return steps.Activity{Name: name, Placeholder: placeholder.String() + "Arn"}
+}
+
+// machineName is the state machine's name behind the prefix. The definition of the shop is named
+// order.
+func (f *flow) machineName() string { return f.definition.Name() }

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ratchet/activities"
+	"ratchet/internal/plural"
+	"ratchet/queues"
+	"ratchet/streams"
+)
+
+// HealthStatus is the result of one check.
+type HealthStatus string
+
+// The results of checks. A warning does not make a process unready.
+const (
+	HealthOK      HealthStatus = "ok"
+	HealthWarning HealthStatus = "warning"
+	HealthFailed  HealthStatus = "failed"
+)
+
+// HealthCheck is one check of a process: what was found, and what a person does about it.
+type HealthCheck struct {
+	Name   string       `json:"name"`
+	Status HealthStatus `json:"status"`
+	// Reason and Action are empty if the status is ok.
+	Reason string `json:"reason,omitempty"`
+	Action string `json:"action,omitempty"`
+}
+
+// Health says whether a process does its work. It is ready if no check has failed.
+type Health struct {
+	Ready  bool          `json:"ready"`
+	Checks []HealthCheck `json:"checks"`
+}
+
+// health is what a Backend knows about the worker that it runs, if it runs one.
+type health struct {
+	polls pollHealth
+	tasks taskHealth
+
+	mu       sync.Mutex
+	expected bool // ExpectWorker was called
+	workers  int  // calls of Run that have not returned
+	begun    bool // watch was called since
+	worker   *activities.Worker
+	poller   *streams.Poller
+	consumer *queues.Consumer
+	gaps     []streams.Gap
+}
+
+// maxGaps is how many gaps are kept to be shown.
+const maxGaps = 10
+
+// ExpectWorker says that this process will call Run. Until that worker has begun, the process is not
+// ready. Call it before StartAdmin, which may be asked at once.
+func (b *Backend) ExpectWorker() {
+	b.health.mu.Lock()
+	defer b.health.mu.Unlock()
+
+	b.health.expected = true
+}
+
+// begin notes that a worker begins. It is not ready before watch; end notes that it has ended.
+func (h *health) begin() (end func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.workers++
+
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+
+		h.workers--
+		h.begun, h.worker, h.poller, h.consumer = false, nil, nil, nil
+	}
+}
+
+// watch takes the parts of a worker. A part that it does not run is nil; the activities' worker also
+// if other programs serve all of them, the consumer also if there is no queue.
+func (h *health) watch(w *activities.Worker, p *streams.Poller, c *queues.Consumer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	h.begun, h.worker, h.poller, h.consumer = true, w, p, c
+}
+
+// gap notes that records were lost. The first ones are kept.
+func (h *health) gap(g streams.Gap) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	if len(h.gaps) < maxGaps {
+		h.gaps = append(h.gaps, g)
+	}
+}
+
+// tableTimeout bounds the read of the orders' table.
+const tableTimeout = 2 * time.Second
+
+// Health looks at what this process does: whether the orders' table answers, and, if it runs a
+// worker, whether its polls are answered, its tasks end, and the stream is handled in time. It
+// costs one read unit.
+func (b *Backend) Health(ctx context.Context) Health {
+	checks := []HealthCheck{b.checkTable(ctx)}
+
+	b.health.mu.Lock()
+	expected := b.health.expected || b.health.workers > 0
+	begun, worker, poller, consumer := b.health.begun, b.health.worker, b.health.poller, b.health.consumer
+	gaps := slices.Clone(b.health.gaps)
+	b.health.mu.Unlock()
+
+	switch {
+	case begun:
+		if worker != nil {
+			checks = append(checks, b.checkActivities(worker)...)
+		}
+		checks = append(checks, b.health.tasks.check(time.Now()))
+
+		if poller != nil {
+			checks = append(checks, b.checkStream(poller), b.checkLag())
+		}
+
+		if consumer != nil {
+			checks = append(checks, b.checkQueue(consumer))
+		}
+
+		if len(gaps) > 0 {
+			checks = append(checks, checkGaps(gaps))
+		}
+	case expected:
+		checks = append(checks, failed("worker", "the worker has not begun yet: it creates its activities and looks for its queue and its stream",
+			"wait; if it lasts, the log says which call fails"))
+	}
+
+	ready := !slices.ContainsFunc(checks, func(c HealthCheck) bool { return c.Status == HealthFailed })
+
+	return Health{Ready: ready, Checks: checks}
+}
+
+func ok(name string) HealthCheck { return HealthCheck{Name: name, Status: HealthOK} }
+
+func failed(name, reason, action string) HealthCheck {
+	return HealthCheck{Name: name, Status: HealthFailed, Reason: reason, Action: action}
+}
+
+func (b *Backend) checkTable(ctx context.Context) HealthCheck {
+	const name = "table"
+
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
+	defer cancel()
+
+	if err := b.checkReady(ctx); err != nil {
+		return failed(name, fmt.Sprintf("table %s cannot be read: %v", b.Tables.Orders, err),
+			"check endpoint, credentials and the permission dynamodb:GetItem; `ratchet init` creates missing tables")
+	}
+
+	return ok(name)
+}
+
+// checkActivities has a check for each activity whose polls fail, and one for the worker.
+func (b *Backend) checkActivities(w *activities.Worker) []HealthCheck {
+	checks := b.health.polls.checks(time.Now(), "activity ", "states:GetActivityTask")
+	if len(checks) > 0 {
+		return checks
+	}
+
+	err, failing := w.Ready(), b.health.polls.causes("activity ")
+	if errors.Is(err, activities.ErrNotPolled) {
+		// A first poll without a task takes a minute. One that is refused fails at once.
+		if failing == "" {
+			return []HealthCheck{ok("activities")}
+		}
+		err = fmt.Errorf("%w; %s", err, failing)
+	}
+
+	if err != nil {
+		return []HealthCheck{failed("activities", err.Error(), "check the network to Step Functions and the permission states:GetActivityTask")}
+	}
+
+	return []HealthCheck{ok("activities")}
+}
+
+func (b *Backend) checkStream(p *streams.Poller) HealthCheck {
+	const name = "stream"
+
+	if err := p.Health(); err != nil {
+		return failed(name, err.Error(),
+			"check that table "+b.Tables.Orders+" has a stream with both images, and the permissions dynamodb:DescribeStream, GetShardIterator, GetRecords and those on table "+b.Tables.Leases)
+	}
+
+	return ok(name)
+}
+
+// checkLag compares the age of the oldest unfinished record with the setting ready-lag.
+func (b *Backend) checkLag() HealthCheck {
+	const name = "stream lag"
+
+	lag, _ := b.Telemetry.StreamLag()
+	if lag.Age <= b.Config.ReadyLag {
+		return ok(name)
+	}
+
+	reason := fmt.Sprintf("the orders' stream is %s behind (%s read and not finished), more than ready-lag %s",
+		lag.Age.Round(time.Second), plural.Of(lag.Pending, "record"), b.Config.ReadyLag)
+	if cause := b.health.polls.causes(streamPoller); cause != "" {
+		reason += "; " + cause
+	}
+
+	return failed(name, reason, "`ratchet streams status` shows shards, retries and errors; records are lost 24 hours after they were written")
+}
+
+func (b *Backend) checkQueue(c *queues.Consumer) HealthCheck {
+	const name = "requests queue"
+
+	checks := b.health.polls.checks(time.Now(), queuePoller, "sqs:ReceiveMessage")
+	if len(checks) > 0 {
+		return checks[0]
+	}
+
+	if err := c.Ready(); err != nil {
+		return failed(name, err.Error(), "check the queue, the network and the permission sqs:ReceiveMessage")
+	}
+
+	return ok(name)
+}
+
+// checkGaps warns of lost records. The worker goes on after a gap.
+func checkGaps(gaps []streams.Gap) HealthCheck {
+	first := gaps[0]
+
+	return HealthCheck{
+		Name:   "gaps",
+		Status: HealthWarning,
+		Reason: fmt.Sprintf("records of the orders' stream were lost %s since the start of this process; first: %s, shard %q, between %s and %s",
+			plural.Of(len(gaps), "time"), first.Reason, first.Shard, first.Since.UTC().Format(time.RFC3339), first.Until.UTC().Format(time.RFC3339)),
+		Action: "`ratchet streams rebuild` hands the orders to the handlers again, as they are now",
+	}
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ratchet/activities"
+	"ratchet/queues"
+	"ratchet/streams"
+)
+
+// The keys of pollHealth, beside "activity NAME", and "stream handler NAME".
+const (
+	streamPoller = "stream"
+	queuePoller  = "requests queue"
+	streamPages  = streamPoller + " GetRecords"
+)
+
+// failingTooLong is how long the polls of a poller may fail before the process is not ready. A
+// poll of Step Functions that is answered takes up to a minute, one that is refused a moment.
+const failingTooLong = 15 * time.Second
+
+// pollHealth knows the pollers whose calls fail at the moment. It has an entry for each activity,
+// for the queue, and for the operations and handlers of the stream.
+type pollHealth struct {
+	mu      sync.Mutex
+	failing map[string]failure
+	good    map[string]time.Time // the newest good answer of each poller
+}
+
+// failure is an unbroken run of failed calls.
+type failure struct {
+	since time.Time
+	err   error // the newest
+}
+
+// note takes the result of a call.
+func (p *pollHealth) note(poller string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if err == nil {
+		delete(p.failing, poller)
+
+		if p.good == nil {
+			p.good = map[string]time.Time{}
+		}
+		p.good[poller] = time.Now()
+
+		return
+	}
+
+	if p.failing == nil {
+		p.failing = map[string]failure{}
+	}
+
+	f, failing := p.failing[poller]
+	if !failing {
+		f.since = time.Now()
+	}
+	f.err = err
+	p.failing[poller] = f
+}
+
+// lastGood returns the whole seconds since the newest good answer of each activity, of the queue and
+// of the stream.
+func (p *pollHealth) lastGood(now time.Time) map[string]int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	seconds := map[string]int64{}
+
+	for poller, at := range p.good {
+		if poller == queuePoller || poller == streamPages || strings.HasPrefix(poller, "activity ") {
+			seconds[poller] = int64(now.Sub(at).Seconds())
+		}
+	}
+
+	return seconds
+}
+
+// checks returns a failed check for each poller with the prefix whose calls have failed for too
+// long.
+func (p *pollHealth) checks(now time.Time, prefix, permission string) []HealthCheck {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	var checks []HealthCheck
+
+	for _, poller := range slices.Sorted(maps.Keys(p.failing)) {
+		f := p.failing[poller]
+		if age := now.Sub(f.since); strings.HasPrefix(poller, prefix) && age >= failingTooLong {
+			checks = append(checks, failed(poller, fmt.Sprintf("every poll has failed for %s: %v", age.Round(time.Second), f.err), actionFor(f.err, permission)))
+		}
+	}
+
+	return checks
+}
+
+// causes names what fails at the moment among the pollers with the prefix, "" if nothing does.
+func (p *pollHealth) causes(prefix string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	var causes []string
+
+	for _, poller := range slices.Sorted(maps.Keys(p.failing)) {
+		if strings.HasPrefix(poller, prefix) {
+			causes = append(causes, fmt.Sprintf("%s: %v", poller, p.failing[poller].err))
+		}
+	}
+
+	return strings.Join(causes, "; ")
+}
+
+// actionFor says what a person does about polls that fail.
+func actionFor(err error, permission string) string {
+	text := err.Error()
+
+	switch {
+	case strings.Contains(text, "AccessDenied"):
+		return "give the worker's role the permission " + permission
+	case strings.Contains(text, "Throttl"), strings.Contains(text, "LimitExceeded"):
+		return "the account's quota is used up: lower calls-per-second or slots, run fewer workers, or ask AWS for a higher quota"
+	case strings.Contains(text, "DoesNotExist"), strings.Contains(text, "NotFound"):
+		return "run `ratchet init` with the same prefix, region and account"
+	}
+
+	return "check the network, the endpoint and the credentials"
+}
+
+// activityEvents notes the results of polls, and calls next.
+func (h *health) activityEvents(next activities.Events) activities.Events {
+	events := next
+	events.Polled = func(activity string, got bool, took time.Duration) {
+		h.polls.note("activity "+activity, nil)
+		next.Polled(activity, got, took)
+	}
+	events.PollFailed = func(activity string, err error) {
+		h.polls.note("activity "+activity, err)
+		next.PollFailed(activity, err)
+	}
+
+	return events
+}
+
+// queueEvents notes the results of polls, and calls next.
+func (h *health) queueEvents(next queues.Events) queues.Events {
+	events := next
+	events.Polled = func(messages int, took time.Duration) {
+		h.polls.note(queuePoller, nil)
+		next.Polled(messages, took)
+	}
+	events.PollFailed = func(err error) {
+		h.polls.note(queuePoller, err)
+		next.PollFailed(err)
+	}
+
+	return events
+}
+
+// streamEvents notes what fails while the stream is read and handled, and gaps, and calls next.
+func (h *health) streamEvents(next streams.Events) streams.Events {
+	events := next
+	events.Page = func(streams.Page) { h.polls.note(streamPages, nil) }
+	events.Fault = func(op, _ string, err error) { h.polls.note(streamPoller+" "+op, err) }
+	events.Handled = func(r streams.Handled) {
+		h.polls.note(streamPoller+" handler "+r.Record.Handler, r.Err)
+		next.Handled(r)
+	}
+	events.Gap = h.gap
+
+	return events
+}

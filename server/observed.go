@@ -1,0 +1,48 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+
+	"ratchet/telemetry"
+)
+
+// observed is what shows what a process does: its figures, its traces and its log.
+type observed struct {
+	figures *telemetry.Telemetry
+	tracing *telemetry.Tracing // nil if it makes none
+	logs    *telemetry.Logs    // nil if its log is not exported
+	log     *slog.Logger       // its lines are exported, too
+}
+
+// observe starts what the settings ask for. Call close after use, also for a process that has failed.
+func observe(cfg Config, log *slog.Logger) (seen observed, err error) {
+	export := telemetry.ExportConfig{Endpoint: cfg.Tracing.Endpoint, Log: log}
+
+	if seen.figures, err = telemetry.New(export); err != nil {
+		return observed{}, err
+	}
+
+	if seen.tracing, err = seen.figures.StartTracing(export); err != nil {
+		return observed{}, errors.Join(err, seen.close())
+	}
+
+	if seen.logs, err = seen.figures.StartLogs(export); err != nil {
+		return observed{}, errors.Join(err, seen.close())
+	}
+	seen.log = seen.logs.Logger(log)
+
+	return seen, nil
+}
+
+// close exports what waits, all at the same time, because a receiver that hangs holds each of them.
+func (o observed) close() error {
+	var exports sync.WaitGroup
+	exports.Go(o.tracing.Close)
+	exports.Go(o.logs.Close)
+	err := o.figures.Close()
+	exports.Wait()
+
+	return err
+}

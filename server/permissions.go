@@ -1,0 +1,135 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"ratchet"
+	"ratchet/doctor"
+)
+
+// The parts whose permissions only some settings need.
+const (
+	sandboxPart  = "sandbox"
+	requestsPart = string(PartRequests)
+)
+
+// PermissionParts returns the parts that have a list of permissions below deploy/permissions, sorted:
+// those of a worker, and api, operator, sandbox and viewer.
+func PermissionParts() (parts []string) {
+	files, _ := fs.Glob(ratchet.Permissions, "deploy/permissions/*.txt") // the pattern is well-formed
+	for _, name := range files {
+		part, _ := strings.CutSuffix(name[strings.LastIndexByte(name, '/')+1:], ".txt")
+		parts = append(parts, part)
+	}
+
+	return parts
+}
+
+// ErrPermissionPart means that there is no list of permissions for a part.
+var ErrPermissionPart = errors.New("part")
+
+// permissions returns what the parts need under these settings, each permission once. If none is named,
+// these are all that the settings use.
+func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
+	known := PermissionParts()
+	if len(parts) == 0 {
+		parts = slices.DeleteFunc(slices.Clone(known), func(part string) bool {
+			return part == sandboxPart && b.Bank == nil && b.Carrier == nil || part == requestsPart && b.Config.RequestsQueue == ""
+		})
+	}
+
+	var all []doctor.Permission
+	seen := map[doctor.Permission]bool{}
+
+	for _, part := range parts {
+		if !slices.Contains(known, part) {
+			return nil, fmt.Errorf("%w %q: must be one of %s", ErrPermissionPart, part, strings.Join(known, ", "))
+		}
+
+		text, err := ratchet.Permissions.ReadFile("deploy/permissions/" + part + ".txt")
+		if err != nil {
+			return nil, err
+		}
+
+		for line := range strings.Lines(string(text)) {
+			content, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
+
+			action, resource, found := strings.Cut(content, " ")
+			if !found {
+				continue
+			}
+
+			for _, named := range b.resources(resource) {
+				if p := (doctor.Permission{Action: action, Resource: named}); !seen[p] {
+					seen[p] = true
+					all = append(all, p)
+				}
+			}
+		}
+	}
+
+	return all, nil
+}
+
+// resources returns the ends of the ARNs that a resource of a list stands for under these settings. It
+// returns none for what the settings do not use.
+func (b *Backend) resources(resource string) []string {
+	kind, name, _ := strings.Cut(resource, "/")
+
+	switch kind {
+	case "table":
+		return b.tableResources(name)
+	case "activity":
+		// The list has those of the shop.
+		var all []string
+		for _, a := range b.neededActivities() {
+			all = append(all, "activity:"+b.Config.Prefix+a.Name)
+		}
+
+		return all
+	case "stateMachine":
+		return []string{"stateMachine:" + b.stateMachineName()}
+	case "execution":
+		return []string{"execution:" + b.stateMachineName() + ":*"}
+	case "role":
+		return nil // to simulate them, which only the doctor does
+	case "queue":
+		return b.queueResources(name)
+	}
+
+	return []string{resource}
+}
+
+func (b *Backend) tableResources(name string) []string {
+	table, _, _ := strings.Cut(name, "/")
+
+	switch table = b.Config.Prefix + table; {
+	case table == b.Tables.SandboxCharges && b.Bank == nil,
+		table == b.Tables.SandboxShipments && b.Carrier == nil,
+		table == b.Tables.OrderLists && b.Lists == nil:
+		return nil
+	}
+
+	return []string{"table/" + b.Config.Prefix + name}
+}
+
+func (b *Backend) queueResources(name string) []string {
+	requests := b.Config.RequestsQueue
+
+	switch {
+	case name == "requests" && isURL(requests):
+		return []string{requests[strings.LastIndexByte(requests, '/')+1:]}
+	case name == "requests" && requests != "":
+		return []string{requests}
+	case name == "requests-dead-letters" && requests != "" && !isURL(requests):
+		return []string{deadLetterQueue(requests)}
+	case strings.HasPrefix(name, "requests"):
+		return nil
+	}
+
+	return []string{b.Config.Prefix + name}
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/executions"
+	"ratchet/internal/plural"
+	"ratchet/internal/worker"
+	"ratchet/processes"
+)
+
+const (
+	// defaultStuckEvery is how often stuck orders are counted unless the setting says otherwise.
+	defaultStuckEvery = time.Hour
+	// mostSurveyed is how many orders a count may read without the setting: about 25,000 read units,
+	// a third of a US cent.
+	mostSurveyed = 100_000
+	// surveyLook is how often a worker looks whether a count is due.
+	surveyLook = time.Minute
+)
+
+// stuckKinds are the kinds of problems that a survey finds.
+func stuckKinds() []executions.Kind {
+	return []executions.Kind{executions.Failed, executions.Ended, executions.Missing, executions.Overdue, executions.Lost}
+}
+
+// surveyStuck counts the stuck orders when it is this worker's turn, until ctx ends.
+func (b *Backend) surveyStuck(ctx context.Context) error {
+	every := b.Config.StuckEvery
+	if every < 0 {
+		return nil
+	}
+
+	if every == 0 {
+		every = defaultStuckEvery
+	}
+
+	for worker.Wait(ctx, min(surveyLook, every)) {
+		mine, err := b.Processes.ClaimSurvey(ctx, time.Now(), every)
+		if err == nil && mine {
+			_, err = b.CountStuck(ctx, b.Config.StuckEvery == 0)
+		}
+
+		if err != nil && ctx.Err() == nil {
+			b.log.Warn("stuck orders could not be counted", "error", err)
+		}
+	}
+
+	return nil
+}
+
+// CountStuck counts the orders that need a person and stores the result for all processes. It reads
+// all orders and the executions of those that are not settled; see
+// [executions.Executions.Survey]. With bounded it counts nothing if the table has more than 100,000
+// orders, and the result says so.
+func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Survey, error) {
+	began := time.Now()
+	survey := processes.Survey{At: began.UTC().Truncate(time.Millisecond), Stuck: map[string]int{}}
+
+	for _, kind := range stuckKinds() {
+		survey.Stuck[stuckLabel(kind)] = 0
+	}
+
+	var err error
+	if bounded {
+		survey.Skipped, err = b.tooManyToSurvey(ctx)
+	}
+
+	if err == nil && survey.Skipped == "" {
+		err = b.Executions.Survey(ctx, began, executions.Filter{}, func(p executions.Problem) error {
+			survey.Stuck[stuckLabel(p.Kind)]++
+			return nil
+		}, func(orders int) { survey.Orders = orders })
+	}
+
+	if err != nil {
+		return survey, err
+	}
+	survey.Took = time.Since(began)
+
+	if err := b.Processes.StoreSurvey(ctx, survey); err != nil {
+		return survey, err
+	}
+	b.observeSurvey(survey)
+
+	return survey, nil
+}
+
+// stuckLabel is a kind as a label of a metric.
+func stuckLabel(kind executions.Kind) string { return strings.ReplaceAll(string(kind), " ", "_") }
+
+// observeSurvey shows the result as metrics. Orders that were not counted are no zero.
+func (b *Backend) observeSurvey(survey processes.Survey) {
+	if survey.Skipped == "" {
+		b.Telemetry.ObserveStuck(survey.Stuck, survey.At)
+	}
+}
+
+// tooManyToSurvey says why the orders are not counted unasked, "" if they may be. The number of
+// orders is DynamoDB's own, which is up to six hours old.
+func (b *Backend) tooManyToSurvey(ctx context.Context) (string, error) {
+	table, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})
+	if err != nil {
+		return "", fmt.Errorf("count orders of table %s: %w", b.Tables.Orders, err)
+	}
+
+	if orders := aws.ToInt64(table.Table.ItemCount); orders > mostSurveyed {
+		return fmt.Sprintf("the table has %s, more than %d; set stuck-every to count them all the same", plural.Of(orders, "order"), mostSurveyed), nil
+	}
+
+	return "", nil
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"ratchet/notify/destination"
+	"ratchet/telemetry"
+)
+
+// TracingConfig says where the traces, the metrics and the log of a process go. The environment
+// variables of OpenTelemetry (OTEL_SERVICE_NAME, OTEL_METRICS_EXPORTER, OTEL_TRACES_SAMPLER and others)
+// apply, too.
+type TracingConfig struct {
+	// Endpoint is the URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318, or "off".
+	// Traces, metrics and the log go there. Default: that of OTEL_EXPORTER_OTLP_ENDPOINT, or of the
+	// variables for one of the three, like OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, else "off".
+	Endpoint string `koanf:"otlp-endpoint"`
+	// Propagation says to whom the traceparent goes: "all" (the carrier's URL, webhooks, and the queues,
+	// topics and buses that get notifications), "own" (the carrier's URL) or "none". Default: "all".
+	Propagation string `koanf:"trace-propagation"`
+}
+
+// The values of [TracingConfig].Propagation.
+const (
+	PropagateToAll  = "all"
+	PropagateToOwn  = "own"
+	PropagateToNone = "none"
+)
+
+// validate reports every field that breaks a rule.
+func (c TracingConfig) validate() error {
+	var faults []error
+	if c.Endpoint != "" && c.Endpoint != telemetry.ExportOff && !isReceiver(c.Endpoint) {
+		faults = append(faults, fmt.Errorf(`otlp-endpoint %q: must be http://HOST:PORT, https://HOST or "off", without /v1/traces, /v1/metrics or /v1/logs`, c.Endpoint))
+	}
+
+	if !slices.Contains([]string{PropagateToAll, PropagateToOwn, PropagateToNone}, c.Propagation) {
+		faults = append(faults, fmt.Errorf(`trace-propagation %q: must be "all", "own" or "none"`, c.Propagation))
+	}
+
+	return errors.Join(faults...)
+}
+
+// isReceiver reports whether text is the URL of a receiver of OTLP, to which the exporters add their
+// paths.
+func isReceiver(text string) bool {
+	path := strings.TrimRight(text, "/")
+	ofOne := strings.HasSuffix(path, "/v1/traces") || strings.HasSuffix(path, "/v1/metrics") || strings.HasSuffix(path, "/v1/logs")
+
+	return isHTTPURL(text) && !strings.ContainsAny(text, "?#") && !ofOne
+}
+
+// carrierTransport is what carries the calls of the carrier's URL, nil for that of net/http.
+func (b *Backend) carrierTransport() http.RoundTripper {
+	if b.Config.Tracing.Propagation == PropagateToNone {
+		return nil
+	}
+
+	return b.Tracing.Transport(nil)
+}
+
+// propagateToEndpoints makes notifications carry the traceparent, if the settings say so.
+func (b *Backend) propagateToEndpoints(o *destination.Opener) {
+	if b.Tracing != nil && b.Config.Tracing.Propagation == PropagateToAll {
+		o.Traceparent = telemetry.Traceparent
+	}
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// WorkerPart is a part of a worker. Parts can run in processes of their own, each with the
+// permissions that it needs (deploy/permissions).
+type WorkerPart string
+
+// The parts of a worker.
+const (
+	// PartActivities serves the activities of the state machine.
+	PartActivities WorkerPart = "activities"
+	// PartStream polls the orders' stream.
+	PartStream WorkerPart = "stream"
+	// PartRequests takes requests from the queue, if one is configured.
+	PartRequests WorkerPart = "requests"
+	// PartNotifications sends the notifications that are due.
+	PartNotifications WorkerPart = "notifications"
+	// PartSweeps ends what is due: reservations, holds, payments, reports of the carrier. It also
+	// builds the lists of orders, if they are configured and new.
+	PartSweeps WorkerPart = "sweeps"
+)
+
+// WorkerParts returns all parts.
+func WorkerParts() []WorkerPart {
+	return []WorkerPart{PartActivities, PartStream, PartRequests, PartNotifications, PartSweeps}
+}
+
+// ErrWorkerPart means that a worker has no such part.
+var ErrWorkerPart = errors.New("worker part")
+
+// shownParts returns what the row of the process says of the parts: a worker, if all of them run.
+func shownParts(chosen map[WorkerPart]bool) []string {
+	if len(chosen) == len(WorkerParts()) {
+		return []string{partWorker}
+	}
+
+	var shown []string
+	for part := range chosen {
+		shown = append(shown, string(part))
+	}
+	slices.Sort(shown)
+
+	return shown
+}
+
+// chosenParts returns the parts to run: all if none is named.
+func chosenParts(named []WorkerPart) (map[WorkerPart]bool, error) {
+	all := WorkerParts()
+	if len(named) == 0 {
+		named = all
+	}
+
+	chosen := map[WorkerPart]bool{}
+	for _, part := range named {
+		if !slices.Contains(all, part) {
+			names := make([]string, len(all))
+			for i, p := range all {
+				names[i] = string(p)
+			}
+
+			return nil, fmt.Errorf("%w %q: must be one of %s", ErrWorkerPart, part, strings.Join(names, ", "))
+		}
+		chosen[part] = true
+	}
+
+	return chosen, nil
+}

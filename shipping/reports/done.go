@@ -1,0 +1,177 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/shipping"
+	"ratchet/transitions"
+)
+
+// Errors of [Desk.Find] and [Desk.MarkDone].
+var (
+	// ErrUnknownReport means that no report with the name is stored.
+	ErrUnknownReport = errors.New("there is no such stored report")
+	// ErrNoAttention means that the report does not need a person, or not any more.
+	ErrNoAttention = errors.New("the report does not need a person")
+)
+
+const (
+	doneKey = "done"
+	// keepDone is how long a person's word about a report counts. A carrier repeats for days.
+	keepDone = keepParcels
+)
+
+// Closing says who has dealt with a report that needed a person, when and why.
+type Closing struct {
+	// Cause has the Actor, the Source, and a Code or a Text.
+	Cause transitions.Cause `json:"cause"`
+	At    time.Time         `json:"at"`
+}
+
+// Find returns the stored report with the name that needs a person, or was dealt with by one. It
+// fails with ErrUnknownReport or ErrNoAttention.
+func (d *Desk) Find(ctx context.Context, name string) (Stored, error) {
+	for _, partition := range []string{waitingShard(name), doneKey} {
+		row, err := d.get(ctx, rowKey(partition, name))
+		if err != nil {
+			return Stored{}, err
+		}
+
+		if row == nil {
+			continue
+		}
+
+		s := decodeStored(partition, row)
+		if s.Effect != Attention && s.Effect != Done {
+			return Stored{}, fmt.Errorf("%w: %s waits", ErrNoAttention, name)
+		}
+
+		return s, nil
+	}
+
+	return Stored{}, fmt.Errorf("%w: %s", ErrUnknownReport, name)
+}
+
+// MarkDone ends a report that Find has returned: a person has dealt with it, or decided that nothing
+// is to be done. It leaves the list, is not tried again, and a repeat of the carrier is answered with
+// Done for 400 days. A try that is under way at the same moment may still act. The first closing
+// counts: of a report that was done before, MarkDone returns that one. It fails with ErrNoAttention
+// if the report has left the list since Find, and with transitions.ErrInvalidRequest if the cause
+// breaks a rule.
+func (d *Desk) MarkDone(ctx context.Context, s Stored, cause transitions.Cause) (Stored, error) {
+	if cause.Actor == "" || cause.Code == "" && cause.Text == "" {
+		return Stored{}, fmt.Errorf("%w: cause: must say who and why", transitions.ErrInvalidRequest)
+	}
+
+	if err := cause.Validate(); err != nil {
+		return Stored{}, err
+	}
+
+	if s.Effect == Done {
+		return s, nil
+	}
+
+	for _, name := range namesOf(s.Report) {
+		closed, err := d.close(ctx, s, name, cause)
+		if !errors.Is(err, errTaken) {
+			return closed, err
+		}
+	}
+
+	return Stored{}, fmt.Errorf("%w any more: %s", ErrNoAttention, s.Name)
+}
+
+// errTaken means that a report about something else was dealt with under a name.
+var errTaken = errors.New("the name is taken")
+
+// close moves a report to the list of those that are Done, under the name. It fails with errTaken or
+// ErrNoAttention.
+func (d *Desk) close(ctx context.Context, s Stored, name string, cause transitions.Cause) (Stored, error) {
+	now := d.cfg.Now()
+	row := rowKey(doneKey, name)
+	row["report"], row["reason"], row["command"] = dynamo.S(s.text), dynamo.S(s.Reason), dynamo.S(s.Command)
+	row["since"], row["doneAt"], row[ExpiryAttribute] = dynamo.Millis(s.Since), dynamo.Millis(now), dynamo.Seconds(now.Add(keepDone))
+	row["actor"], row["source"] = dynamo.S(cause.Actor), dynamo.S(cause.Source)
+	row["code"], row["text"] = dynamo.S(cause.Code), dynamo.S(cause.Text)
+
+	_, err := d.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{Put: &types.Put{
+			TableName:                 &d.cfg.Table,
+			Item:                      row,
+			ConditionExpression:       aws.String("attribute_not_exists(" + partitionKey + ") OR " + ExpiryAttribute + " <= :now"),
+			ExpressionAttributeValues: dynamo.Item{":now": dynamo.Seconds(now)},
+		}},
+		{Delete: &types.Delete{
+			TableName:                 &d.cfg.Table,
+			Key:                       rowKey(waitingShard(s.Name), s.Name),
+			ConditionExpression:       aws.String(effectAttribute + " = :attention AND report = :report"),
+			ExpressionAttributeValues: dynamo.Item{":attention": dynamo.S(string(Attention)), ":report": dynamo.S(s.text)},
+		}},
+	}})
+	if refusedTransaction(err) {
+		return d.closedBefore(ctx, s.Report, name)
+	}
+
+	if err != nil {
+		return Stored{}, fmt.Errorf("mark report %s as done: %w", s.Name, err)
+	}
+	d.cfg.Log.InfoContext(ctx, "a person has dealt with the carrier's report", "order", s.OrderID, "report", s.ID, "actor", cause.Actor)
+
+	return decodeStored(doneKey, row), nil
+}
+
+// closedBefore returns the report that another call, or this one with a lost answer, has ended under
+// the name. It fails with errTaken or ErrNoAttention.
+func (d *Desk) closedBefore(ctx context.Context, r shipping.Report, name string) (Stored, error) {
+	row, err := d.get(ctx, rowKey(doneKey, name))
+	if err != nil {
+		return Stored{}, err
+	}
+
+	switch s := decodeStored(doneKey, row); {
+	case row == nil:
+		return Stored{}, fmt.Errorf("%w any more: %s", ErrNoAttention, name)
+	case !repeats(r, s.Report):
+		return Stored{}, errTaken
+	default:
+		return s, nil
+	}
+}
+
+// refusedTransaction reports whether a condition of the transaction has failed.
+func refusedTransaction(err error) bool {
+	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+
+	return is && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
+		return aws.ToString(r.Code) == "ConditionalCheckFailed"
+	})
+}
+
+// isDone reports whether a person has dealt with the report. Only returns need one.
+func (d *Desk) isDone(ctx context.Context, r shipping.Report) (bool, error) {
+	if r.Milestone != shipping.Returned {
+		return false, nil
+	}
+
+	for _, name := range namesOf(r) {
+		row, err := d.get(ctx, rowKey(doneKey, name))
+		if err != nil {
+			return false, err
+		}
+
+		if row != nil && repeats(r, decodeStored(doneKey, row).Report) {
+			return true, nil
+		}
+	}
+
+	return false, nil
+}

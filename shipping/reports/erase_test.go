@@ -1,0 +1,101 @@
+package reports_test
+
+import (
+	"errors"
+	"testing"
+
+	"ratchet/shipping"
+	"ratchet/shipping/reports"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// TestAnErasedReportIsStillDone: it loses who dealt with it and what they wrote, and a repeat of the
+// carrier is still answered.
+func TestAnErasedReportIsStillDone(t *testing.T) {
+	o := newOffice(t, nil)
+	r := comesBack(o)
+
+	if err := o.CanErase(t.Context(), "o-1"); !errors.Is(err, reports.ErrReportsWait) {
+		t.Errorf("a report needs a person: %v", err)
+	}
+
+	if err := o.CanErase(t.Context(), "o-2"); err != nil {
+		t.Errorf("another order: %v", err)
+	}
+
+	if _, err := o.MarkDone(t.Context(), o.find(r.ID), ada); err != nil {
+		t.Fatal(err)
+	}
+
+	for i, want := range []int{1, 0} {
+		if n, err := o.Erase(t.Context(), "o-1"); n != want || err != nil {
+			t.Errorf("time %d: %d erased, want %d: %v", i, n, want, err)
+		}
+	}
+
+	s := o.find(r.ID)
+	if cause := s.Closing.Cause; cause.Actor+cause.Text+s.Reason+s.Tracking != "" || cause.Source != ada.Source || s.Closing.At.IsZero() {
+		t.Errorf("%+v, %+v", s, cause)
+	}
+	o.receive(r, reports.Done)
+
+	if err := o.CanErase(t.Context(), "o-1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnErasureTakesNoOtherOrdersReport: the carrier has used one id for reports of two orders.
+func TestAnErasureTakesNoOtherOrdersReport(t *testing.T) {
+	o := newOffice(t, nil)
+
+	for _, order := range []string{"o-1", "o-2"} {
+		refused := sameID(order, shipping.Shipped)
+		refused.ID = "refused"
+		o.receive(refused, reports.Refused)
+
+		o.order(transitions.OrderID(order), workflow.Pay)
+		o.sent(order)
+		back := parcel(order, "a", shipping.Returned, 0)
+		back.ID = "back"
+		o.receive(back, reports.Attention)
+	}
+
+	for _, order := range []string{"o-1", "o-2"} {
+		if _, err := o.MarkDone(t.Context(), o.named(order), ada); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for i, want := range []int{2, 0} {
+		if n, err := o.Erase(t.Context(), "o-2"); n != want || err != nil {
+			t.Errorf("time %d: %d erased, want %d: %v", i, n, want, err)
+		}
+	}
+
+	if all := o.stored(reports.Refused, "NotFound"); all[0].OrderID != "o-1" {
+		t.Errorf("refused: %+v", all)
+	}
+
+	for _, s := range o.stored(reports.Done, "", "") {
+		if erased := s.Closing.Cause.Actor == ""; erased != (s.OrderID == "o-2") {
+			t.Errorf("erased %t: %+v", erased, s)
+		}
+	}
+}
+
+// TestALostParcelLosesItsTrackingNumber: that it is lost stays known, once.
+func TestALostParcelLosesItsTrackingNumber(t *testing.T) {
+	o := newOffice(t, nil)
+	o.receive(report("o-1", shipping.Lost), reports.Applied)
+
+	for i, want := range []int{1, 0} {
+		if n, err := o.Erase(t.Context(), "o-1"); n != want || err != nil {
+			t.Errorf("time %d: %d erased, want %d: %v", i, n, want, err)
+		}
+	}
+
+	if lost, found, err := o.Lost(t.Context(), "o-1"); lost.Tracking != "" || lost.ID == "" || !found || err != nil {
+		t.Errorf("%+v, %t, %v", lost, found, err)
+	}
+}

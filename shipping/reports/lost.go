@@ -1,0 +1,56 @@
+package reports
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/shipping"
+	"ratchet/transitions"
+)
+
+// Lost is the report of a lost parcel.
+type Lost struct {
+	ID       string    // of the report
+	Tracking string    // the carrier's tracking number, "" if it named none
+	Since    time.Time // when it was recorded
+}
+
+func lostKey(id transitions.OrderID) dynamo.Item { return rowKey("parcels#"+string(id), "lost") }
+
+// recordLost records that a parcel was lost. The first report of an order stays: one is enough for a
+// person to look. A repeat within 400 days records nothing.
+func (d *Desk) recordLost(ctx context.Context, r shipping.Report) error {
+	now := d.cfg.Now()
+	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(r.OrderID))).
+		If("attribute_not_exists("+partitionKey+") OR "+ExpiryAttribute+" <= :now").
+		Bind(":now", dynamo.Seconds(now)).
+		SetValue("report", dynamo.S(r.ID)).
+		SetValue("tracking", dynamo.S(r.Tracking)).
+		SetValue("since", dynamo.Millis(now)).
+		SetValue(ExpiryAttribute, dynamo.Seconds(now.Add(keepParcels)))
+
+	_, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, recorded := dynamo.FailedCondition(err); recorded {
+		return nil
+	}
+
+	if err != nil {
+		return fmt.Errorf("record the lost parcel: %w", err)
+	}
+	d.cfg.Log.WarnContext(ctx, "the carrier has lost a parcel", "order", r.OrderID, "report", r.ID)
+
+	return nil
+}
+
+// Lost returns the first report of a lost parcel of the order, false if there was none within 400
+// days.
+func (d *Desk) Lost(ctx context.Context, id transitions.OrderID) (lost Lost, found bool, err error) {
+	row, err := d.get(ctx, lostKey(id))
+	if err != nil || row == nil {
+		return Lost{}, false, err
+	}
+
+	return Lost{ID: dynamo.Text(row, "report"), Tracking: dynamo.Text(row, "tracking"), Since: dynamo.Time(row, "since")}, true, nil
+}

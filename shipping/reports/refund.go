@@ -1,0 +1,204 @@
+package reports
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"ratchet/ledger"
+	"ratchet/payments"
+	"ratchet/shipping"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// RefundStep returns the id of the step that refunds a parcel of an order. There is one for a
+// parcel, however often and under whatever ids it is reported. The text is stored.
+func RefundStep(parcel string) string {
+	sum := sha256.Sum256([]byte(parcel))
+
+	return "parcel-" + hex.EncodeToString(sum[:13])
+}
+
+// refundParcel gives the money of a parcel back that has come back while others have not. The last
+// one moves the order to RETURNED instead, and the rest is given back from there.
+func (d *Desk) refundParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
+	switch {
+	case order.State == workflow.Returned || order.State == workflow.Refunded || order.Total.Amount == 0:
+		return accepted, nil // its whole money is given back, or it has cost none
+	case order.State != workflow.Completed && !d.comesTo(order.State, workflow.Returned):
+		return ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", order.State)}, nil
+	}
+
+	p, err := d.cfg.Payments.Get(ctx, payments.IDForOrder(string(order.ID)))
+	switch {
+	case errors.Is(err, payments.ErrUnknownPayment):
+		return attention("parcel %s came back, and the order was paid elsewhere: give its money back there", r.Parcel).
+			with("ratchet orders get %s", order.ID), nil
+	case err != nil:
+		return ruling{}, err
+	case p.Canceled:
+		return accepted, nil // it has given everything back
+	}
+
+	request, rule, err := d.planRefund(ctx, order, p, r)
+	if err != nil || request.Amount == 0 {
+		return rule, err
+	}
+
+	_, err = d.cfg.Payments.Refund(ctx, p.ID, request)
+
+	return refundRuling(r.Parcel, p.ID, err)
+}
+
+// planRefund returns the refund of a parcel. Without an amount nothing is to be refunded now, and
+// the ruling says why.
+func (d *Desk) planRefund(ctx context.Context, order *transitions.Order, p payments.Payment, r shipping.Report) (payments.StepRequest, ruling, error) {
+	request := payments.StepRequest{ID: RefundStep(r.Parcel)}
+
+	if begun := p.Step(request.ID); begun != nil {
+		switch begun.Outcome {
+		case payments.Succeeded:
+			return request, accepted, nil
+		case payments.Failed:
+			return request, attention("parcel %s came back, and the refund of %d %s under the step %s was declined (%.100s): use another step",
+				r.Parcel, begun.Amount, p.Currency, request.ID, begun.Reason).with("ratchet payments get %s", p.ID), nil
+		}
+		request.Amount = begun.Amount // it is set aside, and a repeat ends the step
+
+		return request, ruling{}, nil
+	}
+
+	lines, err := d.linesOf(ctx, order, r)
+	if err != nil {
+		return request, ruling{}, err
+	}
+
+	amount, unknown := ParcelAmount(order, lines)
+	byHand := fmt.Sprintf("ratchet payments refund %s %s --amount ", p.ID, request.ID)
+
+	switch rest := p.Captured - p.Refunded; {
+	case unknown != "":
+		return request, attention("parcel %s came back, and nothing is given back: %s", r.Parcel, unknown).with("%sAMOUNT", byHand), nil
+	case amount == 0:
+		return request, accepted, nil
+	case p.Captured == 0 || p.Capturable > 0:
+		// A refund would end the authorization.
+		return request, ruling{answer: shipping.Retry, reason: "the order's payment is not captured yet"}, nil
+	case p.Captured < order.Total.Amount || p.Currency != order.Total.Currency:
+		// What the parcel's pieces have cost is not what was paid for them.
+		return request, attention("parcel %s came back, and of the order's %d %s only %d %s were captured: nothing is given back",
+			r.Parcel, order.Total.Amount, order.Total.Currency, p.Captured, p.Currency).with("%sAMOUNT", byHand), nil
+	case amount > rest:
+		return request, attention("parcel %s came back, and only %d of its %d %s can still be given back", r.Parcel, rest, amount, p.Currency).
+			with("ratchet payments get %s", p.ID), nil
+	case order.State == workflow.Completed:
+		// It was closed while the report waited, or the parcel came back too late: a person judges.
+		return request, attention("parcel %s came back, and the order is %s", r.Parcel, order.State).with("%s%d", byHand, amount), nil
+	case !d.cfg.RefundReturns:
+		return request, attention("parcel %s came back, and the setting refund-returns is off", r.Parcel).with("%s%d", byHand, amount), nil
+	}
+	request.Amount = amount
+
+	return request, ruling{}, nil
+}
+
+// refundRuling says what becomes of the report after an attempt to refund its parcel.
+func refundRuling(parcel, payment string, err error) (ruling, error) {
+	var refusal *ledger.Refusal
+
+	switch {
+	case err == nil:
+		return accepted, nil
+	case errors.Is(err, payments.ErrUnresolved) || errors.Is(err, payments.ErrBusy):
+		return ruling{answer: shipping.Retry, reason: err.Error()}, nil
+	case errors.Is(err, payments.ErrDeclined), errors.Is(err, payments.ErrExceeded), errors.Is(err, payments.ErrState),
+		errors.Is(err, payments.ErrConflict), errors.As(err, &refusal):
+		return attention("parcel %s came back, and its money cannot be given back: %v", parcel, err).with("ratchet payments get %s", payment), nil
+	}
+
+	return ruling{}, err
+}
+
+func attention(format string, args ...any) ruling {
+	return ruling{answer: shipping.Retry, reason: fmt.Sprintf(format, args...)}
+}
+
+// with adds the command for a person.
+func (r ruling) with(format string, args ...any) ruling {
+	r.command = fmt.Sprintf(format, args...)
+	return r
+}
+
+// ParcelAmount returns what the pieces of a parcel have cost, in minor units of the order's
+// currency, or the reason why that is not known:
+//
+//   - It is the sum of their prices if the order's total is that of all its lines, or more: what
+//     was paid for shipping is given back with the last parcel.
+//   - If the total is less, all pieces have the same discount in proportion to their price. The
+//     amount is rounded down to the minor unit; the rest is given back with the last parcel.
+//   - Pieces of one SKU that were sold at several prices have no known price, unless the parcel
+//     holds all of them.
+func ParcelAmount(order *transitions.Order, lines []transitions.ParcelLine) (amount int64, unknown string) {
+	if len(lines) == 0 {
+		return 0, "its lines are not known"
+	}
+
+	parcel, whole := new(big.Int), new(big.Int)
+	for _, item := range order.Items {
+		whole.Add(whole, cost(item.Price, item.Quantity))
+	}
+
+	for _, l := range lines {
+		cheapest, dearest := priceRange(order.Items, l)
+		if cheapest.Cmp(dearest) != 0 {
+			return 0, fmt.Sprintf("the order has %.40s at several prices", l.SKU)
+		}
+
+		parcel.Add(parcel, cheapest)
+	}
+
+	total := big.NewInt(order.Total.Amount)
+	if whole.Cmp(total) > 0 {
+		parcel.Quo(parcel.Mul(parcel, total), whole)
+	}
+
+	return parcel.Int64(), "" // at most the total, because the order has sent no more than its pieces
+}
+
+func cost(price, quantity int64) *big.Int {
+	return new(big.Int).Mul(big.NewInt(price), big.NewInt(quantity))
+}
+
+// priceRange returns what the pieces of the line cost at least and at most.
+func priceRange(items []transitions.Item, l transitions.ParcelLine) (cheapest, dearest *big.Int) {
+	var of []transitions.Item
+	for _, item := range items {
+		if item.SKU == l.SKU {
+			of = append(of, item)
+		}
+	}
+
+	slices.SortStableFunc(of, func(a, b transitions.Item) int { return cmp.Compare(a.Price, b.Price) })
+	cheapest = firstPieces(of, l.Quantity)
+	slices.Reverse(of)
+
+	return cheapest, firstPieces(of, l.Quantity)
+}
+
+// firstPieces returns what the first n pieces of the items cost.
+func firstPieces(items []transitions.Item, n int64) *big.Int {
+	sum := new(big.Int)
+	for _, item := range items {
+		pieces := min(item.Quantity, n)
+		sum.Add(sum, cost(item.Price, pieces))
+		n -= pieces
+	}
+
+	return sum
+}

@@ -1,0 +1,116 @@
+package streams
+
+import (
+	"sync"
+	"time"
+)
+
+// processCalls are the handler calls of all pollers of this process: each of them can end it.
+var processCalls callGate
+
+// callGate lets the handler calls of a process run beside each other, except for one that is tried
+// alone.
+type callGate struct {
+	mu      sync.Mutex
+	running int  // calls beside each other
+	alone   bool // a call is tried alone, or waits until the others have ended
+	changed notifier
+	longest time.Duration // how long a call of any poller may take
+
+	restUntil time.Time // no call is tried alone before: the others have waited for one that did not end
+}
+
+// expect notes how long a call may take.
+func (g *callGate) expect(longest time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	g.longest = max(g.longest, longest)
+}
+
+// enter begins a call beside others. It waits while one is tried alone.
+func (g *callGate) enter() {
+	for {
+		g.mu.Lock()
+		if !g.alone {
+			g.running++
+			g.mu.Unlock()
+
+			return
+		}
+		changed := g.changed.wait()
+		g.mu.Unlock()
+
+		<-changed
+	}
+}
+
+// leave ends a call that was begun with enter.
+func (g *callGate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	g.running--
+	if g.alone && g.running == 0 {
+		g.changed.notify()
+	}
+}
+
+// enterAlone begins a call alone: no other one begins, and it waits until those that run have ended, but
+// not longer than they may take. It returns 0, or the pause before the next try: if another one is tried
+// alone, or if a call has not ended. After that one the others may go on for as long as they have waited.
+func (g *callGate) enterAlone() (pause time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	atMost := g.longest
+
+	if rest := time.Until(g.restUntil); rest > 0 {
+		return rest
+	}
+
+	if g.alone {
+		return alonePause
+	}
+	g.alone = true
+
+	timeout := time.NewTimer(atMost)
+	defer timeout.Stop()
+
+	for ended := false; g.running > 0; {
+		if ended {
+			g.alone, g.restUntil = false, time.Now().Add(atMost)
+			g.changed.notify()
+
+			return max(atMost, alonePause)
+		}
+		changed := g.changed.wait()
+		g.mu.Unlock()
+
+		select {
+		case <-changed:
+		case <-timeout.C:
+			ended = true
+		}
+		g.mu.Lock()
+	}
+
+	return 0
+}
+
+// leaveAlone ends a call that was begun with enterAlone.
+func (g *callGate) leaveAlone() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	g.alone = false
+	g.changed.notify()
+}
+
+// isAlone reports whether a call is tried alone, or is about to be.
+func (g *callGate) isAlone() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	return g.alone
+}

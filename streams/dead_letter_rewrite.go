@@ -1,0 +1,66 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ratchet/internal/dynamo"
+)
+
+// rewriteTimeout bounds how long Rewrite keeps redrives of a dead letter out.
+const rewriteTimeout = 30 * time.Second
+
+// Rewrite replaces the record of a dead letter by what change makes of it, and the text of its error,
+// for example to remove personal data. The dead letter can be redriven as before. It returns
+// ErrRedriving while a redrive of the dead letter runs, ErrDeadLetterNotFound if there is no such dead
+// letter, and ErrUnreadable if its record cannot be decoded.
+func (d DeadLetters) Rewrite(ctx context.Context, handler, id, errorText string, change func(*Record)) error {
+	letter, err := d.Get(ctx, handler, id)
+	if err != nil {
+		return err
+	}
+
+	h := Handler{Name: handler, Timeout: rewriteTimeout}
+	if err := d.claim(ctx, h, id); err != nil {
+		return err
+	}
+
+	// No redrive changes the row while the claim lasts.
+	row, err := d.rows().get(ctx, handler, id)
+	if err != nil {
+		return err
+	}
+
+	record := *letter.Record
+	change(&record)
+
+	body, err := encodeRecord(record)
+	if err != nil {
+		return fmt.Errorf("streams: encode dead letter: %w", err)
+	}
+
+	stored, _, err := d.rows().storeRecord(ctx, handler, id, body, row[DeadLetterExpiryAttribute])
+	if err != nil {
+		return err
+	}
+
+	update := dynamo.NewUpdate(d.Table, d.rows().key(handler, id)).
+		IfPresent(deadLetterID).
+		SetValue(deadLetterError, dynamo.S(errorText)).
+		RemoveAttribute(deadLetterClaimedUntil)
+
+	for _, attribute := range recordAttributes {
+		if value, has := stored[attribute]; has {
+			update.SetValue(attribute, value)
+		} else {
+			update.RemoveAttribute(attribute)
+		}
+	}
+
+	if _, _, err := applyUpdate(ctx, d.DynamoDB, update); err != nil {
+		return fmt.Errorf("streams: rewrite dead letter %s of %s: %w", id, handler, err)
+	}
+
+	return d.rows().parts(nil).delete(ctx, d.rows().source(handler), partsOf(row))
+}

@@ -1,0 +1,101 @@
+package streams
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ratchet/embedded"
+	"ratchet/internal/dynamo"
+)
+
+// TestAFirstListingThatIsResumedLaterDeclaresWhatWasLost: a worker has begun to read the stream and
+// died before it had listed it. What was trimmed until another one did so was asked for.
+func TestAFirstListingThatIsResumedLaterDeclaresWhatWasLost(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		away    time.Duration // until the second worker comes
+		rolls   int           // of the shard meanwhile, after the lost record
+		earlier bool          // the state was stored by an earlier version
+		want    []GapReason
+	}{
+		{"the shard has lost a record", simHorizon + time.Minute, 0, false, []GapReason{GapUnread}},
+		{"the shard was lost, and its child was found", simHorizon + time.Minute, 1, false, []GapReason{GapParent, GapUnread}},
+		{"nothing can have been lost", simHorizon - time.Minute, 0, false, nil},
+		{"nothing can have been lost although the shard has ended", simHorizon - time.Minute, 1, false, nil},
+		{"when it began is not known", simHorizon + time.Minute, 0, true, nil},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := newTestEnv(t, 1, func(c *embedded.Config) {
+				c.Dir, c.Streams.Retention = dir, 100*time.Hour
+			})
+			time.Sleep(time.Second) // the shard is older than the state
+
+			state := leaseKey(w.arn, streamStateRow)
+			state[oldListings] = dynamo.N(1)
+			if !test.earlier {
+				state[streamStateBegunAt] = dynamo.Millis(time.Now())
+			}
+
+			if _, err := w.table().insertRow(t.Context(), state); err != nil {
+				t.Fatal(err)
+			}
+			w.write("o-0", 1)
+			time.Sleep(time.Second)
+
+			for range test.rolls {
+				w.roll()
+			}
+			time.Sleep(test.away)
+			w.write("o-0", 2)
+
+			if err := w.engine.TrimStream(t.Context(), w.arn, embedded.TrimPoint{Time: time.Now().Add(-simHorizon)}); err != nil {
+				t.Fatal(err)
+			}
+
+			l, g := newRecorder(), &gaps{}
+			p := w.start(w.config(l.handle, defaultTimes, g.hook, func(c *Config) { c.horizon = simHorizon }))
+			sleepUntil(t, 10*time.Minute, func() bool { got := l.of("o-0"); return len(got) > 0 && got[len(got)-1] == 2 })
+			w.stopped(p)
+
+			var got []GapReason
+			for _, gap := range g.all() {
+				got = append(got, gap.Reason)
+			}
+
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: gaps %+v, want %v", test.name, g.all(), test.want)
+			}
+		})
+	}
+}
+
+// TestSinceWhenAFirstListingAsksForRecords: from when reading began, or a shard was created after that.
+// Otherwise a shard that is young would count as unread for a day.
+func TestSinceWhenAFirstListingAsksForRecords(t *testing.T) {
+	begunAt := time.Now().Add(-30 * time.Hour).Truncate(time.Millisecond)
+	state := &streamState{begunAt: begunAt}
+	d := &discovery{cfg: &Config{horizon: horizon}}
+
+	for _, test := range []struct {
+		name            string
+		createdAt, want time.Time
+	}{
+		{"a shard that was there", begunAt.Add(-time.Hour), begunAt},
+		{"one of the same moment", begunAt, begunAt},
+		{"one that has come since", begunAt.Add(time.Hour), begunAt.Add(time.Hour)},
+	} {
+		lease := d.firstLeases(listing{}, state)(fmt.Sprintf("shardId-%020d-0a", test.createdAt.UnixMilli()), "")
+		if !lease.ListedAt.Equal(test.want) {
+			t.Errorf("%s, created at %v: asked for since %v, want %v", test.name, test.createdAt, lease.ListedAt, test.want)
+		}
+	}
+
+	// An id that does not say when the shard was created.
+	if lease := d.firstLeases(listing{}, state)("shard", ""); !lease.ListedAt.Equal(begunAt) {
+		t.Errorf("asked for since %v, want %v", lease.ListedAt, begunAt)
+	}
+}

@@ -1,0 +1,249 @@
+package streams
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// An item's row refers to up to maxRowRecords records. References to the next ones are in rows of
+// their own, whose ids sort like the sequence numbers, and the item's row counts them. While there
+// are any, further records are added to them, and the worker that delivers moves the first ones
+// into the row before it is empty. Each move is one transaction, which fails if another worker has
+// made it.
+//
+// Workers of earlier versions know nothing of such rows. They would add newer records to the item's
+// row, and delete it with its last record. While there are rows beside it, its list of records
+// therefore ends with a fence: elements that refer to no record, as many as the longest list that
+// those versions add to. They find the row full, so the shard waits, and they cannot read an element
+// of the fence, so they report a fault and try again until a worker of this version has the queue.
+const (
+	retryMorePrefix = "more/" // before the hash of the item's key
+	retryMore       = "more"
+
+	// Fewer than refillBelow records in the row make the worker move up to refillRecords, which
+	// are parts of one transaction.
+	refillBelow   = 10
+	refillRecords = maxRowRecords - refillBelow
+
+	fenceLength = 1000 // about 4 KB
+)
+
+// errRowsGone says that records are counted by an item's row, and their own rows do not exist.
+var errRowsGone = errors.New("streams: rows of the retry queue are gone")
+
+func (h laneHash) morePrefix() string { return retryMorePrefix + h.text() + "/" }
+
+func (h laneHash) moreID(sequence string) string { return h.morePrefix() + paddedSequence(sequence) }
+
+// fence returns the elements at the end of a list of records that has others beside it.
+func fence() []ddbtypes.AttributeValue {
+	return slices.Repeat([]ddbtypes.AttributeValue{dynamo.M(dynamo.Item{})}, fenceLength)
+}
+
+// takesMore reports whether a record that is newer than the row's is added to the rows beside it.
+func (r retryRow) takesMore() bool { return r.more > 0 || len(r.records) >= maxRowRecords }
+
+// appendMore adds a record behind those in rows of their own, the first of them with the fence. It
+// reports false if the item's row has changed so that the record belongs elsewhere.
+func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRow, record waitingRecord) (bool, error) {
+	ref := deadLetterRowKey(t.source(handler), row.hash.moreID(record.sequence))
+	ref[retryRecords] = record.encode()
+
+	update := t.update(handler, row.hash).
+		If("#last < :last").
+		Bind(":last", dynamo.S(paddedSequence(record.sequence))).
+		Bind(":one", dynamo.N(1)).
+		Set("#last = :last").
+		Add("#more :one")
+
+	if row.more > 0 {
+		update.IfPresent(retryMore)
+	} else {
+		update.IfAbsent(retryMore).
+			If("size(#records) >= :max").
+			Bind(":max", dynamo.N(maxRowRecords)).
+			Bind(":fence", &ddbtypes.AttributeValueMemberL{Value: fence()}).
+			Set("#records = list_append(#records, :fence)")
+	}
+
+	return t.transact(ctx, handler, []ddbtypes.TransactWriteItem{
+		{Update: update.Part()},
+		{Put: &ddbtypes.Put{TableName: &t.table, Item: ref}},
+	})
+}
+
+// refill moves the oldest of the records in rows of their own into the item's row. It reports
+// false if the row has changed. It returns errRowsGone if there is none although the row counts some.
+func (t *retryTable) refill(ctx context.Context, handler string, row retryRow) (bool, error) {
+	in := t.query(handler, row.hash.morePrefix())
+	in.Limit = aws.Int32(refillRecords)
+
+	out, err := t.api.Query(ctx, in)
+	if err != nil {
+		return false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
+	}
+
+	if len(out.Items) == 0 {
+		return false, t.checkRowsGone(ctx, handler, row)
+	}
+
+	records := slices.Clone(row.records)
+	for _, ref := range out.Items {
+		records = append(records, decodeWaitingRecord(ref[retryRecords], row.hash))
+	}
+	update := t.rewrite(handler, row, records, row.more-len(out.Items))
+
+	return t.transact(ctx, handler, append(t.deleteParts(out.Items), ddbtypes.TransactWriteItem{Update: update.Part()}))
+}
+
+// checkRowsGone returns errRowsGone if the row is as it was before its query found no rows beside
+// it. Then none was added or moved in between.
+func (t *retryTable) checkRowsGone(ctx context.Context, handler string, row retryRow) error {
+	now, _, err := t.get(ctx, handler, row.hash)
+	if err != nil {
+		return err
+	}
+
+	if now.more == row.more && now.last == row.last {
+		return fmt.Errorf("%w: %d records of %s", errRowsGone, row.more, handler)
+	}
+
+	return nil
+}
+
+// forgetMore makes the row count no records beside it, and deletes it if it has none itself, unless it
+// has changed.
+func (t *retryTable) forgetMore(ctx context.Context, handler string, row retryRow) error {
+	if row.length() == 0 {
+		return t.deleteEmpty(ctx, handler, row)
+	}
+
+	if _, _, err := applyUpdate(ctx, t.api, t.rewrite(handler, row, row.records, 0)); err != nil {
+		return fmt.Errorf("streams: write a row of the retry queue of %s: %w", handler, err)
+	}
+
+	return nil
+}
+
+func (t *retryTable) deleteEmpty(ctx context.Context, handler string, row retryRow) error {
+	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName:                &t.table,
+		Key:                      deadLetterRowKey(t.source(handler), row.hash.rowID()),
+		ConditionExpression:      aws.String("#more = :more AND #last = :last AND (attribute_not_exists(#replays) OR size(#replays) = :none)"),
+		ExpressionAttributeNames: map[string]string{"#more": retryMore, "#last": retryLast, "#replays": retryReplays},
+		ExpressionAttributeValues: dynamo.Item{
+			":more": dynamo.N(int64(row.more)),
+			":last": dynamo.S(row.last),
+			":none": dynamo.N(0),
+		},
+	})
+	if _, failed := dynamo.FailedCondition(err); failed {
+		return nil
+	}
+
+	return err
+}
+
+// rewrite returns an update that replaces the row's records and their number beside it. It fails if
+// the row has changed: each record that is added moves last, each one that is moved changes more, and
+// each one that is removed shortens the list.
+func (t *retryTable) rewrite(handler string, row retryRow, records []waitingRecord, more int) *dynamo.Update {
+	list := make([]ddbtypes.AttributeValue, len(records), len(records)+fenceLength)
+	for i, r := range records {
+		list[i] = r.encode()
+	}
+
+	update := t.update(handler, row.hash).
+		IfEquals(retryMore, dynamo.N(int64(row.more))).
+		IfEquals(retryLast, dynamo.S(row.last)).
+		If("size(#records) = :listed").
+		Bind(":listed", dynamo.N(int64(row.listed)))
+
+	if more > 0 {
+		update.SetValue(retryMore, dynamo.N(int64(more)))
+		list = append(list, fence()...)
+	} else {
+		update.RemoveAttribute(retryMore)
+	}
+
+	return update.SetValue(retryRecords, &ddbtypes.AttributeValueMemberL{Value: list})
+}
+
+// deleteParts returns the parts of a transaction that delete rows, which must exist.
+func (t *retryTable) deleteParts(rows []map[string]ddbtypes.AttributeValue) []ddbtypes.TransactWriteItem {
+	parts := make([]ddbtypes.TransactWriteItem, len(rows))
+	for i, row := range rows {
+		parts[i] = ddbtypes.TransactWriteItem{Delete: &ddbtypes.Delete{
+			TableName:                &t.table,
+			Key:                      deadLetterRowKey(dynamo.Text(row, deadLetterSource), dynamo.Text(row, deadLetterID)),
+			ConditionExpression:      aws.String("attribute_exists(#id)"),
+			ExpressionAttributeNames: map[string]string{"#id": deadLetterID},
+		}}
+	}
+
+	return parts
+}
+
+// transactTries is how often a transaction is tried that was throttled. The SDK does not repeat it.
+const transactTries = 3
+
+// transact makes the writes. It reports false if a condition failed or another write was in the
+// way.
+func (t *retryTable) transact(ctx context.Context, handler string, writes []ddbtypes.TransactWriteItem) (bool, error) {
+	token := rand.Text() // shorter than the 36 characters that a request token may have
+
+	for try := 1; ; try++ {
+		_, err := t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: writes})
+		if err == nil {
+			return true, nil
+		}
+
+		canceled := cancellation(err)
+		failures := failuresOf(canceled)
+
+		switch {
+		case canceled == nil:
+			return false, fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
+		case len(failures) == 0:
+			return false, nil
+		case try == transactTries || !finalWriteBackoff.Wait(ctx, try):
+			return false, fmt.Errorf("streams: put records into the retry queue of %s: %v: %w", handler, failures, err)
+		}
+	}
+}
+
+// cancellation returns why a transaction was certainly not made, nil if that is not known.
+func cancellation(err error) *ddbtypes.TransactionCanceledException {
+	var canceled *ddbtypes.TransactionCanceledException
+	errors.As(err, &canceled)
+
+	return canceled
+}
+
+// failuresOf returns the codes of what has canceled the transaction, other than a condition or another
+// write: throttling, for example.
+func failuresOf(canceled *ddbtypes.TransactionCanceledException) []string {
+	if canceled == nil {
+		return nil
+	}
+
+	var codes []string
+	for _, r := range canceled.CancellationReasons {
+		switch code := deref(r.Code); code {
+		case "", "None", "ConditionalCheckFailed", "TransactionConflict":
+		default:
+			codes = append(codes, code)
+		}
+	}
+
+	return codes
+}

@@ -1,0 +1,93 @@
+package streams
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// clockSlack is by how much the local clock may differ from the service's without being corrected.
+// Answers tell their time in whole seconds, and some of them arrive late.
+const clockSlack = 5 * time.Second
+
+// serviceClock tells the time by the clock of the service, as its answers have it. The clocks of
+// workers may differ by any amount. So a time that is stored for other workers, or compared with
+// one that the service or another worker has made, is the service's. Every heartbeat hears it again.
+// A process without heartbeats goes by its own clock.
+//
+// The zero value, and nil, know of no difference.
+type serviceClock struct {
+	ahead atomic.Int64 // by how much the local clock is ahead, as a Duration
+}
+
+// hear takes in that the service answered at a time of its own, zero if it did not say, a call that began
+// at the given time and has ended just now. A call that took long, as when the process was suspended, tells
+// nothing.
+func (c *serviceClock) hear(began, answered time.Time) {
+	if c == nil || answered.IsZero() {
+		return
+	}
+
+	// Wall clocks, because the monotonic one may stop while the machine sleeps.
+	now := time.Now().Round(0)
+	if now.Sub(began.Round(0)).Abs() > clockSlack {
+		return
+	}
+
+	// Small changes are those of the seconds' fractions.
+	if ahead := now.Sub(answered); (ahead - c.difference()).Abs() > clockSlack {
+		c.ahead.Store(int64(ahead))
+	}
+}
+
+// listen makes a call of DynamoDB hear its answer, also if that is an error.
+func (c *serviceClock) listen(o *dynamodb.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("StreamsServiceClock",
+			func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				began := time.Now()
+				out, metadata, err := next.HandleInitialize(ctx, in)
+				answered, _ := awsmiddleware.GetServerTime(metadata)
+				c.hear(began, answered)
+
+				return out, metadata, err
+			}), middleware.After)
+	})
+}
+
+func (c *serviceClock) difference() time.Duration {
+	if c == nil {
+		return 0
+	}
+
+	return time.Duration(c.ahead.Load())
+}
+
+// now returns the service's time. It has no monotonic reading if the clocks differ.
+func (c *serviceClock) now() time.Time { return c.service(time.Now()) }
+
+// since returns how long ago the service's time was t.
+func (c *serviceClock) since(t time.Time) time.Duration { return c.now().Sub(t) }
+
+// service returns the service's time at a moment of the local clock, zero for zero.
+func (c *serviceClock) service(local time.Time) time.Time {
+	difference := c.difference()
+	if local.IsZero() || difference == 0 {
+		return local
+	}
+
+	return local.Round(0).Add(-difference)
+}
+
+// local returns the time of the local clock at a moment of the service's, zero for zero.
+func (c *serviceClock) local(service time.Time) time.Time {
+	if service.IsZero() {
+		return service
+	}
+
+	return service.Add(c.difference())
+}

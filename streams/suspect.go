@@ -1,0 +1,232 @@
+package streams
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"time"
+
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// A record that ends the process, for example because its handler runs out of memory, leaves no
+// failed call behind. But the next worker sees that it takes the lease from one that has not given
+// it up. When that has happened suspectAfter times in a row without progress, the lease is suspect.
+// It is then found in two steps which record it is:
+//
+//   - The records of a shard are handed out suspectBatch at a time, and which ones is stored before
+//     that. In a suspect retry queue it is stored which records are tried.
+//   - If a worker ends nevertheless, its batch, or what it tried, is tried alone: one record at a time,
+//     while no other handler call of a poller runs in this process. Which one it is is stored before the call.
+//
+// A record whose calls alone have ended maxDeaths processes is given up. Nothing of this costs a write
+// while leases are not suspect.
+const (
+	suspectAfter = 3
+	maxDeaths    = 3
+	suspectBatch = 32
+
+	// A shard is suspect for so many times Config.MaxPending records, unless it has no more before.
+	// If the workers die at a later one, it is suspect again, from a newer checkpoint.
+	suspectWindows = 2
+
+	// The lease of a retry queue is suspect until it has been held for Retry.Max and so much longer:
+	// in that time every record of the queue comes up.
+	suspectQueueFor = 5 * time.Minute
+
+	// alonePause is the pause before the next try to be the only call.
+	alonePause = 10 * time.Millisecond
+
+	// callEnds is how much longer than its time-out a call may take. One that ignores its context keeps
+	// the others from running for so long, and then not for the same time.
+	callEnds = 5 * time.Second
+)
+
+// tryNote says which records of a suspect shard are being tried: a batch, or one of those of a batch
+// that has ended a worker. It does not change.
+type tryNote struct {
+	upTo     string         // last record of the batch
+	sequence string         // the record that is tried alone; "" for none
+	tries    map[string]int // how many calls for it were begun and did not return, by handler
+}
+
+// with returns a note about the record, with a number of tries of the handler.
+func (n *tryNote) with(sequence, handler string, tries int) *tryNote {
+	next := &tryNote{upTo: n.upTo, sequence: sequence, tries: map[string]int{}}
+	if n.sequence == sequence {
+		maps.Copy(next.tries, n.tries)
+	}
+
+	if next.tries[handler] = tries; tries == 0 {
+		delete(next.tries, handler)
+	}
+
+	return next
+}
+
+// of returns how many calls of the handler for the record did not return.
+func (n *tryNote) of(sequence, handler string) int {
+	if n.sequence != sequence {
+		return 0
+	}
+
+	return n.tries[handler]
+}
+
+// inBatch reports whether the record belongs to the batch that has ended a worker. Notes of earlier
+// versions name one record only.
+func (n *tryNote) inBatch(sequence string) bool {
+	last := cmp.Or(n.upTo, n.sequence)
+	return last != "" && CompareSequence(sequence, last) <= 0
+}
+
+// decodeTryNote returns the note of a lease, nil if it has none.
+func decodeTryNote(row dynamo.Item) *tryNote {
+	note := &tryNote{upTo: dynamo.Text(row, leaseTryingTo), sequence: dynamo.Text(row, leaseTrying), tries: map[string]int{}}
+	if note.upTo == "" && note.sequence == "" {
+		return nil
+	}
+
+	if stored, ok := row[leaseTries].(*ddbtypes.AttributeValueMemberM); ok {
+		for handler := range stored.Value {
+			note.tries[handler] = int(dynamo.Number(stored.Value, handler))
+		}
+	}
+
+	return note
+}
+
+// addTo makes an update of the lease store the note, or remove the one that is stored.
+func (n *tryNote) addTo(update *dynamo.Update, stored *tryNote) {
+	if n == nil {
+		if stored != nil {
+			update.RemoveAttribute(leaseTryingTo).RemoveAttribute(leaseTrying).RemoveAttribute(leaseTries)
+		}
+
+		return
+	}
+
+	tries := dynamo.Item{}
+	for handler, count := range n.tries {
+		tries[handler] = dynamo.N(int64(count))
+	}
+
+	for name, value := range map[string]string{leaseTryingTo: n.upTo, leaseTrying: n.sequence} {
+		if value != "" {
+			update.SetValue(name, dynamo.S(value))
+		} else {
+			update.RemoveAttribute(name)
+		}
+	}
+	update.SetValue(leaseTries, dynamo.M(tries))
+}
+
+// isTried reports whether a call for the record that is tried alone has begun and not returned.
+func (n *tryNote) isTried() bool { return n != nil && len(n.tries) > 0 }
+
+// suspectShard is what a suspect shard needs.
+type suspectShard struct {
+	died  *tryNote // as the lease had it when it was taken; its batch is tried alone; nil for none
+	left  int      // records that are handed out in batches or alone; used by the reader only
+	begin func(context.Context, *tryNote) error
+	ended func(*tryNote)
+
+	// The note of the lease. The reader uses it between batches, and the only call that is tried alone
+	// while it runs.
+	note *tryNote
+}
+
+func newSuspectShard(l Lease, left int) *suspectShard {
+	s := &suspectShard{died: l.trying, left: left, note: l.trying}
+	if s.note == nil {
+		s.note = &tryNote{}
+	}
+
+	return s
+}
+
+// triesAlone reports whether the record is tried alone.
+func (s *suspectShard) triesAlone(sequence string) bool {
+	return s.died != nil && s.died.inBatch(sequence)
+}
+
+// beginBatch stores which records are handed out next, and returns them: some of the records.
+func (s *suspectShard) beginBatch(ctx context.Context, shard *shardLanes, records []Record) ([]Record, error) {
+	if s.triesAlone(records[0].SequenceNumber) {
+		return records[:1], nil
+	}
+	batch := records[:min(len(records), suspectBatch, s.left)]
+	note := &tryNote{upTo: batch[len(batch)-1].SequenceNumber}
+
+	for try := 1; ; try++ {
+		call, cancel := shard.withinLease()
+		err := s.begin(call, note)
+		cancel()
+
+		if err == nil {
+			s.note = note
+			return batch, nil
+		}
+
+		if !readBackoff.Wait(ctx, try) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// isSuspect reports whether the workers that held the lease have died several times without
+// progress, or during a call that was noted.
+func (l Lease) isSuspect() bool { return l.deathsSoFar() >= suspectAfter || l.trying != nil }
+
+// deathsSoFar returns how many holders in a row have not given the lease up, with the checkpoint
+// where it is.
+func (l Lease) deathsSoFar() int64 {
+	if l.deathsAt != l.Checkpoint {
+		return 0
+	}
+
+	return l.deaths
+}
+
+// tryAlone makes a try for the first record of a lane, which is one of those that have ended a worker.
+// No other handler call runs beside it in this process, so that a death is blamed on one record.
+func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *suspectShard) (done bool, pause time.Duration) {
+	if pause := s.calls.enterAlone(); pause > 0 {
+		return false, pause
+	}
+	defer s.calls.leaveAlone()
+
+	sequence := d.record.SequenceNumber
+
+	deaths := suspect.note.of(sequence, h.Name)
+	if deaths >= maxDeaths {
+		d.attempts, d.err, d.giveUp = deaths, ErrProcessEnded, true
+		return false, 0
+	}
+
+	ctx, cancel := l.shard.withinLease()
+	defer cancel()
+
+	note := suspect.note.with(sequence, h.Name, deaths+1)
+	if err := suspect.begin(ctx, note); err != nil {
+		return false, h.Retry.Base
+	}
+
+	done, pause = s.tryHandler(l, h, d)
+	suspect.note = note.with(sequence, h.Name, 0)
+	suspect.ended(suspect.note)
+
+	return done, pause
+}
+
+// longestCall is how long a handler call may take.
+func longestCall(cfg *Config) time.Duration {
+	longest := time.Duration(0)
+	for i := range cfg.Handlers {
+		longest = max(longest, cfg.Handlers[i].Timeout)
+	}
+
+	return longest + callEnds
+}

@@ -1,0 +1,293 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+)
+
+// suspectReader returns the reader of a suspect shard with one page of records of one item, after
+// which it is stopped by the end of the shard, and how often it stores what is tried. What was tried
+// when the last worker ended is died.
+func suspectReader(t *testing.T, handle HandlerFunc, records, left int, died *tryNote) (r *shardReader, notes *int) {
+	cfg := Config{Handlers: []Handler{{Name: "h", Handle: handle}}}.withDefaults()
+	scheduler := newLaneScheduler(&cfg)
+	window := newPendingWindow(100, 100, &memoryBudget{limit: 1 << 20})
+	lanes := scheduler.newShardLanes(t.Context(), newHeldLease(nil, Lease{}, time.Now(), time.Hour), window)
+
+	notes = new(int)
+	suspect := newSuspectShard(Lease{trying: died}, left)
+	suspect.begin = func(context.Context, *tryNote) error { *notes++; return nil }
+	suspect.ended = func(*tryNote) {}
+	lanes.suspect.Store(suspect)
+
+	last := page{records: make([]streamtypes.Record, records)}
+	for i := range last.records {
+		last.records[i].Dynamodb = &streamtypes.StreamRecord{
+			SequenceNumber: aws.String(strconv.Itoa(i + 1)),
+			Keys:           map[string]streamtypes.AttributeValue{"id": &streamtypes.AttributeValueMemberS{Value: "o-0"}},
+		}
+	}
+	r = &shardReader{cfg: &cfg, stream: &stream{}, lanes: lanes, iterator: "of the last page", ahead: make(chan page, 1)}
+	r.ahead <- last
+
+	return r, notes
+}
+
+// TestAStopWithinTheLastPageOfASuspectShardIsNotItsEnd: the records of the page that were not handed
+// to the handlers would be lost with the shard.
+func TestAStopWithinTheLastPageOfASuspectShardIsNotItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		called := make(chan string)
+		r, _ := suspectReader(t, func(_ context.Context, r Record) error {
+			called <- r.SequenceNumber
+			return nil
+		}, 3, 10, &tryNote{upTo: "3"})
+
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.run(ctx) }()
+		synctest.Wait()
+		stop()
+
+		if err := <-ended; err != nil {
+			t.Errorf("reading ended with %v", err)
+		}
+
+		if first := <-called; first != "1" {
+			t.Errorf("called for %s", first)
+		}
+		<-r.lanes.stop()
+		r.lanes.scheduler.goroutines.Wait()
+
+		if checkpoint, _ := r.lanes.window.checkpoint(); checkpoint != "1" {
+			t.Errorf("checkpoint %s", checkpoint)
+		}
+	})
+}
+
+// TestAShardIsSuspectForSoManyRecords: what is tried is stored for each batch, and for each record of
+// the batch that has ended a worker. The later records, and those of a shard that has none left, cost
+// no writes.
+func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
+	const records = 3*suspectBatch - 10
+
+	for _, test := range []struct {
+		name  string
+		died  *tryNote
+		left  int
+		notes int
+	}{
+		{"in batches", nil, records + 1, 3},
+		{"up to a record", nil, suspectBatch + 1, 2},
+		{"a batch has ended a worker", &tryNote{upTo: "5"}, records + 1, 5 + 3},
+		{"a record has", &tryNote{upTo: "5", sequence: "2", tries: map[string]int{"h": 1}}, 7, 5 + 1},
+		{"in an earlier version", &tryNote{sequence: "2", tries: map[string]int{"h": 1}}, 2, 2},
+	} {
+		r, notes := suspectReader(t, newRecorder().handle, records, test.left, test.died)
+		if err := r.run(t.Context()); !errors.Is(err, errShardEnd) {
+			t.Fatal(err)
+		}
+
+		if err := r.lanes.window.waitUntilEmpty(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		if *notes != test.notes {
+			t.Errorf("%s: %d notes for %d of %d records, want %d", test.name, *notes, test.left, records, test.notes)
+		}
+
+		if suspect := r.lanes.suspect.Load() != nil; suspect != (test.left > records) {
+			t.Errorf("%s: after %d of %d records: suspect %t", test.name, test.left, records, suspect)
+		}
+		r.emptyPages = caughtUpPages
+		r.noteCaughtUp(page{})
+
+		if r.lanes.suspect.Load() != nil {
+			t.Error("a shard without records is suspect")
+		}
+		<-r.lanes.stop()
+		r.lanes.scheduler.goroutines.Wait()
+	}
+}
+
+// TestWhichDeathsMakeAShardSuspect: those of other workers, in a row, without progress and with
+// records that could have caused them.
+func TestWhichDeathsMakeAShardSuspect(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	w.write("o-0", 1)
+	w.handleAll(l, 1)
+
+	die := func(owner string, want int64) {
+		t.Helper()
+
+		lease, ours, err := w.table().take(t.Context(), w.leases()[0], owner)
+		if err != nil || !ours {
+			t.Fatal(ours, err)
+		}
+
+		if lease.deaths != want {
+			t.Errorf("%s has taken the lease after %d deaths, want %d", owner, lease.deaths, want)
+		}
+	}
+	store := func(p progress) {
+		t.Helper()
+
+		lease := w.leases()[0]
+		if err := newHeldLease(w.table(), lease, time.Now(), time.Minute).write(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	die("a", 0)
+	die("b", 1)
+	die("b", 1) // it has lost the lease and taken it again
+	die("c", 2)
+	store(progress{release: true})
+	die("e", 0)
+	die("f", 1)
+
+	// The next worker finds no record that has not been handled.
+	p := w.start(w.config(l.handle, short))
+	w.until("the deaths are forgotten", func() bool {
+		lease := w.leases()[0]
+		return lease.Owner != "" && lease.Owner != "f" && lease.deaths == 0
+	})
+	w.stopped(p)
+
+	die("g", 0)
+	die("h", 1)
+	die("i", 2)
+	die("j", 3)
+
+	if !w.leases()[0].isSuspect() {
+		t.Error("the shard is not suspect")
+	}
+	store(progress{release: true})
+	w.write("o-0", 2)
+	w.handleAll(l, 2)
+
+	if lease := w.leases()[0]; lease.isSuspect() {
+		t.Errorf("lease %+v", lease)
+	}
+
+	die("k", 0)
+	die("l", 1)
+	store(progress{checkpoint: strings.Repeat("9", 30)})
+	die("m", 1)
+}
+
+// handleAll runs a worker until the recorder has so many records.
+func (w *testEnv) handleAll(l *recorder, records int) {
+	w.Helper()
+
+	p := w.start(w.config(l.handle))
+	w.until("all are handled", func() bool { return l.distinct() == records && len(w.leases()) > 0 && w.leases()[0].Checkpoint != "" })
+	w.stopped(p)
+}
+
+// TestAnOutageDoesNotHoldASuspectShardBack: a record whose call fails waits in the retry queue, and
+// the shard does not wait Config.ParkAfter for each.
+func TestAnOutageDoesNotHoldASuspectShardBack(t *testing.T) {
+	const items = 40
+
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
+		l, beside := newRecorder(), newRecorder()
+		w.write("o-0", 1)
+		w.handleAll(l, 1)
+
+		for i := range suspectAfter + 1 {
+			if _, ours, err := w.table().take(t.Context(), w.leases()[0], strconv.Itoa(i)); err != nil || !ours {
+				t.Fatal(ours, err)
+			}
+		}
+
+		w.writeVersion(items, 2)
+
+		down := func(context.Context, Record) error { return errOutage }
+		p := w.start(w.config(down, defaultTimes, func(c *Config) {
+			c.Retry = Retry{}
+			c.Handlers = append(c.Handlers, Handler{Name: "beside", Handle: beside.handle})
+		}))
+		sleepUntil(t, 5*time.Minute, func() bool { return w.leases()[0].Owner != strconv.Itoa(suspectAfter) })
+		sleepUntil(t, 3*time.Second, func() bool { return beside.distinct() == items && len(w.waitingRows()) == items })
+		w.stopped(p)
+	})
+}
+
+// TestTheTriesOfARecordAreNotThoseOfAReplay: a record that is delivered again on request comes
+// before one that has ended workers, and is not blamed for it.
+func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
+	w := newTestEnv(t, 1)
+	table, hash, ctx := w.retries(), hashLane("o"), t.Context()
+	keys := dynamo.Item{"id": dynamo.S("o")}
+
+	r := Record{StreamARN: w.arn, SequenceNumber: "1", Handler: "h", Keys: keys}
+	if _, err := table.create(ctx, hash, r, retryRow{nextTry: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	tries := func(want int) retryRow {
+		t.Helper()
+
+		row, ok, err := table.get(ctx, "h", hash)
+		if err != nil || !ok || row.tries.count != want {
+			t.Fatalf("%+v, want %d; %t, %v", row.tries, want, ok, err)
+		}
+
+		return row
+	}
+
+	begin := func(row retryRow, count int) {
+		t.Helper()
+
+		if begun, err := table.beginTry(ctx, "h", row, tryCount{count, "w"}); err != nil || !begun {
+			t.Fatal(begun, err)
+		}
+	}
+	begin(tries(0), maxDeaths)
+
+	if err := table.addReplays(ctx, "h", hash, keys, []waitingRecord{{sequence: "0", letter: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	begin(tries(0), 1)
+
+	if _, err := table.pop(ctx, "h", tries(1)); err != nil {
+		t.Fatal(err)
+	}
+	tries(maxDeaths)
+}
+
+// TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone: a call may take minutes, and others look
+// every 10 ms whether it has ended.
+func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
+	w := newTestEnv(t, 1)
+	transport, throughTransport := w.intercept()
+	transport.Before(func(c *embeddedtest.Call) error {
+		t.Errorf("a call of %s", c.Operation)
+		return nil
+	})
+	cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
+	scheduler := newLaneScheduler(&cfg)
+	scheduler.calls.enterAlone()
+
+	q := &retryQueue{queues: scheduler.queues, h: &cfg.Handlers[0]}
+	q.suspect.Store(true)
+
+	if next, err := (&queuedItem{queue: q, hash: hashLane("o")}).try(t.Context(), nil); err != nil || next.IsZero() {
+		t.Errorf("%v, %v", next, err)
+	}
+}

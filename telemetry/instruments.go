@@ -1,0 +1,199 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// durationBuckets are the upper bounds of the buckets of durations, in seconds. A call of a
+// table takes milliseconds, a poll for tasks a minute.
+var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+// meter makes instruments from the descriptions of metrics. The first error stays.
+type meter struct {
+	metric.Meter
+	err error
+}
+
+// instrumentName is the name of the instrument that the exporter translates to the metric's
+// name: ratchet.stream.lag of unit s becomes ratchet_stream_lag_seconds.
+func instrumentName(m Metric) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(m.Name, "_total"), "_seconds")
+	return strings.ReplaceAll(name, "_", ".")
+}
+
+// describe finds the description of a metric.
+func (m *meter) describe(all []Metric, name string, kind Kind) Metric {
+	i := slices.IndexFunc(all, func(d Metric) bool { return d.Name == name && d.Kind == kind })
+	if i < 0 {
+		m.err = errors.Join(m.err, fmt.Errorf("telemetry: there is no %s %s in the catalog", kind, name))
+		return Metric{Name: name, Kind: kind}
+	}
+
+	return all[i]
+}
+
+func (m *meter) failed(err error) {
+	if err != nil {
+		m.err = errors.Join(m.err, fmt.Errorf("telemetry: %w", err))
+	}
+}
+
+// counter is an instrument that only grows.
+type counter struct {
+	add    func(context.Context, float64, ...metric.AddOption)
+	labels []string
+}
+
+func (m *meter) counter(all []Metric, name string) counter {
+	d := m.describe(all, name, Counter)
+
+	unit := ""
+	if strings.HasSuffix(name, "_seconds_total") {
+		unit = "s"
+	}
+
+	c, err := m.Float64Counter(instrumentName(d), metric.WithDescription(d.Meaning), metric.WithUnit(unit))
+	m.failed(err)
+
+	return counter{add: c.Add, labels: d.Labels}
+}
+
+// inc adds one under the values of the labels.
+func (c counter) inc(values ...string) { c.plus(1, values...) }
+
+func (c counter) plus(n float64, values ...string) {
+	c.add(context.Background(), n, metric.WithAttributeSet(attributes(c.labels, values)))
+}
+
+// zero makes the counter appear with 0 under each of the values of its only label, or without
+// labels. A rate then sees the first increase, too.
+func (c counter) zero(values ...string) {
+	if len(c.labels) == 0 {
+		c.plus(0)
+	}
+
+	for _, value := range values {
+		c.plus(0, value)
+	}
+}
+
+// zeroFor is zero for a counter with two labels: the first has this value.
+func (c counter) zeroFor(first string, values ...string) {
+	for _, value := range values {
+		c.plus(0, first, value)
+	}
+}
+
+// histogram is the distribution of durations.
+type histogram struct {
+	metric.Float64Histogram
+	labels []string
+}
+
+func (m *meter) histogram(all []Metric, name string) histogram {
+	d := m.describe(all, name, Histogram)
+
+	h, err := m.Float64Histogram(instrumentName(d), metric.WithDescription(d.Meaning), metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(durationBuckets...))
+	m.failed(err)
+
+	return histogram{Float64Histogram: h, labels: d.Labels}
+}
+
+func (h histogram) observe(took time.Duration, values ...string) {
+	h.Record(context.Background(), took.Seconds(), metric.WithAttributeSet(attributes(h.labels, values)))
+}
+
+// level is a gauge that goes up and down by one.
+type level struct {
+	metric.Int64UpDownCounter
+	labels []string
+}
+
+func (m *meter) level(all []Metric, name string) level {
+	d := m.describe(all, name, Gauge)
+	g, err := m.Int64UpDownCounter(instrumentName(d), metric.WithDescription(d.Meaning))
+	m.failed(err)
+
+	return level{Int64UpDownCounter: g, labels: d.Labels}
+}
+
+func (l level) move(by int64, values ...string) {
+	l.Add(context.Background(), by, metric.WithAttributeSet(attributes(l.labels, values)))
+}
+
+// gauge registers a gauge that is read whenever the figures are asked for. read calls observe
+// once for each combination of labels.
+func (m *meter) gauge(all []Metric, name string, read func(observe func(value float64, values ...string))) {
+	d := m.describe(all, name, Gauge)
+
+	unit := ""
+	if strings.HasSuffix(name, "_seconds") {
+		unit = "s"
+	}
+
+	_, err := m.Float64ObservableGauge(instrumentName(d), metric.WithDescription(d.Meaning), metric.WithUnit(unit),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			read(func(value float64, values ...string) {
+				o.Observe(value, metric.WithAttributeSet(attributes(d.Labels, values)))
+			})
+
+			return nil
+		}))
+	m.failed(err)
+}
+
+// attributes pairs the names of labels with their values.
+func attributes(labels, values []string) attribute.Set {
+	pairs := make([]attribute.KeyValue, len(labels))
+	for i, label := range labels {
+		pairs[i] = attribute.String(label, values[i])
+	}
+
+	return attribute.NewSet(pairs...)
+}
+
+// outcome is the value of a label for a call that may fail.
+func outcome(err error) string {
+	if err != nil {
+		return "error"
+	}
+
+	return "ok"
+}
+
+// mostNames is how many values of a label come from outside the program.
+const mostNames = 50
+
+// names bounds the values of a label. The zero value is ready to use.
+type names struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// of returns the name, or "other" if there are too many names already.
+func (n *names) of(name string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	switch {
+	case n.known[name]:
+		return name
+	case len(n.known) >= mostNames:
+		return "other"
+	case n.known == nil:
+		n.known = map[string]bool{}
+	}
+	n.known[name] = true
+
+	return name
+}

@@ -1,0 +1,101 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// Telemetry holds the figures of one process. It is safe for concurrent use. Call Close after
+// use.
+type Telemetry struct {
+	registry *prometheus.Registry
+	provider *metric.MeterProvider
+	exporter *metricsExporter // nil without an export
+	process  func() (*resource.Resource, error)
+
+	activities activityInstruments
+	aws        awsInstruments
+	fleet      fleetInstruments
+	http       httpInstruments
+	notify     notifyInstruments
+	orders     orderInstruments
+	payments   paymentInstruments
+	queues     queueInstruments
+	streams    streamInstruments
+	sweeps     sweepInstruments
+	traces     traceInstruments
+
+	metricsExport metricsExportInstruments
+	logs          logInstruments
+}
+
+// New returns a Telemetry that has counted nothing yet. It calls no one: metrics are exported after
+// [Telemetry.ExportMetrics], if cfg says so.
+func New(cfg ExportConfig) (*Telemetry, error) {
+	t := &Telemetry{registry: prometheus.NewRegistry(), process: sync.OnceValues(newResource)}
+	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	reader, err := exporter.New(exporter.WithRegisterer(t.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: exporter for Prometheus: %w", err)
+	}
+	options := []metric.Option{metric.WithReader(reader)}
+
+	if t.exporter, err = newMetricsExporter(cfg); err != nil {
+		return nil, err
+	}
+
+	if t.exporter != nil {
+		process, err := t.process()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, metric.WithResource(process), metric.WithReader(metric.NewPeriodicReader(t.exporter)))
+	}
+	t.provider = metric.NewMeterProvider(options...)
+
+	m := &meter{Meter: t.provider.Meter("ratchet")}
+	t.activities = newActivityInstruments(m)
+	t.aws = newAWSInstruments(m)
+	t.http = newHTTPInstruments(m)
+	t.notify = newNotifyInstruments(m)
+	t.orders = newOrderInstruments(m)
+	t.payments = newPaymentInstruments(m)
+	t.queues = newQueueInstruments(m)
+	t.streams.register(m)
+	t.sweeps = newSweepInstruments(m)
+	t.traces = newTraceInstruments(m)
+	t.metricsExport = newMetricsExportInstruments(m)
+	t.logs = newLogInstruments(m)
+	t.fleet.register(m)
+	observeProcess(m)
+
+	if m.err != nil {
+		return nil, errors.Join(m.err, t.Close())
+	}
+
+	return t, nil
+}
+
+// Handler serves the figures in the formats of Prometheus.
+func (t *Telemetry) Handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
+}
+
+// Close ends the measuring. If metrics are exported, it exports them once more, for 3 s at most.
+func (t *Telemetry) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
+	defer cancel()
+
+	return t.provider.Shutdown(ctx)
+}

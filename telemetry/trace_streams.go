@@ -1,0 +1,117 @@
+package telemetry
+
+import (
+	"context"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+// Handlers returns the handlers of the orders' stream with a span of each call about a transition, in
+// the transition's trace. A retry is linked to the first call, and each call to the transition before.
+func (t *Tracing) Handlers(all []streams.Handler) []streams.Handler {
+	if t == nil {
+		return all
+	}
+
+	traced := slices.Clone(all)
+	for i := range traced {
+		h := &traced[i]
+		if h.Handle != nil {
+			h.Handle = t.traceRecord(h.Handle)
+		}
+
+		if h.Batch != nil {
+			batch := *h.Batch
+			batch.Handle = t.traceBatch(h.Name, batch.Handle)
+			h.Batch = &batch
+		}
+	}
+
+	return traced
+}
+
+func (t *Tracing) traceRecord(next streams.HandlerFunc) streams.HandlerFunc {
+	return func(ctx context.Context, r streams.Record) error {
+		cause, previous, moved := transitions.Traces(r.Old, r.New)
+		if !moved {
+			return next(ctx, r)
+		}
+
+		transition := parseTrace(cause)
+		ctx = trace.ContextWithRemoteSpanContext(ctx, transition)
+		links := linkTo(linkPrevious, parseTrace(previous))
+		first := firstOf(transition, "record", r.Handler, r.Group)
+
+		if r.Attempt > 1 || r.Replay != nil {
+			links = append(links, linkTo(linkFirst, first)...)
+			first = trace.SpanContext{} // is another span
+		}
+
+		ctx, span := t.startFirst(ctx, first, recordSpan.Name,
+			recordSpan.kind(), trace.WithLinks(links...), trace.WithAttributes(recordAttributes(r)...))
+
+		class := classPanic
+		defer func() { end(span, class) }()
+
+		err := next(ctx, r)
+		class = errorClass(err)
+
+		return err
+	}
+}
+
+func recordAttributes(r streams.Record) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		text(attrHandler, r.Handler),
+		number(attrAttempt, r.Attempt),
+		text(attrOrder, dynamo.Text(r.Keys, "orderId")),
+		number(attrTransition, dynamo.Number(r.New, "transitionId")),
+		text(attrMessaging, valueMessaging),
+		text(attrOperation, valueProcessing),
+		text(attrPartition, r.ShardID),
+		text(attrMessage, r.SequenceNumber),
+	}
+}
+
+// traceBatch makes one span, which begins a trace, because the records of a batch have different ones.
+func (t *Tracing) traceBatch(handler string, next streams.BatchFunc) streams.BatchFunc {
+	return func(ctx context.Context, records []streams.Record) []error {
+		var links []trace.Link
+		for _, r := range records {
+			if cause, _, moved := transitions.Traces(r.Old, r.New); moved {
+				links = append(links, linkTo(linkChange, parseTrace(cause))...)
+			}
+		}
+
+		ctx, span := t.tracer.Start(ctx, batchSpan.Name, batchSpan.kind(), trace.WithLinks(links...), trace.WithAttributes(
+			text(attrHandler, handler),
+			text(attrMessaging, valueMessaging),
+			text(attrOperation, valueProcessing),
+			number(attrBatchCount, len(records))))
+		defer span.End()
+
+		return next(ctx, records)
+	}
+}
+
+// Reacting makes a span of what a built-in handler does about a transition: see reactions.Events.
+func (t *Tracing) Reacting(ctx context.Context, handler string, c transitions.Change) (context.Context, func(error)) {
+	if t == nil {
+		return ctx, func(error) {}
+	}
+
+	ctx, span := t.tracer.Start(ctx, "reaction "+handler, reactionSpan.kind(), trace.WithAttributes(
+		text(attrHandler, handler),
+		text(attrOrder, string(c.New.ID)),
+		number(attrTransition, c.Transition.ID),
+		text(attrEvent, string(c.Transition.Event)),
+		text(attrState, string(c.New.State))))
+
+	return ctx, func(err error) { end(span, errorClass(err)) }
+}

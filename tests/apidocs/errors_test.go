@@ -1,0 +1,122 @@
+package apidocs
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ratchet/api"
+)
+
+var update = flag.Bool("update", false, "write docs/errors.md as the code says")
+
+const errorsPage = "../../docs/errors.md"
+
+const errorsIntro = `# Error codes
+
+Every error of the HTTP API has a ` + "`code`" + ` that programs compare and that is never renamed. Its ` + "`type`" + `
+is a link to this list on the server that has answered: ` + "`GET /errors`" + `, without a credential. The
+command line prints the same hint, with the code, below an error that has one, on standard error. [api.md](api.md#errors)
+describes the other members, [cli.md](cli.md) the exit statuses. This page is written from the code
+(` + "`make errors`" + `).
+
+What you can do about a **503** without reading further: send the same request again, after the time in
+Retry-After. A request that was applied is answered as before.
+
+| code | status | what to do |
+|---|---|---|
+`
+
+// TestErrorsPage compares docs/errors.md with the code.
+func TestErrorsPage(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(errorsIntro)
+
+	anchored := map[string]bool{}
+	for _, c := range api.ErrorCodes() {
+		anchor := ""
+		if !anchored[c.Code] {
+			anchor = fmt.Sprintf(`<a id="%s"></a>`, c.Code)
+		}
+		anchored[c.Code] = true
+		fmt.Fprintf(&page, "| %s`%s` | %d | %s |\n", anchor, c.Code, c.Status, c.Hint)
+	}
+
+	if *update {
+		if err := os.WriteFile(errorsPage, []byte(page.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if text, err := os.ReadFile(errorsPage); err != nil || string(text) != page.String() {
+		t.Errorf("docs/errors.md is not as the code says: run `make errors` (%v)", err)
+	}
+}
+
+// statusAndCode finds the problems in the source whose status is a constant.
+var statusAndCode = regexp.MustCompile(`http\.Status(\w+)(?:, |: +)"([a-z_]+)"`)
+
+// TestEveryProblemHasItsHint looks for the status and the code of each problem in the list, and for
+// each of the list in the source.
+func TestEveryProblemHasItsHint(t *testing.T) {
+	statuses := map[string]int{}
+	for status := 400; status < 600; status++ {
+		statuses[strings.ReplaceAll(http.StatusText(status), " ", "")] = status
+	}
+
+	listed := map[string]bool{}
+	for _, c := range api.ErrorCodes() {
+		name := fmt.Sprint(c.Status, " ", c.Code)
+		if listed[name] || c.Hint == "" {
+			t.Errorf("%s is twice in the list, or has no hint", name)
+		}
+		listed[name] = true
+	}
+
+	files, err := filepath.Glob("../../api/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	all, found := "", 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") || filepath.Base(name) == "error_codes.go" {
+			continue
+		}
+
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(source)
+
+		for _, m := range statusAndCode.FindAllStringSubmatch(string(source), -1) {
+			if problem := fmt.Sprint(statuses[m[1]], " ", m[2]); !listed[problem] {
+				t.Errorf("%s: the list of error codes lacks %s", name, problem)
+			}
+			found++
+		}
+	}
+
+	if found < 50 {
+		t.Fatalf("only %d problems found", found)
+	}
+
+	outcomes, err := os.ReadFile("../../actions/outcome.go") // whose texts are codes
+	if err != nil {
+		t.Fatal(err)
+	}
+	all += string(outcomes)
+
+	for _, c := range api.ErrorCodes() {
+		what := strings.TrimSuffix(c.Code, "_not_found")
+		if !strings.Contains(all, `"`+c.Code+`"`) && !strings.Contains(all, `notFound("`+what+`")`) {
+			t.Errorf("no source has the code %s", c.Code)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package deliveries
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/worker"
+	money "ratchet/ledger"
+	"ratchet/once"
+	"ratchet/payments"
+	"ratchet/payments/sandbox"
+	"ratchet/shipping"
+	"ratchet/shipping/httpcarrier"
+	"ratchet/shipping/reports"
+	"ratchet/transitions"
+	"ratchet/webhooks"
+	"ratchet/workflow"
+)
+
+const (
+	envCarrier = "RATCHET_TEST_CARRIER"
+	envShops   = "RATCHET_TEST_SHOPS"
+	envAddress = "RATCHET_TEST_ADDRESS"
+)
+
+// shop books shipments and takes the carrier's reports.
+type shop struct {
+	orders *transitions.Orders
+	booker *shipping.Booker
+	desk   *reports.Desk
+}
+
+// fastClock shows 60 s for each second, so that a report that waits is tried again soon.
+func fastClock() time.Time {
+	base := time.Unix(1_750_000_000, 0)
+	return base.Add(60 * time.Since(base))
+}
+
+// shopTables are all tables of a shop.
+func shopTables() []*dynamodb.CreateTableInput {
+	all := []*dynamodb.CreateTableInput{
+		transitions.OrdersTable("orders"), transitions.JournalTable("events"), once.TableInput("once"), reports.Table("reports"), sandbox.Table("charges"),
+	}
+
+	return append(append(all, ledgerTables.Inputs()...), paymentTables.Inputs()...)
+}
+
+var (
+	ledgerTables  = money.Tables{Accounts: "accounts", Transfers: "transfers", Entries: "entries", Holds: "holds"}
+	paymentTables = payments.Tables{Payments: "payments", Due: "payments-due"}
+)
+
+func newShop(db *dynamodb.Client, carrierURL, secret string) (*shop, error) {
+	quiet := slog.New(slog.DiscardHandler)
+	s := &shop{}
+
+	var faults [8]error
+
+	s.orders, faults[0] = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "events", Log: quiet})
+	claims, err := once.New(once.Config{DynamoDB: db, Table: "once"})
+	faults[1] = err
+	far, err := httpcarrier.New(httpcarrier.Config{URL: carrierURL, Timeout: attemptTimeout})
+	faults[2] = err
+	key, err := webhooks.ParseSecret(secret)
+	faults[3] = err
+	keys, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{key}})
+	faults[4] = err
+	book, err := money.New(money.Config{DynamoDB: db, Tables: ledgerTables})
+	faults[5] = err
+	bank, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "charges"})
+	faults[6] = err
+	pay, err := payments.New(payments.Config{DynamoDB: db, Tables: paymentTables, Ledger: book, Processor: bank})
+	faults[7] = err
+
+	if err := errors.Join(faults[:]...); err != nil {
+		return nil, err
+	}
+
+	if s.booker, err = shipping.New(shipping.Config{Claims: claims, Carrier: far}); err != nil {
+		return nil, err
+	}
+
+	s.desk, err = reports.New(reports.Config{
+		DynamoDB: db, Table: "reports", Orders: s.orders, Payments: pay, Asker: far, Callbacks: keys, Now: fastClock, Log: quiet,
+	})
+
+	return s, err
+}
+
+// shopMain places, pays and books the orders that its input names, and takes reports at its
+// address.
+func shopMain() error {
+	db, _, err := newEndpoints(os.Getenv(envEngine))
+	if err != nil {
+		return err
+	}
+
+	s, err := newShop(db, os.Getenv(envCarrier), os.Getenv(envSecret))
+	if err != nil {
+		return err
+	}
+
+	listener, err := net.Listen("tcp", os.Getenv(envAddress))
+	if err != nil {
+		return err
+	}
+
+	server := &http.Server{Handler: http.HandlerFunc(s.callback), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	go s.sweep(ctx)
+
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		id := transitions.OrderID(in.Text())
+		if err := worker.Retry(ctx, acceptBackoff, 0, func() error { return s.ship(ctx, id) }); err != nil {
+			return err
+		}
+		fmt.Println(id)
+	}
+
+	return server.Close()
+}
+
+// ship brings an order to its booking. A repeat goes on where another worker was killed.
+func (s *shop) ship(ctx context.Context, id transitions.OrderID) error {
+	if _, err := s.orders.Create(ctx, transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}}); err != nil {
+		return err
+	}
+
+	if _, err := s.orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Pay, RequestID: "pay"}); err != nil {
+		return err
+	}
+
+	_, err := s.booker.Book(ctx, id.EffectKey(2, shipping.Effect), string(id))
+
+	return err
+}
+
+func (s *shop) callback(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if err == nil {
+		_, err = s.desk.Callback(r.Context(), r.Header, body)
+	}
+
+	switch {
+	case errors.Is(err, webhooks.ErrSignature):
+		http.Error(w, "unauthorized", http.StatusUnauthorized)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+func (s *shop) sweep(ctx context.Context) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+
+	for {
+		_ = s.desk.Sweep(ctx) // what fails is tried again
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

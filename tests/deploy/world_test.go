@@ -1,0 +1,264 @@
+package deploy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/server"
+	"ratchet/streams"
+)
+
+var quietLog = log.New(io.Discard, "", 0)
+
+// world is an engine with a recorder in front of it, and a backend for each part that reaches the
+// engine as a process of its own would.
+type world struct {
+	*server.Backend // of the engine itself; its calls are not recorded
+
+	t    *testing.T
+	rec  *recorder
+	cfg  server.Config
+	bin  string
+	vars map[string]string
+}
+
+func newWorld(t *testing.T, edit func(*server.Config)) *world {
+	t.Helper()
+
+	w := &world{t: t, vars: map[string]string{}}
+	w.cfg = server.Config{
+		Data:          filepath.Join(t.TempDir(), "data"),
+		OrderLists:    true,
+		RequestsQueue: prefix + "requests",
+		CarrierDelay:  time.Millisecond,
+		Notify:        "log",
+		WebhookReach:  "loopback",
+		AdminListen:   server.AdminOff,
+		Bank:          server.Sandbox,
+		Carrier:       server.Sandbox,
+	}
+	if edit != nil {
+		edit(&w.cfg)
+	}
+
+	w.Backend = embed(t, w.cfg)
+	if err := w.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	w.goRun("engine", w.Engine.Run)
+	w.rec = serveEngine(t, w.Engine.Handler())
+
+	return w
+}
+
+// embed returns a backend on an engine of its own.
+func embed(t *testing.T, cfg server.Config) *server.Backend {
+	t.Helper()
+
+	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, b)
+
+	return b
+}
+
+// closeAtEnd closes the backend when the test ends.
+func closeAtEnd(t *testing.T, b *server.Backend) {
+	t.Helper()
+
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// goRun runs a component until the test ends.
+func (w *world) goRun(name string, run func(context.Context) error) {
+	ctx, stop := context.WithCancel(context.Background())
+
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := run(ctx); err != nil && ctx.Err() == nil {
+			w.t.Errorf("%s: %v", name, err)
+		}
+	})
+	w.t.Cleanup(func() {
+		stop()
+		group.Wait()
+	})
+}
+
+// connect returns a backend whose calls are recorded as those of the part.
+func (w *world) connect(part string, edit func(*server.Config)) *server.Backend {
+	cfg := w.cfg
+	cfg.EndpointURL = w.rec.endpoint(part)
+	if edit != nil {
+		edit(&cfg)
+	}
+
+	b, err := server.Connect(w.t.Context(), cfg, embeddedtest.Quiet(), server.Events{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	closeAtEnd(w.t, b)
+
+	return b
+}
+
+// startWorkers runs each part of a worker in a process of its own.
+func (w *world) startWorkers() {
+	for _, part := range server.WorkerParts() {
+		b := w.connect(string(part), nil)
+		w.goRun(string(part), func(ctx context.Context) error { return b.Run(ctx, string(part), part) })
+	}
+	w.t.Cleanup(w.rec.hangUp) // before the workers are stopped: cleanups run in reverse order
+}
+
+// breaks is a handler that gives up on every record.
+func breaks(*server.Backend) []streams.Handler {
+	return []streams.Handler{{Name: "breaks", Handle: func(context.Context, streams.Record) error {
+		return streams.Permanent(fmt.Errorf("planted"))
+	}}}
+}
+
+// until waits until the condition holds.
+func (w *world) until(what string, holds func() bool) {
+	w.t.Helper()
+
+	began := time.Now()
+	for again := time.NewTicker(10 * time.Millisecond); !holds(); <-again.C {
+		if time.Since(began) > 30*time.Second {
+			w.t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+// script returns the lines of a file that say something.
+func script(t *testing.T, name string) []string {
+	t.Helper()
+
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var lines []string
+	for scanner := bufio.NewScanner(bytes.NewReader(text)); scanner.Scan(); {
+		if line := strings.TrimSpace(scanner.Text()); line != "" && line[0] != '#' {
+			lines = append(lines, line)
+		}
+	}
+
+	return lines
+}
+
+// expand replaces $NAME.
+func (w *world) expand(text string) string {
+	return os.Expand(text, func(name string) string { return w.vars[name] })
+}
+
+// call sends a line of testdata/api.txt. The answer is not judged: another test does that
+// (tests/apidocs).
+func (w *world) call(base string, number int, line string) {
+	first, rest, _ := strings.Cut(line, " ")
+	if first == "until" {
+		text, request, _ := strings.Cut(rest, " ")
+		w.until(line, func() bool {
+			_, answer := w.send(base, number, request)
+			return strings.Contains(string(answer), text)
+		})
+
+		return
+	}
+
+	name, member, keeps := strings.Cut(first, "=")
+	if keeps {
+		line = rest
+	}
+
+	status, answer := w.send(base, number, line)
+	if status == http.StatusNotFound && !strings.Contains(string(answer), "_not_found") || status >= 500 ||
+		status == http.StatusUnprocessableEntity || status == http.StatusBadRequest {
+		w.t.Errorf("%s: %d %s", line, status, answer)
+	}
+
+	if keeps {
+		w.vars[name] = find(answer, member)
+	}
+}
+
+// send sends a request and returns the status and body of the answer.
+func (w *world) send(base string, number int, line string) (status int, answer []byte) {
+	method, rest, _ := strings.Cut(w.expand(line), " ")
+	path, text, _ := strings.Cut(rest, " ")
+
+	request, err := http.NewRequestWithContext(w.t.Context(), method, base+path, strings.NewReader(text))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+w.vars["TOKEN"])
+	request.Header.Set("Idempotency-Key", fmt.Sprintf("line-%d", number))
+
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.t.Fatalf("%s: %v", line, err)
+	}
+	defer response.Body.Close()
+
+	answer, err = io.ReadAll(response.Body)
+	if err != nil {
+		w.t.Fatalf("%s: %v", line, err)
+	}
+
+	return response.StatusCode, answer
+}
+
+// find returns a member of a JSON text, wherever it is.
+func find(text []byte, member string) string {
+	_, rest, _ := strings.Cut(string(text), `"`+member+`":`)
+
+	var value any
+	if err := json.NewDecoder(strings.NewReader(rest)).Decode(&value); err != nil {
+		return ""
+	}
+
+	return fmt.Sprint(value)
+}
+
+// run runs a command against the part's endpoint, and returns what it prints and its exit status.
+func (w *world) run(endpoint string, args ...string) (string, int) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+
+	cmd := exec.CommandContext(ctx, w.bin, args...)
+	cmd.Dir = w.t.TempDir()
+	cmd.Env = append(os.Environ(), "RATCHET_ENDPOINT_URL="+endpoint, "RATCHET_ORDER_LISTS=true", "RATCHET_ACTION_KEYS="+w.vars["ACTION_KEYS"],
+		"RATCHET_WEBHOOK_REACH=loopback", "RATCHET_BANK=sandbox", "RATCHET_CARRIER=sandbox", "RATCHET_LOG_LEVEL=error", "RATCHET_REQUESTS_QUEUE="+w.cfg.RequestsQueue)
+	out, err := cmd.CombinedOutput()
+
+	code := cmd.ProcessState.ExitCode()
+	if code != 0 && code != 1 && code != 3 && code != 4 {
+		w.t.Errorf("ratchet %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+
+	return string(out), code
+}

@@ -1,0 +1,57 @@
+package layout
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// withoutExample are public packages that have no Example with an output, with the reason.
+var withoutExample = map[string]string{
+	"activities/activitiestest": "a test kit: its functions need a test; the package comment shows one",
+	"bench/costs":               "part of a program",
+	"cli":                       "a program's main function; examples/bank and examples/ticket call it",
+	"erasure":                   "goes through the tables of a whole system; docs/privacy.md shows the command",
+	"examples/olist":            "an example itself",
+	"payments/reconcile":        "compares three lists of a whole system; docs/money.md shows the command",
+	"ratchettest":               "a test kit: its examples need a test",
+	"shipping/reports":          "judges the reports of a whole system; examples/carrier sends some",
+	"shipping/sfncarrier":       "needs a state machine of the warehouse",
+	"streams/reactions":         "reactions of a whole system; the examples of streams and ratchettest show handlers",
+}
+
+var (
+	example = regexp.MustCompile(`(?m)^func Example\w*\(\)`)
+	output  = regexp.MustCompile(`(?m)^\s*// (?:Unordered output|Output):`)
+)
+
+// TestEveryPublicPackageHasAnExample: one that runs, so that its output is compared.
+func TestEveryPublicPackageHasAnExample(t *testing.T) {
+	t.Parallel()
+
+	runs := map[string]bool{}
+
+	for _, name := range files(t, "_test.go") {
+		text := read(t, name)
+		if example.MatchString(text) && output.MatchString(text) {
+			runs[filepath.ToSlash(filepath.Dir(name))] = true
+		}
+	}
+
+	for _, p := range packages(t) {
+		path := p.Path
+		if p.Name == "main" || strings.HasPrefix(path, "tests/") || strings.Contains("/"+path+"/", "/internal/") {
+			continue
+		}
+
+		_, excused := withoutExample[path]
+
+		switch {
+		case runs[path] && excused:
+			t.Errorf("%s has an example: it needs no excuse", path)
+		case !runs[path] && !excused:
+			t.Errorf("%s has no Example function with an output", path)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Package monitoring holds what a system shows of itself against the catalog of metrics, the
+// page docs/monitoring.md, the dashboard and the alert rules.
+package monitoring
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"go.uber.org/goleak"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/ratchettest"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// system runs a whole Ratchet with its admin listener.
+type system struct {
+	*ratchettest.Env
+	url string // of the admin listener
+	far *receiver
+}
+
+func start(t *testing.T) *system {
+	t.Helper()
+
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "100") // milliseconds
+
+	far := startReceiver(t)
+	env := ratchettest.Start(t, ratchettest.Config{Server: server.Config{
+		RequestsQueue: "requests",
+		AdminListen:   "127.0.0.1:0",
+		Tracing:       server.TracingConfig{Endpoint: far.url},
+	}})
+
+	admin, err := env.Backend.StartAdmin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() {
+		if err := admin.Close(); err != nil {
+			t.Error(err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+
+	return &system{Env: env, url: admin.URL(), far: far}
+}
+
+// work makes something happen in every part: an order that is delivered, one that is canceled
+// for want of stock, a request through the queue, requests to the API, and a call that AWS throttles.
+func (s *system) work(t *testing.T) {
+	t.Helper()
+
+	s.SetStock("mug", 1)
+	s.Execute(ratchettest.NewOrder("o-1", "mug"))
+	s.WantOrder("o-1", workflow.Delivered, 4)
+	s.Execute(ratchettest.NewOrder("o-2", "mug"))
+	s.WantOrder("o-2", workflow.Cancelled, 2)
+
+	if _, err := s.Backend.Request(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.Cancel, RequestID: "late"}); err != nil {
+		t.Fatal(err)
+	}
+
+	handler, err := s.Backend.APIHandler(t.Context(), true, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, path := range []string{"/v1/orders/o-1", "/nothing"} {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil))
+	}
+
+	if _, err := s.Backend.CountStuck(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+
+	cfg := s.Backend.Engine.AWSConfig()
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	embeddedtest.Intercept(&cfg).Inject(embeddedtest.Throttle("ListTables").Next(1))
+	s.Backend.Telemetry.MeasureAWS(&cfg)
+
+	if _, err := dynamodb.NewFromConfig(cfg).ListTables(t.Context(), &dynamodb.ListTablesInput{Limit: aws.Int32(1)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// page asks for the figures as Prometheus does.
+func (s *system) page(t *testing.T) []byte {
+	t.Helper()
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, error %v", answer.StatusCode, err)
+	}
+
+	return text
+}
+
+// scrape parses the figures with Prometheus' parser.
+func (s *system) scrape(t *testing.T) map[string]*dto.MetricFamily {
+	t.Helper()
+
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(s.page(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return families
+}
+
+// eventually scrapes until check returns nothing. What it returned last fails the test.
+func (s *system) eventually(t *testing.T, check func(map[string]*dto.MetricFamily) []string) {
+	t.Helper()
+
+	s.With(t).Wait("the figures", func() (bool, string, error) {
+		faults := check(s.scrape(t))
+		return len(faults) == 0, strings.Join(faults, "\n"), nil
+	})
+}

@@ -1,0 +1,40 @@
+package transitions
+
+import (
+	"strings"
+
+	"ratchet/internal/dynamo"
+)
+
+// editCauseAttribute is the attribute with the cause of the newest edit:
+//
+//	"<digest of the event id> <code> <source> <actor> <trace> <text>"
+//
+// with a dash for what is empty. The digest says of which edit it is, because an earlier version of
+// this package edits the content and leaves the attribute as it is.
+const editCauseAttribute = "editCause"
+
+// leaveCause sets the cause of the edit, or removes that of the edit before.
+func (d draft) leaveCause(e Edit) {
+	if e.Cause == (Cause{}) {
+		d.RemoveAttribute(editCauseAttribute)
+		return
+	}
+
+	c := e.Cause.fitted()
+	d.SetValue(editCauseAttribute, dynamo.S(traceKey(e.EventID.digest())+" "+dashed(c.Code)+" "+c.details(e.OrderID)))
+}
+
+// causeOfNewestEdit reads the value of editCauseAttribute. It returns no cause if the value is of
+// another edit than the newest.
+func (o *Order) causeOfNewestEdit(value string) (c Cause) {
+	parts := strings.SplitN(value, " ", 3)
+	if len(parts) < 3 || dynamo.Number(o.edits, parts[0]+versionSuffix) != o.ContentVersion {
+		return Cause{}
+	}
+
+	c.Code = undashed(parts[1])
+	c.addDetails(o.ID, parts[2])
+
+	return c
+}

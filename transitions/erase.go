@@ -1,0 +1,150 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/txn"
+)
+
+// erasedAtAttribute is when the person was erased from the order, for the first time.
+const erasedAtAttribute = "erasedAt"
+
+// personal are the attributes of an order that EraseIn removes: those that may tell whose order it
+// is, and the digest of the content, from which an address could be guessed. PlacedBy stays: it names a
+// program, and keeps another execution from placing the order.
+var personal = []string{
+	customerAttribute,
+	referenceAttribute,
+	metadataAttribute,
+	addressAttribute(shippingAddress),
+	addressAttribute(billingAddress),
+	"notes",
+	"placeHash",
+	causeAttribute,
+	editCauseAttribute,
+}
+
+// CanErase returns why the order must keep its person for now, nil if it need not: ErrNotEnded if an
+// event can still leave its state, ErrUnknownVersion if that is not known.
+func (o *Orders) CanErase(order *Order) error {
+	if err := o.CheckVersion(order); err != nil {
+		return err
+	}
+
+	if !o.def.Terminal(order.State) {
+		return fmt.Errorf("%w: it is %s", ErrNotEnded, order.State)
+	}
+
+	return nil
+}
+
+// EraseIn returns a function that adds one update to a transaction: it removes from the order what
+// may tell whose order it is. State, ring, lines and total stay, and so does the transitionId: the
+// update is no transition, and no reader of the stream takes it for one. The order no longer
+// remembers its edits and the digest of its content, so placing it again is a Conflict. A repeat
+// changes nothing.
+//
+// The update has the order as it was read as its condition. If the order has moved since, the
+// transaction is refused with [ErrContended]. EraseIn fails with the errors of [Orders.CanErase].
+func (o *Orders) EraseIn(order *Order) (func(*txn.Transaction), error) {
+	if err := o.CanErase(order); err != nil {
+		return nil, fmt.Errorf("erase the person of order %s: %w", order.ID, err)
+	}
+
+	values := image{}
+	update := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
+		If(pinned(order, values)).
+		Set(erasedAtAttribute+" = if_not_exists("+erasedAtAttribute+", :now)").
+		Bind(":now", dynamo.Millis(o.cfg.Now())).
+		SetValue(processedEvents, dynamo.M(image{}))
+
+	for name, v := range values {
+		update.Bind(name, v)
+	}
+
+	for _, name := range personal {
+		update.RemoveAttribute(name)
+	}
+
+	part := types.TransactWriteItem{Update: update.Part()}
+
+	return func(t *txn.Transaction) { t.AddDecisive(orderPart, part, txn.FailWith(ErrContended)) }, nil
+}
+
+// EraseHistory removes from the order's journal who asked for each transition, and the texts and
+// traces of their causes; codes and sources stay. It returns how many rows it has changed. It fails
+// with [ErrJournalBehind] if the journal lacks a row up to the order's transition: the row that
+// comes later would bring the person back. A repeat changes nothing.
+func (o *Orders) EraseHistory(ctx context.Context, order *Order) (changed int, err error) {
+	if changed, err = o.eraseHistory(ctx, order); err != nil {
+		err = fmt.Errorf("erase the person of the journal of order %s: %w", order.ID, err)
+	}
+
+	return changed, err
+}
+
+func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, err error) {
+	last := TransitionID(0)
+
+	for row, err := range o.Rows(ctx, order.ID, 0) {
+		switch {
+		case err != nil:
+			return changed, err
+		case !row.Follows(last):
+			return changed, ErrJournalBehind
+		}
+		last = row.ID
+
+		kept := row.Cause.WithoutPerson()
+		if row.Cause == kept {
+			continue
+		}
+
+		if err := o.replaceCause(ctx, order.ID, row.ID, kept); err != nil {
+			return changed, err
+		}
+		changed++
+	}
+
+	if last < order.TransitionID {
+		return changed, ErrJournalBehind
+	}
+
+	return changed, nil
+}
+
+// replaceCause replaces the cause of a row that exists.
+func (o *Orders) replaceCause(ctx context.Context, id OrderID, t TransitionID, c Cause) error {
+	update := dynamo.NewUpdate(o.cfg.JournalTable, image{"orderId": dynamo.S(string(id)), "transitionId": dynamo.N(int64(t))}).
+		IfPresent("orderId").
+		SetValue(rowDetails, dynamo.S(c.details(id)))
+
+	_, err := o.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+
+	return err
+}
+
+// WithoutPerson returns an image of an order, as a stream record has it, without what EraseIn removes.
+func WithoutPerson(img map[string]types.AttributeValue) map[string]types.AttributeValue {
+	if img == nil {
+		return nil
+	}
+
+	kept := image{}
+	for name, v := range img {
+		if !slices.Contains(personal, name) {
+			kept[name] = v
+		}
+	}
+
+	if kept[processedEvents] != nil {
+		kept[processedEvents] = dynamo.M(image{})
+	}
+
+	return kept
+}

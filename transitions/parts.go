@@ -1,0 +1,55 @@
+package transitions
+
+import (
+	"fmt"
+
+	"ratchet/workflow"
+)
+
+// ValidateFor is Validate and checks also that the order has only parts that the definition lists
+// (see [workflow.Spec].Content), and the total if it lists that.
+func (n NewOrder) ValidateFor(d *workflow.Definition) error {
+	if err := n.Validate(); err != nil {
+		return err
+	}
+
+	given := n.parts()
+	for _, part := range workflow.Parts() {
+		if given[part] && !d.Has(part) {
+			return missingPart(d, part)
+		}
+	}
+
+	if d.Has(workflow.PartTotal) && n.Total.Currency == "" {
+		return errCurrency(n.Total)
+	}
+
+	return nil
+}
+
+// missingPart is the ErrInvalidRequest of a request with a part that the definition does not list.
+func missingPart(d *workflow.Definition, p workflow.Part) error {
+	return fmt.Errorf("%w: %s: the definition %s has no such part", ErrInvalidRequest, p, d.Name())
+}
+
+// partOf returns the part of the content that an edit changes, "" for none: every order may have
+// notes.
+func partOf(c change) workflow.Part {
+	switch c := c.(type) {
+	case *addItems, *changeItem, *removeItem:
+		return workflow.PartItems
+	case *setAddress:
+		return workflow.Part(addressAttribute(c.kind))
+	}
+
+	return ""
+}
+
+// checkEdit returns the ErrInvalidRequest of an edit of a part that the definition does not list.
+func (o *Orders) checkEdit(c change) error {
+	if p := partOf(c); p != "" && !o.def.Has(p) {
+		return missingPart(o.def, p)
+	}
+
+	return nil
+}

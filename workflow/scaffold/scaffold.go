@@ -1,0 +1,142 @@
+// Package scaffold writes a workflow to start from: a definition, a state machine that fits it, and
+// a Go program with a step, a reaction and tests, in a module of its own.
+//
+// # Caveats
+//
+// The files are written once and belong to the reader then. Nothing is ever overwritten.
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"go/format"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+//go:embed files/*.tmpl
+var files embed.FS
+
+// ErrInvalid means that a name or a directory breaks a rule, which the text names.
+var ErrInvalid = errors.New("workflow new")
+
+// Options say what to write. All fields are required.
+type Options struct {
+	// Name is that of the definition, the module and the program: 1 to 32 of a-z 0-9 -, beginning
+	// with a letter.
+	Name string
+	// Dir is the directory, which must not exist or be empty.
+	Dir string
+	// Module is the directory of this module's sources, to which a replace directive leads.
+	Module string
+}
+
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// New writes the files and returns their names. If it fails, it may have written some of them.
+func New(o Options) ([]string, error) {
+	if !nameRule.MatchString(o.Name) {
+		return nil, fmt.Errorf("%w: name %q: 1 to 32 of a-z 0-9 -, beginning with a letter", ErrInvalid, o.Name)
+	}
+
+	mod, err := readModule(o.Module)
+	if err != nil {
+		return nil, err
+	}
+
+	if o.Name == mod.path || strings.HasPrefix(mod.path, o.Name+"/") {
+		return nil, fmt.Errorf("%w: name %q: is the path of Ratchet's module", ErrInvalid, o.Name)
+	}
+
+	content, err := Render(o.Name, mod.path)
+	if err != nil {
+		return nil, err
+	}
+
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	content["go.mod"], content["go.sum"] = mod.requiredBy(o.Name, relative(dir, mod.dir)), mod.sums
+
+	if err := makeEmpty(dir); err != nil {
+		return nil, err
+	}
+
+	names := slices.Sorted(maps.Keys(content))
+	for _, name := range names {
+		// O_EXCL: another process may write the same directory.
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // sources are readable for all
+		if err != nil {
+			return nil, err
+		}
+
+		_, err = f.Write(content[name])
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+
+	return names, nil
+}
+
+// Render returns the files of the program by their names, without those of its module. The program
+// imports Ratchet under the module path.
+func Render(name, modulePath string) (map[string][]byte, error) {
+	templates, err := template.ParseFS(files, "files/*.tmpl")
+	if err != nil {
+		return nil, err
+	}
+
+	content := map[string][]byte{}
+	for _, t := range templates.Templates() {
+		var text bytes.Buffer
+		if err := t.Execute(&text, struct{ Name, Ratchet string }{name, modulePath}); err != nil {
+			return nil, err
+		}
+
+		target := strings.TrimSuffix(t.Name(), ".tmpl")
+		content[target] = text.Bytes()
+
+		if strings.HasSuffix(target, ".go") {
+			source, err := format.Source(text.Bytes())
+			if err != nil {
+				return nil, fmt.Errorf("format %s: %w", target, err)
+			}
+			content[target] = source
+		}
+	}
+
+	return content, nil
+}
+
+// makeEmpty creates the directory. It fails if something is in it.
+func makeEmpty(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // sources are readable for all
+		return err
+	}
+
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%w: dir %s: is not empty (%s), and nothing is overwritten", ErrInvalid, dir, entries[0].Name())
+	}
+
+	return err
+}
+
+// relative returns the path from one directory to another as a replace directive wants it.
+func relative(from, to string) string {
+	path, err := filepath.Rel(from, to)
+	if err != nil || !strings.HasPrefix(path, "..") {
+		return to
+	}
+
+	return path
+}
