@@ -65,11 +65,11 @@ image-check: ## build the image and an archive twice, compare, unpack and start 
 
 .PHONY: test
 test: ## run every test that needs only Go
-	go test ./...
+	go test -timeout 30m ./...
 
 .PHONY: race
 race: ## run the short tests under the race detector (not those of benchmarks, documents and commands, nor those that kill a binary built without it)
-	go test -race -short $$(go list ./... | grep -vE '/(bench(/.*)?|cli|tests/(crash|layout|mutants|patterns|apidocs|deploy))$$')
+	go test -timeout 30m -race -short $$(go list ./... | grep -vE '/(bench(/.*)?|cli|tests/(crash|layout|mutants|patterns|apidocs|deploy))$$')
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities

@@ -61,7 +61,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	if err := plan.Fill(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 
 	driven := make(chan error, 1)
