@@ -20,7 +20,12 @@ func TestOnlyFullBucketsAreForgotten(t *testing.T) {
 		l.allow(tenant(i))
 	}
 
-	for i := range 200 {
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+
+	for i := range rounds {
 		now = now.Add(10 * time.Second) // every bucket is full again
 
 		idle := random.IntN(maxBuckets)

@@ -355,7 +355,11 @@ func TestARepeatGetsTheFirstAnswer(t *testing.T) {
 		byID[o.id] = o
 	}
 
-	for _, row := range repeats {
+	for i, row := range repeats {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
+
 		t.Run(row.operation, func(t *testing.T) {
 			w := newWorld(t, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{repeatHandler} })
 

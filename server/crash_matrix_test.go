@@ -193,7 +193,7 @@ func tell(t *testing.T, dir string, number int, s story) {
 	// The usual run takes one call and one blow of many; the stories take others.
 	every := 13
 	if testing.Short() {
-		every = 39
+		every = 91
 	}
 
 	struck := 0
