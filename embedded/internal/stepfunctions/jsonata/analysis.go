@@ -150,7 +150,12 @@ func (w *walker) path(n node, top bool, depth int) {
 	}
 
 	for _, step := range steps {
-		w.walk(step, top, depth+1)
+		inner := depth + 1
+		if step.text("Type") == "binary" { // a step with a filter is one level in JSONata
+			inner = depth
+		}
+
+		w.walk(step, top, inner)
 		top = false
 	}
 }
