@@ -2,6 +2,7 @@ package stepfunctions
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -126,6 +127,31 @@ func TestTestStateQueries(t *testing.T) {
 
 		if got != row.want {
 			t.Errorf("%s:\n%s\nwant:\n%s", row.is, got, row.want)
+		}
+	}
+}
+
+// The example in docs/engine.md does what the page says.
+func TestTheExampleOfJSONata(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/engine.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, rest, _ := strings.Cut(string(page), "### JSONata")
+	_, rest, _ = strings.Cut(rest, "```json\n")
+	definition, _, _ := strings.Cut(rest, "```")
+
+	b := open(t, t.TempDir())
+	machine := b.machine("m", definition)
+
+	for input, want := range map[string]string{
+		`{"id":"o-1","lines":[{"price":30,"quantity":2},{"price":50,"quantity":1}]}`: `"o-1 is large"`,
+		`{"id":"o-2","lines":[{"price":30,"quantity":2}]}`:                           `{"total":60}`,
+	} {
+		execution := b.start(machine, "", input)
+		if d := b.describe(execution); aws.ToString(d.Output) != want {
+			t.Errorf("%s: %s %s", input, aws.ToString(d.Output), aws.ToString(d.Cause))
 		}
 	}
 }

@@ -134,7 +134,7 @@ type MapInput struct {
 
 // MapInputs calls yield with the inputs of the children of a Map Run from a place on, until
 // yield returns false or no item is left. Their values are the same each time unless the
-// ItemSelector draws random ones. It fails with ErrNotScheduled when the state no longer waits
+// ItemSelector reads the time or draws random ones. It fails with ErrNotScheduled when the state no longer waits
 // for the Map Run, and returns the failure of an input that cannot be made.
 func (e *Env) MapInputs(
 	s *State, id int64, run uint64, redrives int64, from MapCursor, yield func(MapInput) bool,
