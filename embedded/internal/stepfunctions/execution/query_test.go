@@ -26,6 +26,7 @@ func (w *world) finish(t testing.TB) {
 		}
 
 		name := w.machine.States[w.state().thread(w.queue[0].Thread).state].Name
+
 		id, input, err := w.take(name)
 		if err != nil {
 			t.Fatal(err)

@@ -224,8 +224,8 @@ func (a *analysis) reads(member string) bool { return a.whole || slices.Contains
 // check fails with a *CompileError for what an expression must not read.
 // Source: https://github.com/floci-io/floci/issues/2670, 2745: measured on AWS.
 func (a *analysis) check(access Access) error {
-	for _, name := range a.references {
-		place := " at the top level"
+	if len(a.references) > 0 {
+		name, place := a.references[0], " at the top level"
 		if name == "$$" {
 			place = ""
 		}

@@ -80,7 +80,7 @@ func rangeOf(args []any, _ any) (any, error) {
 
 	numbers := make([]any, 0, count+1)
 	for i := range count + 1 {
-		numbers = append(numbers, float64(start+int64(i)*step)) //nolint:gosec // within start and end
+		numbers = append(numbers, float64(start+int64(i)*step))
 	}
 
 	if len(numbers) == 1 {
@@ -111,6 +111,7 @@ func hashOf(args []any, _ any) (any, error) {
 	}
 
 	name, _ := args[1].(string)
+
 	algorithm := hashes[name]
 	if algorithm == nil {
 		return nil, fmt.Errorf("the second argument of the hash function must be one of MD5, SHA-1, SHA-256, SHA-384, SHA-512")

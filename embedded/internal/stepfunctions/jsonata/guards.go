@@ -98,6 +98,7 @@ func shortJoin(args []any, _ any) error {
 	}
 
 	separator, _ := argument(args, 1).(string)
+
 	size := len(items) * len(separator)
 	for _, item := range items {
 		text, _ := item.(string)

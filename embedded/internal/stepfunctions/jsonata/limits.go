@@ -31,9 +31,9 @@ const (
 
 // What a limit says. The texts are those of JSONata's own guards, which the service uses.
 var (
-	errMemory = errors.New("Expression evaluation memory limit exceeded: Check for excessive memory usage") //nolint:staticcheck // AWS's own words
-	errTime   = errors.New("Expression evaluation timeout: Check for infinite loop")                        //nolint:staticcheck // AWS's own words
-	errDepth  = errors.New("Stack overflow error: Check for non-terminating recursive function. " +         //nolint:staticcheck // AWS's own words
+	errMemory = errors.New("Expression evaluation memory limit exceeded: Check for excessive memory usage")
+	errTime   = errors.New("Expression evaluation timeout: Check for infinite loop")
+	errDepth  = errors.New("Stack overflow error: Check for non-terminating recursive function. " + //nolint:staticcheck // AWS's own words
 		"Consider rewriting as tail-recursive. Depth=101 max=100")
 	// errUnsupported reports a result that JSON cannot hold.
 	errUnsupported = errors.New("unsupported result type")

@@ -88,6 +88,7 @@ func (e *encoder) array(items []any, depth int) {
 		}
 
 		e.value(item, depth+1)
+
 		if e.err != nil {
 			return
 		}
