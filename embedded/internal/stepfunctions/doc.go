@@ -49,10 +49,11 @@
 // up to 1,000 executions at a time; StartSyncExecution stores nothing. Both end after five
 // minutes and refuse activities, .sync and .waitForTaskToken.
 //
-// Language (JSONPath): Task with activity ARNs and with the service integrations below, Pass, Choice with all operators,
+// Language (JSONPath and JSONata): Task with activity ARNs and with the service integrations below, Pass, Choice with all operators,
 // variables (Assign, $name), Wait, Parallel, Map (inline, at most 40 iterations at a time, or
 // distributed), Succeed, Fail;
-// InputPath, Parameters, ItemSelector, ResultSelector, ResultPath, OutputPath;
+// InputPath, Parameters, ItemSelector, ResultSelector, ResultPath, OutputPath, and in JSONata
+// Arguments, Output, Items and Condition;
 // Retry with backoff, maximum delay and jitter; Catch; timeouts and heartbeats, also by
 // path; the context object; all 18 intrinsic functions. Limits: 256 KiB for documents,
 // 25,000 events, 1 MiB for definitions.
@@ -76,8 +77,7 @@
 //
 // # Not supported
 //
-// JSONata, other task resources,
-// task credentials, ItemReader and ResultWriter, customer-managed keys and
+// Other task resources, task credentials, ItemReader and ResultWriter, customer-managed keys and
 // maxResults over 1,000. Requests for them fail with the service's own errors and a text
 // that names the feature. All other operations answer UnknownOperationException.
 //

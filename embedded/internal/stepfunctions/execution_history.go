@@ -193,6 +193,8 @@ func (p *historyPage) add(e *execution.Event) error {
 func (p *historyPage) document(e *execution.Event, details map[string]any) error {
 	field := "output"
 	switch e.Type {
+	case execution.MapStateStarted: // what a Map in JSONata has evaluated is the engine's
+		return nil
 	case execution.TaskScheduled: // its parameters have no details beside them
 		field = "parameters"
 	case execution.ExecutionStarted, execution.StateEntered, execution.ActivityScheduled:

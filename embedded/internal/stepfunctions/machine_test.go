@@ -52,8 +52,8 @@ func TestRefusals(t *testing.T) {
 			want: "InvalidDefinition",
 		},
 		{
-			says: "JSONata",
-			err:  create("x", `{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Succeed"}}}`, ""),
+			says: "a malformed expression in JSONata",
+			err:  create("x", `{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Succeed","Output":"{% 1 + %}"}}}`, ""),
 			want: "InvalidDefinition",
 		},
 		{says: "input that is not JSON", err: start(machine, "a", `{`), want: "InvalidExecutionInput"},

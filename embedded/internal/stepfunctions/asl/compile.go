@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/jsonata"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// fields are the fields of each kind of state, beside Type, Comment and QueryLanguage.
+// fields are the fields of each kind of state in JSONPath, beside Type, Comment and
+// QueryLanguage. Those in JSONata are in queryFields.
 // Source: https://states-language.net/spec.html#state-type-table
 var fields = [...][]string{
 	Task: {
@@ -45,11 +47,45 @@ var fields = [...][]string{
 	},
 }
 
+// queryFields are the fields of each kind of state in JSONata.
+var queryFields = [...][]string{
+	Task: {
+		"Next", "End", "Assign", "Arguments", "Output", "Retry", "Catch",
+		"Resource", "TimeoutSeconds", "HeartbeatSeconds",
+	},
+	Pass:    {"Next", "End", "Assign", "Output"},
+	Choice:  {"Assign", "Output", "Choices", "Default"},
+	Wait:    {"Next", "End", "Assign", "Output", "Seconds", "Timestamp"},
+	Succeed: {"Output"},
+	Fail:    {"Error", "Cause"},
+	Parallel: {
+		"Next", "End", "Assign", "Arguments", "Output", "Retry", "Catch",
+		"Branches",
+	},
+	Map: {
+		"Next", "End", "Assign", "Output", "Retry", "Catch",
+		"ItemProcessor", "Iterator", "Items", "ItemSelector", "MaxConcurrency",
+		"ItemBatcher", "Label", "ToleratedFailureCount", "ToleratedFailurePercentage",
+	},
+}
+
+// fieldsOf returns the fields of a kind of state in the query language of the state under
+// compilation.
+func (b *builder) fieldsOf(k Kind) []string {
+	if b.jsonata {
+		return queryFields[k]
+	}
+
+	return fields[k]
+}
+
 // compile compiles one state: the fields that kinds share, then those of its kind.
 func (b *builder) compile(d declared) {
-	outer := b.reads
+	outer, language := b.reads, b.jsonata
 	b.reads = map[string]bool{}
-	defer func() { d.state.Reads, b.reads = slices.Sorted(maps.Keys(b.reads)), outer }()
+	defer func() {
+		d.state.Reads, b.reads, b.jsonata = slices.Sorted(maps.Keys(b.reads)), outer, language
+	}()
 
 	s, o := d.state, b.object(d.raw, d.at)
 	kind := slices.Index(kinds[:], o.text("Type"))
@@ -59,25 +95,18 @@ func (b *builder) compile(d declared) {
 	}
 
 	s.Kind = Kind(kind)
-	b.queryLanguage(o)
-	o.allowFields("a "+s.Kind.String()+" state", append([]string{"Type", "Comment", "QueryLanguage"}, fields[kind]...)...)
+	b.jsonata = b.queryLanguage(o, b.machineJSONata)
+	s.JSONata = b.jsonata
+	o.allowFields("a "+s.Kind.String()+" state", append([]string{"Type", "Comment", "QueryLanguage"}, b.fieldsOf(s.Kind)...)...)
 	o.text("Comment")
 	b.compileTransition(s, o)
-
-	s.Assign = b.assign(o)
-
-	s.InputPath, s.OutputPath = o.pathField("InputPath"), o.pathField("OutputPath")
-	s.ResultPath = o.resultField("ResultPath")
-	s.ResultSelector = b.template(o, "ResultSelector")
-	if s.Kind != Map { // in a Map, Parameters is the old name of ItemSelector
-		s.Parameters = b.template(o, "Parameters")
-	}
+	b.compileDataFlow(s, o)
 
 	switch s.Kind {
 	case Task:
 		b.compileTask(s, o)
 	case Pass:
-		if v, ok := o.field("Result"); ok {
+		if v, ok := o.field("Result"); ok && !s.JSONata {
 			s.Result = rawjson.AppendCompact(nil, v)
 			b.warnOfPaths(s.Result, o.at+"/Result")
 		}
@@ -96,6 +125,28 @@ func (b *builder) compile(d declared) {
 
 	b.compileRetry(s, o)
 	b.compileCatch(s, o)
+}
+
+// compileDataFlow reads what a state takes from its data and makes of it.
+func (b *builder) compileDataFlow(s *State, o *object) {
+	var access jsonata.Access
+	if s.Kind == Task || s.Kind == Parallel || s.Kind == Map {
+		access = jsonata.Result
+	}
+
+	s.Assign = b.assign(o, "", access)
+
+	if s.JSONata {
+		s.Parameters, s.Output = b.payload(o, "Arguments", "", 0), b.payload(o, "Output", "", access)
+		return
+	}
+
+	s.InputPath, s.OutputPath = o.pathField("InputPath"), o.pathField("OutputPath")
+	s.ResultPath = o.resultField("ResultPath")
+	s.ResultSelector = b.template(o, "ResultSelector")
+	if s.Kind != Map { // in a Map, Parameters is the old name of ItemSelector
+		s.Parameters = b.payload(o, "Parameters", "", 0)
+	}
 }
 
 // compileTransition reads Next and End. A kind that has them needs exactly one.

@@ -5,14 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/jsonata"
 	"ratchet/embedded/internal/stepfunctions/jsonpath"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
 // assign reads the field Assign of a state, a choice rule or a catcher: an object with the
-// names of variables. It returns nil when the field is absent.
+// names of variables. It returns nil when the field is absent. prefix and access are those of
+// payload.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
-func (b *builder) assign(o *object) *jsonpath.Template {
+func (b *builder) assign(o *object, prefix string, access jsonata.Access) *Payload {
 	v, ok := o.field("Assign")
 	if !ok {
 		return nil
@@ -25,7 +27,11 @@ func (b *builder) assign(o *object) *jsonpath.Template {
 
 	for c := rawjson.Walk(v); c.Next(); {
 		key, _ := rawjson.Text(c.Key)
-		name := strings.TrimSuffix(key, ".$")
+		name := key
+		if !b.jsonata {
+			name = strings.TrimSuffix(key, ".$")
+		}
+
 		if err := jsonpath.CheckVariable(name); err != nil {
 			b.fault(CodeSchema, o.at+"/Assign/"+key, "%v", err)
 		}
@@ -33,7 +39,7 @@ func (b *builder) assign(o *object) *jsonpath.Template {
 		b.assigned[name] = o.at + "/Assign/" + key
 	}
 
-	return b.template(o, "Assign")
+	return b.payload(o, "Assign", prefix, access)
 }
 
 // read records that the state under compilation reads variables.

@@ -20,12 +20,40 @@ func (b *builder) compileChoice(s *State, o *object) {
 	}
 
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
-		r := b.object(c.Value, fmt.Sprintf("%s/Choices[%d]", o.at, i))
-		rule := Rule{Condition: b.compileCondition(r, true, 0)}
-		rule.Assign = b.assign(r)
+		prefix := fmt.Sprintf("Choices[%d]/", i)
+		r := b.object(c.Value, o.at+"/"+strings.TrimSuffix(prefix, "/"))
+
+		var rule Rule
+		if s.JSONata {
+			r.allowFields("a choice rule", "Condition", "Next", "Assign", "Output", "Comment")
+			rule.Query, rule.Output = b.queryCondition(r, prefix), b.payload(r, "Output", prefix, 0)
+		} else {
+			rule.Condition = b.compileCondition(r, true, 0)
+		}
+
+		rule.Assign = b.assign(r, prefix, 0)
 		rule.Next = b.target(s, r, "Next")
 		s.Choices = append(s.Choices, rule)
 	}
+}
+
+// queryCondition reads the Condition of a rule in JSONata: an expression, or a boolean.
+func (b *builder) queryCondition(r *object, prefix string) *Payload {
+	if !r.has("Condition") {
+		b.fault(CodeSchema, r.at, "the field 'Condition' is required")
+		return nil
+	}
+
+	condition := b.payload(r, "Condition", prefix, 0)
+	if condition == nil {
+		return nil
+	}
+
+	if v := condition.Query.Literal(); v != nil && rawjson.KindOf(v) != rawjson.Bool {
+		b.fault(CodeSchema, r.at+"/Condition", "the value for the field 'Condition' must be a BOOLEAN or a JSONata expression")
+	}
+
+	return condition
 }
 
 // maxRuleDepth is the number of And, Or and Not that may be nested.
@@ -45,6 +73,9 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 	for c := rawjson.Walk(o.raw); c.Next(); {
 		switch name, _ := rawjson.Text(c.Key); name {
 		case "Variable", "Comment":
+		case "Condition", "Output":
+			o.otherLanguage(name)
+			return nil
 		case "Next", "Assign":
 			if !top {
 				b.fault(CodeSchema, o.at+"/"+name, "the field '%s' is only allowed in a top-level rule", name)
@@ -66,11 +97,6 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 		return b.compileJunction(operator, value, at, depth)
 	case "Not":
 		return not{b.compileCondition(b.object(value, at), false, depth+1)}
-	}
-
-	if reason := unsupported[operator]; reason != "" {
-		b.fault(CodeSchema, at, "%s", reason)
-		return nil
 	}
 
 	if !o.has("Variable") {

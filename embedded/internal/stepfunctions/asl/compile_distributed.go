@@ -107,7 +107,11 @@ func (b *builder) batcher(o *object) *Batcher {
 		return nil
 	}
 
-	limits := []string{"MaxItemsPerBatch", "MaxItemsPerBatchPath", "MaxInputBytesPerBatch", "MaxInputBytesPerBatchPath"}
+	limits := []string{"MaxItemsPerBatch", "MaxInputBytesPerBatch"}
+	if !b.jsonata {
+		limits = []string{"MaxItemsPerBatch", "MaxItemsPerBatchPath", "MaxInputBytesPerBatch", "MaxInputBytesPerBatchPath"}
+	}
+
 	inner := b.object(v, o.at+"/ItemBatcher")
 	inner.allowFields("ItemBatcher", append(limits, "BatchInput")...)
 
@@ -118,16 +122,23 @@ func (b *builder) batcher(o *object) *Batcher {
 	return &Batcher{
 		Items: inner.seconds("MaxItemsPerBatch", 1, maxBatchItems),
 		Bytes: inner.seconds("MaxInputBytesPerBatch", 1, maxBatchBytes),
-		Input: b.template(inner, "BatchInput"),
+		Input: b.payload(inner, "BatchInput", "ItemBatcher/", 0),
 	}
 }
 
-// percentage reads a number from 0 to 100 from field or from field + "Path".
+// percentage reads a number from 0 to 100 from field, in JSONata also as an expression, or from
+// field + "Path".
 func (o *object) percentage(field string) (p Percentage) {
-	o.exclusive(field, field+"Path")
-
-	if p.Path = o.path(field + "Path"); p.Path != nil {
+	if p.Query = o.query(field); p.Query != nil {
 		return p
+	}
+
+	if !o.p.jsonata {
+		o.exclusive(field, field+"Path")
+
+		if p.Path = o.path(field + "Path"); p.Path != nil {
+			return p
+		}
 	}
 
 	if p.Value = o.float(field, 0, 0); p.Value > 100 {

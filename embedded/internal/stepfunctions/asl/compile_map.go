@@ -1,16 +1,15 @@
 package asl
 
+import "ratchet/embedded/internal/stepfunctions/rawjson"
+
 func (b *builder) compileMap(s *State, o *object) {
 	o.exclusive("ItemProcessor", "Iterator")
-	o.exclusive("ItemSelector", "Parameters")
+	s.ItemSelector = b.payload(o, "ItemSelector", "", 0)
 
-	s.ItemsPath = o.pathField("ItemsPath")
-	if s.ItemsPath.Null {
-		b.fault(CodeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath")
-	}
-
-	if s.ItemSelector = b.template(o, "ItemSelector"); s.ItemSelector == nil {
-		s.ItemSelector = b.template(o, "Parameters")
+	if s.JSONata {
+		s.Items = b.payload(o, "Items", "", 0)
+	} else {
+		b.compileItemsPath(s, o)
 	}
 
 	s.MaxConcurrency = o.seconds("MaxConcurrency", 0, maxSeconds)
@@ -28,7 +27,10 @@ func (b *builder) compileMap(s *State, o *object) {
 	inner := b.object(v, o.at+"/"+field)
 	inner.allowFields("an item processor", "StartAt", "States", "Comment", "ProcessorConfig")
 
-	if config := b.processorConfig(inner); config.distributed {
+	config := b.processorConfig(inner)
+	b.checkItems(s, o, config.distributed)
+
+	if config.distributed {
 		b.compileDistributed(s, o, inner, config)
 		return
 	}
@@ -40,6 +42,34 @@ func (b *builder) compileMap(s *State, o *object) {
 	}
 
 	s.Branches = []*Flow{b.compileFlow(inner, b.depth+1)}
+}
+
+// compileItemsPath reads ItemsPath, and Parameters as the old name of ItemSelector.
+func (b *builder) compileItemsPath(s *State, o *object) {
+	o.exclusive("ItemSelector", "Parameters")
+
+	s.ItemsPath = o.pathField("ItemsPath")
+	if s.ItemsPath.Null {
+		b.fault(CodeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath")
+	}
+
+	if s.ItemSelector == nil {
+		s.ItemSelector = b.payload(o, "Parameters", "", 0)
+	}
+}
+
+// checkItems reports Items that are neither an expression nor an array nor, in a distributed
+// Map, an object.
+func (b *builder) checkItems(s *State, o *object, distributed bool) {
+	if s.Items == nil || s.Items.Query.Single() {
+		return
+	}
+
+	v, _ := o.field("Items")
+	kind := rawjson.KindOf(v)
+	if kind != rawjson.Array && (!distributed || kind != rawjson.Object) {
+		b.fault(CodeSchema, o.at+"/Items", "the value for the field 'Items' must be an ARRAY or a JSONata expression")
+	}
 }
 
 // processorConfig is the ProcessorConfig of an item processor.

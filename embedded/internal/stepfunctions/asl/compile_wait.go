@@ -3,13 +3,21 @@ package asl
 import "time"
 
 func (b *builder) compileWait(s *State, o *object) {
-	const which = "exactly one of the fields Seconds, SecondsPath, Timestamp, TimestampPath is required"
+	which := "exactly one of the fields Seconds, SecondsPath, Timestamp, TimestampPath is required"
+	if s.JSONata {
+		which = "exactly one of the fields Seconds, Timestamp is required"
+	}
+
 	o.exclusive("Seconds", "SecondsPath", "Timestamp", "TimestampPath")
 
 	switch {
 	case o.has("Seconds") || o.has("SecondsPath"):
 		s.Seconds = o.seconds("Seconds", 0, maxSeconds)
 	case o.has("Timestamp"):
+		if s.Timestamp.Query = o.query("Timestamp"); s.Timestamp.Query != nil {
+			return
+		}
+
 		s.Timestamp.Value = o.text("Timestamp")
 		if _, err := time.Parse(time.RFC3339, s.Timestamp.Value); err != nil {
 			b.fault(CodeSchema, o.at+"/Timestamp", "the value for the field 'Timestamp' must be an RFC 3339 timestamp")
@@ -17,6 +25,6 @@ func (b *builder) compileWait(s *State, o *object) {
 	case o.has("TimestampPath"):
 		s.Timestamp.Path = o.path("TimestampPath")
 	default:
-		b.fault(CodeSchema, o.at, which)
+		b.fault(CodeSchema, o.at, "%s", which)
 	}
 }

@@ -10,11 +10,11 @@
 // reached, and every flow can end. Parse reports all faults that it finds, with their
 // places, and warnings.
 //
-// The query language is JSONPath, and Task states run activities. The rest of the language
-// (JSONata, other task resources, items and results in S3) is refused with a diagnostic
-// that names the feature: see unsupported.go.
+// A state has one of the two query languages, JSONPath or JSONata, and the fields of that
+// language (language.go). What the engine does not have (other task resources, items and
+// results in S3) is refused with a diagnostic that names the feature: see unsupported.go.
 //
-// To add a field to a kind of state, add it to the table in compile.go and to [State], and
+// To add a field to a kind of state, add it to the tables in compile.go and to [State], and
 // read it in the compile_*.go file of that kind.
 // Source: https://states-language.net/spec.html
 package asl

@@ -1,6 +1,9 @@
 package asl
 
-import "ratchet/embedded/internal/stepfunctions/jsonpath"
+import (
+	"ratchet/embedded/internal/stepfunctions/jsonata"
+	"ratchet/embedded/internal/stepfunctions/jsonpath"
+)
 
 // Machine is a compiled definition. It is immutable.
 type Machine struct {
@@ -44,17 +47,24 @@ type State struct {
 	Kind    Kind
 	// Next is nil if the state ends its flow.
 	Next *State
+	// JSONata is the state's query language, JSONPath otherwise. A state has the fields of its
+	// language only; the others are as if absent.
+	JSONata bool
 
 	// Assign gives variables their values when the state ends; nil if absent. Reads are the
 	// names of the variables that the state's fields read, sorted.
-	Assign *jsonpath.Template
+	Assign *Payload
 	Reads  []string
 
-	InputPath, OutputPath      PathField
-	Parameters, ResultSelector *jsonpath.Template // nil if absent
-	ResultPath                 ResultField
-	Retry                      []Retrier
-	Catch                      []Catcher
+	InputPath, OutputPath PathField
+	// Parameters is the field Arguments in JSONata.
+	Parameters     *Payload           // nil if absent
+	ResultSelector *jsonpath.Template // nil if absent
+	ResultPath     ResultField
+	Retry          []Retrier
+	Catch          []Catcher
+	// Output is nil if absent, as always in JSONPath.
+	Output *Payload
 
 	// Pass. Result is its literal result, nil if absent.
 	Result []byte
@@ -77,7 +87,8 @@ type State struct {
 
 	// Map. ItemsPath selects the array from the state's input after InputPath.
 	ItemsPath      PathField
-	ItemSelector   *jsonpath.Template
+	Items          *Payload // of JSONata, nil if absent
+	ItemSelector   *Payload // nil if absent
 	MaxConcurrency Seconds
 	// Distributed is nil for an inline Map.
 	Distributed *Distributed
@@ -106,13 +117,22 @@ type Distributed struct {
 // Batcher is ItemBatcher. A limit that is not set is 0.
 type Batcher struct {
 	Items, Bytes Seconds
-	Input        *jsonpath.Template // nil if absent
+	Input        *Payload // nil if absent
 }
 
-// Percentage is a number from the definition or, with a Path, from the data.
+// Payload is JSON with expressions in it. It has one of its templates.
+type Payload struct {
+	Path  *jsonpath.Template
+	Query *jsonata.Template
+	// Field is the payload's place in the state, like "Catch[0]/Output".
+	Field string
+}
+
+// Percentage is a number from the definition or, with a Path or a Query, from the data.
 type Percentage struct {
 	Value float64
 	Path  *jsonpath.Path
+	Query *jsonata.Expression
 }
 
 // PathField is InputPath, OutputPath or ItemsPath.
@@ -131,23 +151,27 @@ type ResultField struct {
 	Null bool
 }
 
-// Seconds is a number from the definition or, with a Path, from the data.
+// Seconds is a number from the definition or, with a Path or a Query, from the data.
 type Seconds struct {
 	Value int64
 	Path  *jsonpath.Path
+	Query *jsonata.Expression
 	Set   bool
 }
 
-// Timestamp is an RFC 3339 timestamp from the definition or, with a Path, from the data.
+// Timestamp is an RFC 3339 timestamp from the definition or, with a Path or a Query, from the
+// data.
 type Timestamp struct {
 	Value string
 	Path  *jsonpath.Path
+	Query *jsonata.Expression
 }
 
-// TextField is a text from the definition or, with an Expression, from the data.
+// TextField is a text from the definition or, with an Expression or a Query, from the data.
 type TextField struct {
 	Value      string
 	Expression *jsonpath.Expression
+	Query      *jsonata.Expression
 	Set        bool
 }
 
@@ -166,13 +190,16 @@ type Retrier struct {
 type Catcher struct {
 	ErrorEquals []string
 	ResultPath  ResultField
-	Assign      *jsonpath.Template // nil if absent
+	Assign      *Payload // nil if absent
+	Output      *Payload // of JSONata, nil if absent
 	Next        *State
 }
 
-// Rule is one of Choice's rules.
+// Rule is one of Choice's rules. In JSONata it has a Query in the place of its Condition.
 type Rule struct {
 	Condition Condition
-	Assign    *jsonpath.Template // nil if absent
+	Query     *Payload
+	Assign    *Payload // nil if absent
+	Output    *Payload // of JSONata, nil if absent
 	Next      *State
 }

@@ -52,6 +52,15 @@ func (o *object) allowFields(what string, fields ...string) {
 			continue
 		}
 
+		if o.otherLanguage(name) {
+			continue
+		}
+
+		if name == "QueryLanguage" { // of a flow, which has none
+			o.p.fault(CodeSchema, o.at, "Field 'QueryLanguage' is not supported")
+			continue
+		}
+
 		o.p.fault(CodeSchema, o.at+"/"+name, "Field '%s' is not supported in %s", name, what)
 	}
 }
@@ -170,8 +179,18 @@ func (o *object) resultField(field string) ResultField {
 	return ResultField{Path: ref}
 }
 
-// seconds reads a number of seconds from field or from field + "Path".
+// seconds reads a number of seconds from field, in JSONata also as an expression, or from
+// field + "Path".
 func (o *object) seconds(field string, least, most int64) (s Seconds) {
+	if s.Query = o.query(field); s.Query != nil {
+		s.Set = true
+		return s
+	}
+
+	if o.p.jsonata {
+		return Seconds{Value: o.integer(field, 0, least, most), Set: o.has(field)}
+	}
+
 	o.exclusive(field, field+"Path")
 
 	if o.has(field) {
@@ -184,8 +203,17 @@ func (o *object) seconds(field string, least, most int64) (s Seconds) {
 	return s
 }
 
-// textField reads a text from field or from field + "Path".
+// textField reads a text from field, in JSONata also as an expression, or from field + "Path".
 func (o *object) textField(field string) (f TextField) {
+	if f.Query = o.query(field); f.Query != nil {
+		f.Set = true
+		return f
+	}
+
+	if o.p.jsonata {
+		return TextField{Value: o.text(field), Set: o.has(field)}
+	}
+
 	o.exclusive(field, field+"Path")
 
 	if o.has(field) {
@@ -221,20 +249,15 @@ func (o *object) exclusive(fields ...string) {
 	}
 }
 
-// template reads a payload template; nil when absent.
+// template reads a payload template of JSONPath; nil when absent.
 func (p *parser) template(o *object, field string) *jsonpath.Template {
-	v, ok := o.field(field)
-	if !ok {
+	if p.jsonata {
 		return nil
 	}
 
-	t, err := jsonpath.CompileTemplate(v)
-	if err != nil {
-		p.fault(CodeSchema, o.at+"/"+field, "%v", err)
-		return nil
+	if t := p.payload(o, field, "", 0); t != nil {
+		return t.Path
 	}
 
-	p.read(t.Variables())
-
-	return t
+	return nil
 }

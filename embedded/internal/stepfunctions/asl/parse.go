@@ -17,8 +17,8 @@ const (
 
 // Parse compiles a definition. The machine is nil if the diagnostics have a fault.
 //
-// Beside what the language forbids, it refuses the fields in unsupported.go, QueryLanguage
-// JSONata and Task resources other than ARNs of activities.
+// Beside what the language forbids, it refuses the fields in unsupported.go and Task resources
+// that the engine does not run.
 func Parse(definition []byte) (*Machine, Diagnostics) { return parse(definition, false) }
 
 // ParseExpress compiles the definition of an Express machine, which may not wait for
@@ -41,7 +41,7 @@ func parse(definition []byte, express bool) (*Machine, Diagnostics) {
 		p.fault(CodeSchema, "/Version", "Version must be \"1.0\"")
 	}
 
-	p.queryLanguage(o)
+	p.machineJSONata = p.queryLanguage(o, false)
 	m.TimeoutSeconds = o.integer("TimeoutSeconds", 0, 1, maxSeconds)
 
 	m.Flow = p.compileFlow(o, 0)
@@ -109,11 +109,14 @@ type parser struct {
 	// express refuses what Express machines have not.
 	express bool
 	names   map[string]bool // of all states in all flows
-	reads   map[string]bool // variables that the state under compilation reads
+	reads   map[string]bool // variables that the state under compilation reads; nil outside of states
 	labels  map[string]bool // of all distributed Maps
 	states  []*State
 	// distributed are the distributed Maps of all flows.
 	distributed []*Distributed
+	// jsonata is the query language of the state under compilation, machineJSONata that of
+	// states without one of their own.
+	jsonata, machineJSONata bool
 
 	flow *builder // the flow under compilation
 }
@@ -133,12 +136,6 @@ func (p *parser) warn(code, location, format string, args ...any) {
 		Location: location,
 		Message:  fmt.Sprintf(format, args...),
 	})
-}
-
-func (p *parser) queryLanguage(o *object) {
-	if v, ok := o.field("QueryLanguage"); ok && !isText(v, "JSONPath") {
-		p.fault(CodeSchema, o.at+"/QueryLanguage", "the embedded engine supports the query language JSONPath only, not %s", v)
-	}
 }
 
 func isText(v []byte, want string) bool {

@@ -37,18 +37,6 @@ func TestRefusedDefinitions(t *testing.T) {
 			at:         "/Foo",
 		},
 		{
-			says:       "JSONata",
-			definition: `{"StartAt":"A","QueryLanguage":"JSONata","States":{"A":{"Type":"Succeed"}}}`,
-			code:       CodeSchema,
-			at:         "/QueryLanguage",
-		},
-		{
-			says:       "JSONata in a state",
-			definition: machineOf(`"A":{"Type":"Succeed","QueryLanguage":"JSONata","Output":"{% 1 %}"}`),
-			code:       CodeSchema,
-			at:         "/States/A/Output",
-		},
-		{
 			says:       "Assign in a kind without it",
 			definition: machineOf(`"A":{"Type":"Succeed","Assign":{"x":1}}`),
 			code:       CodeSchema,

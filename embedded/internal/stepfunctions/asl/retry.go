@@ -3,7 +3,9 @@ package asl
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/jsonata"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
@@ -85,13 +87,22 @@ func (b *builder) compileCatch(s *State, o *object) {
 	}
 
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
-		r := b.object(c.Value, fmt.Sprintf("%s/Catch[%d]", o.at, i))
-		r.allowFields("a catcher", "ErrorEquals", "Next", "ResultPath", "Assign", "Comment")
-		s.Catch = append(s.Catch, Catcher{
+		prefix := fmt.Sprintf("Catch[%d]/", i)
+		r := b.object(c.Value, o.at+"/"+strings.TrimSuffix(prefix, "/"))
+		catcher := Catcher{
 			ErrorEquals: b.errorNames(r, i == n-1),
-			ResultPath:  r.resultField("ResultPath"),
-			Assign:      b.assign(r),
+			Assign:      b.assign(r, prefix, jsonata.ErrorOutput),
 			Next:        b.target(s, r, "Next"),
-		})
+		}
+
+		if s.JSONata {
+			r.allowFields("a catcher", "ErrorEquals", "Next", "Output", "Assign", "Comment")
+			catcher.Output = b.payload(r, "Output", prefix, jsonata.ErrorOutput)
+		} else {
+			r.allowFields("a catcher", "ErrorEquals", "Next", "ResultPath", "Assign", "Comment")
+			catcher.ResultPath = r.resultField("ResultPath")
+		}
+
+		s.Catch = append(s.Catch, catcher)
 	}
 }

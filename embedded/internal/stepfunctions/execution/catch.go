@@ -33,8 +33,13 @@ func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 	case err == nil:
 	case errors.As(err, &inner):
 		// A failure in a catcher must end the execution: no Retry or Catch matches
-		// States.Runtime.
-		inner.name = runtimeError
+		// States.Runtime, or a final failure.
+		if inner.name == queryError {
+			inner.final = true
+		} else {
+			inner.name = runtimeError
+		}
+
 		t.fail(th, inner)
 	default:
 		t.err = err
@@ -43,6 +48,13 @@ func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 
 // exitWithError leaves the state with the error as the catcher's fields see it.
 func (t *turn) exitWithError(th *thread, c *asl.Catcher, raw, failed *Doc) error {
+	if t.state(th).JSONata {
+		scope := t.query(th, raw)
+		scope.ErrorOutput = failed.JSON
+
+		return t.leaveQuery(th, scope, failed, c.Assign, c.Output, c.Next)
+	}
+
 	assigned, err := t.assign(th, c.Assign, failed)
 	if err != nil {
 		return err

@@ -24,7 +24,19 @@ func (t *turn) selectPath(th *thread, f asl.PathField, doc *Doc) (*Doc, error) {
 	return &Doc{JSON: v}, nil
 }
 
-// applyTemplate evaluates a template. Without one it returns the document.
+// applyPayload evaluates a payload. Without one it returns the document.
+func (t *turn) applyPayload(th *thread, p *asl.Payload, doc *Doc) (*Doc, error) {
+	switch {
+	case p == nil:
+		return doc, nil
+	case p.Query != nil:
+		return t.evaluate(th, p, t.query(th, doc))
+	default:
+		return t.applyTemplate(th, p.Path, doc)
+	}
+}
+
+// applyTemplate evaluates a template of JSONPath. Without one it returns the document.
 func (t *turn) applyTemplate(th *thread, template *jsonpath.Template, doc *Doc) (*Doc, error) {
 	if template == nil {
 		return doc, nil
@@ -56,6 +68,10 @@ func (t *turn) complete(th *thread, raw, result *Doc) error {
 
 	if s.Kind != asl.Pass {
 		t.inspect("result", result)
+	}
+
+	if s.JSONata {
+		return t.completeQuery(th, raw, result, s.Next)
 	}
 
 	assigned, err := t.assign(th, s.Assign, result)

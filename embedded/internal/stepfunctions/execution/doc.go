@@ -32,6 +32,13 @@
 // own, with the inputs that MapInputs computes from the thread's state, and ends the state with
 // MapEnded.
 //
+// # JSONata
+//
+// Each field of a state is evaluated once, and its value is in the history before anything
+// follows from it (query.go, query_map.go). Only the ItemSelector is evaluated again, for an
+// iteration that has not started yet. So a crash or a redrive changes no value, although
+// expressions read the time and draw random numbers.
+//
 // # Files
 //
 // enter.go dispatches on the kind of state and state_*.go have one kind each; dataflow.go

@@ -34,6 +34,10 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 	s := t.state(th)
 	t.inspect("input", raw)
 
+	if s.JSONata {
+		return t.executeQuery(th, s, raw)
+	}
+
 	if s.Kind == asl.Fail {
 		t.inspect("afterInputPath", raw)
 		return t.failState(th, s, raw)
@@ -47,23 +51,44 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 	t.inspect("afterInputPath", in)
 
 	switch s.Kind {
-	case asl.Task:
-		return t.scheduleTask(th, s, in)
 	case asl.Pass:
 		return t.pass(th, s, raw, in)
+	case asl.Succeed:
+		return t.leave(th, s, in, nil, nil)
+	default:
+		return t.executeKind(th, s, in)
+	}
+}
+
+// executeQuery runs a state in JSONata. Its fields see its input as it is.
+func (t *turn) executeQuery(th *thread, s *asl.State, raw *Doc) error {
+	switch s.Kind {
+	case asl.Pass, asl.Succeed:
+		return t.completeQuery(th, raw, nil, s.Next)
+	case asl.Fail:
+		return t.failState(th, s, raw)
+	default:
+		return t.executeKind(th, s, raw)
+	}
+}
+
+// executeKind runs a state of a kind that does the same in both query languages. in is what its
+// fields see.
+func (t *turn) executeKind(th *thread, s *asl.State, in *Doc) error {
+	switch s.Kind {
+	case asl.Task:
+		return t.scheduleTask(th, s, in)
 	case asl.Choice:
 		return t.choose(th, s, in)
 	case asl.Wait:
 		return t.wait(th, s, in)
 	case asl.Parallel:
 		return t.startParallel(th, s, in)
-	case asl.Map:
+	default: // Map
 		if s.Distributed != nil {
 			return t.startMapRun(th, s, in)
 		}
 
 		return t.startMap(th, s, in)
-	default: // Succeed
-		return t.leave(th, s, in, nil, nil)
 	}
 }

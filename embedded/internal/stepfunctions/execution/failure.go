@@ -18,6 +18,7 @@ const (
 	anyError       = "States.ALL"
 	taskError      = "States.TaskFailed"
 	thresholdError = "States.ExceedToleratedFailureThreshold"
+	queryError     = "States.QueryEvaluationError"
 )
 
 // failure is an error of the workflow, which Retry and Catch may handle. Any other error is
@@ -27,6 +28,8 @@ type failure struct {
 	// heartbeat marks a missed heartbeat. AWS records it as States.Timeout, and still
 	// matches it with States.HeartbeatTimeout.
 	heartbeat bool
+	// final marks a failure that no Retry and Catch handles.
+	final bool
 }
 
 func (f *failure) Error() string { return f.name + ": " + f.cause }
@@ -35,7 +38,7 @@ func (f *failure) Error() string { return f.name + ": " + f.cause }
 // handles States.Runtime, and States.ALL does not cover States.DataLimitExceeded.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
 func (f *failure) matches(names []string) bool {
-	if f.name == runtimeError {
+	if f.name == runtimeError || f.final {
 		return false
 	}
 

@@ -31,8 +31,15 @@ func (g *generator) flow(depth int, scope []string) {
 	for i := first; i < first+n; i++ {
 		own := fmt.Sprintf("v%d", i)
 		fmt.Fprintf(&g.text, `"S%d":{`, i)
-		g.state(i, depth, scope)
-		fmt.Fprintf(&g.text, `"Next":"S%d","Assign":{"%s":{"at":%d,"saw.$":"$"}}},`, i+1, own, i)
+
+		if rapid.Bool().Draw(g.rt, "JSONata") {
+			g.query(i, depth, scope)
+			fmt.Fprintf(&g.text, `"Next":"S%d","Assign":{"%s":{"at":%d,"saw":"{%% $states.input %%}"}}},`, i+1, own, i)
+		} else {
+			g.state(i, depth, scope)
+			fmt.Fprintf(&g.text, `"Next":"S%d","Assign":{"%s":{"at":%d,"saw.$":"$"}}},`, i+1, own, i)
+		}
+
 		scope = append(scope, own)
 	}
 

@@ -9,17 +9,20 @@ import (
 // childInput computes the input with which a branch or iteration of th starts.
 func (t *turn) childInput(th *thread, index int) (*Doc, error) {
 	s := t.state(th)
-
-	in, err := t.effectiveInput(th)
-	if err != nil {
-		return nil, err
+	if s.Kind == asl.Parallel && s.JSONata {
+		return t.loadDoc(th.taskInput)
 	}
 
 	if s.Kind == asl.Parallel {
-		return t.applyTemplate(th, s.Parameters, in)
+		in, err := t.effectiveInput(th)
+		if err != nil {
+			return nil, err
+		}
+
+		return t.applyPayload(th, s.Parameters, in)
 	}
 
-	items, err := t.mapItems(th, s, in)
+	in, items, err := t.mapInput(th)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,10 @@ func (t *turn) mapNumber(th *thread, field string, f asl.Seconds, in *Doc) (int6
 func (t *turn) integer(
 	th *thread, field string, f asl.Seconds, in *Doc, read func(v []byte) (int64, bool),
 ) (int64, error) {
+	if f.Query != nil {
+		return t.queryNumber(th, field, f.Query, in)
+	}
+
 	if f.Path == nil {
 		return f.Value, nil
 	}
@@ -43,6 +47,10 @@ func (t *turn) integer(
 
 // percentage returns a number from 0 to 100 from the definition or from the data.
 func (t *turn) percentage(th *thread, field string, f asl.Percentage, in *Doc) (float64, error) {
+	if f.Query != nil {
+		return t.queryPercentage(th, field, f.Query, in)
+	}
+
 	if f.Path == nil {
 		return f.Value, nil
 	}
@@ -70,7 +78,7 @@ func (t *turn) percentage(th *thread, field string, f asl.Percentage, in *Doc) (
 func (t *turn) limit(th *thread, field string, f asl.Seconds, in *Doc) (int64, error) {
 	n, err := t.number(th, field, f, in)
 	if err == nil && f.Set && (n < 1 || n > maxWait) {
-		return 0, t.runtimeFailure(th, "%s must be an integer from 1 to %d.", field, maxWait)
+		return 0, t.dataFailure(th, "%s must be an integer from 1 to %d.", field, maxWait)
 	}
 
 	return n, err

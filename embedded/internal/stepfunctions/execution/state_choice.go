@@ -6,24 +6,26 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/jsonpath"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
 // choose leaves a Choice for the target of the first rule that holds.
 func (t *turn) choose(th *thread, s *asl.State, in *Doc) error {
-	scope := t.scope(th, in.JSON)
 	for i := range s.Choices {
-		holds, err := s.Choices[i].Condition.Holds(scope)
+		rule := &s.Choices[i]
+
+		holds, err := t.holds(th, rule, in)
 		if err != nil {
-			return t.conditionFailure(th, err)
+			return err
 		}
 
 		if holds {
-			return t.follow(th, s, in, s.Choices[i].Assign, s.Choices[i].Next)
+			return t.follow(th, s, in, rule.Assign, rule.Output, rule.Next)
 		}
 	}
 
 	if s.Default != nil {
-		return t.follow(th, s, in, s.Assign, s.Default)
+		return t.follow(th, s, in, s.Assign, s.Output, s.Default)
 	}
 
 	const cause = "Failed to transition out of the state '%s'. The state does not point to a next state."
@@ -31,8 +33,32 @@ func (t *turn) choose(th *thread, s *asl.State, in *Doc) error {
 	return &failure{name: "States.NoChoiceMatched", cause: fmt.Sprintf(cause, s.Name)}
 }
 
-// follow leaves a Choice or Wait, which have no result, for next: assign sees the input.
-func (t *turn) follow(th *thread, s *asl.State, in *Doc, assign *jsonpath.Template, next *asl.State) error {
+// holds reports whether a rule of a Choice holds.
+func (t *turn) holds(th *thread, rule *asl.Rule, in *Doc) (bool, error) {
+	if rule.Query == nil {
+		holds, err := rule.Condition.Holds(t.scope(th, in.JSON))
+		if err != nil {
+			return false, t.conditionFailure(th, err)
+		}
+
+		return holds, nil
+	}
+
+	v, err := rule.Query.Query.EvaluateTo(rawjson.Bool, t.query(th, in), rule.Query.Field)
+	if err != nil {
+		return false, t.queryFailure(th, err)
+	}
+
+	return rawjson.True(v), nil
+}
+
+// follow leaves a Choice or Wait, which have no result, for next: assign and output, which only
+// states in JSONata have, see the input.
+func (t *turn) follow(th *thread, s *asl.State, in *Doc, assign, output *asl.Payload, next *asl.State) error {
+	if s.JSONata {
+		return t.leaveQuery(th, t.query(th, in), in, assign, output, next)
+	}
+
 	assigned, err := t.assign(th, assign, in)
 	if err != nil {
 		return err

@@ -10,24 +10,22 @@ import (
 // startMapRun lets a distributed Map wait for a new Map Run, which runs its iterations as
 // executions of their own.
 func (t *turn) startMapRun(th *thread, s *asl.State, in *Doc) error {
-	items, err := t.mapItems(th, s, in)
-	if err != nil {
+	items, err := t.beginMap(th, s, in)
+	if err != nil || t.exhausted {
 		return err
 	}
 
 	run := MapRun{Thread: th.id, Map: th.state, Items: int64(rawjson.Len(items.JSON))}
-	if run.Concurrency, err = t.concurrency(th, s, in); err != nil {
+	if run.Concurrency, err = t.runConcurrency(th, s, in); err != nil {
 		return err
 	}
-
-	t.recordOn(th, Event{Type: MapStateStarted, Index: int(run.Items)})
 
 	if run.ToleratedCount, err = t.mapNumber(th, "ToleratedFailureCount", s.Distributed.ToleratedCount, in); err != nil {
 		return err
 	}
 
 	if run.ToleratedCount < 0 {
-		return t.runtimeFailure(th, "ToleratedFailureCount cannot be negative.")
+		return t.dataFailure(th, "ToleratedFailureCount cannot be negative.")
 	}
 
 	run.ToleratedPercentage, err = t.percentage(th, "ToleratedFailurePercentage", s.Distributed.ToleratedPercentage, in)
@@ -35,7 +33,7 @@ func (t *turn) startMapRun(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
-	if run.BatchItems, _, err = t.batchLimits(th, s.Distributed.Batcher, in); err != nil || t.exhausted {
+	if run.BatchItems, _, err = t.runBatchLimits(th, s, in); err != nil || t.exhausted {
 		return err
 	}
 
@@ -70,7 +68,7 @@ func (t *turn) batchLimits(th *thread, b *asl.Batcher, in *Doc) (items, bytes in
 		}
 
 		if limit.from.Set && *limit.to < 1 {
-			return 0, 0, t.runtimeFailure(th, "%s must be a positive integer.", limit.field)
+			return 0, 0, t.dataFailure(th, "%s must be a positive integer.", limit.field)
 		}
 	}
 
@@ -79,6 +77,47 @@ func (t *turn) batchLimits(th *thread, b *asl.Batcher, in *Doc) (items, bytes in
 	}
 
 	return items, bytes, nil
+}
+
+// runConcurrency returns MaxConcurrency of a Map that has begun.
+func (t *turn) runConcurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
+	if s.JSONata {
+		return t.preparedNumber(th, "MaxConcurrency")
+	}
+
+	return t.concurrency(th, s, in)
+}
+
+// runBatchLimits is batchLimits for a Map that has begun.
+func (t *turn) runBatchLimits(th *thread, s *asl.State, in *Doc) (items, bytes int64, err error) {
+	if !s.JSONata || s.Distributed.Batcher == nil {
+		return t.batchLimits(th, s.Distributed.Batcher, in)
+	}
+
+	if items, err = t.preparedNumber(th, "MaxItemsPerBatch"); err != nil {
+		return 0, 0, err
+	}
+
+	bytes, err = t.preparedNumber(th, "MaxInputBytesPerBatch")
+
+	return items, bytes, err
+}
+
+// batchInput returns the BatchInput of a Map that has begun, nil for none.
+func (t *turn) batchInput(th *thread, s *asl.State, in *Doc) ([]byte, error) {
+	switch input := s.Distributed.Batcher.Input; {
+	case input == nil:
+		return nil, nil
+	case s.JSONata:
+		return t.prepared(th, "BatchInput")
+	default:
+		fixed, err := t.applyTemplate(th, input.Path, in)
+		if err != nil {
+			return nil, err
+		}
+
+		return fixed.JSON, nil
+	}
 }
 
 // MapCursor is the place of the next item of a distributed Map: its index, and where the item
@@ -95,7 +134,7 @@ type MapInput struct {
 
 // MapInputs calls yield with the inputs of the children of a Map Run from a place on, until
 // yield returns false or no item is left. Their values are the same each time unless the
-// ItemSelector draws random ones. It fails with ErrNotScheduled when the state no longer waits
+// ItemSelector reads the time or draws random ones. It fails with ErrNotScheduled when the state no longer waits
 // for the Map Run, and returns the failure of an input that cannot be made.
 func (e *Env) MapInputs(
 	s *State, id int64, run uint64, redrives int64, from MapCursor, yield func(MapInput) bool,
@@ -183,20 +222,16 @@ func (t *turn) newBatch(th *thread, s *asl.State, in *Doc) (*batch, error) {
 	b := &batch{batches: true, begin: `{"Items":[`}
 
 	var err error
-	if b.maxItems, b.bytes, err = t.batchLimits(th, s.Distributed.Batcher, in); err != nil {
+	if b.maxItems, b.bytes, err = t.runBatchLimits(th, s, in); err != nil {
 		return nil, err
 	}
 
-	if template := s.Distributed.Batcher.Input; template != nil {
-		fixed, err := t.applyTemplate(th, template, in)
-		if err != nil {
-			return nil, err
-		}
-
-		b.begin = `{"BatchInput":` + string(fixed.JSON) + `,"Items":[`
+	fixed, err := t.batchInput(th, s, in)
+	if fixed != nil {
+		b.begin = `{"BatchInput":` + string(fixed) + `,"Items":[`
 	}
 
-	return b, nil
+	return b, err
 }
 
 // batchEnd ends the input of a child after its last item.

@@ -1,6 +1,8 @@
 package execution
 
 import (
+	"strings"
+
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/jsonpath"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
@@ -18,6 +20,13 @@ func (t *turn) failState(th *thread, s *asl.State, raw *Doc) error {
 		{name: "CausePath", from: s.Cause, to: &f.cause},
 	} {
 		*field.to = field.from.Value
+		if field.from.Query != nil {
+			var err error
+			if *field.to, err = t.queryText(th, strings.TrimSuffix(field.name, "Path"), field.from.Query, raw); err != nil {
+				return err
+			}
+		}
+
 		if field.from.Expression == nil {
 			continue
 		}

@@ -7,24 +7,49 @@ import (
 
 // startMap starts the first iterations of a Map.
 func (t *turn) startMap(th *thread, s *asl.State, in *Doc) error {
-	items, err := t.mapItems(th, s, in)
-	if err != nil {
+	items, err := t.beginMap(th, s, in)
+	if err != nil || t.exhausted {
 		return err
 	}
 
-	if _, err := t.mapConcurrency(th, s, in); err != nil {
-		return err
-	}
+	n := len(th.results)
 
-	n := rawjson.Len(items.JSON)
-	t.recordOn(th, Event{Type: MapStateStarted, Index: n})
-
-	th.phase, th.next, th.running, th.results = joining, 0, 0, make([]Ref, n)
+	th.phase, th.next, th.running = joining, 0, 0
 	if n == 0 {
 		return t.completeJoin(th, th.last)
 	}
 
 	return t.startIterations(th, s, in, items)
+}
+
+// beginMap records the start of a Map with its items and makes room for their results.
+func (t *turn) beginMap(th *thread, s *asl.State, in *Doc) (items *Doc, err error) {
+	var prepared *Doc
+	if s.JSONata {
+		items, prepared, err = t.prepareMap(th, s, in)
+	} else {
+		items, err = t.mapItems(th, s, in)
+		if err == nil {
+			_, err = t.concurrency(th, s, in)
+		}
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	n := rawjson.Len(items.JSON)
+	t.recordOn(th, Event{Type: MapStateStarted, Index: n, Doc: prepared})
+
+	if prepared != nil {
+		th.taskInput = prepared.Ref
+	}
+
+	if s.Distributed == nil {
+		th.results = make([]Ref, n)
+	}
+
+	return items, nil
 }
 
 // startIterations starts iterations up to the state's concurrency.
@@ -54,7 +79,7 @@ func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc) error {
 func (t *turn) concurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
 	limit, err := t.mapNumber(th, "MaxConcurrency", s.MaxConcurrency, in)
 	if err == nil && limit < 0 {
-		return 0, t.runtimeFailure(th, "MaxConcurrency cannot be negative.")
+		return 0, t.dataFailure(th, "MaxConcurrency cannot be negative.")
 	}
 
 	return limit, err
@@ -62,7 +87,13 @@ func (t *turn) concurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
 
 // mapConcurrency returns how many iterations of an inline Map run at a time.
 func (t *turn) mapConcurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
-	limit, err := t.concurrency(th, s, in)
+	limit, err := int64(0), error(nil)
+	if s.JSONata {
+		limit, err = t.preparedNumber(th, "MaxConcurrency")
+	} else {
+		limit, err = t.concurrency(th, s, in)
+	}
+
 	if limit == 0 || limit > MaxConcurrency {
 		limit = MaxConcurrency
 	}
@@ -86,9 +117,14 @@ func (t *turn) mapInput(th *thread) (in, items *Doc, err error) {
 		return nil, nil, err
 	}
 
-	items, err = t.mapItems(th, t.state(th), in)
+	if s := t.state(th); !s.JSONata {
+		items, err = t.mapItems(th, s, in)
+		return in, items, err
+	}
 
-	return in, items, err
+	v, err := t.prepared(th, "Items")
+
+	return in, &Doc{JSON: v}, err
 }
 
 // mapItems returns the array over which a Map iterates. A distributed one takes an object, too.
@@ -151,10 +187,18 @@ func (t *turn) selectItem(th *thread, s *asl.State, in *Doc, i item) (*Doc, erro
 	}
 
 	// ItemSelector sees the item in the context object before its thread exists.
-	scope := t.scope(th, in.JSON)
-	scope.Context = func() []byte { return t.contextWith(th, &i) }
+	context := func() []byte { return t.contextWith(th, &i) }
+	if s.JSONata {
+		scope := t.query(th, in)
+		scope.Context = context
 
-	v, err := s.ItemSelector.Evaluate(scope)
+		return t.evaluate(th, s.ItemSelector, scope)
+	}
+
+	scope := t.scope(th, in.JSON)
+	scope.Context = context
+
+	v, err := s.ItemSelector.Path.Evaluate(scope)
 	if err != nil {
 		return nil, t.expressionFailure(th, in, err)
 	}

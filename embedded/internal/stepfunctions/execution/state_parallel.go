@@ -4,12 +4,21 @@ import "ratchet/embedded/internal/stepfunctions/asl"
 
 // startParallel starts the branches of a Parallel.
 func (t *turn) startParallel(th *thread, s *asl.State, in *Doc) error {
-	input, err := t.applyTemplate(th, s.Parameters, in)
+	input, err := t.applyPayload(th, s.Parameters, in)
 	if err != nil {
 		return err
 	}
 
-	t.recordOn(th, Event{Type: ParallelStateStarted})
+	started := Event{Type: ParallelStateStarted}
+	if s.JSONata { // an expression is not evaluated again when a branch starts later
+		started.Doc = input
+	}
+
+	t.recordOn(th, started)
+
+	if s.JSONata {
+		th.taskInput = input.Ref
+	}
 
 	n := len(s.Branches)
 	th.phase, th.next, th.running, th.results = joining, n, n, make([]Ref, n)

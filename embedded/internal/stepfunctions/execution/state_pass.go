@@ -4,7 +4,7 @@ import "ratchet/embedded/internal/stepfunctions/asl"
 
 // pass completes a Pass with its literal result or with its input.
 func (t *turn) pass(th *thread, s *asl.State, raw, in *Doc) error {
-	result, err := t.applyTemplate(th, s.Parameters, in)
+	result, err := t.applyPayload(th, s.Parameters, in)
 	if err != nil {
 		return err
 	}

@@ -25,11 +25,15 @@ func (t *turn) scheduleTask(th *thread, s *asl.State, in *Doc) error {
 
 // taskInput returns the input of a task, and sets the thread's time limits.
 func (t *turn) taskInput(th *thread, s *asl.State, in *Doc) (input *Doc, err error) {
-	if input, err = t.applyTemplate(th, s.Parameters, in); err != nil {
+	if input, err = t.applyPayload(th, s.Parameters, in); err != nil {
 		return nil, err
 	}
 
-	t.inspect("afterParameters", input)
+	if s.JSONata {
+		t.inspect("afterArguments", input)
+	} else {
+		t.inspect("afterParameters", input)
+	}
 
 	if th.timeout, err = t.limit(th, "TimeoutSeconds", s.Timeout, in); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (t *turn) wait(th *thread, s *asl.State, in *Doc) error {
 	}
 
 	if until <= t.now {
-		return t.follow(th, s, in, s.Assign, s.Next)
+		return t.follow(th, s, in, s.Assign, s.Output, s.Next)
 	}
 
 	th.phase, th.wake = waiting, until
@@ -34,6 +34,13 @@ func (t *turn) wait(th *thread, s *asl.State, in *Doc) error {
 // waitUntil returns the end of a wait in milliseconds since 1970.
 func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 	switch {
+	case s.Seconds.Query != nil:
+		n, err := t.queryNumber(th, "Seconds", s.Seconds.Query, in)
+		if err == nil && (n < 0 || n > maxWait) {
+			err = t.queryError(th, "Seconds must be between 0 and %d but was: %d", maxWait, n)
+		}
+
+		return t.now + n*1000, err
 	case s.Seconds.Path != nil:
 		n, err := t.waitSeconds(th, s.Seconds.Path, in)
 		return t.now + n*1000, err
@@ -42,6 +49,15 @@ func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 	}
 
 	text := []byte(s.Timestamp.Value)
+	if s.Timestamp.Query != nil {
+		value, err := t.queryText(th, "Timestamp", s.Timestamp.Query, in)
+		if err != nil {
+			return 0, err
+		}
+
+		text = []byte(value)
+	}
+
 	if path := s.Timestamp.Path; path != nil {
 		v, err := path.Evaluate(t.scope(th, in.JSON))
 		if err != nil {
@@ -52,6 +68,10 @@ func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 	}
 
 	at, err := time.Parse(time.RFC3339, string(text))
+	if err != nil && s.JSONata {
+		return 0, t.queryError(th, "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: %s", text)
+	}
+
 	if err != nil {
 		return 0, t.runtimeFailure(th, "The TimestampPath parameter does not reference a valid ISO-8601 extended "+
 			"offset date-time format string: %s == %s", s.Timestamp.Path, text)
@@ -85,7 +105,7 @@ func (t *turn) waitSeconds(th *thread, path *jsonpath.Path, in *Doc) (int64, err
 }
 
 func (t *turn) waitTooLong(th *thread) *failure {
-	return t.runtimeFailure(th, "Wait state delay is too long.")
+	return t.dataFailure(th, "Wait state delay is too long.")
 }
 
 // finishWait leaves a Wait whose time has come.
@@ -97,5 +117,5 @@ func (t *turn) finishWait(th *thread) error {
 		return err
 	}
 
-	return t.follow(th, s, in, s.Assign, s.Next)
+	return t.follow(th, s, in, s.Assign, s.Output, s.Next)
 }

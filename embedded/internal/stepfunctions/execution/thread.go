@@ -45,7 +45,7 @@ type thread struct {
 	// In a Task.
 	attempt                int64 // grows with each scheduling
 	queue                  uint64
-	taskInput              Ref
+	taskInput              Ref   // also what a Parallel or Map in JSONata has evaluated
 	timeout, heartbeat     int64 // seconds, 0 for none
 	timeoutAt, heartbeatAt int64
 	token                  [TokenSize]byte

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ratchet/embedded/internal/stepfunctions/jsonpath"
+	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
@@ -23,16 +23,21 @@ type variable struct {
 // assign evaluates an Assign, in which $ is data, and returns the new values as an object;
 // nil without one. The values are those before the state ended: the names in the template
 // have their old values.
-func (t *turn) assign(th *thread, assign *jsonpath.Template, data *Doc) ([]byte, error) {
+func (t *turn) assign(th *thread, assign *asl.Payload, data *Doc) ([]byte, error) {
 	if assign == nil {
 		return nil, nil
 	}
 
-	v, err := assign.Evaluate(t.scope(th, data.JSON))
+	v, err := assign.Path.Evaluate(t.scope(th, data.JSON))
 	if err != nil {
 		return nil, t.expressionFailure(th, data, err)
 	}
 
+	return t.checkVariables(th, v)
+}
+
+// checkVariables returns the new values of variables. It fails for too large ones.
+func (t *turn) checkVariables(th *thread, v []byte) ([]byte, error) {
 	if _, err := t.checkSize(th, v); err != nil {
 		return nil, err
 	}

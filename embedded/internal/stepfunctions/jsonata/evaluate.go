@@ -1,0 +1,191 @@
+package jsonata
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// Scope is what the expressions of one field can read. All values are JSON. The field as a
+// whole has the time that one evaluation may take.
+type Scope struct {
+	// Input is $states.input. Result and ErrorOutput are nil where they do not exist.
+	Input, Result, ErrorOutput []byte
+	// Context returns $states.context.
+	Context func() []byte
+	// Variable returns the value of a variable of the execution.
+	Variable func(name string) ([]byte, bool)
+	// Now is the time in milliseconds since 1970.
+	Now int64
+	// Random is the source of $random, $uuid and $shuffle.
+	Random *rand.Rand
+
+	deadline time.Time // of all evaluations; zero before the first
+}
+
+// EvaluationError reports why a field has no value. Its text is a sentence about the
+// expression and the field, without the state.
+type EvaluationError struct{ Text string }
+
+func (e *EvaluationError) Error() string { return e.Text }
+
+// Evaluate returns the value of the expression as JSON. field is the place of the expression
+// in its state, as in "Output/result". It fails with an *EvaluationError.
+func (e *Expression) Evaluate(s *Scope, field string) ([]byte, error) {
+	value, err := e.run(s)
+	switch {
+	case errors.Is(err, errUnsupported):
+		return nil, e.failure(field, "returned an unsupported result type.")
+	case err != nil:
+		text, coded := evaluatorMessage(err)
+		if coded {
+			return nil, e.failure(field, "threw an error during evaluation. %s", text)
+		}
+
+		return nil, e.failure(field, "threw an error during evaluation: %s", text)
+	case value == nil:
+		return nil, e.failure(field, "returned nothing (undefined).")
+	}
+
+	return value, nil
+}
+
+// EvaluateTo is Evaluate for a field whose value must have one kind.
+func (e *Expression) EvaluateTo(kind rawjson.Kind, s *Scope, field string) ([]byte, error) {
+	value, err := e.Evaluate(s, field)
+	if err != nil || rawjson.KindOf(value) == kind {
+		return value, err
+	}
+
+	want := typeName([]byte{byte(kind)})
+
+	return nil, e.failure(field, "returned an unexpected result type. Expected '%s', but was '%s' for value: %s",
+		want, typeName(value), value)
+}
+
+// failure returns an error in the service's words.
+// Source: LocalStack's recordings of AWS (test_assign_reference_variables, test_base_scenarios).
+func (e *Expression) failure(field, format string, args ...any) error {
+	const sentence = "The JSONata expression '%s' specified for the field '%s' "
+
+	return &EvaluationError{fmt.Sprintf(sentence, e.source, field) + fmt.Sprintf(format, args...)}
+}
+
+// run evaluates the expression. The value is nil if there is none.
+func (e *Expression) run(s *Scope) ([]byte, error) {
+	if e.found.depth > maxDepth {
+		return nil, errDepth
+	}
+
+	if s.deadline.IsZero() {
+		s.deadline = time.Now().Add(maxTime)
+	}
+
+	deadline := s.deadline
+
+	bindings, err := e.bindings(s)
+	if err != nil {
+		return nil, err
+	}
+
+	type result struct {
+		value []byte
+		err   error
+	}
+
+	// The evaluation has a goroutine of its own: a step that does not end must not keep its
+	// caller, who holds the lock of the execution.
+	done := make(chan result, 1)
+	go func() {
+		value, err := e.call(bindings, newBudget(deadline))
+		done <- result{value, err}
+	}()
+
+	late := time.NewTimer(time.Until(deadline) + time.Second)
+	defer late.Stop()
+
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-late.C:
+		return nil, errTime
+	}
+}
+
+// call calls gnata, whose panics become errors.
+func (e *Expression) call(bindings map[string]any, limits *budget) (value []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			value, err = nil, fmt.Errorf("the evaluation has failed: %v", r)
+		}
+	}()
+
+	v, err := e.program.EvalWithVars(limits, nil, bindings)
+	switch {
+	case limits.err != nil: // gnata may have made another error of it
+		return nil, limits.err
+	case err != nil:
+		return nil, err
+	case v == nil:
+		return nil, nil
+	case isFunction(v):
+		return nil, errUnsupported
+	}
+
+	return encode(v)
+}
+
+// bindings returns the functions and variables that an evaluation sees beside the language's.
+func (e *Expression) bindings(s *Scope) (map[string]any, error) {
+	all := library().bindings(s)
+
+	states, err := e.states(s)
+	if err != nil {
+		return nil, err
+	}
+
+	all["states"] = states
+	for _, name := range e.found.read {
+		value, ok := s.Variable(name)
+		if !ok {
+			continue
+		}
+
+		if all[name], err = decode(value); err != nil {
+			return nil, err
+		}
+	}
+
+	return all, nil
+}
+
+// states returns $states with the members that the expression reads.
+func (e *Expression) states(s *Scope) (any, error) {
+	text := []byte{'{'}
+	add := func(name string, value func() []byte) {
+		if !e.found.reads(name) {
+			return
+		}
+
+		v := value()
+		if v == nil {
+			return
+		}
+
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+
+		text = append(append(rawjson.AppendText(text, name), ':'), v...)
+	}
+
+	add("input", func() []byte { return s.Input })
+	add("result", func() []byte { return s.Result })
+	add("errorOutput", func() []byte { return s.ErrorOutput })
+	add("context", s.Context)
+
+	return decode(append(text, '}'))
+}

@@ -1,0 +1,171 @@
+package jsonata
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+// guards bound the functions of gnata that can make a large value, or work for long, in one
+// call. A guard returns the error of the limit that a call would pass.
+var guards = map[string]func(args []any, focus any) error{
+	"count":         shortArray,
+	"sum":           shortArray,
+	"distinct":      fewObjects,
+	"formatInteger": shortNumeral,
+	"fromMillis":    narrowPicture,
+	"join":          shortJoin,
+	"replace":       shortReplacement,
+	"string":        smallValue,
+}
+
+// guarded returns a function of gnata with a guard before it.
+func guarded(function any, guard func(args []any, focus any) error) any {
+	f := reflect.ValueOf(function)
+
+	return reflect.MakeFunc(f.Type(), func(in []reflect.Value) []reflect.Value {
+		args, _ := in[0].Interface().([]any)
+		if err := guard(args, in[1].Interface()); err != nil {
+			return []reflect.Value{reflect.Zero(reflect.TypeFor[any]()), reflect.ValueOf(&err).Elem()}
+		}
+
+		return f.Call(in)
+	}).Interface()
+}
+
+func shortArray(args []any, _ any) error {
+	if items, ok := argument(args, 0).([]any); ok && len(items) > maxItems {
+		return errMemory
+	}
+
+	return nil
+}
+
+// fewObjects bounds the comparison of each array and object with each other one.
+func fewObjects(args []any, _ any) error {
+	const most = 5000
+
+	items, _ := argument(args, 0).([]any)
+	count := 0
+	for _, item := range items {
+		switch item.(type) {
+		case string, float64, bool, json.Number, nil:
+		default:
+			count++
+		}
+	}
+
+	if count > most {
+		return errTime
+	}
+
+	return nil
+}
+
+// shortNumeral bounds Roman numerals, which grow with the number itself.
+func shortNumeral(args []any, _ any) error {
+	const most = 1_000_000
+
+	picture, _ := argument(args, 1).(string)
+	n, _ := number(argument(args, 0))
+	if strings.HasPrefix(strings.ToUpper(picture), "I") && math.Abs(n) > most {
+		return errMemory
+	}
+
+	return nil
+}
+
+var wideComponent = regexp.MustCompile(`\[[^\]]*\d{4,}[^\]]*\]`)
+
+// narrowPicture bounds the width of a component of a date. A year has up to nine digits.
+func narrowPicture(args []any, _ any) error {
+	picture, _ := argument(args, 1).(string)
+	for _, component := range wideComponent.FindAllString(picture, -1) {
+		if _, width, ok := strings.Cut(component, ","); ok && len(strings.Trim(width, "]*-0123456789")) == 0 && len(width) > len("123-123]") {
+			return errMemory
+		}
+	}
+
+	return nil
+}
+
+func shortJoin(args []any, _ any) error {
+	items, ok := argument(args, 0).([]any)
+	if !ok {
+		return nil
+	}
+
+	separator, _ := argument(args, 1).(string)
+
+	size := len(items) * len(separator)
+	for _, item := range items {
+		text, _ := item.(string)
+		size += len(text)
+	}
+
+	if size > maxCall {
+		return errMemory
+	}
+
+	return nil
+}
+
+func shortReplacement(args []any, _ any) error {
+	text, _ := argument(args, 0).(string)
+	replacement, _ := argument(args, 2).(string)
+
+	matches := len(text) + 1
+	if pattern, ok := argument(args, 1).(string); ok && pattern != "" {
+		matches = strings.Count(text, pattern)
+	}
+
+	if len(text)+matches*len(replacement) > maxCall {
+		return errMemory
+	}
+
+	return nil
+}
+
+// smallValue bounds a value that becomes a text.
+func smallValue(args []any, focus any) error {
+	v := focus
+	if len(args) > 0 {
+		v = args[0]
+	}
+
+	left := maxValue
+	if !fits(v, &left) {
+		return errMemory
+	}
+
+	return nil
+}
+
+// fits reports whether the text of a value takes about left bytes or less. It counts a value
+// as often as it occurs.
+func fits(v any, left *int) bool {
+	*left--
+	ok := true
+
+	switch v := v.(type) {
+	case string:
+		*left -= len(v)
+	case []any:
+		for _, item := range v {
+			if !fits(item, left) {
+				return false
+			}
+		}
+	case orderedObject:
+		v.Range(func(name string, value any) bool {
+			*left -= len(name)
+			ok = fits(value, left)
+
+			return ok
+		})
+	}
+
+	return ok && *left >= 0
+}

@@ -1,0 +1,117 @@
+package jsonata
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/metrics"
+	"time"
+)
+
+// Limits of an evaluation. Those of values and levels are the service's, as measured on AWS;
+// the service does not tell its limit of time.
+// Source: https://github.com/floci-io/floci/pull/2783
+const (
+	maxTime   = 5 * time.Second
+	maxSteps  = 1_000_000
+	maxDepth  = 100       // nested nodes
+	maxValue  = 6_990_256 // bytes
+	maxItems  = 873_782   // of an array
+	maxRanged = 360_145   // of $range
+	maxCall   = 64 << 20  // bytes that one call of a function may make
+
+	// maxHeap is by how much the heap may grow in an evaluation, in bytes, garbage and other
+	// goroutines not counted.
+	maxHeap = 128 << 20
+	// busyHeap is the growth from which on each step looks at the heap, and lookEvery the
+	// number of steps between two looks below it.
+	busyHeap  = 8 << 20
+	lookEvery = 16
+)
+
+// What a limit says. The texts are those of JSONata's own guards, which the service uses.
+var (
+	errMemory = errors.New("Expression evaluation memory limit exceeded: Check for excessive memory usage")
+	errTime   = errors.New("Expression evaluation timeout: Check for infinite loop")
+	errDepth  = errors.New("Stack overflow error: Check for non-terminating recursive function. " + //nolint:staticcheck // AWS's own words
+		"Consider rewriting as tail-recursive. Depth=101 max=100")
+	// errUnsupported reports a result that JSON cannot hold.
+	errUnsupported = errors.New("unsupported result type")
+)
+
+// budget ends an evaluation at its limits. gnata asks its context before each node of the
+// syntax tree, so that Err counts the steps.
+type budget struct {
+	context.Context
+
+	deadline time.Time
+	steps    int
+	heap     []metrics.Sample
+	before   uint64 // of the heap, in bytes; 0 until the first look
+	busy     bool
+	err      error
+}
+
+func newBudget(deadline time.Time) *budget {
+	return &budget{Context: context.Background(), deadline: deadline}
+}
+
+// Err returns the error of the limit that the evaluation has reached.
+func (b *budget) Err() error {
+	if b.err != nil {
+		return b.err
+	}
+
+	b.steps++
+	switch {
+	case b.steps > maxSteps:
+		b.err = errTime
+	case b.busy || b.steps%lookEvery == 0:
+		b.look()
+	}
+
+	return b.err
+}
+
+// look compares the time and the heap with their limits. Short evaluations end before it.
+func (b *budget) look() {
+	if time.Now().After(b.deadline) {
+		b.err = errTime
+		return
+	}
+
+	now := b.read()
+	if b.before == 0 || now < b.before { // the collector has run
+		b.before = now
+	}
+
+	if now-b.before > maxHeap {
+		b.collect()
+		return
+	}
+
+	b.busy = now-b.before > busyHeap
+}
+
+// read returns the size of the heap with its garbage, in bytes.
+func (b *budget) read() uint64 {
+	if b.heap == nil {
+		b.heap = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	}
+
+	metrics.Read(b.heap)
+
+	return b.heap[0].Value.Uint64()
+}
+
+// collect finds out how much of the growth is garbage. It runs once for each maxHeap bytes.
+func (b *budget) collect() {
+	runtime.GC()
+
+	now := b.read()
+	if now > b.before+maxHeap/2 {
+		b.err = errMemory
+	}
+
+	b.before, b.busy = now, false
+}
