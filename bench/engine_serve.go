@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -111,7 +112,12 @@ func startServed(ctx context.Context, kind, dir string) (*servedProcess, error) 
 		return nil, err
 	}
 
-	p := &servedProcess{cmd: exec.CommandContext(ctx, self, "-serve", kind, "-data", dir)} //nolint:gosec // this program
+	return startProgram(ctx, self, kind, dir)
+}
+
+// startProgram starts a build of this program as a server.
+func startProgram(ctx context.Context, program, kind, dir string) (p *servedProcess, err error) {
+	p = &servedProcess{cmd: exec.CommandContext(ctx, program, "-serve", kind, "-data", dir)}
 	p.cmd.Stderr = os.Stderr
 
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -168,6 +174,17 @@ func openServedEngine(ctx context.Context, dir string) (*rival, error) {
 	}
 
 	return newRival("the engine", "", p.URL, p.stop), nil
+}
+
+// openRivalBefore starts the engine of an earlier build of this program, which BENCH_BEFORE names: so a
+// change is measured before and after in one run.
+func openRivalBefore(ctx context.Context, dir string) (*rival, error) {
+	p, err := startProgram(ctx, os.Getenv("BENCH_BEFORE"), serveEngine, filepath.Join(dir, "before"))
+	if err != nil {
+		return nil, err
+	}
+
+	return newRival("the engine of the earlier build", "_before", p.URL, p.stop), nil
 }
 
 // openRivalNothing starts a server that answers {}.

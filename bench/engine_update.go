@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,10 @@ func benchEngineUpdate(ctx context.Context, work size) ([]figure, error) {
 		others := []func(context.Context, string) (*rival, error){openRivalNothing}
 		if !work.short() {
 			others = append(others, openRivalLocal, openRivalDynoxideFile, openRivalDynoxideMemory)
+		}
+
+		if os.Getenv("BENCH_BEFORE") != "" {
+			others = []func(context.Context, string) (*rival, error){openRivalNothing, openRivalBefore}
 		}
 
 		all, err := openRivals(ctx, dir, others...)
