@@ -17,7 +17,7 @@ const (
 	growthTable   = "bench-growth"
 	growthSmall   = 10_000
 	growthItems   = 1_000_000 // of the large engine; make bench-large has ten million
-	growthShort   = 50_000
+	growthShort   = 20_000
 	growthCallers = 32
 	growthPieces  = 2048
 	growthReads   = 20_000 // after the engine was opened again, before its memory is measured
