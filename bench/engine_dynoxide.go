@@ -42,7 +42,7 @@ func installDynoxide(ctx context.Context) (string, error) {
 
 	fmt.Fprintln(os.Stderr, "bench: cargo builds Dynoxide below .cache, which takes some minutes")
 
-	cmd := exec.CommandContext(ctx, "cargo", "install", "dynoxide-rs", "--version", dynoxideVersion, "--locked", "--quiet", //nolint:gosec // constants and a path of ours
+	cmd := exec.CommandContext(ctx, "cargo", "install", "dynoxide-rs", "--version", dynoxideVersion, "--locked", "--quiet",
 		"--no-default-features", "--features", "native-sqlite,http-server,cli", "--root", home)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 
@@ -71,7 +71,7 @@ func openDynoxide(ctx context.Context, name, suffix string, args ...string) (*ri
 		return nil, err
 	}
 
-	cmd := exec.CommandContext(ctx, program, append([]string{"serve", "--port", port}, args...)...) //nolint:gosec // a program of ours
+	cmd := exec.CommandContext(ctx, program, append([]string{"serve", "--port", port}, args...)...)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("NO %s, it cannot be started: %w", name, err)
 	}

@@ -45,9 +45,9 @@ func serve(ctx context.Context, kind, dir string, in io.Reader, out io.Writer) (
 	began := time.Now()
 
 	if kind == serveEngine {
-		engine, err := embedded.Open(embedded.Config{Dir: dir})
-		if err != nil {
-			return err
+		engine, openErr := embedded.Open(embedded.Config{Dir: dir})
+		if openErr != nil {
+			return openErr
 		}
 		defer func() { err = errors.Join(err, engine.Close()) }()
 

@@ -58,6 +58,7 @@ func TestRivalsAreComparedRoundByRound(t *testing.T) {
 	}
 
 	const rounds = 2
+
 	figures, err := all.compare(t.Context(), size{rounds: rounds}, 2, 4, "update", "_2", "", func(r *rival) way { return updates(r.db, updateTable, 2, 4) })
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +69,7 @@ func TestRivalsAreComparedRoundByRound(t *testing.T) {
 	}
 
 	table := updateTable
+
 	out, err := all[0].db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("o-2-3")}})
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +80,7 @@ func TestRivalsAreComparedRoundByRound(t *testing.T) {
 	}
 
 	stopped = true
+
 	if err := all.stop(); err != nil {
 		t.Error(err)
 	}

@@ -164,6 +164,7 @@ func benchEngineInProcess(ctx context.Context, work size) ([]figure, error) {
 		})
 
 		const callers = 32
+
 		m, err := turns(ctx, work, callers, updateItems,
 			updates(e.db, updateTable, callers, updateItems),
 			updates(stub, updateTable, callers, updateItems),

@@ -40,6 +40,7 @@ func TestAnUpdateAllocatesLittle(t *testing.T) {
 	}
 
 	const runs = 200
+
 	decoded := make([]*updateItemIn, runs+1)
 	for n := range decoded {
 		decoded[n] = new(updateItemIn)
