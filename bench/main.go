@@ -92,7 +92,7 @@ var benchParts = []benchPart{
 const engineGroup = "engine"
 
 // longParts run only by name.
-var longParts = []benchPart{{"kcl", benchKCL}}
+var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}}
 
 // selectParts returns the parts with the names, which are separated by commas, or all but the long
 // ones.
