@@ -173,8 +173,16 @@ coverage: ## measure the statement coverage of each package and write it into do
 	go run ./internal/coverage -update docs/internals/testing.md ./...
 
 .PHONY: bench
-bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and Maven, Powertools with Python); BENCH_JSON=file writes JSON
+bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and Maven, Dynoxide with cargo, Powertools with Python); BENCH_JSON=file writes JSON
 	go run ./bench
+
+.PHONY: bench-large
+bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk) and BENCH_EXECUTIONS open executions (default a million)
+	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} go run ./bench -only engine-growth,engine-open
+
+.PHONY: peers
+peers: ## measure beside the peers whose programs are in bench/peers: executions beside Temporal's embedded server (its build takes minutes)
+	go run ./bench -only peers
 
 .PHONY: costs
 costs: ## measure what orders cost in capacity units, as in docs/costs.md

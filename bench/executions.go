@@ -27,12 +27,21 @@ const noopTasks = 4
 // benchExecutions measures executions of four activities that do nothing, with 1, 32 and 64
 // clients. Each client starts an execution, then takes and answers four tasks, its own or
 // another's.
-func benchExecutions(ctx context.Context, work size) (figures []figure, err error) {
-	noop, stop, err := openNoop(ctx)
+func benchExecutions(ctx context.Context, work size) ([]figure, error) {
+	return onDisk(func(dir string) ([]figure, error) { return benchNoop(ctx, work, dir) })
+}
+
+func benchNoop(ctx context.Context, work size, dir string) (figures []figure, err error) {
+	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = errors.Join(err, engine.Close()) }()
+
+	noop, err := newNoop(ctx, sfn.NewFromConfig(engine.AWSConfig()))
+	if err != nil {
+		return nil, err
+	}
 
 	for _, clients := range []int{1, 32, 64} {
 		n := work.orders * min(clients, 2) / 2

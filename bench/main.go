@@ -44,7 +44,9 @@ type size struct {
 
 func main() {
 	prices := flag.Bool("costs", false, "measure capacity units instead of time")
-	only := flag.String("only", "", "the parts to run, like tasks,orders; default: all but kcl, which takes 15 minutes")
+	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, which takes 15 minutes")
+	kind := flag.String("serve", "", "be a server that another run measures: engine or nothing")
+	data := flag.String("data", "", "the data directory of -serve engine")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -52,6 +54,10 @@ func main() {
 	measure := func(ctx context.Context, out io.Writer) error { return run(ctx, out, *only) }
 	if *prices {
 		measure = runCosts
+	}
+
+	if *kind != "" {
+		measure = func(ctx context.Context, out io.Writer) error { return serve(ctx, *kind, *data, os.Stdin, out) }
 	}
 
 	if err := measure(ctx, os.Stdout); err != nil {
@@ -78,23 +84,30 @@ var benchParts = []benchPart{
 	{"http", benchHTTP},
 	{"tasks", benchTasks},
 	{"streams", benchStreams},
-	{"executions", benchExecutions},
 	{"orders", benchOrders},
 	{"deliveries", benchDeliveries},
 }
 
+// engineGroup is the name of all engineParts.
+const engineGroup = "engine"
+
 // longParts run only by name.
-var longParts = []benchPart{{"kcl", benchKCL}}
+var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}}
 
 // selectParts returns the parts with the names, which are separated by commas, or all but the long
 // ones.
 func selectParts(names string) (selected []benchPart, err error) {
 	if names == "" {
-		return benchParts, nil
+		return slices.Concat(benchParts, engineParts), nil
 	}
 
-	all := slices.Concat(benchParts, longParts)
+	all := slices.Concat(benchParts, engineParts, longParts)
 	for name := range strings.SplitSeq(names, ",") {
+		if name == engineGroup {
+			selected = append(selected, engineParts...)
+			continue
+		}
+
 		i := slices.IndexFunc(all, func(p benchPart) bool { return p.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no part %q", name)

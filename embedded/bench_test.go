@@ -131,21 +131,26 @@ func BenchmarkRawGetItem(b *testing.B) {
 	})
 }
 
+// benchUpdate returns the body of an UpdateItem as a transition of an order sends it.
+func benchUpdate(order, transition int64) []byte {
+	return fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},`+
+		`"ConditionExpression":"attribute_exists(orderId) AND orderState = :from AND (attribute_not_exists(transitionId) OR transitionId < :id)",`+
+		`"UpdateExpression":"SET orderState = :to, transitionId = :id, updatedAt = :at",`+
+		`"ExpressionAttributeValues":{":from":{"S":"PAYMENT_RECEIVED"},":to":{"S":"PAYMENT_RECEIVED"},":id":{"N":"%d"},":at":{"S":"2026-11-21T08:00:01Z"}},`+
+		`"ReturnValues":"ALL_NEW","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, order, transition)
+}
+
 func BenchmarkRawUpdateItem(b *testing.B) {
 	for _, view := range []types.StreamViewType{"", types.StreamViewTypeNewAndOldImages} {
 		b.Run("stream="+string(view), func(b *testing.B) {
 			e, db := benchEngine(b, view)
 			benchFill(b, db)
-			var n atomic.Int64
+			var callers atomic.Int64
 			b.SetParallelism(100)
 			cpuPerOp(b, func(pb *testing.PB) {
-				for pb.Next() {
-					i := n.Add(1)
-					call(b, e.Handler(), "DynamoDB_20120810.UpdateItem", fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},`+
-						`"ConditionExpression":"attribute_exists(orderId) AND orderState = :from AND (attribute_not_exists(transitionId) OR transitionId < :id)",`+
-						`"UpdateExpression":"SET orderState = :to, transitionId = :id, updatedAt = :at",`+
-						`"ExpressionAttributeValues":{":from":{"S":"PAYMENT_RECEIVED"},":to":{"S":"PAYMENT_RECEIVED"},":id":{"N":"%d"},":at":{"S":"2026-11-21T08:00:01Z"}},`+
-						`"ReturnValues":"ALL_NEW","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, i%benchItems, i/benchItems+1))
+				order := callers.Add(1) // of this caller alone, so that its transitions are in order
+				for transition := int64(1); pb.Next(); transition++ {
+					call(b, e.Handler(), "DynamoDB_20120810.UpdateItem", benchUpdate(order, transition))
 				}
 			})
 		})
@@ -170,18 +175,17 @@ func BenchmarkSDKGetItem(b *testing.B) {
 func BenchmarkSDKUpdateItem(b *testing.B) {
 	_, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)
 	benchFill(b, db)
-	var n atomic.Int64
+	var callers atomic.Int64
 	b.SetParallelism(100)
 	cpuPerOp(b, func(pb *testing.PB) {
-		for pb.Next() {
-			i := n.Add(1)
-
+		order := callers.Add(1) // of this caller alone, so that its transitions are in order
+		for transition := 1; pb.Next(); transition++ {
 			_, err := db.UpdateItem(b.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
-				Key:                 item{"orderId": str(fmt.Sprintf("order-%06d", i%benchItems))},
+				Key:                 item{"orderId": str(fmt.Sprintf("order-%06d", order))},
 				ConditionExpression: aws.String("attribute_exists(orderId) AND orderState = :from AND (attribute_not_exists(transitionId) OR transitionId < :id)"),
 				UpdateExpression:    aws.String("SET orderState = :to, transitionId = :id, updatedAt = :at"),
 				ExpressionAttributeValues: item{":from": str("PAYMENT_RECEIVED"), ":to": str("PAYMENT_RECEIVED"),
-					":id": num(fmt.Sprint(i/benchItems + 1)), ":at": str("2026-11-21T08:00:01Z")},
+					":id": num(fmt.Sprint(transition)), ":at": str("2026-11-21T08:00:01Z")},
 				ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			})
 			if err != nil {

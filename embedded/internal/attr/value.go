@@ -1,9 +1,6 @@
 package attr
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // MaxNameLength is the length of the longest attribute name in bytes.
 const MaxNameLength = 65535
@@ -105,8 +102,11 @@ func (i Item) Names() []string { return i.appendNames(make([]string, 0, len(i)))
 
 // appendNames is Names for the encoders, which sort the names of most items on the stack.
 func (i Item) appendNames(names []string) []string {
-	names = slices.AppendSeq(names, maps.Keys(i))
+	for name := range i { // maps.Keys takes twice as long
+		names = append(names, name)
+	}
 	slices.Sort(names)
+
 	return names
 }
 

@@ -84,8 +84,9 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 
 // keepsKey refuses an update of a key attribute.
 func (a *action) keepsKey() error {
-	for _, name := range a.update.TopLevel() {
-		if a.table.keys.has(name) {
+	hash, sort := a.table.keys.Hash.Name, a.table.keys.Range.Name
+	for _, name := range [...]string{min(hash, sort), max(hash, sort)} { // sort may be ""
+		if name != "" && a.update.WritesTo(name) {
 			return &schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
 		}
 	}

@@ -224,15 +224,16 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 		return record, false
 	}
 
+	keySize := c.key.attrs.Size()
 	record = streams.Change{
 		Stream:  c.state.stream,
 		Hash:    c.key.partition,
 		Event:   streams.Modify,
 		Expired: c.expireAt != 0,
-		Keys:    attr.AppendBinary(nil, c.key.attrs),
+		Keys:    attr.AppendBinary(make([]byte, 0, keySize+len(c.key.attrs)*4+16), c.key.attrs),
 		New:     c.newRaw.encoding(),
 		Old:     c.oldRaw.encoding(),
-		Size:    c.key.attrs.Size(),
+		Size:    keySize,
 	}
 
 	// The size of a record counts the images that its view shows.

@@ -25,7 +25,9 @@ func (u *Update) Change(item attr.Item) (attr.Item, error) {
 }
 
 func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
-	values, err := u.evaluate(item)
+	var room [valuesOnStack]attr.Value
+
+	values, err := u.evaluate(item, room[:0])
 	if err != nil {
 		return nil, err
 	}
@@ -62,31 +64,40 @@ func (u *Update) sharesParts(values []attr.Value) bool {
 	return false
 }
 
-// evaluate computes the new value of every action. As DynamoDB does, it reports a path that
-// leads nowhere before an error in a value, and errors in values from the last action on.
-func (u *Update) evaluate(item attr.Item) ([]attr.Value, error) {
+// valuesOnStack is the number of actions up to which an update needs no memory from the heap for
+// their values.
+const valuesOnStack = 8
+
+// evaluate computes the new value of every action, in room if that is enough. As DynamoDB does, it
+// reports a path that leads nowhere before an error in a value, and errors in values from the last
+// action on.
+func (u *Update) evaluate(item attr.Item, room []attr.Value) ([]attr.Value, error) {
 	for _, a := range u.actions {
 		if !a.path.reachable(item) {
 			return nil, errorf(msgInvalidPath)
 		}
 	}
 
-	values := make([]attr.Value, len(u.actions))
+	values := slices.Grow(room, len(u.actions))[:len(u.actions)]
 	for n, a := range slices.Backward(u.actions) {
 		v, err := a.evaluate(item)
-
-		var mismatch *Error
-		if u.legacy && errors.As(err, &mismatch) && mismatch.Message == msgOperandType {
-			err = errorf(msgTypeMismatch)
-		}
-
 		if err != nil {
-			return nil, err
+			return nil, u.valueError(err)
 		}
 		values[n] = v
 	}
 
 	return values, nil
+}
+
+// valueError returns the error of a value with the message that the update has for it.
+func (u *Update) valueError(err error) error {
+	mismatch, ok := errors.AsType[*Error](err)
+	if u.legacy && ok && mismatch.Message == msgOperandType {
+		return errorf(msgTypeMismatch)
+	}
+
+	return err
 }
 
 // insertRemoval adds a DELETE that took the last member of a set to the removals, in their

@@ -16,13 +16,20 @@ type Params struct {
 	err        error
 	usedNames  []string
 	usedValues []string
+	// room holds the first of the used names and values.
+	room [2][usedAtHand]string
 }
+
+// usedAtHand is the number of names, and of values, that need no further memory.
+const usedAtHand = 6
 
 // NewParams returns the references of a request with these ExpressionAttributeNames and
 // ExpressionAttributeValues; nil means that the request has none. The Parse functions and
 // Unused return the error if a name or value is invalid.
 func NewParams(names map[string]string, values map[string]attr.Value) *Params {
 	p := &Params{Names: names, Values: values}
+	p.usedNames, p.usedValues = p.room[0][:0], p.room[1][:0]
+
 	if names != nil {
 		p.err = checkNames(names)
 	}
@@ -71,9 +78,6 @@ func unused[V any](field string, given map[string]V, used []string) error {
 func (p *Params) name(ref string) (string, bool) {
 	name, ok := p.Names[ref]
 	if ok && !slices.Contains(p.usedNames, ref) {
-		if p.usedNames == nil {
-			p.usedNames = make([]string, 0, len(p.Names))
-		}
 		p.usedNames = append(p.usedNames, ref)
 	}
 
@@ -84,9 +88,6 @@ func (p *Params) name(ref string) (string, bool) {
 func (p *Params) value(ref string) (attr.Value, bool) {
 	v, ok := p.Values[ref]
 	if ok && !slices.Contains(p.usedValues, ref) {
-		if p.usedValues == nil {
-			p.usedValues = make([]string, 0, len(p.Values))
-		}
 		p.usedValues = append(p.usedValues, ref)
 	}
 

@@ -27,18 +27,19 @@ const (
 	bytesPerStep = 12
 )
 
-func newParser(src string) (*parser, *Error) {
+// newParser returns a parser by value: it does not outlive its caller, whose stack has room for it.
+func newParser(src string) (parser, *Error) {
 	if src == "" {
-		return nil, errorf("The expression can not be empty;")
+		return parser{}, errorf("The expression can not be empty;")
 	}
 
 	if len(src) > maxSize {
 		if size := utf8.RuneCountInString(src); size > maxSize {
-			return nil, errorf("Expression size has exceeded the maximum allowed size; expression size: %d", size)
+			return parser{}, errorf("Expression size has exceeded the maximum allowed size; expression size: %d", size)
 		}
 	}
 
-	return &parser{lexer: newLexer(src)}, nil
+	return parser{lexer: newLexer(src)}, nil
 }
 
 // finish checks that the source has ended, and the number of operators in all of it.
@@ -150,13 +151,14 @@ func (p *parser) call() (*node, *Error) {
 	name := p.text()
 	p.advance()
 
-	args, err := p.operands(nil)
+	var room [2]*node // no function has more
+
+	args, err := p.operands(room[:0])
 	if err != nil {
 		return nil, err
 	}
 
-	n := p.node(opCall, name)
-	n.args = args
+	n := p.node(opCall, name, args...)
 	for _, a := range args {
 		n.redundant = n.redundant || a.redundant
 	}

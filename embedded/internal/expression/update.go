@@ -18,10 +18,15 @@ type Update struct {
 	// those of REMOVE, descending. Elements are so removed from the back of a list, and every
 	// index means a position before the update.
 	writes, removes []int
+	// room holds them, if there are few.
+	room [ordersAtHand]int
 	// legacy is set for AttributeUpdates, which have a message of their own for operands whose
 	// type does not fit.
 	legacy bool
 }
+
+// ordersAtHand is the number of clauses whose order needs no further memory.
+const ordersAtHand = 8
 
 // action is one clause: SET path = value, REMOVE path, ADD path :value, DELETE path :value.
 type action struct {
@@ -47,8 +52,10 @@ func ParseUpdate(src string, params *Params) (*Update, error) {
 // Paths returns the document paths that the update writes, in the order of the source.
 func (u *Update) Paths() []Path { return slices.Clone(u.paths) }
 
-// TopLevel returns the top-level attribute names that the update writes, sorted.
-func (u *Update) TopLevel() []string { return topLevel(u.paths) }
+// WritesTo reports whether the update writes to the top-level attribute or to a part of it.
+func (u *Update) WritesTo(name string) bool {
+	return slices.ContainsFunc(u.paths, func(p Path) bool { return p[0].Name == name })
+}
 
 // Project returns the parts of an item that the update writes. Applied to the item before
 // or after the update it gives ReturnValues UPDATED_OLD or UPDATED_NEW. Of a map or list it
@@ -257,7 +264,7 @@ func (a action) checkSetOperand() *Error {
 
 // sortActions sets the order in which the actions are applied.
 func (u *Update) sortActions() {
-	order := make([]int, 0, len(u.actions))
+	order := slices.Grow(u.room[:0], len(u.actions))
 	for n, a := range u.actions {
 		if a.section != kRemove {
 			order = append(order, n)

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"ratchet/embedded"
+)
+
+const (
+	growthTable   = "bench-growth"
+	growthSmall   = 10_000
+	growthItems   = 1_000_000 // of the large engine; make bench-large has ten million
+	growthShort   = 20_000
+	growthCallers = 32
+	growthPieces  = 2048
+	growthReads   = 20_000 // after the engine was opened again, before its memory is measured
+)
+
+// benchEngineGrowth compares an engine with 10 thousand items with one with a million, or with the
+// number in BENCH_ITEMS: each operation on random items, in process, without the SDK. It also
+// measures how long the large one takes to open, and its memory.
+func benchEngineGrowth(ctx context.Context, work size) ([]figure, error) {
+	items := growthItems
+	if work.short() {
+		items = growthShort
+	}
+
+	if text := os.Getenv("BENCH_ITEMS"); text != "" {
+		var err error
+		if items, err = strconv.Atoi(text); err != nil || items < growthSmall {
+			return nil, fmt.Errorf("BENCH_ITEMS=%s: it must be a number of %d or more", text, growthSmall)
+		}
+	}
+
+	return onDisk(func(dir string) ([]figure, error) {
+		small, large := grown{dir: filepath.Join(dir, "small"), items: growthSmall}, grown{dir: filepath.Join(dir, "large"), items: items}
+		for _, g := range []*grown{&small, &large} {
+			if err := g.load(ctx); err != nil {
+				return nil, fmt.Errorf("load %d items: %w", g.items, err)
+			}
+		}
+
+		figures, err := large.reopen(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("open %d items: %w", items, err)
+		}
+
+		compared, err := compareGrown(ctx, work, &small, &large)
+
+		return append(figures, compared...), err
+	})
+}
+
+// grown is an engine with a number of items of 200 bytes.
+type grown struct {
+	dir    string
+	items  int
+	engine *embedded.Engine
+	raw    *rawClient
+}
+
+func (g *grown) open() (err error) {
+	if g.engine, err = embedded.Open(embedded.Config{Dir: g.dir}); err != nil {
+		return err
+	}
+	g.raw = &rawClient{url: "http://engine", http: g.engine.HTTPClient()}
+
+	return nil
+}
+
+// load creates the table and writes the items in batches.
+func (g *grown) load(ctx context.Context) (err error) {
+	if err := g.open(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.engine.Close()) }()
+
+	_, err = g.raw.call(ctx, targetDynamoDB+"CreateTable", fmt.Appendf(nil, `{"TableName":%q,"BillingMode":"PAY_PER_REQUEST",`+
+		`"KeySchema":[{"AttributeName":"orderId","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"orderId","AttributeType":"S"}]}`, growthTable))
+	if err != nil {
+		return err
+	}
+
+	return share(ctx, growthCallers, g.items/batchItems, func(ctx context.Context, n int) error {
+		body := fmt.Appendf(nil, `{"RequestItems":{%q:[`, growthTable)
+		for i := range batchItems {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = fmt.Appendf(body, `{"PutRequest":{"Item":%s}}`, growthItem(n*batchItems+i))
+		}
+
+		_, err := g.raw.call(ctx, targetDynamoDB+"BatchWriteItem", append(body, `]}}`...))
+
+		return err
+	})
+}
+
+// growthItem returns an item of 200 bytes.
+func growthItem(n int) string {
+	return fmt.Sprintf(`{"orderId":{"S":"o-%d"},"orderState":{"S":"PENDING"},"revision":{"N":"%d"},"customer":{"S":"c-%06d"},"padding":{"S":"%s"}}`,
+		n, n, n%1_000_000, strings.Repeat("x", 120))
+}
+
+// reopen opens the data in another process, and measures the time of that and the memory of the
+// process after reads of random items.
+func (g *grown) reopen(ctx context.Context) (figures []figure, err error) {
+	p, err := startServed(ctx, serveEngine, g.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+
+	g.raw = newRawClient(p.URL)
+	defer g.raw.http.CloseIdleConnections()
+
+	err = share(ctx, growthCallers, growthReads, func(ctx context.Context, _ int) error { return g.get(ctx) })
+	name := amount(g.items)
+
+	return []figure{
+		{
+			name:  "engine_open_" + name + "_s",
+			value: p.OpenSeconds,
+			unit:  "s",
+			about: fmt.Sprintf("opening %d items of 200 bytes", g.items),
+		},
+		{
+			name:  "engine_memory_" + name + "_mb",
+			value: float64(p.peakMemory()) / (1 << 20),
+			unit:  "MB",
+			about: fmt.Sprintf("the most memory (RSS) of that process, after %d reads of random items over its socket", growthReads),
+		},
+	}, err
+}
+
+// amount returns a number as the names of figures have it: 10m for ten million.
+func amount(n int) string {
+	switch {
+	case n >= 1_000_000:
+		return strconv.Itoa(n/1_000_000) + "m"
+	default:
+		return strconv.Itoa(n/1000) + "k"
+	}
+}
+
+// key returns the key of a random item.
+func (g *grown) key() string { return `{"orderId":{"S":"o-` + strconv.Itoa(rand.IntN(g.items)) + `"}}` }
+
+func (g *grown) get(ctx context.Context) error {
+	size, err := g.raw.call(ctx, targetDynamoDB+"GetItem", fmt.Appendf(nil, `{"TableName":%q,"Key":%s,"ConsistentRead":true}`, growthTable, g.key()))
+	if err == nil && size < 200 {
+		err = fmt.Errorf("a GetItem answered %d bytes", size)
+	}
+
+	return err
+}
+
+func (g *grown) update(ctx context.Context) error {
+	_, err := g.raw.call(ctx, targetDynamoDB+"UpdateItem", fmt.Appendf(nil, `{"TableName":%q,"Key":%s,"ConditionExpression":"attribute_exists(orderId)",`+
+		`"UpdateExpression":"SET orderState = :state, revision = :to","ExpressionAttributeValues":{":state":{"S":"PAYMENT_RECEIVED"},":to":{"N":"%d"}}}`,
+		growthTable, g.key(), rand.Int32()))
+
+	return err
+}
+
+// put makes an item that there was not, if its key does not exist.
+func (g *grown) put(ctx context.Context) error {
+	item := growthItem(g.items + rand.Int())
+	_, err := g.raw.call(ctx, targetDynamoDB+"PutItem", fmt.Appendf(nil, `{"TableName":%q,"Item":%s,"ConditionExpression":"attribute_not_exists(orderId)"}`, growthTable, item))
+
+	return err
+}
+
+func (g *grown) query(ctx context.Context) error {
+	_, err := g.raw.call(ctx, targetDynamoDB+"Query", fmt.Appendf(nil, `{"TableName":%q,"KeyConditionExpression":"orderId = :id","ExpressionAttributeValues":{":id":{"S":"o-%d"}}}`,
+		growthTable, rand.IntN(g.items)))
+
+	return err
+}
+
+// compareGrown compares both engines, operation by operation.
+func compareGrown(ctx context.Context, work size, small, large *grown) (figures []figure, err error) {
+	for _, g := range []*grown{small, large} {
+		if err := g.open(); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, g.engine.Close()) }()
+	}
+
+	work.budget /= 2 // for each of four operations
+	worst := 0.0
+	for _, operation := range []struct {
+		name string
+		do   func(*grown, context.Context) error
+	}{
+		{"get", (*grown).get}, {"query", (*grown).query}, {"update", (*grown).update}, {"put", (*grown).put},
+	} {
+		on := func(g *grown) way {
+			return way{
+				prepare: func(context.Context, int) error { return nil },
+				do:      func(ctx context.Context, _, _ int) error { return operation.do(g, ctx) },
+			}
+		}
+
+		m, err := turns(ctx, work, growthCallers, growthPieces, on(small), on(large))
+		if err != nil {
+			return nil, fmt.Errorf("engine, growth, %s: %w", operation.name, err)
+		}
+
+		cost := ratio(m[0].rates, m[1].rates)
+		worst = max(worst, cost)
+		figures = append(figures, figure{
+			name:  "engine_growth_ratio_" + operation.name,
+			value: cost,
+			about: fmt.Sprintf("time of the operation with %d items / with %d, random items, 32 callers in process", large.items, small.items),
+		})
+	}
+
+	return append(figures, figure{name: "engine_growth_ratio", value: worst, about: "the largest of these"}), nil
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ratchet/internal/dynamo"
+)
+
+const (
+	readTable     = "bench-pages"
+	transactTable = "bench-transactions"
+	recordTable   = "bench-records"
+	readCallers   = 8
+	pageItems     = 100  // of a Query
+	pageRecords   = 1000 // of a GetRecords
+	batchItems    = 25   // of a BatchWriteItem, at most
+)
+
+// benchEngineReads compares a Query of 100 items, a TransactWriteItems of three updates and a
+// GetRecords of 1,000 records with those of DynamoDB Local, over loopback, with a client that
+// does not decode the answers.
+func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
+	return onDisk(func(dir string) (figures []figure, err error) {
+		var others []func(context.Context, string) (*rival, error)
+		if !work.short() {
+			others = append(others, openRivalLocal)
+		}
+
+		all, err := openRivals(ctx, dir, others...)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, all.stop()) }()
+
+		iterators := map[*rival][]byte{}
+		for _, r := range all {
+			if err := fillPages(ctx, r); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.name, err)
+			}
+
+			if iterators[r], err = fillRecords(ctx, r); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.name, err)
+			}
+		}
+
+		for _, part := range []struct {
+			name, about string
+			pieces      int
+			way         func(*rival) way
+		}{
+			{"query", "Query of 100 items of 200 bytes over loopback, 8 clients", 16 * readCallers, queries},
+			{"transact", "TransactWriteItems of three conditional updates over loopback, 8 clients, synced to disk", 16 * readCallers, transactions},
+			{"records", "GetRecords of 1,000 records with both images of 200 bytes over loopback, 8 clients", 4 * readCallers, func(r *rival) way {
+				return readings(r, targetStreams+"GetRecords", iterators[r], pageRecords*200)
+			}},
+		} {
+			f, err := all.compare(ctx, work, readCallers, part.pieces, part.name, "", part.about, part.way)
+			if err != nil {
+				return figures, err
+			}
+			figures = append(figures, f...)
+		}
+
+		return figures, nil
+	})
+}
+
+// batch writes items in batches, eight at a time.
+func batch(ctx context.Context, db *dynamodb.Client, table string, items int, item func(n int) dynamo.Item) error {
+	return share(ctx, readCallers, (items+batchItems-1)/batchItems, func(ctx context.Context, n int) error {
+		var writes []types.WriteRequest
+		for i := n * batchItems; i < min((n+1)*batchItems, items); i++ {
+			writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: item(i)}})
+		}
+
+		out, err := db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: writes}})
+		if err == nil && len(out.UnprocessedItems) > 0 {
+			err = errors.New("a batch was not written as a whole")
+		}
+
+		return err
+	})
+}
+
+// fillPages makes a page of items for each caller, and the items of the transactions.
+func fillPages(ctx context.Context, r *rival) error {
+	if err := r.tables(ctx, keyedTable(readTable, "orderId", "line"), keyedTable(transactTable, "orderId", "")); err != nil {
+		return err
+	}
+
+	err := batch(ctx, r.db, readTable, readCallers*pageItems, func(n int) dynamo.Item {
+		item := updateItem("o-" + strconv.Itoa(n/pageItems))
+		item["line"] = dynamo.N(int64(n % pageItems))
+
+		return item
+	})
+	if err != nil {
+		return err
+	}
+
+	return batch(ctx, r.db, transactTable, 16*readCallers*4, func(n int) dynamo.Item {
+		return updateItem(fmt.Sprintf("o-%d-%d", n/4, n%4)) // of which a transaction changes three
+	})
+}
+
+// fillRecords makes the records and returns the body of a GetRecords that reads them all.
+func fillRecords(ctx context.Context, r *rival) ([]byte, error) {
+	in := keyedTable(recordTable, "orderId", "")
+	in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}
+
+	if err := r.tables(ctx, in); err != nil {
+		return nil, err
+	}
+
+	// Each item is written twice, so half of the records have two images.
+	for pass := range 2 {
+		err := batch(ctx, r.db, recordTable, pageRecords/2, func(n int) dynamo.Item {
+			item := updateItem("o-" + strconv.Itoa(n))
+			item["revision"] = dynamo.N(int64(pass))
+
+			return item
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	table, err := r.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(recordTable)})
+	if err != nil {
+		return nil, err
+	}
+
+	streams := dynamodbstreams.New(dynamodbstreams.Options{
+		Region:       "us-east-1",
+		BaseEndpoint: &r.url,
+		Credentials:  credentials.NewStaticCredentialsProvider("bench", "bench", ""),
+	})
+
+	stream, err := streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: table.Table.LatestStreamArn})
+	if err != nil {
+		return nil, err
+	}
+
+	iterator, err := streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         table.Table.LatestStreamArn,
+		ShardId:           stream.StreamDescription.Shards[0].ShardId,
+		ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	records, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator.ShardIterator})
+	if err == nil && len(records.Records) != pageRecords {
+		err = fmt.Errorf("%d records are in the page, want %d", len(records.Records), pageRecords)
+	}
+
+	return fmt.Appendf(nil, `{"ShardIterator":%q,"Limit":%d}`, *iterator.ShardIterator, pageRecords), err
+}
+
+// readings returns the way to make the same call again and again, whose answer has at least so
+// many bytes.
+func readings(r *rival, target string, body []byte, least int64) way {
+	return way{
+		prepare: func(context.Context, int) error { return nil },
+		do: func(ctx context.Context, _, _ int) error {
+			size, err := r.raw.call(ctx, target, body)
+			if err == nil && size < least {
+				err = fmt.Errorf("%s answered %d bytes, want %d or more", target, size, least)
+			}
+
+			return err
+		},
+	}
+}
+
+func queries(r *rival) way {
+	bodies := make([][]byte, readCallers)
+	for n := range bodies {
+		bodies[n] = fmt.Appendf(nil, `{"TableName":%q,"KeyConditionExpression":"orderId = :id","ExpressionAttributeValues":{":id":{"S":"o-%d"}}}`, readTable, n)
+	}
+
+	return way{
+		prepare: func(context.Context, int) error { return nil },
+		do: func(ctx context.Context, _, piece int) error {
+			size, err := r.raw.call(ctx, targetDynamoDB+"Query", bodies[piece%readCallers])
+			if err == nil && size < pageItems*200 {
+				err = fmt.Errorf("a Query answered %d bytes", size)
+			}
+
+			return err
+		},
+	}
+}
+
+// transactions returns the way to update three items once each in a round, in one transaction.
+func transactions(r *rival) way {
+	return way{
+		prepare: func(context.Context, int) error { return nil },
+		do: func(ctx context.Context, round, piece int) error {
+			updates := make([]string, 3)
+			for n := range updates {
+				updates[n] = fmt.Sprintf(`{"Update":{"TableName":%q,"Key":{"orderId":{"S":"o-%d-%d"}},"ConditionExpression":%q,"UpdateExpression":%q,`+
+					`"ExpressionAttributeValues":{":from":{"N":"%d"},":to":{"N":"%d"},":state":{"S":"PAYMENT_RECEIVED"},":at":{"S":"2026-11-23T08:00:01Z"}}}}`,
+					transactTable, piece, n, updateCondition, updateChange, round, round+1)
+			}
+
+			_, err := r.raw.call(ctx, targetDynamoDB+"TransactWriteItems", []byte(`{"TransactItems":[`+strings.Join(updates, ",")+`]}`))
+
+			return err
+		},
+	}
+}
