@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
@@ -130,6 +131,14 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 
 			return errors.Join(waiting, refused)
 		}},
+		"a waiting report is tried again": {
+			before: func(o *office) {
+				o.order("o-1", workflow.Pay)
+				o.receive(report("o-1", shipping.Delivered), reports.Waiting)
+				o.clock.Advance(time.Hour)
+			},
+			do: func(ctx context.Context, o *office) error { return o.Sweep(ctx) },
+		},
 		"a person can be erased": {do: func(ctx context.Context, o *office) error { return o.CanErase(ctx, "o-1") }},
 		"the last parcel comes back, and the others were delivered": {
 			before: func(o *office) { o.order("o-1", workflow.Pay); o.sent("o-1", "b") },
