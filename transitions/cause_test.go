@@ -239,6 +239,19 @@ func TestACauseHasRules(t *testing.T) {
 		t.Error(err)
 	}
 
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-" {
+		if err := (transitions.Cause{Code: string(c), Source: string(c)}).Validate(); err != nil {
+			t.Errorf("%c: %v", c, err)
+		}
+	}
+
+	for c := byte(0); c < 0x80; c++ {
+		err := transitions.Cause{Actor: string(rune(c))}.Validate()
+		if printable := c >= '!' && c <= '~'; (err == nil) != printable {
+			t.Errorf("an actor %q: %v", c, err)
+		}
+	}
+
 	id := transitions.OrderID(strings.Repeat("o", 128))
 	if err := because(transitions.Cause{Actor: "execution:" + string(id)}, given(id, workflow.Hold, 2)).Validate(); err != nil {
 		t.Errorf("the order's own execution: %v", err)

@@ -97,6 +97,36 @@ func TestAFailedReportIsMadeAgain(t *testing.T) {
 	}
 }
 
+// TestAReportThatTheShopFailsToTakeIsLogged, and one that it takes later is not.
+func TestAReportThatTheShopFailsToTakeIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	ctx, stop := context.WithCancel(t.Context())
+	reports := 0
+
+	carrier, err := sandbox.New(sandbox.Config{
+		DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
+			switch reports++; reports {
+			case 1:
+				return shipping.Accepted, errors.New("no connection")
+			case 2:
+				return shipping.Retry, nil
+			}
+			stop()
+
+			return shipping.Accepted, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book(t, carrier, "a", "o-1")
+
+	if err := carrier.Run(ctx); err != nil || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "no connection") || !strings.Contains(log.String(), "order=o-1") {
+		t.Errorf("%v, logged %s", err, &log)
+	}
+}
+
 // TestAParcelThatCannotLeaveIsReportedAgain: its report is taken by the shop, but the table fails before
 // the parcel has left.
 func TestAParcelThatCannotLeaveIsReportedAgain(t *testing.T) {
