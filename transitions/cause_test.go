@@ -317,6 +317,25 @@ func TestAWriterOfAnEarlierVersionLeavesNoWrongCause(t *testing.T) {
 	}
 }
 
+// TestAnEarlierVersionHasNoLaterCause.
+func TestAnEarlierVersionHasNoLaterCause(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
+	s.want(t, because(fullCause, given("o-1", workflow.Release, 3)), transitions.Applied)
+
+	versions, complete, err := transitions.Provable(s.item(t, "o-1"))
+	if err != nil || !complete || len(versions) != 3 {
+		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
+	}
+
+	for i, v := range versions {
+		if has := v.New["cause"] != nil; has != (i == 2) {
+			t.Errorf("version %d has a cause: %t", i+1, has)
+		}
+	}
+}
+
 // TestACauseCostsNoUnitAndNoRead: with text and trace at their bound, and codes in three slots, an order with one line stays
 // within one write unit for its whole life, and each transition is one UpdateItem.
 func TestACauseCostsNoUnitAndNoRead(t *testing.T) {

@@ -103,11 +103,18 @@ func TestWhatAnOrderIsPlacedWithHasBounds(t *testing.T) {
 		}
 	}
 
+	// 20 members, one text of 200 bytes, 2,048 bytes together.
 	n := full("o-1")
-	n.Metadata, n.Reference = members(20, 99), strings.Repeat("r", 100)
+	n.Metadata, n.Reference = members(20, 94), strings.Repeat("r", 100)
+	n.Metadata["m00"], n.Metadata["m01"] = strings.Repeat("x", 200), strings.Repeat("x", 96)
 
 	if err := n.Validate(); err != nil {
 		t.Errorf("at the bounds: %v", err)
+	}
+	n.Metadata["m01"] += "x"
+
+	if err := n.Validate(); err == nil || !strings.Contains(err.Error(), "metadata: 2049 bytes") {
+		t.Errorf("above the bounds: %v", err)
 	}
 }
 

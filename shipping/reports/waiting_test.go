@@ -110,3 +110,19 @@ func TestAReportWaitsUntilItIsStoredAsRefused(t *testing.T) {
 		o.stored(reports.Refused, "has waited for 168h0m0s")
 	}
 }
+
+// TestAReportThatCannotBeStoredFails: its time has a year that JSON does not know.
+func TestAReportThatCannotBeStoredFails(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+
+	for _, r := range []shipping.Report{report("o-1", shipping.Delivered), report("none", shipping.Delivered)} {
+		r.At = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+		if effect, err := o.Receive(t.Context(), r); err == nil || !strings.Contains(err.Error(), "year") {
+			t.Errorf("%s: %q, %v", r.OrderID, effect, err)
+		}
+	}
+	o.stored(reports.Waiting)
+	o.stored(reports.Refused)
+}
