@@ -151,6 +151,50 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 	})
 }
 
+// TestAnEndpointThatCouldNotBeDisabledIsLogged.
+func TestAnEndpointThatCouldNotBeDisabledIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.endpoint("shop").set(0, func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 410}, notify.ErrGone })
+
+		var log bytes.Buffer
+		d := w.worker(func(c *notify.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		defer w.run(d)()
+		w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
+		w.accept(d, notice("o-1", 2, "SHIPPED"))
+
+		if text := log.String(); !strings.Contains(text, "the state of an endpoint was not stored") || strings.Contains(text, "was disabled") {
+			t.Errorf("logged %s", text)
+		}
+	})
+}
+
+// TestAnEndpointThatIsQuickAgainCostsOneWrite: the newest attempt says whether it is slow.
+func TestAnEndpointThatIsQuickAgainCostsOneWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		far := w.endpoint("shop")
+		far.set(time.Second, nil)
+		d := w.worker()
+		defer w.run(d)()
+
+		for i, writes := range []int{2, 2, 1} {
+			w.transport.Reset()
+			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+
+			if n := w.transport.Count("PutItem", "UpdateItem"); n != writes {
+				t.Errorf("notification %d: %d writes, want %d", i, n, writes)
+			}
+
+			if i == 0 {
+				far.set(10*time.Millisecond, nil)
+			}
+		}
+	})
+}
+
 // TestWhatTheEndOfAWorkerCutsShortDoesNotCount, for the delivery or for its endpoint: another worker makes
 // the attempt again. What succeeds in spite of the end counts.
 func TestWhatTheEndOfAWorkerCutsShortDoesNotCount(t *testing.T) {

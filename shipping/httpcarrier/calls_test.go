@@ -67,7 +67,7 @@ func TestACallSaysWhatItHasAndWants(t *testing.T) {
 	}
 }
 
-// TestACancellationIsAnsweredWithAnEnd: of a shipment that is still booked, nobody knows whether it leaves.
+// TestACancellationIsAnsweredWithAnEnd: a shipment that is still booked may leave or not.
 func TestACancellationIsAnsweredWithAnEnd(t *testing.T) {
 	for status, want := range map[shipping.Milestone]string{
 		shipping.Canceled: "", shipping.Shipped: "left", shipping.Delivered: "left", shipping.Lost: "left", shipping.Returned: "left",

@@ -221,8 +221,7 @@ func TestAnEndingIsLogged(t *testing.T) {
 	}
 }
 
-// TestLinesThatCannotBeReadAreNoLines of a parcel: its report fails, and nobody is told that they are
-// unknown.
+// TestLinesThatCannotBeReadAreNoLines of a parcel: its report fails. They do not count as unknown.
 func TestLinesThatCannotBeReadAreNoLines(t *testing.T) {
 	o := newOffice(t, nil)
 	o.paid("o-1")

@@ -152,7 +152,7 @@ func TestAParcelThatCannotLeaveIsReportedAgain(t *testing.T) {
 	}
 }
 
-// TestAnEarlyReportThatFailsIsLogged for whoever debugs the shop, and only that one.
+// TestAnEarlyReportThatFailsIsLogged at the level of debugging, and only that one.
 func TestAnEarlyReportThatFailsIsLogged(t *testing.T) {
 	for _, refuses := range []bool{true, false} {
 		var log bytes.Buffer

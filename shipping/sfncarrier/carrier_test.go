@@ -193,7 +193,7 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 		}
 	}
 
-	// Somebody else's execution has the name.
+	// An execution of another program has the name.
 	_, err := client.StartExecution(t.Context(), &sfn.StartExecutionInput{
 		StateMachineArn: aws.String("arn:aws:states:" + region(t, client) + ":stateMachine:warehouse"), Name: aws.String("other-2-shipping"), Input: aws.String(`["other"]`),
 	})
