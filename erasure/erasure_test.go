@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
@@ -34,10 +35,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // archive has an order that has ended, o-1, whose person is in all that is stored about it.
 type archive struct {
 	t      *testing.T
+	aws    aws.Config
 	db     *dynamodb.Client
 	wire   *embeddedtest.Transport
 	orders *transitions.Orders
-	clock  embeddedtest.Clock
 	config erasure.Config
 }
 
@@ -47,9 +48,9 @@ func newArchive(t *testing.T) *archive {
 	cfg := embeddedtest.Open(t).AWSConfig()
 	cfg.Retryer = embeddedtest.NoRetries
 	a := &archive{t: t, wire: embeddedtest.Intercept(&cfg)}
-	a.db = dynamodb.NewFromConfig(cfg)
+	a.aws, a.db = cfg, dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, a.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), notify.DeliveryTableInput("deliveries"),
-		notify.EndpointTableInput("endpoints"), reports.Table("reports"), refusals.TableInput("refusals"), streams.DeadLetterTableInput("letters"), lists.TableInput("lists"))
+		notify.EndpointTableInput("endpoints"), reports.Table("reports"), refusals.TableInput("refusals"), streams.DeadLetterTableInput("letters"), streams.LeaseTableInput("leases"), lists.TableInput("lists"))
 
 	a.orders = must(transitions.New(transitions.Config{DynamoDB: a.db, Table: "orders", JournalTable: "events", Journal: transitions.JournalTransactional, Log: embeddedtest.Quiet()}))(t)
 	endpoints := must(notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: a.db, Table: "endpoints"}))(t)
@@ -269,6 +270,53 @@ func TestAnErasureIsRefused(t *testing.T) {
 		if _, err := e.Erase(t.Context(), row.id); !errors.Is(err, row.want) || err != nil && !strings.Contains(err.Error(), row.text) {
 			t.Errorf("erase %s: %v, want %v", row.id, err, row.want)
 		}
+	}
+}
+
+// TestAHandlerThatWaitsKeepsTheOrder: a change of it failed, and is tried again later. Those of other orders do
+// not count.
+func TestAHandlerThatWaitsKeepsTheOrder(t *testing.T) {
+	a := newArchive(t)
+	a.ended()
+	a.place("o-2", workflow.Cancel)
+
+	poller := must(streams.New(streams.Config{
+		Streams: dynamodbstreams.NewFromConfig(a.aws), DynamoDB: a.db, TableName: "orders", LeaseTable: "leases", DeadLetterTable: "letters",
+		Log: embeddedtest.Quiet(),
+		Handlers: []streams.Handler{{Name: "second", Handle: func(_ context.Context, r streams.Record) error {
+			if dynamo.Text(r.Keys, "orderId") == "o-2" {
+				return errors.New("not now")
+			}
+
+			return nil
+		}}},
+	}))(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- poller.Run(ctx) }()
+
+	for waits := 0; waits == 0; {
+		items, err := a.config.DeadLetters.Waiting(t.Context(), "orders", "second")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if waits = len(items); waits == 0 {
+			<-time.After(time.Millisecond)
+		}
+	}
+	stop()
+
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	if _, err := a.eraser().Erase(t.Context(), "o-2"); !errors.Is(err, erasure.ErrHandlersWait) || !strings.Contains(err.Error(), ": second") {
+		t.Errorf("error %v", err)
+	}
+
+	if _, err := a.eraser().Erase(t.Context(), "o-1"); err != nil {
+		t.Errorf("another order: %v", err)
 	}
 }
 
