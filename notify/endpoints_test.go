@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/notify"
 	"ratchet/webhooks"
 	"ratchet/workflow"
@@ -341,4 +342,76 @@ func TestAWorkerHearsOfAChange(t *testing.T) {
 		w.endpoint("shop")
 		arrives(true)
 	})
+}
+
+// TestAWriteThatFailsChangesNoEndpoint.
+func TestAWriteThatFailsChangesNoEndpoint(t *testing.T) {
+	w := newWorld(t)
+	w.endpoint("shop")
+
+	for operation, call := range map[string]func() (notify.Endpoint, error){
+		"PutItem": func() (notify.Endpoint, error) {
+			return w.endpoints.Create(t.Context(), "new", notify.Settings{Destination: "x"}, nil)
+		},
+		"UpdateItem": func() (notify.Endpoint, error) {
+			return w.endpoints.Change(t.Context(), "shop", func(s *notify.Settings) error { s.Description = "changed"; return nil })
+		},
+	} {
+		broken := w.transport.Inject(embeddedtest.Answer("AccessDeniedException", operation))
+
+		if e, err := call(); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+			t.Errorf("%s fails: %+v, %v", operation, e, err)
+		}
+		broken.Remove()
+	}
+
+	if all, err := w.endpoints.List(t.Context()); err != nil || len(all) != 1 || all[0].Description != "" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestAnItemThatCannotBeReadIsNoEndpoint, nor is a list complete without it.
+func TestAnItemThatCannotBeReadIsNoEndpoint(t *testing.T) {
+	w := newWorld(t)
+	w.endpoint("shop")
+
+	update := dynamo.NewUpdate("endpoints", dynamo.Item{"endpointId": dynamo.S("shop")}).SetValue("settings", dynamo.S("{"))
+	if _, err := w.db.UpdateItem(t.Context(), update.Input()); err != nil {
+		t.Fatal(err)
+	}
+
+	_, list := w.endpoints.List(t.Context())
+	_, get := w.endpoints.Get(t.Context(), "shop")
+	_, enable := w.endpoints.Enable(t.Context(), "shop")
+
+	for call, err := range map[string]error{"list": list, "get": get, "enable": enable} {
+		if err == nil || !strings.Contains(err.Error(), "endpoint shop: its settings are not JSON") {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+}
+
+// TestAnEndpointSaysWhenItWasChanged: its settings or its secret.
+func TestAnEndpointSaysWhenItWasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.endpoint("shop")
+		time.Sleep(time.Hour)
+
+		e, err := w.endpoints.Change(t.Context(), "shop", func(*notify.Settings) error { return nil })
+		if err != nil || e.UpdatedAt.Sub(e.CreatedAt) != time.Hour {
+			t.Errorf("%+v, %v", e, err)
+		}
+	})
+}
+
+// TestAnEndpointThatIsConfiguredLaterIsListedOnce, as the configuration says.
+func TestAnEndpointThatIsConfiguredLaterIsListedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.endpoint("shop")
+
+	endpoints := w.newEndpoints(notify.Endpoint{ID: "shop", Settings: notify.Settings{Destination: "configured"}})
+	if all, err := endpoints.List(t.Context()); err != nil || len(all) != 1 || all[0].Destination != "configured" {
+		t.Errorf("%+v, %v", all, err)
+	}
 }
