@@ -324,6 +324,7 @@ func TestAHandlerThatWaitsKeepsTheOrder(t *testing.T) {
 func TestLettersThatCannotBeReadKeepTheOrder(t *testing.T) {
 	a := newArchive(t)
 	a.ended()
+
 	letters, _, err := a.config.DeadLetters.List(t.Context(), "first", "", 0)
 	if err != nil || len(letters) != 1 {
 		t.Fatal(letters, err)

@@ -164,6 +164,7 @@ func TestManyEndpointsAreServedTogether(t *testing.T) {
 
 		var mu sync.Mutex
 		running, most := 0, 0
+
 		for i := range 40 {
 			w.endpoint(fmt.Sprint("e-", i), func(s *notify.Settings) { s.Destination = "all" })
 		}

@@ -101,6 +101,7 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 	}
 
 	refuses := errors.New("not this one")
+
 	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: w.db, Table: "endpoints", CheckDestination: func(e notify.Endpoint) error {
 		if e.Destination == "forbidden" {
 			return refuses

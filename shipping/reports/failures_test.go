@@ -154,6 +154,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 		"a parcel comes back of an order that is paid in part": {
 			before: func(o *office) {
 				o.order("o-1", workflow.Pay)
+
 				if _, err := o.payments.Charge(o.t.Context(), payment("o-1", 250)); err != nil {
 					o.t.Fatal(err)
 				}

@@ -200,6 +200,7 @@ func TestHowOftenReportsAreLookedFor(t *testing.T) {
 
 			began := time.Now()
 			var reported time.Duration
+
 			carrier, err := sandbox.New(sandbox.Config{
 				DynamoDB: newDB(t), Table: "carrier", Delay: row.delay, Interval: row.interval, Log: embeddedtest.Quiet(),
 				Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
