@@ -41,7 +41,7 @@ func TestAPersonIsErasedFromTheDeliveriesOfAnOrder(t *testing.T) {
 		w.accept(d, all, nothing, attributes, cause, told("o-2", 2))
 		synctest.Wait()
 
-		for i, want := range []int{7, 0} { // of the eight one names nobody
+		for i, want := range []int{7, 0} { // one of the eight has no person
 			if n, err := d.Erase(t.Context(), "o-1"); err != nil || n != want {
 				t.Errorf("time %d: %d, %v", i, n, err)
 			}
