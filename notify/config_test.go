@@ -128,6 +128,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 
 		w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1)) // the endpoint's failure
 		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		synctest.Wait()
 
 		if !strings.Contains(log.String(), "the state of an endpoint was not stored") || !slices.Equal(attempts, []string{"o-1/2/shop 1 PENDING"}) {
 			t.Errorf("logged %s, attempts %q", &log, attempts)
@@ -162,6 +163,7 @@ func TestAnEndpointThatCouldNotBeDisabledIsLogged(t *testing.T) {
 		defer w.run(d)()
 		w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
 		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		synctest.Wait()
 
 		if text := log.String(); !strings.Contains(text, "the state of an endpoint was not stored") || strings.Contains(text, "was disabled") {
 			t.Errorf("logged %s", text)
