@@ -382,7 +382,7 @@ func TestDeliveriesThatDoNotExistAreNotFound(t *testing.T) {
 	w := newWorld(t)
 	d := w.worker()
 
-	for id, want := range map[string]error{"o-1/2/shop": notify.ErrNotFound, "o-1": notify.ErrInvalid, "o-1/x/shop": notify.ErrInvalid, "o-1/99999999999999999999/shop": notify.ErrInvalid} {
+	for id, want := range map[string]error{"o-1/2/shop": notify.ErrNotFound, "o-1": notify.ErrInvalid, "o-1/x/shop": notify.ErrInvalid, "o-1/99999999999999999999/shop": notify.ErrInvalid, "o-1/9999999999999999999/shop": notify.ErrInvalid} {
 		if _, err := d.Get(t.Context(), id); !errors.Is(err, want) {
 			t.Errorf("%s: %v", id, err)
 		}

@@ -71,6 +71,14 @@ func (c *carrier) Cancel(ctx context.Context, key string) (bool, error) {
 	return c.Carrier.Cancel(ctx, key)
 }
 
+func (c *carrier) Get(ctx context.Context, key string) (shipping.Shipment, error) {
+	if c.down.Load() {
+		return shipping.Shipment{}, sandbox.ErrUnavailable
+	}
+
+	return c.Carrier.Get(ctx, key)
+}
+
 func newBooker(t *testing.T) (*shipping.Booker, *carrier, *once.Claims) {
 	t.Helper()
 
@@ -356,6 +364,20 @@ func TestARecoveryStoresWhatTheCarrierKnows(t *testing.T) {
 
 	if _, err := canceled.Book(t.Context(), key, "o-1"); !errors.Is(err, shipping.ErrCanceled) {
 		t.Errorf("a booking after the recovery of a canceled shipment: %v", err)
+	}
+}
+
+// TestAFailureIsNoRecovery: a carrier that cannot be asked may have booked.
+func TestAFailureIsNoRecovery(t *testing.T) {
+	booker, carrier, claims := newBooker(t)
+	carrier.down.Store(true)
+
+	if booked, err := booker.Recover(t.Context(), key, "o-1"); !errors.Is(err, sandbox.ErrUnavailable) || booked || !strings.Contains(err.Error(), "o-1") {
+		t.Errorf("recovered %t, %v", booked, err)
+	}
+
+	if _, found, err := claims.Get(t.Context(), key); found || err != nil {
+		t.Errorf("a claim of a failure: %t, %v", found, err)
 	}
 }
 

@@ -239,6 +239,19 @@ func TestACauseHasRules(t *testing.T) {
 		t.Error(err)
 	}
 
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-" {
+		if err := (transitions.Cause{Code: string(c), Source: string(c)}).Validate(); err != nil {
+			t.Errorf("%c: %v", c, err)
+		}
+	}
+
+	for c := byte(0); c < 0x80; c++ {
+		err := transitions.Cause{Actor: string(rune(c))}.Validate()
+		if printable := c >= '!' && c <= '~'; (err == nil) != printable {
+			t.Errorf("an actor %q: %v", c, err)
+		}
+	}
+
 	id := transitions.OrderID(strings.Repeat("o", 128))
 	if err := because(transitions.Cause{Actor: "execution:" + string(id)}, given(id, workflow.Hold, 2)).Validate(); err != nil {
 		t.Errorf("the order's own execution: %v", err)
@@ -301,6 +314,25 @@ func TestAWriterOfAnEarlierVersionLeavesNoWrongCause(t *testing.T) {
 
 	if change.Old.Cause != fullCause {
 		t.Errorf("before: %+v", change.Old.Cause)
+	}
+}
+
+// TestAnEarlierVersionHasNoLaterCause.
+func TestAnEarlierVersionHasNoLaterCause(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
+	s.want(t, because(fullCause, given("o-1", workflow.Release, 3)), transitions.Applied)
+
+	versions, complete, err := transitions.Provable(s.item(t, "o-1"))
+	if err != nil || !complete || len(versions) != 3 {
+		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
+	}
+
+	for i, v := range versions {
+		if has := v.New["cause"] != nil; has != (i == 2) {
+			t.Errorf("version %d has a cause: %t", i+1, has)
+		}
 	}
 }
 

@@ -73,6 +73,47 @@ func TestAnOrderIsPlacedWithAllItsParts(t *testing.T) {
 	})
 }
 
+// TestEachPartOfAPlacingIsCompared, also without a reference, and however many members the parts have.
+func TestEachPartOfAPlacingIsCompared(t *testing.T) {
+	s := newShop(t)
+
+	for i, changes := range [][2]func(*transitions.NewOrder){
+		{
+			func(n *transitions.NewOrder) {
+				n.Shipping, n.Billing = transitions.Address{"city": "Bonn"}, transitions.Address{"city": "Bonn"}
+			},
+			func(n *transitions.NewOrder) { n.Billing = transitions.Address{"city": "Berlin"} },
+		},
+		{
+			func(n *transitions.NewOrder) {
+				n.Shipping, n.Metadata = transitions.Address{"city": "Bonn"}, transitions.Metadata{"channel": "app"}
+			},
+			func(n *transitions.NewOrder) { n.Metadata = transitions.Metadata{"channel": "web"} },
+		},
+		{
+			func(n *transitions.NewOrder) {
+				n.Billing, n.Metadata = transitions.Address{"city": "Bonn"}, transitions.Metadata{"channel": "app"}
+			},
+			func(n *transitions.NewOrder) { n.Billing = transitions.Address{"city": "Berlin"} },
+		},
+		{func(n *transitions.NewOrder) {}, func(n *transitions.NewOrder) { n.Reference = "R-1" }},
+	} {
+		n := transitions.NewOrder{ID: transitions.OrderID(fmt.Sprint("o-", i)), Total: transitions.Money{Amount: 5, Currency: "EUR"}}
+		changes[0](&n)
+
+		for _, want := range []transitions.Verdict{transitions.Applied, transitions.Replayed} {
+			if r, err := s.Create(t.Context(), n); err != nil || r.Verdict != want {
+				t.Errorf("order %d: %v %v, want %v", i, r.Verdict, err, want)
+			}
+		}
+		changes[1](&n)
+
+		if r, err := s.Create(t.Context(), n); err != nil || r.Verdict != transitions.Conflict {
+			t.Errorf("order %d with another part: %v %v", i, r.Verdict, err)
+		}
+	}
+}
+
 func TestWhatAnOrderIsPlacedWithHasBounds(t *testing.T) {
 	members := func(n, size int) map[string]string {
 		m := map[string]string{}
@@ -103,11 +144,18 @@ func TestWhatAnOrderIsPlacedWithHasBounds(t *testing.T) {
 		}
 	}
 
+	// 20 members, one text of 200 bytes, 2,048 bytes together.
 	n := full("o-1")
-	n.Metadata, n.Reference = members(20, 99), strings.Repeat("r", 100)
+	n.Metadata, n.Reference = members(20, 94), strings.Repeat("r", 100)
+	n.Metadata["m00"], n.Metadata["m01"] = strings.Repeat("x", 200), strings.Repeat("x", 96)
 
 	if err := n.Validate(); err != nil {
 		t.Errorf("at the bounds: %v", err)
+	}
+	n.Metadata["m01"] += "x"
+
+	if err := n.Validate(); err == nil || !strings.Contains(err.Error(), "metadata: 2049 bytes") {
+		t.Errorf("above the bounds: %v", err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 	"ratchet/once/events"
+	"ratchet/once/keys"
 	"ratchet/queues"
 )
 
@@ -246,5 +247,17 @@ func TestAMessageWhoseClaimIsOutOfReachIsNoFailure(t *testing.T) {
 
 	if out := h.Handler(t.Context(), message("m")); out.Kind != queues.KindDone {
 		t.Errorf("after it: %s, %v", out.Kind, out.Err)
+	}
+}
+
+// TestAFailureWithoutAMessageIsNotCounted: all such messages would share one count.
+func TestAFailureWithoutAMessageIsNotCounted(t *testing.T) {
+	claims, err := once.New(once.Config{DynamoDB: embeddedtest.DynamoDB(t, once.TableInput("once")), Table: "once"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if n, err := events.Failures(claims).CountFailure(t.Context(), "\xff", "receive-1"); !errors.Is(err, keys.ErrInvalid) {
+		t.Errorf("counted %d, %v", n, err)
 	}
 }

@@ -65,7 +65,7 @@ func TestACallbackIsASignedReport(t *testing.T) {
 	}{
 		"another secret":    {stranger, "shipment.shipped", report("o-1", shipping.Shipped), 0, webhooks.ErrSignature, ""},
 		"too long":          {keys, "shipment.shipped", report("o-1", shipping.Shipped), 64<<10 + 1, reports.ErrCallback, "more than 65536 bytes"},
-		"no report":         {keys, "shipment.shipped", "a text", 0, reports.ErrCallback, ""},
+		"no report":         {keys, "shipment.shipped", "a text", 0, reports.ErrCallback, "/data"},
 		"another type":      {keys, "shipment.delivered", report("o-1", shipping.Shipped), 0, reports.ErrCallback, `type: must be "shipment."`},
 		"a rule is broken":  {keys, "shipment.shipped", nameless, 0, reports.ErrCallback, "id: 1 to 200"},
 		"as long as may be": {keys, "shipment.booked", report("o-1", shipping.Booked), 64 << 10, nil, ""},

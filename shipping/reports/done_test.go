@@ -257,6 +257,25 @@ func TestARepeatWhileTheCarrierIsDownGetsTheFirstAnswer(t *testing.T) {
 	other.Milestone = shipping.Delivered
 	o.receive(other, reports.Waiting)
 
-	o.clock.Advance(30 * 24 * time.Hour)
+	o.clock.Advance(30*24*time.Hour - time.Second)
+	o.receive(r, reports.Applied)
+	o.clock.Advance(time.Second)
 	o.receive(r, reports.Waiting) // it is forgotten
+}
+
+// TestAnEndingIsForgottenInTheEnd: from then on the same report is ended by another person.
+func TestAnEndingIsForgottenInTheEnd(t *testing.T) {
+	o := newOffice(t, nil)
+	r := comesBack(o)
+
+	for range 2 {
+		s, err := o.MarkDone(t.Context(), o.find(r.ID), ada)
+		if err != nil || s.Closing == nil || !s.Closing.At.Equal(o.clock.Now()) {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		o.clock.Advance(400*24*time.Hour - time.Second)
+		o.receive(r, reports.Done)
+		o.clock.Advance(time.Second)
+		o.receive(r, reports.Attention)
+	}
 }

@@ -4,6 +4,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/transitions"
@@ -98,4 +103,31 @@ func TestALostParcelLosesItsTrackingNumber(t *testing.T) {
 	if lost, found, err := o.Lost(t.Context(), "o-1"); lost.Tracking != "" || lost.ID == "" || !found || err != nil {
 		t.Errorf("%+v, %t, %v", lost, found, err)
 	}
+}
+
+// TestAnErasureRestoresNoReport that its time to live deletes meanwhile.
+func TestAnErasureRestoresNoReport(t *testing.T) {
+	o := newOffice(t, nil)
+	r := comesBack(o)
+
+	if _, err := o.MarkDone(t.Context(), o.find(r.ID), ada); err != nil {
+		t.Fatal(err)
+	}
+
+	o.wire.Before(func(c *embeddedtest.Call) error {
+		if c.Operation != "UpdateItem" {
+			return nil
+		}
+		o.wire.Clear()
+		_, err := o.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+			TableName: aws.String("reports"), Key: dynamo.Item{"pk": dynamo.S("done"), "sk": dynamo.S(r.ID)},
+		})
+
+		return err
+	})
+
+	if n, err := o.Erase(t.Context(), "o-1"); n != 0 || err != nil {
+		t.Errorf("%d erased, %v", n, err)
+	}
+	o.stored(reports.Done)
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/workflow"
@@ -27,6 +30,8 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 			return err
 		}
 	}
+
+	var ended reports.Stored // as it was read before it was ended
 
 	for name, test := range map[string]struct {
 		asked  bool
@@ -90,6 +95,73 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 			},
 			do: receive(parcel("o-1", "a", shipping.Returned, 0), reports.Done),
 		},
+		"a report is ended": {before: func(o *office) { comesBack(o) }, do: func(ctx context.Context, o *office) error {
+			s, err := o.Find(ctx, parcel("o-1", "a", shipping.Returned, 0).ID)
+			if err == nil {
+				_, err = o.MarkDone(ctx, s, ada)
+			}
+
+			return err
+		}},
+		"a report is ended that another person has ended": {
+			before: func(o *office) {
+				ended = o.find(comesBack(o).ID)
+				if _, err := o.MarkDone(o.t.Context(), ended, ada); err != nil {
+					o.t.Fatal(err)
+				}
+			},
+			do: func(ctx context.Context, o *office) error { _, err := o.MarkDone(ctx, ended, ada); return err },
+		},
+		"a person is erased": {
+			before: func(o *office) {
+				if _, err := o.MarkDone(o.t.Context(), o.find(comesBack(o).ID), ada); err != nil {
+					o.t.Fatal(err)
+				}
+				r := report("o-1", shipping.Lost)
+				o.receive(r, reports.Applied)
+				r = sameID("o-1", shipping.Shipped)
+				r.Parcel, r.Lines = "a", []shipping.Line{{SKU: "cup", Quantity: 1}}
+				o.receive(r, reports.Refused)
+			},
+			do: func(ctx context.Context, o *office) error { _, err := o.Erase(ctx, "o-1"); return err },
+		},
+		"reports are listed": {do: func(ctx context.Context, o *office) error {
+			_, _, waiting := o.List(ctx, reports.Waiting, "", 10)
+			_, _, refused := o.List(ctx, reports.Refused, "", 10)
+
+			return errors.Join(waiting, refused)
+		}},
+		"a waiting report is tried again": {
+			before: func(o *office) {
+				o.order("o-1", workflow.Pay)
+				o.receive(report("o-1", shipping.Delivered), reports.Waiting)
+				o.clock.Advance(time.Hour)
+			},
+			do: func(ctx context.Context, o *office) error { return o.Sweep(ctx) },
+		},
+		"a person can be erased": {do: func(ctx context.Context, o *office) error { return o.CanErase(ctx, "o-1") }},
+		"the last parcel comes back, and the others were delivered": {
+			before: func(o *office) { o.order("o-1", workflow.Pay); o.sent("o-1", "b") },
+			do:     receive(parcel("o-1", "a", shipping.Returned, 0), reports.Attention),
+		},
+		"all parcels have come back, and the order is settled": {
+			before: func(o *office) {
+				comesBack(o)
+				o.receive(parcel("o-1", "b", shipping.Returned, 0), reports.Attention)
+			},
+			do: func(ctx context.Context, o *office) error { return o.Settle(ctx, "o-1") },
+		},
+		"a parcel comes back of an order that is paid in part": {
+			before: func(o *office) {
+				o.order("o-1", workflow.Pay)
+
+				if _, err := o.payments.Charge(o.t.Context(), payment("o-1", 250)); err != nil {
+					o.t.Fatal(err)
+				}
+				o.sent("o-1")
+			},
+			do: receive(parcel("o-1", "a", shipping.Returned, 0), reports.Attention),
+		},
 	} {
 		for call, struck := 1, true; struck; call++ {
 			o := newOffice(t, nil)
@@ -128,5 +200,53 @@ func TestALostParcelIsLoggedOnce(t *testing.T) {
 
 	if n := bytes.Count(log.Bytes(), []byte("has lost a parcel")); n != 1 {
 		t.Errorf("logged %d times: %s", n, &log)
+	}
+}
+
+// TestAnEndingIsLogged, with who has dealt with the report.
+func TestAnEndingIsLogged(t *testing.T) {
+	var log bytes.Buffer
+
+	o := newOffice(t, nil, func(c *reports.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s := o.find(comesBack(o).ID)
+	log.Reset()
+
+	for range 2 {
+		if _, err := o.MarkDone(t.Context(), s, ada); err != nil {
+			t.Error(err)
+		}
+	}
+
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "actor=cli:ada") || !strings.Contains(text, "order=o-1") {
+		t.Errorf("logged %s", text)
+	}
+}
+
+// TestLinesThatCannotBeReadAreNoLines of a parcel: its report fails. They do not count as unknown.
+func TestLinesThatCannotBeReadAreNoLines(t *testing.T) {
+	o := newOffice(t, nil)
+	o.paid("o-1")
+	o.sent("o-1")
+
+	update := dynamo.NewUpdate("reports", dynamo.Item{"pk": dynamo.S("parcels#o-1"), "sk": dynamo.S("lines/a")}).SetValue("lines", dynamo.S("{"))
+	if _, err := o.db.UpdateItem(t.Context(), update.Input()); err != nil {
+		t.Fatal(err)
+	}
+
+	if effect, err := o.Receive(t.Context(), parcel("o-1", "a", shipping.Returned, 0)); err == nil || !strings.Contains(err.Error(), "lines of parcel a cannot be read") {
+		t.Errorf("%q, %v", effect, err)
+	}
+	o.refunded("o-1", workflow.Shipped, 0)
+}
+
+// TestAnUnknownOrderIsNotSettled, nor one without parcels.
+func TestAnUnknownOrderIsNotSettled(t *testing.T) {
+	o := newOffice(t, nil)
+	settle(o)
+	o.order("o-1", workflow.Pay, workflow.Ship)
+	settle(o)
+
+	if got := o.state("o-1"); got != workflow.Shipped {
+		t.Errorf("the order is %s", got)
 	}
 }

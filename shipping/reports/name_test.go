@@ -3,6 +3,7 @@ package reports_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -221,5 +222,55 @@ func TestASettlementThatWasEndedActsNoMore(t *testing.T) {
 
 	if got := o.state("o-1"); got != workflow.Delivered {
 		t.Errorf("the order is %s", got)
+	}
+}
+
+// TestARepeatThatSaysMoreWaitsOnce: it has the name of the first one, although its content is another.
+func TestARepeatThatSaysMoreWaitsOnce(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+
+	r := sameID("o-1", shipping.Delivered)
+	o.receive(r, reports.Waiting)
+	r.Tracking = "told later"
+	o.receive(r, reports.Waiting)
+
+	if all := o.stored(reports.Waiting, "PAYMENT_RECEIVED"); all[0].Tracking != "told later" || all[0].Name != r.ID {
+		t.Errorf("%+v", all[0])
+	}
+}
+
+// TestAListHasAtMostSoMany, over all its shards, and all reports in the end.
+func TestAListHasAtMostSoMany(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+
+	for i := range 20 {
+		r := report("o-1", shipping.Delivered)
+		r.ID = fmt.Sprint("r-", i)
+		o.receive(r, reports.Waiting)
+	}
+
+	for limit := 1; limit <= 20; limit += 3 {
+		found := map[string]bool{}
+
+		for after := ""; ; {
+			page, next, err := o.List(t.Context(), reports.Waiting, after, limit)
+			if err != nil || len(page) > limit {
+				t.Fatalf("limit %d: %d reports, %v", limit, len(page), err)
+			}
+
+			for _, s := range page {
+				found[s.ID] = true
+			}
+
+			if after = next; after == "" {
+				break
+			}
+		}
+
+		if len(found) != 20 {
+			t.Errorf("limit %d: %d reports", limit, len(found))
+		}
 	}
 }

@@ -86,51 +86,76 @@ func TestCanceledKeyIsNotBooked(t *testing.T) {
 }
 
 // TestAShipmentIsForgottenAfterAllRepeats: the table's TTL deletes what has expired, at any time after
-// its end. A shipment counts as absent from then on.
+// its end. A shipment counts as absent from then on. Its end moves with each change: when the parcel
+// leaves, and where milestones are tracked, with each report.
 func TestAShipmentIsForgottenAfterAllRepeats(t *testing.T) {
-	const kept = 400 * 24 * time.Hour
+	const (
+		day  = 24 * time.Hour
+		kept = 400 * day
+	)
 
-	var clock embeddedtest.Clock
-	db := newDB(t)
-	ctx, stop := context.WithCancel(t.Context())
+	for _, row := range []struct {
+		track  bool
+		answer shipping.Answer // to the report, which comes a day after the booking, and again
+	}{{false, shipping.Accepted}, {true, shipping.Retry}} {
+		var clock embeddedtest.Clock
+		ctx, stop := context.WithCancel(t.Context())
+		reports := 0
 
-	carrier, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "carrier", Interval: time.Millisecond, Now: clock.Now, Log: embeddedtest.Quiet(),
-		Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
-			stop()
-			return shipping.Accepted, nil
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		carrier, err := sandbox.New(sandbox.Config{
+			DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Track: row.track, Now: clock.Now, Log: embeddedtest.Quiet(),
+			Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
+				if reports++; reports == 1 {
+					clock.Advance(day)
+				} else {
+					stop()
+				}
 
-	if _, err := carrier.Cancel(t.Context(), "canceled"); err != nil {
-		t.Fatal(err)
-	}
-	book(t, carrier, "left", "o-1")
-	clock.Advance(time.Second)
+				return row.answer, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
 
-	if err := carrier.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+		if _, err := carrier.Cancel(t.Context(), "canceled"); err != nil {
+			t.Fatal(err)
+		}
+		book(t, carrier, "reported", "o-1")
+		clock.Advance(time.Second)
 
-	for _, step := range []struct {
-		wait  time.Duration
-		known bool
-	}{{kept - time.Second - time.Minute, true}, {2 * time.Minute, false}} {
-		clock.Advance(step.wait)
+		if err := carrier.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
 
-		for _, key := range []string{"canceled", "left"} {
-			if _, err := carrier.Get(t.Context(), key); errors.Is(err, shipping.ErrUnknownShipment) == step.known {
-				t.Errorf("%v later, %s: %v", step.wait, key, err)
+		for _, step := range []struct {
+			wait               time.Duration
+			canceled, reported bool // is known
+		}{
+			{kept - day - time.Minute, true, true},
+			{2 * time.Minute, false, true},
+			{day - 2*time.Minute, false, true},
+			{2 * time.Minute, false, false},
+		} {
+			clock.Advance(step.wait)
+
+			for key, known := range map[string]bool{"canceled": step.canceled, "reported": step.reported} {
+				if _, err := carrier.Get(t.Context(), key); errors.Is(err, shipping.ErrUnknownShipment) == known {
+					t.Errorf("%+v, %+v: %s: %v", row, step, key, err)
+				}
+			}
+
+			if row.answer != shipping.Accepted {
+				continue
+			}
+
+			// What has left cannot be canceled; what is absent can.
+			if left, err := carrier.Cancel(t.Context(), "reported"); err != nil || left != step.reported {
+				t.Errorf("%+v: left %t, %v", step, left, err)
 			}
 		}
-	}
 
-	if left, err := carrier.Cancel(t.Context(), "left"); err != nil || left {
-		t.Errorf("a shipment that is absent is canceled: left %t, %v", left, err)
+		book(t, carrier, "canceled", "o-1")
 	}
-
-	book(t, carrier, "canceled", "o-1")
 }
 
 var (

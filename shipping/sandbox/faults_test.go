@@ -128,6 +128,10 @@ func TestACarrierIsDownForAWhile(t *testing.T) {
 			t.Errorf("Cancel: %v", err)
 		}
 
+		if _, err := carrier.Get(ctx, "a"); !errors.Is(err, sandbox.ErrUnavailable) {
+			t.Errorf("Get: %v", err)
+		}
+
 		time.Sleep(time.Hour)
 
 		if _, err := carrier.Book(ctx, "a", "o-1"); err != nil || time.Since(began) != time.Hour+time.Second {

@@ -29,9 +29,21 @@ const machine = `{"StartAt":"Which","States":{
 func newCarrier(t *testing.T) (*sfncarrier.Carrier, *sfn.Client) {
 	t.Helper()
 
+	c, client, _ := newCarrierBehind(t)
+
+	return c, client
+}
+
+// newCarrierBehind returns also the transport of the client's calls.
+func newCarrierBehind(t *testing.T) (*sfncarrier.Carrier, *sfn.Client, *embeddedtest.Transport) {
+	t.Helper()
+
 	engine := embeddedtest.Open(t)
 	embeddedtest.Run(t, engine)
-	client := sfn.NewFromConfig(engine.AWSConfig())
+	cfg := engine.AWSConfig()
+	cfg.Retryer = embeddedtest.NoRetries
+	transport := embeddedtest.Intercept(&cfg)
+	client := sfn.NewFromConfig(cfg)
 
 	created, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
 		Name: aws.String("warehouse"), RoleArn: aws.String("arn:aws:iam::000000000000:role/any"), Definition: aws.String(machine),
@@ -45,7 +57,7 @@ func newCarrier(t *testing.T) (*sfncarrier.Carrier, *sfn.Client) {
 		t.Fatal(err)
 	}
 
-	return c, client
+	return c, client, transport
 }
 
 // TestAShipmentIsOneExecution books twice: while the execution runs, and after its end.
@@ -121,6 +133,76 @@ func TestCancelStopsAnExecutionUnlessItHasEnded(t *testing.T) {
 		if _, err := c.Book(t.Context(), order+"/2/shipping", order); !errors.Is(err, shipping.ErrCanceled) {
 			t.Errorf("%s booked after the cancellation: %v", order, err)
 		}
+	}
+}
+
+// TestAClosedKeyIsStopped: what Cancel has started under the name, or a booking at the same moment.
+func TestAClosedKeyIsStopped(t *testing.T) {
+	for _, booked := range []bool{false, true} {
+		c, client, transport := newCarrierBehind(t)
+		machine := "arn:aws:states:" + region(t, client) + ":stateMachine:warehouse"
+		transport.Reset()
+
+		if booked {
+			started := false
+			transport.Before(func(call *embeddedtest.Call) error {
+				if started || call.Operation != "StartExecution" {
+					return nil
+				}
+				started = true
+
+				_, err := client.StartExecution(t.Context(), &sfn.StartExecutionInput{
+					StateMachineArn: &machine, Name: aws.String("wait-1-2-shipping"), Input: aws.String(`{"shipment":"wait-1/2/shipping","orderId":"wait-1","canceled":false}`),
+				})
+
+				return err
+			})
+		}
+
+		if left, err := c.Cancel(t.Context(), "wait-1/2/shipping"); err != nil || left {
+			t.Errorf("left %t, %v", left, err)
+		}
+
+		if n := transport.Count("StopExecution"); n != 2 {
+			t.Errorf("booked %t: stopped %d times, want before and after the name was taken", booked, n)
+		}
+
+		if _, err := c.Book(t.Context(), "wait-1/2/shipping", "wait-1"); !errors.Is(err, shipping.ErrCanceled) {
+			t.Errorf("booked %t: booked after the cancellation: %v", booked, err)
+		}
+	}
+}
+
+// TestAFailureIsNoAnswer: not that a shipment is booked, nor that it is canceled or has left.
+func TestAFailureIsNoAnswer(t *testing.T) {
+	c, client, transport := newCarrierBehind(t)
+
+	if _, err := c.Book(t.Context(), "wait-1/2/shipping", "wait-1"); err != nil {
+		t.Fatal(err)
+	}
+
+	for operation, call := range map[string]func() error{
+		"StopExecution":     func() error { _, err := c.Cancel(t.Context(), "wait-1/2/shipping"); return err },
+		"DescribeExecution": func() error { _, err := c.Cancel(t.Context(), "wait-1/2/shipping"); return err },
+		"StartExecution":    func() error { _, err := c.Book(t.Context(), "wait-2/2/shipping", "wait-2"); return err },
+	} {
+		transport.Inject(embeddedtest.LoseRequest(operation).Next(1))
+
+		if err := call(); !errors.Is(err, embeddedtest.ErrLost) || !strings.Contains(err.Error(), "execution of shipment wait-") {
+			t.Errorf("%s: %v", operation, err)
+		}
+	}
+
+	// An execution of another program has the name.
+	_, err := client.StartExecution(t.Context(), &sfn.StartExecutionInput{
+		StateMachineArn: aws.String("arn:aws:states:" + region(t, client) + ":stateMachine:warehouse"), Name: aws.String("other-2-shipping"), Input: aws.String(`["other"]`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if tracking, err := c.Book(t.Context(), "other/2/shipping", "other"); err == nil || !strings.Contains(err.Error(), "input") {
+		t.Errorf("booked %q, %v", tracking, err)
 	}
 }
 

@@ -1,0 +1,143 @@
+package notify_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/notify"
+	"ratchet/transitions"
+)
+
+// told is a notification with what may tell whose order it is.
+func told(order string, id int64) notify.Notification {
+	n := notice(order, id, "SHIPPED")
+	n.Cause = transitions.Cause{Code: "asked", Source: "api", Actor: "cli:ada", Text: "for Ada"}
+	n.Attributes = map[string]string{"customer": "ada"}
+
+	return n
+}
+
+// TestAPersonIsErasedFromTheDeliveriesOfAnOrder, once each: whatever part of a delivery names one.
+func TestAPersonIsErasedFromTheDeliveriesOfAnOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.endpoint("a").set(0, func(notify.Message) (notify.Answer, error) {
+			return notify.Answer{Status: 500, Text: "no Ada"}, errDown
+		})
+		w.endpoint("b")
+		d := w.worker()
+		defer w.run(d)()
+
+		all, nothing, attributes, cause := told("o-1", 2), told("o-1", 3), told("o-1", 4), told("o-1", 5)
+		nothing.Cause, nothing.Attributes = transitions.Cause{Code: "asked", Source: "api"}, nil
+		attributes.Cause = transitions.Cause{}
+		cause.Attributes, cause.Cause = nil, transitions.Cause{Text: "for Ada"}
+		w.accept(d, all, nothing, attributes, cause, told("o-2", 2))
+		synctest.Wait()
+
+		for i, want := range []int{7, 0} { // one of the eight has no person
+			if n, err := d.Erase(t.Context(), "o-1"); err != nil || n != want {
+				t.Errorf("time %d: %d, %v", i, n, err)
+			}
+		}
+
+		left, err := d.OfOrder(t.Context(), "o-1")
+		if err != nil || len(left) != 8 {
+			t.Fatal(left, err)
+		}
+
+		for _, delivery := range left {
+			want := transitions.Cause{Code: "asked", Source: "api"}
+			if delivery.TransitionID > 3 {
+				want = transitions.Cause{}
+			}
+
+			if len(delivery.Attributes) > 0 || delivery.Response+delivery.Error != "" || delivery.Cause != want || delivery.State != "SHIPPED" ||
+				(delivery.Status == notify.Pending) != (delivery.Endpoint == "a") {
+				t.Errorf("%+v", delivery)
+			}
+		}
+
+		if other := w.get(d, "o-2/2/b"); other.Attributes["customer"] != "ada" || other.Cause.Text != "for Ada" {
+			t.Errorf("another order: %+v", other)
+		}
+	})
+}
+
+// TestADeliveryThatChangesMeanwhileIsErasedAsItIsThen, unless it changes ten times or is deleted.
+func TestADeliveryThatChangesMeanwhileIsErasedAsItIsThen(t *testing.T) {
+	for name, test := range map[string]struct {
+		changes int
+		deleted bool
+		want    int
+		err     string
+	}{
+		"once": {1, false, 1, ""}, "nine times": {9, false, 1, ""}, "ten times": {10, false, 0, "changed during every attempt"}, "deleted": {1, true, 0, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.endpoint("shop")
+			d := w.worker()
+			w.accept(d, told("o-1", 2))
+			key := dynamo.Item{"orderId": dynamo.S("o-1"), "delivery": dynamo.S("shop#0000000000000000002")}
+
+			changes, inside := 0, false
+			w.transport.Before(func(c *embeddedtest.Call) (err error) {
+				if inside || c.Operation != "UpdateItem" || changes >= test.changes {
+					return nil
+				}
+				changes++
+				inside = true
+
+				if test.deleted {
+					_, err = w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("deliveries"), Key: key})
+				} else {
+					update := dynamo.NewUpdate("deliveries", key).Bind(":one", dynamo.N(1)).Add("version :one").SetValue("call", dynamo.S("other")).SetValue("response", dynamo.S("Ada again"))
+					_, err = w.db.UpdateItem(t.Context(), update.Input())
+				}
+				inside = false
+
+				return err
+			})
+
+			n, err := d.Erase(t.Context(), "o-1")
+			if n != test.want || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: %d, %v", name, n, err)
+			}
+
+			if found, err := d.OfOrder(t.Context(), "o-1"); err != nil || test.want == 1 && (len(found) != 1 || found[0].Response != "" || found[0].Attributes != nil) || test.deleted && len(found) != 0 {
+				t.Errorf("%s: %+v, %v", name, found, err)
+			}
+		})
+	}
+}
+
+// TestAFailureEndsAnErasure: of each of its calls.
+func TestAFailureEndsAnErasure(t *testing.T) {
+	w := newWorld(t)
+	w.endpoint("shop")
+	d := w.worker()
+	w.accept(d, told("o-1", 2))
+
+	for _, operation := range []string{"Query", "UpdateItem", "GetItem"} {
+		if operation == "GetItem" { // is called after another worker has changed the delivery
+			w.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem").Next(1))
+		}
+		broken := w.transport.Inject(embeddedtest.Answer("AccessDeniedException", operation))
+
+		if n, err := d.Erase(t.Context(), "o-1"); n != 0 || err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+			t.Errorf("%s: %d, %v", operation, n, err)
+		}
+		broken.Remove()
+	}
+
+	if n, err := d.Erase(t.Context(), "o-1"); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}

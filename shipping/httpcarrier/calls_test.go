@@ -1,0 +1,132 @@
+package httpcarrier_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ratchet/shipping"
+	"ratchet/shipping/httpcarrier"
+)
+
+// roundTrip carries calls without a network.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// answering returns a carrier that answers every call with 200 and the body, and notes the calls.
+func answering(t *testing.T, body io.Reader, calls *[]*http.Request) *httpcarrier.Carrier {
+	t.Helper()
+
+	c, err := httpcarrier.New(httpcarrier.Config{URL: "https://carrier.example/v1", Token: "secret", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if calls != nil {
+			*calls = append(*calls, r)
+		}
+
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body), Header: http.Header{}, Request: r}, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return c
+}
+
+// TestACallSaysWhatItHasAndWants: every call has the key and the token and wants JSON; only a booking has
+// a body, which is JSON.
+func TestACallSaysWhatItHasAndWants(t *testing.T) {
+	var calls []*http.Request
+	c := answering(t, strings.NewReader(""), &calls)
+
+	_, _ = c.Book(t.Context(), key, "o-1")
+	_, _ = c.Cancel(t.Context(), key)
+	_, _ = c.Get(t.Context(), key)
+
+	for i, row := range []struct{ call, kind, body string }{
+		{"PUT https://carrier.example/v1/shipments/o-1~2~shipping", "application/json", `{"orderId":"o-1"}`},
+		{"POST https://carrier.example/v1/shipments/o-1~2~shipping/cancel", "", ""},
+		{"GET https://carrier.example/v1/shipments/o-1~2~shipping", "", ""},
+	} {
+		var body []byte
+		if calls[i].Body != nil {
+			body, _ = io.ReadAll(calls[i].Body)
+		}
+
+		h := calls[i].Header
+		if got := calls[i].Method + " " + calls[i].URL.String(); got != row.call || h.Get("Content-Type") != row.kind || string(body) != row.body {
+			t.Errorf("%s, %v, %s; want %+v", got, h, body, row)
+		}
+
+		if h.Get("Accept") != "application/json" || h.Get("Idempotency-Key") != key || h.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s: %v", row.call, h)
+		}
+	}
+}
+
+// TestACancellationIsAnsweredWithAnEnd: a shipment that is still booked may leave or not.
+func TestACancellationIsAnsweredWithAnEnd(t *testing.T) {
+	for status, want := range map[shipping.Milestone]string{
+		shipping.Canceled: "", shipping.Shipped: "left", shipping.Delivered: "left", shipping.Lost: "left", shipping.Returned: "left",
+		shipping.Booked: `the shipment is "booked"`, "SHIPPED": `the shipment is "SHIPPED"`,
+	} {
+		c := answering(t, strings.NewReader(`{"status":"`+string(status)+`"}`), nil)
+		left, err := c.Cancel(t.Context(), key)
+
+		switch {
+		case err != nil && (want == "" || want == "left" || left || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: left %t, %v", status, left, err)
+		case err == nil && (want != "" && want != "left" || left != (want == "left")):
+			t.Errorf("%s: left %t", status, left)
+		}
+	}
+}
+
+// TestAnAnswerThatBreaksOffIsNone, even if it could be read so far.
+func TestAnAnswerThatBreaksOffIsNone(t *testing.T) {
+	c := answering(t, io.MultiReader(strings.NewReader(`{"status":"booked"}`), broken{}), nil)
+
+	if tracking, err := c.Book(t.Context(), key, "o-1"); err == nil || !strings.Contains(err.Error(), "read the carrier's answer") {
+		t.Errorf("booked %q, %v", tracking, err)
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestAnAnswerIsOneErrorOfShipping, and none of another package.
+func TestAnAnswerIsOneErrorOfShipping(t *testing.T) {
+	for _, target := range []error{context.Canceled, shipping.ErrInvalidReport, nil} {
+		if refused := (&httpcarrier.Error{Status: http.StatusBadRequest}); refused.Is(target) {
+			t.Errorf("an answer is taken for %v", target)
+		}
+	}
+}
+
+// TestACallEndsAfterTheTimeout, 10 s if none is configured.
+func TestACallEndsAfterTheTimeout(t *testing.T) {
+	for configured, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			c, err := httpcarrier.New(httpcarrier.Config{URL: "https://carrier.example", Timeout: configured, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				select {
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				case <-time.After(time.Hour):
+					return nil, io.EOF
+				}
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+
+			if _, err := c.Book(t.Context(), key, "o-1"); err == nil || time.Since(began) != want {
+				t.Errorf("%v: after %v, %v", configured, time.Since(began), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,263 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/shipping"
+	"ratchet/shipping/sandbox"
+)
+
+// brokenDB returns a client whose calls of the operations are lost, and the table behind it.
+func brokenDB(t *testing.T, operations ...string) (broken, sound *dynamodb.Client) {
+	t.Helper()
+
+	cfg := embeddedtest.Open(t).AWSConfig()
+	sound = dynamodb.NewFromConfig(cfg)
+	embeddedtest.Create(t, sound, sandbox.Table("carrier"))
+
+	cfg.Retryer = embeddedtest.NoRetries
+	embeddedtest.Intercept(&cfg).Inject(embeddedtest.LoseRequest(operations...))
+
+	return dynamodb.NewFromConfig(cfg), sound
+}
+
+// TestAFailureOfTheTableIsNoAnswer: not that a shipment is booked, canceled or unknown.
+func TestAFailureOfTheTableIsNoAnswer(t *testing.T) {
+	db, _ := brokenDB(t, "TransactWriteItems", "UpdateItem", "GetItem")
+	carrier := newCarrier(t, db, nil)
+
+	for call, try := range map[string]func() (any, error){
+		"book a":              func() (any, error) { return carrier.Book(t.Context(), "a", "o-1") },
+		"cancel a":            func() (any, error) { return carrier.Cancel(t.Context(), "a") },
+		"get a: read the shi": func() (any, error) { return carrier.Get(t.Context(), "a") },
+	} {
+		got, err := try()
+		if !errors.Is(err, embeddedtest.ErrLost) || errors.Is(err, shipping.ErrUnknownShipment) || !strings.Contains(err.Error(), call) {
+			t.Errorf("%s: %v, %v", call, got, err)
+		}
+	}
+}
+
+// TestAFailedReportIsMadeAgain, and logged: for each write of a report and for the reading of the queue,
+// which fails once.
+func TestAFailedReportIsMadeAgain(t *testing.T) {
+	for operation, logged := range map[string]string{
+		"Query":      "query the queue",
+		"GetItem":    "read the shipment",
+		"UpdateItem": "store the milestone",
+		"PutItem":    "queue the next report",
+		"DeleteItem": "sandbox carrier's report",
+	} {
+		var log bytes.Buffer
+		var got []string
+		ctx, stop := context.WithCancel(t.Context())
+
+		cfg := embeddedtest.Open(t).AWSConfig()
+		cfg.Retryer = embeddedtest.NoRetries
+		transport := embeddedtest.Intercept(&cfg)
+		db := dynamodb.NewFromConfig(cfg)
+		embeddedtest.Create(t, db, sandbox.Table("carrier"))
+
+		carrier, err := sandbox.New(sandbox.Config{
+			DynamoDB: db, Table: "carrier", Interval: time.Millisecond, Track: true, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Deliver: func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+				got = append(got, string(r.Milestone))
+				if r.Milestone == shipping.Delivered {
+					stop()
+				}
+
+				return shipping.Accepted, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		book(t, carrier, "a", "o-1")
+		lost := transport.Inject(embeddedtest.LoseRequest(operation).Next(1))
+
+		if err := carrier.Run(ctx); err != nil || lost.Strikes() != 1 {
+			t.Errorf("%s: %v, %d failures", operation, err, lost.Strikes())
+		}
+
+		if last := len(got) - 1; got[last] != "delivered" || strings.Count(log.String(), logged) != 1 || strings.Count(log.String(), "\n") != 1 {
+			t.Errorf("%s: reported %q, logged %s", operation, got, log.String())
+		}
+	}
+}
+
+// TestAReportThatTheShopFailsToTakeIsLogged, and one that it takes later is not.
+func TestAReportThatTheShopFailsToTakeIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	ctx, stop := context.WithCancel(t.Context())
+	reports := 0
+
+	carrier, err := sandbox.New(sandbox.Config{
+		DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
+			switch reports++; reports {
+			case 1:
+				return shipping.Accepted, errors.New("no connection")
+			case 2:
+				return shipping.Retry, nil
+			}
+			stop()
+
+			return shipping.Accepted, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book(t, carrier, "a", "o-1")
+
+	if err := carrier.Run(ctx); err != nil || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "no connection") || !strings.Contains(log.String(), "order=o-1") {
+		t.Errorf("%v, logged %s", err, &log)
+	}
+}
+
+// TestAParcelThatCannotLeaveIsReportedAgain: its report is taken by the shop, but the table fails before
+// the parcel has left.
+func TestAParcelThatCannotLeaveIsReportedAgain(t *testing.T) {
+	db, sound := brokenDB(t, "UpdateItem")
+	book(t, newCarrier(t, sound, nil), "a", "o-1")
+
+	ctx, stop := context.WithCancel(t.Context())
+	reports := 0
+	carrier := newCarrier(t, db, func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+		if reports++; reports == 3 || r.Milestone != shipping.Shipped {
+			stop()
+		}
+
+		return shipping.Accepted, nil
+	})
+
+	if err := carrier.Run(ctx); err != nil || reports != 3 {
+		t.Errorf("%d reports, %v", reports, err)
+	}
+
+	if s, err := newCarrier(t, sound, nil).Get(t.Context(), "a"); err != nil || s.Status != shipping.Booked {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestAnEarlyReportThatFailsIsLogged at the level of debugging, and only that one.
+func TestAnEarlyReportThatFailsIsLogged(t *testing.T) {
+	for _, refuses := range []bool{true, false} {
+		var log bytes.Buffer
+		ctx, stop := context.WithCancel(t.Context())
+		reports := 0
+
+		carrier, err := sandbox.New(sandbox.Config{
+			DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Faults: sandbox.Faults{EarlyPercent: 100},
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
+				if reports++; reports == 3 {
+					stop()
+				}
+
+				if refuses && reports == 1 {
+					return shipping.Retry, errors.New("too early")
+				}
+
+				return shipping.Accepted, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		book(t, carrier, "a", "o-1")
+
+		if err := carrier.Run(ctx); err != nil || strings.Contains(log.String(), "too early") != refuses || strings.Contains(log.String(), "level") != refuses {
+			t.Errorf("refused %t: %v, logged %q", refuses, err, log.String())
+		}
+	}
+}
+
+// TestHowOftenReportsAreLookedFor: at the Interval, or at a fiftieth of the Delay, at least 50 ms. A report
+// is made at the first look after its time.
+func TestHowOftenReportsAreLookedFor(t *testing.T) {
+	for _, row := range []struct{ delay, interval, want time.Duration }{
+		{0, 0, 50 * time.Millisecond},
+		{time.Second, 0, 1050 * time.Millisecond},
+		{100 * time.Second, 0, 102 * time.Second},
+		{100 * time.Second, 7 * time.Second, 105 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			defer stop()
+
+			began := time.Now()
+			var reported time.Duration
+
+			carrier, err := sandbox.New(sandbox.Config{
+				DynamoDB: newDB(t), Table: "carrier", Delay: row.delay, Interval: row.interval, Log: embeddedtest.Quiet(),
+				Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
+					reported = time.Since(began)
+					stop()
+
+					return shipping.Accepted, nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			book(t, carrier, "a", "o-1")
+
+			if err := carrier.Run(ctx); err != nil || reported != row.want {
+				t.Errorf("%+v: reported after %v, %v", row, reported, err)
+			}
+		})
+	}
+}
+
+// TestReportsThatWaitDoNotHoldUpOthers: more than are read together, all of which the shop cannot take yet,
+// are due before one that it takes. Of a page, 32 are delivered at once.
+func TestReportsThatWaitDoNotHoldUpOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		began := time.Now()
+
+		var mu sync.Mutex
+		running, most := 0, 0
+		carrier := newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+			mu.Lock()
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+
+			if r.OrderID != "last" {
+				return shipping.Retry, nil
+			}
+			stop()
+
+			return shipping.Accepted, nil
+		})
+
+		for i := range 256 {
+			book(t, carrier, strconv.Itoa(i), "waits")
+		}
+		time.Sleep(time.Millisecond)
+		book(t, carrier, "a", "last")
+		time.Sleep(time.Millisecond)
+
+		if err := carrier.Run(ctx); err != nil || most != 32 || time.Since(began).Truncate(time.Second) != 9*time.Second {
+			t.Errorf("%d at once, after %v, %v", most, time.Since(began), err)
+		}
+	})
+}
