@@ -266,7 +266,7 @@ func writeUsage(c *cobra.Command) error {
 
 	text.WriteString("Usage:")
 
-	if c.Runnable() {
+	if _, holds := c.Annotations[groupAnnotation]; c.Runnable() && !holds {
 		text.WriteString("\n  " + c.UseLine())
 	}
 
