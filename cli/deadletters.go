@@ -67,9 +67,6 @@ func toPrinted(l streams.DeadLetter) printedDeadLetter {
 	return shown
 }
 
-// handlerSettings are the settings by which some handlers exist.
-var handlerSettings = map[string]string{"refund": "refund-returns", "lists": "order-lists"}
-
 // handlerNamed returns the handler with the name. Its error lists all names.
 func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 	all := b.Handlers()
@@ -77,7 +74,7 @@ func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 		return all[i], nil
 	}
 
-	if setting, ok := handlerSettings[name]; ok {
+	if setting, ok := b.OffHandlers()[name]; ok {
 		return streams.Handler{}, usageError("handler %q: only with --%s", name, setting)
 	}
 

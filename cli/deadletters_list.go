@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/server"
-	"ratchet/streams"
 )
 
 func deadLettersList(s *settings) *cobra.Command {
@@ -29,18 +28,18 @@ func deadLettersList(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			handlers := b.Handlers()
+			handlers := b.EveryHandlerName()
 			if len(args) == 1 {
 				h, err := handlerNamed(b, args[0])
 				if err != nil {
 					return err
 				}
-				handlers = []streams.Handler{h}
+				handlers = []string{h.Name}
 			}
 
 			var found []printedDeadLetter
-			for _, h := range handlers {
-				page, next, err := b.DeadLetters().List(c.Context(), h.Name, *after, *limit)
+			for _, handler := range handlers {
+				page, next, err := b.DeadLetters().List(c.Context(), handler, *after, *limit)
 				if err != nil {
 					return err
 				}
@@ -50,7 +49,7 @@ func deadLettersList(s *settings) *cobra.Command {
 				}
 
 				if next != "" {
-					fmt.Fprintf(c.ErrOrStderr(), "more of %s: --after %s\n", h.Name, next)
+					fmt.Fprintf(c.ErrOrStderr(), "more of %s: --after %s\n", handler, next)
 				}
 			}
 

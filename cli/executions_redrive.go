@@ -158,21 +158,3 @@ func surveyFlags(c *cobra.Command) func(orders []string) (executions.Filter, err
 		return f, err
 	}
 }
-
-// pointInTime reads a time, or a duration before now. Empty is the zero time.
-func pointInTime(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return time.Now().Add(-ago), nil
-	}
-
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, usageError("%s %q: a time like 2026-11-22T08:00:00Z, or a duration like 2h", flag, text)
-	}
-
-	return at, nil
-}

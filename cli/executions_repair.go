@@ -134,10 +134,15 @@ func listStuck(c *cobra.Command, s *settings, b *server.Backend, f executions.Fi
 
 // eachDeadLetter calls show for every dead letter in the filter's time.
 func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, show func(executions.Problem) error) error {
-	filter := streams.DeadLetterFilter{Since: f.Since, Before: f.Until}
+	filter, off := streams.DeadLetterFilter{Since: f.Since, Before: f.Until}, b.OffHandlers()
 
-	for _, h := range b.Handlers() {
-		for l, err := range b.DeadLetters().All(c.Context(), h.Name, filter) {
+	for _, handler := range b.EveryHandlerName() {
+		verb, flag := "redrive", ""
+		if setting := off[handler]; setting != "" {
+			verb, flag = "show", " --"+setting // no worker may have the handler
+		}
+
+		for l, err := range b.DeadLetters().All(c.Context(), handler, filter) {
 			if err != nil {
 				return err
 			}
@@ -147,7 +152,7 @@ func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, sh
 				Kind:     "dead letter",
 				Since:    l.FailedAt,
 				Cause:    "handler " + l.Handler + ": " + l.Error,
-				Commands: []string{"ratchet deadletters redrive " + l.Handler + " " + l.ID},
+				Commands: []string{"ratchet deadletters " + verb + " " + handler + " " + l.ID + flag},
 			}
 			if err := show(p); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,12 @@ lines, amounts and payments stay. Nothing brings the person back.
 
 With --customer the orders are those of a customer of one tenant. This scans the table of orders.
 
+With --ended-before they are those of one tenant that have ended before a time, or before a duration
+ago: run it every day, for each tenant, to keep no person for longer than that. The end is when the
+order came into a state that no event leaves, of the definition that workers run. The orders come from
+the lists of orders (setting order-lists); without them this scans the table of orders. Orders that are
+erased are left out, so the command may be stopped and repeated.
+
 An order is refused, with the reason, if it has not ended, has moved in the last minutes, or if a
 handler, the journal or a report of the carrier is behind. Repeat the command for those: what is
 erased stays so, and a repeat goes on with the rest. --dry-run only shows which orders would be erased
@@ -43,17 +50,14 @@ func ordersErase(s *settings) *cobra.Command {
 		Long: eraseHelp,
 	}
 	customer := c.Flags().String("customer", "", "all orders of this customer")
-	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "with --customer: the tenant whose customer it is")
+	endedBefore := c.Flags().String("ended-before", "", "all orders that have ended before a time, or before a duration ago like 400d")
+	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "with --customer and --ended-before: the tenant whose orders they are")
 	dryRun := c.Flags().Bool("dry-run", false, "only show what would be done")
 
 	c.RunE = func(c *cobra.Command, args []string) error {
-		switch {
-		case (len(args) == 0) == (*customer == ""):
-			return usageError("name orders, or a customer with --customer")
-		case *customer != "":
-			if err := transitions.CheckCustomer(*customer); err != nil {
-				return usageError("%v", err)
-			}
+		before, err := checkErasure(c, args, *customer, *endedBefore)
+		if err != nil {
+			return err
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
@@ -63,9 +67,12 @@ func ordersErase(s *settings) *cobra.Command {
 			}
 
 			run := eraseRun{command: c, asJSON: s.json, dryRun: *dryRun, backend: b, eraser: eraser, progress: s.progress}
-			if *customer != "" {
+			switch {
+			case *customer != "":
 				err = run.ofCustomer(c.Context(), *tenant, *customer)
-			} else {
+			case !before.IsZero():
+				err = run.endedBefore(c.Context(), ownerOf(*tenant), before)
+			default:
 				err = run.named(c.Context(), args)
 			}
 
@@ -74,6 +81,34 @@ func ordersErase(s *settings) *cobra.Command {
 	}
 
 	return s.takes(s.long(c, "looking for the orders"), freshFlags)
+}
+
+// checkErasure reports arguments that do not fit together. It returns the time of --ended-before, the zero
+// time without it.
+func checkErasure(c *cobra.Command, ids []string, customer, endedBefore string) (time.Time, error) {
+	if err := given(c.Flags(), "customer", "ended-before", "tenant"); err != nil {
+		return time.Time{}, err
+	}
+
+	selections := 0
+	for _, selects := range []bool{len(ids) > 0, customer != "", endedBefore != ""} {
+		if selects {
+			selections++
+		}
+	}
+
+	switch {
+	case selections != 1:
+		return time.Time{}, usageError("name orders, or a customer with --customer, or an age with --ended-before: one of the three")
+	case len(ids) > 0 && c.Flags().Changed("tenant"):
+		return time.Time{}, usageError("tenant: only with --customer or --ended-before; the id of a tenant's order begins with its name and a colon")
+	case customer != "":
+		if err := transitions.CheckCustomer(customer); err != nil {
+			return time.Time{}, usageError("%v", err)
+		}
+	}
+
+	return pointInTime("ended-before", endedBefore)
 }
 
 // eraseRun is one run of the command.

@@ -337,7 +337,8 @@ func plain(comment string, names map[string]string) string {
 func TestCommandReference(t *testing.T) {
 	var page strings.Builder
 
-	root := newRoot(server.Parts{})
+	s := &settings{}
+	root := newCommands(s)
 	page.WriteString("# Commands\n\nEvery command, written from the code by `make reference`. `ratchet COMMAND --help` prints the same.\n\n")
 	writeText(&page, root.Long)
 	page.WriteString("## Shared flags\n\nSettings that several commands use, in groups. Each command below names the groups that it takes; " +
@@ -359,7 +360,7 @@ func TestCommandReference(t *testing.T) {
 		writeText(&page, command.Long)
 		writeText(&page, "usage: "+command.UseLine()+"\n\n"+command.Example)
 		writeFlags(&page, flagsIn(command, ""))
-		writeGroups(&page, command)
+		writeGroups(&page, s.used[command])
 	}
 
 	holdReference(t, "cli.md", strings.TrimRight(page.String(), "\n")+"\n")
@@ -372,11 +373,11 @@ func writeText(page *strings.Builder, text string) {
 	}
 }
 
-// writeGroups writes which groups of shared flags a command takes.
-func writeGroups(page *strings.Builder, c *cobra.Command) {
+// writeGroups writes which groups of shared flags a command uses.
+func writeGroups(page *strings.Builder, used []*flagGroup) {
 	var groups []string
 	for _, g := range flagGroups {
-		if flagsIn(c, g.name).HasFlags() {
+		if slices.Contains(used, g) {
 			groups = append(groups, "["+g.name+"](#"+g.name+")")
 		}
 	}

@@ -41,7 +41,7 @@ func newRoot(parts server.Parts) *cobra.Command {
 // newCommands returns the command with all others below it.
 func newCommands(s *settings) *cobra.Command {
 	s.flags = s.sharedFlags()
-	s.shared = map[*cobra.Command]*pflag.FlagSet{}
+	s.shared, s.used = map[*cobra.Command]*pflag.FlagSet{}, map[*cobra.Command][]*flagGroup{}
 
 	root := &cobra.Command{
 		Use: "ratchet", Short: "The order state machine that only moves forward", Long: rootHelp,
@@ -104,7 +104,10 @@ func newCommands(s *settings) *cobra.Command {
 	addCompletion(s, root)
 
 	root.SetUsageFunc(writeUsage)
-	root.PersistentPreRun = func(c *cobra.Command, _ []string) { s.use(c) }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		s.use(c)
+		return s.checkUsed(c)
+	}
 
 	return root
 }
@@ -143,6 +146,9 @@ func noSubcommand(c *cobra.Command, args []string) error {
 	return err
 }
 
+// groupAnnotation marks the commands that only hold others.
+const groupAnnotation = "ratchet-group"
+
 // group returns a command that only holds others. Without a subcommand it prints its help;
 // an unknown subcommand is an error.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
@@ -151,6 +157,8 @@ func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 		Short: short,
 		Args:  noSubcommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		Annotations: map[string]string{groupAnnotation: ""},
 	}
 	c.AddCommand(subs...)
 

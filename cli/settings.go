@@ -30,10 +30,10 @@ const (
 type settings struct {
 	// flags are those of the running command that are settings, see flagGroup.
 	flags *pflag.FlagSet
-	// taken are the groups of flags that a command and those below it declare, shared the flags
-	// that it has by them.
-	taken  map[*cobra.Command][]*flagGroup
-	shared map[*cobra.Command]*pflag.FlagSet
+	// taken are the groups of flags that a command and those below it declare, used those of which the
+	// command itself uses the flags, and shared the flags that it has by them and by the commands below it.
+	taken, used map[*cobra.Command][]*flagGroup
+	shared      map[*cobra.Command]*pflag.FlagSet
 
 	json  bool
 	quiet bool

@@ -152,6 +152,7 @@ func (s *settings) defineFlags(c *cobra.Command, inherited ...*flagGroup) []*fla
 	if mayCreateData(c) {
 		groups = append(groups, ordersFlags, queueFlags) // by which the data is created
 	}
+	s.used[c] = groups
 
 	for _, sub := range c.Commands() {
 		// The groups of a command below are no reason for those of its neighbors.
@@ -191,6 +192,26 @@ func (s *settings) use(c *cobra.Command) {
 	if flags, ok := s.shared[c]; ok {
 		s.flags = flags
 	}
+}
+
+// checkUsed refuses a shared flag that was given to a command which has it only for a command below it.
+func (s *settings) checkUsed(c *cobra.Command) error {
+	if _, holds := c.Annotations[groupAnnotation]; holds || !c.HasParent() {
+		return nil // it prints its help
+	}
+
+	for _, g := range flagGroups {
+		if name := firstChanged(c.Flags(), g); name != "" && !slices.Contains(s.used[c], g) {
+			return &statusError{exitUsage, notUsed(c, name)}
+		}
+	}
+
+	return nil
+}
+
+// notUsed is the error of a flag that a command does not take although others do.
+func notUsed(c *cobra.Command, flag string) error {
+	return fmt.Errorf("%s: `%s` does not use this setting (see `%[2]s --help`)", flag, c.CommandPath())
 }
 
 // groupOf returns the name of a flag's group, "" for a flag of a single command.
@@ -235,7 +256,7 @@ func (s *settings) wrongFlag(c *cobra.Command, err error) error {
 		return flagError(err)
 	}
 
-	return fmt.Errorf("%s: `%s` does not use this setting (see `%[2]s --help`)", unknown.GetSpecifiedName(), c.CommandPath())
+	return notUsed(c, unknown.GetSpecifiedName())
 }
 
 // writeUsage prints the usage of a command: what it is called with, examples, the commands below it, its
@@ -245,7 +266,7 @@ func writeUsage(c *cobra.Command) error {
 
 	text.WriteString("Usage:")
 
-	if c.Runnable() {
+	if _, holds := c.Annotations[groupAnnotation]; c.Runnable() && !holds {
 		text.WriteString("\n  " + c.UseLine())
 	}
 

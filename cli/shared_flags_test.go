@@ -50,6 +50,9 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 		{"orders --data DATA --json list", exitOK, ""},
 		{"orders list --slots 3", exitUsage, "slots: `ratchet orders list` does not use this setting"},
 		// These two settings decide which handlers there are.
+		{"shipments reports --audit-retention 48h --data DATA", exitUsage, "audit-retention: `ratchet shipments reports` does not use this setting"},
+		{"shipments reports --audit-retention 48h done none --cause x --data DATA", exitNotFound, "none"},
+		{"shipments --audit-retention 48h --data DATA", exitOK, ""},
 		{"deadletters list refund --data DATA", exitUsage, `handler "refund": only with --refund-returns`},
 		{"deadletters list refund --refund-returns --data DATA", exitOK, ""},
 		{"deadletters list lists --order-lists --data DATA", exitOK, ""},

@@ -17,7 +17,10 @@ type StatusSources struct {
 	Processes func(context.Context) ([]processes.Process, error)
 	Survey    func(context.Context) (survey processes.Survey, known bool, err error)
 	Stream    func(context.Context) (streams.Status, error)
-	Endpoints func(context.Context) ([]notify.Endpoint, error)
+	// OffHandlers are the handlers of the stream that the settings turn off, each with the setting that turns
+	// it on.
+	OffHandlers map[string]string
+	Endpoints   func(context.Context) ([]notify.Endpoint, error)
 	// Queued returns up to limit deliveries of an endpoint that are under way or missed, and
 	// whether there are more.
 	Queued func(ctx context.Context, endpoint string, status notify.Status, limit int) (count int, more bool, err error)
@@ -215,7 +218,7 @@ func (l *statusLook) stream(ctx context.Context) []SystemProblem {
 		l.status.Handlers = append(l.status.Handlers, HandlerSummary{Name: h.Name, Waiting: h.Records, DeadLetters: h.DeadLetters, PausedAt: h.PausedAt})
 	}
 
-	return streamProblems(found, lag)
+	return streamProblems(found, lag, l.sources.OffHandlers)
 }
 
 func (l *statusLook) endpoints(ctx context.Context) []SystemProblem {

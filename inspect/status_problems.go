@@ -129,7 +129,7 @@ func quotaProblems(uses []QuotaUse, rates map[string]float64) (problems []System
 	return problems
 }
 
-func streamProblems(s streams.Status, lag streams.StreamLag) (problems []SystemProblem) {
+func streamProblems(s streams.Status, lag streams.StreamLag, off map[string]string) (problems []SystemProblem) {
 	for _, reason := range lag.Reasons {
 		problems = append(problems, SystemProblem{
 			Area:   "stream",
@@ -139,13 +139,20 @@ func streamProblems(s streams.Status, lag streams.StreamLag) (problems []SystemP
 	}
 
 	for _, h := range s.Handlers {
-		if h.DeadLetters > 0 {
-			problems = append(problems, SystemProblem{
-				Area:   "dead letters",
-				Text:   fmt.Sprintf("handler %s gave up on %s", h.Name, plural.Of(h.DeadLetters, "record")),
-				Action: fmt.Sprintf("`ratchet deadletters list %s`; `ratchet deadletters redrive --handler %s` when the cause is gone", h.Name, h.Name),
-			})
+		if h.DeadLetters == 0 {
+			continue
 		}
+
+		problem := SystemProblem{
+			Area:   "dead letters",
+			Text:   fmt.Sprintf("handler %s gave up on %s", h.Name, plural.Of(h.DeadLetters, "record")),
+			Action: fmt.Sprintf("`ratchet deadletters list %s`; `ratchet deadletters redrive --handler %s` when the cause is gone", h.Name, h.Name),
+		}
+		if setting := off[h.Name]; setting != "" {
+			problem.Text += ", and is off by these settings"
+			problem.Action = fmt.Sprintf("`ratchet deadletters list %s --%s`; redrive them if workers have that setting, or discard them", h.Name, setting)
+		}
+		problems = append(problems, problem)
 	}
 
 	return problems

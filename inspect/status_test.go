@@ -150,6 +150,12 @@ func TestTheStatusNamesWhatNeedsAPerson(t *testing.T) {
 				return streams.Status{State: streams.StreamOn, Handlers: []streams.HandlerStatus{{Name: "notify", DeadLetters: 2}}}, nil
 			}
 		}, "dead letters", "handler notify gave up on 2 records", "`ratchet deadletters redrive --handler notify`"},
+		{"dead letters of a handler that is off", func(s *inspect.StatusSources) {
+			s.OffHandlers = map[string]string{"refund": "refund-returns"}
+			s.Stream = func(context.Context) (streams.Status, error) {
+				return streams.Status{State: streams.StreamOn, Handlers: []streams.HandlerStatus{{Name: "refund", DeadLetters: 1}}}, nil
+			}
+		}, "dead letters", "handler refund gave up on 1 record, and is off by these settings", "`ratchet deadletters list refund --refund-returns`; redrive them if workers"},
 		{"a disabled endpoint", func(s *inspect.StatusSources) {
 			s.Endpoints = func(context.Context) ([]notify.Endpoint, error) {
 				return []notify.Endpoint{{ID: "shop", Status: notify.Disabled, Reason: "410"}}, nil

@@ -19,7 +19,8 @@
 // the order's id, so that a busy state is not bound to the throughput of one partition. A
 // page reads all shards and merges them by time, newest first. The list of a customer has
 // no shards: a customer places few orders at a time. Its orders in one state are found by
-// reading its orders.
+// reading its orders. The row in the list of the state says if the order's person was erased, so
+// that a search for older orders to erase ([Lists.Unerased]) does not read them.
 //
 // # Guarantees
 //

@@ -57,6 +57,9 @@ const (
 	placeAttribute = "placeKey"
 )
 
+// erasedAttribute marks the row of an order in the list of its state, if its person was erased.
+const erasedAttribute = "erased"
+
 // ExpiryAttribute is the attribute of the table's time to live. Only tombstones have it.
 const ExpiryAttribute = "expiresAt"
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +31,7 @@ type head struct {
 	state      workflow.State           // empty if the order was deleted
 	row        row                      // in the list of the state
 	placed     string                   // the place of placing; empty in heads of earlier versions
+	erased     bool                     // the row of the state is to say so; not read back
 }
 
 // isTombstone reports whether the order was deleted.
@@ -174,7 +174,12 @@ func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next
 
 	done := map[row]bool{}
 	for _, r := range put {
-		t.Add("row", types.TransactWriteItem{Put: &types.Put{TableName: &l.cfg.Table, Item: r.key()}}, nil)
+		item := r.key()
+		if next.erased && r == next.row {
+			item[erasedAttribute] = dynamo.Bool(true)
+		}
+
+		t.Add("row", types.TransactWriteItem{Put: &types.Put{TableName: &l.cfg.Table, Item: item}}, nil)
 		done[r] = true
 	}
 
@@ -209,7 +214,7 @@ func (l *Lists) head(ctx context.Context, id transitions.OrderID) (head, error) 
 
 // headOf returns the head that shows the order.
 func headOf(o *transitions.Order) head {
-	return head{o.TransitionID, o.State, row{stateList(o.ID, o.State), placeAt(o.ID, entered(o))}, placeAt(o.ID, o.CreatedAt)}
+	return head{o.TransitionID, o.State, row{stateList(o.ID, o.State), placeAt(o.ID, o.EnteredAt())}, placeAt(o.ID, o.CreatedAt), !o.ErasedAt.IsZero()}
 }
 
 // rows returns the row that the head names, if there is one.
@@ -282,16 +287,4 @@ func placeAt(id transitions.OrderID, at time.Time) string {
 func orderAt(place string) transitions.OrderID {
 	_, id, _ := strings.Cut(place, "#")
 	return transitions.OrderID(id)
-}
-
-// entered returns when the order has entered its state, or, if its ring does not go back so
-// far, when it was written last.
-func entered(o *transitions.Order) time.Time {
-	for _, t := range slices.Backward(o.Recent()) {
-		if t.To == o.State && t.From != o.State {
-			return t.At
-		}
-	}
-
-	return o.UpdatedAt
 }

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"slices"
 	"time"
 
 	"ratchet/erasure"
-	"ratchet/streams/reactions"
 )
 
 // settledFor is longer than a call of a stream's handler, with the write of its outcome.
@@ -36,22 +34,8 @@ func (b *Backend) erasureConfig() erasure.Config {
 		Deliveries:    b.Deliveries,
 		Reports:       b.Reports,
 		DeadLetters:   b.DeadLetters(),
-		Handlers:      b.everyHandlerName(),
+		Handlers:      b.EveryHandlerName(),
 		Lists:         b.Lists,
 		Settled:       settledFor + b.Config.FreshFor,
 	}
-}
-
-// everyHandlerName returns the names of the handlers, with those that the settings turn off: their dead
-// letters of another time, or of workers with other settings, still name persons.
-func (b *Backend) everyHandlerName() []string {
-	names := b.HandlerNames()
-
-	for _, off := range []string{reactions.RefundHandler, listsHandler} {
-		if !slices.Contains(names, off) {
-			names = append(names, off)
-		}
-	}
-
-	return names
 }

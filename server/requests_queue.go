@@ -160,6 +160,7 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 		QueueURL:      url,
 		DeadLetterURL: dead,
 		Handler:       handler.Handle,
+		Middleware:    []queues.Middleware{b.Tracing.Requests(requests.Decode)},
 		Failures:      events.Failures(b.Claims),
 		Slots:         b.Config.Slots,
 		Log:           b.log,

@@ -15,7 +15,8 @@ func (b *Backend) Status(ctx context.Context) (inspect.SystemStatus, error) {
 	return inspect.Status(ctx, inspect.StatusSources{
 		Processes:   b.Processes.Check,
 		Survey:      b.Processes.NewestSurvey,
-		Stream:      b.StreamInspector().Status,
+		Stream:      b.wholeStreamStatus,
+		OffHandlers: b.OffHandlers(),
 		Endpoints:   b.Endpoints.List,
 		Queued:      b.queued,
 		Acts:        b.readActs,

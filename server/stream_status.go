@@ -1,6 +1,12 @@
 package server
 
-import "ratchet/streams"
+import (
+	"context"
+	"slices"
+
+	"ratchet/streams"
+	"ratchet/streams/reactions"
+)
 
 // StreamInspector looks at how far the workers have handled the orders' stream.
 func (b *Backend) StreamInspector() streams.Inspector {
@@ -29,6 +35,51 @@ func (b *Backend) HandlerNames() []string {
 	}
 
 	return names
+}
+
+// optional are the handlers that a setting turns on.
+var optional = []struct{ handler, setting string }{
+	{reactions.RefundHandler, "refund-returns"},
+	{listsHandler, "order-lists"},
+}
+
+// OffHandlers returns the handlers that the settings turn off, each with the setting that turns it on.
+func (b *Backend) OffHandlers() map[string]string {
+	on, off := b.HandlerNames(), map[string]string{}
+	for _, o := range optional {
+		if !slices.Contains(on, o.handler) {
+			off[o.handler] = o.setting
+		}
+	}
+
+	return off
+}
+
+// EveryHandlerName returns the names of the handlers, with those that the settings turn off: there may be
+// dead letters of theirs, of another time or of workers with other settings.
+func (b *Backend) EveryHandlerName() []string {
+	names, off := b.HandlerNames(), b.OffHandlers()
+	for _, o := range optional {
+		if off[o.handler] != "" {
+			names = append(names, o.handler)
+		}
+	}
+
+	return names
+}
+
+// wholeStreamStatus returns the status of the stream with the handlers that the settings turn off, if
+// they have left something undone.
+func (b *Backend) wholeStreamStatus(ctx context.Context) (streams.Status, error) {
+	inspector, off := b.StreamInspector(), b.OffHandlers()
+	inspector.Handlers = b.EveryHandlerName()
+
+	status, err := inspector.Status(ctx)
+	status.Handlers = slices.DeleteFunc(status.Handlers, func(h streams.HandlerStatus) bool {
+		return off[h.Name] != "" && h.Items+h.DeadLetters == 0
+	})
+
+	return status, err
 }
 
 // RetryQueue puts records into the retry queues of the stream's handlers.

@@ -54,6 +54,7 @@ type Span struct {
 var (
 	httpSpan     = Span{"{method} {route}", "server", []string{attrHTTPMethod, attrHTTPRoute, attrHTTPStatus, attrError}, "A request of the HTTP API, in the trace of its traceparent; error.type is the status, from 500 on"}
 	sendSpan     = Span{"send requests", "producer", []string{attrOrder, attrMessaging, attrOperation, attrError}, "A request is sent to the requests' queue, with the span as the message's traceparent"}
+	requestSpan  = Span{"process requests", "consumer", []string{attrAttempt, attrOrder, attrMessaging, attrOperation, attrMessage, attrError}, "A receive of a request from the requests' queue; ratchet.attempt is SQS's approximate count of receives"}
 	applySpan    = Span{"apply {event}", "internal", []string{attrOrder, attrTransition, attrEvent, attrState, attrVerdict, attrError}, "The decision on a transition request; placing an order is the event of that name"}
 	activitySpan = Span{"activity {activity}", "consumer", []string{attrActivity, attrOrder, attrTransition, attrError}, "An attempt of an activity's task; the transition is the one that it is to make"}
 	recordSpan   = Span{"process orders", "consumer", []string{attrHandler, attrAttempt, attrOrder, attrTransition, attrMessaging, attrOperation, attrPartition, attrMessage, attrError}, "A call of a handler of the orders' stream about a transition"}
@@ -67,7 +68,7 @@ var (
 
 // Spans lists every kind of span that a process makes.
 func Spans() []Span {
-	return []Span{httpSpan, sendSpan, applySpan, activitySpan, recordSpan, batchSpan, reactionSpan, deliverySpan, carrierSpan, bankSpan, awsSpan}
+	return []Span{httpSpan, sendSpan, requestSpan, applySpan, activitySpan, recordSpan, batchSpan, reactionSpan, deliverySpan, carrierSpan, bankSpan, awsSpan}
 }
 
 // kind returns the option of Start for the kind.

@@ -39,3 +39,56 @@ func (t *Tracing) SendingRequest(ctx context.Context, r transitions.Request, in 
 
 	return ctx, func(err error) { end(span, errorClass(err)) }
 }
+
+// Requests returns a middleware for the handler of requests. It makes a span of each call, in the trace of the
+// request: that of the sender's message attribute, else that of the request's cause, which read finds. When
+// the message was received before, the span is linked to that of its first receive, whose id follows from
+// the sender's span and the message's id. The receives of a message without a trace begin a trace each,
+// without a link.
+func (t *Tracing) Requests(read func(queues.Message) (transitions.Request, error)) queues.Middleware {
+	if t == nil {
+		return func(next queues.Handler) queues.Handler { return next }
+	}
+
+	return func(next queues.Handler) queues.Handler {
+		return func(ctx context.Context, m queues.Message) queues.Outcome {
+			r, _ := read(m) // next says what is wrong with it
+			ctx, span := t.startRequest(ctx, m, r)
+
+			class := classPanic
+			defer func() { end(span, class) }()
+
+			outcome := next(ctx, m)
+			class = errorClass(outcome.Err)
+
+			return outcome
+		}
+	}
+}
+
+func (t *Tracing) startRequest(ctx context.Context, m queues.Message, r transitions.Request) (context.Context, trace.Span) {
+	sender := parseTrace(m.Attributes[queues.AttributeTrace].Text)
+	if !sender.IsValid() {
+		sender = parseTrace(r.Cause.Trace)
+	}
+
+	var links []trace.Link
+
+	first := firstOf(sender, "message", m.Queue, m.ID)
+	if m.Receives > 1 {
+		links = linkTo(linkFirst, first)
+		first = trace.SpanContext{} // is another span
+	}
+
+	ctx, span := t.startFirst(trace.ContextWithRemoteSpanContext(ctx, sender), first, requestSpan.Name,
+		requestSpan.kind(), trace.WithLinks(links...), trace.WithAttributes(
+			number(attrAttempt, m.Receives),
+			text(attrMessaging, valueSQS),
+			text(attrOperation, valueProcessing),
+			text(attrMessage, m.ID)))
+	if r.OrderID.Validate() == nil {
+		span.SetAttributes(text(attrOrder, string(r.OrderID)))
+	}
+
+	return ctx, span
+}

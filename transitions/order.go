@@ -130,6 +130,18 @@ func (o *Order) Recent() []Transition {
 	return out
 }
 
+// EnteredAt returns when the order has entered its state, or, if its ring does not go back so far, when
+// it was written last. A migration that renames the state counts as entering it.
+func (o *Order) EnteredAt() time.Time {
+	for _, t := range slices.Backward(o.Recent()) {
+		if t.To == o.State && t.From != o.State {
+			return t.At
+		}
+	}
+
+	return o.UpdatedAt
+}
+
 // image is an item as DynamoDB returns it.
 type image = dynamo.Item
 

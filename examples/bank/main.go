@@ -4,9 +4,10 @@
 //	go run ./examples/bank dev                       # in one terminal; serves a small bank, too
 //	go run ./examples/bank orders create o-1 --item mug:2:1250 --stock 10
 //	go run ./examples/bank orders watch o-1
-//	curl -H 'Authorization: Bearer example' 127.0.0.1:8720/operations/o-1%2Fpayment%2Fcharge
+//	curl -H 'Authorization: Bearer example' 127.0.0.1:8720/operations/o-1%2Fcharge
 //
-// BANK_URL and BANK_TOKEN name another bank that serves the same operations.
+// BANK_URL and BANK_TOKEN name another bank that serves the same operations, and BANK_LISTEN another
+// address of the small one.
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 	"ratchet/server"
 )
 
-// exampleBank is where `dev` serves the small bank if BANK_URL is empty.
+// exampleBank is where `dev` serves the small bank if BANK_URL and BANK_LISTEN are empty.
 const exampleBank = "127.0.0.1:8720"
 
 func main() {
@@ -35,9 +36,11 @@ func main() {
 // newParts returns the bank at the URL. Without one, it is the small bank, which `dev` serves.
 func newParts(ctx context.Context, url, token string, args []string) (server.Parts, error) {
 	if url == "" {
-		url = "http://" + exampleBank
+		address := cmp.Or(os.Getenv("BANK_LISTEN"), exampleBank)
+
+		url = "http://" + address
 		if len(args) > 0 && args[0] == "dev" {
-			if err := serveBank(ctx, exampleBank, ".bank", token); err != nil {
+			if err := serveBank(ctx, address, ".bank", token); err != nil {
 				return server.Parts{}, err
 			}
 		}

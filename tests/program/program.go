@@ -45,6 +45,8 @@ type Process struct {
 	Args []string
 	// Env are variables beside those of the test, as NAME=VALUE.
 	Env []string
+	// Work is the directory in which it runs. Default: that of the test.
+	Work string
 	// Dir gets the file Name.log with what the process prints. Processes of the same name append to it.
 	Dir, Name string
 
@@ -67,6 +69,7 @@ func (p Process) Start(t testing.TB) *Process {
 
 	p.cmd = exec.CommandContext(t.Context(), p.Bin, p.Args...)
 	p.cmd.Env = append(os.Environ(), p.Env...)
+	p.cmd.Dir = p.Work
 	p.cmd.Stderr = log
 
 	out, err := p.cmd.StdoutPipe()
@@ -157,13 +160,24 @@ func (p *Process) Kill(t testing.TB) {
 // Stop sends SIGTERM. The process must then finish its work in hand and exit with status 0.
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
+	p.end(t, syscall.SIGTERM)
+}
 
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+// Interrupt stops the process like Stop, as Ctrl-C does.
+func (p *Process) Interrupt(t testing.TB) {
+	t.Helper()
+	p.end(t, os.Interrupt)
+}
+
+func (p *Process) end(t testing.TB, signal os.Signal) {
+	t.Helper()
+
+	if err := p.cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 
 	if err := p.wait(); err != nil {
-		t.Errorf("%s after SIGTERM: %v", p.Name, err)
+		t.Errorf("%s after %s: %v", p.Name, signal, err)
 	}
 }
 

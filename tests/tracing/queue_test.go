@@ -66,7 +66,8 @@ func TestARequestThroughTheQueueContinuesItsSendersTrace(t *testing.T) {
 	})
 
 	sending := f.find(nil, "send requests", "ratchet.order.id", "o-own")
-	f.child(sending, "apply cancel", "ratchet.order.id", "o-own")
+	received := f.child(sending, "process requests", "ratchet.order.id", "o-own")
+	f.child(received, "apply cancel", "ratchet.order.id", "o-own")
 
 	if got := fmt.Sprintf("00-%x-%x-01", sending.GetTraceId(), sending.GetParentSpanId()); got != parents["o-own"] {
 		t.Errorf("the request was sent in %s, want %s", got, parents["o-own"])

@@ -11,7 +11,8 @@
 //
 // All commands run in one shell, in a copy of the files that Git knows. They find Go and the tools of the
 // system, and no C compiler is used. Compiled packages do not depend on the place of the copy, so the
-// build's cache has them for the next run.
+// build's cache has them for the next run. With -v the test prints how long each part took, and with
+// -args -cold it begins with an empty cache, as a newcomer does.
 package tutorial
 
 import (
@@ -52,12 +53,10 @@ func TestTheTutorialDoesWhatItSays(t *testing.T) {
 	}
 
 	receiver, admin := program.FreeAddress(t), program.FreeAddress(t)
-	s := openShell(t, clone(t),
-		"CGO_ENABLED=0",
-		"GOFLAGS=-trimpath",
-		"RATCHET_LISTEN=127.0.0.1:0",
-		"RATCHET_API_LISTEN=127.0.0.1:0",
-		"RATCHET_ADMIN_LISTEN="+admin)
+	s := openShell(t, clone(t), settings(t, admin)...)
+
+	took := times{text: strings.Split(string(text), "\n")}
+	defer took.log(t)
 
 	for _, c := range all {
 		if !allowed.MatchString(c.line) {
@@ -69,7 +68,10 @@ func TestTheTutorialDoesWhatItSays(t *testing.T) {
 			line = strings.Replace(line, "bin/receiver", "bin/receiver -listen "+receiver, 1)
 		}
 
+		begun := time.Now()
 		output, err := s.run(line, remaining(t))
+		took.add(c, time.Since(begun))
+
 		if err != nil {
 			t.Fatalf("%s:%d: %s: %v\n%s", page, c.at, c.line, err, output)
 		}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// endedBefore erases the owner's orders that have ended before the moment and are not erased yet.
+func (r *eraseRun) endedBefore(ctx context.Context, owner string, before time.Time) error {
+	ready := false
+	if r.backend.Lists != nil {
+		var err error
+		if ready, err = r.backend.Lists.Ready(ctx); err != nil {
+			return err
+		}
+	}
+
+	found := false
+	erase := func(order *transitions.Order) error {
+		found = true
+		return r.one(ctx, order)
+	}
+
+	var err error
+	if ready {
+		err = r.endedInLists(ctx, owner, before, erase)
+	} else {
+		fmt.Fprintln(r.command.ErrOrStderr(), "there are no lists of orders (setting order-lists): scanning the table")
+		err = r.endedInTable(ctx, owner, before, erase)
+	}
+
+	if err == nil && !found {
+		_, err = fmt.Fprintf(r.command.ErrOrStderr(), "every order of this tenant that ended before %s is erased\n", stamp(before))
+	}
+
+	return err
+}
+
+// endedInLists finds the orders in the lists of the states in which orders end.
+func (r *eraseRun) endedInLists(ctx context.Context, owner string, before time.Time, erase func(*transitions.Order) error) error {
+	for _, s := range r.backend.Orders.Definition().States() {
+		if !s.Terminal {
+			continue
+		}
+
+		if err := r.endedInList(ctx, owner, s.State, before, erase); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// endedInList finds those that have ended in the state.
+func (r *eraseRun) endedInList(ctx context.Context, owner string, state workflow.State, before time.Time, erase func(*transitions.Order) error) error {
+	for id, err := range r.backend.Lists.Unerased(ctx, owner, state, before) {
+		if err != nil {
+			return err
+		}
+
+		order, exists, err := r.backend.Orders.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		r.read++
+		r.show()
+
+		// The list may lack the mark of an erased order, or show one that was deleted and placed again.
+		if !exists || order.State != state || !isUnerased(order, before) {
+			continue
+		}
+
+		if err := erase(order); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// endedInTable finds the orders in their table.
+func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.Time, erase func(*transitions.Order) error) error {
+	filter := "attribute_not_exists(erasedAt)"
+	in := dynamodb.ScanInput{FilterExpression: &filter}
+	definition := r.backend.Orders.Definition()
+
+	sweep := transitions.Sweep{Segments: 1, Progress: func(orders int) {
+		r.read = orders
+		r.show()
+	}}
+
+	return r.backend.Orders.Scan(ctx, sweep, in, func(_ context.Context, order *transitions.Order, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !isOwnedBy(owner, order.ID), !definition.Terminal(order.State), !isUnerased(order, before):
+			return nil
+		}
+
+		return erase(order)
+	})
+}
+
+// isUnerased reports whether the order, which has ended, did so before the moment and has its person still.
+func isUnerased(order *transitions.Order, before time.Time) bool {
+	return order.ErasedAt.IsZero() && order.EnteredAt().Before(before)
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// expired places orders that have ended long ago as far as their newest write goes.
+func expired(ctx context.Context, t *testing.T, b *server.Backend, ids ...transitions.OrderID) error {
+	t.Helper()
+
+	for _, id := range ids {
+		order := transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-" + string(id)}
+		if _, err := b.Orders.Create(ctx, order); err != nil {
+			return err
+		}
+
+		if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Expire, TransitionID: 2}); err != nil {
+			return err
+		}
+
+		if err := longAgo(t, b, string(id)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// TestOrdersThatEndedLongAgoAreErased: with and without lists. An order that is refused is named, and the
+// rest goes on; younger orders, open ones, and those of other tenants stay; what is erased is left out.
+func TestOrdersThatEndedLongAgoAreErased(t *testing.T) {
+	for _, row := range []struct{ name, lists, says string }{
+		{"from the lists", "true", ""},
+		{"from a scan", "false", "there are no lists of orders (setting order-lists): scanning the table\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Setenv("RATCHET_JOURNAL", "transactional")
+			t.Setenv("RATCHET_ORDER_LISTS", row.lists)
+
+			var moment time.Time
+			s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+				if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: "open", Total: transitions.Money{Currency: "EUR"}, Customer: "c-open"}); err != nil {
+					return err
+				}
+
+				if err := expired(ctx, t, b, "o-1", "o-2", "o-3", "acme:o-1"); err != nil {
+					return err
+				}
+
+				if err := unreadableLetter(ctx, b, "notify", "o-2"); err != nil {
+					return err
+				}
+
+				newest, _, err := b.Orders.Get(ctx, "acme:o-1")
+				if err != nil {
+					return err
+				}
+				moment = newest.EnteredAt().Add(time.Millisecond)
+
+				for !time.Now().After(moment) { // orders have the time in milliseconds
+				}
+
+				if err := expired(ctx, t, b, "young"); err != nil || b.Lists == nil {
+					return err
+				}
+				_, err = b.Lists.Rebuild(ctx, transitions.Sweep{})
+
+				return err
+			})
+			before := []string{"--ended-before", moment.Format(time.RFC3339Nano)}
+
+			out, code := erase(t, s, append(before, "--dry-run")...)
+			if code != exitOK || strings.Count(out, "selected: order o-") != 3 || strings.Count(out, "\n") != 3+strings.Count(row.says, "\n") || !strings.HasPrefix(out, row.says) {
+				t.Errorf("dry run: exit status %d\n%s", code, out)
+			}
+
+			out, code = erase(t, s, before...)
+			if code != exitRefused || !strings.Contains(out, "erased: order o-1\n") || !strings.Contains(out, "erased: order o-3\n") ||
+				!strings.Contains(out, "may name the person: notify letter-of-o-2\n") {
+				t.Errorf("exit status %d\n%s", code, out)
+			}
+
+			if _, code := printed(t, s, "deadletters", "discard", "notify", "letter-of-o-2"); code != exitOK {
+				t.Errorf("discard: exit status %d", code)
+			}
+
+			if out, code := erase(t, s, append(before, "--json")...); code != exitOK || strings.Count(out, `"result"`) != 1 || !strings.Contains(out, `"orderId":"o-2"`) {
+				t.Errorf("again: exit status %d\n%s", code, out)
+			}
+
+			if out, code := erase(t, s, before...); code != exitOK || !strings.Contains(out, "every order of this tenant that ended before") {
+				t.Errorf("once more: exit status %d\n%s", code, out)
+			}
+
+			if out, code := erase(t, s, append(before, "--tenant", "acme")...); code != exitOK || !strings.Contains(out, "erased: order acme:o-1\n") {
+				t.Errorf("another tenant: exit status %d\n%s", code, out)
+			}
+
+			err := s.with(t.Context(), func(b *server.Backend) error {
+				for id, want := range map[transitions.OrderID]string{"o-1": "", "o-2": "", "o-3": "", "acme:o-1": "", "open": "c-open", "young": "c-young"} {
+					if order, _, err := b.Orders.Get(t.Context(), id); err != nil || order.Customer != want {
+						t.Errorf("%+v, %v", order, err)
+					}
+				}
+
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestListsSpareTheScan: an order that the lists do not show yet is not found, so the table was not read.
+func TestListsSpareTheScan(t *testing.T) {
+	t.Setenv("RATCHET_JOURNAL", "transactional")
+	t.Setenv("RATCHET_ORDER_LISTS", "true")
+
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		if _, err := b.Lists.Rebuild(ctx, transitions.Sweep{}); err != nil {
+			return err
+		}
+
+		return expired(ctx, t, b, "unlisted")
+	})
+
+	if out, code := erase(t, s, "--ended-before", "0s"); code != exitOK || strings.Contains(out, "unlisted") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+}
+
+func TestAnErasureHasOneSelection(t *testing.T) {
+	t.Parallel()
+
+	for _, row := range []struct{ args, want string }{
+		{"", "one of the three"},
+		{"o-1 --customer c-1", "one of the three"},
+		{"o-1 --ended-before 400d", "one of the three"},
+		{"--customer c-1 --ended-before 400d", "one of the three"},
+		{"o-1 --tenant acme", "tenant: only with --customer or --ended-before"},
+		{"--ended-before=", "ended-before: must not be empty"},
+		{"--ended-before 400", `ended-before "400": a time like`},
+		{"--ended-before -1d", `ended-before "-1d": a time like`},
+		{"--ended-before 99999999d", `ended-before "99999999d": a time like`},
+	} {
+		root := newRoot(server.Parts{})
+		root.SetArgs(append([]string{"orders", "erase", "--quiet", "--data", t.TempDir()}, strings.Fields(row.args)...))
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+
+		err := root.ExecuteContext(t.Context())
+		if exitStatusOf(err) != exitUsage || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v, want %s", row.args, err, row.want)
+		}
+	}
+}
+
+func TestAPointInTimeMayBeDaysAgo(t *testing.T) {
+	t.Parallel()
+
+	at, err := pointInTime("since", "400d")
+	if ago := time.Since(at); err != nil || ago < 9600*time.Hour || ago > 9601*time.Hour {
+		t.Errorf("%v ago, %v", ago, err)
+	}
+}

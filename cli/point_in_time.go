@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// pointInTime reads a time, or a duration before now, which may be a number of days. Empty is the zero time.
+func pointInTime(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+
+	if days, is := strings.CutSuffix(text, "d"); is {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Now().Add(-time.Duration(n) * 24 * time.Hour), nil
+		}
+	}
+
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return time.Now().Add(-ago), nil
+	}
+
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, usageError("%s %q: a time like 2026-11-22T08:00:00Z, or a duration like 2h or 30d", flag, text)
+	}
+
+	return at, nil
+}
