@@ -156,7 +156,7 @@ long: ## run the long versions of the tests (sizes: KILLS CUTS CRASHES WORKERKIL
 	go test ./streams -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	go test -short -count=$(REPEATS) -timeout 10h ./txn ./once/... ./actions ./inventory ./ledger ./lists ./api/auth
-	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./ledger ./payments ./payments/reconcile ./payments/sandbox ./inventory
+	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./ledger ./payments ./payments/reconcile ./payments/sandbox ./inventory ./once/events ./erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(KILLS)
 	go test ./notify -count=1 -run TestAnOutageLosesNothing -timeout 2h -v -args -outage 24h
 	go test ./activities -count=1 -run Soak -timeout 1h -v -args -tasks $(TASKS)

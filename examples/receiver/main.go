@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"ratchet/webhooks"
@@ -167,7 +168,7 @@ func main() {
 	limit := flag.Int("n", 0, "end when the ledger has this many; 0: go on")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
 	if err := run(ctx, *listen, *file, os.Getenv("RECEIVER_SECRET"), *limit); err != nil {
