@@ -163,7 +163,9 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 					}
 				}
 
-				return errors.Join(breakOrder(ctx, b, "broken"), breakOrder(ctx, b, "acme:broken"))
+				broken := &types.AttributeValueMemberS{Value: "x"} // and no number
+
+				return errors.Join(setOrder(ctx, b, "broken", "contentVersion", broken), setOrder(ctx, b, "acme:broken", "contentVersion", broken))
 			})
 
 			for _, selection := range [][]string{{"--ended-before", "0s", "--dry-run"}, {"--ended-before", "0s"}, {"broken", "o-1", "o-2", "o-3"}} {
@@ -177,16 +179,42 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 	}
 }
 
-// breakOrder makes the order's content version a text.
-func breakOrder(ctx context.Context, b *server.Backend, id string) error {
+// setOrder writes an attribute of the order's item.
+func setOrder(ctx context.Context, b *server.Backend, id, name string, value types.AttributeValue) error {
 	_, err := b.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &b.Tables.Orders,
 		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: id}},
-		UpdateExpression:          aws.String("SET contentVersion = :text"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":text": &types.AttributeValueMemberS{Value: "x"}},
+		UpdateExpression:          aws.String("SET " + name + " = :value"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":value": value},
 	})
 
 	return err
+}
+
+// TestAListMayBeBehindTheOrders: an order that is in another state by now has not ended, and one
+// that is erased is left out although its row has no mark.
+func TestAListMayBeBehindTheOrders(t *testing.T) {
+	t.Setenv("RATCHET_JOURNAL", "transactional")
+	t.Setenv("RATCHET_ORDER_LISTS", "true")
+
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		if err := expired(ctx, t, b, "moved", "erased"); err != nil {
+			return err
+		}
+
+		if _, err := b.Lists.Rebuild(ctx, transitions.Sweep{}); err != nil {
+			return err
+		}
+
+		return errors.Join(
+			setOrder(ctx, b, "moved", "orderState", &types.AttributeValueMemberS{Value: "PENDING"}),
+			setOrder(ctx, b, "erased", "erasedAt", &types.AttributeValueMemberN{Value: "1700000000000"}))
+	})
+
+	out, code := erase(t, s, "--ended-before", "0s")
+	if code != exitOK || strings.Contains(out, ": order ") || !strings.Contains(out, "every order of this tenant") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
 }
 
 // TestTheFirstMomentIsAMoment: the zero time is an age like others, and not a missing one.
