@@ -79,6 +79,12 @@ func TestAnUpdateInPlaceAnswersAsOneOfACopy(t *testing.T) {
 		ids++
 		keys := []item{{"id": str(fmt.Sprintf("%d-a", ids))}, {"id": str(fmt.Sprintf("%d-b", ids))}}
 
+		for _, table := range tables {
+			for _, key := range keys {
+				f.put(table, item{"id": key["id"], "a": str("x"), "n": num("5"), "t": updateValues[":t"], "m": updateValues[":m"], "l": updateValues[":l"]})
+			}
+		}
+
 		for range rapid.IntRange(1, 8).Draw(r, "updates") {
 			first, values := drawUpdate(r)
 			second, others := drawUpdate(r)
