@@ -31,8 +31,8 @@ order came into a state that no event leaves, of the definition that workers run
 the lists of orders (setting order-lists); without them this scans the table of orders. Orders that are
 erased are left out, so the command may be stopped and repeated.
 
-An order is refused, with the reason, if it has not ended, has moved in the last minutes, or if a
-handler, the journal or a report of the carrier is behind. Repeat the command for those: what is
+An order is refused, with the reason, if it has not ended, cannot be read, has moved in the last minutes,
+or if a handler, the journal or a report of the carrier is behind. Repeat the command for those: what is
 erased stays so, and a repeat goes on with the rest. --dry-run only shows which orders would be erased
 or refused.
 
@@ -55,7 +55,7 @@ func ordersErase(s *settings) *cobra.Command {
 	dryRun := c.Flags().Bool("dry-run", false, "only show what would be done")
 
 	c.RunE = func(c *cobra.Command, args []string) error {
-		before, err := checkErasure(c, args, *customer, *endedBefore)
+		before, err := checkErasure(c, args, *customer, *endedBefore, *tenant)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func ordersErase(s *settings) *cobra.Command {
 			switch {
 			case *customer != "":
 				err = run.ofCustomer(c.Context(), *tenant, *customer)
-			case !before.IsZero():
+			case *endedBefore != "":
 				err = run.endedBefore(c.Context(), ownerOf(*tenant), before)
 			default:
 				err = run.named(c.Context(), args)
@@ -83,9 +83,9 @@ func ordersErase(s *settings) *cobra.Command {
 	return s.takes(s.long(c, "looking for the orders"), freshFlags)
 }
 
-// checkErasure reports arguments that do not fit together. It returns the time of --ended-before, the zero
-// time without it.
-func checkErasure(c *cobra.Command, ids []string, customer, endedBefore string) (time.Time, error) {
+// checkErasure reports arguments that break a rule or do not fit together. It returns the time of
+// --ended-before, the zero time without it.
+func checkErasure(c *cobra.Command, ids []string, customer, endedBefore, tenant string) (time.Time, error) {
 	if err := given(c.Flags(), "customer", "ended-before", "tenant"); err != nil {
 		return time.Time{}, err
 	}
@@ -108,6 +108,11 @@ func checkErasure(c *cobra.Command, ids []string, customer, endedBefore string) 
 		}
 	}
 
+	// A name that no tenant can have would get the answer that all its orders are erased.
+	if err := auth.Tenant(tenant).Validate(); err != nil {
+		return time.Time{}, usageError("%v", err)
+	}
+
 	return pointInTime("ended-before", endedBefore)
 }
 
@@ -128,16 +133,16 @@ type eraseRun struct {
 func (r *eraseRun) named(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		order, found, err := r.backend.Orders.Get(ctx, transitions.OrderID(id))
-		if err != nil {
-			return err
-		}
-
-		if !found {
+		switch {
+		case err != nil:
+			err = r.answer(erasedOrder{Erased: erasure.Erased{OrderID: transitions.OrderID(id)}}, err)
+		case !found:
 			r.worst = fmt.Errorf("order %s: %w", id, errNotFound)
-			continue
+		default:
+			err = r.one(ctx, order)
 		}
 
-		if err := r.one(ctx, order); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -207,6 +212,11 @@ func (r *eraseRun) one(ctx context.Context, order *transitions.Order) error {
 		line.Result = "erased"
 	}
 
+	return r.answer(line, err)
+}
+
+// answer prints what became of an order, or why it keeps its person. It returns an error that ends the command.
+func (r *eraseRun) answer(line erasedOrder, err error) error {
 	switch {
 	case err != nil && !keepsPerson(err):
 		return err
@@ -222,7 +232,7 @@ func (r *eraseRun) one(ctx context.Context, order *transitions.Order) error {
 		return printJSON(r.command.OutOrStdout(), line)
 	}
 
-	text := line.Result + ": order " + string(order.ID)
+	text := line.Result + ": order " + string(line.OrderID)
 	if line.Reason != "" {
 		text = line.Result + ": " + line.Reason
 	}
@@ -244,7 +254,7 @@ func (r *eraseRun) show() {
 // keepsPerson reports whether the error is about one order, which can be erased later.
 func keepsPerson(err error) bool {
 	for _, reason := range []error{
-		transitions.ErrNotEnded, transitions.ErrUnknownVersion, transitions.ErrJournalBehind, transitions.ErrContended,
+		transitions.ErrNotEnded, transitions.ErrUnreadable, transitions.ErrUnknownVersion, transitions.ErrJournalBehind, transitions.ErrContended,
 		erasure.ErrTooSoon, erasure.ErrHandlersWait, erasure.ErrUnreadableLetters, reports.ErrReportsWait, streams.ErrRedriving,
 	} {
 		if errors.Is(err, reason) {

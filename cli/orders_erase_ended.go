@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/erasure"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -22,8 +23,13 @@ func (r *eraseRun) endedBefore(ctx context.Context, owner string, before time.Ti
 	}
 
 	found := false
-	erase := func(order *transitions.Order) error {
+	erase := func(order *transitions.Order, err error) error {
 		found = true
+
+		if err != nil {
+			return r.answer(erasedOrder{Erased: erasure.Erased{OrderID: order.ID}}, err)
+		}
+
 		return r.one(ctx, order)
 	}
 
@@ -43,7 +49,7 @@ func (r *eraseRun) endedBefore(ctx context.Context, owner string, before time.Ti
 }
 
 // endedInLists finds the orders in the lists of the states in which orders end.
-func (r *eraseRun) endedInLists(ctx context.Context, owner string, before time.Time, erase func(*transitions.Order) error) error {
+func (r *eraseRun) endedInLists(ctx context.Context, owner string, before time.Time, erase func(*transitions.Order, error) error) error {
 	for _, s := range r.backend.Orders.Definition().States() {
 		if !s.Terminal {
 			continue
@@ -58,25 +64,25 @@ func (r *eraseRun) endedInLists(ctx context.Context, owner string, before time.T
 }
 
 // endedInList finds those that have ended in the state.
-func (r *eraseRun) endedInList(ctx context.Context, owner string, state workflow.State, before time.Time, erase func(*transitions.Order) error) error {
+func (r *eraseRun) endedInList(ctx context.Context, owner string, state workflow.State, before time.Time, erase func(*transitions.Order, error) error) error {
 	for id, err := range r.backend.Lists.Unerased(ctx, owner, state, before) {
 		if err != nil {
 			return err
 		}
 
 		order, exists, err := r.backend.Orders.Get(ctx, id)
-		if err != nil {
-			return err
-		}
 		r.read++
 		r.show()
 
+		switch {
+		case err != nil:
+			err = erase(&transitions.Order{ID: id}, err)
 		// The list may lack the mark of an erased order, or show one that was deleted and placed again.
-		if !exists || order.State != state || !isUnerased(order, before) {
-			continue
+		case exists && order.State == state && isUnerased(order, before):
+			err = erase(order, nil)
 		}
 
-		if err := erase(order); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -85,7 +91,7 @@ func (r *eraseRun) endedInList(ctx context.Context, owner string, state workflow
 }
 
 // endedInTable finds the orders in their table.
-func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.Time, erase func(*transitions.Order) error) error {
+func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.Time, erase func(*transitions.Order, error) error) error {
 	filter := "attribute_not_exists(erasedAt)"
 	in := dynamodb.ScanInput{FilterExpression: &filter}
 	definition := r.backend.Orders.Definition()
@@ -97,13 +103,13 @@ func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.T
 
 	return r.backend.Orders.Scan(ctx, sweep, in, func(_ context.Context, order *transitions.Order, err error) error {
 		switch {
-		case err != nil:
-			return err
-		case !isOwnedBy(owner, order.ID), !definition.Terminal(order.State), !isUnerased(order, before):
+		case !isOwnedBy(owner, order.ID), !definition.Terminal(order.State):
+			return nil
+		case err == nil && !isUnerased(order, before):
 			return nil
 		}
 
-		return erase(order)
+		return erase(order, err)
 	})
 }
 

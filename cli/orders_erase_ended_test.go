@@ -2,10 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/server"
 	"ratchet/transitions"
@@ -138,6 +143,90 @@ func TestListsSpareTheScan(t *testing.T) {
 	}
 }
 
+// TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure: it is refused by its name, in the lists, in a scan and
+// by its id. One of another tenant is not this tenant's.
+func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
+	for _, lists := range []string{"true", "false"} {
+		t.Run("lists="+lists, func(t *testing.T) {
+			t.Setenv("RATCHET_JOURNAL", "transactional")
+			t.Setenv("RATCHET_ORDER_LISTS", lists)
+
+			ids := []transitions.OrderID{"o-1", "o-2", "o-3", "broken", "acme:broken"}
+			s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+				if err := expired(ctx, t, b, ids...); err != nil {
+					return err
+				}
+
+				if b.Lists != nil {
+					if _, err := b.Lists.Rebuild(ctx, transitions.Sweep{}); err != nil {
+						return err
+					}
+				}
+
+				broken := &types.AttributeValueMemberS{Value: "x"} // and no number
+
+				return errors.Join(setOrder(ctx, b, "broken", "contentVersion", broken), setOrder(ctx, b, "acme:broken", "contentVersion", broken))
+			})
+
+			for _, selection := range [][]string{{"--ended-before", "0s", "--dry-run"}, {"--ended-before", "0s"}, {"broken", "o-1", "o-2", "o-3"}} {
+				out, code := erase(t, s, selection...)
+				if code != exitRefused || strings.Count(out, ": order o-") != 3 || strings.Contains(out, "acme") ||
+					!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute contentVersion is not `) {
+					t.Errorf("%v: exit status %d\n%s", selection, code, out)
+				}
+			}
+		})
+	}
+}
+
+// setOrder writes an attribute of the order's item.
+func setOrder(ctx context.Context, b *server.Backend, id, name string, value types.AttributeValue) error {
+	_, err := b.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &b.Tables.Orders,
+		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: id}},
+		UpdateExpression:          aws.String("SET " + name + " = :value"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":value": value},
+	})
+
+	return err
+}
+
+// TestAListMayBeBehindTheOrders: an order that is in another state by now has not ended, and one
+// that is erased is left out although its row has no mark.
+func TestAListMayBeBehindTheOrders(t *testing.T) {
+	t.Setenv("RATCHET_JOURNAL", "transactional")
+	t.Setenv("RATCHET_ORDER_LISTS", "true")
+
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		if err := expired(ctx, t, b, "moved", "erased"); err != nil {
+			return err
+		}
+
+		if _, err := b.Lists.Rebuild(ctx, transitions.Sweep{}); err != nil {
+			return err
+		}
+
+		return errors.Join(
+			setOrder(ctx, b, "moved", "orderState", &types.AttributeValueMemberS{Value: "PENDING"}),
+			setOrder(ctx, b, "erased", "erasedAt", &types.AttributeValueMemberN{Value: "1700000000000"}))
+	})
+
+	out, code := erase(t, s, "--ended-before", "0s")
+	if code != exitOK || strings.Contains(out, ": order ") || !strings.Contains(out, "every order of this tenant") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+}
+
+// TestTheFirstMomentIsAMoment: the zero time is an age like others, and not a missing one.
+func TestTheFirstMomentIsAMoment(t *testing.T) {
+	s := ordersAt(t, func(context.Context, *server.Backend) error { return nil })
+
+	out, code := erase(t, s, "--ended-before", "0001-01-01T00:00:00Z")
+	if code != exitOK || !strings.Contains(out, "every order of this tenant that ended before 0001-") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+}
+
 func TestAnErasureHasOneSelection(t *testing.T) {
 	t.Parallel()
 
@@ -147,6 +236,8 @@ func TestAnErasureHasOneSelection(t *testing.T) {
 		{"o-1 --ended-before 400d", "one of the three"},
 		{"--customer c-1 --ended-before 400d", "one of the three"},
 		{"o-1 --tenant acme", "tenant: only with --customer or --ended-before"},
+		{"--ended-before 400d --tenant Acme", "tenant: 1 to 20 characters"},
+		{"--customer c-1 --tenant acme:", "tenant: 1 to 20 characters"},
 		{"--ended-before=", "ended-before: must not be empty"},
 		{"--ended-before 400", `ended-before "400": a time like`},
 		{"--ended-before -1d", `ended-before "-1d": a time like`},

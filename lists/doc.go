@@ -39,6 +39,9 @@
 //
 // # Caveats
 //
+// Lists that are kept, then not, then kept again lack the changes from between, although they are
+// ready: `ratchet streams rebuild --handler lists --from-journal` brings them.
+//
 // Orders that are placed under one customer by the thousand per second, such as all guests of
 // a shop, exceed the throughput of one partition: leave the customer out for them.
 package lists

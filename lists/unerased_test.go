@@ -1,10 +1,15 @@
 package lists_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/lists"
@@ -60,6 +65,43 @@ func TestOnlyOrdersThatEndedBeforeAreToErase(t *testing.T) {
 
 	if got := s.unerased("acme", time.Now().Add(time.Hour)); got != "acme:b" {
 		t.Errorf("of another owner: %q", got)
+	}
+}
+
+// onePerPage answers every query with pages of one item.
+type onePerPage struct{ *dynamodb.Client }
+
+func (c onePerPage) Query(ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	one := *in
+	one.Limit = aws.Int32(1)
+
+	return c.Client.Query(ctx, &one, options...)
+}
+
+// TestOrdersToEraseAreOnManyPages: a page may be empty, because all its orders are erased.
+func TestOrdersToEraseAreOnManyPages(t *testing.T) {
+	s := newShop(t)
+
+	var err error
+	if s.lists, err = lists.New(lists.Config{DynamoDB: onePerPage{s.db}, Table: "lists", Orders: s.orders}); err != nil {
+		t.Fatal(err)
+	}
+
+	var want []string
+	for n := range 40 { // some in each shard
+		id := fmt.Sprintf("o-%02d", n)
+		placed := s.place(id, workflow.Expire)
+		s.record(placed...)
+
+		if n < 20 {
+			s.erase(last(placed))
+		} else {
+			want = append(want, id)
+		}
+	}
+
+	if got := s.unerased("", time.Now().Add(time.Hour)); got != strings.Join(want, " ") {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -87,9 +88,50 @@ func TestAMessageWithoutATraceHasNoLinks(t *testing.T) {
 		t.Fatalf("%d receives: %v", len(all), all)
 	}
 
-	for _, span := range all {
+	for i, span := range all {
 		if len(span.GetLinks()) != 0 || !strings.Contains(span.String(), `"_OTHER"`) {
 			t.Errorf("%v", span)
+		}
+
+		if of := strings.Contains(span.String(), `"ratchet.order.id"`); of != (i < 2) {
+			t.Errorf("receive %d: the span names an order: %t", i+1, of)
+		}
+	}
+}
+
+// TestAMalformedTraceOfAMessageIsLeftOut: it begins a trace, is in no attribute of the span, and that of the
+// body counts instead.
+func TestAMalformedTraceOfAMessageIsLeftOut(t *testing.T) {
+	far := startReceiver(t, nil)
+	tracing := trace(t, newTelemetry(t), far.url)
+	handle := tracing.Requests(requests.Decode)(func(context.Context, queues.Message) queues.Outcome { return queues.Done() })
+
+	malformed := []string{
+		strings.Repeat("mallory", 1<<15), traceparent + "-mallory", "00-" + strings.Repeat("0", 32) + traceparent[35:], traceparent[:36] + strings.Repeat("0", 16) + "-01",
+		strings.ToUpper(traceparent), "ff" + traceparent[2:],
+	}
+	bodies := []string{requestBody, strings.Replace(requestBody, "{", `{"cause":{"trace":"`+traceparent+`","actor":"mallory","text":"mallory"},`, 1)}
+
+	for _, text := range malformed {
+		for _, body := range bodies {
+			handle(t.Context(), queues.Message{ID: "m-1", Body: body, Receives: 2, Attributes: map[string]queues.Attribute{queues.AttributeTrace: {Type: "String", Text: text}}})
+		}
+	}
+	tracing.Close()
+
+	all := far.named("process requests")
+	if len(all) != 2*len(malformed) {
+		t.Fatalf("%d receives", len(all))
+	}
+
+	ofBody, err := hex.DecodeString(traceparent[3:35])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for i, span := range all {
+		if continues := bytes.Equal(span.GetTraceId(), ofBody); continues != (i%2 == 1) || len(span.GetLinks()) != i%2 || strings.Contains(span.String(), "mallory") {
+			t.Errorf("receive %d: %v", i, span)
 		}
 	}
 }

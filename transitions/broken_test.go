@@ -80,7 +80,7 @@ func TestAttributesHaveTheirTypes(t *testing.T) {
 		s.put(t, name, row.value)
 
 		_, _, err := s.Get(t.Context(), "o-1")
-		if row.want == "" && err != nil || row.want != "" && (err == nil || err.Error() != `read order "o-1": attribute `+name+" is not "+row.want) {
+		if row.want == "" && err != nil || row.want != "" && (err == nil || err.Error() != `read order "o-1": the order cannot be read: attribute `+name+" is not "+row.want) {
 			t.Errorf("%s: %v, want %q", name, err, row.want)
 		}
 	}

@@ -55,13 +55,15 @@ var (
 	ErrOrderFull = errors.New("the order is full")
 )
 
-// Errors of reading the journal and of restoring orders from it.
+// Errors of reading orders and their journal, and of restoring orders from it.
 var (
 	// ErrUnknownOrder: there is no such order, and the journal has no rows of it.
 	ErrUnknownOrder = errors.New("no such order")
 	// ErrJournalBroken: a row of the journal does not continue the one before. The error
 	// is a [*JournalError].
 	ErrJournalBroken = errors.New("the journal is broken")
+	// ErrUnreadable: an attribute of the order's item is not as this package writes it. The text names it.
+	ErrUnreadable = errors.New("the order cannot be read")
 	// ErrNothingToRestore: the order has made every transition in its journal.
 	ErrNothingToRestore = errors.New("the order is not behind its journal")
 )

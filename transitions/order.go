@@ -211,7 +211,7 @@ func decode(item image) (*Order, error) {
 	o.EditCause = o.causeOfNewestEdit(r.optional(item, editCauseAttribute))
 
 	if r.err != nil {
-		return nil, fmt.Errorf("read order %q: %w", o.ID, r.err)
+		return nil, fmt.Errorf("read order %q: %w: %w", o.ID, ErrUnreadable, r.err)
 	}
 
 	return o, nil

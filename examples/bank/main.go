@@ -8,6 +8,8 @@
 //
 // BANK_URL and BANK_TOKEN name another bank that serves the same operations, and BANK_LISTEN another
 // address of the small one.
+//
+// Data of another example stays in .ratchet: remove that directory first, or give every command --data DIR.
 package main
 
 import (

@@ -6,6 +6,8 @@
 //	ls .labels
 //	go run ./examples/courier pick-up o-1/2/shipping             # the parcel leaves
 //	go run ./examples/courier orders apply o-1 ship
+//
+// Data of another example stays in .ratchet: remove that directory first, or give every command --data DIR.
 package main
 
 import (

@@ -5,6 +5,8 @@
 //	go run ./examples/screening orders create o-1 --item mug:1:1250 --stock 100
 //	go run ./examples/screening orders create o-2 --item mug:60:1250
 //	go run ./examples/screening orders history o-2                 # it was canceled
+//
+// Data of another example stays in .ratchet: remove that directory first, or give every command --data DIR.
 package main
 
 import (
