@@ -80,6 +80,12 @@ func TestEvaluate(t *testing.T) {
 		{source: `$error("boom")`, want: `threw an error during evaluation. D3137: boom`},
 		{source: `{"f": function($x){$x}}`, want: `returned an unsupported result type.`},
 		{source: `$sum`, want: `returned an unsupported result type.`},
+		{source: `$formatInteger(0/0, "w")`, want: `threw an error during evaluation: the first argument of the formatInteger function must not be NaN`},
+		{source: `$formatInteger(-9223372036854775808, "w")`, want: `"minus nine million, two hundred and twenty-three thousand, three hundred and seventy-two trillion"`},
+		{source: `$formatBase(255, 16)`, want: `"ff"`},
+		{source: `1e308 ~> $formatBase(2)`, want: `threw an error during evaluation: the number 1e+308 is not an integer of 64 bits`},
+		{source: `$match("a.b", ".")`, want: `threw an error during evaluation. T0410: Argument 2 of function "match" does not match function signature`},
+		{source: `$match("a.b", /b/).start`, want: `2`},
 		{source: `$eval("1")`, want: `threw an error during evaluation. T1006: Attempted to invoke a non-function`},
 	} {
 		got := outcome(t, row.source)
