@@ -85,7 +85,14 @@ func TestEvaluate(t *testing.T) {
 		{source: `$formatBase(255, 16)`, want: `"ff"`},
 		{source: `1e308 ~> $formatBase(2)`, want: `threw an error during evaluation: the number 1e+308 is not an integer of 64 bits`},
 		{source: `$match("a.b", ".")`, want: `threw an error during evaluation. T0410: Argument 2 of function "match" does not match function signature`},
-		{source: `$match("a.b", /b/).start`, want: `2`},
+		{source: `$match("😀ababbxB", /A(b+)(x)?/i)`, want: `[{"groups":["b",""],"index":2,"match":"ab"},{"groups":["bb","x"],"index":4,"match":"abbx"}]`},
+		{source: `$match("aaa", /a/, 1).index`, want: `0`},
+		{source: `$match("aaa", /a/, 0)`, want: `returned nothing (undefined).`},
+		{source: `$match("aaa", /a/, -1)`, want: `threw an error during evaluation. D3040: Third argument of match function must evaluate to a positive number`},
+		{source: `$match("aaa", /b*/)`, want: `threw an error during evaluation. D1004: Regular expression matches zero length string`},
+		{source: `$match($none, /a/)`, want: `returned nothing (undefined).`},
+		{source: `($t := $join($map([1..25000], function(){ "aaaaaaaaaa" })); $count($match($t, /a/)))`, want: `250000`},
+		{source: `$parse("[1e400,-1e400,-0]")`, want: `["Infinity","-Infinity",0]`},
 		{source: `$eval("1")`, want: `threw an error during evaluation. T1006: Attempted to invoke a non-function`},
 	} {
 		got := outcome(t, row.source)
