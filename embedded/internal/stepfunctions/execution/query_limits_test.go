@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -42,5 +43,35 @@ func TestLargeValuesOfFailures(t *testing.T) {
 		if n := len([]rune(w.state().Cause)); n > maxCause {
 			t.Errorf("%s: a cause of %d characters", row.is, n)
 		}
+	}
+}
+
+// The variables of an execution have 10 MiB together, also those of states in JSONata.
+func TestVariablesOfQueriesHaveALimit(t *testing.T) {
+	const states = maxVariables/MaxDocument + 2
+
+	var b strings.Builder
+	for i := range states {
+		name, next := "A", fmt.Sprintf(`"Next":"S%d"`, i+1)
+		if i > 0 {
+			name = fmt.Sprintf("S%d", i)
+		}
+
+		if i == states-1 {
+			next = `"End":true`
+		}
+
+		fmt.Fprintf(&b, `,"%s":{"Type":"Pass","Assign":{"v%d":"{%% $states.input %%}"},%s}`, name, i, next)
+	}
+
+	w := newWorld(t, queryDefinition(b.String()[1:]))
+	if err := w.start(`"` + strings.Repeat("a", MaxDocument-100) + `"`); err != nil {
+		t.Fatal(err)
+	}
+
+	w.finish(t)
+
+	if got := w.outcome(t); !strings.HasPrefix(got, "FAILED States.DataLimitExceeded: ") {
+		t.Errorf("%.200s", got)
 	}
 }

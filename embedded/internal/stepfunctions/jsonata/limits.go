@@ -110,7 +110,7 @@ func (b *budget) read() uint64 {
 func (b *budget) collect() {
 	runtime.GC()
 
-	if b.inUse() > maxHeap*uint64(max(1, len(places))) {
+	if b.inUse() > maxHeap/2*uint64(max(1, len(places))) {
 		b.err = errMemory
 	}
 

@@ -44,4 +44,12 @@ func TestPlaces(t *testing.T) {
 	}
 
 	release()
+
+	s = testScope()
+	s.deadline = deadline
+	if err := s.begin(time.Nanosecond); err != nil || !s.deadline.Equal(deadline) {
+		t.Errorf("the second expression of a field: %v, and until %v instead of %v", err, s.deadline, deadline)
+	}
+
+	release()
 }
