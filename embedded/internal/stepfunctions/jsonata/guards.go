@@ -116,7 +116,7 @@ func narrowPicture(args []any, _ any) error {
 }
 
 // patternMatch refuses a text as the pattern, as JSONata does. gnata would make a regular
-// expression of it, and keep that for ever.
+// expression of it, and keep that as long as the process lives.
 func patternMatch(args []any, _ any) error {
 	if _, ok := argument(args, 1).(string); ok {
 		return wrongArgument("match", 1)
