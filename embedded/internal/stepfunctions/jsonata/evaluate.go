@@ -85,7 +85,7 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 		return nil, err
 	}
 
-	if err := s.begin(maxTime); err != nil {
+	if err := s.begin(maxQueued); err != nil {
 		return nil, err
 	}
 

@@ -8,7 +8,10 @@ import (
 // maxRunning is the number of evaluations that run at a time in the process. An evaluation that
 // its caller has given up keeps its place until it ends, so that the number of those is bounded,
 // too.
-const maxRunning = 16
+const maxRunning = 4
+
+// maxQueued is how long an evaluation waits for a place.
+const maxQueued = time.Minute
 
 var places = make(chan struct{}, maxRunning)
 
