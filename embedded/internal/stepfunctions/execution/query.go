@@ -33,6 +33,22 @@ func (t *turn) queryFailure(th *thread, err error) error {
 	return t.queryError(th, "%s", e.Text)
 }
 
+// maxCause is the number of characters of a cause, as in the API: a cause can quote a value.
+const maxCause = 32768
+
+// firstCharacters returns the first n characters of a text.
+func firstCharacters(text string, n int) string {
+	for at := range text {
+		if n == 0 {
+			return text[:at]
+		}
+
+		n--
+	}
+
+	return text
+}
+
 // queryError returns a States.QueryEvaluationError failure.
 func (t *turn) queryError(th *thread, format string, args ...any) *failure {
 	cause := fmt.Sprintf(format, args...)
@@ -40,7 +56,7 @@ func (t *turn) queryError(th *thread, format string, args ...any) *failure {
 		cause = t.causePrefix(th) + cause
 	}
 
-	return &failure{name: queryError, cause: cause}
+	return &failure{name: queryError, cause: firstCharacters(cause, maxCause)}
 }
 
 // dataFailure is the failure of a field whose value is not what the field needs: of the query
@@ -98,6 +114,10 @@ func (t *turn) queryText(th *thread, field string, e *jsonata.Expression, in *Do
 	v, err := e.EvaluateTo(rawjson.String, t.query(th, in), field)
 	if err != nil {
 		return "", t.queryFailure(th, err)
+	}
+
+	if _, err := t.checkSize(th, v); err != nil {
+		return "", err
 	}
 
 	text, _ := rawjson.Text(v)

@@ -18,6 +18,8 @@
 // where it is known to grow without bound (guards.go). One case remains: a structure that
 // contains itself many times over, made into a text by & or compared by =, is one step. Its
 // caller gets the error of the time limit, and the step goes on in its own goroutine.
+// It keeps its place among the evaluations that run at a time (places.go), so that there is a
+// bounded number of such goroutines. Memory counts as the heap's profile tells it (memory.go).
 //
 // # Determinism
 //

@@ -80,16 +80,16 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 		return nil, errDepth
 	}
 
-	if s.deadline.IsZero() {
-		s.deadline = time.Now().Add(maxTime)
-	}
-
-	deadline := s.deadline
-
 	bindings, err := e.bindings(s)
 	if err != nil {
 		return nil, err
 	}
+
+	if err := s.begin(maxQueued); err != nil {
+		return nil, err
+	}
+
+	deadline := s.deadline
 
 	type result struct {
 		value []byte
@@ -100,6 +100,8 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 	// caller, who holds the lock of the execution.
 	done := make(chan result, 1)
 	go func() {
+		defer release()
+
 		value, err := e.call(bindings, newBudget(deadline))
 		done <- result{value, err}
 	}()

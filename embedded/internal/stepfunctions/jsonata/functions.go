@@ -43,6 +43,8 @@ var library = sync.OnceValue(func() *functions {
 		f.fixed[name] = guarded(f.language[name], guard)
 	}
 
+	f.fixed["match"] = matching(f.fixed["match"])
+
 	return f
 })
 

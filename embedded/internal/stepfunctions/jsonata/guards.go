@@ -2,6 +2,8 @@ package jsonata
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"regexp"
@@ -14,9 +16,11 @@ var guards = map[string]func(args []any, focus any) error{
 	"count":         shortArray,
 	"sum":           shortArray,
 	"distinct":      fewObjects,
+	"formatBase":    wholeNumber,
 	"formatInteger": shortNumeral,
 	"fromMillis":    narrowPicture,
 	"join":          shortJoin,
+	"match":         patternMatch,
 	"replace":       shortReplacement,
 	"string":        smallValue,
 }
@@ -64,12 +68,32 @@ func fewObjects(args []any, _ any) error {
 	return nil
 }
 
-// shortNumeral bounds Roman numerals, which grow with the number itself.
+// wholeNumber refuses numbers that gnata would take for another one: those that no integer of 64
+// bits holds.
+func wholeNumber(args []any, focus any) error {
+	v := argument(args, 0)
+	if v == nil {
+		v = focus
+	}
+
+	if n, ok := number(v); ok && (math.IsNaN(n) || math.Abs(n) >= 1<<63) {
+		return fmt.Errorf("the number %s is not an integer of 64 bits", appendFloat(nil, n))
+	}
+
+	return nil
+}
+
+// shortNumeral bounds Roman numerals, which grow with the number itself. For NaN, gnata's words
+// do not end: they overflow the stack, which ends the process.
 func shortNumeral(args []any, _ any) error {
 	const most = 1_000_000
 
 	picture, _ := argument(args, 1).(string)
 	n, _ := number(argument(args, 0))
+	if math.IsNaN(n) {
+		return errors.New("the first argument of the formatInteger function must not be NaN")
+	}
+
 	if strings.HasPrefix(strings.ToUpper(picture), "I") && math.Abs(n) > most {
 		return errMemory
 	}
@@ -86,6 +110,16 @@ func narrowPicture(args []any, _ any) error {
 		if _, width, ok := strings.Cut(component, ","); ok && len(strings.Trim(width, "]*-0123456789")) == 0 && len(width) > len("123-123]") {
 			return errMemory
 		}
+	}
+
+	return nil
+}
+
+// patternMatch refuses a text as the pattern, as JSONata does. gnata would make a regular
+// expression of it, and keep that as long as the process lives.
+func patternMatch(args []any, _ any) error {
+	if _, ok := argument(args, 1).(string); ok {
+		return wrongArgument("match", 1)
 	}
 
 	return nil

@@ -20,8 +20,8 @@ const (
 	maxRanged = 360_145   // of $range
 	maxCall   = 64 << 20  // bytes that one call of a function may make
 
-	// maxHeap is by how much the heap may grow in an evaluation, in bytes, garbage and other
-	// goroutines not counted.
+	// maxHeap is how much memory an evaluation may hold, in bytes: a step that finds that the heap
+	// of the process has grown by as much looks at the evaluations' part of it.
 	maxHeap = 128 << 20
 	// busyHeap is the growth from which on each step looks at the heap, and lookEvery the
 	// number of steps between two looks below it.
@@ -47,7 +47,7 @@ type budget struct {
 	deadline time.Time
 	steps    int
 	heap     []metrics.Sample
-	before   uint64 // of the heap, in bytes; 0 until the first look
+	before   uint64 // size of the heap, in bytes; 0 until the first look
 	busy     bool
 	err      error
 }
@@ -104,14 +104,15 @@ func (b *budget) read() uint64 {
 	return b.heap[0].Value.Uint64()
 }
 
-// collect finds out how much of the growth is garbage. It runs once for each maxHeap bytes.
+// collect finds out how much of the growth evaluations hold. It runs once for each maxHeap bytes.
+// The profile does not tell the evaluations apart: each that runs adds its share to the limit, so
+// that a small one does not fail for a large one.
 func (b *budget) collect() {
 	runtime.GC()
 
-	now := b.read()
-	if now > b.before+maxHeap/2 {
+	if b.inUse() > maxHeap/2*uint64(max(1, len(places))) {
 		b.err = errMemory
 	}
 
-	b.before, b.busy = now, false
+	b.before, b.busy = b.read(), false
 }

@@ -1,0 +1,54 @@
+package jsonata
+
+import (
+	"errors"
+	"time"
+)
+
+// maxRunning is the number of evaluations that run at a time in the process. An evaluation that
+// its caller has given up keeps its place until it ends, so that the number of those is bounded,
+// too.
+const maxRunning = 4
+
+// maxQueued is how long an evaluation waits for a place.
+const maxQueued = time.Minute
+
+var places = make(chan struct{}, maxRunning)
+
+var errBusy = errors.New("too many evaluations are running in this process")
+
+// begin waits for a place, but not longer than longest, and sets the deadline. The time of the
+// wait does not count.
+func (s *Scope) begin(longest time.Duration) error {
+	select {
+	case places <- struct{}{}:
+		if s.deadline.IsZero() {
+			s.deadline = time.Now().Add(maxTime)
+		}
+
+		return nil
+	default:
+	}
+
+	began := time.Now()
+	alarm := time.NewTimer(longest)
+	defer alarm.Stop()
+
+	select {
+	case places <- struct{}{}:
+	case <-alarm.C:
+		return errBusy
+	}
+
+	now := time.Now()
+	if s.deadline.IsZero() {
+		s.deadline = now.Add(maxTime)
+	} else {
+		s.deadline = s.deadline.Add(now.Sub(began))
+	}
+
+	return nil
+}
+
+// release gives the place of an evaluation back.
+func release() { <-places }

@@ -1,0 +1,55 @@
+package jsonata
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// An evaluation waits for a place, and its time begins when it has one.
+func TestPlaces(t *testing.T) {
+	for range maxRunning {
+		places <- struct{}{}
+	}
+
+	if err := testScope().begin(time.Nanosecond); !errors.Is(err, errBusy) {
+		t.Errorf("without a place: %v", err)
+	}
+
+	s := testScope()
+	s.deadline = time.Now().Add(time.Hour)
+	before, deadline := time.Now(), s.deadline
+
+	freed := make(chan time.Time, 1)
+	timer := time.AfterFunc(10*time.Millisecond, func() {
+		freed <- time.Now()
+		release()
+	})
+	defer timer.Stop()
+
+	if err := s.begin(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+
+	if wait := (<-freed).Sub(before); s.deadline.Sub(deadline) < wait-time.Millisecond {
+		t.Errorf("a wait of %v moved the deadline by %v", wait, s.deadline.Sub(deadline))
+	}
+
+	for range maxRunning {
+		release()
+	}
+
+	if got := outcome(t, "1"); got != "1" || testScope().begin(time.Nanosecond) != nil {
+		t.Errorf("with a place: %s", got)
+	}
+
+	release()
+
+	s = testScope()
+	s.deadline = deadline
+	if err := s.begin(time.Nanosecond); err != nil || !s.deadline.Equal(deadline) {
+		t.Errorf("the second expression of a field: %v, and until %v instead of %v", err, s.deadline, deadline)
+	}
+
+	release()
+}
