@@ -141,17 +141,21 @@ func (w *testEnv) startProcess(endpoint, death string, got map[string]*recorder)
 // panic in a goroutine in turn, are replaced until the record that ends them is given up. All others
 // are handled, in order.
 func TestAPoisonRecordEndsProcessesAndBecomesADeadLetter(t *testing.T) {
-	const items, versions = 10, 3
+	const items, versions = 10, 6
 
 	w := newTestEnv(t, 2)
 	server := httptest.NewServer(w.engine.Handler())
 	t.Cleanup(server.Close)
 
 	got := map[string]*recorder{"h": newRecorder(), "beside": newRecorder()}
-	w.writeVersions(items, versions)
-	w.write(poison, 1)
-	w.write(poison, 2)
-	w.writeVersions(items, versions)
+	for v := 1; v <= versions; v++ {
+		w.writeVersion(items, v)
+
+		if v == versions/2 {
+			w.write(poison, 1)
+			w.write(poison, 2)
+		}
+	}
 
 	done := func() bool {
 		return got["h"].distinct() == items*versions+1 && got["beside"].distinct() == items*versions+2 && len(w.deadLetters("h")) > 0

@@ -33,26 +33,26 @@ var elsewhere = map[string]struct{ file, text string }{
 // order, and what each prints in the end. The first one serves until it is interrupted.
 var workflows = map[string][]step{
 	"bank": {
-		{"dev", `(?s)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
+		{"dev", `(?ms)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
 		{"orders create o-1 --item mug:2:1250 --stock 10", `^Applied: order o-1 is PENDING `},
 		{"orders watch o-1", `(?s)place +PENDING\n.*pay +PAYMENT_RECEIVED\n.*deliver +DELIVERED\n$`},
 		{"curl -H 'Authorization: Bearer example' 127.0.0.1:8720/operations/o-1%2Fcharge", `^{"amount":2500,"currency":"EUR","status":"succeeded",`},
 	},
 	"courier": {
-		{"dev", `(?s)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
+		{"dev", `(?ms)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
 		{"orders create o-1 --item mug:2:1250 --stock 10", `^Applied: order o-1 is PENDING `},
 		{"ls .labels", `(?m)^\w+\.begin$`},
 		{"pick-up o-1/2/shipping", `^$`},
 		{"orders apply o-1 ship", `^Applied: order o-1 is SHIPPED `},
 	},
 	"screening": {
-		{"dev", `(?s)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
+		{"dev", `(?ms)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
 		{"orders create o-1 --item mug:1:1250 --stock 100", `^Applied: order o-1 is PENDING `},
 		{"orders create o-2 --item mug:60:1250", `^Applied: order o-2 is PENDING `},
 		{"orders history o-2", `cancel +PENDING +CANCELLED`},
 	},
 	"ticket": {
-		{"dev", `(?s)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
+		{"dev", `(?ms)^Ratchet is running\..*Stop with Ctrl-C; no data is lost\.`},
 		{"orders create ticket-1 --metadata topic=invoice", `^Applied: order ticket-1 is OPEN `},
 		{"orders apply ticket-1 resolve", `^Applied: order ticket-1 is RESOLVED `},
 		{"orders history ticket-1", `close +RESOLVED +CLOSED`},
