@@ -148,6 +148,7 @@ func TestAPoisonRecordEndsProcessesAndBecomesADeadLetter(t *testing.T) {
 	t.Cleanup(server.Close)
 
 	got := map[string]*recorder{"h": newRecorder(), "beside": newRecorder()}
+
 	for v := 1; v <= versions; v++ {
 		w.writeVersion(items, v)
 

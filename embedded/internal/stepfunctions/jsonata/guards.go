@@ -89,6 +89,7 @@ func shortNumeral(args []any, _ any) error {
 	const most = 1_000_000
 
 	picture, _ := argument(args, 1).(string)
+
 	n, _ := number(argument(args, 0))
 	if math.IsNaN(n) {
 		return errors.New("the first argument of the formatInteger function must not be NaN")
