@@ -67,9 +67,15 @@ image-check: ## build the image and an archive twice, compare, unpack and start 
 test: ## run every test that needs only Go
 	go test -timeout 30m ./...
 
+# The packages that start goroutines or lock memory, which the code of the others does not. Programs
+# that tests build have no detector. `make long` has all packages.
+CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*/testdata/*' ! -path './bench/*' \
+	! -path './cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' | \
+	xargs grep -lE '^\s*go |"sync"|"sync/atomic"|errgroup|\.Go\(func' | xargs -n1 dirname | sort -u
+
 .PHONY: race
-race: ## run the short tests under the race detector (not those of benchmarks, documents and commands, nor those that kill a binary built without it)
-	go test -timeout 30m -race -short $$(go list ./... | grep -vE '/(bench(/.*)?|cli|tests/(crash|layout|mutants|patterns|apidocs|deploy))$$')
+race: ## run the short tests of the packages that share memory among goroutines under the race detector
+	go test -timeout 30m -race -short $$($(CONCURRENT)) ./tests/linearizability
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
