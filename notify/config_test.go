@@ -1,13 +1,13 @@
 package notify_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,7 +115,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 		w := newWorld(t)
 		w.endpoint("shop").set(0, down)
 
-		var log bytes.Buffer
+		var log logged
 		var attempts []string
 		d := w.worker(func(c *notify.Config) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -152,13 +152,40 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 	})
 }
 
+// logged is what a worker has logged, for goroutines that write while the test reads.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.text.String()
+}
+
+func (l *logged) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	l.text.Reset()
+}
+
 // TestAnEndpointThatCouldNotBeDisabledIsLogged.
 func TestAnEndpointThatCouldNotBeDisabledIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.endpoint("shop").set(0, func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 410}, notify.ErrGone })
 
-		var log bytes.Buffer
+		var log logged
 		d := w.worker(func(c *notify.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 		defer w.run(d)()
 		w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
