@@ -195,6 +195,26 @@ func BenchmarkSDKUpdateItem(b *testing.B) {
 	})
 }
 
+// BenchmarkRawQuery reads pages of 100 items.
+func BenchmarkRawQuery(b *testing.B) {
+	e, _ := benchEngine(b, "")
+	call(b, e.Handler(), "DynamoDB_20120810.CreateTable", []byte(`{"TableName":"lines","BillingMode":"PAY_PER_REQUEST",`+
+		`"KeySchema":[{"AttributeName":"orderId","KeyType":"HASH"},{"AttributeName":"line","KeyType":"RANGE"}],`+
+		`"AttributeDefinitions":[{"AttributeName":"orderId","AttributeType":"S"},{"AttributeName":"line","AttributeType":"N"}]}`))
+
+	for n := range 100 {
+		call(b, e.Handler(), "DynamoDB_20120810.PutItem", fmt.Appendf(nil, `{"TableName":"lines","Item":{"orderId":{"S":"o-1"},"line":{"N":"%d"},`+
+			`"orderState":{"S":"PENDING"},"revision":{"N":"0"},"updatedAt":{"S":"2026-11-23T08:00:00Z"},"padding":{"S":"%0120d"}}}`, n, n))
+	}
+
+	body := []byte(`{"TableName":"lines","KeyConditionExpression":"orderId = :id","ExpressionAttributeValues":{":id":{"S":"o-1"}}}`)
+	cpuPerOp(b, func(pb *testing.PB) {
+		for pb.Next() {
+			call(b, e.Handler(), "DynamoDB_20120810.Query", body)
+		}
+	})
+}
+
 // BenchmarkRawGetRecords reads pages of 1000 records with both images.
 func BenchmarkRawGetRecords(b *testing.B) {
 	e, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)

@@ -374,6 +374,7 @@ func reopenSame(t *testing.T, f *fixture) *fixture {
 
 func TestCreateTableChecksItsIndexes(t *testing.T) {
 	f := open(t)
+
 	for _, row := range []struct {
 		message string
 		edit    func(*dynamodb.CreateTableInput)
@@ -390,7 +391,7 @@ func TestCreateTableChecksItsIndexes(t *testing.T) {
 		{"One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: by-total. index hash key: state, table hash key: shop", func(in *dynamodb.CreateTableInput) {
 			in.LocalSecondaryIndexes[0].KeySchema[0].AttributeName = aws.String("state")
 		}},
-		{"One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: [shop, id, state, at, customer, total, more], keys used: [shop, id, total, state, at, customer]", func(in *dynamodb.CreateTableInput) {
+		{"One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: [total, shop, at, more, id, state, customer], keys used: [total, shop, at, id, state, customer]", func(in *dynamodb.CreateTableInput) {
 			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("more"), AttributeType: "S"})
 		}},
 		{"Value 'x' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3", func(in *dynamodb.CreateTableInput) {
@@ -399,6 +400,7 @@ func TestCreateTableChecksItsIndexes(t *testing.T) {
 	} {
 		in := ordersByState()
 		row.edit(in)
+
 		_, err := f.db.CreateTable(t.Context(), in)
 		refused(t, err, "ValidationException", row.message)
 	}

@@ -27,16 +27,18 @@ func TestATaskInvokesAFunction(t *testing.T) {
 	f := open(t, func(c *Config) { c.Functions = functions })
 	client := sfn.NewFromConfig(f.Engine.AWSConfig())
 
-	for _, row := range []struct{ is, function, want string }{
-		{"by name", "echo", `SUCCEEDED {"a":1}`},
-		{"by ARN with a version", "arn:aws:lambda:us-east-1:000000000000:function:echo:7", `SUCCEEDED {"a":1}`},
-		{"that fails with a type", "typed", `FAILED OutOfStock {"errorMessage":"no stock","errorType":"OutOfStock"}`},
-		{"that fails", "plain", `FAILED errorString {"errorMessage":"broken","errorType":"errorString"}`},
-		{"whose result is not JSON", "text", `FAILED errorString {"errorMessage":"the result is not JSON: unexpected 'e' in JSON text at offset 1","errorType":"errorString"}`},
-		{"that is unknown", "none", `FAILED Lambda.ResourceNotFoundException Function not found: none (Service: Lambda, Status Code: 404)`},
+	for _, row := range []struct{ is, function, input, want string }{
+		{"by name", "echo", `{"a":1}`, `SUCCEEDED {"a":1}`},
+		{"by ARN with a version", "arn:aws:lambda:us-east-1:000000000000:function:echo:7", `{"a":1}`, `SUCCEEDED {"a":1}`},
+		// Source: LocalStack's recordings of AWS, test_lambda_task_service.py, test_invoke.
+		{"with null", "echo", `null`, "SUCCEEDED {}"},
+		{"that fails with a type", "typed", `{"a":1}`, `FAILED OutOfStock {"errorMessage":"no stock","errorType":"OutOfStock"}`},
+		{"that fails", "plain", `{"a":1}`, `FAILED errorString {"errorMessage":"broken","errorType":"errorString"}`},
+		{"whose result is not JSON", "text", `{"a":1}`, `FAILED errorString {"errorMessage":"the result is not JSON: unexpected 'e' in JSON text at offset 1","errorType":"errorString"}`},
+		{"that is unknown", "none", `{"a":1}`, `FAILED Lambda.ResourceNotFoundException Function not found: none (Service: Lambda, Status Code: 404)`},
 	} {
 		out, err := client.TestState(t.Context(), &sfn.TestStateInput{
-			RoleArn: aws.String("arn:aws:iam::000000000000:role/r"), Input: aws.String(`{"a":1}`),
+			RoleArn: aws.String("arn:aws:iam::000000000000:role/r"), Input: aws.String(row.input),
 			Definition: aws.String(`{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke",` +
 				`"Parameters":{"FunctionName":"` + row.function + `","Payload.$":"$"},"OutputPath":"$.Payload","End":true}`),
 		})

@@ -105,3 +105,65 @@ func TestAnExecutionAnswersTheTaskThatStartedIt(t *testing.T) {
 		same(t, "end", f.ended(arn), `SUCCEEDED {"done":true}`)
 	})
 }
+
+// The answer to the token of a task that waits for an execution ends the task.
+// Source: https://github.com/localstack/localstack callback/test_callback, test_sync_with_task_token.
+func TestTheTokenOfATaskThatWaitsForAnExecution(t *testing.T) {
+	inFlow(t, t.TempDir(), func(t *testing.T, f *flow) {
+		child := f.child(`{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::aws-sdk:sfn:sendTaskSuccess",
+			"Parameters":{"TaskToken.$":"$.token","Output":"\"answered\""},"Next":"N"},"N":{"Type":"Wait","Seconds":60,"End":true}}}`)
+		arn := f.start(starts("states:startExecution.sync", `"StateMachineArn":"`+child+`","Input":{"token.$":"$$.Task.Token"}`, ""), `{}`)
+
+		same(t, "end", f.ended(arn), `SUCCEEDED "answered"`)
+
+		if history := f.history(arn); !strings.HasSuffix(history, "TaskSucceeded TaskStateExited ExecutionSucceeded") {
+			t.Error(history)
+		}
+	})
+}
+
+// The cause of an error names the service as the SDK does that the integration uses.
+// Source: https://github.com/localstack/localstack error_handling/test_task_service_dynamodb,
+// test_task_service_sqs and test_task_service_sfn, callback/test_callback. The recordings have the
+// ID of the request, too.
+func TestCausesOfRefusedCalls(t *testing.T) {
+	for _, row := range []struct{ resource, parameters, want string }{
+		{
+			"dynamodb:putItem", `{"TableName":"none","Item":{}}`,
+			`DynamoDB.ResourceNotFoundException Requested resource not found ` +
+				`(Service: AmazonDynamoDBv2; Status Code: 400; Error Code: ResourceNotFoundException; Proxy: null)`,
+		},
+		{
+			"dynamodb:putItem", `{"TableName":"none"}`,
+			`DynamoDB.AmazonDynamoDBException 1 validation error detected: Value null at 'item' failed to satisfy constraint: Member must not be null ` +
+				`(Service: AmazonDynamoDBv2; Status Code: 400; Error Code: ValidationException; Proxy: null)`,
+		},
+		{
+			"states:startExecution", `{"StateMachineArn":"arn:aws:states:us-east-1:000000000000:stateMachine:none"}`,
+			`StepFunctions.StateMachineDoesNotExistException State Machine Does Not Exist: 'arn:aws:states:us-east-1:000000000000:stateMachine:none' ` +
+				`(Service: AWSStepFunctions; Status Code: 400; Error Code: StateMachineDoesNotExist; Proxy: null)`,
+		},
+		{
+			"sqs:sendMessage", `{"QueueUrl":"http://localhost/000000000000/q","MessageBody":null}`,
+			`SQS.AmazonSQSException The request must contain the parameter MessageBody. ` +
+				`(Service: AmazonSQS; Status Code: 400; Error Code: MissingParameter; Proxy: null)`,
+		},
+		{
+			"aws-sdk:sfn:sendTaskSuccess", `{"TaskToken":"none","Output":"1"}`,
+			`Sfn.InvalidTokenException Invalid Token: 'Invalid token' (Service: Sfn, Status Code: 400) (SDK Attempt Count: 1)`,
+		},
+	} {
+		inFlow(t, t.TempDir(), func(t *testing.T, f *flow) {
+			arn := f.start(`{"A":{"Type":"Task","Resource":"arn:aws:states:::aws-sdk:sqs:createQueue","Parameters":{"QueueName":"q"},"Next":"B"},
+				"B":{"Type":"Task","Resource":"arn:aws:states:::`+row.resource+`","Parameters":`+row.parameters+`,"End":true}}`, `{}`)
+			f.ended(arn)
+
+			d, err := f.sfn.DescribeExecution(f.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: arn})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			same(t, row.resource, aws.ToString(d.Error)+" "+aws.ToString(d.Cause), row.want)
+		})
+	}
+}

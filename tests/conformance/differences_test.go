@@ -6,6 +6,7 @@ package conformance
 // taken from the service itself, and the service's documents.
 const (
 	dynalite    = "https://github.com/architect/dynalite (tests run against the service)"
+	nuboDB      = "https://github.com/nubo-db/dynamodb-conformance (captures from the service, tests/tier3/error-messages)"
 	paritysuite = "https://github.com/paritysuite/dynamodb-conformance (captures from the service, tests/tier3/error-messages)"
 	alternator  = "https://github.com/scylladb/scylladb test/alternator/test_returnvalues.py (run against the service)"
 	apiDocs     = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
@@ -39,6 +40,11 @@ var differences = []difference{
 		vendor: `400 \w+: .*`,
 		aws:    invalid + `(\d+ validation errors detected: )?Value .* at '.*' failed to satisfy constraint: (Member|Map keys|Map value) must .*`,
 		reason: "the service holds a request against its model first, says so in the model's words, and names all members that do not fit", source: paritysuite,
+	},
+	{
+		vendor: `400 \w+: .*`,
+		aws:    invalid + `(1 validation error detected: )?(Value at '(Limit|RequestItems\.\w+\.member\.Keys)' failed to satisfy constraint: Member must .*|The requestItems parameter is required for Batch(Get|Write)Item)`,
+		reason: "and in newer words for some members that are the only ones", source: nuboDB + " query, batchGetItem, batchWriteItem",
 	},
 	{
 		vendor: invalid + `(Invalid table/index name. .*|Value null at 'tableName' failed to satisfy constraint: Member must not be null)`,
@@ -119,9 +125,14 @@ var differences = []difference{
 		reason: "the service has one message for keys that do not fit", source: paritysuite,
 	},
 	{
+		vendor: invalid + `(One of the required keys was not given a value|The number of conditions on the keys is invalid)`,
+		aws:    `400 (TransactionCanceledException: .*ValidationError.*|ResourceNotFoundException: Requested resource not found|ValidationException: Transaction request cannot include multiple operations on one item)`,
+		reason: "a key that does not fit its table cancels a transaction of writes, as it does one of reads, if all tables are there", source: nuboDB + " transactGetItems; " + paritysuite + " transactWriteItems",
+	},
+	{
 		vendor: `400 TransactionCanceledException: (One of the required keys was not given a value|The number of conditions on the keys is invalid)`,
-		aws:    invalid + `.*`,
-		reason: "DynamoDB Local sends this exception without reasons", source: apiDocs + "API_TransactGetItems.html",
+		aws:    `400 (TransactionCanceledException|ValidationException): .*`,
+		reason: "DynamoDB Local sends this exception without reasons", source: apiDocs + "API_TransactGetItems.html; " + nuboDB + " transactGetItems",
 	},
 	{
 		vendor: invalid + `(One of the required keys was not given a value|Invalid attribute value type|One or more parameter values were invalid: Type mismatch for key)`,
@@ -158,7 +169,7 @@ var differences = []difference{
 	},
 	{
 		vendor: invalid + `(No Attribute Schema Defined|No provisioned throughput specified for the table|No Hash Key specified in schema.*|Too many hash keys specified.*|Two keys can not have the same name|Key Schema too big.*|(Hash|Range) Key not specified in Attribute Definitions.*|The number of attributes in key schema must match.*|(Global|Local) Secondary Index (hash|range) key not specified in Attribute Definitions.*|GSI list is empty/invalid|Local [Ss]econdary [Ii]ndices .*|Indexes must have a projection specified|No attributes should be specified to be projected unless projection type is INCLUDE|If Projection type INCLUDE is specified, some .*|Member must satisfy enum value set: .*|Invalid StreamViewType: .*)`,
-		aws:    invalid + `(One or more parameter values were invalid: .*|Invalid KeySchema: .*|Both the Hash Key and the Range Key element in the KeySchema have the same name)`,
+		aws:    invalid + `(One or more parameter values were invalid: .*|Invalid KeySchema: .*|Both the Hash Key and the Range Key element in the KeySchema have the same name|The KeySchema contains multiple key attributes with the same name)`,
 		reason: "the service words it otherwise", source: dynalite + " test/createTable.js",
 	},
 	{
@@ -305,6 +316,12 @@ var differences = []difference{
 		reason: "the service says which values there are", source: dynalite + " test/putItem.js",
 	},
 
+	{
+		vendor: invalid + `(Conditions can be of length 1 or 2 only|Query key condition not supported)`,
+		aws:    `400 (ValidationException: (The number of query conditions \(\d+\) exceeds the number of key attributes defined in the schema \(\d+\)|The provided starting key is invalid.*|The table does not have the specified index: .*)|ResourceNotFoundException: .*)`,
+		reason: "the service counts the conditions against the key, of which an index may have eight attributes", source: paritysuite + " queryKeyConditionOperands",
+	},
+
 	// Legacy parameters.
 	{
 		vendor: invalid + `Either the KeyConditions or KeyConditionExpression parameter must be specified in the request\.`,
@@ -352,6 +369,11 @@ var differences = []difference{
 		vendor: invalid + `Number (over|under)flow.*`,
 		aws:    invalid + `Number (over|under)flow.* under root\S*`,
 		reason: "the service says where in the value", source: paritysuite + ", partiqlGrammar",
+	},
+	{
+		vendor: invalid + `(Table name should be within the length .*|FROM clause may only contain a single table name in data manipulation statements)`,
+		aws:    invalid + `This operation is not supported on an index`,
+		reason: "the service says so before it looks for the table", source: "https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/partiql_index_qualifier.rs",
 	},
 	{
 		vendor: `400 DuplicateItem: Duplicate primary key exists in table`,

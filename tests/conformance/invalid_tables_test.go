@@ -36,7 +36,7 @@ func faultyIndexes(member string) []members {
 		{member: `[]`}, {member: index(`"i;"`, keys(hashKey, rangeKey), wholeItem, "")}, {member: index("", keys(hashKey, rangeKey), wholeItem, "")},
 		{member: index(`"one"`, "", wholeItem, "")}, {member: index(`"one"`, `[]`, wholeItem, "")}, {member: index(`"one"`, keys(hashKey, `{"AttributeName":"z","KeyType":"RANGE"}`), wholeItem, "")},
 		{member: index(`"one"`, keys(`{"AttributeName":"a","KeyType":"RANGE"}`), wholeItem, "")}, {member: index(`"one"`, keys(hashKey, hashKey), wholeItem, "")},
-		{member: index(`"one"`, keys(hashKey, `{"AttributeName":"b","KeyType":"HASH"}`), wholeItem, "")}, {member: index(`"one"`, keys(hashKey, rangeKey), "", "")},
+		{member: index(`"one"`, keys(hashKey, rangeKey), "", "")},
 		{member: index(`"one"`, keys(hashKey, rangeKey), `{}`, "")}, {member: index(`"one"`, keys(hashKey, rangeKey), `{"ProjectionType":"X"}`, "")},
 		{member: index(`"one"`, keys(hashKey, rangeKey), `{"ProjectionType":"ALL","NonKeyAttributes":["v"]}`, "")}, {member: index(`"one"`, keys(hashKey, rangeKey), `{"ProjectionType":"INCLUDE"}`, "")},
 	}
@@ -54,6 +54,7 @@ var (
 			{"AttributeDefinitions": `[{"AttributeName":"a","AttributeType":"S"}]`}, {"AttributeDefinitions": `[{"AttributeName":"a","AttributeType":"X"},{"AttributeName":"b","AttributeType":"S"}]`},
 			{"BillingMode": `"X"`}, {"BillingMode": "", "ProvisionedThroughput": ""}, {"BillingMode": `"PAY_PER_REQUEST"`, "ProvisionedThroughput": oneUnit}, {"BillingMode": "", "ProvisionedThroughput": `{"ReadCapacityUnits":0,"WriteCapacityUnits":1}`},
 			{"BillingMode": "", "ProvisionedThroughput": `{"ReadCapacityUnits":1}`}, {"StreamSpecification": `{"StreamEnabled":true,"StreamViewType":"X"}`}, {"StreamSpecification": `{"StreamEnabled":true}`},
+			{"LocalSecondaryIndexes": index(`"one"`, keys(hashKey, `{"AttributeName":"b","KeyType":"HASH"}`), wholeItem, "")},
 			{"LocalSecondaryIndexes": index(`"one"`, keys(hashKey), wholeItem, "")}, {"LocalSecondaryIndexes": index(`"one"`, keys(`{"AttributeName":"b","KeyType":"HASH"}`, `{"AttributeName":"a","KeyType":"RANGE"}`), wholeItem, "")},
 			{"GlobalSecondaryIndexes": index(`"one"`, keys(hashKey, rangeKey), wholeItem, oneUnit)},
 		}, faultyIndexes("GlobalSecondaryIndexes")...), faultyIndexes("LocalSecondaryIndexes")...)}

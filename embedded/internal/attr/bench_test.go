@@ -63,6 +63,18 @@ func BenchmarkDecodeBinary(b *testing.B) {
 	}
 }
 
+func BenchmarkAppendBinaryJSON(b *testing.B) {
+	in, buf := AppendBinary(nil, orderItem(b)), []byte(nil)
+	b.ReportAllocs()
+
+	for b.Loop() {
+		var err error
+		if buf, err = AppendBinaryJSON(buf[:0], in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkAppendKey(b *testing.B) {
 	buf, hash, rng := []byte(nil), Value{Kind: S, Str: "o-0123456789"}, Value{Kind: N, Str: "1234.5"}
 	b.ReportAllocs()

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 )
 
 // binaryVersion is the first byte of an encoded item. DecodeBinary refuses any other.
@@ -95,96 +94,36 @@ func appendMembers(dst []byte, set []string) []byte {
 	return dst
 }
 
+var errVersion = errors.New("decode item: not an item of version 1")
+
 // DecodeBinary reads what AppendBinary wrote. It fails on bytes that AppendBinary cannot
 // have written. The item does not share b, but all its strings share one copy of b: one
 // attribute that stays in memory keeps the whole item there.
 func DecodeBinary(b []byte) (Item, error) {
 	if len(b) == 0 || b[0] != binaryVersion {
-		return nil, errors.New("decode item: not an item of version 1")
+		return nil, errVersion
 	}
 
-	r := binaryReader{rest: string(b[1:])}
+	r := itemReader{binaryReader[string]{all: string(b), at: 1}}
 	item := r.item(1)
-	if r.err == nil && r.rest != "" {
-		r.fail("%d bytes follow the item", len(r.rest))
-	}
 
-	if r.err != nil {
-		return nil, fmt.Errorf("decode item: %w", r.err)
+	if err := r.end(); err != nil {
+		return nil, err
 	}
 
 	return item, nil
 }
 
-// binaryReader reads an encoded item from its start. After the first fault it has no
-// bytes left and returns zero values, so that callers check err once at the end.
-type binaryReader struct {
-	rest string
-	err  error
-}
+// itemReader builds an item from its encoding.
+type itemReader struct{ binaryReader[string] }
 
-func (r *binaryReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-	}
-	r.rest = ""
-}
-
-func (r *binaryReader) byte() byte {
-	if r.rest == "" {
-		r.fail("it ends early")
-		return 0
-	}
-	c := r.rest[0]
-	r.rest = r.rest[1:]
-
-	return c
-}
-
-// count reads a length. A length never exceeds the bytes that are left, as each element
-// takes at least one: damaged bytes cannot make the reader allocate without bound.
-func (r *binaryReader) count() int {
-	var n uint64
-	for shift := uint(0); shift < 64; shift += 7 {
-		c := r.byte()
-		n |= uint64(c&0x7F) << shift
-
-		if c < 0x80 {
-			// One value has one encoding, so that equal items have equal bytes.
-			if c == 0 && shift > 0 {
-				r.fail("a length is written with more bytes than it needs")
-			}
-
-			break
-		}
-	}
-
-	if n > uint64(len(r.rest)) || n > math.MaxInt32 {
-		r.fail("a length of %d exceeds what is left", n)
-		return 0
-	}
-
-	return int(n)
-}
-
-func (r *binaryReader) text() string {
-	n := r.count()
-	s := r.rest[:n]
-	r.rest = r.rest[n:]
-
-	return s
-}
-
-func (r *binaryReader) item(depth int) Item {
+func (r *itemReader) item(depth int) Item {
 	n := r.count()
 	item := make(Item, n)
 	last := ""
 	for k := 0; k < n && r.err == nil; k++ {
 		name := r.text()
-		if k > 0 && name <= last {
-			r.fail("attribute %q is out of order", name)
-		}
-
+		r.checkOrder(k, last, name)
 		last = name
 		item[name] = r.value(depth)
 	}
@@ -192,13 +131,8 @@ func (r *binaryReader) item(depth int) Item {
 	return item
 }
 
-func (r *binaryReader) value(depth int) Value {
-	if depth > MaxDepth {
-		r.fail("it is nested deeper than %d levels", MaxDepth)
-		return Value{}
-	}
-
-	switch tag := r.byte(); tag {
+func (r *itemReader) value(depth int) Value {
+	switch tag := r.tag(depth); tag {
 	case tagString:
 		return Value{Kind: S, Str: r.text()}
 	case tagNumber:
@@ -222,12 +156,12 @@ func (r *binaryReader) value(depth int) Value {
 	case tagBinarySet:
 		return r.set(BS)
 	default:
-		r.fail("tag %d is unknown", tag)
+		r.unknown(tag)
 		return Value{}
 	}
 }
 
-func (r *binaryReader) list(depth int) Value {
+func (r *itemReader) list(depth int) Value {
 	n := r.count()
 	list := make([]Value, 0, n)
 	for k := 0; k < n && r.err == nil; k++ {
@@ -237,26 +171,8 @@ func (r *binaryReader) list(depth int) Value {
 	return Value{Kind: L, List: list}
 }
 
-// number reads a canonical number. It checks the text because the arithmetic panics on
-// anything else; the check is cheap for plain integers.
-func (r *binaryReader) number() string {
-	text := r.text()
-	if r.err == nil {
-		if n, err := ParseNumber(text); err != nil || n != text {
-			r.fail("%q is not a canonical number", text)
-			return "0"
-		}
-	}
-
-	return text
-}
-
-func (r *binaryReader) set(kind Kind) Value {
-	n := r.count()
-	if n == 0 {
-		r.fail("a set is empty")
-	}
-
+func (r *itemReader) set(kind Kind) Value {
+	n := r.members()
 	set := make([]string, 0, n)
 	for k := 0; k < n && r.err == nil; k++ {
 		m := ""
@@ -266,20 +182,12 @@ func (r *binaryReader) set(kind Kind) Value {
 			m = r.text()
 		}
 
-		if k > 0 && r.err == nil && !ascending(kind, set[k-1], m) {
-			r.fail("a set is out of order")
+		if k > 0 {
+			r.checkAscending(kind, set[k-1], m)
 		}
 
 		set = append(set, m)
 	}
 
 	return Value{Kind: kind, Set: set}
-}
-
-func ascending(kind Kind, a, b string) bool {
-	if kind == NS {
-		return CompareNumber(a, b) < 0
-	}
-
-	return a < b
 }

@@ -91,7 +91,7 @@ func appendSet(dst []byte, v Value) []byte {
 	return append(dst, ']')
 }
 
-func appendBase64(dst []byte, raw string) []byte {
+func appendBase64[T string | []byte](dst []byte, raw T) []byte {
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, []byte(raw))
 	return append(dst, '"')
@@ -99,18 +99,40 @@ func appendBase64(dst []byte, raw string) []byte {
 
 // appendString appends a JSON string. Bytes that are not UTF-8 become U+FFFD; decoding
 // accepts no such text.
-func appendString(dst []byte, s string) []byte {
-	for n := range len(s) {
-		if c := s[n]; c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
-			dst, _ = jsontext.AppendQuote(dst, s)
-			return dst
-		}
+func appendString[T string | []byte](dst []byte, s T) []byte {
+	if !plain(s) {
+		dst, _ = jsontext.AppendQuote(dst, s)
+		return dst
 	}
 
 	dst = append(dst, '"')
 	dst = append(dst, s...)
 
 	return append(dst, '"')
+}
+
+// plain reports whether a JSON string holds s as it is: s has no quotes, no backslashes, no control
+// characters and nothing beyond ASCII.
+func plain[T string | []byte](s T) bool {
+	// Eight bytes at a time: what a byte must not be sets the highest bit of one of the terms.
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+
+	n := 0
+	for ; n+8 <= len(s); n += 8 {
+		x := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
+			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
+		if (x|(x+ones)|(x-ones*' ')|((x^ones*'"')-ones)|((x^ones*'\\')-ones))&high != 0 {
+			return false
+		}
+	}
+
+	for ; n < len(s); n++ {
+		if c := s[n]; c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
+			return false
+		}
+	}
+
+	return true
 }
 
 // MarshalJSONTo writes the item as AWS JSON.

@@ -3,6 +3,8 @@ package attr
 import (
 	"bytes"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -70,6 +72,10 @@ func TestEncodingsRoundTrip(t *testing.T) {
 			t.Fatalf("JSON %s: got %v, %v, %v", text, fromJSON, err, fromJSON.Err())
 		}
 
+		if direct, err := AppendBinaryJSON([]byte("before"), binary); err != nil || string(direct) != "before"+string(text) {
+			t.Fatalf("the encoding becomes %s, %v; want %s", direct, err, text)
+		}
+
 		if size := item.Size(); size != back.Size() || size < 0 {
 			t.Fatalf("size %d becomes %d", size, back.Size())
 		}
@@ -127,6 +133,10 @@ func TestDecodeBinaryRefusesDamage(t *testing.T) {
 		if item, err := DecodeBinary(whole[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes decode to %v", n, len(whole), item)
 		}
+
+		if text, err := AppendBinaryJSON(nil, whole[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes become %s", n, len(whole), text)
+		}
 	}
 
 	if _, err := DecodeBinary(append(bytes.Clone(whole), 0)); err == nil {
@@ -140,11 +150,101 @@ func TestDecodeBinaryRefusesDamage(t *testing.T) {
 	}
 }
 
+// decodeBoth decodes an encoding, and compares with AppendBinaryJSON of the same bytes.
+func decodeBoth(t interface{ Fatalf(string, ...any) }, b []byte) (Item, error) {
+	item, err := DecodeBinary(b)
+
+	text, direct := AppendBinaryJSON(nil, b)
+	if (err == nil) != (direct == nil) || err != nil && err.Error() != direct.Error() {
+		t.Fatalf("%x decodes with %v, and becomes JSON with %v", b, err, direct)
+	}
+
+	if err == nil {
+		if want := item.AppendJSON(nil); !bytes.Equal(text, want) {
+			t.Fatalf("%x becomes %s, want %s", b, text, want)
+		}
+	}
+
+	return item, err
+}
+
+// Both readers of encodings refuse the same damage.
+func TestReadersOfDamagedEncodings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := AppendBinary(nil, genItem(4).Draw(t, "item"))
+		small := rapid.OneOf(rapid.Byte(), rapid.ByteRange(0, tagBinarySet+1), rapid.SampledFrom([]byte{'-', '0', '.', 'E', '"', 0x80}))
+
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			at := rapid.IntRange(0, len(whole)-1).Draw(t, "at")
+			switch rapid.IntRange(0, 3).Draw(t, "change") {
+			case 0:
+				whole = slices.Insert(whole, at, small.Draw(t, "more"))
+			case 1:
+				if len(whole) > 1 {
+					whole = slices.Delete(whole, at, at+1)
+				}
+			default:
+				whole[at] = small.Draw(t, "byte")
+			}
+		}
+
+		_, _ = decodeBoth(t, whole)
+	})
+}
+
+// Each rule of the encoding, broken by itself.
+func TestReadersOfBrokenRules(t *testing.T) {
+	one := func(value ...byte) []byte { return append([]byte{binaryVersion, 1, 1, 'a'}, value...) }
+	nested := func(levels int, tag byte) []byte {
+		var value []byte
+		for range levels {
+			if value = append(value, tag, 1); tag == tagMap {
+				value = append(value, 1, 'x')
+			}
+		}
+
+		return one(append(value, tagNull)...)
+	}
+
+	for _, row := range []struct {
+		rule string
+		b    []byte
+		want string // part of the error, empty for none
+	}{
+		{"names in their order", []byte{binaryVersion, 2, 1, 'b', tagNull, 1, 'a', tagNull}, "out of order"},
+		{"each name once", []byte{binaryVersion, 2, 1, 'a', tagNull, 1, 'a', tagNull}, "out of order"},
+		{"an empty name comes first", []byte{binaryVersion, 2, 0, tagNull, 1, 'a', tagNull}, ""},
+		{"members in their order", one(tagStringSet, 2, 1, 'b', 1, 'a'), "a set is out of order"},
+		{"each member once", one(tagBinarySet, 2, 1, 'a', 1, 'a'), "a set is out of order"},
+		{"numbers in their order", one(tagNumberSet, 2, 2, '1', '0', 1, '9'), "a set is out of order"},
+		{"numbers are no texts", one(tagNumberSet, 2, 1, '9', 2, '1', '0'), ""},
+		{"no empty set", one(tagNumberSet, 0), "a set is empty"},
+		{"numbers as they are written", one(tagNumber, 2, '0', '1'), "not a canonical number"},
+		{"zero has no sign", one(tagNumber, 2, '-', '0'), "not a canonical number"},
+		{"no number without digits", one(tagNumber, 1, '-'), "not a canonical number"},
+		{"no empty number", one(tagNumber, 0), "not a canonical number"},
+		{"numbers in sets", one(tagNumberSet, 1, 1, 'x'), "not a canonical number"},
+		{"known tags", one(tagBinarySet + 1), "tag 12 is unknown"},
+		{"short lengths", one(tagString, 0x81, 0x00, 'x'), "more bytes than it needs"},
+		{"lengths within the item", one(tagString, 2, 'x'), "exceeds what is left"},
+		{"nothing after the item", one(tagNull, 0), "1 bytes follow the item"},
+		{"maps up to the depth", nested(MaxDepth-1, tagMap), ""},
+		{"no deeper map", nested(MaxDepth, tagMap), "nested deeper"},
+		{"lists up to the depth", nested(MaxDepth-1, tagList), ""},
+		{"no deeper list", nested(MaxDepth, tagList), "nested deeper"},
+	} {
+		_, err := decodeBoth(t, row.b)
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			t.Errorf("%s: %v, want %q", row.rule, err, row.want)
+		}
+	}
+}
+
 func FuzzDecodeBinary(f *testing.F) {
 	f.Add(AppendBinary(nil, Item{"a": {Kind: S, Str: "x"}, "l": {Kind: L, List: []Value{{Kind: N, Str: "1"}}}}))
 	f.Add(AppendBinary(nil, Item{"s": {Kind: BS, Set: []string{"", "a"}}, "m": {Kind: M, Map: Item{}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		item, err := DecodeBinary(b)
+		item, err := decodeBoth(t, b)
 		if err != nil {
 			return
 		}

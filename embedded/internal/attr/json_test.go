@@ -200,3 +200,19 @@ func TestAppendJSON(t *testing.T) {
 		t.Fatalf("go-json-experiment wrote %s, %v", exp, err)
 	}
 }
+
+// TestPlainTexts: each byte at each place of a text is judged alike, whether eight are read at a time or one.
+func TestPlainTexts(t *testing.T) {
+	for c := range 256 {
+		want := c >= ' ' && c < 0x7F && c != '"' && c != '\\'
+
+		for at := range 19 {
+			text := []byte("0123456789 abcdefgh")
+			text[at] = byte(c)
+
+			if plain(text) != want || plain(string(text)) != want {
+				t.Errorf("byte %#x at %d: plain is %v", c, at, !want)
+			}
+		}
+	}
+}

@@ -3,7 +3,6 @@ package attr
 import (
 	"cmp"
 	"strconv"
-	"strings"
 )
 
 // intDigits is the number of decimal digits that two integers may have so that their sum
@@ -45,9 +44,13 @@ func CompareNumber(a, b string) int {
 
 // plainInteger reports whether text is a canonical integer of at most intDigits digits.
 // Most numbers are; they need no decimal.
-func plainInteger(text string) bool {
-	digits := strings.TrimPrefix(text, "-")
-	if digits == "" || len(digits) > intDigits || digits[0] == '0' && text != "0" {
+func plainInteger[T string | []byte](text T) bool {
+	digits := text
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+
+	if len(digits) == 0 || len(digits) > intDigits || digits[0] == '0' && len(text) > 1 {
 		return false
 	}
 

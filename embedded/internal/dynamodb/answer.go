@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/expression"
 )
 
 // answer builds the JSON object of an answer. It does so by hand because reflection is a
@@ -31,6 +32,25 @@ func (a *answer) name(name string) *answer {
 
 func (a *answer) item(name string, item attr.Item) {
 	a.name(name).buf = item.AppendJSON(a.buf)
+}
+
+// stored adds a stored item, or what project shows of it. Without an item it adds nothing.
+func (a *answer) stored(name string, raw stored, project *expression.Projection) (err error) {
+	if raw == nil {
+		return nil
+	}
+
+	if project == nil {
+		a.name(name).buf, err = raw.appendJSON(a.buf)
+		return err
+	}
+
+	item, err := raw.item()
+	if err == nil {
+		a.item(name, project.Apply(item))
+	}
+
+	return err
 }
 
 func (a *answer) int(name string, n int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
@@ -67,12 +68,31 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 
 // constrain checks what the API model says about the members.
 func (in *batchGetIn) constrain(s *Service) error {
-	var c constraints
+	c := constraints{alone: wordsOfBatchGet}
 	in.constrainItems(&c, s)
 	c.capacity(in.ReturnConsumedCapacity)
 
 	return c.err()
 }
+
+// wordsOfBatchGet returns the words for no tables, and for a wrong number of keys.
+// Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/batchGetItem.test.ts,
+// recorded on the service
+func wordsOfBatchGet(b breach) string {
+	if b.value == noTables {
+		return "The requestItems parameter is required for BatchGetItem"
+	}
+
+	at, isKeys := strings.CutSuffix(b.member, ".keys")
+	if !isKeys || b.value == "null" {
+		return ""
+	}
+
+	return b.unquoted("RequestItems" + strings.TrimPrefix(at, "requestItems") + ".Keys")
+}
+
+// noTables is RequestItems without members as messages quote it.
+const noTables = "'{}'"
 
 func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
 	switch {

@@ -113,7 +113,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 // tables counts only beside nothing else.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/batchOperations.test.ts
 func (in *batchWriteIn) constrain(s *Service) error {
-	var c constraints
+	c := constraints{alone: wordsOfBatchWrite}
 	c.capacity(in.ReturnConsumedCapacity)
 	c.collectionMetrics(in.ReturnItemCollectionMetrics)
 	in.constrainItems(&c)
@@ -128,6 +128,17 @@ func (in *batchWriteIn) constrain(s *Service) error {
 	}
 
 	return c.err()
+}
+
+// wordsOfBatchWrite returns the words for no tables.
+// Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/batchWriteItem.test.ts,
+// recorded on the service
+func wordsOfBatchWrite(b breach) string {
+	if b.value != noTables {
+		return ""
+	}
+
+	return "The requestItems parameter is required for BatchWriteItem"
 }
 
 func (in *batchWriteIn) constrainItems(c *constraints) {

@@ -13,12 +13,30 @@ const maxConstraints = 10
 // service holds the whole request against its model before it looks at anything else, and names all
 // members that do not fit in one message. The order in which an operation adds them is the order
 // of the message.
-type constraints struct{ broken []string }
+type constraints struct {
+	broken []breach
+	// alone returns what the operation says about a member that is the only one, empty for the
+	// words of all operations. It may be nil.
+	alone func(breach) string
+}
 
-// broke adds a member. value is the text as the message quotes it: null or 'x'.
+// breach is a member that breaks the model. value is the text as the message quotes it: null or 'x'.
+type breach struct{ value, member, rule string }
+
+func (b breach) String() string {
+	return "Value " + b.value + " at '" + b.member + "' failed to satisfy constraint: " + b.rule
+}
+
+// unquoted returns the message in the words of the newer front ends of the service, which do not
+// quote the value and write the member as the request does.
+func (b breach) unquoted(member string) string {
+	return "1 validation error detected: Value at '" + member + "' failed to satisfy constraint: " + b.rule
+}
+
+// broke adds a member.
 func (c *constraints) broke(value, member, rule string) {
 	if len(c.broken) < maxConstraints {
-		c.broken = append(c.broken, "Value "+value+" at '"+member+"' failed to satisfy constraint: "+rule)
+		c.broken = append(c.broken, breach{value, member, rule})
 	}
 }
 
@@ -28,9 +46,20 @@ func (c *constraints) err() error {
 	case 0:
 		return nil
 	case 1:
+		if c.alone != nil {
+			if words := c.alone(c.broken[0]); words != "" {
+				return invalid("%s", words)
+			}
+		}
+
 		return invalid("1 validation error detected: %s", c.broken[0])
 	default:
-		return invalid("%d validation errors detected: %s", n, strings.Join(c.broken, "; "))
+		texts := make([]string, n)
+		for i, b := range c.broken {
+			texts[i] = b.String()
+		}
+
+		return invalid("%d validation errors detected: %s", n, strings.Join(texts, "; "))
 	}
 }
 

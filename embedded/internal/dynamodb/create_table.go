@@ -135,10 +135,6 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 		return nil, err
 	}
 
-	if len(in.KeySchema) > len(kinds) {
-		return nil, invalid("Invalid KeySchema: Some index key attribute have no definition")
-	}
-
 	if r.Keys, err = kinds.keys(in.KeySchema); err != nil {
 		return nil, err
 	}
@@ -168,9 +164,9 @@ func (in *createTableIn) constrain(s *Service) (name string, err error) {
 	name = s.constrainTable(&c, in.TableName, "tableName")
 	c.billingMode(in.BillingMode)
 	c.throughput(in.ProvisionedThroughput, "provisionedThroughput")
-	c.keySchema(in.KeySchema, "keySchema")
-	c.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes")
-	c.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes")
+	c.keySchema(in.KeySchema, "keySchema", mostKeys)
+	c.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes", mostGlobalKeys)
+	c.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes", mostKeys)
 	c.streamView(in.StreamSpecification)
 	c.tableClass(in.TableClass)
 
@@ -204,13 +200,13 @@ func (c *constraints) definitions(list []attributeDefinitionIn) {
 	}
 }
 
-// keySchema checks the KeySchema of a table or an index.
-func (c *constraints) keySchema(schema []keyElementIn, at string) {
+// keySchema checks the KeySchema of a table or an index, which has most elements at most.
+func (c *constraints) keySchema(schema []keyElementIn, at string, most int) {
 	if schema == nil {
 		c.missing(at)
 		return
 	}
-	c.length(len(schema), schemaText(schema), at, 1, 2)
+	c.length(len(schema), schemaText(schema), at, 1, most)
 
 	for i, e := range schema {
 		of := member(at, i)

@@ -93,9 +93,12 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 }
 
 func (k *keySchema) elements() []keyElement {
-	list := []keyElement{{k.Hash.Name, "HASH"}}
-	if k.Range.Name != "" {
-		list = append(list, keyElement{k.Range.Name, "RANGE"})
+	list := make([]keyElement, k.count())
+	for i := range list {
+		list[i] = keyElement{k.at(i).Name, "HASH"}
+		if i >= k.hashes() {
+			list[i].KeyType = "RANGE"
+		}
 	}
 
 	return list

@@ -49,16 +49,8 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	}
 
 	out := newAnswer(2 * raw.size())
-	if raw != nil {
-		item, err := raw.item()
-		if err != nil {
-			return nil, err
-		}
-
-		if project != nil {
-			item = project.Apply(item)
-		}
-		out.item("Item", item)
+	if err := out.stored("Item", raw, project); err != nil {
+		return nil, err
 	}
 	units := readUnits(raw.size(), in.ConsistentRead)
 	s.charge(t.name, units, 0)

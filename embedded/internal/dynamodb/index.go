@@ -31,16 +31,21 @@ func (x *indexRecord) space() keyspace {
 	return keyspace{keys: x.Keys, prefix: tablePrefix(kindIndex, x.No)}
 }
 
-// covers reports whether the item is in the index: it has all key attributes.
+// covers reports whether the item is in the index: it has all key attributes, with values that can be
+// keys. An item that is older than the index may have others.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.OnlineOps.ViolationDetection.html
 func (x *indexRecord) covers(item attr.Item) bool {
 	if item == nil {
 		return false
 	}
 
-	_, hash := item[x.Keys.Hash.Name]
-	_, sort := item[x.Keys.Range.Name]
+	for i := range x.Keys.count() {
+		if _, has := item[x.Keys.at(i).Name]; !has {
+			return false
+		}
+	}
 
-	return hash && (sort || x.Keys.Range.Name == "")
+	return x.checkItem(item, false) == nil
 }
 
 // projects reports whether entries of the index hold the attribute.
@@ -66,9 +71,14 @@ func (x *indexRecord) project(t *table, item attr.Item) attr.Item {
 
 // entryKey returns the store key of an item's entry. primaryKey is the item's own store key.
 func (x *indexRecord) entryKey(t *table, item attr.Item, primaryKey []byte) []byte {
-	key, _ := x.space().partitionKey(item[x.Keys.Hash.Name])
-	if name := x.Keys.Range.Name; name != "" {
-		key = attr.AppendKey(key, item[name])
+	var more []attr.Value
+	for _, k := range x.Keys.MoreHash {
+		more = append(more, item[k.Name])
+	}
+
+	key, _ := x.space().partitionKey(item[x.Keys.Hash.Name], more...)
+	for i := x.Keys.hashes(); i < x.Keys.count(); i++ {
+		key = attr.AppendKey(key, item[x.Keys.at(i).Name])
 	}
 
 	return append(key, primaryKey[len(t.items)+hashPart:]...)
@@ -80,8 +90,8 @@ const hashPart = 4
 // lastKey returns the LastEvaluatedKey of a page of the index that ends with the item.
 func (x *indexRecord) lastKey(t *table, item attr.Item) attr.Item {
 	key := t.keyAttrs(item)
-	key[x.Keys.Hash.Name] = item[x.Keys.Hash.Name]
-	if name := x.Keys.Range.Name; name != "" {
+	for i := range x.Keys.count() {
+		name := x.Keys.at(i).Name
 		key[name] = item[name]
 	}
 
@@ -91,9 +101,12 @@ func (x *indexRecord) lastKey(t *table, item attr.Item) attr.Item {
 // checkItem refuses an item whose attributes cannot be keys of the index. An item without
 // them is left out of the index.
 func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
-	for i, k := range []keyAttr{x.Keys.Hash, x.Keys.Range} {
+	var hash, sort int // bytes
+	for i := range x.Keys.count() {
+		k := x.Keys.at(i)
+
 		v, has := item[k.Name]
-		if !has || k.Name == "" {
+		if !has {
 			continue
 		}
 
@@ -116,11 +129,17 @@ func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
 				"The AttributeValue for a key attribute cannot contain an empty %s value. IndexName: %s, IndexKey: %s", kind, x.Name, k.Name)
 		}
 
-		if i == 0 && len(v.Str) > maxHashKey {
+		if i < x.Keys.hashes() {
+			hash += v.Size()
+		} else {
+			sort += v.Size()
+		}
+
+		if hash > maxHashKey {
 			return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxHashKey)
 		}
 
-		if i == 1 && len(v.Str) > maxRangeKey {
+		if sort > maxRangeKey {
 			return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxRangeKey)
 		}
 	}

@@ -33,7 +33,7 @@ func (u *indexUpdate) constrain(c *constraints, at string) {
 	}
 
 	if u.Create != nil {
-		c.index(u.Create, at+".create")
+		c.index(u.Create, at+".create", mostGlobalKeys)
 	}
 
 	if u.Delete != nil {
@@ -143,30 +143,34 @@ func (in *updateTableIn) applyIndexes(r *tableRecord) error {
 		return nil
 	}
 
+	online := 0
+	for _, u := range in.GlobalSecondaryIndexUpdates {
+		if u.Create != nil || u.Delete != nil {
+			online++
+		}
+	}
+
+	if online > 1 {
+		return wire.Errorf("LimitExceededException", "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table")
+	}
+
 	kinds, err := parseDefinitions(in.AttributeDefinitions)
 	if err != nil {
 		return err
 	}
 
-	// A request may leave out what the table defines already.
-	for _, k := range r.definitions() {
-		if !kinds.has(k.Name) {
-			kinds = append(kinds, k)
+	// The request must define all keys of a new index, but what the table defines already stays as it is.
+	// Source: https://github.com/nubo-db/dynoxide/issues/144 and
+	// https://github.com/paritysuite/dynamodb-conformance/issues/78, observed on the service
+	defined := r.definitions()
+	for i, k := range kinds {
+		if defined.has(k.Name) {
+			kinds[i] = defined.of(k.Name)
 		}
 	}
 
-	online := 0
 	for i := range in.GlobalSecondaryIndexUpdates {
-		u := &in.GlobalSecondaryIndexUpdates[i]
-		if u.Create != nil || u.Delete != nil {
-			online++
-		}
-
-		if online > 1 {
-			return wire.Errorf("LimitExceededException", "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table")
-		}
-
-		if err := u.apply(r, kinds); err != nil {
+		if err := in.GlobalSecondaryIndexUpdates[i].apply(r, kinds); err != nil {
 			return err
 		}
 	}
@@ -260,10 +264,6 @@ func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item a
 	var changes []indexChange
 
 	for _, x := range indexes {
-		if x.checkItem(item, false) != nil {
-			continue
-		}
-
 		c := indexChange{index: x, new: x.entryOf(t, item, key)}
 		if c.new.key == nil {
 			continue

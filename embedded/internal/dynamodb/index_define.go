@@ -16,8 +16,13 @@ const (
 const (
 	maxGlobalIndexes = 20
 	maxLocalIndexes  = 5
-	maxNonKey        = 100
+	maxNonKey        = 100 // projected attributes of all indexes of a table
+	maxKeyPart       = 4   // attributes of the partition key of a global index, and of its sort key
 )
+
+// mostNonKey is how many NonKeyAttributes the model allows in an index.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Projection.html
+const mostNonKey = 20
 
 type projectionDefinition struct {
 	ProjectionType   string
@@ -33,24 +38,33 @@ type indexDefinition struct {
 }
 
 // indexes checks the definitions of a list of indexes.
-func (c *constraints) indexes(list []indexDefinition, at string) {
+func (c *constraints) indexes(list []indexDefinition, at string, mostKeys int) {
 	for i := range list {
-		c.index(&list[i], member(at, i))
+		c.index(&list[i], member(at, i), mostKeys)
 	}
 }
 
-// index checks the definition of an index.
-func (c *constraints) index(d *indexDefinition, at string) {
+// How many elements the model allows in the KeySchema of a table or a local index, and in that of a
+// global index.
+// Source of the latter: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/attribute_definition_messages.rs,
+// "a_gsi_key_schema_longer_than_eight_fails_the_request_model", recorded on the service
+const (
+	mostKeys       = 2
+	mostGlobalKeys = 2 * maxKeyPart
+)
+
+// index checks the definition of an index, whose KeySchema has mostKeys elements at most.
+func (c *constraints) index(d *indexDefinition, at string, mostKeys int) {
 	c.requiredName(d.IndexName, at+".indexName")
-	c.keySchema(d.KeySchema, at+".keySchema")
+	c.keySchema(d.KeySchema, at+".keySchema", mostKeys)
 
 	if d.Projection == nil {
 		c.missing(at + ".projection")
 	} else {
 		c.oneOf(d.Projection.ProjectionType, at+".projection.projectionType", projectAll, projectInclude, projectKeys)
 
-		if names := d.Projection.NonKeyAttributes; names != nil && len(names) == 0 {
-			c.length(0, "[]", at+".projection.nonKeyAttributes", 1, maxNonKey)
+		if names := d.Projection.NonKeyAttributes; names != nil {
+			c.length(len(names), list(names), at+".projection.nonKeyAttributes", 1, mostNonKey)
 		}
 	}
 	c.throughput(d.ProvisionedThroughput, at+".provisionedThroughput")
@@ -104,8 +118,13 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 func (r *tableRecord) addIndex(d *indexDefinition, local bool, kinds definitions) error {
 	x := indexRecord{Name: *d.IndexName, Local: local}
 
+	keysOf := kinds.globalKeys
+	if local {
+		keysOf = kinds.keys
+	}
+
 	var err error
-	if x.Keys, err = kinds.keys(d.KeySchema); err != nil {
+	if x.Keys, err = keysOf(d.KeySchema); err != nil {
 		return err
 	}
 
@@ -131,6 +150,23 @@ func (r *tableRecord) addIndex(d *indexDefinition, local bool, kinds definitions
 
 	r.Indexes = append(slices.Clone(r.Indexes), x)
 
+	return r.checkProjected()
+}
+
+// checkProjected refuses more projected attributes than the indexes of a table can have together. One that
+// two indexes project counts twice.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Projection.html; the words are
+// not recorded
+func (r *tableRecord) checkProjected() error {
+	count := 0
+	for i := range r.Indexes {
+		count += len(r.Indexes[i].NonKey)
+	}
+
+	if count > maxNonKey {
+		return invalid("One or more parameter values were invalid: NonKeyAttributes count exceeds the limit of %d", maxNonKey)
+	}
+
 	return nil
 }
 
@@ -144,8 +180,6 @@ func (x *indexRecord) setProjection(p *projectionDefinition) error {
 		return invalid("One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
 	case p.ProjectionType != projectInclude && p.NonKeyAttributes != nil:
 		return invalid("One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", p.ProjectionType)
-	case len(p.NonKeyAttributes) > maxNonKey:
-		return invalid("One or more parameter values were invalid: NonKeyAttributes count exceeds the limit of %d", maxNonKey)
 	}
 
 	x.Projection, x.NonKey = p.ProjectionType, p.NonKeyAttributes
@@ -264,16 +298,30 @@ func (d definitions) names() (names []string) {
 	return names
 }
 
-// keys checks a KeySchema of one or two elements against the definitions and returns the key.
-func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
+// keyNames returns the attributes of a KeySchema, all of which must be defined.
+func (d definitions) keyNames(schema []keyElementIn) ([]string, error) {
+	if len(schema) > len(d) {
+		return nil, invalid("Invalid KeySchema: Some index key attribute have no definition")
+	}
+
 	names := make([]string, len(schema))
 	for i, e := range schema {
 		names[i] = *e.AttributeName
 	}
 
 	if slices.ContainsFunc(names, func(name string) bool { return !d.has(name) }) {
-		return k, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",
-			list(names), list(d.names()))
+		return nil, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",
+			list(hashOrder(names, smallTable)), list(hashOrder(d.names(), smallTable)))
+	}
+
+	return names, nil
+}
+
+// keys checks a KeySchema of one or two elements against the definitions and returns the key.
+func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
+	names, err := d.keyNames(schema)
+	if err != nil {
+		return k, err
 	}
 
 	if len(names) == 2 && names[0] == names[1] {
@@ -319,7 +367,7 @@ func (d definitions) checkUsed(r *tableRecord) error {
 	}
 
 	return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %s, keys used: %s",
-		list(d.names()), list(r.definitions().names()))
+		list(hashOrder(d.names(), smallTable)), list(hashOrder(r.definitions().names(), largeTable)))
 }
 
 // usesKey reports whether the attribute is part of a key of the table or of an index.
@@ -330,8 +378,8 @@ func (r *tableRecord) usesKey(name string) bool {
 // definitions returns the attributes of all keys: those of the table first.
 func (r *tableRecord) definitions() (all definitions) {
 	add := func(keys keySchema) {
-		for _, k := range []keyAttr{keys.Hash, keys.Range} {
-			if k.Name != "" && !slices.Contains(all, k) {
+		for _, k := range keys.attrs() {
+			if !slices.Contains(all, k) {
 				all = append(all, k)
 			}
 		}

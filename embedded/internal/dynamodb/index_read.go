@@ -117,6 +117,11 @@ func (v *view) lastKey(item attr.Item) attr.Item {
 	return v.index.lastKey(v.table, item)
 }
 
+// single reports whether the condition names one primary key of the table.
+func (v *view) single(c *expression.KeyCondition) bool {
+	return v.index == nil && (v.keys.Range.Name == "" || c.Range.Op == expression.RangeEqual)
+}
+
 // startNames returns the attributes that an ExclusiveStartKey has: the keys of the table and of the
 // index.
 func (v *view) startNames() definitions {
@@ -159,15 +164,16 @@ func (v *view) condition(terms *expression.KeyTerms, start attr.Item) (*expressi
 		keys[i] = expression.Key{Name: k.Name, Kind: k.Kind}
 	}
 
+	schema := expression.KeySchema{Hash: keys[:v.keys.hashes()], Range: keys[v.keys.hashes():]}
 	if start == nil {
-		return terms.Condition(keys, nil)
+		return terms.Condition(schema, nil)
 	}
 
 	if len(start) != len(v.startNames()) {
 		return nil, invalidStart()
 	}
 
-	return terms.Condition(keys, func(at int) error { return checkStart(start, attrs[at]) })
+	return terms.Condition(schema, func(at int) error { return checkStart(start, attrs[at]) })
 }
 
 // checkScanStart checks the ExclusiveStartKey of a Scan of an index.
@@ -222,10 +228,14 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 	}
 
 	same := attr.Equal(start[v.keys.Hash.Name], c.Hash)
+	for i, value := range c.MoreHash {
+		same = same && attr.Equal(start[v.keys.MoreHash[i].Name], value)
+	}
+
 	switch {
 	case c.Range.Op == expression.RangeNone && !same:
 		return nil, nil, invalid("The provided starting key is outside query boundaries based on provided conditions")
-	case c.Range.Op != expression.RangeNone && !c.Range.Contains(start[v.keys.Range.Name]):
+	case c.Range.Op != expression.RangeNone && !v.inRange(c, start):
 		return nil, nil, invalid("The provided starting key does not match the range key predicate")
 	case !same:
 		return nil, nil, invalid("The query can return at most one row and cannot be restarted")
@@ -236,6 +246,18 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 	}
 
 	return append(key, 0), hi, nil
+}
+
+// inRange reports whether a start key has the sort key that the condition asks for.
+func (v *view) inRange(c *expression.KeyCondition, start attr.Item) bool {
+	first := v.keys.hashes()
+	for i, value := range c.Equal {
+		if !attr.Equal(start[v.keys.at(first+i).Name], value) {
+			return false
+		}
+	}
+
+	return c.Range.Contains(start[v.keys.at(first+len(c.Equal)).Name])
 }
 
 // spent returns what a page consumed: the bytes of the entries in its index, and those that

@@ -140,3 +140,40 @@ func TestADeletedTableLeavesNoEntries(t *testing.T) {
 		t.Errorf("%d entries after the deletion", n)
 	}
 }
+
+// TestItemsOlderThanTheirIndex deletes, replaces and mends items whose attributes cannot be keys of an index that was
+// added later. They were never in it.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.OnlineOps.ViolationDetection.html
+func TestItemsOlderThanTheirIndex(t *testing.T) {
+	for _, value := range []string{`{"BOOL":true}`, `{"N":"1"}`, `{"L":[]}`, `{"S":""}`, `{"S":"` + strings.Repeat("x", maxHashKey+1) + `"}`} {
+		s, stop := openService(t, t.TempDir())
+		mustAnswer(t, s, "CreateTable", `{"TableName":"items","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}]}`)
+
+		for _, id := range []string{"deleted", "replaced", "mended"} {
+			mustAnswer(t, s, "PutItem", fmt.Sprintf(`{"TableName":"items","Item":{"id":{"S":%q},"k":%s}}`, id, value))
+		}
+
+		mustAnswer(t, s, "PutItem", `{"TableName":"items","Item":{"id":{"S":"good"},"k":{"S":"x"}}}`)
+		mustAnswer(t, s, "UpdateTable", `{"TableName":"items","AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],
+			"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"by-k","KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}}]}`)
+
+		const units = `"ReturnConsumedCapacity":"INDEXES"`
+
+		gone := mustAnswer(t, s, "DeleteItem", `{"TableName":"items","Key":{"id":{"S":"deleted"}},`+units+`}`)
+		if strings.Contains(gone, "by-k") {
+			t.Errorf("%.20s: a deletion costs units of the index: %s", value, gone)
+		}
+
+		mustAnswer(t, s, "PutItem", `{"TableName":"items","Item":{"id":{"S":"replaced"}}}`)
+
+		mended := mustAnswer(t, s, "UpdateItem", `{"TableName":"items","Key":{"id":{"S":"mended"}},"UpdateExpression":"SET k = :k","ExpressionAttributeValues":{":k":{"S":"x"}},`+units+`}`)
+		if !strings.Contains(mended, `"by-k":{"CapacityUnits":1.0}`) {
+			t.Errorf("%.20s: the first entry costs %s", value, mended)
+		}
+
+		if got := mustAnswer(t, s, "DescribeTable", `{"TableName":"items"}`); !strings.Contains(got, `"ItemCount":2,"KeySchema":[{"AttributeName":"k"`) {
+			t.Errorf("%.20s: described: %s", value, got)
+		}
+		stop()
+	}
+}

@@ -43,6 +43,20 @@ func (s stored) encoding() []byte {
 	return s[max(width, 0):]
 }
 
+// appendJSON appends the item as AWS JSON.
+func (s stored) appendJSON(dst []byte) ([]byte, error) {
+	_, encoding, err := s.split()
+	if err != nil {
+		return dst, err
+	}
+
+	if dst, err = attr.AppendBinaryJSON(dst, encoding); err != nil {
+		return dst, fmt.Errorf("decode a stored item: %w", err)
+	}
+
+	return dst, nil
+}
+
 func (s stored) item() (attr.Item, error) {
 	_, encoding, err := s.split()
 	if err != nil {

@@ -31,20 +31,63 @@ type keyAttr struct {
 	Kind attr.Kind
 }
 
-// keySchema is a table's primary key. It never changes.
-type keySchema struct{ Hash, Range keyAttr }
-
-func (k *keySchema) has(name string) bool {
-	return name == k.Hash.Name || k.Range.Name != "" && name == k.Range.Name
+// keySchema is the key of a table or of an index. It never changes.
+type keySchema struct {
+	Hash, Range keyAttr
+	// MoreHash and MoreRange are the further attributes of the partition key and of the sort key. Only
+	// global indexes have them.
+	MoreHash  []keyAttr `json:",omitempty"`
+	MoreRange []keyAttr `json:",omitempty"`
 }
 
-// attrs returns the key attributes, one or two.
-func (k *keySchema) attrs() []keyAttr {
-	if k.Range.Name == "" {
-		return []keyAttr{k.Hash}
+func (k *keySchema) has(name string) bool {
+	for i := range k.count() {
+		if k.at(i).Name == name {
+			return true
+		}
 	}
 
-	return []keyAttr{k.Hash, k.Range}
+	return false
+}
+
+// isMulti reports whether the partition key or the sort key has several attributes.
+func (k *keySchema) isMulti() bool { return len(k.MoreHash)+len(k.MoreRange) > 0 }
+
+// hashes returns the number of attributes of the partition key.
+func (k *keySchema) hashes() int { return 1 + len(k.MoreHash) }
+
+// count returns the number of key attributes.
+func (k *keySchema) count() int {
+	if k.Range.Name == "" {
+		return k.hashes()
+	}
+
+	return k.hashes() + 1 + len(k.MoreRange)
+}
+
+// at returns the i-th key attribute: those of the partition key come first.
+func (k *keySchema) at(i int) keyAttr {
+	n := k.hashes()
+	switch {
+	case i == 0:
+		return k.Hash
+	case i < n:
+		return k.MoreHash[i-1]
+	case i == n:
+		return k.Range
+	}
+
+	return k.MoreRange[i-n-1]
+}
+
+// attrs returns the key attributes, those of the partition key first.
+func (k *keySchema) attrs() []keyAttr {
+	all := make([]keyAttr, k.count())
+	for i := range all {
+		all[i] = k.at(i)
+	}
+
+	return all
 }
 
 // primary is an item's primary key, checked against its table's schema.
@@ -67,21 +110,20 @@ func (t *table) keyOf(key attr.Item) (primary, error) {
 
 	attrs := t.keys.attrs()
 	if len(key) != len(attrs) {
-		return primary{}, invalid("The provided key element does not match the schema")
+		return primary{}, keyMismatch()
 	}
 
 	for _, k := range attrs {
-		v, ok := key[k.Name]
-		if !ok {
-			return primary{}, invalid("The provided key element does not match the schema")
-		}
-
-		if v.Kind != k.Kind {
-			return primary{}, &schemaError{invalid("The provided key element does not match the schema")}
+		if v, ok := key[k.Name]; !ok || v.Kind != k.Kind {
+			return primary{}, keyMismatch()
 		}
 	}
 
 	return t.primaryOf(key)
+}
+
+func keyMismatch() error {
+	return &schemaError{invalid("The provided key element does not match the schema")}
 }
 
 // keyIn returns the key of a whole item.
@@ -89,7 +131,7 @@ func (t *table) keyIn(item attr.Item) (primary, error) {
 	for _, k := range t.keys.attrs() {
 		v, ok := item[k.Name]
 		if !ok {
-			return primary{}, invalid("One or more parameter values were invalid: Missing the key %s in the item", k.Name)
+			return primary{}, &schemaError{invalid("One or more parameter values were invalid: Missing the key %s in the item", k.Name)}
 		}
 
 		if v.Kind != k.Kind {

@@ -18,13 +18,17 @@ type keyspace struct {
 }
 
 // partitionKey returns the prefix of the store keys of one partition, and the partition's
-// hash.
-func (k keyspace) partitionKey(hash attr.Value) (prefix []byte, partition uint64) {
+// hash. more are the values of the further attributes of the partition key.
+func (k keyspace) partitionKey(hash attr.Value, more ...attr.Value) (prefix []byte, partition uint64) {
 	prefix = make([]byte, 0, len(k.prefix)+4+len(hash.Str)+32)
 	prefix = append(prefix, k.prefix...)
 	prefix = append(prefix, 0, 0, 0, 0) // the upper half of the hash, set below
 	at := len(prefix)
+
 	prefix = attr.AppendKey(prefix, hash)
+	for _, v := range more {
+		prefix = attr.AppendKey(prefix, v)
+	}
 	partition = hashBytes(prefix[at:])
 	binary.BigEndian.PutUint32(prefix[at-4:], uint32(partition>>32))
 
@@ -34,26 +38,19 @@ func (k keyspace) partitionKey(hash attr.Value) (prefix []byte, partition uint64
 // bounds returns the range of store keys that a key condition covers. Every key that begins
 // with a sort key's encoding has that sort key: encodings end themselves.
 func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
-	if err := checkConditionKind(k.keys.Hash, c.Hash); err != nil {
+	prefix, err := k.equalPart(c)
+	if err != nil {
 		return nil, nil, err
 	}
 
-	if err := checkKeyValue(k.keys.Hash.Name, c.Hash); err != nil {
-		return nil, nil, err
-	}
-
-	prefix, _ := k.partitionKey(c.Hash)
 	end := store.PrefixEnd(prefix)
 	r := c.Range
 	if r.Op == expression.RangeNone {
 		return prefix, end, nil
 	}
 
-	if err := checkConditionKind(k.keys.Range, r.Lo); err != nil {
-		return nil, nil, err
-	}
-
-	if err := checkKeyValue(k.keys.Range.Name, r.Lo); err != nil {
+	key := k.keys.at(k.keys.hashes() + len(c.Equal))
+	if err := checkCondition(key, r.Lo); err != nil {
 		return nil, nil, err
 	}
 
@@ -80,11 +77,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	case expression.RangeGreaterEqual:
 		return at, end, nil
 	default: // RangeBetween
-		if err := checkConditionKind(k.keys.Range, r.Hi); err != nil {
-			return nil, nil, err
-		}
-
-		if err := checkKeyValue(k.keys.Range.Name, r.Hi); err != nil {
+		if err := checkCondition(key, r.Hi); err != nil {
 			return nil, nil, err
 		}
 
@@ -92,12 +85,37 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	}
 }
 
-func checkConditionKind(k keyAttr, v attr.Value) error {
-	if v.Kind == k.Kind {
-		return nil
+// equalPart returns what the store keys begin with whose key attributes have the values that a
+// condition gives them by equality.
+func (k keyspace) equalPart(c *expression.KeyCondition) ([]byte, error) {
+	if err := checkCondition(k.keys.Hash, c.Hash); err != nil {
+		return nil, err
 	}
 
-	return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
+	for i, v := range c.MoreHash {
+		if err := checkCondition(k.keys.MoreHash[i], v); err != nil {
+			return nil, err
+		}
+	}
+
+	prefix, _ := k.partitionKey(c.Hash, c.MoreHash...)
+	for i, v := range c.Equal {
+		if err := checkCondition(k.keys.at(k.keys.hashes()+i), v); err != nil {
+			return nil, err
+		}
+		prefix = attr.AppendKey(prefix, v)
+	}
+
+	return prefix, nil
+}
+
+// checkCondition refuses a value that the key attribute cannot have.
+func checkCondition(k keyAttr, v attr.Value) error {
+	if v.Kind != k.Kind {
+		return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
+	}
+
+	return checkKeyValue(k.Name, v)
 }
 
 // segment returns the range of store keys of a segment, the whole if segment is nil.

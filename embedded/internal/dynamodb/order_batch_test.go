@@ -107,7 +107,7 @@ func TestBrokenMembersOfBatches(t *testing.T) {
 		{"BatchGetItem without keys", "BatchGetItem", `{"RequestItems":{"absent":{},"single":{"Keys":[]}}}`,
 			broken(must("null", "requestItems.absent.member.keys", notBeNull), must("'[]'", "requestItems.single.member.keys", have1))},
 		{"BatchGetItem without anything", "BatchGetItem", `{}`, broken(must("null", "requestItems", notBeNull))},
-		{"BatchGetItem without tables", "BatchGetItem", `{"RequestItems":{}}`, broken(must("'{}'", "requestItems", have1))},
+		{"BatchGetItem without tables", "BatchGetItem", `{"RequestItems":{}}`, invalidOrder + "The requestItems parameter is required for BatchGetItem"},
 		{"BatchWriteItem with a bad name and a bad enum", "BatchWriteItem", `{"RequestItems":{"bad!name":[{"PutRequest":{"Item":{"pk":{"S":"a"}}}}]},"ReturnConsumedCapacity":"X"}`, broken(capacity)},
 		{"BatchWriteItem with a bad name", "BatchWriteItem", `{"RequestItems":{"bad!name":[{"PutRequest":{"Item":{"pk":{"S":"a"}}}}]}}`, broken("Value '{bad!name=[1 requests]}' at 'requestItems' " + keyRules)},
 		{"BatchWriteItem with two bad enums", "BatchWriteItem", `{"RequestItems":{"absent":[{"PutRequest":{"Item":{"a":{"S":"a"}}}}]},"ReturnConsumedCapacity":"X","ReturnItemCollectionMetrics":"X"}`, broken(capacity, metrics)},

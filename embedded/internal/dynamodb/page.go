@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"ratchet/embedded/internal/attr"
@@ -11,6 +12,13 @@ import (
 // maxPage is how many bytes of items one Query or Scan reads, before it filters them.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 const maxPage = 1 << 20
+
+const (
+	// headRoom is more than the members of an answer before its items take.
+	headRoom = 128
+	// firstRoom is the memory with which the items of a page begin.
+	firstRoom = 2 << 10
+)
 
 // pageIn is what Query and Scan have in common.
 type pageIn struct {
@@ -81,10 +89,14 @@ type page struct {
 	project *expression.Projection
 	// legacyFilter is set if the filter is a QueryFilter.
 	legacyFilter bool
+	// single is set if the bounds of the page are those of one primary key.
+	single bool
 	// shape is what a SELECT shows of an item, nil for all or for what project does.
 	shape func(attr.Item) attr.Item
 
-	items          []byte // JSON elements
+	// items are JSON elements, with commas between them, after headRoom bytes for what the answer
+	// has before them.
+	items          []byte
 	count, scanned int
 	bytes          int       // read from the table or the index
 	fetched        halfUnits // for items fetched from the table for an index
@@ -152,32 +164,56 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 	// The page ends with the item that fills it, but it is known only at the next item
 	// whether there is more: a table that ends there has no LastEvaluatedKey. A page that
 	// ends by Limit always has one, as on AWS.
-	err := s.db.Scan(lo, hi, reverse, func(_, value []byte) (bool, error) {
+	err := pg.scan(s, lo, hi, reverse, func(value []byte) (more bool, err error) {
 		if pg.bytes >= maxPage {
 			pg.last = pg.full
 			return false, nil
 		}
 
-		item, err := pg.take(s, value)
-		if err != nil {
+		if err := pg.take(s, value); err != nil {
 			return false, err
 		}
 
 		switch {
 		case pg.scanned == limit:
-			pg.last = pg.view.lastKey(item)
-			return false, nil
+			pg.last, err = pg.lastKey(value)
+			return false, err
 		case pg.bytes >= maxPage:
-			pg.full = pg.view.lastKey(item)
+			pg.full, err = pg.lastKey(value)
 		}
 
-		return true, nil
+		return true, err
 	})
 	if err != nil {
 		return err
 	}
 
 	return s.db.Barrier()
+}
+
+// scan calls take with the stored values between lo and hi. One primary key is looked up, which takes
+// a small part of the time that a scan of its range takes.
+func (pg *page) scan(s *Service, lo, hi []byte, reverse bool, take func(value []byte) (more bool, err error)) error {
+	if !pg.single {
+		return s.db.Scan(lo, hi, reverse, func(_, value []byte) (bool, error) { return take(value) })
+	}
+
+	value, found, err := s.db.Get(lo)
+	if err == nil && found {
+		_, err = take(value)
+	}
+
+	return err
+}
+
+// lastKey returns the LastEvaluatedKey of a page that ends with a stored value.
+func (pg *page) lastKey(value []byte) (attr.Item, error) {
+	item, err := stored(value).item()
+	if err != nil {
+		return nil, err
+	}
+
+	return pg.view.lastKey(item), nil
 }
 
 // charge reports what the page consumed.
@@ -187,52 +223,83 @@ func (pg *page) charge(s *Service) {
 }
 
 // take counts one item and adds it to the page if the filter matches.
-func (pg *page) take(s *Service, value []byte) (attr.Item, error) {
-	item, err := s.itemOf(pg, value) // decoding copies what it keeps
-	if err != nil {
-		return nil, err
-	}
-
+func (pg *page) take(s *Service, value []byte) (err error) {
 	pg.scanned++
 	pg.bytes += stored(value).size()
 
+	if !pg.decodes() {
+		if pg.countMatch() {
+			pg.items, err = stored(value).appendJSON(pg.items)
+		}
+
+		return err
+	}
+
+	item, err := s.itemOf(pg, value) // decoding copies what it keeps
+	if err != nil {
+		return err
+	}
+
 	if pg.filter != nil {
 		if match, err := pg.filter.Match(item); err != nil || !match {
-			return item, err
+			return err
 		}
 	}
 
-	pg.count++
-	if pg.in.Select == "COUNT" {
-		return item, nil
+	if !pg.countMatch() {
+		return nil
 	}
 
-	out := item
 	switch {
 	case pg.shape != nil:
-		out = pg.shape(item)
+		item = pg.shape(item)
 	case pg.project != nil:
-		out = pg.project.Apply(item)
+		item = pg.project.Apply(item)
+	}
+	pg.items = item.AppendJSON(pg.items)
+
+	return nil
+}
+
+// decodes reports whether the page needs its items decoded, because it does not show all items as
+// they are stored.
+func (pg *page) decodes() bool {
+	return pg.filter != nil || pg.shape != nil || pg.project != nil || pg.view.fetch
+}
+
+// countMatch counts an item that the filter lets through. It reports whether the page shows items,
+// and then gets ready for this one.
+func (pg *page) countMatch() (shown bool) {
+	pg.count++
+	if pg.in.Select == "COUNT" {
+		return false
 	}
 
-	if len(pg.items) > 0 {
+	switch {
+	case pg.items == nil:
+		room := firstRoom
+		if pg.single {
+			room = headRoom + 2*pg.bytes
+		}
+		pg.items = make([]byte, headRoom, room)
+	case len(pg.items) > headRoom:
+		if cap(pg.items)-len(pg.items) < pg.bytes/pg.scanned*2 {
+			pg.items = slices.Grow(pg.items, len(pg.items)) // append alone takes a quarter more at a time
+		}
 		pg.items = append(pg.items, ',')
 	}
-	pg.items = out.AppendJSON(pg.items)
 
-	return item, nil
+	return true
 }
 
 // answer returns the answer of Query and Scan.
 func (pg *page) answer() json.RawMessage {
-	out := newAnswer(len(pg.items) + 256)
+	out := newAnswer(headRoom)
 	out.int("Count", pg.count)
 	out.int("ScannedCount", pg.scanned)
 
 	if pg.in.Select != "COUNT" {
-		out.name("Items")
-		out.buf = append(out.buf, '[')
-		out.buf = append(append(out.buf, pg.items...), ']')
+		pg.list(out)
 	}
 
 	if pg.last != nil {
@@ -241,4 +308,18 @@ func (pg *page) answer() json.RawMessage {
 	out.consumed(pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
 
 	return out.done()
+}
+
+// list adds the items to an answer. The members before them are few: they go into the room before
+// the items, which are not copied. The page is used up then.
+func (pg *page) list(out *answer) {
+	out.name("Items").buf = append(out.buf, '[')
+
+	if pg.items != nil {
+		start := headRoom - len(out.buf)
+		copy(pg.items[start:], out.buf)
+		out.buf = pg.items[start:]
+	}
+
+	out.buf = append(out.buf, ']')
 }

@@ -62,6 +62,8 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
+	pg.single = in.ExclusiveStartKey == nil && v.single(cond)
+
 	if bytes.Compare(lo, hi) < 0 {
 		if err := pg.read(s, lo, hi, reverse); err != nil {
 			return nil, err
@@ -74,7 +76,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 
 // constrain checks what the API model says about the members.
 func (in *queryIn) constrain(s *Service) error {
-	var c constraints
+	c := constraints{alone: wordsOfLimit}
 	in.constrainSelect(&c)
 	c.capacity(in.ReturnConsumedCapacity)
 	c.conditions(in.QueryFilter, "queryFilter")
@@ -85,6 +87,17 @@ func (in *queryIn) constrain(s *Service) error {
 	c.conditions(in.KeyConditions, "keyConditions")
 
 	return c.err()
+}
+
+// wordsOfLimit returns the words for a Limit of a Query, which Scan does not share.
+// Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/query.test.ts and
+// scan.test.ts, recorded on the service
+func wordsOfLimit(b breach) string {
+	if b.member != "limit" {
+		return ""
+	}
+
+	return b.unquoted("Limit")
 }
 
 // parse checks what the request shows by itself. It sets the filter and the projection, and returns

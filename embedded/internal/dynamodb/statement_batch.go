@@ -152,6 +152,10 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 		return nil, err
 	}
 
+	if x := t.state.Load().record.indexNamed(stmt.Index); x != nil && x.Keys.isMulti() {
+		return nil, multiKeyStatement()
+	}
+
 	whole := invalid("Select statements within %s must specify the primary key in the where clause.", operation)
 	if stmt.Index != "" || len(stmt.Where.Conjuncts()) != len(t.keys.attrs()) {
 		return nil, whole

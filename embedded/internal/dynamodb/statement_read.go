@@ -58,8 +58,9 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 	}
 	pg.charge(s)
 
-	out := newAnswer(len(pg.items) + 256)
-	out.name("Items").buf = append(append(append(out.buf, '['), pg.items...), ']')
+	out := newAnswer(headRoom)
+	pg.list(out)
+
 	if pg.last != nil {
 		out.text("NextToken", in.nextToken(pg.last))
 	}
@@ -82,6 +83,8 @@ func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, e
 	switch {
 	case x == nil:
 		return nil, invalid("The table does not have the specified index")
+	case x.Keys.isMulti():
+		return nil, multiKeyStatement()
 	case !x.Local && consistent:
 		return nil, invalid("Strongly consistent read is not supported on Global Secondary Indexes")
 	}

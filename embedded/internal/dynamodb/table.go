@@ -166,8 +166,11 @@ func stageTable(b *store.Batch, r *tableRecord) error {
 
 // arnPrefix returns what the ARNs of this engine's tables start with.
 func (s *Service) arnPrefix() string {
-	return "arn:aws:dynamodb:" + s.cfg.Region + ":" + s.cfg.AccountID + ":table/"
+	return s.regionPrefix() + s.cfg.AccountID + ":table/"
 }
+
+// regionPrefix returns what the ARNs of all tables of this engine's region start with, up to the account.
+func (s *Service) regionPrefix() string { return "arn:aws:dynamodb:" + s.cfg.Region + ":" }
 
 // lookup returns the table that a request names, by name or ARN. The error is that of the
 // operations on items; see existingTable.

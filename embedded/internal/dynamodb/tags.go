@@ -46,11 +46,11 @@ type tagResourceIn struct {
 }
 
 func (s *Service) tagResource(_ context.Context, in *tagResourceIn) (any, error) {
-	return s.retag(in, func(r *tableRecord) error { return r.addTags(in.Tags) })
+	return s.retag(in, "TagResource", func(r *tableRecord) error { return r.addTags(in.Tags) })
 }
 
 func (s *Service) untagResource(_ context.Context, in *tagResourceIn) (any, error) {
-	return s.retag(in, func(r *tableRecord) error {
+	return s.retag(in, "UntagResource", func(r *tableRecord) error {
 		r.Tags = maps.Clone(r.Tags)
 		for _, k := range in.TagKeys {
 			delete(r.Tags, k)
@@ -61,11 +61,11 @@ func (s *Service) untagResource(_ context.Context, in *tagResourceIn) (any, erro
 }
 
 // retag changes the tags of a table.
-func (s *Service) retag(in *tagResourceIn, edit func(*tableRecord) error) (any, error) {
+func (s *Service) retag(in *tagResourceIn, operation string, edit func(*tableRecord) error) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
-	t, err := s.resource(in.ResourceArn)
+	t, err := s.resource(in.ResourceArn, operation)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *Service) retag(in *tagResourceIn, edit func(*tableRecord) error) (any, 
 }
 
 func (s *Service) listTags(_ context.Context, in *tagResourceIn) (any, error) {
-	t, err := s.resource(in.ResourceArn)
+	t, err := s.resource(in.ResourceArn, "ListTagsOfResource")
 	if err != nil {
 		return nil, err
 	}
@@ -97,22 +97,48 @@ func (s *Service) listTags(_ context.Context, in *tagResourceIn) (any, error) {
 	return map[string]any{"Tags": list}, nil
 }
 
-// resource returns the table of an ARN.
-func (s *Service) resource(arn *string) (*table, error) {
+// resource returns the table of an ARN that the operation names.
+func (s *Service) resource(arn *string, operation string) (*table, error) {
 	if arn == nil {
 		return nil, wire.Missing("resourceArn")
 	}
 
-	name, ok := strings.CutPrefix(*arn, s.arnPrefix())
+	account, name, ok := s.parseTableARN(*arn)
 	if !ok {
 		return nil, invalid("Invalid TableArn: Invalid ResourceArn provided as input %s", *arn)
 	}
 
-	if t := s.tables.get(name); t != nil {
+	own := account == s.cfg.AccountID
+	if t := s.tables.get(name); own && t != nil {
 		return t, nil
 	}
 
-	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: ResourcArn: %s not found", *arn)
+	if own && account != noAccount {
+		return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: ResourcArn: %s not found", *arn)
+	}
+
+	return nil, wire.Errorf("AccessDeniedException",
+		"User: arn:aws:iam::%s:root is not authorized to perform: dynamodb:%s on resource: %s because no resource-based policy allows the dynamodb:%s action",
+		s.cfg.AccountID, operation, *arn, operation)
+}
+
+// noAccount is an account that does not exist on AWS. The service denies access to all that is named
+// as its, as to what other accounts have. It is the engine's account by default.
+// Source: https://github.com/nubo-db/dynamodb-conformance tests/tier2/tags/basic.test.ts, "rejects
+// ListTagsOfResource with a non-existent ARN", recorded on the service. That a table is not found
+// in the caller's own account: https://github.com/turbot/steampipe-plugin-aws/issues/1516
+const noAccount = "000000000000"
+
+// parseTableARN returns the account and the name in the ARN of a table of this engine's region.
+func (s *Service) parseTableARN(arn string) (account, name string, ok bool) {
+	rest, ok := strings.CutPrefix(arn, s.regionPrefix())
+	if !ok {
+		return "", "", false
+	}
+
+	account, name, ok = strings.Cut(rest, ":table/")
+
+	return account, name, ok && account != "" && name != ""
 }
 
 // saveState saves a table's new state and publishes it to writers. The caller holds ddl.

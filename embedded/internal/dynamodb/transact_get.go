@@ -46,10 +46,8 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 		}
 	}
 
-	for i, item := range in.TransactItems {
-		if err := gets[i].bind(s, item.Get); err != nil {
-			return nil, err
-		}
+	if err := in.bind(s, gets); err != nil {
+		return nil, err
 	}
 
 	return s.transactReads(gets, in.ReturnConsumedCapacity)
@@ -150,6 +148,14 @@ func (get *transactGet) draft() (*expression.Projection, error) {
 	}
 
 	return project, get.Key.Err()
+}
+
+// bind finds the tables and the keys of the items. An error about a table's key cancels the
+// transaction, any other refuses the request.
+// Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/transactGetItems.test.ts,
+// recorded on the service
+func (in *transactGetIn) bind(s *Service, gets []itemRead) error {
+	return cancelMismatches(len(gets), func(i int) error { return gets[i].bind(s, in.TransactItems[i].Get) })
 }
 
 // bind finds the table and the key of the item.

@@ -156,33 +156,47 @@ func collectActions(n int, actionOf func(i int) (*action, error)) ([]*action, er
 	actions := make([]*action, n)
 
 	seen := make(map[string]bool, n)
-	failures := make([]*wire.Error, n)
-	failed := false
-	for i := range n {
+	err := cancelMismatches(n, func(i int) error {
 		a, err := actionOf(i)
-		var mismatch *schemaError
-		if errors.As(err, &mismatch) {
-			failures[i], failed = mismatch.err, true
-			continue
-		}
-
 		if err != nil {
-			return nil, err
+			return err
 		}
 
 		if seen[string(a.key.bytes)] {
-			return nil, invalid("Transaction request cannot include multiple operations on one item")
+			return invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[string(a.key.bytes)] = true
 		a.transacted = true
 		actions[i] = a
+
+		return nil
+	})
+
+	return actions, err
+}
+
+// cancelMismatches calls bind for each of the n items of a transaction. Errors about the keys of tables
+// cancel the transaction after the last item; any other refuses the request at once.
+func cancelMismatches(n int, bind func(i int) error) error {
+	failures := make([]*wire.Error, n)
+	failed := false
+	for i := range n {
+		err := bind(i)
+
+		var mismatch *schemaError
+		switch {
+		case errors.As(err, &mismatch):
+			failures[i], failed = mismatch.err, true
+		case err != nil:
+			return err
+		}
 	}
 
 	if failed {
-		return nil, transactionCanceled(failures)
+		return transactionCanceled(failures)
 	}
 
-	return actions, nil
+	return nil
 }
 
 // count checks the length of a list: 1 to limit.

@@ -38,7 +38,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	}
 
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
-	a.needOld = in.ReturnValues == "ALL_OLD" || in.ReturnValues == "UPDATED_OLD"
+	a.needOld = in.ReturnValues == "UPDATED_OLD"
 
 	c, err := s.perform(a)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	}
 
 	out := newAnswer(2 * c.newSize)
-	if attrs := c.returnedAttributes(in.ReturnValues); len(attrs) > 0 {
-		out.item("Attributes", attrs)
+	if err := c.appendReturned(out, in.ReturnValues); err != nil {
+		return nil, err
 	}
 	out.collection(in.ReturnItemCollectionMetrics, c)
 	out.consumed(in.ReturnConsumedCapacity, t.name, c.spent())
@@ -153,6 +153,27 @@ func (in *updateItemIn) draft() (*action, error) {
 	}
 
 	return a, a.setUpdate(in.UpdateExpression, in.ConditionExpression, &in.expressionIn)
+}
+
+// appendReturned adds the attributes that ReturnValues asks for, a whole item as it is stored.
+func (c *change) appendReturned(out *answer, values string) error {
+	var whole stored
+	switch values {
+	case "ALL_OLD":
+		whole = c.oldRaw
+	case "ALL_NEW":
+		whole = c.newRaw
+	}
+
+	if whole != nil {
+		return out.stored("Attributes", whole, nil)
+	}
+
+	if attrs := c.returnedAttributes(values); len(attrs) > 0 {
+		out.item("Attributes", attrs)
+	}
+
+	return nil
 }
 
 // returnedAttributes returns the attributes that ReturnValues asks for.

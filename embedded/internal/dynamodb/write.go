@@ -110,7 +110,12 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		return nil, tableMissing()
 	}
 
-	raw, ok, err := s.db.Get(a.key.bytes)
+	get := s.db.Get
+	if a.verb == put {
+		get = s.db.GetRare // most items that are put are new
+	}
+
+	raw, ok, err := get(a.key.bytes)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"slices"
 	"strings"
 
 	"ratchet/embedded/internal/attr"
@@ -29,7 +30,11 @@ type Range struct {
 
 // KeyCondition selects a partition or, unless Range.Op is RangeNone, a part of it.
 type KeyCondition struct {
-	Hash  attr.Value
+	Hash attr.Value
+	// MoreHash are the values of the further attributes of the partition key.
+	MoreHash []attr.Value
+	// Equal are the values of the attributes of the sort key before the one that Range bounds.
+	Equal []attr.Value
 	Range Range
 }
 
@@ -46,11 +51,11 @@ type Key struct {
 	Kind attr.Kind
 }
 
+// KeySchema is the key of the table or index. The partition key has an attribute at least.
+type KeySchema struct{ Hash, Range []Key }
+
 // KeyTerms are the comparisons of a key condition, before the table is known.
 type KeyTerms struct{ terms []keyTerm }
-
-// maxKeyTerms is how many comparisons a key condition may have: one per key attribute.
-const maxKeyTerms = 2
 
 // ParseKeyCondition parses a KeyConditionExpression. What it returns was not yet looked at as a
 // key condition: any condition may stand there, see [KeyExpression.Terms]. So the other expressions
@@ -72,7 +77,7 @@ func ParseKeyCondition(src string, params *Params) (*KeyExpression, error) {
 type KeyExpression struct{ root *node }
 
 // Terms returns the comparisons that the expression joins. It fails if there is anything else in
-// it, or more comparisons than a key has attributes.
+// it.
 func (k *KeyExpression) Terms() (*KeyTerms, error) {
 	terms, err := k.root.keyTerms(nil)
 	if err != nil {
@@ -83,7 +88,7 @@ func (k *KeyExpression) Terms() (*KeyTerms, error) {
 }
 
 func newKeyTerms(terms []keyTerm) (*KeyTerms, error) {
-	if n := len(terms); n < 1 || n > maxKeyTerms {
+	if len(terms) == 0 {
 		return nil, errorf("Conditions can be of length 1 or 2 only")
 	}
 
@@ -93,17 +98,26 @@ func newKeyTerms(terms []keyTerm) (*KeyTerms, error) {
 // Condition returns the condition on the key attributes: the partition key and, if there is one,
 // the sort key. It looks at one after the other, and calls before with the position of each first;
 // before may be nil.
-func (t *KeyTerms) Condition(keys []Key, before func(at int) error) (*KeyCondition, error) {
+// Source of the number of conditions: https://github.com/paritysuite/dynamodb-conformance
+// tests/tier3/error-messages/queryKeyConditionOperands.test.ts
+func (t *KeyTerms) Condition(schema KeySchema, before func(at int) error) (*KeyCondition, error) {
+	if before == nil {
+		before = func(int) error { return nil }
+	}
+
+	if len(schema.Hash) > 1 || len(schema.Range) > 1 {
+		return t.multiCondition(schema, before)
+	}
+
 	var c KeyCondition
+	keys := slices.Concat(schema.Hash, schema.Range)
 	for at, key := range keys {
-		if before != nil {
-			if err := before(at); err != nil {
-				return nil, err
-			}
+		if err := before(at); err != nil {
+			return nil, err
 		}
 
-		if len(keys) == 1 && len(t.terms) > 1 {
-			return nil, errorf("Query key condition not supported")
+		if err := t.checkCount(len(keys)); err != nil {
+			return nil, err
 		}
 
 		term, ok := t.of(key.Name)
@@ -127,6 +141,15 @@ func (t *KeyTerms) Condition(keys []Key, before func(at int) error) (*KeyConditi
 	}
 
 	return &c, nil
+}
+
+// checkCount refuses more comparisons than the key has attributes.
+func (t *KeyTerms) checkCount(attributes int) error {
+	if len(t.terms) <= attributes {
+		return nil
+	}
+
+	return errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", len(t.terms), attributes)
 }
 
 // of returns the comparison of the attribute.

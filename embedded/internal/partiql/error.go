@@ -18,10 +18,13 @@ func malformed(detail string) *Error {
 }
 
 const (
-	msgLeftover   = "Unexpected token after expression"
-	msgNoCommand  = "Expected data manipulation"
-	msgAlias      = "Aliasing is not supported"
-	msgOneTable   = "FROM clause may only contain a single table name in data manipulation statements"
+	msgLeftover  = "Unexpected token after expression"
+	msgNoCommand = "Expected data manipulation"
+	msgAlias     = "Aliasing is not supported"
+	msgOneTable  = "FROM clause may only contain a single table name in data manipulation statements"
+	// Source: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/partiql_index_qualifier.rs,
+	// "a_qualifier_on_a_write_statement_is_rejected", recorded on the service
+	msgOnIndex    = "This operation is not supported on an index"
 	msgTableName  = "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."
 	msgBadIn      = "IN operator must have a left hand argument of type Variable Reference and right hand argument of type Seq with at least one member"
 	msgNotBool    = "WHERE clause must contain an expression that resolves to a boolean"

@@ -69,6 +69,8 @@ func TestErrors(t *testing.T) {
 		`SELECT * FROM "t" WHERE pk = 1 # note`:                                                   malformed,
 		`SELECT * FROM "t" WHERE pk = 1 /* note`:                                                  malformed,
 		`SELECT * FROM "t`:                                                                        malformed,
+		`UPDATE "t"."i" SET a = 3 WHERE pk = 'x'`:                                                 "This operation is not supported on an index",
+		`DELETE FROM "t"."i" WHERE pk = 'x'`:                                                      "This operation is not supported on an index",
 		`UPDATE "t" x SET a = 3 WHERE pk = 'x'`:                                                   "Aliasing is not supported",
 		`SELECT * FROM "t" AS x WHERE pk = 'x'`:                                                   "Aliasing is not supported",
 		`SELECT * FROM "t" WHERE pk = 1e126`:                                                      "Number overflow. Attempting to store a number with magnitude larger than supported range under root",

@@ -165,6 +165,8 @@ func (p *parser) source(s *syntax, mayHaveAlias bool) error {
 	}
 
 	switch {
+	case (s.Command == Update || s.Command == Delete) && len(parts) == 2:
+		return errorf(msgOnIndex)
 	case s.Command == Update && len(parts) > 1:
 		return errorf(msgTableName)
 	case s.Command != Select && len(parts) > 1:

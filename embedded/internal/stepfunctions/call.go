@@ -1,6 +1,7 @@
 package stepfunctions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -98,12 +100,6 @@ func (t queuedTask) name() string {
 // callService makes a call and returns its answer as the task sees it. An execution that the
 // call starts without a name gets the name.
 func (s *Service) callService(ctx context.Context, call execution.Call, name string) ([]byte, *execution.CallFailure) {
-	names := callNames[call.Service]
-	prefix := names.optimized
-	if call.SDK {
-		prefix = names.sdk
-	}
-
 	operations := s.cfg.Services[call.Service].Operations
 	if ownService(call) {
 		operations = s.operations
@@ -128,41 +124,80 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 
 	answer, err := operation(ctx, body)
 	if err != nil {
-		return nil, s.refusal(call, prefix, names.general, err)
+		return nil, s.refusal(call, err)
 	}
 
 	raw, ok := answer.(json.RawMessage)
 	if !ok {
 		if raw, err = json.Marshal(answer); err != nil {
-			return nil, s.refusal(call, prefix, names.general, err)
+			return nil, s.refusal(call, err)
 		}
 	}
 
 	return raw, nil
 }
 
-// callNames are the prefixes of a service's errors, and the name of an error without a type
-// of its own.
-// Source: https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
-var callNames = map[string]struct{ sdk, optimized, general string }{
-	"dynamodb": {"DynamoDb", "DynamoDB", "DynamoDbException"},
-	"sqs":      {"Sqs", "SQS", "SqsException"},
-	"lambda":   {"Lambda", "Lambda", "LambdaException"},
-	"sfn":      {"Sfn", "", "SfnException"},
-	"states":   {"", "StepFunctions", "AWSStepFunctionsException"},
+// errorNames are the prefix of a service's errors, the name of an error without a type of its
+// own, and the name of the service in a cause by the first AWS SDK for Java.
+type errorNames struct{ prefix, general, first string }
+
+// sdkErrors are the names in AWS SDK integrations, optimizedErrors those in optimized ones. Those
+// but Lambda's go through the first SDK.
+// Sources: https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html;
+// LocalStack's recordings of AWS (test_task_service_dynamodb, test_task_service_sqs,
+// test_task_service_sfn, test_aws_sdk, test_sfn_send_task_outcome_with_no_such_token).
+var (
+	sdkErrors = map[string]errorNames{
+		"dynamodb": {prefix: "DynamoDb", general: "DynamoDbException"},
+		"sqs":      {prefix: "Sqs", general: "SqsException"},
+		"sfn":      {prefix: "Sfn", general: "SfnException"},
+	}
+	optimizedErrors = map[string]errorNames{
+		"dynamodb": {prefix: "DynamoDB", general: "AmazonDynamoDBException", first: "AmazonDynamoDBv2"},
+		"sqs":      {prefix: "SQS", general: "AmazonSQSException", first: "AmazonSQS"},
+		"lambda":   {prefix: "Lambda", general: "LambdaException"},
+		"states":   {prefix: "StepFunctions", general: "AWSStepFunctionsException", first: "AWSStepFunctions"},
+	}
+)
+
+// cause words a refusal as the SDK of the integration does, without the ID of the request.
+func (n errorNames) cause(e *wire.Error, sdk bool) string {
+	status := cmp.Or(e.Status, 400)
+	switch {
+	case n.first != "":
+		const cause = "%s (Service: %s; Status Code: %d; Error Code: %s; Proxy: null)"
+
+		return fmt.Sprintf(cause, e.Message, n.first, status, cmp.Or(queryCodes[e.Type], e.Type))
+	case sdk:
+		return fmt.Sprintf("%s (Service: %s, Status Code: %d) (SDK Attempt Count: 1)", e.Message, n.prefix, status)
+	default:
+		return fmt.Sprintf("%s (Service: %s, Status Code: %d)", e.Message, n.prefix, status)
+	}
 }
 
 // untyped are the errors for which the SDK has no type: it reports the service's general one.
 var untyped = map[string]bool{"ValidationException": true, "SerializationException": true, "UnknownOperationException": true}
 
+// queryCodes are the codes of errors of SQS for which the first SDK has no type.
+// Source: LocalStack's recordings of AWS (test_send_message_empty_body).
+var queryCodes = map[string]string{
+	"MissingParameterException":      "MissingParameter",
+	"InvalidParameterValueException": "InvalidParameterValue",
+}
+
 // refusal names an error of a call as the service does.
-func (s *Service) refusal(call execution.Call, prefix, general string, err error) *execution.CallFailure {
+func (s *Service) refusal(call execution.Call, err error) *execution.CallFailure {
+	names := optimizedErrors[call.Service]
+	if call.SDK {
+		names = sdkErrors[call.Service]
+	}
+
 	if own := (*functionError)(nil); errors.As(err, &own) {
 		return own.failure()
 	}
 
 	if lost, ok := errors.AsType[*wire.Broken](err); ok {
-		return &execution.CallFailure{Name: prefix + ".SdkClientException", Cause: lost.Error()}
+		return &execution.CallFailure{Name: names.prefix + ".SdkClientException", Cause: lost.Error()}
 	}
 
 	var e *wire.Error
@@ -171,13 +206,9 @@ func (s *Service) refusal(call execution.Call, prefix, general string, err error
 		e = &wire.Error{Type: s.cfg.Services[call.Service].InternalError, Status: 500, Message: "the embedded engine failed; its log has the cause"}
 	}
 
-	name, status := e.Type, e.Status
-	if untyped[name] {
-		name = general
-	}
-
-	if status == 0 {
-		status = 400
+	name := e.Type
+	if untyped[name] || names.first != "" && queryCodes[name] != "" {
+		name = names.general
 	}
 
 	if ownService(call) && !strings.HasSuffix(name, "Exception") {
@@ -185,8 +216,8 @@ func (s *Service) refusal(call execution.Call, prefix, general string, err error
 	}
 
 	return &execution.CallFailure{
-		Name:  prefix + "." + name,
-		Cause: fmt.Sprintf("%s (Service: %s, Status Code: %d)", e.Message, prefix, status),
+		Name:  names.prefix + "." + name,
+		Cause: names.cause(e, call.SDK),
 	}
 }
 
@@ -202,7 +233,7 @@ func callBody(call execution.Call) ([]byte, error) {
 		return nil, fmt.Errorf("read the parameters: %w", err)
 	}
 
-	if body := members["MessageBody"]; len(body) > 0 && body[0] != '"' {
+	if body := members["MessageBody"]; len(body) > 0 && body[0] != '"' && rawjson.KindOf(body) != rawjson.Null {
 		text, err := json.Marshal(string(body))
 		if err != nil {
 			return nil, err

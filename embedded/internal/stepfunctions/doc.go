@@ -98,8 +98,12 @@
 //   - $ in the Assign of a Task, Parallel or Map is the result before ResultSelector. AWS's
 //     pages do not say which one it is.
 //   - Paths inside a filter, as in $.list[?(@.id == $.id)], cannot begin with a variable.
-//   - TestState moves its clock on instead of waiting, mocks Task states only, and takes no
-//     stateName, context and stateConfiguration. SDKs send it and StartSyncExecution to the
+//   - TestState moves its clock on instead of waiting, and takes no mapItemReaderData. It checks
+//     mocks of the optimized integrations of DynamoDB, SQS, Lambda and Step Functions; those of
+//     any other call can be what they like.
+//   - Causes of refused calls have no request ID.
+//   - A tolerance of an inline Map has no effect.
+//   - SDKs send TestState and StartSyncExecution to the
 //     host "sync-" + host: over a socket, turn that off in the SDK (Go: an APIOption with
 //     smithyhttp.DisableEndpointHostPrefix; boto3: Config(inject_host_prefix=False);
 //     JavaScript: disableHostPrefix) or use a name that resolves with the prefix.

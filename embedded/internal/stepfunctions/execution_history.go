@@ -343,6 +343,13 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 		return "mapRunFailedEventDetails", map[string]any{}
 	case execution.MapRunRedriven:
 		return "mapRunRedrivenEventDetails", map[string]any{"mapRunArn": p.runs + e.Worker, "redriveCount": e.Index}
+	case execution.EvaluationFailed:
+		d := map[string]any{"state": name()}
+		if e.Worker != "" {
+			d["location"] = e.Worker
+		}
+
+		return "evaluationFailedEventDetails", d
 	case execution.StateEntered:
 		return "stateEnteredEventDetails", map[string]any{"name": name()}
 	case execution.StateExited:

@@ -22,6 +22,11 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
+	// Source: LocalStack's recordings of AWS (test_invalid_start_execution_input).
+	if given, ok := rawjson.Member(body, "input"); ok && in[2] == "" && rawjson.KindOf(given) == rawjson.String {
+		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault(nil))
+	}
+
 	name, input, err := s.startParameters(in[1], in[2])
 	if err != nil {
 		return nil, err

@@ -35,8 +35,10 @@ func invoke(ctx context.Context, functions map[string]Function, body []byte) (an
 		return nil, &wire.Error{Type: "ResourceNotFoundException", Status: 404, Message: "Function not found: " + name}
 	}
 
+	// Source: LocalStack's recordings of AWS (test_lambda_task_service, test_invoke): a payload
+	// that is null invokes the function with an empty object.
 	payload, ok := rawjson.Member(body, "Payload")
-	if !ok {
+	if !ok || rawjson.KindOf(payload) == rawjson.Null {
 		payload = []byte("{}")
 	}
 

@@ -1,21 +1,20 @@
 package stepfunctions
 
-import (
-	"container/list"
-	"sync"
-)
+import "sync"
 
-// recentBytes bounds the memory of recent.
-const recentBytes = 32 << 20
+// recentBytes bounds the memory of recent. It is small beside that of Pebble, whose newest changes
+// hold what recent drops for much longer.
+const recentBytes = 8 << 20
 
 // recent caches the stored form of recently active executions: the state and the newest
 // turn that holds documents, which is nearly all that the next stimulus reads. It drops
 // the least recently used. Entries change under their execution's lock.
 type recent struct {
 	mu    sync.Mutex
-	order list.List // of *recentItem, newest first
-	items map[executionKey]*list.Element
-	bytes int
+	items map[executionKey]*recentItem
+	// newest and oldest are the ends of the list of all items; nil if there is none.
+	newest, oldest *recentItem
+	bytes          int
 }
 
 type recentItem struct {
@@ -23,25 +22,29 @@ type recentItem struct {
 	state  []byte
 	chunk  int64 // the id of the first event in events; 0 means no events
 	events []byte
+
+	newer, older *recentItem
 }
 
 // itemOverhead is the approximate memory of an entry without its texts, in bytes.
-const itemOverhead = 256
+const itemOverhead = 192
 
-func (i *recentItem) size() int { return len(i.state) + len(i.events) + itemOverhead }
+func (i *recentItem) size() int { return cap(i.state) + cap(i.events) + itemOverhead }
 
+// get returns the state of an execution, and its newest turn with documents.
 func (r *recent) get(key executionKey) (recentItem, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	e := r.items[key]
-	if e == nil {
+	item := r.items[key]
+	if item == nil {
 		return recentItem{}, false
 	}
 
-	r.order.MoveToFront(e)
+	r.unlink(item)
+	r.link(item)
 
-	return *e.Value.(*recentItem), true
+	return recentItem{key: key, state: item.state, chunk: item.chunk, events: item.events}, true
 }
 
 // put stores a new state and, unless chunk is 0, a new turn.
@@ -49,29 +52,29 @@ func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	e := r.items[key]
-	if e == nil {
+	item := r.items[key]
+	if item == nil {
 		if r.items == nil {
-			r.items = map[executionKey]*list.Element{}
+			r.items = map[executionKey]*recentItem{}
 		}
 
-		e = r.order.PushFront(&recentItem{key: key})
-		r.items[key] = e
-		r.bytes += itemOverhead
+		item = &recentItem{key: key}
+		r.items[key] = item
 	} else {
-		r.order.MoveToFront(e)
+		r.unlink(item)
+		r.bytes -= item.size()
 	}
 
-	item := e.Value.(*recentItem)
-	r.bytes -= item.size()
+	r.link(item)
+
 	item.state = state
 	if chunk != 0 {
 		item.chunk, item.events = chunk, events
 	}
 
 	r.bytes += item.size()
-	for r.bytes > recentBytes && r.order.Len() > 1 {
-		r.drop(r.order.Back())
+	for r.bytes > recentBytes && r.oldest != item {
+		r.drop(r.oldest)
 	}
 }
 
@@ -79,14 +82,42 @@ func (r *recent) remove(key executionKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if e := r.items[key]; e != nil {
-		r.drop(e)
+	if item := r.items[key]; item != nil {
+		r.drop(item)
 	}
 }
 
-func (r *recent) drop(e *list.Element) {
-	item := e.Value.(*recentItem)
+func (r *recent) drop(item *recentItem) {
 	r.bytes -= item.size()
-	r.order.Remove(e)
+	r.unlink(item)
 	delete(r.items, item.key)
+}
+
+// link makes an item, which is not in the list, the newest.
+func (r *recent) link(item *recentItem) {
+	item.older = r.newest
+	if r.newest != nil {
+		r.newest.newer = item
+	} else {
+		r.oldest = item
+	}
+
+	r.newest = item
+}
+
+// unlink takes an item out of the list.
+func (r *recent) unlink(item *recentItem) {
+	if item.newer != nil {
+		item.newer.older = item.older
+	} else {
+		r.newest = item.older
+	}
+
+	if item.older != nil {
+		item.older.newer = item.newer
+	} else {
+		r.oldest = item.newer
+	}
+
+	item.newer, item.older = nil, nil
 }

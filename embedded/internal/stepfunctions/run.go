@@ -7,13 +7,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
-	"ratchet/embedded/internal/store"
 )
 
-// Limits of the timer loop.
+// Limits of timers.
 const (
-	timerBatch = 128             // timers that share a flush of the disk
-	timerRetry = 5 * time.Second // the wait before a timer that failed is tried again
+	timersAtATime = 128             // executions whose timers fire side by side; others wait
+	timerRetry    = 5 * time.Second // the wait before a timer that failed is tried again
 )
 
 // Run finishes deletions that a crash has interrupted, fires timers, makes the calls of
@@ -33,16 +32,27 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// runTimers fires timers until ctx ends, and then waits for those that are firing. An execution
+// whose expressions take long holds up its own timers only.
 func (s *Service) runTimers(ctx context.Context) error {
+	var firing errgroup.Group
+	firing.SetLimit(timersAtATime)
+
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 
 	for ctx.Err() == nil {
 		shifted := s.cfg.Clock.Shifted()
 
-		keys, next := s.timers.pop(s.cfg.Clock.Now().UnixMilli(), timerBatch)
+		keys, next := s.timers.pop(s.cfg.Clock.Now().UnixMilli(), timersAtATime)
+		for _, key := range keys {
+			firing.Go(func() error {
+				s.tick(key)
+				return nil
+			})
+		}
+
 		if len(keys) > 0 {
-			s.tick(keys)
 			continue
 		}
 
@@ -61,29 +71,20 @@ func (s *Service) runTimers(ctx context.Context) error {
 		}
 	}
 
-	return nil
+	return firing.Wait()
 }
 
-// tick fires the timers of several executions with one flush.
-func (s *Service) tick(keys []executionKey) {
-	batches := make([]*store.Batch, 0, len(keys))
-	for _, key := range keys {
-		batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
-			return env.Tick(st)
-		})
-		if err != nil {
-			s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
-			s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
-		}
-
-		if batch != nil {
-			batches = append(batches, batch)
-		}
+// tick fires the timers of an execution that are due. The lock of the execution keeps their order.
+func (s *Service) tick(key executionKey) {
+	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+		return env.Tick(st)
+	})
+	if err != nil {
+		s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
+		s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
 	}
 
-	for _, batch := range batches {
-		if err := batch.Sync(); err != nil {
-			s.log.Error("step functions: timers to disk", "error", err)
-		}
+	if err := syncBatch(batch); err != nil {
+		s.log.Error("step functions: timers to disk", "error", err)
 	}
 }

@@ -3,33 +3,16 @@ package stepfunctions
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
-	"ratchet/embedded/internal/wire"
 )
 
-// testedState is the name of a state that TestState runs.
+// testedState is the name of a state that TestState runs, whatever its definition calls it.
+// Source: LocalStack's recordings of AWS (test_state_with_variables).
 const testedState = "StateName"
-
-type testRequest struct {
-	Definition, RoleArn, Input, InspectionLevel, Variables string
-
-	RevealSecrets bool
-	Mock          *testMock
-	// The engine refuses these.
-	StateName, Context string
-	StateConfiguration json.RawMessage
-}
-
-// testMock is what a task answers instead of its call.
-type testMock struct {
-	Result      *string
-	ErrorOutput *struct{ Error, Cause string }
-}
 
 // testState runs one state without storing it.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_TestState.html
@@ -39,19 +22,29 @@ func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
 		return nil, err
 	}
 
-	t := &test{in: in, program: program, inspected: map[string]string{}, texts: map[string]string{}, secret: newSecret()}
-	name := s.newName()
+	t := &test{
+		in: in, program: program, secret: newSecret(),
+		inspected: map[string]string{}, texts: map[string]string{},
+		numbers: map[string]json.RawMessage{}, details: map[string]json.RawMessage{},
+	}
+	name, machine := s.newName(), s.newName()
 
 	env := &execution.Env{
 		Machine:        program,
-		Identity:       func() execution.Identity { return s.testIdentity(name, in.RoleArn) },
+		Identity:       func() execution.Identity { return s.testIdentity(name, machine, in.RoleArn) },
 		Random:         s.random,
 		ActivityExists: func(string) bool { return true }, // a mock answers its tasks
 		Sequence:       func() uint64 { return 0 },
 		NewSecret:      func() [execution.TokenSize]byte { return t.secret },
 		Token:          func(int64, [execution.TokenSize]byte) string { return "" },
 		Inspect:        t.inspect,
+		Retries:        in.StateConfiguration.retries(),
+		Mock:           in.executionMock(),
 	}
+	if in.Context != "" {
+		env.Context = []byte(in.Context)
+	}
+
 	if in.Variables != "" {
 		env.Variables = []byte(in.Variables)
 	}
@@ -61,12 +54,16 @@ func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
 		return nil, err
 	}
 
+	if t.iterations != nil && in.StateConfiguration.failures() > *t.iterations {
+		return nil, validation("Map iteration failure count must be less than or equal to the number of Map iterations")
+	}
+
 	return t.answer(), nil
 }
 
-func (s *Service) testIdentity(name, role string) execution.Identity {
-	const machine = "TestState"
-
+// testIdentity is that of an execution whose machine has a name of its own for each test.
+// Source: LocalStack's recordings of AWS (test_state_task_catch_error).
+func (s *Service) testIdentity(name, machine, role string) execution.Identity {
 	return execution.Identity{
 		ARN:         s.arn("express", machine) + ":" + name,
 		RoleARN:     role,
@@ -74,78 +71,6 @@ func (s *Service) testIdentity(name, role string) execution.Identity {
 		MachineName: machine,
 		NoRedrives:  true,
 	}
-}
-
-// check compiles the state and fails for requests that the service or the engine refuses.
-func (in *testRequest) check() (*asl.Machine, error) {
-	if in.StateName != "" || in.Context != "" || in.StateConfiguration != nil {
-		return nil, validation("the embedded engine's TestState takes no stateName, context and stateConfiguration")
-	}
-
-	if err := wire.OneOf(in.InspectionLevel, "inspectionLevel", "INFO", "DEBUG", "TRACE"); err != nil {
-		return nil, err
-	}
-
-	program, found := asl.ParseState(testedState, []byte(in.Definition))
-	if program == nil {
-		return nil, wire.Errorf("InvalidDefinition", "%v", found.Err())
-	}
-
-	if in.Input == "" {
-		in.Input = "{}"
-	}
-
-	if err := rawjson.Valid([]byte(in.Input)); err != nil {
-		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault([]byte(in.Input)))
-	}
-
-	if in.Variables != "" && (rawjson.Valid([]byte(in.Variables)) != nil || rawjson.KindOf([]byte(in.Variables)) != rawjson.Object) {
-		return nil, validation("variables must be a JSON object")
-	}
-
-	if err := in.checkState(program.Flow.Start); err != nil {
-		return nil, err
-	}
-
-	return program, in.checkMock(program.Flow.Start)
-}
-
-func (in *testRequest) checkState(state *asl.State) error {
-	switch {
-	case state.Kind == asl.Map || state.Kind == asl.Parallel:
-		return wire.Errorf("InvalidDefinition", "TestState API does not support Map or Parallel states. "+
-			"Supported state types include: [Task, Wait, Pass, Succeed, Fail, Choice]")
-	case state.Kind != asl.Task || in.Mock != nil:
-		return nil
-	case in.RoleArn == "":
-		return validation("RoleArn must be specified when testing a Task state")
-	case state.Integration == nil:
-		return wire.Errorf("InvalidDefinition", "TestState API does not support activities.")
-	case state.Integration.Callback:
-		return wire.Errorf("InvalidDefinition", "TestState API does not support the service integration pattern .waitForTaskToken.")
-	default:
-		return nil
-	}
-}
-
-func (in *testRequest) checkMock(state *asl.State) error {
-	mock := in.Mock
-	switch {
-	case mock == nil:
-		return nil
-	case state.Kind != asl.Task:
-		return validation("State type '%s' is not supported when a mock is specified", state.Kind)
-	case in.RevealSecrets:
-		return validation("TestState does not support RevealSecrets when a mock is specified.")
-	case mock.Result != nil && mock.ErrorOutput != nil:
-		return validation("A test mock should have only one of the following fields: [result, errorOutput].")
-	case mock.Result == nil && mock.ErrorOutput == nil:
-		return validation("A test mock must have one of the following fields: [result, errorOutput].")
-	case mock.Result != nil && rawjson.Valid([]byte(*mock.Result)) != nil:
-		return validation("Mocked result must be JSON.")
-	}
-
-	return nil
 }
 
 // test is one call of TestState.
@@ -156,6 +81,9 @@ type test struct {
 	inspected map[string]string
 	texts     map[string]string // "error" and "cause" of a failure
 	secret    [execution.TokenSize]byte
+
+	numbers, details map[string]json.RawMessage // of the inspection data, and of its errorDetails
+	iterations       *int64                     // of a Map; nil until its items are known
 
 	left     bool // the state has ended
 	output   []byte
@@ -173,6 +101,13 @@ func (t *test) inspect(field string, value []byte) {
 	switch field {
 	case "error", "cause":
 		t.texts[field] = string(value)
+	case "maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage":
+		t.numbers[field] = value
+	case "catchIndex", "retryIndex", "retryBackoffIntervalSeconds":
+		t.details[field] = value
+	case "iterations":
+		n, _ := rawjson.Int(value)
+		t.iterations = &n
 	case "input":
 		if _, again := t.inspected[field]; again { // of the state after it
 			t.left = true
@@ -234,13 +169,7 @@ func (t *test) call(ctx context.Context, now time.Time, task execution.Task) (*e
 // mock answers a task with the mock: a call in the place of its service, any other task in
 // that of its worker.
 func (t *test) mock(e *execution.Env, st *execution.State, task execution.Task) (*execution.Turn, error) {
-	var output []byte
-	var refused *execution.CallFailure
-	if mock := t.in.Mock; mock.ErrorOutput != nil {
-		refused = &execution.CallFailure{Name: mock.ErrorOutput.Error, Cause: mock.ErrorOutput.Cause}
-	} else {
-		output = rawjson.AppendCompact(nil, []byte(*mock.Result))
-	}
+	output, refused := t.in.Mock.answer()
 
 	call := t.program.Flow.Start.Integration
 	if call != nil && !call.Callback {
@@ -316,8 +245,19 @@ func (t *test) status() string {
 
 // inspection returns the inspection data: what the state's fields made of its data, and the
 // variables after it.
-func (t *test) inspection() map[string]string {
-	data := maps.Clone(t.inspected)
+func (t *test) inspection() map[string]any {
+	data := map[string]any{}
+	for field, text := range t.inspected {
+		data[field] = text
+	}
+
+	for field, number := range t.numbers {
+		data[field] = number
+	}
+
+	if len(t.details) > 0 {
+		data["errorDetails"] = t.details
+	}
 
 	// The service leaves out what a literal Result makes pointless.
 	if t.program.Flow.Start.Result != nil {

@@ -182,7 +182,6 @@ func TestTestStateRefuses(t *testing.T) {
 		},
 		{"an unknown type", sfn.TestStateInput{Definition: aws.String(`{"Type":"Nap"}`)}, "InvalidDefinition: Invalid State Machine Definition: 'SCHEMA_VALIDATION_FAILED"},
 		{"an input that is no JSON", sfn.TestStateInput{Definition: aws.String(`{"Type":"Succeed"}`), Input: aws.String("x y")}, "InvalidExecutionInput"},
-		{"a context", sfn.TestStateInput{Definition: aws.String(`{"Type":"Succeed"}`), Context: aws.String("{}")}, "takes no stateName, context and stateConfiguration"},
 	} {
 		_, err := b.TestState(t.Context(), &row.in)
 

@@ -63,6 +63,53 @@ func TestRefusalsHaveTheWordsOfTheService(t *testing.T) {
 	}
 }
 
+// TestDiagnosticsHaveTheWordsOfTheService compares them with those recorded on AWS.
+// Source: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
+// test_sfn_api_validation.py, test_create_delete_invalid_sm, test_wait_timestamp_invalid,
+// test_illegal_escapes and test_parallel_state_empty_branches.
+func TestDiagnosticsHaveTheWordsOfTheService(t *testing.T) {
+	b := open(t, t.TempDir())
+
+	for _, row := range []struct{ definition, code, location, message string }{
+		{`{}`, "SCHEMA_VALIDATION_FAILED", "/", "These fields are required: [States, StartAt]"},
+		{`{"StartAt":"A"}`, "SCHEMA_VALIDATION_FAILED", "/", "These fields are required: [States]"},
+		{`{"States":{"A":{"Type":"Succeed"}}}`, "SCHEMA_VALIDATION_FAILED", "/", "These fields are required: [StartAt]"},
+		{` `, "SCHEMA_VALIDATION_FAILED", "", "Definition must be a valid JSON object"},
+		{
+			`{"StartAt":"W","States":{"W":{"Type":"Wait","Timestamp":"2016-12-05 21:29:29Z","End":true}}}`,
+			"SCHEMA_VALIDATION_FAILED", "/States/W/Timestamp", "String does not match RFC3339 timestamp",
+		},
+		{
+			"not a definition", "INVALID_JSON_DESCRIPTION", "[Source: (String)\"not a definition\"; line: 1, column: 4]",
+			"Unrecognized token 'not': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')\n" +
+				" at [Source: (String)\"not a definition\"; line: 1, column: 4]",
+		},
+		{
+			`{"StartAt":"A","States":{"A":{"Type":"Pass","Parameters":{"parsed.$":"States.Format('\\\"{}\\\"', 1)"},"End":true}}}`,
+			"SCHEMA_VALIDATION_FAILED", "/States/A/Parameters",
+			"The value for the field 'parsed.$' must be a valid JSONPath or a valid intrinsic function call",
+		},
+		{
+			`{"StartAt":"P","States":{"P":{"Type":"Parallel","Branches":[],"End":true}}}`,
+			"SCHEMA_VALIDATION_FAILED", "/States/P/Branches", "Value cannot be empty",
+		},
+	} {
+		out, err := b.ValidateStateMachineDefinition(t.Context(), &sfn.ValidateStateMachineDefinitionInput{Definition: &row.definition})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if len(out.Diagnostics) != 1 {
+			t.Fatalf("%s: %d diagnostics", row.definition, len(out.Diagnostics))
+		}
+
+		d := out.Diagnostics[0]
+		if aws.ToString(d.Code) != row.code || aws.ToString(d.Location) != row.location || aws.ToString(d.Message) != row.message {
+			t.Errorf("%s: %s at %q: %s", row.definition, *d.Code, aws.ToString(d.Location), *d.Message)
+		}
+	}
+}
+
 func TestAMachineHasARevisionIDFromItsFirstUpdateOn(t *testing.T) {
 	b := open(t, t.TempDir())
 	machine := b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
@@ -89,5 +136,34 @@ func TestAMachineHasARevisionIDFromItsFirstUpdateOn(t *testing.T) {
 
 	if id := revision(); id == "" {
 		t.Error("after it there is none")
+	}
+}
+
+// An input that is there and empty is refused.
+// Source: https://github.com/localstack/localstack test_invalid_start_execution_input.
+func TestAnEmptyInputStartsNothing(t *testing.T) {
+	b := open(t, t.TempDir())
+	machine := b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
+
+	_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Input: aws.String("")})
+
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorMessage() != "Invalid State Machine Execution Input: 'Invalid execution input.'" {
+		t.Error(err)
+	}
+}
+
+// An inline Map may have a tolerance, which only a distributed one uses.
+// Source: https://github.com/localstack/localstack evaluate_jsonata/test_base_evaluate_expressions.py.
+func TestAnInlineMapMayHaveATolerance(t *testing.T) {
+	b := open(t, t.TempDir())
+	b.machine("m", `{"StartAt":"M","States":{"M":{"Type":"Map","ToleratedFailureCount":1,"ToleratedFailurePercentagePath":"$.p",
+		"ItemProcessor":{"StartAt":"I","States":{"I":{"Type":"Succeed"}}},"End":true}}}`)
+
+	out, err := b.ValidateStateMachineDefinition(t.Context(), &sfn.ValidateStateMachineDefinitionInput{Definition: aws.String(
+		`{"StartAt":"M","States":{"M":{"Type":"Map","ToleratedFailurePercentage":101,` +
+			`"ItemProcessor":{"StartAt":"I","States":{"I":{"Type":"Succeed"}}},"End":true}}}`)})
+	if err != nil || len(out.Diagnostics) != 1 {
+		t.Error(out, err)
 	}
 }

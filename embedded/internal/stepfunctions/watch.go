@@ -105,7 +105,7 @@ func (s *Service) watch(task taskOrder) error {
 	key, m, err := s.executionNamed(arn)
 	if refused := (*wire.Error)(nil); errors.As(err, &refused) {
 		// It was deleted with its machine, or is an Express execution, which has no description.
-		return s.storeWatched(task, nil, s.refusal(call, "StepFunctions", "", refused))
+		return s.storeWatched(task, nil, s.refusal(call, refused))
 	}
 
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) watch(task taskOrder) error {
 
 	st, err := s.watchRunning(key, task)
 	if errors.Is(err, errNoExecution) {
-		return s.storeWatched(task, nil, s.refusal(call, "StepFunctions", "", executionDoesNotExist(arn)))
+		return s.storeWatched(task, nil, s.refusal(call, executionDoesNotExist(arn)))
 	}
 
 	if err != nil || st.Status == execution.Running {

@@ -21,6 +21,15 @@ func (d *DB) NewBatch() *Batch { return &Batch{db: d, pebble: d.pebble.NewBatch(
 // Set stores value under key. It copies both.
 func (b *Batch) Set(key, value []byte) { must(b.pebble.Set(key, value, nil)) }
 
+// SetIn is Set for a value that fill writes into the batch itself, so that it is copied once. fill gets
+// size bytes, and must fill them all and not keep them.
+func (b *Batch) SetIn(key []byte, size int, fill func(value []byte)) {
+	op := b.pebble.SetDeferred(len(key), size)
+	copy(op.Key, key)
+	fill(op.Value)
+	must(op.Finish())
+}
+
 // Delete removes key, which need not exist.
 func (b *Batch) Delete(key []byte) { must(b.pebble.Delete(key, nil)) }
 

@@ -23,8 +23,10 @@ const (
 
 // Sizes in bytes.
 const (
-	cacheSize    = 64 << 20 // memory for blocks of data read from disk
 	memTableSize = 32 << 20 // changes held in memory before they become a table on disk
+	// indexBlockSize is so large that a table has one block of index: a read looks into one index, and
+	// not into an index of indexes first.
+	indexBlockSize = 256 << 10
 )
 
 // DB is an open key space. Its methods may be called from many goroutines.
@@ -56,9 +58,10 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		L0CompactionThreshold: 4,
 	}
 	for i := range options.Levels {
-		// Most conditional writes ask for keys that do not exist. A Bloom filter of 10 bits
-		// per key answers 99 % of them without reading a table.
+		// A Bloom filter of 10 bits per key answers 99 % of the reads of keys that do not exist
+		// without reading a block of data: see GetRare.
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		options.Levels[i].IndexBlockSize = indexBlockSize
 	}
 
 	db, err := pebble.Open(dir, options)
@@ -113,6 +116,27 @@ func (d *DB) Get(key []byte) ([]byte, bool, error) {
 		return nil, false, err
 	}
 	defer closer.Close()
+
+	return append([]byte(nil), value...), true, nil
+}
+
+// GetRare is Get for a key that probably does not exist. It takes a little longer than Get, but asks the
+// Bloom filters of the lowest level, too, which has most keys: Get reads a block there to learn that
+// a key does not exist. The key must not be empty.
+func (d *DB) GetRare(key []byte) (value []byte, found bool, err error) {
+	it, err := d.pebble.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+
+	if !it.SeekPrefixGE(key) {
+		return nil, false, it.Error()
+	}
+
+	if value, err = it.ValueAndErr(); err != nil {
+		return nil, false, err
+	}
 
 	return append([]byte(nil), value...), true, nil
 }

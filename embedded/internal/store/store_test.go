@@ -185,6 +185,44 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestGetRare: it finds what Get finds, in the newest changes and in tables, and no key that another one
+// begins with or that begins with another one.
+func TestGetRare(t *testing.T) {
+	db := open(t, vfs.NewMem())
+	defer shut(t, db)
+
+	for round := range 2 {
+		b := db.NewBatch()
+		for i := range 100 {
+			b.Set(fmt.Appendf(nil, "k%02d", i), fmt.Appendf(nil, "v%d-%d", i, round))
+		}
+		b.Delete([]byte("k50"))
+		b.DeleteRange([]byte("k70"), []byte("k80"))
+
+		if err := b.Commit(); err != nil {
+			t.Fatal(err)
+		}
+
+		for i := range 100 {
+			for _, key := range []string{fmt.Sprintf("k%02d", i), fmt.Sprintf("k%02d-", i), "k"} {
+				want, exists, err := db.Get([]byte(key))
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				got, found, err := db.GetRare([]byte(key))
+				if err != nil || found != exists || !bytes.Equal(got, want) {
+					t.Errorf("round %d, %q: %q, %v, %v; want %q, %v", round, key, got, found, err, want, exists)
+				}
+			}
+		}
+
+		if err := db.Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // What was applied before a barrier survives a power failure after it.
 func TestBarrier(t *testing.T) {
 	fs := vfs.NewCrashableMem()

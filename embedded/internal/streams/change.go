@@ -3,6 +3,7 @@ package streams
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 )
 
 // Event is what happened to an item.
@@ -34,27 +35,44 @@ type Change struct {
 // flagExpired is the bit of an encoded change that stands for Expired.
 const flagExpired = 1
 
-// encode returns the change's form on disk: event, flags, size, then keys and images,
-// each with its length before it. It keeps the images that the view has.
-func (c *Change) encode(view View) []byte {
-	newImage, oldImage := c.New, c.Old
+// parts returns what a stream with that view keeps of the item: the keys, and the images that the view
+// has.
+func (c *Change) parts(view View) [3][]byte {
+	parts := [3][]byte{c.Keys, c.New, c.Old}
 	if view == KeysOnly || view == OldImage {
-		newImage = nil
+		parts[1] = nil
 	}
 
 	if view == KeysOnly || view == NewImage {
-		oldImage = nil
+		parts[2] = nil
 	}
 
+	return parts
+}
+
+// encodedSize returns how many bytes encode appends.
+func (c *Change) encodedSize(view View) int {
+	size := 2 + uvarintSize(uint64(c.Size))
+	for _, part := range c.parts(view) {
+		size += uvarintSize(uint64(len(part))) + len(part)
+	}
+
+	return size
+}
+
+func uvarintSize(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }
+
+// encode appends the change's form on disk: event, flags, size, then keys and images,
+// each with its length before it.
+func (c *Change) encode(dst []byte, view View) []byte {
 	var flags byte
 	if c.Expired {
 		flags |= flagExpired
 	}
 
-	dst := make([]byte, 0, 16+len(c.Keys)+len(newImage)+len(oldImage))
 	dst = append(dst, byte(c.Event), flags)
 	dst = binary.AppendUvarint(dst, uint64(c.Size))
-	for _, part := range [][]byte{c.Keys, newImage, oldImage} {
+	for _, part := range c.parts(view) {
 		dst = binary.AppendUvarint(dst, uint64(len(part)))
 		dst = append(dst, part...)
 	}
@@ -62,30 +80,31 @@ func (c *Change) encode(view View) []byte {
 	return dst
 }
 
-// decodeChange reads what encode wrote. The change shares raw's bytes.
-func decodeChange(raw []byte) (*Change, error) {
-	short := errors.New("the record is cutoff short")
+var errShort = errors.New("the record is cutoff short")
+
+// decode reads what encode wrote. The change shares raw's bytes.
+func (c *Change) decode(raw []byte) error {
 	if len(raw) < 2 {
-		return nil, short
+		return errShort
 	}
 
-	c := &Change{Event: Event(raw[0]), Expired: raw[1]&flagExpired != 0}
+	c.Event, c.Expired = Event(raw[0]), raw[1]&flagExpired != 0
 	raw = raw[2:]
 
 	size, width := binary.Uvarint(raw)
 	if width <= 0 {
-		return nil, short
+		return errShort
 	}
 
 	c.Size, raw = int(size), raw[width:]
-	for _, part := range []*[]byte{&c.Keys, &c.New, &c.Old} {
+	for _, part := range [...]*[]byte{&c.Keys, &c.New, &c.Old} {
 		n, width := binary.Uvarint(raw)
 		if width <= 0 || n > uint64(len(raw)-width) {
-			return nil, short
+			return errShort
 		}
 		raw = raw[width:]
 		*part, raw = raw[:n:n], raw[n:]
 	}
 
-	return c, nil
+	return nil
 }

@@ -127,7 +127,9 @@ func lockShards(changes []Change) (routes, locked []*shard) {
 func (s *shard) append(b *store.Batch, now time.Time, c *Change) sequence {
 	seq := c.Stream.clock.next(now)
 	s.last = seq
-	b.Set(s.key(seq), c.encode(c.Stream.record.View))
+
+	view := c.Stream.record.View
+	b.SetIn(s.key(seq), c.encodedSize(view), func(value []byte) { c.encode(value[:0], view) })
 
 	return seq
 }

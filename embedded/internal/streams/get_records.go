@@ -21,6 +21,9 @@ const (
 	maxRecordBytes = 1 << 20
 )
 
+// firstRoom is the memory with which an answer begins.
+const firstRoom = 1 << 10
+
 type getRecordsIn struct {
 	ShardIterator *string
 	Limit         *int64
@@ -58,15 +61,14 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 		return nil, err
 	}
 
-	p := page{region: s.cfg.Region, limit: limit}
+	p := page{region: s.cfg.Region, limit: limit, out: append(make([]byte, 0, firstRoom), `{"Records":[`...)}
 
 	next, more, err := st.read(it.shard, it.next, &p)
 	if err != nil {
 		return nil, err
 	}
 
-	out := append(make([]byte, 0, len(p.out)+256), `{"Records":[`...)
-	out = append(append(out, p.out...), ']')
+	out := append(p.out, ']')
 	if more {
 		out = append(out, `,"NextShardIterator":`...)
 		// It fails only on text that is not UTF-8; an iterator is ASCII.

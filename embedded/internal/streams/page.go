@@ -1,11 +1,13 @@
 package streams
 
+import "slices"
+
 // page collects the records of one GetRecords as JSON.
 type page struct {
 	region       string
 	limit        int
 	count, bytes int    // records, and their sizes as DynamoDB counts them
-	out          []byte // the records, with commas between them
+	out          []byte // the answer, up to the records so far, with commas between them
 }
 
 // add appends one record, unless the page is full. A first record always fits, so that a
@@ -15,8 +17,8 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 		return false, nil
 	}
 
-	c, err := decodeChange(raw)
-	if err != nil {
+	var c Change
+	if err := c.decode(raw); err != nil {
 		return false, err
 	}
 
@@ -25,6 +27,9 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	}
 
 	if p.count > 0 {
+		if cap(p.out)-len(p.out) < 512+3*c.Size {
+			p.out = slices.Grow(p.out, len(p.out)) // append alone takes a quarter more at a time
+		}
 		p.out = append(p.out, ',')
 	}
 

@@ -1,46 +1,59 @@
 package streams
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
 	"ratchet/embedded/internal/attr"
 )
 
-var eventNames = map[Event]string{Insert: "INSERT", Modify: "MODIFY", Remove: "REMOVE"}
+// name returns the event as GetRecords names it.
+func (e Event) name() string {
+	switch e {
+	case Insert:
+		return "INSERT"
+	case Modify:
+		return "MODIFY"
+	default:
+		return "REMOVE"
+	}
+}
 
 // appendJSON appends the record as GetRecords returns it.
 func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string) ([]byte, error) {
 	dst = append(dst, `{"eventID":"`...)
-	dst = fmt.Appendf(dst, "%016x%016x", mix(st.record.No), mix(uint64(seq)))
+	dst = appendHex(appendHex(dst, mix(st.record.No)), mix(uint64(seq)))
 	dst = append(dst, `","eventName":"`...)
-	dst = append(dst, eventNames[c.Event]...)
+	dst = append(dst, c.Event.name()...)
 	dst = append(dst, `","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"`...)
 
 	dst = append(dst, region...)
 	dst = append(dst, `","dynamodb":{"ApproximateCreationDateTime":`...)
 	dst = strconv.AppendInt(dst, seq.time().Unix(), 10) // whole seconds, as on AWS
-	for _, part := range []struct {
+
+	for _, part := range [...]struct {
 		name string
 		raw  []byte
 	}{
 		{name: "Keys", raw: c.Keys},
 		{name: "NewImage", raw: c.New},
-		{name: "OldImage", raw: c.Old}} {
+		{name: "OldImage", raw: c.Old},
+	} {
 		if len(part.raw) == 0 {
 			continue
 		}
 
-		item, err := attr.DecodeBinary(part.raw)
-		if err != nil {
+		dst = append(append(append(dst, `,"`...), part.name...), `":`...)
+
+		var err error
+		if dst, err = attr.AppendBinaryJSON(dst, part.raw); err != nil {
 			return dst, fmt.Errorf("decode %s: %w", part.name, err)
 		}
-
-		dst = append(append(append(dst, `,"`...), part.name...), `":`...)
-		dst = item.AppendJSON(dst)
 	}
 
-	dst = append(append(append(dst, `,"SequenceNumber":"`...), seq.String()...), `","SizeBytes":`...)
+	dst = append(seq.append(append(dst, `,"SequenceNumber":"`...)), `","SizeBytes":`...)
 	dst = strconv.AppendInt(dst, int64(c.Size), 10)
 	dst = append(append(append(dst, `,"StreamViewType":"`...), st.record.View...), `"}`...)
 	// The mark by which consumers recognize a removal by time to live.
@@ -50,4 +63,9 @@ func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string)
 	}
 
 	return append(dst, '}'), nil
+}
+
+// appendHex appends 16 digits.
+func appendHex(dst []byte, n uint64) []byte {
+	return hex.AppendEncode(dst, binary.BigEndian.AppendUint64(make([]byte, 0, 8), n))
 }

@@ -2,7 +2,6 @@ package streams
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -23,7 +22,18 @@ func (s sequence) time() time.Time { return time.UnixMilli(int64(s >> counterBit
 
 // String returns the number as callers see it: always 21 digits without a leading zero,
 // so that texts and numbers have the same order.
-func (s sequence) String() string { return fmt.Sprintf("1%020d", uint64(s)) }
+func (s sequence) String() string { return string(s.append(nil)) }
+
+// append appends the text of String.
+func (s sequence) append(dst []byte) []byte {
+	var digits [20]byte
+	for at := len(digits) - 1; at >= 0; at-- {
+		digits[at] = '0' + byte(s%10)
+		s /= 10
+	}
+
+	return append(append(dst, '1'), digits[:]...)
+}
 
 func parseSequence(text string) (sequence, error) {
 	if len(text) != 21 || text[0] != '1' {

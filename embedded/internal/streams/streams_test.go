@@ -104,24 +104,42 @@ func TestChangeCodec(t *testing.T) {
 		OldImage:        {nil, c.Old},
 		NewAndOldImages: {c.New, c.Old},
 	} {
-		back, err := decodeChange(c.encode(view))
+		raw := c.encode(nil, view)
+		if size := c.encodedSize(view); size != len(raw) {
+			t.Errorf("%s: %d bytes, foreseen were %d", view, len(raw), size)
+		}
+
+		var back Change
+		err := back.decode(raw)
 		if err != nil || back.Event != Modify || !back.Expired || back.Size != 77 || !slices.Equal(back.Keys, c.Keys) ||
 			!slices.Equal(back.New, want[0]) || !slices.Equal(back.Old, want[1]) {
 			t.Errorf("%s: %+v, %v", view, back, err)
 		}
 	}
 
-	whole := c.encode(NewAndOldImages)
+	whole := c.encode(nil, NewAndOldImages)
 	for n := range whole {
-		if _, err := decodeChange(whole[:n]); err == nil {
+		if err := new(Change).decode(whole[:n]); err == nil {
 			t.Errorf("%d bytes of %d are accepted", n, len(whole))
 		}
 	}
 }
 
+// TestEncodedSize foresees the bytes of lengths and sizes on both sides of each place where they take one
+// more.
+func TestEncodedSize(t *testing.T) {
+	for _, n := range []int{0, 1, 127, 128, 16383, 16384, 1<<21 - 1, 1 << 21} {
+		for _, c := range []Change{{Size: n}, {Keys: make([]byte, n)}, {Size: 1, New: make([]byte, n), Old: make([]byte, n/2)}} {
+			if got, want := c.encodedSize(NewAndOldImages), len(c.encode(nil, NewAndOldImages)); got != want {
+				t.Errorf("%d: %d, want %d", n, got, want)
+			}
+		}
+	}
+}
+
 func FuzzDecodeChange(f *testing.F) {
-	f.Add((&Change{Event: Insert, Keys: []byte("k"), New: []byte("n")}).encode(NewImage))
-	f.Fuzz(func(_ *testing.T, raw []byte) { _, _ = decodeChange(raw) })
+	f.Add((&Change{Event: Insert, Keys: []byte("k"), New: []byte("n")}).encode(nil, NewImage))
+	f.Fuzz(func(_ *testing.T, raw []byte) { _ = new(Change).decode(raw) })
 }
 
 func FuzzParseIterator(f *testing.F) {

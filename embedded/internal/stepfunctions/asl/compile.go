@@ -90,7 +90,8 @@ func (b *builder) compile(d declared) {
 	s, o := d.state, b.object(d.raw, d.at)
 	kind := slices.Index(kinds[:], o.text("Type"))
 	if kind < 0 {
-		b.fault(CodeSchema, d.at+"/Type", "the value for the field 'Type' must be one of %s", strings.Join(kinds[:], ", "))
+		b.fault(CodeSchema, d.at+"/Type", "The field 'Type' should have one of these values: "+
+			"[Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map]")
 		return
 	}
 

@@ -11,11 +11,7 @@ import (
 )
 
 // distributedFields are the fields of a Map that only the mode DISTRIBUTED has.
-var distributedFields = []string{
-	"ItemBatcher", "Label",
-	"ToleratedFailureCount", "ToleratedFailureCountPath",
-	"ToleratedFailurePercentage", "ToleratedFailurePercentagePath",
-}
+var distributedFields = []string{"ItemBatcher", "Label"}
 
 // compileDistributed compiles a Map whose iterations are executions of their own. inner is the
 // item processor.

@@ -35,6 +35,10 @@ func (b *builder) compileMap(s *State, o *object) {
 		return
 	}
 
+	// Source: LocalStack's recordings of AWS: an inline Map may have a tolerance.
+	o.seconds("ToleratedFailureCount", 0, maxTolerated)
+	o.percentage("ToleratedFailurePercentage")
+
 	for _, field := range distributedFields {
 		if o.has(field) {
 			b.fault(CodeSchema, o.at+"/"+field, "the field '%s' needs an item processor in the mode DISTRIBUTED", field)

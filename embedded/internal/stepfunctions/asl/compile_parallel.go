@@ -8,8 +8,13 @@ import (
 
 func (b *builder) compileParallel(s *State, o *object) {
 	v, _ := o.field("Branches")
-	if rawjson.KindOf(v) != rawjson.Array || rawjson.Len(v) == 0 {
+	if rawjson.KindOf(v) != rawjson.Array {
 		b.fault(CodeSchema, o.at+"/Branches", "the field 'Branches' must be an array with at least one branch")
+		return
+	}
+
+	if rawjson.Len(v) == 0 {
+		b.fault(CodeSchema, o.at+"/Branches", "Value cannot be empty")
 		return
 	}
 

@@ -8,15 +8,19 @@ import (
 // activityARN is the form of a Task's Resource.
 var activityARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]+:\d{12}:activity:[^\s:]{1,80}$`)
 
+// ForeignResource is the format of what the engine says of a Resource that it does not run.
+const ForeignResource = "the embedded engine runs activities " +
+	"(arn:aws:states:REGION:ACCOUNT:activity:NAME) and the service integrations of DynamoDB, SQS, Step Functions and Lambda " +
+	"(like arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken), not %q"
+
 func (b *builder) compileTask(s *State, o *object) {
 	s.Resource = o.text("Resource")
 	if s.Resource == "" {
 		b.fault(CodeSchema, o.at, "the field 'Resource' is required")
 	} else if !activityARN.MatchString(s.Resource) {
-		if s.Integration = parseIntegration(s.Resource); s.Integration == nil {
-			b.fault(CodeResource, o.at+"/Resource", "the embedded engine runs activities "+
-				"(arn:aws:states:REGION:ACCOUNT:activity:NAME) and the service integrations of DynamoDB, SQS, Step Functions and Lambda "+
-				"(like arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken), not %q", s.Resource)
+		s.Integration = parseIntegration(s.Resource)
+		if s.Foreign = s.Integration == nil; s.Foreign && !b.tested {
+			b.fault(CodeResource, o.at+"/Resource", ForeignResource, s.Resource)
 		}
 	}
 

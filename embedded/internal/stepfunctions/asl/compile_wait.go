@@ -20,7 +20,7 @@ func (b *builder) compileWait(s *State, o *object) {
 
 		s.Timestamp.Value = o.text("Timestamp")
 		if _, err := time.Parse(time.RFC3339, s.Timestamp.Value); err != nil {
-			b.fault(CodeSchema, o.at+"/Timestamp", "the value for the field 'Timestamp' must be an RFC 3339 timestamp")
+			b.fault(CodeSchema, o.at+"/Timestamp", "String does not match RFC3339 timestamp")
 		}
 	case o.has("TimestampPath"):
 		s.Timestamp.Path = o.path("TimestampPath")

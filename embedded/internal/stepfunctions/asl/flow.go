@@ -1,6 +1,11 @@
 package asl
 
-import "ratchet/embedded/internal/stepfunctions/rawjson"
+import (
+	"cmp"
+	"strings"
+
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
 
 // compileFlow compiles StartAt and States of o. It declares all states before it compiles
 // the first, so that transitions find their targets.
@@ -11,12 +16,27 @@ func (p *parser) compileFlow(o *object, depth int) *Flow {
 	}
 
 	start, hasStart := o.field("StartAt")
+
 	raw, hasStates := o.field("States")
-	if !hasStart {
-		p.fault(CodeSchema, o.at, "the field 'StartAt' is required")
+
+	var missing []string
+	if !hasStates {
+		missing = append(missing, "States")
 	}
 
-	if !hasStates || rawjson.KindOf(raw) != rawjson.Object || rawjson.Len(raw) == 0 {
+	if !hasStart {
+		missing = append(missing, "StartAt")
+	}
+
+	if missing != nil {
+		p.fault(CodeSchema, cmp.Or(o.at, "/"), "These fields are required: [%s]", strings.Join(missing, ", "))
+	}
+
+	if !hasStates {
+		return nil
+	}
+
+	if rawjson.KindOf(raw) != rawjson.Object || rawjson.Len(raw) == 0 {
 		p.fault(CodeSchema, o.at+"/States", "the field 'States' must be an object with at least one state")
 		return nil
 	}

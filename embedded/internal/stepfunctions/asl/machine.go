@@ -70,8 +70,10 @@ type State struct {
 	Result []byte
 
 	// Task. Resource is the ARN of an activity, unless Integration is set.
-	Resource           string
-	Integration        *Integration
+	Resource    string
+	Integration *Integration
+	// Foreign reports a Resource that the engine does not run. Only tests of states have it.
+	Foreign            bool
 	Timeout, Heartbeat Seconds
 
 	// Choice. Default is nil if absent.

@@ -1,7 +1,10 @@
 package asl
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
@@ -27,7 +30,10 @@ func Parse(definition []byte) (*Machine, Diagnostics) { return parse(definition,
 func ParseExpress(definition []byte) (*Machine, Diagnostics) { return parse(definition, true) }
 
 func parse(definition []byte, express bool) (*Machine, Diagnostics) {
-	p := &parser{names: map[string]bool{}, express: express}
+	return (&parser{names: map[string]bool{}, express: express}).parse(definition)
+}
+
+func (p *parser) parse(definition []byte) (*Machine, Diagnostics) {
 	if !p.valid(definition) {
 		return nil, p.found
 	}
@@ -64,10 +70,32 @@ func (p *parser) allStates() []*State {
 	return p.states
 }
 
+// unknownToken is a text that begins with a word, and jsonSource where the service's JSON parser
+// finds a fault in a text.
+// Source: LocalStack's recordings of AWS (test_validate_state_machine_definition_not_a_definition).
+var unknownToken = regexp.MustCompile(`^\s*([A-Za-z_$][A-Za-z0-9_$]*)`)
+
+const jsonSource = "[Source: (String)\"%s\"; line: %d, column: %d]"
+
 // valid reports whether the definition is JSON.
 func (p *parser) valid(definition []byte) bool {
 	if len(definition) == 0 {
 		p.fault(CodeMissing, "", "the definition is empty")
+		return false
+	}
+
+	if m := unknownToken.FindSubmatchIndex(definition); m != nil && rawjson.Valid(definition[m[2]:m[3]]) != nil {
+		before := definition[:m[3]]
+		line, column := 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
+		source := fmt.Sprintf(jsonSource, strings.ToValidUTF8(string(definition[:min(len(definition), 500)]), ""), line, column)
+		p.fault(CodeJSON, source, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token "+
+			"'null', 'true' or 'false')\n at %s", definition[m[2]:m[3]], source)
+
+		return false
+	}
+
+	if len(rawjson.Trim(definition)) == 0 {
+		p.fault(CodeSchema, "", "Definition must be a valid JSON object")
 		return false
 	}
 
@@ -80,9 +108,9 @@ func (p *parser) valid(definition []byte) bool {
 }
 
 // ParseState compiles a definition that is one state. The machine starts with it, and each
-// state that it leads to is a Succeed.
+// state that it leads to is a Succeed. It lets Resources through that the engine does not run.
 func ParseState(name string, definition []byte) (*Machine, Diagnostics) {
-	p := &parser{names: map[string]bool{}, flow: &builder{assigned: map[string]string{}}}
+	p := &parser{names: map[string]bool{}, tested: true, flow: &builder{assigned: map[string]string{}}}
 	if !p.valid(definition) {
 		return nil, p.found
 	}
@@ -108,10 +136,12 @@ type parser struct {
 	found Diagnostics
 	// express refuses what Express machines have not.
 	express bool
-	names   map[string]bool // of all states in all flows
-	reads   map[string]bool // variables that the state under compilation reads; nil outside of states
-	labels  map[string]bool // of all distributed Maps
-	states  []*State
+	// tested lets Resources through that the engine does not run.
+	tested bool
+	names  map[string]bool // of all states in all flows
+	reads  map[string]bool // variables that the state under compilation reads; nil outside of states
+	labels map[string]bool // of all distributed Maps
+	states []*State
 	// distributed are the distributed Maps of all flows.
 	distributed []*Distributed
 	// jsonata is the query language of the state under compilation, machineJSONata that of

@@ -22,7 +22,7 @@ func TestRefusedDefinitions(t *testing.T) {
 	for _, row := range []struct{ says, definition, code, at string }{
 		{says: "nothing", definition: ``, code: CodeMissing, at: ""},
 		{says: "no JSON", definition: `{"StartAt":`, code: CodeJSON, at: ""},
-		{says: "no start", definition: `{"States":{"A":{"Type":"Succeed"}}}`, code: CodeSchema, at: ""},
+		{says: "no start", definition: `{"States":{"A":{"Type":"Succeed"}}}`, code: CodeSchema, at: "/"},
 		{says: "no states", definition: `{"StartAt":"A","States":{}}`, code: CodeSchema, at: "/States"},
 		{
 			says:       "an unknown start",

@@ -151,13 +151,16 @@ func (t *turn) recordStarted(th *thread) {
 	}
 }
 
-// awaitsAnswer reports whether the answer to the thread's token ends its task.
+// awaitsAnswer reports whether the answer to the thread's token ends its task. That of a task
+// which waits for an execution does, too.
+// Source: LocalStack's recordings of AWS (test_sync_with_task_token).
 func (t *turn) awaitsAnswer(th *thread) bool {
 	if th.phase == calling {
-		return t.state(th).Integration.Callback
+		call := t.state(th).Integration
+		return call.Callback || call.Sync
 	}
 
-	return th.phase == started
+	return th.phase == started || th.phase == watching
 }
 
 // taskEvent returns the event of an activity's task, or of a call of another service.

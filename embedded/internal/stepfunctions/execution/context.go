@@ -25,6 +25,10 @@ func (t *turn) context(th *thread) []byte {
 
 // contextWith returns the context object with the item of a Map, or without one when i is nil.
 func (t *turn) contextWith(th *thread, i *item) []byte {
+	if t.env.Context != nil {
+		return t.env.Context
+	}
+
 	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
 	if err != nil {
 		if t.err == nil {
@@ -41,7 +45,13 @@ func (t *turn) contextWith(th *thread, i *item) []byte {
 	b = append(append(b, `,"Input":`...), input...)
 	text(`,"StartTime":`, stamp(t.s.Started))
 	text(`,"Name":`, t.s.Name)
-	text(`,"RoleArn":`, id.RoleARN)
+
+	// Source: LocalStack's recordings of AWS (test_state_with_variables): a test without a role.
+	if b = append(b, `,"RoleArn":`...); id.RoleARN == "" {
+		b = append(b, "null"...)
+	} else {
+		b = rawjson.AppendText(b, id.RoleARN)
+	}
 
 	if !id.NoRedrives {
 		b = strconv.AppendInt(append(b, `,"RedriveCount":`...), int64(t.s.Redrives), 10)
@@ -60,7 +70,7 @@ func (t *turn) contextWith(th *thread, i *item) []byte {
 	}
 
 	b = append(b, '}')
-	if s := t.state(th); s.Integration != nil && s.Integration.Callback && th.phase.hasToken() {
+	if s := t.state(th); s.Integration != nil && (s.Integration.Callback || s.Integration.Sync) && th.phase.hasToken() {
 		text(`,"Task":{"Token":`, t.env.Token(th.id, th.token))
 		b = append(b, '}')
 	}

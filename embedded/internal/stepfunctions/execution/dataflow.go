@@ -66,7 +66,7 @@ func (t *turn) checkSize(th *thread, v []byte) (*Doc, error) {
 func (t *turn) complete(th *thread, raw, result *Doc) error {
 	s := t.state(th)
 
-	if s.Kind != asl.Pass {
+	if s.Kind == asl.Task {
 		t.inspect("result", result)
 	}
 

@@ -53,6 +53,11 @@ type Env struct {
 	// Inspect, if set, is called with what the fields of states make of their data. The names
 	// are those of TestState's inspection data, and "error" and "cause" for a failure.
 	Inspect func(field string, value []byte)
+	// Mock, if set, is what the Map or Parallel under test answers, Context the context object,
+	// and Retries how often each retrier has retried before.
+	Mock    *Mock
+	Context []byte
+	Retries int64
 
 	// turnEvents replaces maxTurnEvents in tests unless it is 0.
 	turnEvents int

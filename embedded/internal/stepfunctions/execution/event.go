@@ -50,6 +50,7 @@ const (
 	MapRunFailed
 	MapRunAborted
 	MapRunRedriven
+	EvaluationFailed
 )
 
 var eventNames = [...]string{
@@ -92,6 +93,7 @@ var eventNames = [...]string{
 	MapRunFailed:           "MapRunFailed",
 	MapRunAborted:          "MapRunAborted",
 	MapRunRedriven:         "MapRunRedriven",
+	EvaluationFailed:       "EvaluationFailed",
 }
 
 // Event is one event of an execution's history.
@@ -113,8 +115,8 @@ type Event struct {
 	Assigned []byte
 	// Timeout and Heartbeat are in seconds, 0 when there is none.
 	Timeout, Heartbeat int64
-	// Worker is the name of the worker that ActivityStarted tells, and that of the Map Run in
-	// MapRunStarted and MapRunRedriven.
+	// Worker is the name of the worker that ActivityStarted tells, that of the Map Run in
+	// MapRunStarted and MapRunRedriven, and that of the field in EvaluationFailed.
 	Worker, Error, Cause string
 }
 

@@ -30,6 +30,10 @@ type failure struct {
 	heartbeat bool
 	// final marks a failure that no Retry and Catch handles.
 	final bool
+	// evaluated marks a failure of a field in JSONata, which the history tells beforehand, and
+	// location is the field, "" for the input itself.
+	evaluated bool
+	location  string
 }
 
 func (f *failure) Error() string { return f.name + ": " + f.cause }

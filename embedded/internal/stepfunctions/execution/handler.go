@@ -11,6 +11,11 @@ func (t *turn) fail(th *thread, f *failure) {
 
 	t.inspect("error", &Doc{JSON: []byte(f.name)})
 	t.inspect("cause", &Doc{JSON: []byte(f.cause)})
+	t.inspectHandler(th, f)
+
+	if f.evaluated {
+		t.recordEvaluation(th, f)
+	}
 
 	handler := th
 	for handler != nil && t.findRetrier(handler, f) < 0 && t.findCatcher(handler, f) == nil {
@@ -47,6 +52,26 @@ func (t *turn) fail(th *thread, f *failure) {
 	}
 
 	t.catch(handler, t.findCatcher(handler, f), f)
+}
+
+// recordEvaluation records that a field in JSONata has failed, and with it a Map that has not
+// started, unless that is retried. While the state has only been entered, the event follows the
+// one before that, except in a Wait.
+// Source: LocalStack's recordings of AWS (test_assign_reference_variables, test_base_scenarios).
+func (t *turn) recordEvaluation(th *thread, f *failure) {
+	e := Event{Type: EvaluationFailed, State: th.state, Prev: th.last, Worker: f.location, Error: f.name, Cause: f.cause}
+
+	s := t.state(th)
+	entered := th.last == th.enteredEvent
+	if i := int(th.enteredEvent - t.chunk); entered && s.Kind != asl.Wait && i >= 0 {
+		e.Prev = t.events[i].Prev
+	}
+
+	th.last = t.record(e)
+
+	if entered && s.Kind == asl.Map && t.findRetrier(th, f) < 0 {
+		t.recordOn(th, Event{Type: MapStateFailed})
+	}
 }
 
 // failOuter records that the failure of the child inner ends the state of its parent

@@ -37,7 +37,8 @@ func (t *turn) endChild(child *thread, out *Doc) error {
 	parent.results[child.index] = out.Ref
 	parent.running--
 
-	last := child.last
+	ended := child.last
+	last := ended
 	t.remove(child)
 
 	if s.Kind == asl.Map {
@@ -47,7 +48,7 @@ func (t *turn) endChild(child *thread, out *Doc) error {
 	var err error
 	switch {
 	case parent.next < len(parent.results):
-		err = t.continueMap(parent, s)
+		err = t.continueMap(parent, s, ended)
 	case parent.running == 0:
 		err = t.completeJoin(parent, last)
 	}

@@ -78,7 +78,7 @@ func (t *turn) percentage(th *thread, field string, f asl.Percentage, in *Doc) (
 func (t *turn) limit(th *thread, field string, f asl.Seconds, in *Doc) (int64, error) {
 	n, err := t.number(th, field, f, in)
 	if err == nil && f.Set && (n < 1 || n > maxWait) {
-		return 0, t.dataFailure(th, "%s must be an integer from 1 to %d.", field, maxWait)
+		return 0, t.dataFailure(th, field, "%s must be an integer from 1 to %d.", field, maxWait)
 	}
 
 	return n, err

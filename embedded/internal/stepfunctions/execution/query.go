@@ -30,7 +30,7 @@ func (t *turn) queryFailure(th *thread, err error) error {
 		return err
 	}
 
-	return t.queryError(th, "%s", e.Text)
+	return t.queryError(th, e.Field, "%s", e.Text)
 }
 
 // maxCause is the number of characters of a cause, as in the API: a cause can quote a value.
@@ -49,21 +49,21 @@ func firstCharacters(text string, n int) string {
 	return text
 }
 
-// queryError returns a States.QueryEvaluationError failure.
-func (t *turn) queryError(th *thread, format string, args ...any) *failure {
+// queryError returns the States.QueryEvaluationError of a field, or of the input for "".
+func (t *turn) queryError(th *thread, field, format string, args ...any) *failure {
 	cause := fmt.Sprintf(format, args...)
 	if t.env.Inspect == nil {
 		cause = t.causePrefix(th) + cause
 	}
 
-	return &failure{name: queryError, cause: firstCharacters(cause, maxCause)}
+	return &failure{name: queryError, cause: firstCharacters(cause, maxCause), evaluated: true, location: field}
 }
 
 // dataFailure is the failure of a field whose value is not what the field needs: of the query
 // in JSONata, of the engine in JSONPath.
-func (t *turn) dataFailure(th *thread, format string, args ...any) *failure {
+func (t *turn) dataFailure(th *thread, field, format string, args ...any) *failure {
 	if t.state(th).JSONata {
-		return t.queryError(th, format, args...)
+		return t.queryError(th, field, format, args...)
 	}
 
 	return t.runtimeFailure(th, format, args...)
@@ -88,7 +88,7 @@ func (t *turn) queryNumber(th *thread, field string, e *jsonata.Expression, in *
 
 	n, ok := rawjson.Int(v)
 	if !ok {
-		return 0, t.queryError(th, "The %s field cannot be parsed as an integer: %s", field, v)
+		return 0, t.queryError(th, field, "The %s field cannot be parsed as an integer: %s", field, v)
 	}
 
 	return n, nil
@@ -103,7 +103,7 @@ func (t *turn) queryPercentage(th *thread, field string, e *jsonata.Expression, 
 
 	n, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || n < 0 || n > 100 {
-		return 0, t.queryError(th, "%s must be between 0 and 100 but was: %s", field, v)
+		return 0, t.queryError(th, field, "%s must be between 0 and 100 but was: %s", field, v)
 	}
 
 	return n, nil

@@ -43,7 +43,7 @@ func (t *turn) prepareMap(th *thread, s *asl.State, in *Doc) (items, prepared *D
 func (t *turn) queryItems(th *thread, s *asl.State, in *Doc) (*Doc, error) {
 	if s.Items == nil {
 		if rawjson.KindOf(in.JSON) != rawjson.Array {
-			return nil, t.queryError(th, "The state has no field 'Items', and its input is no array.")
+			return nil, t.queryError(th, "", "Map state input must be an array but was: %s", in.JSON)
 		}
 
 		return in, nil

@@ -1,40 +1,58 @@
 package execution
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+)
+
+// matchRetrier returns the index of the first entry that matches the failure, or -1.
+func (t *turn) matchRetrier(th *thread, f *failure) int {
+	return slices.IndexFunc(t.state(th).Retry, func(r asl.Retrier) bool { return f.matches(r.ErrorEquals) })
+}
 
 // findRetrier returns the index of the entry that allows another attempt, or -1. Only the
 // first entry that matches counts, also when its attempts are used up.
 func (t *turn) findRetrier(th *thread, f *failure) int {
-	s := t.state(th)
-	for i := range s.Retry {
-		if !f.matches(s.Retry[i].ErrorEquals) {
-			continue
-		}
-
-		if i < len(th.attempts) && th.attempts[i] >= s.Retry[i].MaxAttempts || s.Retry[i].MaxAttempts == 0 {
-			return -1
-		}
-
-		return i
+	i := t.matchRetrier(th, f)
+	if i < 0 || th.attemptsOf(i) >= t.state(th).Retry[i].MaxAttempts {
+		return -1
 	}
 
-	return -1
+	return i
 }
 
-// retry runs the state again after the interval of its retrier i.
-func (t *turn) retry(th *thread, i int) {
-	r := &t.state(th).Retry[i]
-	if th.attempts == nil {
-		th.attempts = make([]int64, len(t.state(th).Retry))
+// attemptsOf returns how often the retrier i has retried the state.
+func (th *thread) attemptsOf(i int) int64 {
+	if i < len(th.attempts) {
+		return th.attempts[i]
 	}
 
-	delay := float64(r.IntervalSeconds) * math.Pow(r.BackoffRate, float64(th.attempts[i]))
+	return 0
+}
+
+// interval returns the seconds before the next attempt of the retrier i, without jitter.
+func (t *turn) interval(th *thread, i int) float64 {
+	r := &t.state(th).Retry[i]
+
+	delay := float64(r.IntervalSeconds) * math.Pow(r.BackoffRate, float64(th.attemptsOf(i)))
 	if r.MaxDelaySeconds > 0 {
 		delay = min(delay, float64(r.MaxDelaySeconds))
 	}
 
-	delay = min(delay, maxWait)
-	if r.FullJitter {
+	return min(delay, maxWait)
+}
+
+// retry runs the state again after the interval of its retrier i.
+func (t *turn) retry(th *thread, i int) {
+	s := t.state(th)
+	if th.attempts == nil {
+		th.attempts = make([]int64, len(s.Retry))
+	}
+
+	delay := t.interval(th, i)
+	if s.Retry[i].FullJitter {
 		delay *= t.env.Random.Float64()
 	}
 

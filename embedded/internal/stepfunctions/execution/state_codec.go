@@ -3,8 +3,9 @@ package execution
 import "encoding/binary"
 
 // stateVersion is the first byte of every stored state. States of version 1 have no
-// variables, machine version and alias, those of version 2 no Map Runs.
-const stateVersion = 3
+// variables, machine version and alias, those of version 2 no Map Runs, those of version 3 no
+// tokens of threads that watch an execution.
+const stateVersion = 4
 
 // AppendState appends the stored form of s.
 func AppendState(b []byte, s *State) []byte {
@@ -148,7 +149,8 @@ func readThread(r *reader, version byte) *thread {
 		}
 	}
 
-	if t.phase.hasToken() && len(r.b) >= TokenSize {
+	stored := t.phase.hasToken() && (version > 3 || t.phase != watching)
+	if stored && len(r.b) >= TokenSize {
 		r.b = r.b[copy(t.token[:], r.b):]
 	}
 

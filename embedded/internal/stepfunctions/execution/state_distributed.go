@@ -25,7 +25,7 @@ func (t *turn) startMapRun(th *thread, s *asl.State, in *Doc) error {
 	}
 
 	if run.ToleratedCount < 0 {
-		return t.dataFailure(th, "ToleratedFailureCount cannot be negative.")
+		return t.dataFailure(th, "ToleratedFailureCount", "ToleratedFailureCount cannot be negative.")
 	}
 
 	run.ToleratedPercentage, err = t.percentage(th, "ToleratedFailurePercentage", s.Distributed.ToleratedPercentage, in)
@@ -68,7 +68,7 @@ func (t *turn) batchLimits(th *thread, b *asl.Batcher, in *Doc) (items, bytes in
 		}
 
 		if limit.from.Set && *limit.to < 1 {
-			return 0, 0, t.dataFailure(th, "%s must be a positive integer.", limit.field)
+			return 0, 0, t.dataFailure(th, limit.field, "%s must be a positive integer.", limit.field)
 		}
 	}
 

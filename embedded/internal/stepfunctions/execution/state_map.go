@@ -1,6 +1,9 @@
 package execution
 
 import (
+	"fmt"
+	"strings"
+
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
@@ -19,7 +22,7 @@ func (t *turn) startMap(th *thread, s *asl.State, in *Doc) error {
 		return t.completeJoin(th, th.last)
 	}
 
-	return t.startIterations(th, s, in, items)
+	return t.startIterations(th, s, in, items, th.last)
 }
 
 // beginMap records the start of a Map with its items and makes room for their results.
@@ -52,8 +55,10 @@ func (t *turn) beginMap(th *thread, s *asl.State, in *Doc) (items *Doc, err erro
 	return items, nil
 }
 
-// startIterations starts iterations up to the state's concurrency.
-func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc) error {
+// startIterations starts iterations up to the state's concurrency. prev is the event that they
+// follow: the Map's start, or the last one of the iteration whose place they take.
+// Source: LocalStack's recordings of AWS (test_assign_reference_variables, test_base_scenarios).
+func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc, prev int64) error {
 	limit, err := t.mapConcurrency(th, s, in)
 	if err != nil {
 		return err
@@ -66,7 +71,7 @@ func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc) error {
 		}
 
 		child := t.spawn(th, th.next, s.Branches[0].Start)
-		child.last = t.record(Event{Type: MapIterationStarted, Prev: t.s.LastEvent, State: th.state, Index: th.next})
+		child.last = t.record(Event{Type: MapIterationStarted, Prev: prev, State: th.state, Index: th.next})
 		t.work = append(t.work, workItem{th: child, doc: doc, enter: true})
 		th.next++
 		th.running++
@@ -79,7 +84,7 @@ func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc) error {
 func (t *turn) concurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
 	limit, err := t.mapNumber(th, "MaxConcurrency", s.MaxConcurrency, in)
 	if err == nil && limit < 0 {
-		return 0, t.dataFailure(th, "MaxConcurrency cannot be negative.")
+		return 0, t.dataFailure(th, "MaxConcurrency", "MaxConcurrency cannot be negative.")
 	}
 
 	return limit, err
@@ -101,14 +106,14 @@ func (t *turn) mapConcurrency(th *thread, s *asl.State, in *Doc) (int64, error) 
 	return limit, err
 }
 
-// continueMap starts further iterations after one has ended.
-func (t *turn) continueMap(th *thread, s *asl.State) error {
+// continueMap starts further iterations after one has ended, whose last event is prev.
+func (t *turn) continueMap(th *thread, s *asl.State, prev int64) error {
 	in, items, err := t.mapInput(th)
 	if err != nil {
 		return err
 	}
 
-	return t.startIterations(th, s, in, items)
+	return t.startIterations(th, s, in, items, prev)
 }
 
 // mapInput computes the input of a Map, as its InputPath selects it, and the items in it, once more.
@@ -137,10 +142,26 @@ func (t *turn) mapItems(th *thread, s *asl.State, in *Doc) (*Doc, error) {
 
 	kind := rawjson.KindOf(items.JSON)
 	if kind != rawjson.Array && (s.Distributed == nil || kind != rawjson.Object) {
-		return nil, t.runtimeFailure(th, "Reference path \"%s\" must point to array.", pathText(s.ItemsPath))
+		return nil, t.notAnArray(th, pathText(s.ItemsPath))
 	}
 
 	return items, nil
+}
+
+// notAnArray is the failure of an ItemsPath. TestState leaves out where the state was entered,
+// and one $ of a path into the context object.
+// Source: LocalStack's recordings of AWS (test_state_map_context_object).
+func (t *turn) notAnArray(th *thread, path string) *failure {
+	const text = "Reference path \"%s\" must point to array."
+	if t.env.Inspect == nil {
+		return t.runtimeFailure(th, text, path)
+	}
+
+	if strings.HasPrefix(path, "$$") {
+		path = path[1:]
+	}
+
+	return &failure{name: runtimeError, cause: fmt.Sprintf(text, path)}
 }
 
 func pathText(f asl.PathField) string {
@@ -168,14 +189,16 @@ type item struct {
 // itemOf returns the item under a cursor.
 func itemOf(c *rawjson.Cursor, index int) item { return item{index, c.Key, c.Value} }
 
-// document returns the item as an iteration sees it that selects nothing.
+// document returns the item as an iteration sees it that selects nothing, without spaces.
+// Source: LocalStack's recordings of AWS (test_base_scenarios, test_map_state_nested and
+// test_map_state_config_inline_parameters).
 func (i item) document() []byte {
 	if i.key == nil {
-		return i.value
+		return rawjson.AppendCompact(nil, i.value)
 	}
 
 	out := append([]byte(`{"Key":`), i.key...)
-	out = append(append(out, `,"Value":`...), i.value...)
+	out = rawjson.AppendCompact(append(out, `,"Value":`...), i.value)
 
 	return append(out, '}')
 }
@@ -203,7 +226,7 @@ func (t *turn) selectItem(th *thread, s *asl.State, in *Doc, i item) (*Doc, erro
 		return nil, t.expressionFailure(th, in, err)
 	}
 
-	return t.checkSize(th, v)
+	return t.checkSize(th, rawjson.AppendCompact(nil, v))
 }
 
 // mapItem returns the array element of an iteration, for the context object. It computes

@@ -37,7 +37,7 @@ func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 	case s.Seconds.Query != nil:
 		n, err := t.queryNumber(th, "Seconds", s.Seconds.Query, in)
 		if err == nil && (n < 0 || n > maxWait) {
-			err = t.queryError(th, "Seconds must be between 0 and %d but was: %d", maxWait, n)
+			err = t.queryError(th, "Seconds", "Seconds must be between 0 and %d but was: %d", maxWait, n)
 		}
 
 		return t.now + n*1000, err
@@ -69,7 +69,7 @@ func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 
 	at, err := time.Parse(time.RFC3339, string(text))
 	if err != nil && s.JSONata {
-		return 0, t.queryError(th, "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: %s", text)
+		return 0, t.queryError(th, "Timestamp", "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: %s", text)
 	}
 
 	if err != nil {
@@ -78,7 +78,7 @@ func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 	}
 
 	if at.UnixMilli()-t.now > maxWaitUntil*1000 {
-		return 0, t.waitTooLong(th)
+		return 0, t.waitTooLong(th, "Timestamp")
 	}
 
 	return at.UnixMilli(), nil
@@ -98,14 +98,14 @@ func (t *turn) waitSeconds(th *thread, path *jsonpath.Path, in *Doc) (int64, err
 	case n < 0:
 		return 0, t.runtimeFailure(th, "The SecondsPath parameter references a negative value: %s == %d", path, n)
 	case n > maxWait:
-		return 0, t.waitTooLong(th)
+		return 0, t.waitTooLong(th, "Seconds")
 	}
 
 	return n, nil
 }
 
-func (t *turn) waitTooLong(th *thread) *failure {
-	return t.dataFailure(th, "Wait state delay is too long.")
+func (t *turn) waitTooLong(th *thread, field string) *failure {
+	return t.dataFailure(th, field, "Wait state delay is too long.")
 }
 
 // finishWait leaves a Wait whose time has come.

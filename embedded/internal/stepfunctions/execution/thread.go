@@ -24,7 +24,7 @@ const (
 )
 
 // hasToken reports whether a task in the phase has a token.
-func (p phase) hasToken() bool { return p == started || p == calling }
+func (p phase) hasToken() bool { return p == started || p == calling || p == watching }
 
 // thread is one flow of control: the root, a branch or an iteration. Times are
 // milliseconds since 1970.

@@ -67,6 +67,8 @@ func (t *turn) expire() {
 
 		switch th.phase {
 		case started, calling, watching:
+			t.recordStarted(th)
+
 			heartbeat := th.heartbeatAt != 0 && th.heartbeatAt == th.due()
 			t.recordOn(th, Event{Type: t.taskEvent(th, ActivityTimedOut, TaskTimedOut), Error: timeoutError})
 			t.fail(th, &failure{name: timeoutError, heartbeat: heartbeat})

@@ -36,8 +36,12 @@ func (t *turn) assign(th *thread, assign *asl.Payload, data *Doc) ([]byte, error
 	return t.checkVariables(th, v)
 }
 
-// checkVariables returns the new values of variables. It fails for too large ones.
+// checkVariables returns the new values of variables, nil for none. It fails for too large ones.
 func (t *turn) checkVariables(th *thread, v []byte) ([]byte, error) {
+	if rawjson.Len(v) == 0 {
+		return nil, nil
+	}
+
 	if _, err := t.checkSize(th, v); err != nil {
 		return nil, err
 	}

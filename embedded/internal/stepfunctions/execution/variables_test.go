@@ -85,7 +85,26 @@ func TestReadStatesOfEarlierVersions(t *testing.T) {
 		}
 	}
 
-	if !bytes.Equal(slices.Concat([]byte{3}, head, []byte{0, 0, 0}, threads, []byte{0, 0}), w.stored) {
+	if !bytes.Equal(slices.Concat([]byte{4}, head, []byte{0, 0, 0}, threads, []byte{0, 0}), w.stored) {
 		t.Error("the parts are not those of a state")
+	}
+}
+
+// A thread that watches an execution has a token, which states of version 3 do not store.
+func TestReadTokensOfWatchingThreads(t *testing.T) {
+	watcher := &thread{id: 1, phase: watching, token: [TokenSize]byte([]byte("0123456789abcdef"))}
+	stored := AppendState(nil, &State{threads: []*thread{watcher}})
+
+	s, err := ReadState(stored)
+	if err != nil || len(s.threads) != 1 || s.threads[0].token != watcher.token {
+		t.Fatal(s, err)
+	}
+
+	old := bytes.Replace(stored, watcher.token[:], nil, 1)
+	old[0] = 3
+
+	s, err = ReadState(old)
+	if err != nil || len(s.threads) != 1 || s.threads[0].phase != watching || s.threads[0].token != [TokenSize]byte{} {
+		t.Fatal(s, err)
 	}
 }

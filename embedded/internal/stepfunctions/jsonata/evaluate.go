@@ -27,8 +27,8 @@ type Scope struct {
 }
 
 // EvaluationError reports why a field has no value. Its text is a sentence about the
-// expression and the field, without the state.
-type EvaluationError struct{ Text string }
+// expression and the field, without the state. Field is that of Evaluate.
+type EvaluationError struct{ Text, Field string }
 
 func (e *EvaluationError) Error() string { return e.Text }
 
@@ -71,7 +71,7 @@ func (e *Expression) EvaluateTo(kind rawjson.Kind, s *Scope, field string) ([]by
 func (e *Expression) failure(field, format string, args ...any) error {
 	const sentence = "The JSONata expression '%s' specified for the field '%s' "
 
-	return &EvaluationError{fmt.Sprintf(sentence, e.source, field) + fmt.Sprintf(format, args...)}
+	return &EvaluationError{fmt.Sprintf(sentence, e.source, field) + fmt.Sprintf(format, args...), field}
 }
 
 // run evaluates the expression. The value is nil if there is none.

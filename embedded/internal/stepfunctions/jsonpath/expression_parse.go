@@ -101,6 +101,11 @@ func (p *parser) text() (*Expression, error) {
 			next := p.s[p.i]
 			raw.WriteByte(next)
 
+			// Source: LocalStack's recordings of AWS (test_illegal_escapes).
+			if next == '"' {
+				return nil, p.errorf("\\\" is no escape")
+			}
+
 			if !strings.ContainsRune(`'{}\`, rune(next)) {
 				plain.WriteByte('\\')
 			}

@@ -19,7 +19,7 @@ func TestFunctions(t *testing.T) {
 		{call: `States.Format('Hello, my name is {}.', $.name)`, want: `"Hello, my name is Ann."`},
 		{
 			call: `States.Format('\'{}\' \{\} \\ {} {}', $.n, $.o1, null)`,
-			want: `"'41' {} \\ {\"a\":1,\"b\":{\"x\":1}} null"`,
+			want: `"'41' {} \\ {a=1, b={x=1}} null"`,
 		},
 		{call: `States.Format($.brace, 'x')`, want: `"x"`},
 		{call: `States.StringToJson($.text)`, want: `{"x":1}`},
@@ -43,6 +43,13 @@ func TestFunctions(t *testing.T) {
 		{call: `States.MathAdd($.n, 1)`, want: `42`},
 		{call: `States.MathAdd(9007199254740993, -1)`, want: `9007199254740992`},
 		{call: `States.MathAdd(1.5, 1)`, want: `3`},
+		// Source: LocalStack's recordings of AWS, intrinsic_functions, test_math_add and test_format_2.
+		{call: `States.MathAdd(-1.5, 0)`, want: `-1`},
+		{call: `States.MathAdd(-1.5, -1.51)`, want: `-3`},
+		{call: `States.MathAdd(-0.5, 0.5)`, want: `1`},
+		{call: `States.MathAdd(0.49999999999999994, 0)`, want: `0`},
+		{call: `States.Format('fst={}.', States.StringToJson('{"Arg1": 1, "Arg2": []}'))`, want: `"fst={Arg1=1, Arg2=[]}."`},
+		{call: `States.Format('{}', States.StringToJson('{"a": {}, "b": "c"}'))`, want: `"{a={}, b=c}"`},
 		{call: `States.StringSplit('1,2,3,4,5', ',')`, want: `["1","2","3","4","5"]`},
 		{call: `States.StringSplit('This.is+a,test=string', '.+,=')`, want: `["This","is","a","test","string"]`},
 		{call: `States.ArrayGetItem(States.StringSplit($.name, 'n'), 0)`, want: `"A"`},

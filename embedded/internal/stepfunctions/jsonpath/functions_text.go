@@ -41,11 +41,7 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 				return nil, errors.New("there are more {} than arguments")
 			}
 
-			if s, ok := rawjson.Text(args[next]); ok {
-				out.WriteString(s)
-			} else {
-				out.Write(rawjson.AppendCompact(nil, args[next]))
-			}
+			writeFormatted(&out, args[next])
 
 			next++
 		case b == '{' || b == '}':
@@ -60,6 +56,35 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 	}
 
 	return rawjson.AppendText(nil, out.String()), nil
+}
+
+// writeFormatted writes a value into a formatted text: a text without quotes, and an object as
+// Java writes a map.
+// Source: LocalStack's recordings of AWS (intrinsic_functions/test_generic.py, test_format_2 and
+// test_context_json_path).
+func writeFormatted(out *strings.Builder, value []byte) {
+	if s, ok := rawjson.Text(value); ok {
+		out.WriteString(s)
+		return
+	}
+
+	if rawjson.KindOf(value) != rawjson.Object {
+		out.Write(rawjson.AppendCompact(nil, value))
+		return
+	}
+
+	separator := "{"
+	for c := rawjson.Walk(value); c.Next(); separator = ", " {
+		name, _ := rawjson.Text(c.Key)
+		out.WriteString(separator + name + "=")
+		writeFormatted(out, c.Value)
+	}
+
+	if separator == "{" {
+		out.WriteString(separator)
+	}
+
+	out.WriteByte('}')
 }
 
 func stringToJSON(_ *Scope, _ *call, a [][]byte) ([]byte, error) {

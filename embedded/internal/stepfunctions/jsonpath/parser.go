@@ -77,6 +77,13 @@ func (p *parser) quoted() (string, error) {
 			return out.String(), nil
 		case c == '\\' && p.i+1 < len(p.s):
 			p.i++
+
+			// Source: LocalStack's recordings of AWS (test_escape_sequence_parsing, JSONPATH): before
+			// the other quote a backslash stands for itself.
+			if next := p.s[p.i]; next != quote && (next == '\'' || next == '"') {
+				out.WriteByte(c)
+			}
+
 			out.WriteByte(p.s[p.i])
 		default:
 			out.WriteByte(c)

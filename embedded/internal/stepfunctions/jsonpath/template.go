@@ -102,9 +102,10 @@ func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error
 		}
 
 		if m.expr, err = CompileExpression(source); err != nil {
-			const rule = "the value for the field '%s' must be a valid JSONPath or a valid intrinsic function call: %w"
+			// AWS's own words, which do not tell the fault.
+			const rule = "The value for the field '%s' must be a valid JSONPath or a valid intrinsic function call"
 
-			return m, false, fmt.Errorf(rule, name, err)
+			return m, false, fmt.Errorf(rule, name) //nolint:staticcheck // AWS's own words
 		}
 
 		return m, true, nil

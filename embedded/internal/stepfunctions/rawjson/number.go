@@ -37,7 +37,7 @@ func Int(v []byte) (int64, bool) {
 	return n, err == nil
 }
 
-// Rounded returns the number v, rounded half away from zero. ok is false unless v is a
+// Rounded returns the number v, rounded to the nearest integer, halves up. ok is false unless v is a
 // number that fits int64.
 func Rounded(v []byte) (int64, bool) {
 	if n, ok := Int(v); ok {
@@ -53,7 +53,12 @@ func Rounded(v []byte) (int64, bool) {
 		return 0, false
 	}
 
-	return int64(math.Round(f)), true
+	n := math.Floor(f)
+	if f-n >= 0.5 { // f+0.5 may round to the next integer
+		n++
+	}
+
+	return int64(n), true
 }
 
 // decimal is the number 0.digits * 10^point. digits has no leading or trailing zeros, and

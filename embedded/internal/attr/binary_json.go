@@ -1,0 +1,113 @@
+package attr
+
+// AppendBinaryJSON appends as AWS JSON what AppendBinary wrote: the bytes that DecodeBinary and
+// Item.AppendJSON give together, without the item between them. It fails where DecodeBinary fails;
+// what it returns then is not to be used.
+func AppendBinaryJSON(dst, b []byte) ([]byte, error) {
+	if len(b) == 0 || b[0] != binaryVersion {
+		return dst, errVersion
+	}
+
+	r := jsonReader{binaryReader[[]byte]{all: b, at: 1}}
+	dst = r.item(dst, 1)
+
+	return dst, r.end()
+}
+
+// jsonReader writes an item as JSON while it reads its encoding.
+type jsonReader struct{ binaryReader[[]byte] }
+
+func (r *jsonReader) item(dst []byte, depth int) []byte {
+	n := r.count()
+	dst = append(dst, '{')
+
+	var last []byte
+	for k := 0; k < n && r.err == nil; k++ {
+		if k > 0 {
+			dst = append(dst, ',')
+		}
+
+		name := r.text()
+		r.checkOrder(k, last, name)
+		last = name
+
+		dst = append(appendString(dst, name), ':')
+		dst = r.value(dst, depth)
+	}
+
+	return append(dst, '}')
+}
+
+func (r *jsonReader) value(dst []byte, depth int) []byte {
+	switch tag := r.tag(depth); tag {
+	case tagString:
+		dst = appendString(append(dst, `{"S":`...), r.text())
+	case tagNumber:
+		dst = append(append(append(dst, `{"N":"`...), r.number()...), '"')
+	case tagBinary:
+		dst = appendBase64(append(dst, `{"B":`...), r.text())
+	case tagFalse:
+		dst = append(dst, `{"BOOL":false`...)
+	case tagTrue:
+		dst = append(dst, `{"BOOL":true`...)
+	case tagNull:
+		dst = append(dst, `{"NULL":true`...)
+	case tagMap:
+		dst = r.item(append(dst, `{"M":`...), depth+1)
+	case tagList:
+		dst = r.list(append(dst, `{"L":`...), depth)
+	case tagStringSet:
+		dst = r.set(append(dst, `{"SS":`...), SS)
+	case tagNumberSet:
+		dst = r.set(append(dst, `{"NS":`...), NS)
+	case tagBinarySet:
+		dst = r.set(append(dst, `{"BS":`...), BS)
+	default:
+		r.unknown(tag)
+	}
+
+	return append(dst, '}')
+}
+
+func (r *jsonReader) list(dst []byte, depth int) []byte {
+	n := r.count()
+	dst = append(dst, '[')
+
+	for k := 0; k < n && r.err == nil; k++ {
+		if k > 0 {
+			dst = append(dst, ',')
+		}
+
+		dst = r.value(dst, depth+1)
+	}
+
+	return append(dst, ']')
+}
+
+func (r *jsonReader) set(dst []byte, kind Kind) []byte {
+	n := r.members()
+	dst = append(dst, '[')
+
+	var last []byte
+	for k := 0; k < n && r.err == nil; k++ {
+		var member []byte
+		if kind == NS {
+			member = r.number()
+		} else {
+			member = r.text()
+		}
+
+		if k > 0 {
+			dst = append(dst, ',')
+			r.checkAscending(kind, last, member)
+		}
+
+		if last = member; kind == BS {
+			dst = appendBase64(dst, member)
+		} else {
+			dst = appendString(dst, member)
+		}
+	}
+
+	return append(dst, ']')
+}

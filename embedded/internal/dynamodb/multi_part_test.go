@@ -1,0 +1,109 @@
+package dynamodb
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// The store has entries under these keys: they must never change.
+func TestKeysOfEntries(t *testing.T) {
+	s, n := func(name string) keyAttr { return keyAttr{name, attr.S} }, func(name string) keyAttr { return keyAttr{name, attr.N} }
+	item := attr.Item{
+		"id": text("p"), "sk": text("q"), "a": text("a\x00"), "b": text("b"), "x": {Kind: attr.N, Str: "1"}, "y": {Kind: attr.N, Str: "-20"},
+	}
+
+	tb := testTable()
+
+	key, err := tb.keyIn(item)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, row := range []struct {
+		keys keySchema
+		want string // hash, key and primary key, behind the prefix of the index
+	}{
+		{keySchema{Hash: s("a")}, "9b4a735c106100ff00011070000110710001"},
+		{keySchema{Hash: s("a"), Range: n("x")}, "9b4a735c106100ff0001224102001070000110710001"},
+		{keySchema{Hash: s("a"), MoreHash: []keyAttr{n("x")}}, "5f218a9c106100ff0001224102001070000110710001"},
+		{keySchema{Hash: s("a"), MoreHash: []keyAttr{s("b"), n("x")}, Range: n("y"), MoreRange: []keyAttr{s("id"), s("sk")}}, "6b3aa431106100ff0001106200012241020020beeaff10700001107100011070000110710001"},
+	} {
+		x := indexRecord{No: 3, Keys: row.keys}
+		if got := hex.EncodeToString(x.entryKey(tb, item, key.bytes)[len(x.space().prefix):]); got != row.want {
+			t.Errorf("%+v\n got %s\nwant %s", row.keys, got, row.want)
+		}
+	}
+}
+
+// Each attribute of the partition key in a start key is the one of the condition.
+func TestStartKeysOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
+	s, closeService := openService(t, t.TempDir())
+	defer closeService()
+
+	mustAnswer(t, s, "CreateTable", multiTable("pairs", "h1:S h2:N / s:N", "ALL"))
+
+	for _, row := range []struct{ condition, values, h1, h2, want string }{
+		{"h1 = :g AND h2 = :one", ":g=g :one=#1", "g", "1", ""},
+		{"h1 = :g AND h2 = :one", ":g=g :one=#1", "x", "1", invalidOrder + "The provided starting key is outside query boundaries based on provided conditions"},
+		{"h1 = :g AND h2 = :one", ":g=g :one=#1", "g", "2", invalidOrder + "The provided starting key is outside query boundaries based on provided conditions"},
+		{"h1 = :g AND h2 = :one AND s > :z", ":g=g :one=#1 :z=#0", "g", "2", invalidOrder + "The query can return at most one row and cannot be restarted"},
+	} {
+		start := fmt.Sprintf(`,"ExclusiveStartKey":{"pk":{"S":"q1"},"h1":{"S":%q},"h2":{"N":%q},"s":{"N":"3"}}`, row.h1, row.h2)
+		if got := found(request(t, s, "Query", multiQuery("pairs", row.condition, row.values, start))); got != row.want {
+			t.Errorf("%s from %s, %s\n got %s\nwant %s", row.condition, row.h1, row.h2, got, row.want)
+		}
+	}
+}
+
+// No attribute of a key in a condition can be empty.
+func TestConditionsWithEmptyParts(t *testing.T) {
+	s, closeService := openService(t, t.TempDir())
+	defer closeService()
+
+	mustAnswer(t, s, "CreateTable", multiTable("parts", "a:S b:S / c:S d:B", "ALL"))
+
+	for at, name := range []string{"a", "b", "c", "d"} {
+		kind, empty := "string", `{"S":""}`
+		if name == "d" {
+			kind, empty = "binary", `{"B":""}`
+		}
+
+		body := multiQuery("parts", "a = :a AND b = :b AND c = :c AND d = :d", ":a=x :b=x :c=x :d=$AA==", "")
+		for _, full := range []string{`{"S":"x"}`, `{"B":"AA=="}`} {
+			body = strings.Replace(body, fmt.Sprintf(`":%s":%s`, name, full), fmt.Sprintf(`":%s":%s`, name, empty), 1)
+		}
+
+		want := fmt.Sprintf("%sOne or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", invalidOrder, kind, name)
+		if got := request(t, s, "Query", body); got != want {
+			t.Errorf("attribute %d\n got %s\nwant %s", at, got, want)
+		}
+	}
+}
+
+// The values of a partition key count together, numbers with what DynamoDB counts for them.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+func TestSizeOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
+	s, closeService := openService(t, t.TempDir())
+	defer closeService()
+
+	mustAnswer(t, s, "CreateTable", multiTable("sizes", "a:S b:N", "ALL"))
+
+	put := func(bytes int, number string) string {
+		return request(t, s, "PutItem", fmt.Sprintf(`{"TableName":"sizes","Item":{"pk":{"S":"x"},"a":{"S":%q},"b":{"N":%q}}}`, strings.Repeat("x", bytes), number))
+	}
+
+	// 38 digits take 20 bytes.
+	const digits = "12345678901234567890123456789012345678"
+
+	if got := put(maxHashKey-20, digits); got != "{}" {
+		t.Errorf("%d bytes: %s", maxHashKey, got)
+	}
+
+	if got := put(maxHashKey-19, digits); got != oneInvalid+"Size of hashkey has exceeded the maximum size limit of2048 bytes" {
+		t.Errorf("%d bytes: %s", maxHashKey+1, got)
+	}
+}

@@ -1,0 +1,63 @@
+package stepfunctions
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestRecentDropsTheLeastRecentlyUsed compares recent with a list of the keys in the order of their use.
+func TestRecentDropsTheLeastRecentlyUsed(t *testing.T) {
+	const size = recentBytes / 4 // of a state: four and what an entry takes do not fit
+
+	state := make([]byte, size)
+
+	rapid.Check(t, func(t *rapid.T) {
+		var (
+			r    recent
+			used []uint64 // newest first
+		)
+
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			id := rapid.Uint64Range(1, 5).Draw(t, "id")
+			key := executionKey{machine: 1, id: id}
+			known := slices.Contains(used, id)
+
+			switch rapid.SampledFrom([]string{"get", "put", "remove"}).Draw(t, "what") {
+			case "get":
+				item, ok := r.get(key)
+				if ok != known || ok && (item.key != key || len(item.state) != size || item.chunk != int64(id)) {
+					t.Fatalf("%d: %v, %d bytes, chunk %d; known: %v", id, ok, len(item.state), item.chunk, known)
+				}
+
+				if ok {
+					used = slices.Insert(slices.DeleteFunc(used, func(u uint64) bool { return u == id }), 0, id)
+				}
+			case "put":
+				chunk := int64(id)
+				if known {
+					chunk = 0 // keeps the turn
+				}
+				r.put(key, state, chunk, nil)
+				used = slices.Insert(slices.DeleteFunc(used, func(u uint64) bool { return u == id }), 0, id)
+				used = used[:min(len(used), 3)]
+			case "remove":
+				r.remove(key)
+				used = slices.DeleteFunc(used, func(u uint64) bool { return u == id })
+			}
+
+			if len(r.items) != len(used) || r.bytes != len(used)*(size+itemOverhead) {
+				t.Fatalf("%d entries of %d bytes, want %d", len(r.items), r.bytes, len(used))
+			}
+
+			at := r.newest
+			for _, id := range used {
+				if at == nil || at.key.id != id || r.items[at.key] != at {
+					t.Fatalf("the order of use is not %v", used)
+				}
+				at = at.older
+			}
+		}
+	})
+}

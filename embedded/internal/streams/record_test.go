@@ -1,0 +1,59 @@
+package streams
+
+import (
+	"fmt"
+	"testing"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// The records of GetRecords, letter by letter. Consumers know a record again by its eventID, so it must be
+// the same in each version, and another for each record.
+// Source of the members: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_Record.html
+func TestRecords(t *testing.T) {
+	image := func(s string) []byte { return attr.AppendBinary(nil, attr.Item{"id": {Kind: attr.S, Str: s}}) }
+
+	ids := map[string]bool{}
+	for no := range uint64(20) {
+		for _, seq := range []sequence{0, 1, sequence(no), 1_763_712_000_000 << counterBits} {
+			id := fmt.Sprintf("%016x%016x", mix(no), mix(uint64(seq)))
+			ids[id] = true
+
+			for _, row := range []struct {
+				change Change
+				want   string
+			}{
+				{
+					Change{Event: Insert, Keys: image("k"), New: image("n"), Size: 9},
+					`"eventName":"INSERT"%s,"dynamodb":{%s,"Keys":{"id":{"S":"k"}},"NewImage":{"id":{"S":"n"}},%s"SizeBytes":9,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`,
+				},
+				{
+					Change{Event: Modify, Keys: image("k"), New: image("n"), Old: image("o"), Size: 12},
+					`"eventName":"MODIFY"%s,"dynamodb":{%s,"Keys":{"id":{"S":"k"}},"NewImage":{"id":{"S":"n"}},"OldImage":{"id":{"S":"o"}},%s"SizeBytes":12,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`,
+				},
+				{
+					Change{Event: Remove, Expired: true, Keys: image("k"), Old: image("o"), Size: 9},
+					`"eventName":"REMOVE"%s,"dynamodb":{%s,"Keys":{"id":{"S":"k"}},"OldImage":{"id":{"S":"o"}},%s"SizeBytes":9,"StreamViewType":"NEW_AND_OLD_IMAGES"},"userIdentity":{"Type":"Service","PrincipalId":"dynamodb.amazonaws.com"}}`,
+				},
+			} {
+				st := new(Stream)
+				st.record.No, st.record.View = no, NewAndOldImages
+
+				got, err := row.change.appendJSON([]byte("before"), st, seq, "eu-west-1")
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				want := `before{"eventID":"` + id + `",` + fmt.Sprintf(row.want, `,"eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"eu-west-1"`,
+					fmt.Sprintf(`"ApproximateCreationDateTime":%d`, seq.time().Unix()), fmt.Sprintf(`"SequenceNumber":"1%020d",`, uint64(seq)))
+				if string(got) != want {
+					t.Errorf("record %d of stream %d\n got %s\nwant %s", seq, no, got, want)
+				}
+			}
+		}
+	}
+
+	if want := 20*4 - 2; len(ids) != want { // streams 0 and 1 have a sequence number twice
+		t.Errorf("%d ids, want %d", len(ids), want)
+	}
+}
