@@ -133,16 +133,16 @@ type eraseRun struct {
 func (r *eraseRun) named(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		order, found, err := r.backend.Orders.Get(ctx, transitions.OrderID(id))
-		switch {
-		case err != nil:
-			err = r.answer(erasedOrder{Erased: erasure.Erased{OrderID: transitions.OrderID(id)}}, err)
-		case !found:
+		if err == nil && !found {
 			r.worst = fmt.Errorf("order %s: %w", id, errNotFound)
-		default:
-			err = r.one(ctx, order)
+			continue
 		}
 
 		if err != nil {
+			order = &transitions.Order{ID: transitions.OrderID(id)}
+		}
+
+		if err := r.found(ctx, order, err); err != nil {
 			return err
 		}
 	}
@@ -155,40 +155,32 @@ func (r *eraseRun) named(ctx context.Context, ids []string) error {
 func (r *eraseRun) ofCustomer(ctx context.Context, tenant, customer string) error {
 	owner, found := ownerOf(tenant), false
 
-	page := inspect.Page{Customer: customer, Limit: 1000}
-	for before := 0; ; before = r.read {
-		page.Progress = func(orders int) {
-			r.read = before + orders
-			r.show()
+	page := inspect.Page{Customer: customer, Progress: r.reads}
+
+	err := inspect.Each(ctx, r.backend.Orders, page, func(order *transitions.Order, err error) error {
+		if !isOwnedBy(owner, order.ID) {
+			return nil
 		}
+		found = true
 
-		orders, next, err := inspect.List(ctx, r.backend.Orders, page)
-		if err != nil {
-			return err
-		}
+		return r.found(ctx, order, err)
+	})
 
-		for _, order := range orders {
-			if !isOwnedBy(owner, order.ID) {
-				continue
-			}
-			found = true
-
-			if err := r.one(ctx, order); err != nil {
-				return err
-			}
-		}
-
-		if page.After = next; next != "" {
-			continue
-		}
-
-		if !found {
-			// After an erasure that is so, too.
-			_, err = fmt.Fprintln(r.command.ErrOrStderr(), "no order has this customer of this tenant")
-		}
-
-		return err
+	if err == nil && !found {
+		// After an erasure that is so, too.
+		_, err = fmt.Fprintln(r.command.ErrOrStderr(), "no order has this customer of this tenant")
 	}
+
+	return err
+}
+
+// found erases an order that was looked for, or says why it cannot be read.
+func (r *eraseRun) found(ctx context.Context, order *transitions.Order, err error) error {
+	if err != nil {
+		return r.answer(erasedOrder{Erased: erasure.Erased{OrderID: order.ID}}, err)
+	}
+
+	return r.one(ctx, order)
 }
 
 // erasedOrder is the line of an order.
@@ -239,6 +231,12 @@ func (r *eraseRun) answer(line erasedOrder, err error) error {
 	_, err = fmt.Fprintln(r.command.OutOrStdout(), text)
 
 	return err
+}
+
+// reads notes how many orders the command has read.
+func (r *eraseRun) reads(orders int) {
+	r.read = orders
+	r.show()
 }
 
 // show says how far the command is.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/erasure"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -25,12 +24,7 @@ func (r *eraseRun) endedBefore(ctx context.Context, owner string, before time.Ti
 	found := false
 	erase := func(order *transitions.Order, err error) error {
 		found = true
-
-		if err != nil {
-			return r.answer(erasedOrder{Erased: erasure.Erased{OrderID: order.ID}}, err)
-		}
-
-		return r.one(ctx, order)
+		return r.found(ctx, order, err)
 	}
 
 	var err error
@@ -96,10 +90,7 @@ func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.T
 	in := dynamodb.ScanInput{FilterExpression: &filter}
 	definition := r.backend.Orders.Definition()
 
-	sweep := transitions.Sweep{Segments: 1, Progress: func(orders int) {
-		r.read = orders
-		r.show()
-	}}
+	sweep := transitions.Sweep{Segments: 1, Progress: r.reads}
 
 	return r.backend.Orders.Scan(ctx, sweep, in, func(_ context.Context, order *transitions.Order, err error) error {
 		switch {

@@ -179,6 +179,34 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 	}
 }
 
+// TestAnOrderThatCannotBeReadKeepsNoOtherOfItsCustomer: it is refused by its name, and the rest is erased.
+func TestAnOrderThatCannotBeReadKeepsNoOtherOfItsCustomer(t *testing.T) {
+	t.Setenv("RATCHET_JOURNAL", "transactional")
+
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		ids := []transitions.OrderID{"o-1", "o-2", "o-3", "broken", "acme:broken"}
+		if err := expired(ctx, t, b, ids...); err != nil {
+			return err
+		}
+
+		for _, id := range ids {
+			if err := setOrder(ctx, b, string(id), "customer", &types.AttributeValueMemberS{Value: "c-77"}); err != nil {
+				return err
+			}
+		}
+
+		broken := &types.AttributeValueMemberS{Value: "x"} // and no number
+
+		return errors.Join(setOrder(ctx, b, "broken", "contentVersion", broken), setOrder(ctx, b, "acme:broken", "contentVersion", broken))
+	})
+
+	out, code := erase(t, s, "--customer", "c-77")
+	if code != exitRefused || strings.Count(out, "erased: order o-") != 3 || strings.Contains(out, "acme") ||
+		!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute contentVersion is not `) {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+}
+
 // setOrder writes an attribute of the order's item.
 func setOrder(ctx context.Context, b *server.Backend, id, name string, value types.AttributeValue) error {
 	_, err := b.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{

@@ -43,9 +43,7 @@ func newWorkflowCommand(s *settings) *cobra.Command {
 			}
 
 			_, source, _, _ := runtime.Caller(0) // no absolute path if built with -trimpath
-			if o.Module = scaffold.FindModule(here, filepath.Dir(filepath.Dir(source))); o.Module == "" {
-				return usageError("module: the sources of Ratchet are neither above this directory nor where this program was built: name their directory")
-			}
+			o.Module = scaffold.FindModule(here, filepath.Dir(filepath.Dir(source)))
 		}
 
 		names, err := scaffold.New(o)

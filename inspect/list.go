@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
@@ -41,11 +42,7 @@ func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transit
 		p.Limit = 100
 	}
 
-	if err := p.check(o.Definition()); err != nil {
-		return nil, "", fmt.Errorf("list orders: %w: %w", transitions.ErrInvalidRequest, err)
-	}
-
-	err = o.Scan(ctx, transitions.Sweep{Segments: 1, Progress: p.Progress}, p.input(), func(_ context.Context, order *transitions.Order, err error) error {
+	err = Each(ctx, o, p, func(order *transitions.Order, err error) error {
 		if err != nil {
 			return err
 		}
@@ -64,6 +61,20 @@ func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transit
 	}
 
 	return orders, "", nil
+}
+
+// Each calls fn with all orders of the page and of those after it, in no useful order. It scans the table,
+// in requests that read Limit orders each (0: a megabyte). An order that cannot be read comes with the error that says why,
+// and with no more than its ID, state and version. An error of fn ends the scan. An invalid page is
+// [transitions.ErrInvalidRequest].
+func Each(ctx context.Context, o *transitions.Orders, p Page, fn func(*transitions.Order, error) error) error {
+	if err := p.check(o.Definition()); err != nil {
+		return fmt.Errorf("%w: %w", transitions.ErrInvalidRequest, err)
+	}
+
+	sweep := transitions.Sweep{Segments: 1, Progress: p.Progress}
+
+	return o.Scan(ctx, sweep, p.input(), func(_ context.Context, order *transitions.Order, err error) error { return fn(order, err) })
 }
 
 // check names the first field that breaks a rule. States of another version cannot be
@@ -96,8 +107,10 @@ func (p Page) check(d *workflow.Definition) error {
 // input is the scan of the page. Its limit counts the orders that are read, before the
 // filter: a page may take several requests.
 func (p Page) input() dynamodb.ScanInput {
-	limit := int32(p.Limit)
-	in := dynamodb.ScanInput{Limit: &limit}
+	var in dynamodb.ScanInput
+	if p.Limit > 0 {
+		in.Limit = aws.Int32(int32(p.Limit))
+	}
 
 	var filters []string
 	values := dynamo.Item{}

@@ -24,6 +24,8 @@ func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, erro
 	switch seen := p.request.IfMatch; {
 	case err != nil:
 		return Result{}, err
+	case found && t.ID > order.TransitionID:
+		return o.compareNow(ctx, p, t)
 	case found:
 		return p.compare(t, order), nil
 	case p.id != 0 && p.id <= max(order.TransitionID, order.ring[p.id%ringSize].ID):
@@ -37,6 +39,17 @@ func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, erro
 	}
 
 	return Result{}, o.CheckVersion(order)
+}
+
+// compareNow compares with a transition that was made after the order was read: the answer
+// must not show the order as it was before.
+func (o *Orders) compareNow(ctx context.Context, p *plan, t Transition) (Result, error) {
+	order, found, err := o.get(ctx, p.request.OrderID)
+	if err != nil || !found {
+		return Result{Verdict: NotFound}, err
+	}
+
+	return p.compare(t, order), nil
 }
 
 // compare judges the request by the transition that stands under its id or was made

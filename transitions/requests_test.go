@@ -285,6 +285,10 @@ func (s *shop) play(t *testing.T, c interleaving, slow, fast func(transitions.Tr
 		t.Errorf("%s: the one is %s as %d, the other %s as %d", c.name, stopped.Verdict, stopped.Transition.ID, quick.Verdict, quick.Transition.ID)
 	}
 
+	if stopped.Order.TransitionID < stopped.Transition.ID {
+		t.Errorf("%s: the answer has transition %d, and the order at %d, before it", c.name, stopped.Transition.ID, stopped.Order.TransitionID)
+	}
+
 	if result := ask(part("R", 0)); result.Verdict != transitions.Replayed || result.Transition.ID != quick.Transition.ID {
 		t.Errorf("%s: in the end it is %s as %d", c.name, result.Verdict, result.Transition.ID)
 	}

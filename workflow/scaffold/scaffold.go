@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"go/format"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,7 +35,8 @@ type Options struct {
 	Name string
 	// Dir is the directory, which must not exist or be empty.
 	Dir string
-	// Module is the directory of this module's sources, to which a replace directive leads.
+	// Module is the directory of this module's sources, to which a replace directive leads. [FindModule]
+	// looks for it.
 	Module string
 }
 
@@ -44,6 +46,19 @@ var nameRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 func New(o Options) ([]string, error) {
 	if !nameRule.MatchString(o.Name) {
 		return nil, fmt.Errorf("%w: name %q: 1 to 32 of a-z 0-9 -, beginning with a letter", ErrInvalid, o.Name)
+	}
+
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := checkEmpty(dir); err != nil {
+		return nil, err
+	}
+
+	if o.Module == "" {
+		return nil, fmt.Errorf("%w: module: the sources of Ratchet are neither above this directory nor where this program was built: name their directory", ErrInvalid)
 	}
 
 	mod, err := readModule(o.Module)
@@ -60,13 +75,9 @@ func New(o Options) ([]string, error) {
 		return nil, err
 	}
 
-	dir, err := filepath.Abs(o.Dir)
-	if err != nil {
-		return nil, err
-	}
 	content["go.mod"], content["go.sum"] = mod.requiredBy(o.Name, relative(dir, mod.dir)), mod.sums
 
-	if err := makeEmpty(dir); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // sources are readable for all
 		return nil, err
 	}
 
@@ -117,18 +128,17 @@ func Render(name, modulePath string) (map[string][]byte, error) {
 	return content, nil
 }
 
-// makeEmpty creates the directory. It fails if something is in it.
-func makeEmpty(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // sources are readable for all
+// checkEmpty fails if something is in the directory, which need not exist.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && len(entries) > 0:
+		return fmt.Errorf("%w: dir %s: is not empty (%s), and nothing is overwritten", ErrInvalid, dir, entries[0].Name())
+	default:
 		return err
 	}
-
-	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("%w: dir %s: is not empty (%s), and nothing is overwritten", ErrInvalid, dir, entries[0].Name())
-	}
-
-	return err
 }
 
 // relative returns the path from one directory to another as a replace directive wants it.
