@@ -14,22 +14,25 @@ func later() string { return time.Now().Add(time.Hour).UTC().Format(time.RFC3339
 
 func TestAnActionIsUsedOnce(t *testing.T) {
 	w := newWorld(t, dev)
-	body := `{"payload":{"user":"u-1","none":null},"expiresAt":"` + later() + `"}`
+
+	// No id of an action has a colon, so that the user cannot be a part of one.
+	body := `{"payload":{"user":"u:1","none":null},"expiresAt":"` + later() + `"}`
 	made := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusCreated, "")
 	if again := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusCreated, ""); again.field("id") != made.field("id") || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the repeat did not return the first action: %v %s", again.Header, again.text)
 	}
+
 	coupon := `{"expiresAt":"` + later() + `"}`
 	w.want(w.ask("PUT", "/v1/actions/SPRING-26", coupon), http.StatusCreated, "")
 
 	if again := w.want(w.ask("PUT", "/v1/actions/spring-26", coupon), http.StatusCreated, ""); again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v", again.Header)
 	}
-	w.want(w.ask("POST", "/v1/actions", strings.Replace(body, "u-1", "u-2", 1), "Idempotency-Key", "make"), http.StatusConflict, "idempotency_key_reused")
+	w.want(w.ask("POST", "/v1/actions", strings.Replace(body, "u:1", "u:2", 1), "Idempotency-Key", "make"), http.StatusConflict, "idempotency_key_reused")
 
 	path := "/v1/actions/" + made.field("id")
 	for range 3 { // reading, as mail scanners do with links, does not use the action
-		if a := w.want(w.ask("GET", path, ""), http.StatusOK, ""); a.field("state") != "active" || strings.Contains(a.text, "u-1") {
+		if a := w.want(w.ask("GET", path, ""), http.StatusOK, ""); a.field("state") != "active" || strings.Contains(a.text, "u:1") {
 			t.Errorf("%s", a.text)
 		}
 	}
@@ -55,7 +58,7 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 	group.Wait()
 
 	a := w.want(w.ask("POST", path+"/consume", "{}", "Idempotency-Key", winner), http.StatusOK, "")
-	if a.field("payload", "user") != "u-1" || a.Header.Get("Idempotent-Replayed") != "true" {
+	if a.field("payload", "user") != "u:1" || a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the repeat of the successful request: %s", a.text)
 	}
 	w.want(w.ask("POST", path+"/cancel", ""), http.StatusConflict, "already_used")

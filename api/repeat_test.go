@@ -504,7 +504,7 @@ func TestStoredAnswersAreEncrypted(t *testing.T) {
 	})
 
 	id := w.must("POST", "/v1/actions", `{"payload":"a",`+end2030+`}`, "Idempotency-Key", "the-key").field("id")
-	if len(written) != 1 || strings.Contains(written[0], id) || strings.Contains(written[0], "the-key") || strings.Contains(written[0], "2030") {
+	if len(written) != 1 || strings.Contains(written[0], id) || strings.Contains(written[0], "the-key") || strings.Contains(written[0], "2030-") {
 		t.Errorf("%v shows %s", written, id)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	growthShort   = 20_000
 	growthCallers = 32
 	growthPieces  = 2048
-	growthReads   = 20_000 // after the engine was opened again, before its memory is measured
+	growthReads   = 100_000 // after the engine was opened again, before its memory is measured: they fill its cache
 )
 
 // benchEngineGrowth compares an engine with 10 thousand items with one with a million, or with the
@@ -185,6 +185,14 @@ func (g *grown) query(ctx context.Context) error {
 	return err
 }
 
+// growthOperations are compared on random items.
+var growthOperations = []struct {
+	name string
+	do   func(*grown, context.Context) error
+}{
+	{"get", (*grown).get}, {"query", (*grown).query}, {"update", (*grown).update}, {"put", (*grown).put},
+}
+
 // compareGrown compares both engines, operation by operation.
 func compareGrown(ctx context.Context, work size, small, large *grown) (figures []figure, err error) {
 	for _, g := range []*grown{small, large} {
@@ -196,12 +204,7 @@ func compareGrown(ctx context.Context, work size, small, large *grown) (figures 
 
 	work.budget /= 2 // for each of four operations
 	worst := 0.0
-	for _, operation := range []struct {
-		name string
-		do   func(*grown, context.Context) error
-	}{
-		{"get", (*grown).get}, {"query", (*grown).query}, {"update", (*grown).update}, {"put", (*grown).put},
-	} {
+	for _, operation := range growthOperations {
 		on := func(g *grown) way {
 			return way{
 				prepare: func(context.Context, int) error { return nil },

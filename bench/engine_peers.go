@@ -22,19 +22,48 @@ const (
 	peerExecutions = 128
 )
 
-// benchExecutionPeers compares executions of four activities that do nothing with those of Temporal's
-// embedded test server, whose data is in SQLite in memory: the same number with as many clients,
-// in turns. Each has server, workers and clients in one process. What cannot be built is left
-// out, and stderr says so.
-func benchExecutionPeers(ctx context.Context, work size) ([]figure, error) {
-	return onDisk(func(dir string) (figures []figure, err error) {
-		temporal, err := startTemporal(ctx)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "\nbench: NO FIGURES OF TEMPORAL, its program cannot be built or started: %v\n\n", err)
-			return nil, ctx.Err()
-		}
-		defer func() { err = errors.Join(err, temporal.stop()) }()
+// executionPeers are the engines of executions that ours is compared with.
+var executionPeers = []struct {
+	name, about string
+	start       func(context.Context) (*executionPeer, error)
+}{
+	{"restate", "handlers of Restate 1.7.12 with its data on disk", startRestate},
+	{"temporal", "workflows of Temporal 1.31.0 in memory", startTemporal},
+}
 
+// benchExecutionPeers compares executions of four activities that do nothing with those of each peer: the
+// same number with as many clients, in turns. Each peer has workers and clients in one process, as
+// we have. What cannot be built is left out, and stderr says so.
+func benchExecutionPeers(ctx context.Context, work size) (figures []figure, err error) {
+	for _, p := range executionPeers {
+		peer, err := p.start(ctx)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "\nbench: NO FIGURES OF %s, its program cannot be built or started: %v\n\n", strings.ToUpper(p.name), err)
+
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			continue
+		}
+
+		f, err := besidePeer(ctx, work, peer)
+		if err := errors.Join(err, peer.stop()); err != nil {
+			return nil, fmt.Errorf("executions beside %s: %w", p.name, err)
+		}
+
+		f.name = "executions_vs_" + p.name + "_64"
+		f.about = fmt.Sprintf("executions of four activities that do nothing, 64 clients, synced to disk / %s (%s)", p.about, f.about)
+		figures = append(figures, f)
+	}
+
+	return figures, nil
+}
+
+// besidePeer returns the ratio to the peer's rate, with both rates as its description.
+func besidePeer(ctx context.Context, work size, peer *executionPeer) (figure, error) {
+	var f figure
+
+	_, err := onDisk(func(dir string) (_ []figure, err error) {
 		engine, err := embedded.Open(embedded.Config{Dir: dir})
 		if err != nil {
 			return nil, err
@@ -51,29 +80,22 @@ func benchExecutionPeers(ctx context.Context, work size) ([]figure, error) {
 
 		m, err := turns(ctx, work, 1, 1,
 			way{prepare: none, do: func(ctx context.Context, _, _ int) error { return noop.run(ctx, peerClients, peerExecutions) }},
-			way{prepare: none, do: func(context.Context, int, int) error { return temporal.run(peerClients, peerExecutions) }})
+			way{prepare: none, do: func(context.Context, int, int) error { return peer.run(peerClients, peerExecutions) }})
 		if err != nil {
-			return nil, fmt.Errorf("executions beside Temporal: %w", err)
+			return nil, err
 		}
 
-		return []figure{{
-			name:  "executions_vs_temporal_64",
-			value: ratio(m[0].rates, m[1].rates),
-			about: fmt.Sprintf("executions of four activities that do nothing, 64 clients, synced to disk / workflows of Temporal 1.31.0 in memory (%.0f and %.0f per second)",
-				median(m[0].rates)*peerExecutions, median(m[1].rates)*peerExecutions),
-		}}, nil
+		f.value = ratio(m[0].rates, m[1].rates)
+		f.about = fmt.Sprintf("%.0f and %.0f per second", median(m[0].rates)*peerExecutions, median(m[1].rates)*peerExecutions)
+
+		return nil, nil
 	})
+
+	return f, err
 }
 
-// temporalPeer is the running program of bench/peers/temporal.
-type temporalPeer struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-// startTemporal builds the program below .cache and starts it.
-func startTemporal(ctx context.Context) (*temporalPeer, error) {
+// startTemporal builds the program of bench/peers/temporal below .cache and starts it.
+func startTemporal(ctx context.Context) (*executionPeer, error) {
 	program, err := filepath.Abs(".cache/temporal-peer")
 	if err != nil {
 		return nil, err
@@ -84,21 +106,74 @@ func startTemporal(ctx context.Context) (*temporalPeer, error) {
 		return nil, fmt.Errorf("build: %w: %s", err, out)
 	}
 
-	p := &temporalPeer{cmd: exec.CommandContext(ctx, program)}
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
+	return startExecutionPeer(exec.CommandContext(ctx, program))
+}
+
+// startRestate installs the program of bench/peers/restate, and the server, below .cache and starts both.
+func startRestate(ctx context.Context) (*executionPeer, error) {
+	const source, home = "bench/peers/restate", ".cache/restate-peer"
+
+	if err := os.MkdirAll(home, 0o750); err != nil {
 		return nil, err
 	}
 
-	out, err := p.cmd.StdoutPipe()
+	for _, name := range []string{"main.mjs", "package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			return nil, err
+		}
+
+		if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
+			return nil, err
+		}
+	}
+
+	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home)
+	if out, err := install.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("install: %w: %s", err, out)
+	}
+
+	data, err := os.MkdirTemp(home, "data-")
 	if err != nil {
 		return nil, err
 	}
 
-	if err := p.cmd.Start(); err != nil {
+	p, err := startExecutionPeer(exec.CommandContext(ctx, "node", filepath.Join(home, "main.mjs"), data))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(data))
+	}
+	p.data = data
+
+	return p, nil
+}
+
+// executionPeer is the running program of a peer.
+type executionPeer struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	data string // a directory that is removed at the end; "" for none
+}
+
+// startExecutionPeer starts a program and waits until it is ready.
+func startExecutionPeer(cmd *exec.Cmd) (*executionPeer, error) {
+	cmd.Stderr = os.Stderr
+
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 
-	p.out = bufio.NewReader(out)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &executionPeer{cmd: cmd, in: in, out: bufio.NewReader(out)}
+
 	if line, err := p.out.ReadString('\n'); err != nil || line != "ready\n" {
 		return nil, errors.Join(fmt.Errorf("it said %q in place of ready: %w", line, err), p.stop())
 	}
@@ -107,7 +182,7 @@ func startTemporal(ctx context.Context) (*temporalPeer, error) {
 }
 
 // run runs so many workflows to their ends.
-func (p *temporalPeer) run(clients, workflows int) error {
+func (p *executionPeer) run(clients, workflows int) error {
 	if _, err := fmt.Fprintln(p.in, clients, workflows); err != nil {
 		return err
 	}
@@ -122,10 +197,13 @@ func (p *temporalPeer) run(clients, workflows int) error {
 	return err
 }
 
-// stop ends the program.
-func (p *temporalPeer) stop() error {
-	err := errors.Join(p.in.Close(), p.cmd.Process.Kill())
-	_ = p.cmd.Wait() // "signal: killed"
+// stop ends the program by the end of its input, so that it can end its own processes.
+func (p *executionPeer) stop() error {
+	err := errors.Join(p.in.Close(), p.cmd.Wait())
+
+	if p.data != "" {
+		err = errors.Join(err, os.RemoveAll(p.data))
+	}
 
 	return err
 }

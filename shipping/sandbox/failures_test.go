@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -91,7 +92,8 @@ func TestAFailedReportIsMadeAgain(t *testing.T) {
 			t.Errorf("%s: %v, %d failures", operation, err, lost.Strikes())
 		}
 
-		if last := len(got) - 1; got[last] != "delivered" || strings.Count(log.String(), logged) != 1 || strings.Count(log.String(), "\n") != 1 {
+		// A report whose row could not be deleted comes again, on a slow machine after a later one.
+		if !slices.Contains(got, "delivered") || strings.Count(log.String(), logged) != 1 || strings.Count(log.String(), "\n") != 1 {
 			t.Errorf("%s: reported %q, logged %s", operation, got, log.String())
 		}
 	}

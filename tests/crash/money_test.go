@@ -192,7 +192,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 // TestKillNineInTheMiddleOfAPayment makes each step of a payment in a process of its own. Two
 // processes are killed at a random moment; a third one makes the step without being killed.
 func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
-	const count = 25
+	const count = 10
 
 	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
