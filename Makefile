@@ -68,17 +68,21 @@ test: ## run every test that needs only Go
 	go test -timeout 30m ./...
 
 # The packages that start goroutines or lock memory, which the code of the others does not. Programs
-# that tests build have no detector. `make long` has all packages. The simulation of streams has a process
-# of its own: with very many timers of synctest in one process the detector itself can crash, see
-# https://go.dev/issue/78156.
+# that tests build have no detector. `make long` has all packages.
 CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*/testdata/*' ! -path './bench/*' \
 	! -path './cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' | \
 	xargs grep -lE '^\s*go |"sync"|"sync/atomic"|errgroup|\.Go\(func' | xargs -n1 dirname | sort -u
 
+# Those of them whose tests have virtual time. The timers of a synctest bubble share one context of the
+# detector, also while two processors run them, and then the detector crashes: see docs/internals/testing.md
+# and https://go.dev/issue/78156. With one processor they never run at once, and races are still found.
+VIRTUAL = $(CONCURRENT) | while read -r d; do if grep -qs '"testing/synctest"' $$d/*_test.go; then echo $$d; fi; done
+REAL = $(CONCURRENT) | while read -r d; do if ! grep -qs '"testing/synctest"' $$d/*_test.go; then echo $$d; fi; done
+
 .PHONY: race
 race: ## run the short tests of the packages that share memory among goroutines under the race detector
-	go test -timeout 30m -race -short -skip '^TestSimulation$$' $$($(CONCURRENT)) ./tests/linearizability
-	go test -timeout 30m -race -short -run '^TestSimulation$$' ./streams
+	go test -timeout 30m -race -short -cpu 1 $$($(VIRTUAL))
+	go test -timeout 30m -race -short $$($(REAL)) ./tests/linearizability
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
@@ -154,7 +158,7 @@ LONG_FUZZTIME ?= 1m
 
 .PHONY: long
 long: ## run the long versions of the tests (sizes: KILLS CUTS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES LONG_FUZZTIME)
-	go test -race $$(go list ./... | grep -v /tests/crash) -timeout 1h
+	go test -race -cpu 1 $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
