@@ -138,8 +138,8 @@ fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} $$pkg; done; done
 
-# Sizes of `make long`, about two hours on 2 cores; make long KILLS=100 changes one.
-KILLS ?= 50
+# Sizes of `make long`, several hours on 2 cores; make long KILLS=100 changes one.
+KILLS ?= 500
 CUTS ?= 1000
 CRASHES ?= 10
 WORKERKILLS ?= 100
@@ -170,7 +170,7 @@ long: ## run the long versions of the tests (sizes: KILLS CUTS CRASHES WORKERKIL
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	go test -short -count=$(REPEATS) -timeout 10h ./txn ./once/... ./actions ./inventory ./ledger ./lists ./api/auth
 	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./ledger ./payments ./payments/reconcile ./payments/sandbox ./inventory ./once/events ./erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
-	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(KILLS)
+	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS)
 	go test ./notify -count=1 -run TestAnOutageLosesNothing -timeout 2h -v -args -outage 24h
 	go test ./activities -count=1 -run Soak -timeout 1h -v -args -tasks $(TASKS)
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
