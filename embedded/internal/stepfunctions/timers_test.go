@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 )
 
 const waitAndWork = `{"StartAt":"W","States":{"W":{"Type":"Wait","SecondsPath":"$","Next":"A"},
@@ -43,5 +45,26 @@ func TestASlowTimerDelaysNoOther(t *testing.T) {
 
 	if st, err := open(t, dir).svc.readExecution(slow); err != nil || st.NextTimer() != 0 {
 		t.Errorf("after the end the timer is still to fire: %+v, %v", st, err)
+	}
+}
+
+// A timer that was taken before its execution was deleted is over: nothing tries it again.
+func TestTheTimerOfADeletedExecution(t *testing.T) {
+	b := open(t, t.TempDir())
+	machine := b.machine("m", strings.ReplaceAll(waitAndWork, "%s", b.activity("work")))
+
+	key, _, err := b.svc.executionNamed(b.start(machine, "e", "3600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := b.DeleteStateMachine(t.Context(), &sfn.DeleteStateMachineInput{StateMachineArn: &machine}); err != nil {
+		t.Fatal(err)
+	}
+
+	b.svc.tick(key)
+
+	if keys, next := b.svc.timers.pop(0, 1); len(keys) > 0 || next != 0 {
+		t.Errorf("the timer of an execution that is no more: %v, %d", keys, next)
 	}
 }

@@ -26,7 +26,11 @@ func (t *turn) context(th *thread) []byte {
 // contextWith returns the context object with the item of a Map, or without one when i is nil.
 func (t *turn) contextWith(th *thread, i *item) []byte {
 	if t.env.Context != nil {
-		return t.env.Context
+		if i == nil {
+			return t.env.Context
+		}
+
+		return rawjson.Merge(t.env.Context, append(i.appendTo([]byte(`{"Map":`)), '}'))
 	}
 
 	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
@@ -76,13 +80,18 @@ func (t *turn) contextWith(th *thread, i *item) []byte {
 	}
 
 	if i != nil {
-		b = strconv.AppendInt(append(b, `,"Map":{"Item":{"Index":`...), int64(i.index), 10)
-		if i.key != nil {
-			b = append(append(b, `,"Key":`...), i.key...)
-		}
-
-		b = append(append(append(b, `,"Value":`...), i.value...), "}}"...)
+		b = i.appendTo(append(b, `,"Map":`...))
 	}
 
 	return append(b, '}')
+}
+
+// appendTo appends the member Map of a context object.
+func (i *item) appendTo(b []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"Item":{"Index":`...), int64(i.index), 10)
+	if i.key != nil {
+		b = append(append(b, `,"Key":`...), i.key...)
+	}
+
+	return append(append(append(b, `,"Value":`...), i.value...), "}}"...)
 }

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,5 +107,13 @@ func TestReadTokensOfWatchingThreads(t *testing.T) {
 	s, err = ReadState(old)
 	if err != nil || len(s.threads) != 1 || s.threads[0].phase != watching || s.threads[0].token != [TokenSize]byte{} {
 		t.Fatal(s, err)
+	}
+
+	// No worker has the token of the old thread, and no token answers its task.
+	s.Status = Running
+
+	env := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`).env()
+	if _, err := env.Heartbeat(s, 1, [TokenSize]byte{}); !errors.Is(err, ErrTaskTimedOut) {
+		t.Errorf("a token of zeros: %v", err)
 	}
 }
