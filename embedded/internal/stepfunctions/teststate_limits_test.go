@@ -122,3 +122,35 @@ func TestTestStateOfAMapWithAContext(t *testing.T) {
 		}
 	}
 }
+
+// A state inside of a Map sees its input as the first item, unless the test has a context object.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/test-state-isolation.html
+func TestTestStateInsideOfAMap(t *testing.T) {
+	b := open(t, t.TempDir())
+	const (
+		state   = `{"Type":"Pass","Parameters":{"m.$":"$$.Map"},"End":true}`
+		machine = `{"StartAt":"M","States":{"M":{"Type":"Map","ItemProcessor":{CONFIG"StartAt":"P","States":{"P":{"Type":"Parallel","Branches":[` +
+			`{"StartAt":"I","States":{"I":` + state + `}}],"End":true}}},"Next":"O"},"O":` + state + `}}`
+		distributed = `"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},`
+	)
+
+	for _, config := range []string{"", distributed} {
+		in := &sfn.TestStateInput{
+			Definition: aws.String(strings.Replace(machine, "CONFIG", config, 1)), StateName: aws.String("I"), Input: aws.String(`{"x":1}`),
+		}
+
+		if out, err := b.TestState(t.Context(), in); err != nil || tested(out) != `SUCCEEDED output={"m":{"Item":{"Index":0,"Value":{"x":1}}}}` {
+			t.Errorf("%s: %v, %v", config, out, err)
+		}
+
+		in.StateName = aws.String("O")
+		if out, err := b.TestState(t.Context(), in); err != nil || out.Status != types.TestExecutionStatusFailed {
+			t.Errorf("after the Map: %v, %v", out, err)
+		}
+
+		in.StateName, in.Context = aws.String("I"), aws.String(`{}`)
+		if out, err := b.TestState(t.Context(), in); err != nil || out.Status != types.TestExecutionStatusFailed {
+			t.Errorf("with a context: %v, %v", out, err)
+		}
+	}
+}

@@ -20,7 +20,27 @@ func (t *turn) context(th *thread) []byte {
 		inner = outer
 	}
 
+	// A test of such a state without a context of its own sees its input as the first item.
+	// Source: https://docs.aws.amazon.com/step-functions/latest/dg/test-state-isolation.html
+	if t.env.Inspect != nil && t.env.Context == nil && t.state(th).Iterated {
+		return t.contextWith(th, &item{value: t.input()})
+	}
+
 	return t.contextWith(th, nil)
+}
+
+// input returns the input of the execution.
+func (t *turn) input() []byte {
+	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
+	if err == nil {
+		return input
+	}
+
+	if t.err == nil {
+		t.err = err
+	}
+
+	return []byte("null")
 }
 
 // contextWith returns the context object with the item of a Map, or without one when i is nil.
@@ -33,16 +53,7 @@ func (t *turn) contextWith(th *thread, i *item) []byte {
 		return rawjson.Merge(t.env.Context, append(i.appendTo([]byte(`{"Map":`)), '}'))
 	}
 
-	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
-	if err != nil {
-		if t.err == nil {
-			t.err = err
-		}
-
-		input = []byte("null")
-	}
-
-	id := t.env.Identity()
+	input, id := t.input(), t.env.Identity()
 	b := make([]byte, 0, 512+len(input))
 	text := func(before, s string) { b = rawjson.AppendText(append(b, before...), s) }
 	text(`{"Execution":{"Id":`, id.ARN)
