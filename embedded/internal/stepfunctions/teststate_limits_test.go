@@ -154,3 +154,80 @@ func TestTestStateInsideOfAMap(t *testing.T) {
 		}
 	}
 }
+
+// TestTestStateTolerates has the failures of iterations at the tolerance of a Map of four items and
+// above it. A mocked error stands before that of the tolerance.
+func TestTestStateTolerates(t *testing.T) {
+	b := open(t, t.TempDir())
+	failed := &types.MockInput{ErrorOutput: &types.MockErrorOutput{Error: aws.String("E")}}
+
+	for _, row := range []struct {
+		tolerance string
+		failures  int32
+		mock      *types.MockInput
+		want      string
+	}{
+		{`"ToleratedFailureCount":2`, 2, nil, ""},
+		{`"ToleratedFailureCount":2`, 3, nil, "States.ExceedToleratedFailureThreshold"},
+		{`"ToleratedFailurePercentage":50`, 2, nil, ""},
+		{`"ToleratedFailurePercentage":50`, 3, nil, "States.ExceedToleratedFailureThreshold"},
+		{`"ToleratedFailureCount":1,"ToleratedFailurePercentage":50`, 2, nil, "States.ExceedToleratedFailureThreshold"},
+		{`"ToleratedFailureCount":4,"ToleratedFailurePercentage":50`, 3, nil, "States.ExceedToleratedFailureThreshold"},
+		{`"ToleratedFailureCount":1`, 2, failed, "E"},
+	} {
+		if row.mock == nil {
+			row.mock = &types.MockInput{Result: aws.String(`[]`)}
+		}
+
+		out, err := b.TestState(t.Context(), &sfn.TestStateInput{
+			Definition: aws.String(testedMapState + `,` + row.tolerance + `}`), Input: aws.String(`{"Values":[1,2,3,4]}`), Mock: row.mock,
+			StateConfiguration: &types.TestStateConfiguration{MapIterationFailureCount: &row.failures},
+		})
+		if err != nil || aws.ToString(out.Error) != row.want {
+			t.Errorf("%s and %d failures: %v, %v", row.tolerance, row.failures, out, err)
+		}
+	}
+}
+
+// A mock does not keep the fields of a Parallel from their evaluation.
+func TestTestStateEvaluatesTheParametersOfAParallel(t *testing.T) {
+	b := open(t, t.TempDir())
+
+	out, err := b.TestState(t.Context(), &sfn.TestStateInput{
+		Definition: aws.String(`{"Type":"Parallel","Parameters":{"v.$":"$.none"},"Branches":[{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}],"End":true}`),
+		Mock:       &types.MockInput{Result: aws.String(`[1]`)},
+	})
+	if err != nil || aws.ToString(out.Error) != "States.Runtime" {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+// The time before another attempt grows no longer than a Wait may be.
+func TestTestStateOfManyRetries(t *testing.T) {
+	b := open(t, t.TempDir())
+
+	out, err := b.TestState(t.Context(), &sfn.TestStateInput{
+		Definition: aws.String(`{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage","Retry":[{"ErrorEquals":["E"],"MaxAttempts":9999}],"End":true}`),
+		Mock:       &types.MockInput{ErrorOutput: &types.MockErrorOutput{Error: aws.String("E")}}, InspectionLevel: types.InspectionLevelDebug,
+		StateConfiguration: &types.TestStateConfiguration{RetrierRetryCount: aws.Int32(9998)},
+	})
+	if err != nil || tested(out)+testedMap(out.InspectionData) != `RETRIABLE error=E input={} afterInputPath={} afterParameters={} retry=0 interval=99999999` {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+// A Choice of a machine leads to the states that it names.
+func TestTestStateOfAChoiceInAMachine(t *testing.T) {
+	b := open(t, t.TempDir())
+
+	for input, next := range map[string]string{`{"x":1}`: "A", `{}`: "B"} {
+		out, err := b.TestState(t.Context(), &sfn.TestStateInput{
+			Definition: aws.String(`{"StartAt":"C","States":{"C":{"Type":"Choice","Choices":[{"Variable":"$.x","IsPresent":true,"Next":"A"}],"Default":"B"},` +
+				`"A":{"Type":"Fail","Error":"A"},"B":{"Type":"Fail","Error":"B"}}}`),
+			StateName: aws.String("C"), Input: &input,
+		})
+		if want := "SUCCEEDED output=" + input + " next=" + next; err != nil || tested(out) != want {
+			t.Errorf("%s: %v, %v", input, out, err)
+		}
+	}
+}

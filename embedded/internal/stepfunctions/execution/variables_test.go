@@ -101,6 +101,13 @@ func TestReadTokensOfWatchingThreads(t *testing.T) {
 		t.Fatal(s, err)
 	}
 
+	s.Status = Running
+
+	env := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`).env()
+	if _, err := env.Heartbeat(s, 1, watcher.token); err != nil {
+		t.Errorf("the token of the thread: %v", err)
+	}
+
 	old := bytes.Replace(stored, watcher.token[:], nil, 1)
 	old[0] = 3
 
@@ -111,8 +118,6 @@ func TestReadTokensOfWatchingThreads(t *testing.T) {
 
 	// No worker has the token of the old thread, and no token answers its task.
 	s.Status = Running
-
-	env := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`).env()
 	if _, err := env.Heartbeat(s, 1, [TokenSize]byte{}); !errors.Is(err, ErrTaskTimedOut) {
 		t.Errorf("a token of zeros: %v", err)
 	}
