@@ -2,6 +2,7 @@ package stepfunctions
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -79,7 +80,7 @@ func (s *Service) tick(key executionKey) {
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Tick(st)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoExecution) { // it has been deleted since its timer was taken
 		s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
 		s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
 	}

@@ -172,7 +172,10 @@ func (t *test) mock(e *execution.Env, st *execution.State, task execution.Task) 
 	output, refused := t.in.Mock.answer()
 
 	call := t.program.Flow.Start.Integration
-	if call != nil && !call.Callback {
+	switch {
+	case call != nil && call.Sync && refused == nil: // the execution that it starts has ended
+		return e.Succeed(st, task.Thread, t.secret, output)
+	case call != nil && !call.Callback:
 		return e.Called(st, task.Thread, task.Attempt, output, refused)
 	}
 

@@ -91,6 +91,10 @@ func (in *testRequest) check() (*asl.Machine, error) {
 		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault([]byte(in.Input)))
 	}
 
+	if err := in.checkSizes(); err != nil {
+		return nil, err
+	}
+
 	if in.Variables != "" && (rawjson.Valid([]byte(in.Variables)) != nil || rawjson.KindOf([]byte(in.Variables)) != rawjson.Object) {
 		return nil, validation("variables must be a JSON object")
 	}
@@ -103,6 +107,19 @@ func (in *testRequest) check() (*asl.Machine, error) {
 	}
 
 	return program, nil
+}
+
+// checkSizes fails for documents that are longer than the API allows.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_TestState.html
+func (in *testRequest) checkSizes() error {
+	for _, document := range []struct{ name, text string }{{"input", in.Input}, {"variables", in.Variables}, {"context", in.Context}} {
+		if len(document.text) > execution.MaxDocument {
+			return validation("1 validation error detected: Value at '%s' failed to satisfy constraint: "+
+				"Member must have length less than or equal to %d", document.name, execution.MaxDocument)
+		}
+	}
+
+	return nil
 }
 
 // compile compiles the definition: one state, or a machine with a state that has a name.
@@ -127,9 +144,16 @@ func (in *testRequest) compile() (*asl.Machine, error) {
 }
 
 func (in *testRequest) checkConfiguration(*asl.State) error {
+	const negative = "1 validation error detected: Value '%d' at 'stateConfiguration.%s' failed to satisfy constraint: " +
+		"Member must have value greater than or equal to 0"
+
 	switch c := in.StateConfiguration; {
 	case c == nil:
 		return nil
+	case c.RetrierRetryCount < 0:
+		return validation(negative, c.RetrierRetryCount, "retrierRetryCount")
+	case c.failures() < 0:
+		return validation(negative, c.failures(), "mapIterationFailureCount")
 	case c.MapIterationFailureCount != nil && in.Mock == nil:
 		return validation("TestState does not support MapIterationFailureCount when a mock is not specified.")
 	case c.MapItemReaderData != nil:
@@ -154,8 +178,9 @@ func (in *testRequest) checkState(state *asl.State) error {
 		return wire.Errorf("InvalidDefinition", "Invalid State Machine Definition: '"+asl.CodeResource+": "+asl.ForeignResource+"'", state.Resource)
 	case state.Integration == nil:
 		return wire.Errorf("InvalidDefinition", "TestState API does not support activities.")
-	case state.Integration.Callback:
-		return wire.Errorf("InvalidDefinition", "TestState API does not support the service integration pattern .waitForTaskToken.")
+	case state.Integration.Callback || state.Integration.Sync:
+		_, pattern, _ := strings.Cut(state.Integration.Resource, ".")
+		return wire.Errorf("InvalidDefinition", "TestState API does not support the service integration pattern .%s.", pattern)
 	default:
 		return nil
 	}

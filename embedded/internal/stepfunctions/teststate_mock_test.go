@@ -219,6 +219,7 @@ func TestTestStateRefusesMocks(t *testing.T) {
 		in   sfn.TestStateInput
 		want string
 	}{
+		{"a mock of nothing", sfn.TestStateInput{Definition: mapState, Mock: &types.MockInput{}}, "A test mock must have one of the following fields: [result, errorOutput]."},
 		{"test_mock_result_is_not_array_on_map_state_without_result_writer", sfn.TestStateInput{Definition: mapState, Mock: result(`{}`)}, "Mocked result must be an array."},
 		{
 			"test_mock_result_array_size_mismatch_on_parallel_state", sfn.TestStateInput{Definition: aws.String(parallel), Mock: result(`[]`)},

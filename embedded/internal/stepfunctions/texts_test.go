@@ -167,3 +167,29 @@ func TestAnInlineMapMayHaveATolerance(t *testing.T) {
 		t.Error(out, err)
 	}
 }
+
+// An evaluation that has failed tells its state and its field, or no field if it was of the input.
+// Source: LocalStack's recordings of AWS (test_map_state_items_input_types).
+func TestAFailedEvaluationTellsItsField(t *testing.T) {
+	b := open(t, t.TempDir())
+	const iterate = `"ItemProcessor":{"StartAt":"I","States":{"I":{"Type":"Pass","End":true}}},"End":true}}}`
+
+	for name, want := range map[string]string{"Items": "M Items", "": "M "} {
+		field := ""
+		if name != "" {
+			field = `"` + name + `":"{% 1 %}",`
+		}
+
+		execution := b.start(b.machine("m"+name, `{"QueryLanguage":"JSONata","StartAt":"M","States":{"M":{"Type":"Map",`+field+iterate), "", `{}`)
+
+		h, err := b.GetExecutionHistory(t.Context(), &sfn.GetExecutionHistoryInput{ExecutionArn: &execution})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		d := h.Events[2].EvaluationFailedEventDetails
+		if d == nil || aws.ToString(d.State)+" "+aws.ToString(d.Location) != want || (d.Location == nil) != (name == "") {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}

@@ -27,6 +27,9 @@ func (b *builder) compileMap(s *State, o *object) {
 	inner := b.object(v, o.at+"/"+field)
 	inner.allowFields("an item processor", "StartAt", "States", "Comment", "ProcessorConfig")
 
+	b.maps++
+	defer func() { b.maps-- }()
+
 	config := b.processorConfig(inner)
 	b.checkItems(s, o, config.distributed)
 

@@ -118,7 +118,7 @@ func (b *builder) declare(c *rawjson.Cursor) {
 	}
 
 	b.names[name] = true
-	s := &State{Ordinal: len(b.parser.states), Name: name}
+	s := &State{Ordinal: len(b.parser.states), Name: name, Iterated: b.maps > 0}
 	b.parser.states = append(b.parser.states, s)
 	b.states[name] = s
 	b.declared = append(b.declared, declared{state: s, raw: c.Value, at: at})

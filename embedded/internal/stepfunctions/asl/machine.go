@@ -73,7 +73,9 @@ type State struct {
 	Resource    string
 	Integration *Integration
 	// Foreign reports a Resource that the engine does not run. Only tests of states have it.
-	Foreign            bool
+	Foreign bool
+	// Iterated reports that a Map is around the state.
+	Iterated           bool
 	Timeout, Heartbeat Seconds
 
 	// Choice. Default is nil if absent.

@@ -141,6 +141,7 @@ type parser struct {
 	names  map[string]bool // of all states in all flows
 	reads  map[string]bool // variables that the state under compilation reads; nil outside of states
 	labels map[string]bool // of all distributed Maps
+	maps   int             // around the flow under compilation
 	states []*State
 	// distributed are the distributed Maps of all flows.
 	distributed []*Distributed

@@ -20,25 +20,40 @@ func (t *turn) context(th *thread) []byte {
 		inner = outer
 	}
 
+	// A test of such a state without a context of its own sees its input as the first item.
+	// Source: https://docs.aws.amazon.com/step-functions/latest/dg/test-state-isolation.html
+	if t.env.Inspect != nil && t.env.Context == nil && t.state(th).Iterated {
+		return t.contextWith(th, &item{value: t.input()})
+	}
+
 	return t.contextWith(th, nil)
+}
+
+// input returns the input of the execution.
+func (t *turn) input() []byte {
+	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
+	if err == nil {
+		return input
+	}
+
+	if t.err == nil {
+		t.err = err
+	}
+
+	return []byte("null")
 }
 
 // contextWith returns the context object with the item of a Map, or without one when i is nil.
 func (t *turn) contextWith(th *thread, i *item) []byte {
 	if t.env.Context != nil {
-		return t.env.Context
-	}
-
-	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
-	if err != nil {
-		if t.err == nil {
-			t.err = err
+		if i == nil {
+			return t.env.Context
 		}
 
-		input = []byte("null")
+		return rawjson.Merge(t.env.Context, append(i.appendTo([]byte(`{"Map":`)), '}'))
 	}
 
-	id := t.env.Identity()
+	input, id := t.input(), t.env.Identity()
 	b := make([]byte, 0, 512+len(input))
 	text := func(before, s string) { b = rawjson.AppendText(append(b, before...), s) }
 	text(`{"Execution":{"Id":`, id.ARN)
@@ -76,13 +91,18 @@ func (t *turn) contextWith(th *thread, i *item) []byte {
 	}
 
 	if i != nil {
-		b = strconv.AppendInt(append(b, `,"Map":{"Item":{"Index":`...), int64(i.index), 10)
-		if i.key != nil {
-			b = append(append(b, `,"Key":`...), i.key...)
-		}
-
-		b = append(append(append(b, `,"Value":`...), i.value...), "}}"...)
+		b = i.appendTo(append(b, `,"Map":`...))
 	}
 
 	return append(b, '}')
+}
+
+// appendTo appends the member Map of a context object.
+func (i *item) appendTo(b []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"Item":{"Index":`...), int64(i.index), 10)
+	if i.key != nil {
+		b = append(append(b, `,"Key":`...), i.key...)
+	}
+
+	return append(append(append(b, `,"Value":`...), i.value...), "}}"...)
 }

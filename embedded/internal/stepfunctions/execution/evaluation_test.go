@@ -61,6 +61,19 @@ func TestAFailedEvaluationIsInTheHistory(t *testing.T) {
 	}
 }
 
+// A Map that is retried has not failed, although its field has.
+func TestAFailedEvaluationOfAMapThatIsRetried(t *testing.T) {
+	w := newWorld(t, `{"QueryLanguage":"JSONata","StartAt":"S","States":{"S":{"Type":"Map","Items":"{% 1 %}","Retry":[{"ErrorEquals":["States.ALL"]}],`+
+		`"ItemProcessor":{"StartAt":"I","States":{"I":{"Type":"Pass","End":true}}},"End":true}}}`)
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+
+	if got := strings.Join(w.eventTypes()[2:], ", "); got != "3<0 EvaluationFailed" || w.state().Status != Running {
+		t.Error(got)
+	}
+}
+
 // A call whose time ends was started, also if its answer is missing.
 // Source: https://github.com/localstack/localstack
 // tests/aws/services/stepfunctions/v2/error_handling/test_task_service_lambda.py, test_invoke_timeout.

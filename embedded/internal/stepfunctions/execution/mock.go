@@ -57,7 +57,7 @@ func (t *turn) mockMap(th *thread, s *asl.State, in *Doc) error {
 }
 
 // mockItems returns the items of a Map. It evaluates the inputs of all its iterations, which
-// no iteration does.
+// no iteration does, up to the size of a document: TestState shows no longer ones.
 func (t *turn) mockItems(th *thread, s *asl.State, in *Doc) (items *Doc, err error) {
 	if s.JSONata {
 		items, err = t.queryItems(th, s, in)
@@ -80,7 +80,9 @@ func (t *turn) mockItems(th *thread, s *asl.State, in *Doc) (items *Doc, err err
 			inputs = append(inputs, ',')
 		}
 
-		inputs = append(inputs, input.JSON...)
+		if inputs = append(inputs, input.JSON...); len(inputs) >= MaxDocument {
+			return items, nil
+		}
 	}
 
 	t.inspect("afterItemSelector", &Doc{JSON: append(inputs, ']')})
@@ -100,6 +102,10 @@ func (t *turn) mockTolerance(th *thread, s *asl.State, in *Doc, n int) (exceeded
 	count, err := t.mapNumber(th, "ToleratedFailureCount", d.ToleratedCount, in)
 	if err != nil {
 		return false, err
+	}
+
+	if count < 0 {
+		return false, t.dataFailure(th, "ToleratedFailureCount", "ToleratedFailureCount cannot be negative.")
 	}
 
 	percentage, err := t.percentage(th, "ToleratedFailurePercentage", d.ToleratedPercentage, in)

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,11 +101,24 @@ func TestReadTokensOfWatchingThreads(t *testing.T) {
 		t.Fatal(s, err)
 	}
 
+	s.Status = Running
+
+	env := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`).env()
+	if _, err := env.Heartbeat(s, 1, watcher.token); err != nil {
+		t.Errorf("the token of the thread: %v", err)
+	}
+
 	old := bytes.Replace(stored, watcher.token[:], nil, 1)
 	old[0] = 3
 
 	s, err = ReadState(old)
 	if err != nil || len(s.threads) != 1 || s.threads[0].phase != watching || s.threads[0].token != [TokenSize]byte{} {
 		t.Fatal(s, err)
+	}
+
+	// No worker has the token of the old thread, and no token answers its task.
+	s.Status = Running
+	if _, err := env.Heartbeat(s, 1, [TokenSize]byte{}); !errors.Is(err, ErrTaskTimedOut) {
+		t.Errorf("a token of zeros: %v", err)
 	}
 }

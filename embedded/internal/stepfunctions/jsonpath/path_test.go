@@ -18,7 +18,7 @@ const store = `{"store":{"book":[
  {"category":"fiction","title":"Sword","price":12.99},
  {"category":"fiction","title":"Moby","isbn":"0-553","price":8.99},
  {"category":"fiction","title":"Lord","isbn":"0-395","price":22.99}],
- "bicycle":{"color":"red","price":19.95}},"limit":10,"a.b":{"c d":1},"a\\\"\"b":2,"big":9007199254740993,"none":null}`
+ "bicycle":{"color":"red","price":19.95}},"limit":10,"a.b":{"c d":1},"a\\\"\"b":2,"it's":3,"big":9007199254740993,"none":null}`
 
 func TestPaths(t *testing.T) {
 	for _, row := range []struct{ path, want string }{
@@ -28,6 +28,7 @@ func TestPaths(t *testing.T) {
 		{path: "$['a.b']['c d']", want: "1"},
 		{path: `$["a.b"]["c d"]`, want: "1"},
 		{path: `$['a\""b']`, want: "2"}, // LocalStack's test_escape_sequence_parsing
+		{path: `$['it\'s']`, want: "3"},
 		{path: "$.store.book[0].title", want: `"Sayings"`},
 		{path: "$.store.book[-1].title", want: `"Lord"`},
 		{path: "$.store.book[0,2].title", want: `["Sayings","Moby"]`},
