@@ -50,7 +50,7 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	defer cache.Unref() // the open database keeps its own reference
 
 	options := &pebble.Options{
-		FS:                    disk,
+		FS:                    logFS{disk},
 		Cache:                 cache,
 		Logger:                pebbleLogger{log},
 		MemTableSize:          memTableSize,
