@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,11 +92,16 @@ func serve(ctx context.Context, kind, dir string, in io.Reader, out io.Writer) (
 	return group.Wait()
 }
 
-// answerNothing answers every call with {}: what HTTP alone costs.
+// answerNothing answers every call with {}, and with as many spaces before it as its path says: what
+// HTTP alone costs.
 func answerNothing(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
+	spaces, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/")) // 0 without a path
+	answer := append(bytes.Repeat([]byte{' '}, spaces), "{}"...)
+
 	w.Header()["Content-Type"] = []string{"application/x-amz-json-1.0"}
-	_, _ = io.WriteString(w, "{}") // it fails only when the caller is gone
+	w.Header()["Content-Length"] = []string{strconv.Itoa(len(answer))}
+	_, _ = w.Write(answer) // it fails only when the caller is gone
 }
 
 // servedProcess is such a server, started by this process.
@@ -195,4 +201,9 @@ func openRivalNothing(ctx context.Context, _ string) (*rival, error) {
 	}
 
 	return newRival("a Go server that answers {}", "_empty_server", p.URL, p.stop), nil
+}
+
+// answering returns the rival that answers {} with as many bytes before it.
+func (r *rival) answering(bytes int64) *rival {
+	return &rival{endpoint: r.endpoint, raw: &rawClient{http: r.raw.http, url: r.url + "/" + strconv.FormatInt(bytes, 10)}}
 }

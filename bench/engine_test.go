@@ -120,7 +120,7 @@ func TestReadsHaveTheSizeThatTheyAreNamedFor(t *testing.T) {
 	for name, w := range map[string]way{
 		"query":    queries(r),
 		"transact": transactions(r),
-		"records":  readings(r, targetStreams+"GetRecords", iterator, pageRecords*200),
+		"records":  readings(r, targetStreams+"GetRecords", iterator, recordsBytes),
 	} {
 		for round := range 2 {
 			if err := w.do(t.Context(), round, 1); err != nil {
@@ -131,6 +131,22 @@ func TestReadsHaveTheSizeThatTheyAreNamedFor(t *testing.T) {
 
 	if err := transactions(r).do(t.Context(), 0, 1); err == nil {
 		t.Error("a transaction whose conditions do not hold was made")
+	}
+
+	nothing, err := openRivalNothing(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := nothing.endpoint.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	for _, want := range []int64{0, pageBytes} {
+		if size, err := nothing.answering(want).raw.call(t.Context(), "Query", nil); err != nil || size != want+2 {
+			t.Errorf("the server that answers {} after %d bytes answered %d (%v)", want, size, err)
+		}
 	}
 }
 
