@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -167,9 +168,11 @@ func TestGrowthIsMeasuredOnTheItemsThatWereLoaded(t *testing.T) {
 		}
 	}()
 
-	for range 200 {
-		if err := errors.Join(g.get(t.Context()), g.update(t.Context()), g.query(t.Context()), g.put(t.Context())); err != nil {
-			t.Fatal(err)
+	for _, operation := range slices.Concat(rawOperations, clientOperations) {
+		for range 200 {
+			if err := operation.do(&g, t.Context()); err != nil {
+				t.Fatal(operation.name, err)
+			}
 		}
 	}
 

@@ -49,7 +49,7 @@ func benchmarkGrown(b *testing.B, items int) {
 		}
 	}()
 
-	for _, operation := range growthOperations {
+	for _, operation := range rawOperations {
 		b.Run(operation.name, func(b *testing.B) {
 			// The cache fills first.
 			if err := share(b.Context(), growthCallers, min(g.items, 200_000), func(ctx context.Context, _ int) error { return g.get(ctx) }); err != nil {
