@@ -43,9 +43,11 @@
 //
 // Only one process at a time can have a data directory open. There are no credentials:
 // every caller that reaches the handler may do everything. The engine refuses what it does
-// not support with a clear error; the packages under internal list what that is. A write
-// that fails on disk ends the process with a panic, so that nothing unsaved is
-// acknowledged.
+// not support with a clear error; the packages under internal list what that is.
+//
+// With less than 32 MB of free space on the disk, calls that change something fail with a server
+// error, and reads go on. A write that fails on disk ends the process with a panic, so that nothing
+// unsaved is acknowledged. Damaged files are an error, and never read as data.
 //
 // The engine allocates in every call. A server that is mostly engine uses noticeably less
 // CPU with GOGC=400.

@@ -40,8 +40,13 @@ type Engine struct {
 // and the data may be open elsewhere.
 func Exists(dir string) (bool, error) { return store.Exists(dir) }
 
+// ErrDamaged is the error of Open if files in the directory do not hold what was written to them.
+// docs/backup.md says what to do.
+var ErrDamaged = store.ErrDamaged
+
 // Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged
-// there. It fails if another engine has the directory open.
+// there. It fails if another engine has the directory open, and with ErrDamaged if changes are missing
+// there.
 func Open(cfg Config) (*Engine, error) { return openOn(vfs.Default, cfg) }
 
 func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
@@ -99,7 +104,7 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
-	db, queues := e.withFaults("dynamodb", e.dynamodb.Wire()), e.withFaults("sqs", e.sqs.Wire())
+	db, queues := e.serve("dynamodb", e.dynamodb.Wire()), e.serve("sqs", e.sqs.Wire())
 
 	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
 		Region:    e.cfg.Region,
@@ -114,11 +119,16 @@ func (e *Engine) openServices() (err error) {
 
 	e.gate = newGate(e.serveBackups(wire.NewHandler(e.cfg.Log,
 		db, queues,
-		e.withFaults("dynamodbstreams", e.streams.Wire()),
-		e.withFaults("sfn", e.stepfunctions.Wire()),
+		e.serve("dynamodbstreams", e.streams.Wire()),
+		e.serve("sfn", e.stepfunctions.Wire()),
 		e.adminWire())))
 
 	return nil
+}
+
+// serve returns the service as callers and executions see it.
+func (e *Engine) serve(name string, s wire.Service) wire.Service {
+	return e.withFaults(name, e.withRoom(s))
 }
 
 // Run does what happens without a caller: it fires the timers of executions, removes

@@ -43,6 +43,10 @@ func (b *Batch) Empty() bool { return b.pebble.Empty() }
 // its batches visible in a certain order calls Apply under its own lock and Sync outside
 // of it, so that many callers share one flush of the disk.
 func (b *Batch) Apply() error {
+	if err := b.db.hasRoom(roomForBatches); err != nil {
+		return err
+	}
+
 	// Counted before the batch is visible: a reader that sees it must not find a Barrier
 	// that has nothing to wait for.
 	b.db.unsynced.Add(1)
@@ -55,17 +59,25 @@ func (b *Batch) Apply() error {
 	return err
 }
 
-// Sync waits until the applied batch is on disk, and releases it.
+// Sync waits until the applied batch is on disk, and releases it. A disk that fails ends the process: others
+// may have read the batch.
 func (b *Batch) Sync() error {
-	err := b.pebble.SyncWait()
+	if err := b.pebble.SyncWait(); err != nil {
+		fail(b.db.log, err.Error())
+	}
 	b.db.unsynced.Add(-1)
 
-	return errors.Join(err, b.pebble.Close())
+	return b.pebble.Close()
 }
 
 // CommitLater makes the batch visible without waiting for the disk, and releases it. The
 // batch becomes durable with the next Commit or Sync; Barrier does not wait for it.
 func (b *Batch) CommitLater() error {
+	if err := b.db.hasRoom(roomForBatches); err != nil {
+		b.Discard()
+		return err
+	}
+
 	return errors.Join(b.db.pebble.Apply(b.pebble, pebble.NoSync), b.pebble.Close())
 }
 

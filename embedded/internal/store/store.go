@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -32,8 +31,18 @@ const (
 // DB is an open key space. Its methods may be called from many goroutines.
 type DB struct {
 	pebble *pebble.DB
+	disk   vfs.FS
+	dir    string
+	log    *slog.Logger
 	// unsynced counts the batches between Apply and the end of Sync.
 	unsynced atomic.Int64
+	room     room
+
+	// generation is the newest one, of Open, then of keepGenerations, then of Close.
+	generation uint64
+	newLog     chan struct{} // has room for one
+	closing    chan struct{} // closed by Close
+	ended      chan struct{} // closed at the end of keepGenerations
 }
 
 // Open opens or creates the key space in dir. It fails when the directory is already
@@ -49,13 +58,49 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	cache := pebble.NewCache(cacheSize)
 	defer cache.Unref() // the open database keeps its own reference
 
+	d := &DB{
+		disk:    disk,
+		dir:     dir,
+		log:     log,
+		newLog:  make(chan struct{}, 1),
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
+	}
+
+	d.lookAtDisk()
+
+	var err error
+	if d.pebble, err = pebble.Open(dir, d.options(cache)); err != nil {
+		return nil, openError(dir, err)
+	}
+
+	if err := d.checkGenerations(); err != nil {
+		return nil, errors.Join(openError(dir, err), d.pebble.Close())
+	}
+
+	<-d.newLog // the log of this opening has its generation
+	go d.keepGenerations()
+
+	return d, nil
+}
+
+func (d *DB) options(cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
-		FS:                    logFS{disk},
+		FS:                    logFS{d.disk},
 		Cache:                 cache,
-		Logger:                pebbleLogger{log},
+		Logger:                pebbleLogger{d.log},
 		MemTableSize:          memTableSize,
 		FormatMajorVersion:    pebble.FormatNewest,
 		L0CompactionThreshold: 4,
+		EventListener: &pebble.EventListener{
+			DataCorruption: damaged(d.log),
+			WALCreated: func(pebble.WALCreateInfo) {
+				select {
+				case d.newLog <- struct{}{}:
+				default: // one is waiting
+				}
+			},
+		},
 	}
 	for i := range options.Levels {
 		// A Bloom filter of 10 bits per key answers 99 % of the reads of keys that do not exist
@@ -64,16 +109,7 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		options.Levels[i].IndexBlockSize = indexBlockSize
 	}
 
-	db, err := pebble.Open(dir, options)
-	if err != nil {
-		if errors.Is(err, syscall.EAGAIN) { // the lock file is taken
-			err = fmt.Errorf("another process has this directory open (%w)", err)
-		}
-
-		return nil, fmt.Errorf("open store in %s: %w", dir, err)
-	}
-
-	return &DB{pebble: db}, nil
+	return options
 }
 
 // Exists reports whether dir holds a key space. It opens and creates nothing.
@@ -103,7 +139,12 @@ func (d *DB) Checkpoint(dir string) error {
 }
 
 // Close waits for running reads and releases the directory.
-func (d *DB) Close() error { return d.pebble.Close() }
+func (d *DB) Close() error {
+	close(d.closing)
+	<-d.ended
+
+	return errors.Join(d.nextGeneration(), d.pebble.Close())
+}
 
 // Get returns a copy of the value under key and whether there is one.
 func (d *DB) Get(key []byte) ([]byte, bool, error) {
@@ -113,7 +154,7 @@ func (d *DB) Get(key []byte) ([]byte, bool, error) {
 	}
 
 	if err != nil {
-		return nil, false, err
+		return nil, false, readError(err)
 	}
 	defer closer.Close()
 
@@ -131,11 +172,11 @@ func (d *DB) GetRare(key []byte) (value []byte, found bool, err error) {
 	defer func() { err = errors.Join(err, it.Close()) }()
 
 	if !it.SeekPrefixGE(key) {
-		return nil, false, it.Error()
+		return nil, false, readError(it.Error())
 	}
 
 	if value, err = it.ValueAndErr(); err != nil {
-		return nil, false, err
+		return nil, false, readError(err)
 	}
 
 	return append([]byte(nil), value...), true, nil
@@ -159,7 +200,7 @@ func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more 
 	for ok := start(); ok; ok = next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return err
+			return readError(err)
 		}
 
 		if more, err := fn(it.Key(), value); err != nil || !more {
@@ -167,7 +208,7 @@ func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more 
 		}
 	}
 
-	return it.Error()
+	return readError(it.Error())
 }
 
 // Barrier returns once everything that was visible when it was called is on disk. Call it
@@ -209,8 +250,4 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 }
 
 // Fatalf is called when a write fails. Pebble requires that it does not return.
-func (l pebbleLogger) Fatalf(format string, args ...any) {
-	detail := fmt.Sprintf(format, args...)
-	l.log.Error("store failed; the process ends so that nothing unsaved is acknowledged", "detail", detail)
-	panic(detail)
-}
+func (l pebbleLogger) Fatalf(format string, args ...any) { fail(l.log, fmt.Sprintf(format, args...)) }

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// ErrDamaged reports files that do not hold what was written to them.
+var ErrDamaged = errors.New("files are damaged")
+
+// whatToDo is the advice for damaged files.
+const whatToDo = "copy the directory away, and restore a backup (docs/backup.md)"
+
+// openError returns the error of a store that cannot be opened, with what to do about it. Anything but an
+// error of the operating system is about what the files hold.
+func openError(dir string, err error) error {
+	var system syscall.Errno
+	switch {
+	case errors.Is(err, syscall.EAGAIN): // the lock file is taken
+		err = fmt.Errorf("another process has this directory open (%w)", err)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES):
+		err = fmt.Errorf("the directory must be writable (%w)", err)
+	case errors.Is(err, ErrDamaged):
+		err = fmt.Errorf("%w; %s", err, whatToDo)
+	case errors.Is(err, ErrFull), errors.As(err, &system):
+	default:
+		err = fmt.Errorf("%w: %w; %s", ErrDamaged, err, whatToDo)
+	}
+
+	return fmt.Errorf("open store in %s: %w", dir, err)
+}
+
+// readError marks the error of a read that met damaged files.
+func readError(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %w; %s", ErrDamaged, err, whatToDo)
+	}
+
+	return err
+}
+
+// damaged is called when a read, also one of the store itself, meets a damaged file. The read fails; the process
+// goes on, since other files may be sound.
+func damaged(log *slog.Logger) func(pebble.DataCorruptionInfo) {
+	return func(info pebble.DataCorruptionInfo) {
+		log.Error("store: a file is damaged; "+whatToDo, "file", info.Path, "error", info.Details)
+	}
+}
+
+// fail ends the process: the store cannot know what reached the disk, and must acknowledge nothing
+// more.
+func fail(log *slog.Logger, detail string) {
+	const text = "store failed; the process ends so that nothing unsaved is acknowledged. What was answered is on disk"
+
+	log.Error(text, "detail", detail)
+	panic(text + ": " + detail)
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// smallDisk is a file system that says how much room it has, and whose logs fail to sync on request.
+type smallDisk struct {
+	*vfs.MemFS
+	free  atomic.Uint64
+	fails atomic.Bool
+}
+
+func (s *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: s.free.Load()}, nil
+}
+
+func (s *smallDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := s.MemFS.Create(name, category)
+	return failingFile{file, &s.fails}, err
+}
+
+type failingFile struct {
+	vfs.File
+	fails *atomic.Bool
+}
+
+func (f failingFile) SyncData() error {
+	if f.fails.Load() {
+		return syscall.EIO
+	}
+
+	return f.File.SyncData()
+}
+
+// TestAFullDiskRefusesChanges: nothing of a refused change is stored, reads go on, and changes do when
+// there is room again. The store can be closed and opened meanwhile.
+func TestAFullDiskRefusesChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &smallDisk{MemFS: vfs.NewMem()}
+		disk.free.Store(1 << 30)
+		db := open(t, disk)
+
+		put := func(value string) error {
+			b := db.NewBatch()
+			b.Set([]byte("d"), []byte(value))
+
+			return b.Commit()
+		}
+		stored := func() string {
+			value, _, err := db.Get([]byte("d"))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			return string(value)
+		}
+		after := func(free uint64) {
+			disk.free.Store(free)
+			time.Sleep(roomCheck)
+		}
+
+		if err := errors.Join(put("first"), db.HasRoom()); err != nil {
+			t.Fatal(err)
+		}
+
+		after(roomForCalls - 1)
+
+		if err := db.HasRoom(); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "data has 31 MB of free space and needs 32 MB") {
+			t.Error(err)
+		}
+
+		if err := put("of a call that has begun"); err != nil {
+			t.Error(err)
+		}
+
+		after(roomForBatches - 1)
+
+		later := db.NewBatch()
+		later.Set([]byte("d"), []byte("refused"))
+
+		if err := put("refused"); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+
+		if err := later.CommitLater(); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+
+		for range 2 {
+			shut(t, db)
+			db = open(t, disk)
+		}
+
+		if got := stored(); got != "of a call that has begun" {
+			t.Errorf("the value is %q", got)
+		}
+
+		after(roomForCalls)
+
+		if err := errors.Join(db.HasRoom(), put("last")); err != nil || stored() != "last" {
+			t.Errorf("%q, %v", stored(), err)
+		}
+
+		shut(t, db)
+		shut(t, open(t, disk)) // the generations have no gap
+	})
+}
+
+// TestAFailingDiskEndsTheProcess: a change that may not be on disk is not acknowledged, and not shown either.
+func TestAFailingDiskEndsTheProcess(t *testing.T) {
+	disk := &smallDisk{MemFS: vfs.NewMem()}
+	disk.free.Store(1 << 30)
+
+	var text bytes.Buffer
+
+	db, err := OpenOn(disk, "data", slog.New(slog.NewTextHandler(&text, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		disk.fails.Store(false)
+
+		if err := db.pebble.Close(); err == nil {
+			t.Error("the log was closed as if nothing had happened")
+		}
+		close(db.closing)
+		<-db.ended
+	}()
+	disk.fails.Store(true)
+
+	defer func() {
+		said, _ := recover().(string)
+		if !strings.Contains(said, syscall.EIO.Error()) || !strings.Contains(text.String(), "What was answered is on disk") {
+			t.Errorf("the process ends with %q and logs %s", said, text.String())
+		}
+	}()
+
+	b := db.NewBatch()
+	b.Set([]byte("d"), []byte("value"))
+	t.Errorf("the commit returned %v", b.Commit())
+}
+
+// TestADirectoryThatCannotBeWrittenIsNamed: as on a disk that is mounted read-only.
+func TestADirectoryThatCannotBeWrittenIsNamed(t *testing.T) {
+	_, err := OpenOn(readOnlyDisk{vfs.NewMem()}, "data", slog.New(slog.DiscardHandler))
+	if err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "open store in data: the directory must be writable (") {
+		t.Error(err)
+	}
+}
+
+type readOnlyDisk struct{ *vfs.MemFS }
+
+func (readOnlyDisk) MkdirAll(string, os.FileMode) error { return syscall.EROFS }
+
+func (readOnlyDisk) Lock(string) (io.Closer, error) { return nil, syscall.EROFS }

@@ -1,0 +1,118 @@
+package embedded
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// smallDisk is a file system that says how much room it has.
+type smallDisk struct {
+	*vfs.MemFS
+	free atomic.Uint64
+}
+
+func (s *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: s.free.Load()}, nil
+}
+
+// TestAFullDiskRefusesCallsThatChange: each service says so, reads go on, and so does all when there is
+// room again.
+func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &smallDisk{MemFS: vfs.NewMem()}
+		disk.free.Store(1 << 30)
+
+		e, err := openOn(disk, Config{Dir: "data", Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+
+		f := newFlow(t, e)
+		queues := sqs.NewFromConfig(e.AWSConfig(), func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
+		f.db = dynamodb.NewFromConfig(e.AWSConfig(), func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
+		f.sfn = sfn.NewFromConfig(e.AWSConfig(), func(o *sfn.Options) { o.RetryMaxAttempts = 1 })
+
+		f.table("orders", "id", "", "")
+		f.put("orders", item{"id": str("o-1")})
+
+		queue, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("q")})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		changes := map[string]func() error{
+			"PutItem": func() error {
+				_, err := f.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item{"id": str("o-2")}})
+				return err
+			},
+			"SendMessage": func() error {
+				_, err := queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: aws.String("m")})
+				return err
+			},
+			"CreateActivity": func() error {
+				_, err := f.sfn.CreateActivity(t.Context(), &sfn.CreateActivityInput{Name: aws.String("a")})
+				return err
+			},
+		}
+
+		disk.free.Store(5 << 20)
+		time.Sleep(time.Second)
+
+		for name, change := range changes {
+			var refused smithy.APIError
+			if err := change(); !errors.As(err, &refused) || refused.ErrorFault() == smithy.FaultClient ||
+				!strings.Contains(refused.ErrorMessage(), "takes no changes: the disk is full: data has 5 MB of free space and needs 32 MB") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+
+		if f.get("orders", item{"id": str("o-1")}) == nil || f.get("orders", item{"id": str("o-2")}) != nil {
+			t.Error("reads do not show what was stored before, and no more")
+		}
+
+		attributes, err := f.sfn.ListActivities(t.Context(), &sfn.ListActivitiesInput{})
+		if err != nil || len(attributes.Activities) != 0 {
+			t.Error(attributes, err)
+		}
+
+		disk.free.Store(1 << 30)
+		time.Sleep(time.Second)
+
+		for name, change := range changes {
+			if err := change(); err != nil {
+				t.Errorf("with room again, %s: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestOperationsThatChangeNothing: every other operation is refused on a full disk.
+func TestOperationsThatChangeNothing(t *testing.T) {
+	for operation, want := range map[string]bool{
+		"GetItem": true, "BatchGetItem": true, "TransactGetItems": true, "Query": true, "Scan": true, "ListTables": true, "DescribeTable": true,
+		"GetRecords": true, "GetExecutionHistory": true, "ValidateStateMachineDefinition": true, "GetQueueUrl": true, "GetQueueAttributes": true,
+		"GetActivityTask": false, "UpdateItem": false, "DeleteItem": false, "BatchWriteItem": false, "TransactWriteItems": false, "ExecuteStatement": false,
+		"StartExecution": false, "SendTaskSuccess": false, "ReceiveMessage": false, "DeleteMessage": false, "CreateTable": false,
+	} {
+		if readsOnly(operation) != want {
+			t.Errorf("%s: %v", operation, !want)
+		}
+	}
+}
