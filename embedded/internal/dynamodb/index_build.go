@@ -213,7 +213,10 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 		t.counters.Delete(x.No)
 	}
 
-	return s.buildIndexes(ctx, t)
+	err := s.buildIndexes(ctx, t)
+	s.resumeAfter(ctx, err)
+
+	return err
 }
 
 // stageDeletion adds the deletion of the index's entries and counts to the batch.

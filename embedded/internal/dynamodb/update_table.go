@@ -47,8 +47,7 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 		return nil, err
 	}
 
-	before := t.state.Load()
-	next := *before
+	next := *t.state.Load()
 	next.record.Indexes = slices.Clone(next.record.Indexes)
 
 	if err := in.apply(&next.record, s.cfg.Clock.Now()); err != nil {
@@ -59,20 +58,38 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 		return nil, err
 	}
 
-	switch {
-	case in.StreamSpecification != nil:
-		err = s.switchStream(t, &next, in.StreamSpecification)
-	case len(in.GlobalSecondaryIndexUpdates) > 0:
-		err = s.changeIndexes(ctx, t, before, &next)
-	default:
-		err = s.saveState(t, &next)
-	}
-
-	if err != nil {
+	if err := s.change(ctx, t, in, next); err != nil {
 		return nil, err
 	}
 
 	return map[string]any{"TableDescription": s.describe(t, t.state.Load())}, nil
+}
+
+// change makes the changes that the request asks for, after which the table is as next says. A stream
+// comes before the indexes: each change of the two publishes its own state. The caller holds ddl.
+func (s *Service) change(ctx context.Context, t *table, in *updateTableIn, next tableState) error {
+	indexes := next.record.Indexes
+	before := t.state.Load()
+
+	if in.StreamSpecification != nil {
+		streamed := next
+		streamed.record.Indexes = before.record.Indexes
+
+		if err := s.switchStream(t, &streamed, in.StreamSpecification); err != nil {
+			return err
+		}
+		before, next = &streamed, streamed
+	}
+
+	switch {
+	case len(in.GlobalSecondaryIndexUpdates) > 0:
+		next.record.Indexes = indexes
+		return s.changeIndexes(ctx, t, before, &next)
+	case in.StreamSpecification == nil:
+		return s.saveState(t, &next)
+	}
+
+	return nil
 }
 
 // check validates what does not depend on the table.
