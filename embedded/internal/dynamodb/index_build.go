@@ -107,8 +107,12 @@ func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 			return err
 		}
 
-		if u.Update.ProvisionedThroughput == nil {
+		switch {
+		case u.Update.ProvisionedThroughput == nil:
 			return nil
+		case r.Billing != "PROVISIONED":
+			// Source: finding DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on the service
+			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: %s when BillingMode is PAY_PER_REQUEST", x.Name)
 		}
 
 		return x.setThroughput(r.Billing, u.Update.ProvisionedThroughput)

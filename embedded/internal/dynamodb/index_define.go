@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"slices"
+	"strings"
 )
 
 // The projections of an index.
@@ -210,8 +211,9 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 		return nil
 	}
 
-	if t == nil || t.ReadCapacityUnits == nil || t.WriteCapacityUnits == nil {
-		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified for index: %s", x.Name)
+	// Source: ScyllaDB test/alternator, "test_gsi_throughput_required_in_provisioned_mode", which runs on the service
+	if t == nil {
+		return invalid("One or more parameter values were invalid: ProvisionedThroughput is not specified for index: %s", x.Name)
 	}
 
 	if err := t.checkBounds(); err != nil {
@@ -221,6 +223,24 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 	x.ReadUnits, x.WriteUnits = *t.ReadCapacityUnits, *t.WriteCapacityUnits
 
 	return nil
+}
+
+// checkIndexUnits refuses provisioned throughput of the table of which a global index has no part.
+// Source: https://github.com/architect/dynalite test/updateTable.js, "should allow table to be converted to
+// PAY_PER_REQUEST and back again", recorded on the service
+func (r *tableRecord) checkIndexUnits() error {
+	var lacking []string
+	for i := range r.Indexes {
+		if x := &r.Indexes[i]; r.Billing == "PROVISIONED" && !x.Local && x.ReadUnits == 0 {
+			lacking = append(lacking, x.Name)
+		}
+	}
+
+	if lacking == nil {
+		return nil
+	}
+
+	return invalid("One or more parameter values were invalid: ProvisionedThroughput must be specified for index: %s", strings.Join(lacking, ","))
 }
 
 // describeIndexes adds the indexes to a table's description.

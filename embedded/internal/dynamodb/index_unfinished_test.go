@@ -12,8 +12,7 @@ const (
 		`"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}]}`
 	addIndex = `"AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],"GlobalSecondaryIndexUpdates":[{"Create":` +
 		`{"IndexName":"by-k","KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}}]`
-	deleteIndex = `"GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"by-k"}}]`
-	scanIndex   = `{"TableName":"items","IndexName":"by-k","Select":"COUNT"}`
+	scanIndex = `{"TableName":"items","IndexName":"by-k","Select":"COUNT"}`
 )
 
 // leave sends a request whose caller leaves at once.
@@ -67,55 +66,5 @@ func TestRunFinishesWhatACallerLeft(t *testing.T) {
 
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-}
-
-// One UpdateTable can switch the stream and change an index: each is as if it came alone.
-func TestAStreamAndAnIndexInOneUpdate(t *testing.T) {
-	s, stop := openService(t, t.TempDir())
-	defer stop()
-
-	mustAnswer(t, s, "CreateTable", plainTable)
-	mustAnswer(t, s, "PutItem", `{"TableName":"items","Item":{"id":{"S":"a"},"k":{"S":"x"}}}`)
-
-	got := mustAnswer(t, s, "UpdateTable", `{"TableName":"items","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"},`+addIndex+`}`)
-	for _, part := range []string{`"IndexStatus":"ACTIVE"`, `"ItemCount":1,"KeySchema":[{"AttributeName":"k"`, `"StreamViewType":"KEYS_ONLY"`} {
-		if !strings.Contains(got, part) {
-			t.Errorf("%s is missing in %s", part, got)
-		}
-	}
-
-	if got := mustAnswer(t, s, "Scan", scanIndex); got != `{"Count":1,"ScannedCount":1}` {
-		t.Errorf("the index has %s", got)
-	}
-
-	got = mustAnswer(t, s, "UpdateTable", `{"TableName":"items","StreamSpecification":{"StreamEnabled":false},`+deleteIndex+`}`)
-	if strings.Contains(got, "by-k") || strings.Contains(got, "KEYS_ONLY") {
-		t.Errorf("after the deletion of both: %s", got)
-	}
-
-	if n := entries(t, s); n != 0 {
-		t.Errorf("%d entries after the deletion of the index", n)
-	}
-}
-
-// A fault of one of the two changes leaves the other undone.
-func TestAnUpdateOfAStreamAndAnIndexIsAllOrNothing(t *testing.T) {
-	s, stop := openService(t, t.TempDir())
-	defer stop()
-
-	mustAnswer(t, s, "CreateTable", plainTable)
-
-	for _, row := range []struct{ body, want string }{
-		{`"StreamSpecification":{"StreamEnabled":false},` + addIndex, invalidOrder + "Table has no enabled stream: TableName: items"},
-		{`"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"},` + deleteIndex, "ResourceNotFoundException: Requested resource not found"},
-	} {
-		if got := request(t, s, "UpdateTable", `{"TableName":"items",`+row.body+`}`); got != row.want {
-			t.Errorf("%s\n got %s\nwant %s", row.body, got, row.want)
-		}
-
-		if got := mustAnswer(t, s, "DescribeTable", `{"TableName":"items"}`); strings.Contains(got, "by-k") || strings.Contains(got, "Stream") {
-			t.Errorf("%s left %s", row.body, got)
-		}
 	}
 }

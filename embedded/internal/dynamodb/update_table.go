@@ -47,7 +47,8 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 		return nil, err
 	}
 
-	next := *t.state.Load()
+	before := t.state.Load()
+	next := *before
 	next.record.Indexes = slices.Clone(next.record.Indexes)
 
 	if err := in.apply(&next.record, s.cfg.Clock.Now()); err != nil {
@@ -58,38 +59,26 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 		return nil, err
 	}
 
-	if err := s.change(ctx, t, in, next); err != nil {
+	if next.record.Billing != before.record.Billing {
+		if err := next.record.checkIndexUnits(); err != nil {
+			return nil, err
+		}
+	}
+
+	switch {
+	case in.StreamSpecification != nil:
+		err = s.switchStream(t, &next, in.StreamSpecification)
+	case len(in.GlobalSecondaryIndexUpdates) > 0:
+		err = s.changeIndexes(ctx, t, before, &next)
+	default:
+		err = s.saveState(t, &next)
+	}
+
+	if err != nil {
 		return nil, err
 	}
 
 	return map[string]any{"TableDescription": s.describe(t, t.state.Load())}, nil
-}
-
-// change makes the changes that the request asks for, after which the table is as next says. A stream
-// comes before the indexes: each change of the two publishes its own state. The caller holds ddl.
-func (s *Service) change(ctx context.Context, t *table, in *updateTableIn, next tableState) error {
-	indexes := next.record.Indexes
-	before := t.state.Load()
-
-	if in.StreamSpecification != nil {
-		streamed := next
-		streamed.record.Indexes = before.record.Indexes
-
-		if err := s.switchStream(t, &streamed, in.StreamSpecification); err != nil {
-			return err
-		}
-		before, next = &streamed, streamed
-	}
-
-	switch {
-	case len(in.GlobalSecondaryIndexUpdates) > 0:
-		next.record.Indexes = indexes
-		return s.changeIndexes(ctx, t, before, &next)
-	case in.StreamSpecification == nil:
-		return s.saveState(t, &next)
-	}
-
-	return nil
 }
 
 // check validates what does not depend on the table.
@@ -127,7 +116,37 @@ func (in *updateTableIn) check(s *Service) error {
 		}
 	}
 
-	return checkIndexUpdates(in.GlobalSecondaryIndexUpdates)
+	if err := checkIndexUpdates(in.GlobalSecondaryIndexUpdates); err != nil {
+		return err
+	}
+
+	if err := in.checkTogether(); err != nil {
+		return err
+	}
+
+	return in.StreamSpecification.checkView("If stream is being enabled then UpdateViewType is required",
+		"If stream is being disabled, then UpdateViewType must not be specified")
+}
+
+// checkTogether refuses changes that the service does not make in one request.
+// Source: findings DDB-TABLE-174 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on the
+// service in October 2026. When the service checks this is not recorded
+func (in *updateTableIn) checkTogether() error {
+	const prefix = "One or more parameter values were invalid: You cannot "
+
+	units, stream := in.ProvisionedThroughput != nil, in.StreamSpecification != nil
+	online := slices.ContainsFunc(in.GlobalSecondaryIndexUpdates, func(u indexUpdate) bool { return u.Update == nil })
+
+	switch {
+	case units && stream:
+		return invalid(prefix + "modify stream status while updating table IOPS")
+	case units && online:
+		return invalid(prefix + "create or delete index while updating table IOPS")
+	case stream && online:
+		return invalid(prefix + "create or delete index while changing stream status")
+	}
+
+	return nil
 }
 
 // constrain checks what the API model says about the members.
@@ -200,13 +219,13 @@ func (s *Service) switchStream(t *table, next *tableState, spec *streamSpecifica
 	commit := b.Commit
 	now := s.cfg.Clock.Now()
 	switch {
-	case spec.StreamEnabled && next.stream != nil:
+	case *spec.StreamEnabled && next.stream != nil:
 		b.Discard()
 		return invalid("Table already has an enabled stream: TableName: %s", t.name)
-	case !spec.StreamEnabled && next.stream == nil:
+	case !*spec.StreamEnabled && next.stream == nil:
 		b.Discard()
-		return invalid("Table has no enabled stream: TableName: %s", t.name)
-	case spec.StreamEnabled:
+		return invalid("Table has no stream to disable: TableName: %s", t.name)
+	case *spec.StreamEnabled:
 		if err := s.enableStream(b, next, now, spec.StreamViewType); err != nil {
 			b.Discard()
 			return err
