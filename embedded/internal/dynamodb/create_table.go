@@ -270,11 +270,7 @@ func (in *createTableIn) addIndexes(r *tableRecord, kinds definitions) error {
 		return err
 	}
 
-	if err := r.addGlobalIndexes(in.GlobalSecondaryIndexes, kinds); err != nil {
-		return err
-	}
-
-	return kinds.checkUsed(r)
+	return r.addGlobalIndexes(in.GlobalSecondaryIndexes, kinds)
 }
 
 func (r *tableRecord) setClass(class string) {

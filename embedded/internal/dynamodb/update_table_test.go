@@ -37,7 +37,7 @@ func TestChangesThatDoNotComeTogether(t *testing.T) {
 		{`"StreamSpecification":{"StreamEnabled":false,"StreamViewType":"KEYS_ONLY"}`, oneInvalid + "If stream is being disabled, then UpdateViewType must not be specified"},
 		{`"StreamSpecification":{}`, broken(must("null", "streamSpecification.streamEnabled", notBeNull))},
 		{`"GlobalSecondaryIndexUpdates":[{"Update":{"IndexName":"by-k","ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":1}}}]`,
-			oneInvalid + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: by-k when BillingMode is PAY_PER_REQUEST"},
+			oneInvalid + "The only Updates for index: by-k when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput"},
 		{`"StreamSpecification":{"StreamEnabled":false}`, invalidOrder + "Table has no stream to disable: TableName: items"},
 	} {
 		if got := request(t, s, "UpdateTable", `{"TableName":"items",`+row.body+`}`); got != row.want {
