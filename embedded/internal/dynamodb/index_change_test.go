@@ -144,3 +144,57 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 		}
 	}
 }
+
+// A read that began before its index or its table was deleted does not answer that they are empty.
+func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
+	s, stop := openService(t, t.TempDir())
+	defer stop()
+
+	mustAnswer(t, s, "CreateTable", plainTable)
+	mustAnswer(t, s, "PutItem", `{"TableName":"items","Item":{"id":{"S":"a"},"k":{"S":"x"}}}`)
+
+	// pageOf begins to read the index of that name, or the table.
+	pageOf := func(index *string) func() error {
+		in := &pageIn{IndexName: index}
+
+		v, err := in.view(s.tables.get("items"))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return func() error {
+			lo, hi := v.segment(nil, nil)
+			return (&page{in: in, view: v}).read(s, lo, hi, false)
+		}
+	}
+	name := "by-k"
+	deleted := `{"TableName":"items","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"by-k"}}]}`
+
+	mustAnswer(t, s, "UpdateTable", `{"TableName":"items",`+addIndex+`}`)
+	ofIndex, ofTable := pageOf(&name), pageOf(nil)
+
+	for _, read := range []func() error{ofIndex, ofTable} {
+		if err := read(); err != nil {
+			t.Errorf("before the deletion: %v", err)
+		}
+	}
+
+	for range 2 { // another index of the same name is not the one that was read
+		mustAnswer(t, s, "UpdateTable", deleted)
+
+		if err := ofIndex(); err == nil || err.Error() != invalidOrder+"The table does not have the specified index: by-k" {
+			t.Errorf("after the deletion of the index: %v", err)
+		}
+		mustAnswer(t, s, "UpdateTable", `{"TableName":"items",`+addIndex+`}`)
+
+		if err := ofIndex(); err == nil {
+			t.Error("another index of the name is read as the one that was deleted")
+		}
+	}
+
+	mustAnswer(t, s, "DeleteTable", `{"TableName":"items"}`)
+
+	if err := ofTable(); err == nil || err.Error() != "ResourceNotFoundException: Requested resource not found" {
+		t.Errorf("after the deletion of the table: %v", err)
+	}
+}

@@ -184,6 +184,10 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 		return err
 	}
 
+	if err := pg.view.checkThere(); err != nil {
+		return err
+	}
+
 	return s.db.Barrier()
 }
 
