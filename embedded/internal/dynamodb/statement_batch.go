@@ -222,12 +222,7 @@ func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, su
 		return nil
 	}
 
-	item, err := r.show(raw)
-	if err == nil {
-		out.item("Item", item)
-	}
-
-	return err
+	return r.add(out, raw)
 }
 
 func (s *Service) answerMemberWrite(out *answer, m *batchMember, sum spendings) error {
