@@ -198,7 +198,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 	b.responses = append(appendText(b.responses, name), ':', '[')
 	first := true
 	for i, key := range keys {
-		raw, err := s.read(key)
+		raw, err := s.read(t, key)
 		if err != nil {
 			return err
 		}

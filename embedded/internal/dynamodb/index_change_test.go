@@ -192,9 +192,22 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 		}
 	}
 
+	tb := s.tables.get("items")
+
+	key, err := tb.keyOf(attr.Item{"id": text("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gets := []itemRead{{table: tb, key: key}}
+
 	mustAnswer(t, s, "DeleteTable", `{"TableName":"items"}`)
 
-	if err := ofTable(); err == nil || err.Error() != "ResourceNotFoundException: Requested resource not found" {
-		t.Errorf("after the deletion of the table: %v", err)
+	_, ofItem := s.read(tb, key)
+	_, _, ofItems := s.readAll(gets, []uint64{key.lock})
+
+	for name, err := range map[string]error{"a page": ofTable(), "an item": ofItem, "a transaction": ofItems} {
+		if err == nil || err.Error() != noTable {
+			t.Errorf("%s after the deletion of the table: %v", name, err)
+		}
 	}
 }

@@ -9,7 +9,7 @@ const (
 	maxFirstRoom = 64 << 10
 )
 
-// pageRoom foretells how much memory the next page of a table needs, from what its last pages needed: a
+// pageRoom estimates how much memory the next page of a table needs, from what its last pages needed: a
 // page that begins with too little copies its items each time that it grows.
 type pageRoom struct{ average atomic.Int64 }
 
@@ -19,7 +19,7 @@ func (r *pageRoom) first() int {
 	return min(max(average+average/4, firstRoom), maxFirstRoom)
 }
 
-// learn takes a page into account that needed so many bytes. Of two pages at a time one may get lost.
+// learn adds a page that needed so many bytes to the average. If two pages end at once, one may not count.
 func (r *pageRoom) learn(needed int) {
 	average := r.average.Load()
 	r.average.Store(average + (int64(needed)-average)/4)

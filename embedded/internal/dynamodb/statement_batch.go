@@ -209,7 +209,7 @@ func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum sp
 }
 
 func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, sum spendings) error {
-	raw, err := s.read(r.key)
+	raw, err := s.read(r.table, r.key)
 	if err != nil {
 		return err
 	}

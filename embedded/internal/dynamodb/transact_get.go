@@ -177,8 +177,11 @@ func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, tota
 	raws = make([]stored, len(gets))
 	for i := range gets {
 		raw, _, err := s.db.Get(gets[i].key.bytes)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, 0, err
+		case raw == nil && gets[i].table.state.Load().deleted:
+			return nil, 0, tableMissing()
 		}
 		raws[i] = raw
 		total += raws[i].size()
