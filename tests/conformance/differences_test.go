@@ -194,7 +194,7 @@ var differences = []difference{
 	},
 	{
 		vendor: invalid + `(Table already has an enabled stream|Table has no stream to disable)`,
-		aws:    invalid + `(Table already has an enabled stream|Table has no enabled stream): TableName: \w+`,
+		aws:    invalid + `(Table already has an enabled stream|Table has no stream to disable): TableName: \w+`,
 		reason: "the service names the table", source: apiDocs + "API_UpdateTable.html",
 	},
 	{

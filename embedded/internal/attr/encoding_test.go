@@ -216,6 +216,7 @@ func TestReadersOfBrokenRules(t *testing.T) {
 		{"an empty name comes first", []byte{binaryVersion, 2, 0, tagNull, 1, 'a', tagNull}, ""},
 		{"members in their order", one(tagStringSet, 2, 1, 'b', 1, 'a'), "a set is out of order"},
 		{"each member once", one(tagBinarySet, 2, 1, 'a', 1, 'a'), "a set is out of order"},
+		{"each number once", one(tagNumberSet, 2, 1, '9', 1, '9'), "a set is out of order"},
 		{"numbers in their order", one(tagNumberSet, 2, 2, '1', '0', 1, '9'), "a set is out of order"},
 		{"numbers are no texts", one(tagNumberSet, 2, 1, '9', 2, '1', '0'), ""},
 		{"no empty set", one(tagNumberSet, 0), "a set is empty"},

@@ -36,18 +36,8 @@ func (a *answer) item(name string, item attr.Item) {
 
 // stored adds a stored item, or what project shows of it. Without an item it adds nothing.
 func (a *answer) stored(name string, raw stored, project *expression.Projection) (err error) {
-	if raw == nil {
-		return nil
-	}
-
-	if project == nil {
-		a.name(name).buf, err = raw.appendJSON(a.buf)
-		return err
-	}
-
-	item, err := raw.item()
-	if err == nil {
-		a.item(name, project.Apply(item))
+	if raw != nil {
+		a.name(name).buf, err = raw.appendProjected(a.buf, project)
 	}
 
 	return err

@@ -198,7 +198,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 	b.responses = append(appendText(b.responses, name), ':', '[')
 	first := true
 	for i, key := range keys {
-		raw, err := s.read(key)
+		raw, err := s.read(t, key)
 		if err != nil {
 			return err
 		}
@@ -215,20 +215,14 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 			continue
 		}
 
-		item, err := raw.item()
-		if err != nil {
-			return err
-		}
-
-		if project != nil {
-			item = project.Apply(item)
-		}
-
 		if !first {
 			b.responses = append(b.responses, ',')
 		}
 		first = false
-		b.responses = item.AppendJSON(b.responses)
+
+		if b.responses, err = raw.appendProjected(b.responses, project); err != nil {
+			return err
+		}
 	}
 	b.responses = append(b.responses, ']')
 

@@ -29,7 +29,7 @@ type throughput struct {
 }
 
 type streamSpecification struct {
-	StreamEnabled  bool
+	StreamEnabled  *bool
 	StreamViewType string
 }
 
@@ -77,8 +77,8 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	}
 
 	state := &tableState{record: *record}
-	if in.StreamSpecification != nil && in.StreamSpecification.StreamEnabled {
-		if err := s.enableStream(b, state, now, in.StreamSpecification.StreamViewType); err != nil {
+	if spec := in.StreamSpecification; spec != nil && *spec.StreamEnabled {
+		if err := s.enableStream(b, state, now, spec.StreamViewType); err != nil {
 			b.Discard()
 			return nil, err
 		}
@@ -142,6 +142,10 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 	if err := in.addIndexes(r, kinds); err != nil {
 		return nil, err
 	}
+	if err := in.StreamSpecification.checkView("Table is being created with a stream enabled, UpdateViewType is required",
+		"Table is being created with a stream disabled, UpdateViewType should not be specified"); err != nil {
+		return nil, err
+	}
 	r.setClass(in.TableClass)
 
 	return r, r.addTags(in.Tags)
@@ -182,9 +186,28 @@ func (c *constraints) tableClass(class string) {
 }
 
 func (c *constraints) streamView(spec *streamSpecification) {
-	if spec != nil {
-		c.oneOf(spec.StreamViewType, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+	if spec == nil {
+		return
 	}
+
+	if spec.StreamEnabled == nil {
+		c.missing("streamSpecification.streamEnabled")
+	}
+	c.oneOf(spec.StreamViewType, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+}
+
+// checkView refuses a stream without a view, and a view without a stream. on and off are the words of the
+// operation.
+// Source: findings DDB-TABLE-437 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on the service
+func (spec *streamSpecification) checkView(on, off string) error {
+	switch {
+	case spec == nil || *spec.StreamEnabled == (spec.StreamViewType != ""):
+		return nil
+	case *spec.StreamEnabled:
+		return invalid("One or more parameter values were invalid: %s", on)
+	}
+
+	return invalid("One or more parameter values were invalid: %s", off)
 }
 
 // definitions checks AttributeDefinitions.
@@ -247,11 +270,7 @@ func (in *createTableIn) addIndexes(r *tableRecord, kinds definitions) error {
 		return err
 	}
 
-	if err := r.addGlobalIndexes(in.GlobalSecondaryIndexes, kinds); err != nil {
-		return err
-	}
-
-	return kinds.checkUsed(r)
+	return r.addGlobalIndexes(in.GlobalSecondaryIndexes, kinds)
 }
 
 func (r *tableRecord) setClass(class string) {
@@ -268,6 +287,9 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
 		}
 		r.Billing, r.ReadUnits, r.WriteUnits = mode, 0, 0
+		for i := range r.Indexes {
+			r.Indexes[i].ReadUnits, r.Indexes[i].WriteUnits = 0, 0
+		}
 
 		return nil
 	}
@@ -303,10 +325,6 @@ func (t *throughput) checkBounds() error {
 
 // enableStream stages a new stream of the table and enters it into state.
 func (s *Service) enableStream(b *store.Batch, state *tableState, now time.Time, view string) error {
-	if view == "" {
-		return invalid("One or more parameter values were invalid: StreamViewType must be specified when StreamEnabled is true")
-	}
-
 	r := &state.record
 
 	st, err := s.streams.Create(b, now, streams.Spec{Table: r.Name, View: streams.View(view), HashKey: r.Keys.Hash.Name, RangeKey: r.Keys.Range.Name})

@@ -43,7 +43,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		}
 	}
 
-	raw, err := s.read(key)
+	raw, err := s.read(t, key)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +96,19 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 	return projection(in.ProjectionExpression, in.ExpressionAttributeNames)
 }
 
-// read returns an item as it is on disk, nil if there is none. It waits for a change that is
+// read returns an item of the table, nil if there is none.
+func (s *Service) read(t *table, key primary) (stored, error) {
+	raw, err := s.readStored(key)
+	if err == nil && raw == nil && t.state.Load().deleted {
+		err = tableMissing() // the item may have gone with its table
+	}
+
+	return raw, err
+}
+
+// readStored returns an item as it is on disk, nil if there is none. It waits for a change that is
 // visible but not yet flushed, so that a crash cannot undo what a caller has seen.
-func (s *Service) read(key primary) (stored, error) {
+func (s *Service) readStored(key primary) (stored, error) {
 	st := s.stripes.of(key.lock)
 
 	// Without a writer there is nothing to wait for: the version is even and the same before

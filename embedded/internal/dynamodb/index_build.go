@@ -55,12 +55,31 @@ func (u *indexUpdate) index() string {
 	return ""
 }
 
-// checkIndexUpdates refuses updates of nothing, and two of one index.
+// actions returns how many changes the update asks for.
+func (u *indexUpdate) actions() (n int) {
+	for _, is := range [...]bool{u.Create != nil, u.Update != nil, u.Delete != nil} {
+		if is {
+			n++
+		}
+	}
+
+	return n
+}
+
+// checkIndexUpdates refuses a list of no updates, updates of nothing and of several kinds, and two of one
+// index.
+// Source: findings DDB-TABLE-160 and DDB-TABLE-359 of ack-api-quirks, services/dynamodb, recorded on the service
 func checkIndexUpdates(updates []indexUpdate) error {
+	if updates != nil && len(updates) == 0 {
+		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexUpdates is empty")
+	}
+
 	seen := map[string]bool{}
 	for i := range updates {
 		name := updates[i].index()
 		switch {
+		case updates[i].actions() > 1:
+			return invalid("One or more parameter values were invalid: Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
 		case name == "":
 			return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
 		case seen[name]:
@@ -76,44 +95,11 @@ func checkIndexUpdates(updates []indexUpdate) error {
 func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 	switch {
 	case u.Create != nil:
-		if r.indexNamed(*u.Create.IndexName) != nil {
-			return invalid("Attempting to create an index which already exists")
-		}
-
-		if err := r.addIndex(u.Create, false, kinds); err != nil {
-			return err
-		}
-		r.Indexes[len(r.Indexes)-1].Building = true
-
-		global := 0
-		for i := range r.Indexes {
-			if !r.Indexes[i].Local {
-				global++
-			}
-		}
-
-		if global > maxGlobalIndexes {
-			return wire.Errorf("LimitExceededException", "GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobalIndexes)
-		}
-
-		return nil
+		return r.createIndex(u.Create, kinds)
 	case u.Update != nil:
-		if t := u.Update.ProvisionedThroughput; t != nil && t.checkBounds() != nil {
-			return invalid("This operation cannot be performed with given input values. Please contact DynamoDB service team for more info: Action Blocked: IndexUpdate")
-		}
-
-		x, err := r.globalIndex(u.Update.IndexName)
-		if err != nil {
-			return err
-		}
-
-		if u.Update.ProvisionedThroughput == nil {
-			return nil
-		}
-
-		return x.setThroughput(r.Billing, u.Update.ProvisionedThroughput)
-	case u.Delete != nil:
-		x, err := r.globalIndex(u.Delete.IndexName)
+		return u.updateUnits(r)
+	default:
+		x, err := r.globalIndex(u.Delete.IndexName, "delete")
 		if err != nil {
 			return err
 		}
@@ -123,17 +109,81 @@ func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 
 		return nil
 	}
+}
+
+// createIndex adds a global index that is to be built.
+func (r *tableRecord) createIndex(d *indexDefinition, kinds definitions) error {
+	if r.indexNamed(*d.IndexName) != nil {
+		return invalid("Attempting to create an index which already exists")
+	}
+
+	// Source: findings DDB-TABLE-152, DDB-TABLE-162 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on
+	// the service
+	switch {
+	case len(kinds) == 0:
+		return invalid("One or more parameter values were invalid: AttributeDefinitions is not specified for index: %s", *d.IndexName)
+	case r.Billing == "PROVISIONED" && d.ProvisionedThroughput == nil:
+		return invalid("One or more parameter values were invalid: Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: %s", *d.IndexName)
+	case r.Billing != "PROVISIONED" && d.ProvisionedThroughput != nil:
+		return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: %s when BillingMode is PAY_PER_REQUEST", *d.IndexName)
+	}
+
+	x, err := r.newIndex(d, false, kinds)
+	if err != nil {
+		return err
+	}
+
+	x.Building = true
+	if err := r.addIndex(x, d); err != nil {
+		return err
+	}
+
+	global := 0
+	for i := range r.Indexes {
+		if !r.Indexes[i].Local {
+			global++
+		}
+	}
+
+	if global > maxGlobalIndexes {
+		return wire.Errorf("LimitExceededException", "GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobalIndexes)
+	}
 
 	return nil
 }
 
-// globalIndex returns the global index that an update names.
-func (r *tableRecord) globalIndex(name *string) (*indexRecord, error) {
-	if x := r.indexNamed(*name); x != nil && !x.Local {
-		return x, nil
+// updateUnits sets the provisioned throughput of a global index.
+func (u *indexUpdate) updateUnits(r *tableRecord) error {
+	t := u.Update.ProvisionedThroughput
+	if t != nil && t.checkBounds() != nil {
+		return invalid("This operation cannot be performed with given input values. Please contact DynamoDB service team for more info: Action Blocked: IndexUpdate")
 	}
 
-	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found")
+	x, err := r.globalIndex(u.Update.IndexName, "update")
+	switch {
+	case err != nil || t == nil:
+		return err
+	case r.Billing != "PROVISIONED":
+		// Source: finding DDB-TABLE-152 of ack-api-quirks, services/dynamodb, recorded on the service
+		return invalid("One or more parameter values were invalid: The only Updates for index: %s when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput", x.Name)
+	}
+
+	return x.setThroughput(r.Billing, t)
+}
+
+// globalIndex returns the global index that a request wants to update or delete.
+// Source of the words about a local index: ack-api-quirks, services/dynamodb, "LSIs are create-only", recorded on
+// the service
+func (r *tableRecord) globalIndex(name *string, verb string) (*indexRecord, error) {
+	x := r.indexNamed(*name)
+	switch {
+	case x == nil:
+		return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found")
+	case x.Local:
+		return nil, invalid("Cannot %s an index that is not a GlobalSecondaryIndex: %s", verb, x.Name)
+	}
+
+	return x, nil
 }
 
 // applyIndexes makes the changes of the indexes to the record. One index can be created or
@@ -213,7 +263,10 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 		t.counters.Delete(x.No)
 	}
 
-	return s.buildIndexes(ctx, t)
+	err := s.buildIndexes(ctx, t)
+	s.resumeAfter(ctx, err)
+
+	return err
 }
 
 // stageDeletion adds the deletion of the index's entries and counts to the batch.

@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"slices"
+	"strings"
 )
 
 // The projections of an index.
@@ -82,7 +83,12 @@ func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions)
 	}
 
 	for i := range list {
-		if err := r.addIndex(&list[i], true, kinds); err != nil {
+		x, err := r.newIndex(&list[i], true, kinds)
+		if err != nil {
+			return err
+		}
+
+		if err := r.addIndex(x, &list[i]); err != nil {
 			return err
 		}
 	}
@@ -94,14 +100,29 @@ func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions)
 	return nil
 }
 
-// addGlobalIndexes checks the definitions of global indexes against the table and adds them.
+// addGlobalIndexes checks the definitions of global indexes against the table and adds them. Attributes
+// that no key uses come after the keys of all indexes, before the rest.
+// Source: finding DDB-TABLE-127 of ack-api-quirks, services/dynamodb, recorded on the service
 func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions) error {
 	if list != nil && len(list) == 0 {
 		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty")
 	}
 
+	indexes := make([]indexRecord, len(list))
 	for i := range list {
-		if err := r.addIndex(&list[i], false, kinds); err != nil {
+		var err error
+		if indexes[i], err = r.newIndex(&list[i], false, kinds); err != nil {
+			return err
+		}
+	}
+
+	whole := tableRecord{Keys: r.Keys, Indexes: slices.Concat(r.Indexes, indexes)}
+	if err := kinds.checkUsed(&whole); err != nil {
+		return err
+	}
+
+	for i := range list {
+		if err := r.addIndex(indexes[i], &list[i]); err != nil {
 			return err
 		}
 	}
@@ -113,32 +134,29 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 	return nil
 }
 
-// addIndex checks a definition against the table and adds it to the record, without a number.
+// newIndex checks the key of a definition and returns the index with it.
 // The constraints of the API model were checked.
-func (r *tableRecord) addIndex(d *indexDefinition, local bool, kinds definitions) error {
-	x := indexRecord{Name: *d.IndexName, Local: local}
-
-	keysOf := kinds.globalKeys
-	if local {
-		keysOf = kinds.keys
+func (r *tableRecord) newIndex(d *indexDefinition, local bool, kinds definitions) (x indexRecord, err error) {
+	x = indexRecord{Name: *d.IndexName, Local: local}
+	if !local {
+		x.Keys, err = kinds.globalKeys(d.KeySchema)
+		return x, err
 	}
 
-	var err error
-	if x.Keys, err = keysOf(d.KeySchema); err != nil {
-		return err
+	if x.Keys, err = kinds.keys(d.KeySchema); err != nil {
+		return x, err
 	}
 
-	if local {
-		if err := x.checkLocal(r.Keys); err != nil {
-			return err
-		}
-	}
+	return x, x.checkLocal(r.Keys)
+}
 
+// addIndex checks the rest of a definition and adds the index to the record, without a number.
+func (r *tableRecord) addIndex(x indexRecord, d *indexDefinition) error {
 	if err := x.setProjection(d.Projection); err != nil {
 		return err
 	}
 
-	if !local {
+	if !x.Local {
 		if err := x.setThroughput(r.Billing, d.ProvisionedThroughput); err != nil {
 			return err
 		}
@@ -182,6 +200,13 @@ func (x *indexRecord) setProjection(p *projectionDefinition) error {
 		return invalid("One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", p.ProjectionType)
 	}
 
+	for i, name := range p.NonKeyAttributes {
+		if slices.Contains(p.NonKeyAttributes[:i], name) {
+			// Source: finding DDB-TABLE-126 of ack-api-quirks, services/dynamodb, recorded on the service
+			return invalid("One or more parameter values were invalid: Duplicate element in NonKeyAttributes: %s", name)
+		}
+	}
+
 	x.Projection, x.NonKey = p.ProjectionType, p.NonKeyAttributes
 
 	return nil
@@ -210,8 +235,9 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 		return nil
 	}
 
-	if t == nil || t.ReadCapacityUnits == nil || t.WriteCapacityUnits == nil {
-		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified for index: %s", x.Name)
+	// Source: ScyllaDB test/alternator, "test_gsi_throughput_required_in_provisioned_mode", which runs on the service
+	if t == nil {
+		return invalid("One or more parameter values were invalid: ProvisionedThroughput is not specified for index: %s", x.Name)
 	}
 
 	if err := t.checkBounds(); err != nil {
@@ -221,6 +247,24 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 	x.ReadUnits, x.WriteUnits = *t.ReadCapacityUnits, *t.WriteCapacityUnits
 
 	return nil
+}
+
+// checkIndexUnits refuses provisioned throughput of the table of which a global index has no part.
+// Source: https://github.com/architect/dynalite test/updateTable.js, "should allow table to be converted to
+// PAY_PER_REQUEST and back again", recorded on the service
+func (r *tableRecord) checkIndexUnits() error {
+	var lacking []string
+	for i := range r.Indexes {
+		if x := &r.Indexes[i]; r.Billing == "PROVISIONED" && !x.Local && x.ReadUnits == 0 {
+			lacking = append(lacking, x.Name)
+		}
+	}
+
+	if lacking == nil {
+		return nil
+	}
+
+	return invalid("One or more parameter values were invalid: ProvisionedThroughput must be specified for index: %s", strings.Join(lacking, ","))
 }
 
 // describeIndexes adds the indexes to a table's description.
@@ -266,138 +310,4 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 	if local != nil {
 		d["LocalSecondaryIndexes"] = local
 	}
-}
-
-// definitions are the attributes that a request defines, in its order.
-type definitions []keyAttr
-
-// parseDefinitions returns AttributeDefinitions, which were checked against the API model.
-func parseDefinitions(list []attributeDefinitionIn) (definitions, error) {
-	var out definitions
-	for _, d := range list {
-		if out.has(*d.AttributeName) {
-			return nil, invalid("Duplicate AttributeName in AttributeDefinitions: %s", *d.AttributeName)
-		}
-
-		out = append(out, keyAttr{*d.AttributeName, keyKinds[*d.AttributeType]})
-	}
-
-	return out, nil
-}
-
-// has reports whether an attribute is defined.
-func (d definitions) has(name string) bool {
-	return slices.ContainsFunc(d, func(k keyAttr) bool { return k.Name == name })
-}
-
-func (d definitions) names() (names []string) {
-	for _, k := range d {
-		names = append(names, k.Name)
-	}
-
-	return names
-}
-
-// keyNames returns the attributes of a KeySchema, all of which must be defined.
-func (d definitions) keyNames(schema []keyElementIn) ([]string, error) {
-	if len(schema) > len(d) {
-		return nil, invalid("Invalid KeySchema: Some index key attribute have no definition")
-	}
-
-	names := make([]string, len(schema))
-	for i, e := range schema {
-		names[i] = *e.AttributeName
-	}
-
-	if slices.ContainsFunc(names, func(name string) bool { return !d.has(name) }) {
-		return nil, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",
-			list(hashOrder(names, smallTable)), list(hashOrder(d.names(), smallTable)))
-	}
-
-	return names, nil
-}
-
-// keys checks a KeySchema of one or two elements against the definitions and returns the key.
-func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
-	names, err := d.keyNames(schema)
-	if err != nil {
-		return k, err
-	}
-
-	if len(names) == 2 && names[0] == names[1] {
-		return k, invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
-	}
-
-	if *schema[0].KeyType != "HASH" {
-		return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
-	}
-	k.Hash = d.of(names[0])
-
-	if len(schema) < 2 {
-		return k, nil
-	}
-
-	if *schema[1].KeyType != "RANGE" {
-		return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
-	}
-	k.Range = d.of(names[1])
-
-	return k, nil
-}
-
-// of returns the definition of an attribute that has one.
-func (d definitions) of(name string) keyAttr {
-	return d[slices.IndexFunc(d, func(k keyAttr) bool { return k.Name == name })]
-}
-
-// checkUsed refuses definitions that no key uses.
-func (d definitions) checkUsed(r *tableRecord) error {
-	var unused []string
-	for _, k := range d {
-		if !r.usesKey(k.Name) {
-			unused = append(unused, k.Name)
-		}
-	}
-
-	switch {
-	case len(unused) == 0:
-		return nil
-	case len(r.Indexes) == 0:
-		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
-	}
-
-	return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %s, keys used: %s",
-		list(hashOrder(d.names(), smallTable)), list(hashOrder(r.definitions().names(), largeTable)))
-}
-
-// usesKey reports whether the attribute is part of a key of the table or of an index.
-func (r *tableRecord) usesKey(name string) bool {
-	return r.Keys.has(name) || slices.ContainsFunc(r.Indexes, func(x indexRecord) bool { return x.Keys.has(name) })
-}
-
-// definitions returns the attributes of all keys: those of the table first.
-func (r *tableRecord) definitions() (all definitions) {
-	add := func(keys keySchema) {
-		for _, k := range keys.attrs() {
-			if !slices.Contains(all, k) {
-				all = append(all, k)
-			}
-		}
-	}
-	add(r.Keys)
-
-	for i := range r.Indexes {
-		add(r.Indexes[i].Keys)
-	}
-
-	return all
-}
-
-func (d definitions) wire() []attributeDefinition {
-	list := make([]attributeDefinition, len(d))
-	for i, k := range d {
-		list[i] = attributeDefinition{k.Name, k.Kind.String()}
-	}
-
-	return list
 }

@@ -41,6 +41,24 @@ func (in *pageIn) view(t *table) (*view, error) {
 	return &view{keyspace: x.space(), table: t, index: x, fetch: x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != projectAll}, nil
 }
 
+// checkThere fails if what was read is gone: it may have gone before it was read, and then nothing was
+// there. Tables and indexes go before their data.
+func (v *view) checkThere() error {
+	state := v.table.state.Load()
+	switch {
+	case state.deleted:
+		return tableMissing()
+	case v.index == nil:
+		return nil
+	}
+
+	if x := state.record.indexNamed(v.index.Name); x == nil || x.No != v.index.No {
+		return invalid("The table does not have the specified index: %s", v.index.Name)
+	}
+
+	return nil
+}
+
 // checkAllAttributes refuses a Select of attributes that a global index does not have.
 func (v *view) checkAllAttributes(selected string) error {
 	x := v.index

@@ -122,23 +122,26 @@ func TestADeletedTableLeavesNoEntries(t *testing.T) {
 		"GlobalSecondaryIndexes":[{"IndexName":"by-k","KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`)
 	request(t, s, "PutItem", `{"TableName":"items","Item":{"id":{"S":"a"},"k":{"S":"x"}}}`)
 
-	entries := func() (n int) {
-		prefix := storeKey(kindIndex)
-		if err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
-			t.Fatal(err)
-		}
-
-		return n
-	}
-
-	if n := entries(); n != 1 {
+	if n := entries(t, s); n != 1 {
 		t.Fatalf("%d entries", n)
 	}
 	request(t, s, "DeleteTable", `{"TableName":"items"}`)
 
-	if n := entries(); n != 0 {
+	if n := entries(t, s); n != 0 {
 		t.Errorf("%d entries after the deletion", n)
 	}
+}
+
+// entries returns how many entries all indexes have together.
+func entries(t *testing.T, s *Service) (n int) {
+	t.Helper()
+
+	prefix := storeKey(kindIndex)
+	if err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
+		t.Fatal(err)
+	}
+
+	return n
 }
 
 // TestItemsOlderThanTheirIndex deletes, replaces and mends items whose attributes cannot be keys of an index that was

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/expression"
 )
 
 // stored is an item as the store holds it: its size by DynamoDB's rule, then its encoding.
@@ -55,6 +56,20 @@ func (s stored) appendJSON(dst []byte) ([]byte, error) {
 	}
 
 	return dst, nil
+}
+
+// appendProjected appends as AWS JSON what project shows of the item. Nil shows the whole item.
+func (s stored) appendProjected(dst []byte, project *expression.Projection) ([]byte, error) {
+	if project == nil {
+		return s.appendJSON(dst)
+	}
+
+	item, err := s.item()
+	if err != nil {
+		return dst, err
+	}
+
+	return project.Apply(item).AppendJSON(dst), nil
 }
 
 func (s stored) item() (attr.Item, error) {

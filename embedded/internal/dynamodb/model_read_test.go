@@ -110,8 +110,54 @@ func (m *indexModel) query(r *rapid.T) {
 		`"ExpressionAttributeNames":` + c.names(), `"ExpressionAttributeValues":` + c.values()}
 	m.compare("Query", want, members...)
 
+	m.queryFrom(r, c, want, members)
+
 	slices.Reverse(want)
 	m.compare("Query", want, append(members, `"ScanIndexForward":false`)...)
+}
+
+// queryFrom reads from a start key that no item needs to have. One outside of the condition is refused.
+func (m *indexModel) queryFrom(r *rapid.T, c modelCondition, entries []attr.Item, members []string) {
+	start := attr.Item{}
+	for _, k := range append(m.table.attrs(), m.index.attrs()...) {
+		start[k.Name] = drawValue(r, k)
+	}
+
+	for i, t := range c {
+		if t.Op == expression.RangeEqual && (i < m.index.hashes() || rapid.IntRange(0, 9).Draw(r, "inside") > 0) {
+			start[t.key.Name] = t.Lo
+		}
+	}
+	members = append(slices.Clone(members), `"ExclusiveStartKey":`+itemJSON(start))
+
+	if slices.ContainsFunc(c, func(t modelTerm) bool { return !t.Contains(start[t.key.Name]) }) {
+		if p, failure := m.send("Query", members...); !strings.Contains(failure, "The provided starting key does not match the range key predicate") {
+			m.r.Fatalf("Query %s: %s%s", strings.Join(members, ","), failure, itemsJSON(p.Items))
+		}
+
+		return
+	}
+
+	for _, row := range []struct {
+		more  string
+		order int
+	}{{`"ScanIndexForward":true`, 1}, {`"ScanIndexForward":false`, -1}} {
+		var want []attr.Item
+		for _, item := range entries {
+			if m.order(item, start) == row.order {
+				want = append(want, item)
+			}
+		}
+
+		if row.order < 0 {
+			slices.Reverse(want)
+		}
+
+		got := m.must("Query", append(slices.Clone(members), row.more)...).Items
+		if !slices.EqualFunc(got, want, attr.EqualItems) {
+			m.r.Fatalf("Query %s, %s\n got %s\nwant %s", strings.Join(members, ","), row.more, itemsJSON(got), itemsJSON(want))
+		}
+	}
 }
 
 // compare reads all pages, with and without a Limit, and compares their items in their order.
@@ -150,18 +196,20 @@ func (m *indexModel) matching(c modelCondition) (entries []attr.Item) {
 		}
 	}
 
-	order := append(m.index.attrs(), m.table.attrs()...)
-	slices.SortFunc(entries, func(a, b attr.Item) int {
-		for _, k := range order {
-			if n, _ := attr.Compare(a[k.Name], b[k.Name]); n != 0 {
-				return n
-			}
-		}
-
-		return 0
-	})
+	slices.SortFunc(entries, m.order)
 
 	return entries
+}
+
+// order compares two entries of one partition.
+func (m *indexModel) order(a, b attr.Item) int {
+	for _, k := range append(m.index.attrs(), m.table.attrs()...) {
+		if n, _ := attr.Compare(a[k.Name], b[k.Name]); n != 0 {
+			return n
+		}
+	}
+
+	return 0
 }
 
 // scan reads the index in segments, in pages of two, and compares what they have together.

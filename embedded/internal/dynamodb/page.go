@@ -13,12 +13,8 @@ import (
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 const maxPage = 1 << 20
 
-const (
-	// headRoom is more than the members of an answer before its items take.
-	headRoom = 128
-	// firstRoom is the memory with which the items of a page begin.
-	firstRoom = 2 << 10
-)
+// headRoom is more than the members of an answer before its items take.
+const headRoom = 128
 
 // pageIn is what Query and Scan have in common.
 type pageIn struct {
@@ -188,6 +184,10 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 		return err
 	}
 
+	if err := pg.view.checkThere(); err != nil {
+		return err
+	}
+
 	return s.db.Barrier()
 }
 
@@ -277,9 +277,9 @@ func (pg *page) countMatch() (shown bool) {
 
 	switch {
 	case pg.items == nil:
-		room := firstRoom
-		if pg.single {
-			room = headRoom + 2*pg.bytes
+		room := headRoom + 2*pg.bytes
+		if !pg.single {
+			room = pg.view.table.room.first()
 		}
 		pg.items = make([]byte, headRoom, room)
 	case len(pg.items) > headRoom:
@@ -316,6 +316,10 @@ func (pg *page) list(out *answer) {
 	out.name("Items").buf = append(out.buf, '[')
 
 	if pg.items != nil {
+		if !pg.single {
+			pg.view.table.room.learn(len(pg.items))
+		}
+
 		start := headRoom - len(out.buf)
 		copy(pg.items[start:], out.buf)
 		out.buf = pg.items[start:]

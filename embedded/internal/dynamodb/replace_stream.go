@@ -18,7 +18,7 @@ func (s *Service) ReplaceStream(table string) error {
 
 	for _, enabled := range []bool{false, true} {
 		next := *t.state.Load()
-		spec.StreamEnabled = enabled
+		spec.StreamEnabled = &enabled
 
 		if err := s.switchStream(t, &next, &spec); err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 // of the counts since the last save.
 const saveEvery = 30 * time.Second
 
-// Run removes expired items, deletes old request tokens and saves the tables' counts, until
-// ctx ends. It returns nil then.
+// Run removes expired items, deletes old request tokens, saves the tables' counts and finishes the
+// indexing that requests left, until ctx ends. It returns nil then.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.resumeIndexing(ctx); err != nil {
 		return err
@@ -32,6 +32,8 @@ func (s *Service) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-s.unfinished:
+			err = s.resumeIndexing(ctx)
 		case <-save.C:
 			if err = s.saveCounts(); err == nil {
 				err = s.deleteOldTokens(s.cfg.Clock.Now())

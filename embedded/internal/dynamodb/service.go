@@ -35,6 +35,8 @@ type Service struct {
 	// tokensDeletedTo is the newest span of request tokens that was deleted. Only Run uses
 	// it.
 	tokensDeletedTo uint64
+	// unfinished tells Run that a request left its indexing to it.
+	unfinished chan struct{}
 }
 
 // New loads the tables that db holds. Their streams live in s.
@@ -47,7 +49,7 @@ func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
 		cfg.SweepEvery = 10 * time.Second
 	}
 
-	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes)}
+	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes), unfinished: make(chan struct{}, 1)}
 	if err := svc.loadTables(); err != nil {
 		return nil, err
 	}

@@ -209,7 +209,7 @@ func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum sp
 }
 
 func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, sum spendings) error {
-	raw, err := s.read(r.key)
+	raw, err := s.read(r.table, r.key)
 	if err != nil {
 		return err
 	}
@@ -222,12 +222,7 @@ func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, su
 		return nil
 	}
 
-	item, err := r.show(raw)
-	if err == nil {
-		out.item("Item", item)
-	}
-
-	return err
+	return r.add(out, raw)
 }
 
 func (s *Service) answerMemberWrite(out *answer, m *batchMember, sum spendings) error {

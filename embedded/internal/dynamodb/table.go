@@ -65,6 +65,7 @@ type table struct {
 	count, bytes atomic.Int64
 	saved        counts   // as the store has them; under Service.countsMu
 	counters     sync.Map // *indexCounter by the number of the index
+	room         pageRoom // of the table and its indexes
 }
 
 // counts is the number of a table's items and the sum of their sizes in bytes.

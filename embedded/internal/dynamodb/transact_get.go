@@ -89,11 +89,9 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 
 		out.buf = append(out.buf, '{')
 		if raw != nil {
-			item, err := gets[i].show(raw)
-			if err != nil {
+			if err := gets[i].add(out, raw); err != nil {
 				return nil, err
 			}
-			out.item("Item", item)
 		}
 		out.buf = append(out.buf, '}')
 	}
@@ -103,14 +101,18 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	return out.done(), nil
 }
 
-// show returns what the request wants to see of the item.
-func (r *itemRead) show(raw stored) (attr.Item, error) {
-	item, err := raw.item()
-	if err != nil || r.shape == nil {
-		return item, err
+// add adds what the request wants to see of the item to an answer.
+func (r *itemRead) add(out *answer, raw stored) error {
+	if r.shape == nil {
+		return out.stored("Item", raw, nil)
 	}
 
-	return r.shape(item), nil
+	item, err := raw.item()
+	if err == nil {
+		out.item("Item", r.shape(item))
+	}
+
+	return err
 }
 
 // constrain checks what the API model says about the members.
@@ -175,8 +177,11 @@ func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, tota
 	raws = make([]stored, len(gets))
 	for i := range gets {
 		raw, _, err := s.db.Get(gets[i].key.bytes)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, 0, err
+		case raw == nil && gets[i].table.state.Load().deleted:
+			return nil, 0, tableMissing()
 		}
 		raws[i] = raw
 		total += raws[i].size()

@@ -64,6 +64,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 
 	if *spec.Enabled {
 		err = s.indexExpiries(ctx, t)
+		s.resumeAfter(ctx, err)
 	} else {
 		err = s.deleteExpiries(t)
 	}
@@ -93,7 +94,19 @@ func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
 	return map[string]any{"TimeToLiveDescription": d}, nil
 }
 
-// resumeIndexing finishes the indexing that a crash interrupted.
+// resumeAfter lets Run finish the indexing of a request that ended with err because its caller left.
+func (s *Service) resumeAfter(ctx context.Context, err error) {
+	if err == nil || ctx.Err() == nil {
+		return
+	}
+
+	select {
+	case s.unfinished <- struct{}{}:
+	default: // Run was already told
+	}
+}
+
+// resumeIndexing finishes the indexing that a crash, or a caller who left, interrupted.
 func (s *Service) resumeIndexing(ctx context.Context) error {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()

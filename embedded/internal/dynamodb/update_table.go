@@ -59,6 +59,12 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 		return nil, err
 	}
 
+	if next.record.Billing != before.record.Billing {
+		if err := next.record.checkIndexUnits(); err != nil {
+			return nil, err
+		}
+	}
+
 	switch {
 	case in.StreamSpecification != nil:
 		err = s.switchStream(t, &next, in.StreamSpecification)
@@ -110,7 +116,37 @@ func (in *updateTableIn) check(s *Service) error {
 		}
 	}
 
-	return checkIndexUpdates(in.GlobalSecondaryIndexUpdates)
+	if err := checkIndexUpdates(in.GlobalSecondaryIndexUpdates); err != nil {
+		return err
+	}
+
+	if err := in.checkTogether(); err != nil {
+		return err
+	}
+
+	return in.StreamSpecification.checkView("If stream is being enabled then UpdateViewType is required",
+		"If stream is being disabled, then UpdateViewType must not be specified")
+}
+
+// checkTogether refuses changes that the service does not make in one request.
+// Source: findings DDB-TABLE-174 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on the
+// service in October 2026. When the service checks this is not recorded
+func (in *updateTableIn) checkTogether() error {
+	const prefix = "One or more parameter values were invalid: You cannot "
+
+	units, stream := in.ProvisionedThroughput != nil, in.StreamSpecification != nil
+	online := slices.ContainsFunc(in.GlobalSecondaryIndexUpdates, func(u indexUpdate) bool { return u.Update == nil })
+
+	switch {
+	case units && stream:
+		return invalid(prefix + "modify stream status while updating table IOPS")
+	case units && online:
+		return invalid(prefix + "create or delete index while updating table IOPS")
+	case stream && online:
+		return invalid(prefix + "create or delete index while changing stream status")
+	}
+
+	return nil
 }
 
 // constrain checks what the API model says about the members.
@@ -183,13 +219,13 @@ func (s *Service) switchStream(t *table, next *tableState, spec *streamSpecifica
 	commit := b.Commit
 	now := s.cfg.Clock.Now()
 	switch {
-	case spec.StreamEnabled && next.stream != nil:
+	case *spec.StreamEnabled && next.stream != nil:
 		b.Discard()
 		return invalid("Table already has an enabled stream: TableName: %s", t.name)
-	case !spec.StreamEnabled && next.stream == nil:
+	case !*spec.StreamEnabled && next.stream == nil:
 		b.Discard()
-		return invalid("Table has no enabled stream: TableName: %s", t.name)
-	case spec.StreamEnabled:
+		return invalid("Table has no stream to disable: TableName: %s", t.name)
+	case *spec.StreamEnabled:
 		if err := s.enableStream(b, next, now, spec.StreamViewType); err != nil {
 			b.Discard()
 			return err

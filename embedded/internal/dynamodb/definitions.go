@@ -1,0 +1,138 @@
+package dynamodb
+
+import "slices"
+
+// definitions are the attributes that a request defines, in its order.
+type definitions []keyAttr
+
+// parseDefinitions returns AttributeDefinitions, which were checked against the API model.
+func parseDefinitions(list []attributeDefinitionIn) (definitions, error) {
+	var out definitions
+	for _, d := range list {
+		if out.has(*d.AttributeName) {
+			// Source: finding DDB-TABLE-127 of ack-api-quirks, services/dynamodb, recorded on the service
+			return nil, invalid("Attribute Name is duplicated: %s", *d.AttributeName)
+		}
+
+		out = append(out, keyAttr{*d.AttributeName, keyKinds[*d.AttributeType]})
+	}
+
+	return out, nil
+}
+
+// has reports whether an attribute is defined.
+func (d definitions) has(name string) bool {
+	return slices.ContainsFunc(d, func(k keyAttr) bool { return k.Name == name })
+}
+
+func (d definitions) names() (names []string) {
+	for _, k := range d {
+		names = append(names, k.Name)
+	}
+
+	return names
+}
+
+// keyNames returns the attributes of a KeySchema, all of which must be defined.
+func (d definitions) keyNames(schema []keyElementIn) ([]string, error) {
+	if len(schema) > len(d) {
+		return nil, invalid("Invalid KeySchema: Some index key attribute have no definition")
+	}
+
+	names := make([]string, len(schema))
+	for i, e := range schema {
+		names[i] = *e.AttributeName
+	}
+
+	if slices.ContainsFunc(names, func(name string) bool { return !d.has(name) }) {
+		return nil, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",
+			list(hashOrder(names, smallTable)), list(hashOrder(d.names(), smallTable)))
+	}
+
+	return names, nil
+}
+
+// keys checks a KeySchema of one or two elements against the definitions and returns the key.
+func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
+	names, err := d.keyNames(schema)
+	if err != nil {
+		return k, err
+	}
+
+	if len(names) == 2 && names[0] == names[1] {
+		return k, invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+	}
+
+	if *schema[0].KeyType != "HASH" {
+		return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+	}
+	k.Hash = d.of(names[0])
+
+	if len(schema) < 2 {
+		return k, nil
+	}
+
+	if *schema[1].KeyType != "RANGE" {
+		return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	}
+	k.Range = d.of(names[1])
+
+	return k, nil
+}
+
+// of returns the definition of an attribute that has one.
+func (d definitions) of(name string) keyAttr {
+	return d[slices.IndexFunc(d, func(k keyAttr) bool { return k.Name == name })]
+}
+
+// checkUsed refuses definitions that no key uses.
+func (d definitions) checkUsed(r *tableRecord) error {
+	var unused []string
+	for _, k := range d {
+		if !r.usesKey(k.Name) {
+			unused = append(unused, k.Name)
+		}
+	}
+
+	switch {
+	case len(unused) == 0:
+		return nil
+	case len(r.Indexes) == 0:
+		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+
+	return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %s, keys used: %s",
+		list(hashOrder(d.names(), smallTable)), list(hashOrder(r.definitions().names(), largeTable)))
+}
+
+// usesKey reports whether the attribute is part of a key of the table or of an index.
+func (r *tableRecord) usesKey(name string) bool {
+	return r.Keys.has(name) || slices.ContainsFunc(r.Indexes, func(x indexRecord) bool { return x.Keys.has(name) })
+}
+
+// definitions returns the attributes of all keys: those of the table first.
+func (r *tableRecord) definitions() (all definitions) {
+	add := func(keys keySchema) {
+		for _, k := range keys.attrs() {
+			if !slices.Contains(all, k) {
+				all = append(all, k)
+			}
+		}
+	}
+	add(r.Keys)
+
+	for i := range r.Indexes {
+		add(r.Indexes[i].Keys)
+	}
+
+	return all
+}
+
+func (d definitions) wire() []attributeDefinition {
+	list := make([]attributeDefinition, len(d))
+	for i, k := range d {
+		list[i] = attributeDefinition{k.Name, k.Kind.String()}
+	}
+
+	return list
+}
