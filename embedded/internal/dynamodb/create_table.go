@@ -142,6 +142,7 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 	if err := in.addIndexes(r, kinds); err != nil {
 		return nil, err
 	}
+
 	if err := in.StreamSpecification.checkView("Table is being created with a stream enabled, UpdateViewType is required",
 		"Table is being created with a stream disabled, UpdateViewType should not be specified"); err != nil {
 		return nil, err
@@ -286,7 +287,9 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 		if t != nil {
 			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
 		}
+
 		r.Billing, r.ReadUnits, r.WriteUnits = mode, 0, 0
+
 		for i := range r.Indexes {
 			r.Indexes[i].ReadUnits, r.Indexes[i].WriteUnits = 0, 0
 		}

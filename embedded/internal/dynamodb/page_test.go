@@ -122,6 +122,7 @@ func TestReadsOfADamagedItem(t *testing.T) {
 	b := s.db.NewBatch()
 	for _, kind := range []byte{kindItem, kindIndex} {
 		prefix := storeKey(kind)
+
 		err := s.db.Scan(prefix, append(slices.Clone(prefix), 0xFF), false, func(key, value []byte) (bool, error) {
 			b.Set(key, value[:len(value)-1])
 			return true, nil
