@@ -117,7 +117,7 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 		operation = s.ownOperation(call, operation, name)
 	}
 
-	body, err := callBody(call)
+	body, err := s.callBody(call)
 	if err != nil {
 		return nil, &execution.CallFailure{Name: "States.Runtime", Cause: err.Error()}
 	}
@@ -134,6 +134,10 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 		}
 	}
 
+	if call.Function != "" {
+		raw, _ = rawjson.Member(raw, "Payload")
+	}
+
 	return raw, nil
 }
 
@@ -141,11 +145,11 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 // own, and the name of the service in a cause by the first AWS SDK for Java.
 type errorNames struct{ prefix, general, first string }
 
-// sdkErrors are the names in AWS SDK integrations, optimizedErrors those in optimized ones. Those
-// but Lambda's go through the first SDK.
+// sdkErrors are the names in AWS SDK integrations, optimizedErrors those in optimized ones, which go
+// through the first SDK, as functions by their ARN do.
 // Sources: https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html;
 // LocalStack's recordings of AWS (test_task_service_dynamodb, test_task_service_sqs,
-// test_task_service_sfn, test_aws_sdk, test_sfn_send_task_outcome_with_no_such_token).
+// test_task_service_sfn, test_task_service_lambda, test_aws_sdk, test_sfn_send_task_outcome_with_no_such_token).
 var (
 	sdkErrors = map[string]errorNames{
 		"dynamodb": {prefix: "DynamoDb", general: "DynamoDbException"},
@@ -155,7 +159,7 @@ var (
 	optimizedErrors = map[string]errorNames{
 		"dynamodb": {prefix: "DynamoDB", general: "AmazonDynamoDBException", first: "AmazonDynamoDBv2"},
 		"sqs":      {prefix: "SQS", general: "AmazonSQSException", first: "AmazonSQS"},
-		"lambda":   {prefix: "Lambda", general: "LambdaException"},
+		"lambda":   {prefix: "Lambda", general: "AWSLambdaException", first: "AWSLambda"},
 		"states":   {prefix: "StepFunctions", general: "AWSStepFunctionsException", first: "AWSStepFunctions"},
 	}
 )
@@ -223,7 +227,11 @@ func (s *Service) refusal(call execution.Call, err error) *execution.CallFailure
 
 // callBody returns the request of a call. The optimized integration of SQS takes a message
 // body that is any JSON and sends its text.
-func callBody(call execution.Call) ([]byte, error) {
+func (s *Service) callBody(call execution.Call) ([]byte, error) {
+	if call.Service == "lambda" {
+		return s.invocation(call), nil
+	}
+
 	if call.SDK || call.Service != "sqs" {
 		return call.Parameters, nil
 	}

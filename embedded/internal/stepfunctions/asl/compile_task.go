@@ -10,7 +10,8 @@ var activityARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-
 
 // ForeignResource is the format of what the engine says of a Resource that it does not run.
 const ForeignResource = "the embedded engine runs activities " +
-	"(arn:aws:states:REGION:ACCOUNT:activity:NAME) and the service integrations of DynamoDB, SQS, Step Functions and Lambda " +
+	"(arn:aws:states:REGION:ACCOUNT:activity:NAME), functions (arn:aws:lambda:REGION:ACCOUNT:function:NAME) " +
+	"and the service integrations of DynamoDB, SQS, Step Functions and Lambda " +
 	"(like arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken), not %q"
 
 func (b *builder) compileTask(s *State, o *object) {
@@ -18,7 +19,10 @@ func (b *builder) compileTask(s *State, o *object) {
 	if s.Resource == "" {
 		b.fault(CodeSchema, o.at, "the field 'Resource' is required")
 	} else if !activityARN.MatchString(s.Resource) {
-		s.Integration = parseIntegration(s.Resource)
+		if s.Integration = parseFunction(s.Resource); s.Integration == nil {
+			s.Integration = parseIntegration(s.Resource)
+		}
+
 		if s.Foreign = s.Integration == nil; s.Foreign && !b.tested {
 			b.fault(CodeResource, o.at+"/Resource", ForeignResource, s.Resource)
 		}

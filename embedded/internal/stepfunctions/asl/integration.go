@@ -21,6 +21,9 @@ type Integration struct {
 	// Callback reports that the task ends with the answer to its token, and not with the
 	// answer of the call.
 	Callback bool
+	// Function is the ARN of the Lambda function that is the Resource itself, "" for a call of an
+	// API. The function gets the state's input, and its result is the state's.
+	Function string
 }
 
 // integrationARN is the form of a Resource that calls a service.

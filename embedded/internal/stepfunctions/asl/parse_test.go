@@ -167,8 +167,8 @@ func TestRefusedDefinitions(t *testing.T) {
 			at:         "/States/A",
 		},
 		{
-			says:       "a lambda",
-			definition: machineOf(`"A":{"Type":"Task","Resource":"arn:aws:lambda:us-east-1:000000000000:function:f","End":true}`),
+			says:       "a layer of Lambda",
+			definition: machineOf(`"A":{"Type":"Task","Resource":"arn:aws:lambda:us-east-1:000000000000:layer:f","End":true}`),
 			code:       CodeResource,
 			at:         "/States/A/Resource",
 		},
