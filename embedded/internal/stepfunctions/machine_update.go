@@ -53,7 +53,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	}
 
 	if in.LoggingConfiguration != nil {
-		m.Logging = in.LoggingConfiguration
+		m.Logging = in.LoggingConfiguration.stored()
 	}
 
 	if in.TracingConfiguration != nil {

@@ -23,12 +23,16 @@ func (b *builder) compileTask(s *State, o *object) {
 			s.Integration = parseIntegration(s.Resource)
 		}
 
-		if s.Foreign = s.Integration == nil; s.Foreign && !b.tested {
-			b.fault(CodeResource, o.at+"/Resource", ForeignResource, s.Resource)
-		}
+		s.Foreign = s.Integration == nil
 	}
 
-	b.checkExpress(s, o)
+	switch {
+	case b.refusedByExpress(s, o) || !s.Foreign || b.tested:
+	case unknownOperation(s.Resource):
+		b.fault(CodeSchema, o.at+"/Resource", unknownResource, s.Resource)
+	default:
+		b.fault(CodeResource, o.at+"/Resource", ForeignResource, s.Resource)
+	}
 
 	s.Timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)
 	s.Heartbeat = o.seconds("HeartbeatSeconds", 1, maxSeconds)
@@ -37,11 +41,11 @@ func (b *builder) compileTask(s *State, o *object) {
 	}
 }
 
-// checkExpress reports a Resource that an Express machine may not have, in the words of the
+// refusedByExpress reports a Resource that an Express machine may not have, in the words of the
 // service.
-func (b *builder) checkExpress(s *State, o *object) {
+func (b *builder) refusedByExpress(s *State, o *object) bool {
 	if !b.express {
-		return
+		return false
 	}
 
 	at := o.at + "/Resource"
@@ -52,5 +56,9 @@ func (b *builder) checkExpress(s *State, o *object) {
 		b.fault(CodeSchema, at, "Express state machine does not support '.sync' service integration")
 	case strings.HasSuffix(s.Resource, callbackPattern):
 		b.fault(CodeSchema, at, "Express state machine does not support '.waitForTaskToken' service integration ")
+	default:
+		return false
 	}
+
+	return true
 }

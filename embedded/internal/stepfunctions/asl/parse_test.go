@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -456,6 +457,28 @@ func TestWarnings(t *testing.T) {
 	m, found := Parse([]byte(machineOf(`"A":{"Type":"Pass","Result":{"a.$":"$.b"},"End":true}`)))
 	if m == nil || len(found) != 1 || !found[0].Warning || found[0].Code != CodeStatic {
 		t.Fatal(m, found)
+	}
+}
+
+// An Express machine says what it cannot wait for, also of a service that the engine does not have.
+// Source: https://github.com/localstack/localstack
+// tests/aws/services/stepfunctions/v2/test_sfn_api_express.py, test_illegal_callbacks.
+func TestExpressMachinesDoNotWait(t *testing.T) {
+	for _, row := range []struct{ resource, want string }{
+		{"arn:aws:states:::sns:publish.waitForTaskToken", "Express state machine does not support '.waitForTaskToken' service integration "},
+		{"arn:aws:states:::states:startExecution.sync", "Express state machine does not support '.sync' service integration"},
+		{"arn:aws:states:us-east-1:000000000000:activity:work", "Express state machine does not support Activity ARN"},
+		{"arn:aws:states:::sns:publish", fmt.Sprintf(ForeignResource, "arn:aws:states:::sns:publish")},
+		{"arn:aws:lambda:us-east-1:000000000000:function:f:$LATEST", ""},
+	} {
+		_, found := ParseExpress([]byte(machineOf(`"A":{"Type":"Task","Resource":"` + row.resource + `","End":true}`)))
+		if row.want == "" && len(found) == 0 {
+			continue
+		}
+
+		if len(found) != 1 || found[0].Message != row.want || found[0].Location != "/States/A/Resource" {
+			t.Errorf("%s: %+v", row.resource, found)
+		}
 	}
 }
 
