@@ -125,7 +125,7 @@ func (e *Env) Fail(s *State, id int64, token [TokenSize]byte, name, cause string
 	return e.completeTask(s, id, token, func(t *turn, th *thread) {
 		t.recordStarted(th)
 		t.recordOn(th, Event{Type: t.taskEvents(th).failed, Error: name, Cause: cause})
-		t.fail(th, &failure{name: name, cause: cause})
+		t.fail(th, &failure{name: name, cause: cause, told: true})
 	})
 }
 
