@@ -482,6 +482,28 @@ func TestExpressMachinesDoNotWait(t *testing.T) {
 	}
 }
 
+// The Catch of a Parallel assigns a variable that its branches assign, too.
+// Source: https://github.com/localstack/localstack
+// tests/aws/services/stepfunctions/v2/states_variables/test_error_output.py,
+// test_parallel_catch_error[PARALLEL_CATCH_ERROR_VARIABLE_SAMPLING].
+func TestACatchAssignsAVariableOfInnerFlows(t *testing.T) {
+	const branches = `"Branches":[{"StartAt":"B","States":{"B":{"Type":"Pass","Assign":{"x":1},"End":true}}}]`
+
+	for _, row := range []struct {
+		states   string
+		accepted bool
+	}{
+		{`"A":{"Type":"Parallel",` + branches + `,"Catch":[{"ErrorEquals":["States.ALL"],"Assign":{"x":2},"Next":"C"}],"End":true},"C":{"Type":"Succeed"}`, true},
+		{`"A":{"Type":"Parallel",` + branches + `,"Assign":{"x":2},"End":true}`, false},
+		{`"A":{"Type":"Parallel",` + branches + `,"Catch":[{"ErrorEquals":["States.ALL"],"Assign":{"x":2},"Next":"C"}],"End":true},` +
+			`"C":{"Type":"Pass","Assign":{"x":3},"End":true}`, false},
+	} {
+		if _, found := Parse([]byte(machineOf(row.states))); (found.Err() == nil) != row.accepted {
+			t.Errorf("%s: %v", row.states, found.Err())
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(machineOf(`"A":{WORK,"Next":"E","Retry":[{"ErrorEquals":["X"]}],"Catch":[{"ErrorEquals":["States.ALL"],"Next":"E"}]},"E":{"Type":"Succeed"}`))
 	f.Add(machineOf(`"A":{"Type":"Choice","Choices":[{"And":[{"Variable":"$.a","StringMatches":"*"}],"Next":"E"}]},"E":{"Type":"Fail","ErrorPath":"$.x"}`))
