@@ -52,3 +52,12 @@ func (c *loggingConfiguration) stored() json.RawMessage {
 
 	return text
 }
+
+// logging returns the configuration of the machine's log as DescribeStateMachine shows it.
+func (m *machine) logging() json.RawMessage {
+	if m.Logging == nil {
+		return (&loggingConfiguration{}).stored()
+	}
+
+	return m.Logging
+}
