@@ -309,6 +309,12 @@ func TestPayloadsOfInvoke(t *testing.T) {
 		machine := b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke",`+
 			`"Parameters":{"FunctionName":"echo","Payload.$":"$"},"OutputPath":"$.Payload","End":true}}}`)
 
+		without := b.machine("without", `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke",`+
+			`"Parameters":{"FunctionName":"000000000000:function:echo:1"},"End":true}}}`)
+		if got := ending(b.ended(b.start(without, "", `1`))); got != `SUCCEEDED {"ExecutedVersion":"$LATEST","Payload":{},"StatusCode":200}` {
+			t.Error(got)
+		}
+
 		for _, row := range []struct{ payload, want string }{
 			{`null`, `{}`},
 			{`"null"`, `null`},

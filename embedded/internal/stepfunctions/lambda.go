@@ -78,7 +78,7 @@ func (s *Service) invocation(call execution.Call) []byte {
 	}
 
 	body := rawjson.AppendText([]byte(`{"FunctionName":`), name)
-	if payload != nil {
+	if len(payload) > 0 {
 		body = append(append(body, `,"Payload":`...), payload...)
 	}
 
