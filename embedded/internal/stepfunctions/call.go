@@ -16,26 +16,48 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// callers is how many calls of other services run at the same time.
-const callers = 32
+// callers is how many calls of other services run at the same time, and functionsAtATime how many
+// functions of the embedding program; others wait.
+// Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+const (
+	callers          = 32
+	functionsAtATime = 1000
+)
 
 // runCalls makes the calls of other services that tasks wait for, until ctx ends. A call
 // that a crash interrupts is made again, as on AWS: a service integration runs at least
 // once.
 func (s *Service) runCalls(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	q, functions := s.queue(execution.CallQueue), make(chan struct{}, functionsAtATime)
+
 	for range callers {
 		g.Go(func() error {
-			q := s.queue(execution.CallQueue)
 			for {
 				task, ok := q.take(ctx)
 				if !ok {
 					return nil
 				}
 
-				if err := s.makeCall(ctx, task); err != nil {
-					s.retryCall(ctx, q, task, err)
+				call, err := s.call(task)
+				if err != nil || call.Service != "lambda" {
+					s.makeCall(ctx, q, task, call, err)
+					continue
 				}
+
+				// A function may wait for other executions, whose calls must not wait for it.
+				g.Go(func() error {
+					select {
+					case functions <- struct{}{}:
+						defer func() { <-functions }()
+					case <-ctx.Done():
+						err = ctx.Err()
+					}
+
+					s.makeCall(ctx, q, task, call, err)
+
+					return nil
+				})
 			}
 		})
 	}
@@ -58,29 +80,35 @@ func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err e
 	q.put(task)
 }
 
-// makeCall makes the call of one task and applies its answer. An error means that the
-// answer is not stored and the call has to be made again.
-func (s *Service) makeCall(ctx context.Context, task taskOrder) error {
-	var call execution.Call
-	_, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+// call returns the call that a task waits for.
+func (s *Service) call(task taskOrder) (call execution.Call, err error) {
+	_, err = s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		call, err = env.Call(st, task.thread, task.attempt)
 		return nil, err
 	})
 
+	return call, err
+}
+
+// makeCall makes the call of one task and applies its answer, unless the call itself could not be
+// read. If the answer is not stored, the call has to be made again.
+func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder, call execution.Call, err error) {
 	if err == nil {
 		output, refused := s.callService(ctx, call, task.name())
-		if ctx.Err() != nil {
-			return ctx.Err() // the answer may be that of an interrupted call
-		}
 
-		err = s.storeAnswer(task, output, refused)
+		err = ctx.Err() // the answer may be that of an interrupted call
+		if err == nil {
+			err = s.storeAnswer(task, output, refused)
+		}
 	}
 
 	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
-		return nil // the task was over before its call was answered
+		return // the task was over before its call was answered
 	}
 
-	return err
+	if err != nil {
+		s.retryCall(ctx, q, task, err)
+	}
 }
 
 func (s *Service) storeAnswer(task taskOrder, output []byte, refused *execution.CallFailure) error {

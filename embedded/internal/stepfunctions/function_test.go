@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -230,6 +232,29 @@ func TestAnInterruptedFunctionRunsAgain(t *testing.T) {
 			"5<4 LambdaFunctionSucceeded 6<5 TaskStateExited 7<6 ExecutionSucceeded"
 		if text != want || aws.ToString(events[2].LambdaFunctionScheduledEventDetails.Input) != *d.Output {
 			t.Errorf("%s\n%s", text, ending(d))
+		}
+	})
+}
+
+// Functions run side by side, and other calls do not wait for them.
+func TestFunctionsMayWaitForEachOther(t *testing.T) {
+	const together = 40 // more than there are callers
+
+	synctest.Test(t, func(t *testing.T) {
+		var arrived sync.WaitGroup
+		arrived.Add(together)
+
+		b := openWith(t, t.TempDir(), map[string]Function{"meet": func(_ context.Context, payload []byte) ([]byte, error) {
+			arrived.Done()
+			arrived.Wait()
+
+			return payload, nil
+		}})
+		arn := b.start(b.machine("m", `{"StartAt":"M","States":{"M":{"Type":"Map","ItemProcessor":{"StartAt":"F","States":{"F":{`+
+			function("meet")+`,"End":true}}},"End":true}}}`), "", "[0"+strings.Repeat(",0", together-1)+"]")
+
+		if d := b.ended(arn); d.Status != types.ExecutionStatusSucceeded {
+			t.Error(ending(d))
 		}
 	})
 }
