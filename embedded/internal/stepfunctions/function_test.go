@@ -287,6 +287,20 @@ func TestFunctionsOfADistributedMap(t *testing.T) {
 	}
 }
 
+// A definition with functions has no diagnostics, in machines of both types.
+func TestADefinitionWithFunctionsIsValid(t *testing.T) {
+	b := open(t, t.TempDir())
+
+	for _, kind := range []types.StateMachineType{types.StateMachineTypeStandard, types.StateMachineTypeExpress} {
+		out, err := b.ValidateStateMachineDefinition(t.Context(), &sfn.ValidateStateMachineDefinitionInput{
+			Type: kind, Definition: aws.String(`{"StartAt":"A","States":{"A":{` + function("f:$LATEST") + `,"TimeoutSeconds":60,"HeartbeatSeconds":5,"End":true}}}`),
+		})
+		if err != nil || out.Result != types.ValidateStateMachineDefinitionResultCodeOk || len(out.Diagnostics) > 0 {
+			t.Errorf("%s: %+v, %v", kind, out, err)
+		}
+	}
+}
+
 // TestState runs a function, or takes any mocked result for it.
 // Source: https://github.com/localstack/localstack
 // tests/aws/services/stepfunctions/v2/test_state/test_test_state_scenarios.py, test_base_lambda_task_state.
