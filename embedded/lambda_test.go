@@ -35,7 +35,7 @@ func TestATaskInvokesAFunction(t *testing.T) {
 		{"that fails with a type", "typed", `{"a":1}`, `FAILED OutOfStock {"errorMessage":"no stock","errorType":"OutOfStock"}`},
 		{"that fails", "plain", `{"a":1}`, `FAILED errorString {"errorMessage":"broken","errorType":"errorString"}`},
 		{"whose result is not JSON", "text", `{"a":1}`, `FAILED errorString {"errorMessage":"the result is not JSON: unexpected 'e' in JSON text at offset 1","errorType":"errorString"}`},
-		{"that is unknown", "none", `{"a":1}`, `FAILED Lambda.ResourceNotFoundException Function not found: none (Service: Lambda, Status Code: 404)`},
+		{"that is unknown", "none", `{"a":1}`, `FAILED Lambda.ResourceNotFoundException Function not found: arn:aws:lambda:us-east-1:000000000000:function:none:$LATEST (Service: AWSLambda; Status Code: 404; Error Code: ResourceNotFoundException; Proxy: null)`},
 	} {
 		out, err := client.TestState(t.Context(), &sfn.TestStateInput{
 			RoleArn: aws.String("arn:aws:iam::000000000000:role/r"), Input: aws.String(row.input),

@@ -16,26 +16,48 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// callers is how many calls of other services run at the same time.
-const callers = 32
+// callers is how many calls of other services run at the same time, and functionsAtATime how many
+// functions of the embedding program; others wait.
+// Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+const (
+	callers          = 32
+	functionsAtATime = 1000
+)
 
 // runCalls makes the calls of other services that tasks wait for, until ctx ends. A call
 // that a crash interrupts is made again, as on AWS: a service integration runs at least
 // once.
 func (s *Service) runCalls(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	q, functions := s.queue(execution.CallQueue), make(chan struct{}, functionsAtATime)
+
 	for range callers {
 		g.Go(func() error {
-			q := s.queue(execution.CallQueue)
 			for {
 				task, ok := q.take(ctx)
 				if !ok {
 					return nil
 				}
 
-				if err := s.makeCall(ctx, task); err != nil {
-					s.retryCall(ctx, q, task, err)
+				call, err := s.call(task)
+				if err != nil || call.Service != "lambda" {
+					s.makeCall(ctx, q, task, call, err)
+					continue
 				}
+
+				// A function may wait for other executions, whose calls must not wait for it.
+				g.Go(func() error {
+					select {
+					case functions <- struct{}{}:
+						defer func() { <-functions }()
+					case <-ctx.Done():
+						err = ctx.Err()
+					}
+
+					s.makeCall(ctx, q, task, call, err)
+
+					return nil
+				})
 			}
 		})
 	}
@@ -58,29 +80,35 @@ func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err e
 	q.put(task)
 }
 
-// makeCall makes the call of one task and applies its answer. An error means that the
-// answer is not stored and the call has to be made again.
-func (s *Service) makeCall(ctx context.Context, task taskOrder) error {
-	var call execution.Call
-	_, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+// call returns the call that a task waits for.
+func (s *Service) call(task taskOrder) (call execution.Call, err error) {
+	_, err = s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		call, err = env.Call(st, task.thread, task.attempt)
 		return nil, err
 	})
 
+	return call, err
+}
+
+// makeCall makes the call of one task and applies its answer, unless the call itself could not be
+// read. If the answer is not stored, the call has to be made again.
+func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder, call execution.Call, err error) {
 	if err == nil {
 		output, refused := s.callService(ctx, call, task.name())
-		if ctx.Err() != nil {
-			return ctx.Err() // the answer may be that of an interrupted call
-		}
 
-		err = s.storeAnswer(task, output, refused)
+		err = ctx.Err() // the answer may be that of an interrupted call
+		if err == nil {
+			err = s.storeAnswer(task, output, refused)
+		}
 	}
 
 	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
-		return nil // the task was over before its call was answered
+		return // the task was over before its call was answered
 	}
 
-	return err
+	if err != nil {
+		s.retryCall(ctx, q, task, err)
+	}
 }
 
 func (s *Service) storeAnswer(task taskOrder, output []byte, refused *execution.CallFailure) error {
@@ -117,7 +145,7 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 		operation = s.ownOperation(call, operation, name)
 	}
 
-	body, err := callBody(call)
+	body, err := s.callBody(call)
 	if err != nil {
 		return nil, &execution.CallFailure{Name: "States.Runtime", Cause: err.Error()}
 	}
@@ -134,6 +162,10 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 		}
 	}
 
+	if call.Function != "" {
+		raw, _ = rawjson.Member(raw, "Payload")
+	}
+
 	return raw, nil
 }
 
@@ -141,11 +173,11 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 // own, and the name of the service in a cause by the first AWS SDK for Java.
 type errorNames struct{ prefix, general, first string }
 
-// sdkErrors are the names in AWS SDK integrations, optimizedErrors those in optimized ones. Those
-// but Lambda's go through the first SDK.
+// sdkErrors are the names in AWS SDK integrations, optimizedErrors those in optimized ones, which go
+// through the first SDK, as functions by their ARN do.
 // Sources: https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html;
 // LocalStack's recordings of AWS (test_task_service_dynamodb, test_task_service_sqs,
-// test_task_service_sfn, test_aws_sdk, test_sfn_send_task_outcome_with_no_such_token).
+// test_task_service_sfn, test_task_service_lambda, test_aws_sdk, test_sfn_send_task_outcome_with_no_such_token).
 var (
 	sdkErrors = map[string]errorNames{
 		"dynamodb": {prefix: "DynamoDb", general: "DynamoDbException"},
@@ -155,7 +187,7 @@ var (
 	optimizedErrors = map[string]errorNames{
 		"dynamodb": {prefix: "DynamoDB", general: "AmazonDynamoDBException", first: "AmazonDynamoDBv2"},
 		"sqs":      {prefix: "SQS", general: "AmazonSQSException", first: "AmazonSQS"},
-		"lambda":   {prefix: "Lambda", general: "LambdaException"},
+		"lambda":   {prefix: "Lambda", general: "AWSLambdaException", first: "AWSLambda"},
 		"states":   {prefix: "StepFunctions", general: "AWSStepFunctionsException", first: "AWSStepFunctions"},
 	}
 )
@@ -223,7 +255,11 @@ func (s *Service) refusal(call execution.Call, err error) *execution.CallFailure
 
 // callBody returns the request of a call. The optimized integration of SQS takes a message
 // body that is any JSON and sends its text.
-func callBody(call execution.Call) ([]byte, error) {
+func (s *Service) callBody(call execution.Call) ([]byte, error) {
+	if call.Service == "lambda" {
+		return s.invocation(call), nil
+	}
+
 	if call.SDK || call.Service != "sqs" {
 		return call.Parameters, nil
 	}

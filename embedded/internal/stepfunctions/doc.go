@@ -49,7 +49,7 @@
 // up to 1,000 executions at a time; StartSyncExecution stores nothing. Both end after five
 // minutes and refuse activities, .sync and .waitForTaskToken.
 //
-// Language (JSONPath and JSONata): Task with activity ARNs and with the service integrations below, Pass, Choice with all operators,
+// Language (JSONPath and JSONata): Task with the ARNs of activities and functions and with the service integrations below, Pass, Choice with all operators,
 // variables (Assign, $name), Wait, Parallel, Map (inline, at most 40 iterations at a time, or
 // distributed), Succeed, Fail;
 // InputPath, Parameters, ItemSelector, ResultSelector, ResultPath, OutputPath, and in JSONata
@@ -72,8 +72,10 @@
 // updateItem, deleteItem, sqs:sendMessage and states:startExecution, the last one also with
 // .sync and .sync:2. The engine calls its own services. A call runs at least once: one that a
 // stop interrupts is made again. An execution without a name is started once by a task.
-// lambda:invoke calls a function of the embedding program (lambda.go); a function's ARN as the
-// Resource is refused.
+//
+// Functions of the embedding program (lambda.go) run through lambda:invoke, or by a function's ARN
+// as the Resource. The latter get the state's input as their payload, their result is that of the
+// task, and their histories have the LambdaFunction events.
 //
 // # Not supported
 //
@@ -94,7 +96,12 @@
 //   - A missed heartbeat is recorded as States.Timeout, as on AWS. ErrorEquals matches it as
 //     States.HeartbeatTimeout and as States.Timeout.
 //   - States.Runtime ends the execution whatever Retry and Catch say, and States.ALL does
-//     not match States.DataLimitExceeded. Both are as documented by AWS.
+//     not match States.DataLimitExceeded, but for the answer of a call. Both are as AWS has
+//     documented or answered.
+//   - A function that does not exist fails with LambdaFunctionFailed and with the error and the cause
+//     that AWS gives for lambda:invoke. There is no LambdaFunctionScheduleFailed and no
+//     LambdaFunctionStartFailed. The events of the start of a call and of a function have the time of
+//     its answer. HeartbeatSeconds has no effect on a function.
 //   - $ in the Assign of a Task, Parallel or Map is the result before ResultSelector. AWS's
 //     pages do not say which one it is.
 //   - Paths inside a filter, as in $.list[?(@.id == $.id)], cannot begin with a variable.

@@ -197,7 +197,7 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 		return nil
 	case execution.TaskScheduled: // its parameters have no details beside them
 		field = "parameters"
-	case execution.ExecutionStarted, execution.StateEntered, execution.ActivityScheduled:
+	case execution.ExecutionStarted, execution.StateEntered, execution.ActivityScheduled, execution.LambdaFunctionScheduled:
 		field = "input"
 	default:
 	}
@@ -327,6 +327,19 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 		return "taskFailedEventDetails", p.resource(e)
 	case execution.TaskTimedOut:
 		return "taskTimedOutEventDetails", p.resource(e)
+	case execution.LambdaFunctionScheduled:
+		d := map[string]any{"resource": p.program.States[e.State].Resource}
+		if e.Timeout > 0 {
+			d["timeoutInSeconds"] = e.Timeout
+		}
+
+		return "lambdaFunctionScheduledEventDetails", d
+	case execution.LambdaFunctionSucceeded:
+		return "lambdaFunctionSucceededEventDetails", map[string]any{}
+	case execution.LambdaFunctionFailed:
+		return "lambdaFunctionFailedEventDetails", map[string]any{}
+	case execution.LambdaFunctionTimedOut:
+		return "lambdaFunctionTimedOutEventDetails", map[string]any{}
 	case execution.MapStateStarted:
 		return "mapStateStartedEventDetails", map[string]any{"length": e.Index}
 	case execution.MapIterationStarted:

@@ -15,7 +15,8 @@ import (
 // Function is a function that tasks invoke as a Lambda function: payload and result are JSON.
 type Function func(ctx context.Context, payload []byte) ([]byte, error)
 
-// Lambda returns the service that the integration lambda:invoke calls, with functions by name.
+// Lambda returns the service that the integration lambda:invoke and the ARNs of functions call, with
+// functions by name.
 func Lambda(functions map[string]Function) wire.Service {
 	return wire.Service{
 		InternalError: "ServiceException",
@@ -25,20 +26,20 @@ func Lambda(functions map[string]Function) wire.Service {
 	}
 }
 
-// invoke answers as the optimized integration does: the result is JSON and not a text.
+// invoke answers as the optimized integration does: the result is JSON and not a text. Without a
+// payload a function gets an empty object.
+// Source: LocalStack's recordings of AWS (test_lambda_task_service, test_invoke).
 func invoke(ctx context.Context, functions map[string]Function, body []byte) (any, error) {
 	value, _ := rawjson.Member(body, "FunctionName")
 	name, _ := rawjson.Text(value)
 
 	function := functions[functionName(name)]
 	if function == nil {
-		return nil, &wire.Error{Type: "ResourceNotFoundException", Status: 404, Message: "Function not found: " + name}
+		return nil, &wire.Error{Type: "ResourceNotFoundException", Status: 404, Message: "Function not found: " + qualifiedFunction(name)}
 	}
 
-	// Source: LocalStack's recordings of AWS (test_lambda_task_service, test_invoke): a payload
-	// that is null invokes the function with an empty object.
 	payload, ok := rawjson.Member(body, "Payload")
-	if !ok || rawjson.KindOf(payload) == rawjson.Null {
+	if !ok {
 		payload = []byte("{}")
 	}
 
@@ -51,7 +52,59 @@ func invoke(ctx context.Context, functions map[string]Function, body []byte) (an
 		return nil, &functionError{fmt.Errorf("the result is not JSON: %w", err)}
 	}
 
-	return map[string]any{"ExecutedVersion": "$LATEST", "Payload": json.RawMessage(result), "StatusCode": 200}, nil
+	answer := rawjson.AppendCompact([]byte(`{"ExecutedVersion":"$LATEST","Payload":`), result)
+
+	return json.RawMessage(append(answer, `,"StatusCode":200}`...)), nil
+}
+
+// invocation returns the request that invokes a task's function. The function of a Resource gets
+// the parameters as they are. lambda:invoke sends no payload for null, and a text that is JSON as
+// that JSON.
+// Source: LocalStack's recordings of AWS (test_lambda_task and test_lambda_task_service,
+// test_invoke_json_values).
+func (s *Service) invocation(call execution.Call) []byte {
+	name, payload := call.Function, call.Parameters
+	if name == "" {
+		value, _ := rawjson.Member(call.Parameters, "FunctionName")
+		name, _ = rawjson.Text(value)
+		name = s.functionARN(name)
+		payload, _ = rawjson.Member(call.Parameters, "Payload")
+
+		if text, ok := rawjson.Text(payload); ok && rawjson.Valid([]byte(text)) == nil {
+			payload = []byte(text)
+		} else if rawjson.KindOf(payload) == rawjson.Null {
+			payload = nil
+		}
+	}
+
+	body := rawjson.AppendText([]byte(`{"FunctionName":`), name)
+	if len(payload) > 0 {
+		body = append(append(body, `,"Payload":`...), payload...)
+	}
+
+	return append(body, '}')
+}
+
+// functionARN returns the ARN for a FunctionName: a name, or an ARN or the end of one.
+func (s *Service) functionARN(text string) string {
+	if strings.HasPrefix(text, "arn:") {
+		return text
+	}
+
+	if _, rest, ok := strings.Cut(text, "function:"); ok {
+		text = rest
+	}
+
+	return fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", s.cfg.Region, s.cfg.AccountID, text)
+}
+
+// qualifiedFunction returns a function's ARN with the version that runs without one.
+func qualifiedFunction(arn string) string {
+	if _, name, _ := strings.Cut(arn, ":function:"); strings.Contains(name, ":") {
+		return arn
+	}
+
+	return arn + ":$LATEST"
 }
 
 // functionName returns the name in what FunctionName may be: a name or an ARN, with or without

@@ -95,8 +95,8 @@ func readPageToken(token string, kind byte, scope uint64) (uint64, error) {
 	}
 
 	if len(token) > longest {
-		return 0, validation("1 validation error detected: Value at 'nextToken' failed to satisfy constraint: "+
-			"Member must have length less than or equal to %d", longest)
+		return 0, validation("1 validation error detected: Value '%s' at 'nextToken' failed to satisfy constraint: "+
+			"Member must have length less than or equal to %d", token, longest)
 	}
 
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)

@@ -15,7 +15,7 @@ type machineSettings struct {
 	Publish                 bool
 	VersionDescription      string
 	EncryptionConfiguration *encryption
-	LoggingConfiguration    json.RawMessage
+	LoggingConfiguration    *loggingConfiguration
 	TracingConfiguration    json.RawMessage
 }
 
@@ -26,6 +26,10 @@ func (in *machineSettings) check() error {
 	}
 
 	if err := checkDescription("versionDescription", in.VersionDescription); err != nil {
+		return err
+	}
+
+	if err := in.LoggingConfiguration.check(); err != nil {
 		return err
 	}
 
@@ -79,7 +83,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		ID:      id,
 		Name:    in.Name,
 		Created: s.cfg.Clock.Now().UnixMilli(),
-		Logging: in.LoggingConfiguration,
+		Logging: in.LoggingConfiguration.stored(),
 		Tracing: in.TracingConfiguration,
 		Tags:    tags{}.with(in.Tags),
 		Express: in.Type == typeExpress,

@@ -51,7 +51,7 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 		"name":                    m.Name,
 		"definition":              rev.Definition,
 		"roleArn":                 rev.RoleARN,
-		"loggingConfiguration":    map[string]any{"level": "OFF", "includeExecutionData": false},
+		"loggingConfiguration":    m.logging(),
 		"tracingConfiguration":    map[string]any{"enabled": false},
 		"encryptionConfiguration": map[string]any{"type": "AWS_OWNED_KEY"},
 	}
@@ -61,10 +61,6 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 
 	if reads := variableReferences(rev.program); len(reads) > 0 {
 		answer["variableReferences"] = reads
-	}
-
-	if m.Logging != nil {
-		answer["loggingConfiguration"] = m.Logging
 	}
 
 	if m.Tracing != nil {

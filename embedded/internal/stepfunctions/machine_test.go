@@ -47,8 +47,8 @@ func TestRefusals(t *testing.T) {
 			want: "InvalidDefinition",
 		},
 		{
-			says: "a lambda",
-			err:  create("x", task("arn:aws:lambda:us-east-1:000000000000:function:f", ""), ""),
+			says: "a service that the engine does not have",
+			err:  create("x", task("arn:aws:states:::sns:publish", ""), ""),
 			want: "InvalidDefinition",
 		},
 		{

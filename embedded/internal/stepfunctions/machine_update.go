@@ -1,6 +1,7 @@
 package stepfunctions
 
 import (
+	"bytes"
 	"context"
 
 	"ratchet/embedded/internal/wire"
@@ -53,14 +54,16 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	}
 
 	if in.LoggingConfiguration != nil {
-		m.Logging = in.LoggingConfiguration
+		m.Logging = in.LoggingConfiguration.stored()
 	}
+
+	logsChange := !bytes.Equal(m.logging(), old.logging())
 
 	if in.TracingConfiguration != nil {
 		m.Tracing = in.TracingConfiguration
 	}
 
-	if next.Definition == rev.Definition && next.RoleARN == rev.RoleARN {
+	if next.Definition == rev.Definition && next.RoleARN == rev.RoleARN && !logsChange {
 		err = s.commitUnchanged(&m, &in.machineSettings)
 	} else {
 		err = s.commitMachine(&m, &next, &in.machineSettings)
@@ -82,7 +85,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	return answer, nil
 }
 
-// commitUnchanged stores an update that keeps the definition and the role, and so the
+// commitUnchanged stores an update that keeps the definition, the role and the log, and so the
 // revision. The caller holds s.mu.
 func (s *Service) commitUnchanged(m *machine, in *machineSettings) error {
 	if in.Publish {

@@ -155,6 +155,7 @@ func appendDate(out []byte, ms int64, sdk bool) []byte {
 // endedExecution returns the description of an execution that has ended, as the task sees
 // that has started it, and whether the execution has succeeded. With parsed its input and
 // output are JSON and not texts.
+// Source: LocalStack's recordings of AWS (test_base_callbacks, test_sfn_start_execution_sync).
 func (s *Service) endedExecution(key executionKey, m *machine, st *execution.State, parsed bool) ([]byte, bool, error) {
 	value := func(ref execution.Ref) (any, error) {
 		text, err := history{s, key}.Document(ref)
@@ -182,6 +183,17 @@ func (s *Service) endedExecution(key executionKey, m *machine, st *execution.Sta
 		"Status":          st.Status.String(),
 		"StopDate":        st.Stopped,
 	}
+	status, reason := s.redriveStatus(st, nil)
+
+	d["RedriveCount"], d["RedriveStatus"] = st.Redrives, status
+	if reason != "" {
+		d["RedriveStatusReason"] = reason
+	}
+
+	if st.Redriven != 0 {
+		d["RedriveDate"] = st.Redriven
+	}
+
 	if st.Error != "" {
 		d["Error"] = st.Error
 	}

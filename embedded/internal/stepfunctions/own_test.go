@@ -1,6 +1,7 @@
 package stepfunctions
 
 import (
+	"strings"
 	"testing"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
@@ -34,4 +35,27 @@ func TestATaskStartsAnUnnamedExecutionOnce(t *testing.T) {
 	if refused != nil || string(other) == string(first) {
 		t.Errorf("%s, then %s %v", first, other, refused)
 	}
+}
+
+// The description of an execution that a task has waited for says whether it can be redriven.
+// Source: https://github.com/localstack/localstack
+// tests/aws/services/stepfunctions/v2/local_mocking/test_base_callbacks.py, test_sfn_start_execution_sync.
+func TestTheDescriptionOfAnExecutionThatATaskHasStarted(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		const definition = `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::states:startExecution.sync:2","Parameters":{"StateMachineArn":"CHILD"},
+			"Catch":[{"ErrorEquals":["States.TaskFailed"],"Next":"B"}],"OutputPath":"$['RedriveCount','RedriveStatus','RedriveStatusReason']","End":true},
+			"B":{"Type":"Pass","Parameters":{"d.$":"States.StringToJson($.Cause)"},"OutputPath":"$.d['RedriveCount','RedriveStatus']","End":true}}}`
+
+		for _, row := range []struct{ name, state, want string }{
+			{"good", `{"Type":"Succeed"}`, `SUCCEEDED [0,"NOT_REDRIVABLE","Execution is SUCCEEDED and cannot be redriven"]`},
+			{"bad", `{"Type":"Fail"}`, `SUCCEEDED [0,"REDRIVABLE"]`},
+		} {
+			child := b.machine(row.name, `{"StartAt":"S","States":{"S":`+row.state+`}}`)
+			machine := b.machine("starts-"+row.name, strings.Replace(definition, "CHILD", child, 1))
+
+			if got := ending(b.ended(b.start(machine, "", `{}`))); got != row.want {
+				t.Errorf("%s: %s", row.name, got)
+			}
+		}
+	})
 }

@@ -34,13 +34,21 @@ type bench struct {
 // open starts a service on dir. stop ends it; the test's cleanup calls it too.
 func open(t testing.TB, dir string) *bench {
 	t.Helper()
+	return openWith(t, dir, nil)
+}
+
+// openWith is open with functions that tasks invoke.
+func openWith(t testing.TB, dir string, functions map[string]Function) *bench {
+	t.Helper()
 
 	db, err := store.Open(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	svc, err := New(db, Config{Region: "us-east-1", AccountID: "000000000000"})
+	svc, err := New(db, Config{
+		Region: "us-east-1", AccountID: "000000000000", Services: map[string]wire.Service{"lambda": Lambda(functions)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

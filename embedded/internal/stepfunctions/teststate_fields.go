@@ -67,7 +67,7 @@ var kindNames = map[rawjson.Kind]string{
 // PRESENT asks for no members, NONE checks nothing, and STRICT is the default.
 func checkFields(state *asl.State, result []byte, mode string) error {
 	i := state.Integration
-	if i == nil || mode == "NONE" || rawjson.KindOf(result) != rawjson.Object {
+	if i == nil || i.Function != "" || mode == "NONE" || rawjson.KindOf(result) != rawjson.Object {
 		return nil
 	}
 

@@ -30,7 +30,7 @@ func TestRefusalsHaveTheWordsOfTheService(t *testing.T) {
 		{"a token that is too long", func() error {
 			_, err := b.ListActivities(t.Context(), &sfn.ListActivitiesInput{NextToken: &long})
 			return err
-		}, "ValidationException: 1 validation error detected: Value at 'nextToken' failed to satisfy constraint: Member must have length less than or equal to 1024"},
+		}, "ValidationException: 1 validation error detected: Value '" + long + "' at 'nextToken' failed to satisfy constraint: Member must have length less than or equal to 1024"},
 		{"a token of executions that is too long", func() error {
 			_, err := b.ListExecutions(t.Context(), &sfn.ListExecutionsInput{StateMachineArn: &machine, NextToken: &long})
 			return err
@@ -51,6 +51,18 @@ func TestRefusalsHaveTheWordsOfTheService(t *testing.T) {
 			_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Input: aws.String(`{"a":`)})
 			return err
 		}, "InvalidExecutionInput: Invalid State Machine Execution Input: 'Invalid execution input.'"},
+		{"a log without a destination", func() error {
+			_, err := b.UpdateStateMachine(t.Context(), &sfn.UpdateStateMachineInput{
+				StateMachineArn: &machine, LoggingConfiguration: &types.LoggingConfiguration{Level: types.LogLevelError},
+			})
+			return err
+		}, "InvalidLoggingConfiguration: Invalid Logging Configuration: Must specify exactly one Log Destination."},
+		{"a log with two destinations", func() error {
+			_, err := b.UpdateStateMachine(t.Context(), &sfn.UpdateStateMachineInput{
+				StateMachineArn: &machine, LoggingConfiguration: &types.LoggingConfiguration{Destinations: make([]types.LogDestination, 2)},
+			})
+			return err
+		}, "InvalidLoggingConfiguration: Invalid Logging Configuration: Must specify exactly one Log Destination."},
 		{"an update of nothing", func() error {
 			_, err := b.UpdateStateMachine(t.Context(), &sfn.UpdateStateMachineInput{StateMachineArn: &machine})
 			return err
@@ -66,11 +78,16 @@ func TestRefusalsHaveTheWordsOfTheService(t *testing.T) {
 // TestDiagnosticsHaveTheWordsOfTheService compares them with those recorded on AWS.
 // Source: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
 // test_sfn_api_validation.py, test_create_delete_invalid_sm, test_wait_timestamp_invalid,
-// test_illegal_escapes and test_parallel_state_empty_branches.
+// test_illegal_escapes, test_invalid_integration and test_parallel_state_empty_branches.
 func TestDiagnosticsHaveTheWordsOfTheService(t *testing.T) {
 	b := open(t, t.TempDir())
 
 	for _, row := range []struct{ definition, code, location, message string }{
+		{
+			`{"StartAt":"Q","States":{"Q":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:query","End":true}}}`,
+			"SCHEMA_VALIDATION_FAILED", "/States/Q/Resource",
+			"The resource provided arn:aws:states:::dynamodb:query is not recognized. The value is not a valid resource ARN, or the resource is not available in this region.",
+		},
 		{`{}`, "SCHEMA_VALIDATION_FAILED", "/", "These fields are required: [States, StartAt]"},
 		{`{"StartAt":"A"}`, "SCHEMA_VALIDATION_FAILED", "/", "These fields are required: [States]"},
 		{`{"States":{"A":{"Type":"Succeed"}}}`, "SCHEMA_VALIDATION_FAILED", "/", "These fields are required: [StartAt]"},

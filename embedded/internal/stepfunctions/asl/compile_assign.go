@@ -37,6 +37,9 @@ func (b *builder) assign(o *object, prefix string, access jsonata.Access) *Paylo
 		}
 
 		b.assigned[name] = o.at + "/Assign/" + key
+		if access&jsonata.ErrorOutput == 0 {
+			b.scoped[name] = true
+		}
 	}
 
 	return b.payload(o, "Assign", prefix, access)
@@ -50,11 +53,14 @@ func (p *parser) read(names []string) {
 }
 
 // checkScopes reports variables that a flow assigns although a flow around it does. Inner
-// flows read the variables of outer ones and cannot change them.
+// flows read the variables of outer ones and cannot change them. As on AWS, what a Catch assigns
+// does not count for the flows inside.
+// Source: LocalStack's recordings of AWS (test_error_output,
+// test_parallel_catch_error[PARALLEL_CATCH_ERROR_VARIABLE_SAMPLING]).
 func (b *builder) checkScopes() {
 	for _, inner := range b.inner {
 		for _, name := range slices.Sorted(maps.Keys(inner)) {
-			if _, outer := b.assigned[name]; outer {
+			if b.scoped[name] {
 				b.fault(CodeSchema, inner[name], "the variable '%s' is assigned in an outer scope and cannot be assigned here", name)
 			}
 		}

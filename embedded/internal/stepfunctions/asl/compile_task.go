@@ -10,7 +10,8 @@ var activityARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-
 
 // ForeignResource is the format of what the engine says of a Resource that it does not run.
 const ForeignResource = "the embedded engine runs activities " +
-	"(arn:aws:states:REGION:ACCOUNT:activity:NAME) and the service integrations of DynamoDB, SQS, Step Functions and Lambda " +
+	"(arn:aws:states:REGION:ACCOUNT:activity:NAME), functions (arn:aws:lambda:REGION:ACCOUNT:function:NAME) " +
+	"and the service integrations of DynamoDB, SQS, Step Functions and Lambda " +
 	"(like arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken), not %q"
 
 func (b *builder) compileTask(s *State, o *object) {
@@ -18,13 +19,20 @@ func (b *builder) compileTask(s *State, o *object) {
 	if s.Resource == "" {
 		b.fault(CodeSchema, o.at, "the field 'Resource' is required")
 	} else if !activityARN.MatchString(s.Resource) {
-		s.Integration = parseIntegration(s.Resource)
-		if s.Foreign = s.Integration == nil; s.Foreign && !b.tested {
-			b.fault(CodeResource, o.at+"/Resource", ForeignResource, s.Resource)
+		if s.Integration = parseFunction(s.Resource); s.Integration == nil {
+			s.Integration = parseIntegration(s.Resource)
 		}
+
+		s.Foreign = s.Integration == nil
 	}
 
-	b.checkExpress(s, o)
+	switch {
+	case b.refusedByExpress(s, o) || !s.Foreign || b.tested:
+	case unknownOperation(s.Resource):
+		b.fault(CodeSchema, o.at+"/Resource", unknownResource, s.Resource)
+	default:
+		b.fault(CodeResource, o.at+"/Resource", ForeignResource, s.Resource)
+	}
 
 	s.Timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)
 	s.Heartbeat = o.seconds("HeartbeatSeconds", 1, maxSeconds)
@@ -33,11 +41,11 @@ func (b *builder) compileTask(s *State, o *object) {
 	}
 }
 
-// checkExpress reports a Resource that an Express machine may not have, in the words of the
+// refusedByExpress reports a Resource that an Express machine may not have, in the words of the
 // service.
-func (b *builder) checkExpress(s *State, o *object) {
+func (b *builder) refusedByExpress(s *State, o *object) bool {
 	if !b.express {
-		return
+		return false
 	}
 
 	at := o.at + "/Resource"
@@ -48,5 +56,9 @@ func (b *builder) checkExpress(s *State, o *object) {
 		b.fault(CodeSchema, at, "Express state machine does not support '.sync' service integration")
 	case strings.HasSuffix(s.Resource, callbackPattern):
 		b.fault(CodeSchema, at, "Express state machine does not support '.waitForTaskToken' service integration ")
+	default:
+		return false
 	}
+
+	return true
 }

@@ -46,6 +46,7 @@ func (p *parser) compileFlow(o *object, depth int) *Flow {
 		at:       o.at + "/States",
 		states:   map[string]*State{},
 		assigned: map[string]string{},
+		scoped:   map[string]bool{},
 		depth:    depth,
 	}
 	outer := p.flow
@@ -94,7 +95,8 @@ type builder struct {
 	targets  map[*State][]*State
 	open     bool                // a transition to an unknown state adds a Succeed
 	assigned map[string]string   // variables that the flow assigns, with their places
-	inner    []map[string]string // the same for the flows inside of this one
+	scoped   map[string]bool     // those of them that not only a Catch assigns
+	inner    []map[string]string // the variables that the flows inside of this one assign
 }
 
 // declared is a state that is not compiled yet.

@@ -21,6 +21,9 @@ type Integration struct {
 	// Callback reports that the task ends with the answer to its token, and not with the
 	// answer of the call.
 	Callback bool
+	// Function is the ARN of the Lambda function that is the Resource itself, "" for a call of an
+	// API. The function gets the state's input, and its result is the state's.
+	Function string
 }
 
 // integrationARN is the form of a Resource that calls a service.
@@ -47,6 +50,28 @@ var optimized = map[string][]string{
 
 	"lambda:invoke":         {"", callbackPattern},
 	"states:startExecution": {"", syncPattern, parsedPattern, callbackPattern},
+}
+
+// unknownResource is the format of what the service says of a Resource that it does not know.
+// Source: LocalStack's recordings of AWS (test_dynamodb_task_service, test_invalid_integration).
+const unknownResource = "The resource provided %s is not recognized. " +
+	"The value is not a valid resource ARN, or the resource is not available in this region."
+
+// unknownOperation reports whether a Resource names an optimized integration that no account has:
+// the engine has all of those of its services.
+func unknownOperation(resource string) bool {
+	m := integrationARN.FindStringSubmatch(resource)
+	if m == nil || m[2] != "" {
+		return false
+	}
+
+	for known := range optimized {
+		if service, _, _ := strings.Cut(known, ":"); service == m[3] {
+			return true
+		}
+	}
+
+	return false
 }
 
 // sdkServices are the services whose operations the engine runs as AWS SDK integrations.

@@ -69,7 +69,8 @@ type State struct {
 	// Pass. Result is its literal result, nil if absent.
 	Result []byte
 
-	// Task. Resource is the ARN of an activity, unless Integration is set.
+	// Task. Resource is the ARN of an activity, unless Integration is set: for a call of another
+	// service, and for a Lambda function.
 	Resource    string
 	Integration *Integration
 	// Foreign reports a Resource that the engine does not run. Only tests of states have it.

@@ -110,7 +110,7 @@ func (p *parser) valid(definition []byte) bool {
 // ParseState compiles a definition that is one state. The machine starts with it, and each
 // state that it leads to is a Succeed. It lets Resources through that the engine does not run.
 func ParseState(name string, definition []byte) (*Machine, Diagnostics) {
-	p := &parser{names: map[string]bool{}, tested: true, flow: &builder{assigned: map[string]string{}}}
+	p := &parser{names: map[string]bool{}, tested: true, flow: &builder{assigned: map[string]string{}, scoped: map[string]bool{}}}
 	if !p.valid(definition) {
 		return nil, p.found
 	}

@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -167,8 +168,8 @@ func TestRefusedDefinitions(t *testing.T) {
 			at:         "/States/A",
 		},
 		{
-			says:       "a lambda",
-			definition: machineOf(`"A":{"Type":"Task","Resource":"arn:aws:lambda:us-east-1:000000000000:function:f","End":true}`),
+			says:       "a layer of Lambda",
+			definition: machineOf(`"A":{"Type":"Task","Resource":"arn:aws:lambda:us-east-1:000000000000:layer:f","End":true}`),
 			code:       CodeResource,
 			at:         "/States/A/Resource",
 		},
@@ -456,6 +457,50 @@ func TestWarnings(t *testing.T) {
 	m, found := Parse([]byte(machineOf(`"A":{"Type":"Pass","Result":{"a.$":"$.b"},"End":true}`)))
 	if m == nil || len(found) != 1 || !found[0].Warning || found[0].Code != CodeStatic {
 		t.Fatal(m, found)
+	}
+}
+
+// An Express machine says what it cannot wait for, also of a service that the engine does not have.
+// Source: https://github.com/localstack/localstack
+// tests/aws/services/stepfunctions/v2/test_sfn_api_express.py, test_illegal_callbacks.
+func TestExpressMachinesDoNotWait(t *testing.T) {
+	for _, row := range []struct{ resource, want string }{
+		{"arn:aws:states:::sns:publish.waitForTaskToken", "Express state machine does not support '.waitForTaskToken' service integration "},
+		{"arn:aws:states:::states:startExecution.sync", "Express state machine does not support '.sync' service integration"},
+		{"arn:aws:states:us-east-1:000000000000:activity:work", "Express state machine does not support Activity ARN"},
+		{"arn:aws:states:::sns:publish", fmt.Sprintf(ForeignResource, "arn:aws:states:::sns:publish")},
+		{"arn:aws:lambda:us-east-1:000000000000:function:f:$LATEST", ""},
+	} {
+		_, found := ParseExpress([]byte(machineOf(`"A":{"Type":"Task","Resource":"` + row.resource + `","End":true}`)))
+		if row.want == "" && len(found) == 0 {
+			continue
+		}
+
+		if len(found) != 1 || found[0].Message != row.want || found[0].Location != "/States/A/Resource" {
+			t.Errorf("%s: %+v", row.resource, found)
+		}
+	}
+}
+
+// The Catch of a Parallel assigns a variable that its branches assign, too.
+// Source: https://github.com/localstack/localstack
+// tests/aws/services/stepfunctions/v2/states_variables/test_error_output.py,
+// test_parallel_catch_error[PARALLEL_CATCH_ERROR_VARIABLE_SAMPLING].
+func TestACatchAssignsAVariableOfInnerFlows(t *testing.T) {
+	const branches = `"Branches":[{"StartAt":"B","States":{"B":{"Type":"Pass","Assign":{"x":1},"End":true}}}]`
+
+	for _, row := range []struct {
+		states   string
+		accepted bool
+	}{
+		{`"A":{"Type":"Parallel",` + branches + `,"Catch":[{"ErrorEquals":["States.ALL"],"Assign":{"x":2},"Next":"C"}],"End":true},"C":{"Type":"Succeed"}`, true},
+		{`"A":{"Type":"Parallel",` + branches + `,"Assign":{"x":2},"End":true}`, false},
+		{`"A":{"Type":"Parallel",` + branches + `,"Catch":[{"ErrorEquals":["States.ALL"],"Assign":{"x":2},"Next":"C"}],"End":true},` +
+			`"C":{"Type":"Pass","Assign":{"x":3},"End":true}`, false},
+	} {
+		if _, found := Parse([]byte(machineOf(row.states))); (found.Err() == nil) != row.accepted {
+			t.Errorf("%s: %v", row.states, found.Err())
+		}
 	}
 }
 

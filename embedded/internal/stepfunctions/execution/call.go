@@ -1,6 +1,11 @@
 package execution
 
-import "ratchet/embedded/internal/stepfunctions/asl"
+import (
+	"cmp"
+	"fmt"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+)
 
 // Call is a call of another service that a task makes.
 type Call struct {
@@ -12,7 +17,7 @@ type Call struct {
 // CallFailure is the error with which another service refuses a call.
 type CallFailure struct{ Name, Cause string }
 
-// scheduleCall lets the engine call another service. TimeoutSeconds counts from here.
+// scheduleCall lets the engine call another service or a function. TimeoutSeconds counts from here.
 func (t *turn) scheduleCall(th *thread, s *asl.State, in *Doc) error {
 	// The parameters may contain the token, so it exists before they do.
 	th.phase, th.token = calling, t.env.NewSecret()
@@ -22,7 +27,7 @@ func (t *turn) scheduleCall(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
-	t.enqueue(th, calling, Event{Type: TaskScheduled, Doc: parameters})
+	t.enqueue(th, calling, Event{Type: t.taskEvents(th).scheduled, Doc: parameters})
 
 	if th.timeout > 0 {
 		th.timeoutAt = t.now + th.timeout*1000
@@ -61,17 +66,19 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 	t.recordStarted(th)
 	call := t.state(th).Integration
 
+	if refused == nil && len(output) > MaxDocument {
+		refused = tooLarge(call)
+	}
+
 	switch {
 	case refused != nil:
-		event := TaskFailed
+		event := t.taskEvents(th).failed
 		if call.Callback || call.Sync {
 			event = TaskSubmitFailed
 		}
 
 		t.recordOn(th, Event{Type: event, Error: refused.Name, Cause: refused.Cause})
-		t.fail(th, &failure{name: refused.Name, cause: refused.Cause})
-	case len(output) > MaxDocument:
-		t.try(th, func() error { _, err := t.checkSize(th, output); return err })
+		t.fail(th, &failure{name: refused.Name, cause: refused.Cause, answered: true})
 	case call.Sync:
 		doc := &Doc{JSON: output}
 		t.recordOn(th, Event{Type: TaskSubmitted, Doc: doc})
@@ -91,10 +98,18 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 	return t.end()
 }
 
+// tooLarge is the failure of a call whose answer is over the service's limit.
+// Source: LocalStack's recordings of AWS (test_states_errors).
+func tooLarge(call *asl.Integration) *CallFailure {
+	resource := cmp.Or(call.Function, call.ResourceType)
+
+	return &CallFailure{Name: dataLimitError, Cause: fmt.Sprintf(sizeCause, resource)}
+}
+
 // taskSucceeded ends a task whose call, or the execution that it started, has succeeded.
 func (t *turn) taskSucceeded(th *thread, output []byte) {
 	doc := &Doc{JSON: output}
-	t.recordOn(th, Event{Type: TaskSucceeded, Doc: doc})
+	t.recordOn(th, Event{Type: t.taskEvents(th).succeeded, Doc: doc})
 	t.try(th, func() error {
 		raw, err := t.rawInput(th)
 		if err != nil {
@@ -147,7 +162,7 @@ func (e *Env) Watched(s *State, id, attempt int64, output []byte, failed *CallFa
 // that carried it is.
 func (t *turn) recordStarted(th *thread) {
 	if th.phase == calling {
-		t.recordOn(th, Event{Type: TaskStarted})
+		t.recordOn(th, Event{Type: t.taskEvents(th).started})
 	}
 }
 
@@ -161,13 +176,4 @@ func (t *turn) awaitsAnswer(th *thread) bool {
 	}
 
 	return th.phase == started || th.phase == watching
-}
-
-// taskEvent returns the event of an activity's task, or of a call of another service.
-func (t *turn) taskEvent(th *thread, activity, call EventType) EventType {
-	if t.state(th).Integration != nil {
-		return call
-	}
-
-	return activity
 }

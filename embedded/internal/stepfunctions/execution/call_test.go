@@ -71,3 +71,30 @@ func TestACallWithoutCallbackHasNoToken(t *testing.T) {
 		t.Errorf("answered: %v, status %v", err, w.state().Status)
 	}
 }
+
+// What a worker leaves out of a failure is null for Catch.
+// Source: https://github.com/localstack/localstack
+// tests/aws/services/stepfunctions/v2/callback/test_callback.py,
+// test_sqs_failure_in_wait_for_task_tok_no_error_field.
+func TestAFailureWithoutWords(t *testing.T) {
+	for _, row := range []struct{ name, cause, want string }{
+		{"", "", `{"Error":null,"Cause":null}`},
+		{"Broken", "", `{"Error":"Broken","Cause":null}`},
+		{"Broken", "why", `{"Error":"Broken","Cause":"why"}`},
+	} {
+		w := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage.waitForTaskToken",`+
+			`"Catch":[{"ErrorEquals":["States.ALL"],"Next":"C"}],"End":true},"C":{"Type":"Pass","End":true}}}`)
+		if err := w.start(`{}`); err != nil {
+			t.Fatal(err)
+		}
+
+		id := w.queue[0].Thread
+		if err := w.step(func(e *Env, s *State) (*Turn, error) { return e.Fail(s, id, [TokenSize]byte{1}, row.name, row.cause) }); err != nil {
+			t.Fatal(err)
+		}
+
+		if got := w.outcome(t); got != row.want {
+			t.Errorf("%q: %s", row.name, got)
+		}
+	}
+}

@@ -23,9 +23,7 @@ func (t *turn) findCatcher(th *thread, f *failure) *asl.Catcher {
 func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 	raw, err := t.rawInput(th)
 	if err == nil {
-		text := rawjson.AppendText([]byte(`{"Error":`), f.name)
-		text = append(rawjson.AppendText(append(text, `,"Cause":`...), f.cause), '}')
-		err = t.exitWithError(th, c, raw, &Doc{JSON: text})
+		err = t.exitWithError(th, c, raw, &Doc{JSON: f.output()})
 	}
 
 	var inner *failure
@@ -44,6 +42,21 @@ func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 	default:
 		t.err = err
 	}
+}
+
+// output returns the error as Catch shows it.
+func (f *failure) output() []byte {
+	text := func(out []byte, s string) []byte {
+		if s == "" && f.told {
+			return append(out, "null"...)
+		}
+
+		return rawjson.AppendText(out, s)
+	}
+
+	out := text([]byte(`{"Error":`), f.name)
+
+	return append(text(append(out, `,"Cause":`...), f.cause), '}')
 }
 
 // exitWithError leaves the state with the error as the catcher's fields see it.

@@ -50,12 +50,13 @@ func (t *turn) applyTemplate(th *thread, template *jsonpath.Template, doc *Doc) 
 	return t.checkSize(th, v)
 }
 
+// sizeCause is the cause of a failure by the size of a document.
+const sizeCause = "The state/task '%s' returned a result with a size exceeding the maximum number of bytes service limit."
+
 // checkSize fails for a document over the service's limit.
 func (t *turn) checkSize(th *thread, v []byte) (*Doc, error) {
 	if len(v) > MaxDocument {
-		const cause = "The state/task '%s' returned a result with a size exceeding the maximum number of bytes service limit."
-
-		return nil, &failure{name: dataLimitError, cause: fmt.Sprintf(cause, t.state(th).Name)}
+		return nil, &failure{name: dataLimitError, cause: fmt.Sprintf(sizeCause, t.state(th).Name)}
 	}
 
 	return &Doc{JSON: v}, nil

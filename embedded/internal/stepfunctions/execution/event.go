@@ -51,6 +51,12 @@ const (
 	MapRunAborted
 	MapRunRedriven
 	EvaluationFailed
+	// The events of a Lambda function that is the Resource of a task.
+	LambdaFunctionScheduled
+	LambdaFunctionStarted
+	LambdaFunctionSucceeded
+	LambdaFunctionFailed
+	LambdaFunctionTimedOut
 )
 
 var eventNames = [...]string{
@@ -94,6 +100,12 @@ var eventNames = [...]string{
 	MapRunAborted:          "MapRunAborted",
 	MapRunRedriven:         "MapRunRedriven",
 	EvaluationFailed:       "EvaluationFailed",
+
+	LambdaFunctionScheduled: "LambdaFunctionScheduled",
+	LambdaFunctionStarted:   "LambdaFunctionStarted",
+	LambdaFunctionSucceeded: "LambdaFunctionSucceeded",
+	LambdaFunctionFailed:    "LambdaFunctionFailed",
+	LambdaFunctionTimedOut:  "LambdaFunctionTimedOut",
 }
 
 // Event is one event of an execution's history.

@@ -28,6 +28,13 @@ type failure struct {
 	// heartbeat marks a missed heartbeat. AWS records it as States.Timeout, and still
 	// matches it with States.HeartbeatTimeout.
 	heartbeat bool
+	// answered marks a failure of a call. States.ALL then covers States.DataLimitExceeded, too.
+	// Source: LocalStack's recordings of AWS (test_states_errors).
+	answered bool
+	// told marks a failure by a worker's own words. What these leave out is null for Catch.
+	// Source: LocalStack's recordings of AWS (test_callback,
+	// test_sqs_failure_in_wait_for_task_tok_no_error_field).
+	told bool
 	// final marks a failure that no Retry and Catch handles.
 	final bool
 	// evaluated marks a failure of a field in JSONata, which the history tells beforehand, and
@@ -39,7 +46,8 @@ type failure struct {
 func (f *failure) Error() string { return f.name + ": " + f.cause }
 
 // matches reports whether ErrorEquals with these names handles the failure. Nothing
-// handles States.Runtime, and States.ALL does not cover States.DataLimitExceeded.
+// handles States.Runtime, and States.ALL covers States.DataLimitExceeded for the
+// answer of a call only.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
 func (f *failure) matches(names []string) bool {
 	if f.name == runtimeError || f.final {
@@ -49,7 +57,7 @@ func (f *failure) matches(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		switch name {
 		case anyError:
-			return f.name != dataLimitError
+			return f.answered || f.name != dataLimitError
 		case taskError:
 			return f.name != timeoutError && f.name != dataLimitError
 		case heartbeatError:

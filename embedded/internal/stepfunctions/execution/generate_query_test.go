@@ -38,9 +38,9 @@ func (g *generator) query(i, depth int, scope []string) {
 	case 1:
 		fmt.Fprintf(&g.text, `"Type":"Wait","Seconds":"{%% %d %%}",`, rapid.IntRange(0, 3).Draw(g.rt, "seconds"))
 	case 2, 3:
-		fmt.Fprintf(&g.text, `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:w",`+
+		fmt.Fprintf(&g.text, `"Type":"Task","Resource":"%s",`+
 			`"TimeoutSeconds":"{%% 100 + %d %%}","Arguments":{"s":%d,"n":"{%% $states.context.State.RetryCount %%}"},%s%s`,
-			i, i, with("t", "$states.result"), handlers)
+			g.resource(), i, i, with("t", "$states.result"), handlers)
 	case 4:
 		// The branches see the same random value, also if one of them starts later.
 		g.text.WriteString(`"Type":"Parallel","Arguments":"{% $merge([$states.input, {'id': $uuid()}]) %}",` +

@@ -81,8 +81,8 @@ func (g *generator) state(i, depth int, scope []string) {
 	case 1:
 		fmt.Fprintf(&g.text, `"Type":"Wait","Seconds":%d,`, rapid.IntRange(0, 3).Draw(g.rt, "seconds"))
 	case 2, 3:
-		fmt.Fprintf(&g.text, `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:w",`+
-			`"ResultPath":"$.t","Parameters":{"s":%d,"n.$":"$$.State.RetryCount"},%s%s`, i, retry, catch)
+		fmt.Fprintf(&g.text, `"Type":"Task","Resource":"%s",`+
+			`"ResultPath":"$.t","Parameters":{"s":%d,"n.$":"$$.State.RetryCount"},%s%s`, g.resource(), i, retry, catch)
 	case 4, 5:
 		g.text.WriteString(`"Type":"Parallel","ResultPath":"$.b",` + retry + catch + `"Branches":[{`)
 		g.flow(depth-1, scope)
@@ -110,6 +110,13 @@ func (g *generator) state(i, depth int, scope []string) {
 	}
 }
 
+// resource is that of a Task: an activity or a function.
+func (g *generator) resource() string {
+	return rapid.SampledFrom([]string{
+		"arn:aws:states:us-east-1:000000000000:activity:w", "arn:aws:lambda:us-east-1:000000000000:function:w",
+	}).Draw(g.rt, "resource")
+}
+
 // run starts the definition and answers its tasks until it ends. Whether a task fails
 // depends on its input only, and the number of its retries is in there.
 func (w *world) run(rt *rapid.T, salt int, input string) {
@@ -135,31 +142,10 @@ func (w *world) run(rt *rapid.T, salt int, input string) {
 			continue
 		}
 
-		task := w.queue[0]
-		token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt)}
-		var input []byte
-
-		err := w.step(func(e *Env, s *State) (turn *Turn, err error) {
-			input, turn, err = e.StartTask(s, task.Thread, task.Attempt, "", token)
-			return turn, err
-		})
-		if err != nil {
-			rt.Fatal(err)
-		}
-
-		hash := fnv.New32a()
-		fmt.Fprintf(hash, "%d%s", salt, input)
-
-		err = w.step(func(e *Env, s *State) (*Turn, error) {
-			if hash.Sum32()%4 == 0 {
-				return e.Fail(s, task.Thread, token, "Boom", "")
-			}
-
-			return e.Succeed(s, task.Thread, token, input)
-		})
-		if w.cut > 0 && errors.Is(err, ErrTaskTimedOut) {
+		err := w.work(salt, w.queue[0])
+		if w.cut > 0 && (errors.Is(err, ErrTaskTimedOut) || errors.Is(err, ErrNotScheduled)) {
 			// What follows from an earlier failure of another branch was cut off, and was done when the
-			// task was started: it ended the task.
+			// task was started or answered: it ended the task.
 			continue
 		}
 
@@ -167,6 +153,49 @@ func (w *world) run(rt *rapid.T, salt int, input string) {
 			rt.Fatal(err)
 		}
 	}
+}
+
+// work starts a task and ends it with its own input, or with Boom.
+func (w *world) work(salt int, task Task) error {
+	fails := func(input []byte) bool {
+		hash := fnv.New32a()
+		fmt.Fprintf(hash, "%d%s", salt, input)
+
+		return hash.Sum32()%4 == 0
+	}
+
+	if task.Resource == CallQueue {
+		call, err := w.env().Call(w.state(), task.Thread, task.Attempt)
+		if err != nil {
+			return err
+		}
+
+		failure := ""
+		if fails(call.Parameters) {
+			failure = "Boom"
+		}
+
+		return w.call(task, call.Parameters, failure)
+	}
+
+	token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt)}
+	var input []byte
+
+	err := w.step(func(e *Env, s *State) (turn *Turn, err error) {
+		input, turn, err = e.StartTask(s, task.Thread, task.Attempt, "", token)
+		return turn, err
+	})
+	if err != nil {
+		return err
+	}
+
+	return w.step(func(e *Env, s *State) (*Turn, error) {
+		if fails(input) {
+			return e.Fail(s, task.Thread, token, "Boom", "")
+		}
+
+		return e.Succeed(s, task.Thread, token, input)
+	})
 }
 
 // runChildren runs the children of a Map Run, each as a world of its own, and ends the Map Run.

@@ -76,11 +76,18 @@ func (t *turn) recordEvaluation(th *thread, f *failure) {
 
 // failOuter records that the failure of the child inner ends the state of its parent
 // outer, and aborts the other children. prev is the event that caused it. If the state is
-// retried, its own failure is not recorded, as in AWS's histories.
+// retried, its own failure is not recorded, and a task that fails in a Parallel is aborted, too,
+// both as in AWS's histories.
+// Source: LocalStack's recordings of AWS (test_error_output, test_parallel_catch_error, and
+// test_callback, test_sqs_failure_in_wait_for_task_tok_no_error_field).
 func (t *turn) failOuter(inner, outer *thread, prev int64, retried bool) int64 {
 	isMap := t.state(outer).Kind == asl.Map
 	if isMap {
 		t.record(Event{Type: MapIterationFailed, Prev: prev, State: outer.state, Index: inner.index})
+	}
+
+	if !isMap && t.state(inner).Kind == asl.Task {
+		t.abort(inner, prev)
 	}
 
 	for _, sibling := range t.children(outer) {

@@ -30,7 +30,10 @@ const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
   "Branches":[
    {"StartAt":"L","States":{
     "L":{WORK,"ResultPath":null,"Next":"L2"},
-    "L2":{"Type":"Wait","Seconds":5,"End":true}}},
+    "L2":{"Type":"Wait","Seconds":5,"Next":"L3"},
+    "L3":{"Type":"Task","Resource":"arn:aws:lambda:us-east-1:000000000000:function:f","TimeoutSeconds":30,"ResultPath":"$.f",
+     "Retry":[{"ErrorEquals":["Again"],"IntervalSeconds":1,"MaxAttempts":1}],"Catch":[{"ErrorEquals":["Caught"],"Next":"L4"}],"End":true},
+    "L4":{"Type":"Pass","End":true}}},
    {"StartAt":"R","States":{
     "R":{WORK,"HeartbeatSeconds":10,"Catch":[{"ErrorEquals":["States.ALL"],"Next":"R2"}],"End":true},
     "R2":{"Type":"Pass","End":true}}}],"Next":"Rest"},
@@ -73,6 +76,10 @@ func (w *world) anything(rt *rapid.T) error {
 	pick := rapid.IntRange(0, 99).Draw(rt, "what")
 	if pick < 35 && len(w.queue) > 0 {
 		task := w.queue[rapid.IntRange(0, len(w.queue)-1).Draw(rt, "task")]
+		if task.Resource == CallQueue {
+			return w.call(task, []byte(`{"long":1}`), rapid.SampledFrom([]string{"", "", "Again", "Caught", "Other"}).Draw(rt, "error"))
+		}
+
 		token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt), 1}
 		w.tokens[task.Thread] = token
 
@@ -172,7 +179,7 @@ func (w *world) check(rt *rapid.T) {
 
 	for _, th := range s.threads {
 		switch th.phase {
-		case scheduled, started, mapping:
+		case scheduled, started, calling, mapping:
 		case waiting, backoff, ready:
 			if th.wake == 0 {
 				rt.Fatalf("thread %d in %s waits for nothing\n%s", th.id, w.machine.States[th.state].Name, w.history())
@@ -207,6 +214,7 @@ func TestHistoryIsComplete(t *testing.T) {
 		}
 
 		_ = w.command("map Each [1,2]")
+		_ = w.command(`answer L3 {"long":1}`)
 
 		if err := w.sleep(time.Second); err != nil {
 			t.Fatal(err)

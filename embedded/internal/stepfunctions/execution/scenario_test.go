@@ -209,6 +209,8 @@ func (w *world) command(line string) error {
 		return err
 	case "inputs", "map":
 		return w.mapCommand(verb, state, value)
+	case "payload", "answer", "refuse":
+		return w.callCommand(verb, state, value)
 	}
 
 	id, err := w.started(state)

@@ -108,7 +108,7 @@ func (e *Env) Succeed(s *State, id int64, token [TokenSize]byte, output []byte) 
 	return e.completeTask(s, id, token, func(t *turn, th *thread) {
 		doc := &Doc{JSON: output}
 		t.recordStarted(th)
-		t.recordOn(th, Event{Type: t.taskEvent(th, ActivitySucceeded, TaskSucceeded), Doc: doc})
+		t.recordOn(th, Event{Type: t.taskEvents(th).succeeded, Doc: doc})
 		t.try(th, func() error {
 			raw, err := t.rawInput(th)
 			if err != nil {
@@ -124,8 +124,8 @@ func (e *Env) Succeed(s *State, id int64, token [TokenSize]byte, output []byte) 
 func (e *Env) Fail(s *State, id int64, token [TokenSize]byte, name, cause string) (*Turn, error) {
 	return e.completeTask(s, id, token, func(t *turn, th *thread) {
 		t.recordStarted(th)
-		t.recordOn(th, Event{Type: t.taskEvent(th, ActivityFailed, TaskFailed), Error: name, Cause: cause})
-		t.fail(th, &failure{name: name, cause: cause})
+		t.recordOn(th, Event{Type: t.taskEvents(th).failed, Error: name, Cause: cause})
+		t.fail(th, &failure{name: name, cause: cause, told: true})
 	})
 }
 

@@ -70,7 +70,7 @@ func (t *turn) expire() {
 			t.recordStarted(th)
 
 			heartbeat := th.heartbeatAt != 0 && th.heartbeatAt == th.due()
-			t.recordOn(th, Event{Type: t.taskEvent(th, ActivityTimedOut, TaskTimedOut), Error: timeoutError})
+			t.recordOn(th, Event{Type: t.taskEvents(th).timedOut, Error: timeoutError})
 			t.fail(th, &failure{name: timeoutError, heartbeat: heartbeat})
 		case waiting:
 			th.wake = 0

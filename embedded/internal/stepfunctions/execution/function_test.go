@@ -1,0 +1,92 @@
+package execution
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// call answers the call of a task with an output, or with a failure that has a name.
+func (w *world) call(task Task, output []byte, failure string) error {
+	var refused *CallFailure
+	if failure != "" {
+		name, cause, _ := strings.Cut(failure, " ")
+		refused = &CallFailure{name, cause}
+	}
+
+	return w.step(func(e *Env, s *State) (*Turn, error) { return e.Called(s, task.Thread, task.Attempt, output, refused) })
+}
+
+// callCommand checks what the call of a state sends ("payload"), answers it with a result
+// ("answer"), or with an error's name and a cause ("refuse").
+func (w *world) callCommand(verb, state, value string) error {
+	i := slices.IndexFunc(w.queue, func(task Task) bool {
+		return task.Resource == CallQueue && w.machine.States[w.state().thread(task.Thread).state].Name == state
+	})
+	if i < 0 {
+		return fmt.Errorf("no call of %s is queued", state)
+	}
+
+	switch task := w.queue[i]; verb {
+	case "payload":
+		call, err := w.env().Call(w.state(), task.Thread, task.Attempt)
+		if got := string(call.Parameters); err == nil && got != value {
+			err = fmt.Errorf("the payload is %s", got)
+		}
+
+		return err
+	case "refuse":
+		return w.call(task, nil, value)
+	default:
+		return w.call(task, []byte(value), "")
+	}
+}
+
+const functionTask = `"Type":"Task","Resource":"arn:aws:lambda:us-east-1:000000000000:function:f"`
+
+// A result over the limit fails the task of a function in its own words, and States.ALL catches
+// that.
+// Source: https://github.com/localstack/localstack
+// tests/aws/services/stepfunctions/v2/error_handling/test_states_errors.py.
+func TestAnAnswerOverTheLimitFailsItsTask(t *testing.T) {
+	large := `"` + strings.Repeat("x", MaxDocument) + `"`
+
+	for _, row := range []struct{ is, task, event, by string }{
+		{"a function", functionTask, "LambdaFunctionFailed", "arn:aws:lambda:us-east-1:000000000000:function:f"},
+		{"a call", `"Type":"Task","Resource":"arn:aws:states:::lambda:invoke"`, "TaskFailed", "lambda"},
+	} {
+		w := newWorld(t, `{"StartAt":"S","States":{"S":{`+row.task+`,"Catch":[{"ErrorEquals":["States.ALL"],"Next":"C"}],"End":true},`+
+			`"C":{"Type":"Pass","End":true}}}`)
+		if err := w.start(`{}`); err != nil {
+			t.Fatal(err)
+		}
+
+		if err := w.command("answer S " + large); err != nil {
+			t.Fatal(err)
+		}
+
+		want := `{"Error":"States.DataLimitExceeded","Cause":"The state/task '` + row.by +
+			`' returned a result with a size exceeding the maximum number of bytes service limit."}`
+		if got := w.outcome(t); got != want {
+			t.Errorf("%s: %s", row.is, got)
+		}
+
+		if got := w.eventTypes()[4]; got != "5<4 "+row.event {
+			t.Errorf("%s: %s", row.is, got)
+		}
+	}
+}
+
+// A function has no token: it cannot be answered but by its result.
+func TestAFunctionHasNoToken(t *testing.T) {
+	w := newWorld(t, `{"StartAt":"S","States":{"S":{`+functionTask+`,"Parameters":{"token.$":"$$.Task.Token"},"End":true}}}`)
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+
+	const want = "The JSONPath '$$.Task.Token' specified for the field 'token.$' could not be found in the input"
+	if got := w.outcome(t); !strings.Contains(got, want) {
+		t.Error(got)
+	}
+}
