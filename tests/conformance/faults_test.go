@@ -42,8 +42,9 @@ type faulty struct {
 }
 
 // joined are the answers that name several faults at once: members that break the API model, and
-// parameters that do not go together.
-var joined = regexp.MustCompile(`^400 ValidationException: (\d+ validation errors detected: Value |Can not use both )`)
+// parameters, or changes of a table, that do not go together.
+var joined = regexp.MustCompile(`^400 ValidationException: (\d+ validation errors detected: Value |Can not use both |` +
+	`One or more parameter values were invalid: You cannot create or delete index while updating table )`)
 
 // check compares the answers to two requests with one fault each. Of a request with both faults the
 // engine names one of the two, or both if both break the model.
