@@ -31,7 +31,8 @@ type Config struct {
 	// arn:aws:states:::lambda:invoke, or by their ARN
 	// (arn:aws:lambda:us-east-1:000000000000:function:NAME, of any region, account and version).
 	// Payload and result are JSON. An error is the task's error, named by its method
-	// ErrorType() string if it has one, else "errorString". A function runs at least once for a
+	// ErrorType() string if it has one, else "errorString"; so is a panic, named by the type of its value. A
+	// function runs at least once for a
 	// task: again, if the engine stops before it has stored the result. Up to 1,000 run at a time
 	// for Standard executions; others wait.
 	Functions map[string]func(ctx context.Context, payload []byte) ([]byte, error)

@@ -23,6 +23,8 @@ func TestATaskInvokesAFunction(t *testing.T) {
 		"typed": func(context.Context, []byte) ([]byte, error) { return nil, stockError{} },
 		"plain": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("broken") },
 		"text":  func(context.Context, []byte) ([]byte, error) { return []byte("text"), nil },
+		"panic": func(context.Context, []byte) ([]byte, error) { panic("boom") },
+		"fault": func(_ context.Context, payload []byte) ([]byte, error) { return payload[1000:], nil },
 	}
 	f := open(t, func(c *Config) { c.Functions = functions })
 	client := sfn.NewFromConfig(f.Engine.AWSConfig())
@@ -34,6 +36,8 @@ func TestATaskInvokesAFunction(t *testing.T) {
 		{"with null", "echo", `null`, "SUCCEEDED {}"},
 		{"that fails with a type", "typed", `{"a":1}`, `FAILED OutOfStock {"errorMessage":"no stock","errorType":"OutOfStock"}`},
 		{"that fails", "plain", `{"a":1}`, `FAILED errorString {"errorMessage":"broken","errorType":"errorString"}`},
+		{"that panics", "panic", `{"a":1}`, `FAILED string {"errorMessage":"boom","errorType":"string"}`},
+		{"that panics with an error", "fault", `{"a":1}`, `FAILED boundsError {"errorMessage":"runtime error: slice bounds out of range [1000:7]","errorType":"boundsError"}`},
 		{"whose result is not JSON", "text", `{"a":1}`, `FAILED errorString {"errorMessage":"the result is not JSON: unexpected 'e' in JSON text at offset 1","errorType":"errorString"}`},
 		{"that is unknown", "none", `{"a":1}`, `FAILED Lambda.ResourceNotFoundException Function not found: arn:aws:lambda:us-east-1:000000000000:function:none:$LATEST (Service: AWSLambda; Status Code: 404; Error Code: ResourceNotFoundException; Proxy: null)`},
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
@@ -43,7 +44,7 @@ func invoke(ctx context.Context, functions map[string]Function, body []byte) (an
 		payload = []byte("{}")
 	}
 
-	result, err := function(ctx, payload)
+	result, err := function.run(ctx, payload)
 	if err != nil {
 		return nil, &functionError{err}
 	}
@@ -55,6 +56,33 @@ func invoke(ctx context.Context, functions map[string]Function, body []byte) (an
 	answer := rawjson.AppendCompact([]byte(`{"ExecutedVersion":"$LATEST","Payload":`), result)
 
 	return json.RawMessage(append(answer, `,"StatusCode":200}`...)), nil
+}
+
+// run runs the function. A panic is its error, as in the Go runtime of Lambda, and does not end the process.
+// Source: https://github.com/aws/aws-lambda-go lambda/panics.go
+func (f Function) run(ctx context.Context, payload []byte) (result []byte, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicError{value}
+		}
+	}()
+
+	return f(ctx, payload)
+}
+
+// panicError is the error of a function that panicked.
+type panicError struct{ value any }
+
+func (e panicError) Error() string { return fmt.Sprint(e.value) }
+
+// ErrorType returns the name of the value's type.
+func (e panicError) ErrorType() string {
+	t := reflect.TypeOf(e.value)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+
+	return t.Name()
 }
 
 // invocation returns the request that invokes a task's function. The function of a Resource gets
