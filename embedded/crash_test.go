@@ -144,7 +144,7 @@ func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 
 			return true
 		})
-		f := reopen(t, dir)
+		f := openOnce(t, dir)
 		// The stream keeps what all rounds have written, so in a long run not each reads it.
 		var seen map[string]int
 		if round < 20 || round%25 == 0 || round == *flagKills-1 {

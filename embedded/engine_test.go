@@ -34,6 +34,21 @@ func open(t *testing.T, edit ...func(*Config)) *fixture {
 func reopen(t *testing.T, dir string, edit ...func(*Config)) *fixture {
 	t.Helper()
 
+	f := openOnce(t, dir, edit...)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+
+	return f
+}
+
+// openOnce is reopen for a test that opens an engine hundreds of times: the caller closes it, and the test keeps
+// none of its memory.
+func openOnce(t *testing.T, dir string, edit ...func(*Config)) *fixture {
+	t.Helper()
+
 	cfg := Config{Dir: dir}
 	for _, e := range edit {
 		e(&cfg)
@@ -43,11 +58,6 @@ func reopen(t *testing.T, dir string, edit ...func(*Config)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 
 	return newFixture(t, e)
 }

@@ -136,7 +136,7 @@ func TestKillKeepsMessages(t *testing.T) {
 			return !slices.ContainsFunc(queues, func(q reported) bool { return q.sent == 0 })
 		})
 
-		f := reopen(t, dir)
+		f := openOnce(t, dir)
 		q := &queueing{fixture: f, api: sqs.NewFromConfig(f.AWSConfig())}
 		for w := range queues {
 			q.url = fmt.Sprintf("http://x/0/crash-%d", w)
