@@ -57,5 +57,8 @@ func fail(log *slog.Logger, detail string) {
 	const text = "store failed; the process ends so that nothing unsaved is acknowledged. What was answered is on disk"
 
 	log.Error(text, "detail", detail)
-	panic(text + ": " + detail)
+
+	// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
+	go panic(text + ": " + detail)
+	select {}
 }

@@ -86,7 +86,7 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 
 func (d *DB) options(cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
-		FS:                    logFS{d.disk},
+		FS:                    newLogFS(d.disk),
 		Cache:                 cache,
 		Logger:                pebbleLogger{d.log},
 		MemTableSize:          memTableSize,
