@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 var flagDamages = flag.Int("damages", 3, "how often each file is damaged in each way")
@@ -192,4 +194,111 @@ func TestALostEndOfALogIsNoticed(t *testing.T) {
 			t.Fatalf("without the last %d bytes: %v", used-end, err)
 		}
 	}
+}
+
+// TestAMissingFileIsDamage: the store does not open without a file that it needs, says so, and deletes none of the
+// others, since they may be what is left. It opens without files that hold no changes.
+func TestAMissingFileIsDamage(t *testing.T) {
+	t.Parallel()
+
+	whole := filepath.Join(t.TempDir(), "whole")
+	writeForDamage(t, whole)
+
+	names, err := os.ReadDir(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	noticed := 0
+	for _, name := range names {
+		dir := filepath.Join(t.TempDir(), "damaged")
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Remove(filepath.Join(dir, name.Name()))); err != nil {
+			t.Fatal(err)
+		}
+
+		for range 2 { // also when it is tried again
+			err := readDamaged(t, dir)
+			if t.Failed() {
+				t.Fatalf("without %s", name.Name())
+			}
+
+			if err == nil {
+				break
+			}
+			noticed++
+
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), whatToDo) {
+				t.Errorf("without %s: %v", name.Name(), err)
+			}
+
+			if missing := missingFiles(t, whole, dir); len(missing) > 1 {
+				t.Errorf("without %s it has deleted: %v", name.Name(), missing)
+			}
+		}
+	}
+
+	if noticed < 6 { // a table, a log, the manifest or its name
+		t.Errorf("%d were noticed", noticed)
+	}
+}
+
+// TestADamagedStoreKeepsItsFiles: one whose manifest has lost its end does not know its newest tables and
+// logs, and leaves them nevertheless.
+func TestADamagedStoreKeepsItsFiles(t *testing.T) {
+	t.Parallel()
+
+	dir := filepath.Join(t.TempDir(), "store")
+	writeForDamage(t, dir)
+
+	// The manifest of the last opening, with the state that it began with and no more.
+	manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatal(manifests, err)
+	}
+	newest := manifests[len(manifests)-1]
+
+	data, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	refused := 0
+	for end := len(data) - 1; end > 0; end -= 7 {
+		damaged := filepath.Join(t.TempDir(), "damaged")
+		if err := errors.Join(os.CopyFS(damaged, os.DirFS(dir)), os.WriteFile(filepath.Join(damaged, filepath.Base(newest)), data[:end], 0o600)); err != nil {
+			t.Fatal(err)
+		}
+
+		if err := readDamaged(t, damaged); err == nil {
+			continue
+		}
+		refused++
+
+		if missing := missingFiles(t, dir, damaged); len(missing) > 0 {
+			t.Fatalf("with %d bytes of the manifest it has deleted: %v", end, missing)
+		}
+	}
+
+	if refused == 0 {
+		t.Error("all opened")
+	}
+}
+
+// missingFiles returns the tables, logs and manifests of a directory that are not in another one.
+func missingFiles(t *testing.T, from, in string) (missing []string) {
+	t.Helper()
+
+	names, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	kept := &keeper{FS: vfs.Default}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(in, name.Name())); err != nil && kept.keeps(name.Name()) {
+			missing = append(missing, name.Name())
+		}
+	}
+
+	return missing
 }

@@ -69,13 +69,22 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 
 	d.lookAtDisk()
 
-	var err error
-	if d.pebble, err = pebble.Open(dir, d.options(cache)); err != nil {
+	newest, err := d.newestGeneration()
+	if err != nil {
 		return nil, openError(dir, err)
 	}
 
-	if err := d.checkGenerations(); err != nil {
+	kept := &keeper{FS: disk}
+	if d.pebble, err = pebble.Open(dir, d.options(kept, cache)); err != nil {
+		return nil, openError(dir, err)
+	}
+
+	if err := d.checkGenerations(newest); err != nil {
 		return nil, errors.Join(openError(dir, err), d.pebble.Close())
+	}
+
+	if err := kept.release(); err != nil {
+		log.Error("store: files that are not needed any more were not deleted", "error", err)
 	}
 
 	<-d.newLog // the log of this opening has its generation
@@ -84,9 +93,9 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	return d, nil
 }
 
-func (d *DB) options(cache *pebble.Cache) *pebble.Options {
+func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
-		FS:                    newLogFS(d.disk),
+		FS:                    newLogFS(disk),
 		Cache:                 cache,
 		Logger:                pebbleLogger{d.log},
 		MemTableSize:          memTableSize,
