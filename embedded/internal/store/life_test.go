@@ -57,7 +57,7 @@ var lifeSteps = []struct {
 	{40, func(l *life) { l.write((*Batch).Commit, true) }},
 	{10, func(l *life) { l.write((*Batch).CommitLater, false) }},
 	{6, func(l *life) { l.ok(l.db.pebble.Flush()) }},
-	{2, func(l *life) { l.ok(l.db.Compact(l.t.Context())) }},
+	{2, (*life).compact},
 	{2, (*life).copy},
 	{4, func(l *life) { l.setFree(roomForBatches - 1) }},
 	{4, func(l *life) { l.setFree(1 << 30) }},
@@ -75,7 +75,7 @@ func (l *life) ok(err error) {
 
 func (l *life) setFree(free uint64) {
 	l.free = free
-	l.db.room.next.Store(0) // it looks at the disk at once
+	l.db.lookAtDisk(-int64(roomNotice))
 }
 
 // write makes the next change. One that was refused leaves nothing.
@@ -135,11 +135,23 @@ func (l *life) crash() {
 	l.acked.Store(int64(l.written)) // Open has flushed them
 }
 
-// copy makes a copy, which opens by itself.
+// compact rewrites all tables, unless the disk is full.
+func (l *life) compact() {
+	if err := l.db.Compact(l.t.Context()); l.free > roomForCalls || !errors.Is(err, ErrFull) {
+		l.ok(err)
+	}
+}
+
+// copy makes a copy, which opens by itself. On a full disk there may be no room for the logs.
 func (l *life) copy() {
 	l.copies++
 	name := fmt.Sprint("copy-", l.copies)
-	l.ok(l.db.Checkpoint(name))
+
+	err := l.db.Checkpoint(name)
+	if l.free < roomForBatches && errors.Is(err, ErrFull) {
+		return
+	}
+	l.ok(err)
 
 	db, err := OpenOn(l.disk, name, slog.New(slog.DiscardHandler))
 	l.ok(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -78,7 +79,24 @@ func TestAFullDiskRefusesChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 
+		after(roomForBatches - 1) // more than the difference was lost at once
+
+		if err := db.HasRoom(); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+
+		if err := put("of a call that has begun"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(roomNotice)
+
+		if err := put("after the notice"); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+
+		after(roomForCalls)
 		after(roomForCalls - 1)
+		time.Sleep(roomNotice)
 
 		if err := db.HasRoom(); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "data has 31 MB of free space and needs 32 MB") {
 			t.Error(err)
@@ -118,6 +136,53 @@ func TestAFullDiskRefusesChanges(t *testing.T) {
 
 		shut(t, db)
 		shut(t, open(t, disk)) // the generations have no gap
+	})
+}
+
+// TestCopiesNeedRoom: a compaction needs as much as the files have, a checkpoint as much as the logs.
+func TestCopiesNeedRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &smallDisk{MemFS: vfs.NewMem()}
+		disk.free.Store(1 << 30)
+		db := open(t, disk)
+
+		b := db.NewBatch()
+		value := make([]byte, 4<<20) // of what cannot be compressed
+		_, _ = rand.NewChaCha8([32]byte{}).Read(value)
+		b.Set([]byte("d"), value)
+
+		if err := b.Commit(); err != nil {
+			t.Fatal(err)
+		}
+
+		for free, want := range map[uint64][2]error{
+			1 << 30:               {nil, nil},
+			roomForCalls + 3<<20:  {ErrFull, nil},
+			roomForCopies + 3<<20: {ErrFull, ErrFull},
+		} {
+			disk.free.Store(free)
+			time.Sleep(roomCheck)
+
+			if err := db.Checkpoint(fmt.Sprint("copy-", free)); !errors.Is(err, want[1]) {
+				t.Errorf("with %d MB, a checkpoint: %v", free>>20, err)
+			}
+
+			if want[0] == nil {
+				continue
+			}
+
+			if err := db.Compact(t.Context()); !errors.Is(err, want[0]) {
+				t.Errorf("with %d MB, a compaction: %v", free>>20, err)
+			}
+		}
+
+		disk.free.Store(1 << 30)
+		time.Sleep(roomCheck)
+
+		if err := db.Compact(t.Context()); err != nil {
+			t.Error(err)
+		}
+		shut(t, db)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -67,7 +68,9 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		ended:   make(chan struct{}),
 	}
 
-	d.lookAtDisk()
+	d.room.opened = time.Now()
+	d.room.full.Store(enough)
+	d.lookAtDisk(-int64(roomNotice)) // on a disk that is full at Open no call has begun
 
 	newest, err := d.newestGeneration()
 	if err != nil {
@@ -138,8 +141,14 @@ func Exists(dir string) (bool, error) {
 // Checkpoint writes a copy of the key space into dir, which must not exist, while other
 // goroutines read and write. The copy holds every batch that was visible when Checkpoint was
 // called. Of later batches it holds a part of their order: none without all before it. Tables
-// are linked and not copied if dir is on the same file system.
+// are linked and not copied if dir is on the same file system. It returns ErrFull if the disk has no room for
+// the logs.
 func (d *DB) Checkpoint(dir string) error {
+	logs := d.pebble.Metrics().WAL // Size is that of the newest one, PhysicalSize that of the others
+	if err := d.hasRoom(logs.Size + logs.PhysicalSize + roomForCopies); err != nil {
+		return fmt.Errorf("checkpoint into %s: %w", dir, err)
+	}
+
 	if err := d.pebble.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)
 	}
