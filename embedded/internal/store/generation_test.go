@@ -163,3 +163,21 @@ func writeFile(t *testing.T, disk vfs.FS, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestTheGenerationOfCloseIsOnDisk: a power failure behind Close does not undo the file.
+func TestTheGenerationOfCloseIsOnDisk(t *testing.T) {
+	t.Parallel()
+
+	disk := vfs.NewCrashableMem()
+	db := open(t, disk)
+
+	if err := db.nextGeneration(); err != nil {
+		t.Fatal(err)
+	}
+
+	left := &DB{disk: disk.CrashClone(vfs.CrashCloneCfg{}), dir: "data"}
+	if got, err := left.generationOfFile(); err != nil || got != 2 {
+		t.Errorf("the file has generation %d, %v", got, err)
+	}
+	shut(t, db)
+}
