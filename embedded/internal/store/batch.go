@@ -43,7 +43,7 @@ func (b *Batch) Empty() bool { return b.pebble.Empty() }
 // its batches visible in a certain order calls Apply under its own lock and Sync outside
 // of it, so that many callers share one flush of the disk.
 func (b *Batch) Apply() error {
-	if err := b.db.hasRoom(roomForBatches); err != nil {
+	if err := b.db.hasRoomForBatch(); err != nil {
 		return err
 	}
 
@@ -73,7 +73,7 @@ func (b *Batch) Sync() error {
 // CommitLater makes the batch visible without waiting for the disk, and releases it. The
 // batch becomes durable with the next Commit or Sync; Barrier does not wait for it.
 func (b *Batch) CommitLater() error {
-	if err := b.db.hasRoom(roomForBatches); err != nil {
+	if err := b.db.hasRoomForBatch(); err != nil {
 		b.Discard()
 		return err
 	}

@@ -48,9 +48,16 @@ func (d *DB) cover(ctx context.Context) error {
 // Two kinds of files may keep bytes of older values: logs of this opening, which the store overwrites
 // from their beginning when it needs another log, and manifests, which name the first and last key of
 // each table. The next Open deletes the logs, and the one after it the manifests.
+//
+// It returns ErrFull if the disk has no room for a second copy of the files.
 func (d *DB) Compact(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
+	}
+
+	m := d.pebble.Metrics()
+	if err := d.hasRoom(m.DiskSpaceUsage() + m.WAL.Size + roomForCalls); err != nil {
+		return fmt.Errorf("compact the store: %w", err)
 	}
 
 	if err := d.cover(ctx); err != nil {

@@ -3,7 +3,9 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -15,18 +17,28 @@ var ErrDamaged = errors.New("files are damaged")
 // whatToDo is the advice for damaged files.
 const whatToDo = "copy the directory away, and restore a backup (docs/backup.md)"
 
+// Errors of Pebble that have a text and no value.
+const (
+	lockedHere  = "lock held by current process"
+	newerFormat = "unknown format major version"
+)
+
 // openError returns the error of a store that cannot be opened, with what to do about it. Anything but an
-// error of the operating system is about what the files hold.
+// error of the operating system is about what the files hold, and so is a file that is missing.
 func openError(dir string, err error) error {
 	var system syscall.Errno
 	switch {
 	case errors.Is(err, syscall.EAGAIN): // the lock file is taken
 		err = fmt.Errorf("another process has this directory open (%w)", err)
+	case strings.Contains(err.Error(), lockedHere):
+		err = fmt.Errorf("this process has this directory open (%w)", err)
+	case strings.Contains(err.Error(), newerFormat):
+		err = fmt.Errorf("a newer version of the program has written it; open it with that one (%w)", err)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES):
 		err = fmt.Errorf("the directory must be writable (%w)", err)
 	case errors.Is(err, ErrDamaged):
 		err = fmt.Errorf("%w; %s", err, whatToDo)
-	case errors.Is(err, ErrFull), errors.As(err, &system):
+	case errors.Is(err, ErrFull), errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist):
 	default:
 		err = fmt.Errorf("%w: %w; %s", ErrDamaged, err, whatToDo)
 	}
@@ -57,5 +69,8 @@ func fail(log *slog.Logger, detail string) {
 	const text = "store failed; the process ends so that nothing unsaved is acknowledged. What was answered is on disk"
 
 	log.Error(text, "detail", detail)
-	panic(text + ": " + detail)
+
+	// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
+	go panic(text + ": " + detail)
+	select {}
 }

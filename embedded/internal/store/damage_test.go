@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -191,5 +193,154 @@ func TestALostEndOfALogIsNoticed(t *testing.T) {
 		if err := readDamaged(t, copied); err != nil && !errors.Is(err, ErrDamaged) || err == nil && end < used-100 {
 			t.Fatalf("without the last %d bytes: %v", used-end, err)
 		}
+	}
+}
+
+// TestAMissingFileIsDamage: the store does not open without a file that it needs, says so, and deletes none of the
+// others, since they may be what is left. It opens without files that hold no changes.
+func TestAMissingFileIsDamage(t *testing.T) {
+	t.Parallel()
+
+	whole := filepath.Join(t.TempDir(), "whole")
+	writeForDamage(t, whole)
+
+	names, err := os.ReadDir(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	noticed := 0
+	for _, name := range names {
+		dir := filepath.Join(t.TempDir(), "damaged")
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Remove(filepath.Join(dir, name.Name()))); err != nil {
+			t.Fatal(err)
+		}
+
+		for range 2 { // also when it is tried again
+			err := readDamaged(t, dir)
+			if t.Failed() {
+				t.Fatalf("without %s", name.Name())
+			}
+
+			if err == nil {
+				break
+			}
+			noticed++
+
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), whatToDo) {
+				t.Errorf("without %s: %v", name.Name(), err)
+			}
+
+			if missing := missingFiles(t, whole, dir); len(missing) > 1 {
+				t.Errorf("without %s it has deleted: %v", name.Name(), missing)
+			}
+		}
+	}
+
+	if noticed < 6 { // a table, a log, the manifest or its name
+		t.Errorf("%d were noticed", noticed)
+	}
+}
+
+// TestADamagedStoreKeepsItsFiles: one whose manifest has lost its end does not know its newest tables and
+// logs, and leaves them nevertheless.
+func TestADamagedStoreKeepsItsFiles(t *testing.T) {
+	t.Parallel()
+
+	dir := filepath.Join(t.TempDir(), "store")
+	writeForDamage(t, dir)
+
+	// The manifest of the last opening, with the state that it began with and no more.
+	manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatal(manifests, err)
+	}
+	newest := manifests[len(manifests)-1]
+
+	data, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	refused := 0
+	for end := len(data) - 1; end > 0; end -= 7 {
+		damaged := filepath.Join(t.TempDir(), "damaged")
+		if err := errors.Join(os.CopyFS(damaged, os.DirFS(dir)), os.WriteFile(filepath.Join(damaged, filepath.Base(newest)), data[:end], 0o600)); err != nil {
+			t.Fatal(err)
+		}
+
+		if err := readDamaged(t, damaged); err == nil {
+			continue
+		}
+		refused++
+
+		if missing := missingFiles(t, dir, damaged); len(missing) > 0 {
+			t.Fatalf("with %d bytes of the manifest it has deleted: %v", end, missing)
+		}
+	}
+
+	if refused == 0 {
+		t.Error("all opened")
+	}
+}
+
+// missingFiles returns the tables, logs and manifests of a directory that are not in another one.
+func missingFiles(t *testing.T, from, in string) (missing []string) {
+	t.Helper()
+
+	names, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	changes := regexp.MustCompile(`\.sst$|\.log$|^MANIFEST-`)
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(in, name.Name())); err != nil && changes.MatchString(name.Name()) {
+			missing = append(missing, name.Name())
+		}
+	}
+
+	return missing
+}
+
+// TestASoundStoreDeletesItsFiles: those that it does not need, when it opens and later.
+func TestASoundStoreDeletesItsFiles(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	writeForDamage(t, dir)
+
+	logs := func() []string {
+		t.Helper()
+
+		logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+		if err != nil || len(logs) == 0 {
+			t.Fatal(logs, err)
+		}
+
+		return logs
+	}
+	before := logs()
+
+	db, err := Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, db)
+
+	// Files are deleted in their order, and this waits for the tables that it replaced.
+	size := db.Size()
+	if err := db.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil || len(tables) != 1 {
+		t.Errorf("after a compaction of %d bytes there are the tables %v, %v", size, tables, err)
+	}
+
+	now := logs()
+	if slices.ContainsFunc(before, func(name string) bool { return slices.Contains(now, name) }) {
+		t.Errorf("the logs %v became %v", before, now)
 	}
 }

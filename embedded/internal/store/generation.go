@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -35,14 +36,24 @@ func generationKey(n uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{generationPrefix}, n)
 }
 
-// checkGenerations compares the generations with each other and with the file, and begins the next one.
-func (d *DB) checkGenerations() error {
-	want, err := d.generationOfFile()
-	if err != nil {
-		return err
+// newestGeneration returns the generation of the file, or 0 if there is none. Beside the file there is a key
+// space: Pebble would make a new one if the name of its manifest is missing.
+func (d *DB) newestGeneration() (uint64, error) {
+	newest, err := d.generationOfFile()
+	if newest == 0 || err != nil {
+		return 0, err
 	}
 
-	err = d.Scan([]byte{generationPrefix}, []byte{generationPrefix + 1}, false, func(key, _ []byte) (bool, error) {
+	if desc, err := pebble.Peek(d.dir, d.disk); err == nil && !desc.Exists {
+		return 0, fmt.Errorf("%w: the file that names the manifest is missing", ErrDamaged)
+	}
+
+	return newest, nil
+}
+
+// checkGenerations compares the generations with each other and with that of the file, and begins the next one.
+func (d *DB) checkGenerations(want uint64) error {
+	err := d.Scan([]byte{generationPrefix}, []byte{generationPrefix + 1}, false, func(key, _ []byte) (bool, error) {
 		n := binary.BigEndian.Uint64(key[1:])
 		if d.generation != 0 && n != d.generation+1 {
 			return false, fmt.Errorf("%w: changes are missing between the generations %d and %d", ErrDamaged, d.generation, n)

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"io"
 	"math"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -18,7 +21,12 @@ const logStep = 1 << 20
 // A sync of a file that has become larger waits for the file's new size, too. Pebble reserves room for its
 // logs, but their size is that of the records: without this, each sync takes about a third longer on ext4.
 // Pebble reads the zeros behind the records as the end of the log.
-type logFS struct{ vfs.FS }
+type logFS struct {
+	vfs.FS
+	written *sync.Map // the *logFile of each name that is being written
+}
+
+func newLogFS(disk vfs.FS) logFS { return logFS{disk, &sync.Map{}} }
 
 // Create creates a file.
 func (l logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -27,7 +35,7 @@ func (l logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 		return file, err
 	}
 
-	return &logFile{File: file}, nil
+	return l.write(name, file, 0), nil
 }
 
 // ReuseForWrite makes a new log of one that is not needed any more. Its records count as zeros.
@@ -37,13 +45,49 @@ func (l logFS) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCate
 		return file, err
 	}
 
-	log := &logFile{File: file}
+	var size int64
 	if info, err := file.Stat(); err == nil {
-		log.size = info.Size()
+		size = info.Size()
 	}
 
-	return log, nil
+	return l.write(newName, file, size), nil
 }
+
+func (l logFS) write(name string, file vfs.File, size int64) *logFile {
+	log := &logFile{File: file, size: size}
+	log.closed = func() { l.written.CompareAndDelete(name, log) }
+	l.written.Store(name, log)
+
+	return log
+}
+
+// Open opens a file to read it. Of a log that is being written it reads the records of this moment: behind them are
+// zeros, or records of an earlier log. Who reads on there while the log is written may miss records and see
+// later ones, and a copy like that counts as damaged.
+func (l logFS) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
+	log, written := l.written.Load(name)
+
+	var end int64
+	if written {
+		end = log.(*logFile).end.Load()
+	}
+
+	file, err := l.FS.Open(name, options...)
+	if err != nil || !written {
+		return file, err
+	}
+
+	return logCopy{file, io.LimitReader(file, end)}, nil
+}
+
+// logCopy reads the beginning of a log.
+type logCopy struct {
+	vfs.File
+	records io.Reader
+}
+
+// Read reads records.
+func (l logCopy) Read(p []byte) (int, error) { return l.records.Read(p) }
 
 // Unwrap returns the file system below.
 func (l logFS) Unwrap() vfs.FS { return l.FS }
@@ -51,20 +95,27 @@ func (l logFS) Unwrap() vfs.FS { return l.FS }
 // logFile is a log that is written from its beginning to its end.
 type logFile struct {
 	vfs.File
-	end  int64 // of the records
-	size int64 // of the file
+	end    atomic.Int64 // of the records
+	size   int64        // of the file
+	closed func()
 }
 
 // Write appends to the records.
 func (l *logFile) Write(p []byte) (int, error) {
-	if end := l.end + int64(len(p)); end > l.size {
+	if end := l.end.Load() + int64(len(p)); end > l.size {
 		l.extend(end)
 	}
 
 	n, err := l.File.Write(p)
-	l.end += int64(n)
+	l.end.Add(int64(n))
 
 	return n, err
+}
+
+// Close closes the file.
+func (l *logFile) Close() error {
+	l.closed()
+	return l.File.Close()
 }
 
 // extend makes the file larger than end. If that fails, for example on a full disk, syncs take longer, and that

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -15,6 +16,12 @@ const (
 	// roomForBatches is the free space with which a batch is applied: less, so that a call that has begun
 	// ends, and what the engine does by itself goes on for a while.
 	roomForBatches = 16 << 20
+	// roomForCopies is the free space beside the logs that Checkpoint copies.
+	roomForCopies = 8 << 20
+	// roomNotice is how long batches are still applied after the first call was refused: a disk may
+	// lose more than the difference at once, and a call that has begun may have changed what its service
+	// remembers.
+	roomNotice = time.Second
 	// roomCheck is the time after which the store looks at the disk again.
 	roomCheck = 100 * time.Millisecond
 )
@@ -24,18 +31,35 @@ var ErrFull = errors.New("the disk is full")
 
 // room knows how much room the disk has.
 type room struct {
-	next atomic.Int64 // when to look again, in nanoseconds since 1970
-	free atomic.Uint64
-	full atomic.Bool
+	opened time.Time    // times are counted from here, since the machine's clock may be set
+	next   atomic.Int64 // when to look again
+	free   atomic.Uint64
+	full   atomic.Int64 // since when there is too little for calls, or enough
 }
+
+// enough is the value of room.full while the disk has enough room.
+const enough = math.MaxInt64
 
 // HasRoom returns ErrFull if the disk has too little room for a call that changes something.
 func (d *DB) HasRoom() error { return d.hasRoom(roomForCalls) }
 
+// hasRoomForBatch returns ErrFull if the disk has too little room for a batch.
+func (d *DB) hasRoomForBatch() error {
+	err := d.hasRoom(roomForBatches)
+	if err != nil && d.room.now()-d.room.full.Load() < int64(roomNotice) {
+		return nil
+	}
+
+	return err
+}
+
+// now returns the time since Open.
+func (r *room) now() int64 { return int64(time.Since(r.opened)) }
+
 func (d *DB) hasRoom(needed uint64) error {
-	now := time.Now().UnixNano()
+	now := d.room.now()
 	if next := d.room.next.Load(); now >= next && d.room.next.CompareAndSwap(next, now+int64(roomCheck)) {
-		d.lookAtDisk()
+		d.lookAtDisk(now)
 	}
 
 	if free := d.room.free.Load(); free < needed {
@@ -46,17 +70,17 @@ func (d *DB) hasRoom(needed uint64) error {
 }
 
 // lookAtDisk notes how much room there is. A file system that does not say has enough.
-func (d *DB) lookAtDisk() {
+func (d *DB) lookAtDisk(now int64) {
 	free := uint64(1) << 62
 	if usage, err := d.disk.GetDiskUsage(d.dir); err == nil {
 		free = usage.AvailBytes
 	}
 	d.room.free.Store(free)
 
-	full := free < roomForCalls
-	if was := d.room.full.Swap(full); full && !was {
+	switch full := free < roomForCalls; {
+	case full && d.room.full.CompareAndSwap(enough, now):
 		d.log.Error("store: the disk is full; changes are refused until there is room", "directory", d.dir, "free", free, "needed", roomForCalls)
-	} else if was && !full {
+	case !full && d.room.full.Swap(enough) != enough:
 		d.log.Info("store: the disk has room again", "directory", d.dir)
 	}
 }

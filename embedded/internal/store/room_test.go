@@ -3,9 +3,12 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -76,7 +79,24 @@ func TestAFullDiskRefusesChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 
+		after(roomForBatches - 1) // more than the difference was lost at once
+
+		if err := db.HasRoom(); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+
+		if err := put("of a call that has begun"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(roomNotice)
+
+		if err := put("after the notice"); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+
+		after(roomForCalls)
 		after(roomForCalls - 1)
+		time.Sleep(roomNotice)
 
 		if err := db.HasRoom(); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "data has 31 MB of free space and needs 32 MB") {
 			t.Error(err)
@@ -119,38 +139,98 @@ func TestAFullDiskRefusesChanges(t *testing.T) {
 	})
 }
 
-// TestAFailingDiskEndsTheProcess: a change that may not be on disk is not acknowledged, and not shown either.
+// TestCopiesNeedRoom: a compaction needs as much as the files have, a checkpoint as much as the logs.
+func TestCopiesNeedRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &smallDisk{MemFS: vfs.NewMem()}
+		disk.free.Store(1 << 30)
+		db := open(t, disk)
+
+		b := db.NewBatch()
+		value := make([]byte, 4<<20) // of what cannot be compressed
+		_, _ = rand.NewChaCha8([32]byte{}).Read(value)
+		b.Set([]byte("d"), value)
+
+		if err := b.Commit(); err != nil {
+			t.Fatal(err)
+		}
+
+		for free, want := range map[uint64][2]error{
+			1 << 30:               {nil, nil},
+			roomForCalls + 3<<20:  {ErrFull, nil},
+			roomForCopies + 3<<20: {ErrFull, ErrFull},
+		} {
+			disk.free.Store(free)
+			time.Sleep(roomCheck)
+
+			if err := db.Checkpoint(fmt.Sprint("copy-", free)); !errors.Is(err, want[1]) {
+				t.Errorf("with %d MB, a checkpoint: %v", free>>20, err)
+			}
+
+			if want[0] == nil {
+				continue
+			}
+
+			if err := db.Compact(t.Context()); !errors.Is(err, want[0]) {
+				t.Errorf("with %d MB, a compaction: %v", free>>20, err)
+			}
+		}
+
+		disk.free.Store(1 << 30)
+		time.Sleep(roomCheck)
+
+		if err := db.Compact(t.Context()); err != nil {
+			t.Error(err)
+		}
+		shut(t, db)
+	})
+}
+
+// failingProcess is set in the process of TestAFailingDiskEndsTheProcess that ends.
+const failingProcess = "RATCHET_TEST_FAILING_DISK"
+
+// TestAFailingDiskEndsTheProcess: a change that may not be on disk is not acknowledged, and not shown either. The
+// process also ends if the change is that of a caller who recovers, as net/http does.
 func TestAFailingDiskEndsTheProcess(t *testing.T) {
+	if os.Getenv(failingProcess) != "" {
+		commitOnFailingDisk(t)
+		return
+	}
+
+	t.Parallel()
+
+	process := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	process.Env = append(os.Environ(), failingProcess+"=1")
+
+	said, err := process.CombinedOutput()
+
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || bytes.Contains(said, []byte("goes on")) {
+		t.Errorf("the process ends with %v", err)
+	}
+
+	for _, part := range []string{syscall.EIO.Error(), "level=ERROR", "panic: store failed", "What was answered is on disk"} {
+		if !bytes.Contains(said, []byte(part)) {
+			t.Errorf("it does not say %q but %s", part, said)
+		}
+	}
+}
+
+func commitOnFailingDisk(t *testing.T) {
 	disk := &smallDisk{MemFS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
 
-	var text bytes.Buffer
-
-	db, err := OpenOn(disk, "data", slog.New(slog.NewTextHandler(&text, nil)))
+	db, err := OpenOn(disk, "data", slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		disk.fails.Store(false)
-
-		if err := db.pebble.Close(); err == nil {
-			t.Error("the log was closed as if nothing had happened")
-		}
-		close(db.closing)
-		<-db.ended
-	}()
 	disk.fails.Store(true)
 
-	defer func() {
-		said, _ := recover().(string)
-		if !strings.Contains(said, syscall.EIO.Error()) || !strings.Contains(text.String(), "What was answered is on disk") {
-			t.Errorf("the process ends with %q and logs %s", said, text.String())
-		}
-	}()
+	defer func() { fmt.Println("the process goes on after", recover()) }()
 
 	b := db.NewBatch()
 	b.Set([]byte("d"), []byte("value"))
-	t.Errorf("the commit returned %v", b.Commit())
+	fmt.Println("the process goes on: the commit returned", b.Commit())
 }
 
 // TestADirectoryThatCannotBeWrittenIsNamed: as on a disk that is mounted read-only.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -67,15 +68,26 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		ended:   make(chan struct{}),
 	}
 
-	d.lookAtDisk()
+	d.room.opened = time.Now()
+	d.room.full.Store(enough)
+	d.lookAtDisk(-int64(roomNotice)) // on a disk that is full at Open no call has begun
 
-	var err error
-	if d.pebble, err = pebble.Open(dir, d.options(cache)); err != nil {
+	newest, err := d.newestGeneration()
+	if err != nil {
 		return nil, openError(dir, err)
 	}
 
-	if err := d.checkGenerations(); err != nil {
+	kept := &keeper{FS: disk}
+	if d.pebble, err = pebble.Open(dir, d.options(kept, cache)); err != nil {
+		return nil, openError(dir, err)
+	}
+
+	if err := d.checkGenerations(newest); err != nil {
 		return nil, errors.Join(openError(dir, err), d.pebble.Close())
+	}
+
+	if err := kept.release(); err != nil {
+		log.Error("store: files that are not needed any more were not deleted", "error", err)
 	}
 
 	<-d.newLog // the log of this opening has its generation
@@ -84,9 +96,9 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	return d, nil
 }
 
-func (d *DB) options(cache *pebble.Cache) *pebble.Options {
+func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
-		FS:                    logFS{d.disk},
+		FS:                    newLogFS(disk),
 		Cache:                 cache,
 		Logger:                pebbleLogger{d.log},
 		MemTableSize:          memTableSize,
@@ -129,8 +141,14 @@ func Exists(dir string) (bool, error) {
 // Checkpoint writes a copy of the key space into dir, which must not exist, while other
 // goroutines read and write. The copy holds every batch that was visible when Checkpoint was
 // called. Of later batches it holds a part of their order: none without all before it. Tables
-// are linked and not copied if dir is on the same file system.
+// are linked and not copied if dir is on the same file system. It returns ErrFull if the disk has no room for
+// the logs.
 func (d *DB) Checkpoint(dir string) error {
+	logs := d.pebble.Metrics().WAL // Size is that of the newest one, PhysicalSize that of the others
+	if err := d.hasRoom(logs.Size + logs.PhysicalSize + roomForCopies); err != nil {
+		return fmt.Errorf("checkpoint into %s: %w", dir, err)
+	}
+
 	if err := d.pebble.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)
 	}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -302,11 +305,38 @@ func TestOnlyOneOpensADirectory(t *testing.T) {
 	}
 	defer shut(t, db)
 
-	if _, err := Open(dir, slog.New(slog.DiscardHandler)); err == nil {
-		t.Fatal("the directory is open twice")
+	if _, err := Open(dir, slog.New(slog.DiscardHandler)); err == nil || errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), "this process has this directory open") {
+		t.Fatalf("the directory is open twice: %v", err)
 	}
 
 	if _, err := Open("", slog.Default()); err == nil {
 		t.Fatal("an empty directory is accepted")
+	}
+}
+
+// TestADirectoryOfANewerVersionIsNamed: it is sound.
+func TestADirectoryOfANewerVersionIsNamed(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	db, err := Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut(t, db)
+
+	markers, err := filepath.Glob(filepath.Join(dir, "marker.format-version.*"))
+	if err != nil || len(markers) != 1 {
+		t.Fatal(markers, err)
+	}
+
+	if err := os.Rename(markers[0], filepath.Join(dir, "marker.format-version.009999.999")); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := Open(dir, slog.New(slog.DiscardHandler)); err == nil || errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), "a newer version of the program has written it") {
+		t.Error(err)
 	}
 }

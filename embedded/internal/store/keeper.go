@@ -1,0 +1,68 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// keeper is a file system that deletes no tables, logs and manifests before release. Pebble deletes what it
+// does not need as soon as it opens a directory. If changes turn out to be missing there, these files may
+// be what is left of them.
+type keeper struct {
+	vfs.FS
+	mu       sync.Mutex
+	released bool
+	kept     []string
+}
+
+// Remove deletes a file, or does so later. Pebble gives none of the later ones' names to another file.
+func (k *keeper) Remove(name string) error {
+	if k.keeps(name) {
+		return nil
+	}
+
+	return k.FS.Remove(name)
+}
+
+func (k *keeper) keeps(name string) bool {
+	switch base := k.PathBase(name); filepath.Ext(base) {
+	case ".sst", ".blob", logExtension:
+	default:
+		if !strings.HasPrefix(base, "MANIFEST-") {
+			return false
+		}
+	}
+
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	if !k.released {
+		k.kept = append(k.kept, name)
+	}
+
+	return !k.released
+}
+
+// release deletes what was kept.
+func (k *keeper) release() (err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	k.released = true
+	for _, name := range k.kept {
+		if removeErr := k.FS.Remove(name); !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
+	}
+	k.kept = nil
+
+	return err
+}
+
+// Unwrap returns the file system below.
+func (k *keeper) Unwrap() vfs.FS { return k.FS }
