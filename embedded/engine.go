@@ -104,7 +104,7 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
-	db, queues := e.serve("dynamodb", e.dynamodb.Wire()), e.serve("sqs", e.sqs.Wire())
+	db, queues := e.withFaults("dynamodb", e.dynamodb.Wire()), e.withFaults("sqs", e.sqs.Wire())
 
 	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
 		Region:    e.cfg.Region,
@@ -118,17 +118,13 @@ func (e *Engine) openServices() (err error) {
 	}
 
 	e.gate = newGate(e.serveBackups(wire.NewHandler(e.cfg.Log,
-		db, queues,
-		e.serve("dynamodbstreams", e.streams.Wire()),
-		e.serve("sfn", e.stepfunctions.Wire()),
+		e.withRoom(db),
+		e.withRoom(queues),
+		e.withRoom(e.withFaults("dynamodbstreams", e.streams.Wire())),
+		e.withRoom(e.withFaults("sfn", e.stepfunctions.Wire())),
 		e.adminWire())))
 
 	return nil
-}
-
-// serve returns the service as callers and executions see it.
-func (e *Engine) serve(name string, s wire.Service) wire.Service {
-	return e.withFaults(name, e.withRoom(s))
 }
 
 // Run does what happens without a caller: it fires the timers of executions, removes

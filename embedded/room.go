@@ -25,10 +25,10 @@ func (e *Engine) withRoom(s wire.Service) wire.Service {
 	})
 }
 
-// readsOnly reports whether an operation changes nothing. Whether a PartiQL statement reads is not known
-// before it is parsed.
+// readsOnly reports whether an operation changes nothing. GetQueueAttributes removes what has expired. Whether a
+// PartiQL statement reads is not known before it is parsed.
 func readsOnly(operation string) bool {
-	if operation == "GetActivityTask" {
+	if operation == "GetActivityTask" || operation == "GetQueueAttributes" {
 		return false
 	}
 

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -103,11 +106,63 @@ func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 	})
 }
 
+// TestTheEngineRunsOnAFullDisk: timers, calls of executions, sweeps and saves wait until there is room, and
+// fail nothing.
+func TestTheEngineRunsOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &smallDisk{MemFS: vfs.NewMem()}
+		disk.free.Store(1 << 30)
+
+		e, err := openOn(disk, Config{Dir: "data", Log: slog.New(slog.DiscardHandler), Streams: StreamsConfig{RollEvery: time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+
+		f := newFlow(t, e)
+		f.table("orders", "id", "", types.StreamViewTypeNewImage)
+
+		arn := f.start(`{"A":{"Type":"Wait","Seconds":60,"Next":"B"},
+			"B":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:putItem","Parameters":{"TableName":"orders","Item":{"id":{"S":"o-1"}}},"End":true}}`, `{}`)
+
+		disk.free.Store(5 << 20)
+		time.Sleep(time.Hour)
+
+		select {
+		case err := <-ended:
+			t.Fatalf("the engine has stopped: %v", err)
+		default:
+		}
+
+		d, err := f.sfn.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: arn})
+		if err != nil || d.Status != sfntypes.ExecutionStatusRunning {
+			t.Fatalf("the execution is %s (%v)", d.Status, err)
+		}
+
+		disk.free.Store(1 << 30)
+		time.Sleep(time.Minute)
+
+		d, err = f.sfn.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: arn})
+		if err != nil || d.Status != sfntypes.ExecutionStatusSucceeded || f.get("orders", item{"id": str("o-1")}) == nil {
+			t.Errorf("with room again, the execution is %s (%v)", d.Status, err)
+		}
+
+		stop()
+
+		if err := errors.Join(<-ended, e.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestOperationsThatChangeNothing: every other operation is refused on a full disk.
 func TestOperationsThatChangeNothing(t *testing.T) {
 	for operation, want := range map[string]bool{
 		"GetItem": true, "BatchGetItem": true, "TransactGetItems": true, "Query": true, "Scan": true, "ListTables": true, "DescribeTable": true,
-		"GetRecords": true, "GetExecutionHistory": true, "ValidateStateMachineDefinition": true, "GetQueueUrl": true, "GetQueueAttributes": true,
+		"GetRecords": true, "GetExecutionHistory": true, "ValidateStateMachineDefinition": true, "GetQueueUrl": true, "GetQueueAttributes": false,
 		"GetActivityTask": false, "UpdateItem": false, "DeleteItem": false, "BatchWriteItem": false, "TransactWriteItems": false, "ExecuteStatement": false,
 		"StartExecution": false, "SendTaskSuccess": false, "ReceiveMessage": false, "DeleteMessage": false, "CreateTable": false,
 	} {

@@ -2,8 +2,11 @@ package dynamodb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"ratchet/embedded/internal/store"
 )
 
 // saveEvery is the time between two saves of the tables' counts. A crash loses the changes
@@ -11,12 +14,8 @@ import (
 const saveEvery = 30 * time.Second
 
 // Run removes expired items, deletes old request tokens, saves the tables' counts and finishes the
-// indexing that requests left, until ctx ends. It returns nil then.
+// indexing that a crash or a caller left, until ctx ends. It returns nil then. While the disk is full it waits.
 func (s *Service) Run(ctx context.Context) error {
-	if err := s.resumeIndexing(ctx); err != nil {
-		return err
-	}
-
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
 
@@ -27,27 +26,56 @@ func (s *Service) Run(ctx context.Context) error {
 		sweeps = ticker.C
 	}
 
+	due := chores{indexing: true}
 	for {
-		var err error
+		if err := s.do(ctx, &due); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrFull) {
+			return fmt.Errorf("keep tables clean: %w", err)
+		}
+
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.unfinished:
-			err = s.resumeIndexing(ctx)
+			due.indexing = true
 		case <-save.C:
-			if err = s.saveCounts(); err == nil {
-				err = s.deleteOldTokens(s.cfg.Clock.Now())
-			}
+			due.saving = true
 		case <-s.cfg.Clock.Shifted():
-			if s.cfg.SweepEvery > 0 {
-				err = s.sweep(ctx, s.cfg.Clock.Now())
-			}
+			due.sweeping = s.cfg.SweepEvery > 0
 		case <-sweeps:
-			err = s.sweep(ctx, s.cfg.Clock.Now())
-		}
-
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("keep tables clean: %w", err)
+			due.sweeping = true
 		}
 	}
+}
+
+// chores are what is due. A chore that fails stays due.
+type chores struct{ indexing, saving, sweeping bool }
+
+// do does what is due, if the disk has room.
+func (s *Service) do(ctx context.Context, due *chores) error {
+	if err := s.db.HasRoom(); err != nil {
+		return err
+	}
+
+	if due.indexing {
+		if err := s.resumeIndexing(ctx); err != nil {
+			return err
+		}
+		due.indexing = false
+	}
+
+	if due.saving {
+		if err := errors.Join(s.saveCounts(), s.deleteOldTokens(s.cfg.Clock.Now())); err != nil {
+			return err
+		}
+		due.saving = false
+	}
+
+	if due.sweeping {
+		if err := s.sweep(ctx, s.cfg.Clock.Now()); err != nil {
+			return err
+		}
+		due.sweeping = false
+	}
+
+	return nil
 }

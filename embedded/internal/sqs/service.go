@@ -127,6 +127,10 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-s.cfg.Clock.Shifted():
 		}
 
+		if s.db.HasRoom() != nil {
+			continue // the next sweep removes them
+		}
+
 		if err := s.sweep(s.cfg.Clock.Now()); err != nil {
 			s.cfg.Log.Error("sqs: remove old messages", "error", err)
 		}

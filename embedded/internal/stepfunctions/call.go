@@ -39,6 +39,11 @@ func (s *Service) runCalls(ctx context.Context) error {
 					return nil
 				}
 
+				if !s.waitForRoom(ctx) {
+					q.put(task)
+					return nil
+				}
+
 				call, err := s.call(task)
 				if err != nil || call.Service != "lambda" {
 					s.makeCall(ctx, q, task, call, err)

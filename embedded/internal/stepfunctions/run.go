@@ -16,6 +16,23 @@ const (
 	timerRetry    = 5 * time.Second // the wait before a timer that failed is tried again
 )
 
+// roomRetry is the wait before the next look whether a full disk has room.
+const roomRetry = time.Second
+
+// waitForRoom waits while the disk is full, so that no execution fails because of it. It returns false if
+// ctx ends.
+func (s *Service) waitForRoom(ctx context.Context) bool {
+	for s.db.HasRoom() != nil {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(roomRetry):
+		}
+	}
+
+	return true
+}
+
 // Run finishes deletions that a crash has interrupted, fires timers, makes the calls of
 // service integrations, runs Express executions and advances Map Runs until ctx ends. It returns nil; errors go to the log.
 func (s *Service) Run(ctx context.Context) error {
@@ -45,7 +62,13 @@ func (s *Service) runTimers(ctx context.Context) error {
 	for ctx.Err() == nil {
 		shifted := s.cfg.Clock.Shifted()
 
-		keys, next := s.timers.pop(s.cfg.Clock.Now().UnixMilli(), timersAtATime)
+		var keys []executionKey
+		next := s.cfg.Clock.Now().Add(roomRetry).UnixMilli()
+
+		if s.db.HasRoom() == nil {
+			keys, next = s.timers.pop(s.cfg.Clock.Now().UnixMilli(), timersAtATime)
+		}
+
 		for _, key := range keys {
 			firing.Go(func() error {
 				s.tick(key)

@@ -2,12 +2,15 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"ratchet/embedded/internal/store"
 )
 
 // Run rolls shards that are old enough and removes what is past the retention, until ctx
-// ends. It returns nil then, or the error of the store that it failed with.
+// ends. While the disk is full it waits. It returns nil in the end, or the error of the store that it failed with.
 func (s *Service) Run(ctx context.Context) error {
 	// Once a minute, and more often when a test shortens the times.
 	pause := time.Minute
@@ -28,7 +31,11 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-s.cfg.Clock.Shifted():
 		}
 
-		if err := s.maintain(s.cfg.Clock.Now()); err != nil {
+		if s.db.HasRoom() != nil {
+			continue // what is due now is due later, too
+		}
+
+		if err := s.maintain(s.cfg.Clock.Now()); err != nil && !errors.Is(err, store.ErrFull) {
 			return fmt.Errorf("keep stream shards alive: %w", err)
 		}
 	}
