@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -48,7 +49,8 @@ func writeUntilKilled(dir string) error {
 	db := dynamodb.NewFromConfig(e.AWSConfig())
 	errs := make(chan error)
 	go func() {
-		for {
+		// Each roll makes a shard, and the test reads all shards of all rounds.
+		for range time.Tick(5 * time.Millisecond) {
 			streams, err := db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
 			if err == nil {
 				err = e.RollShards(context.Background(), *streams.Table.LatestStreamArn)

@@ -72,5 +72,6 @@ func fail(log *slog.Logger, detail string) {
 
 	// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
 	go panic(text + ": " + detail)
+
 	select {}
 }

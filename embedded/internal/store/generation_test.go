@@ -105,6 +105,7 @@ func TestMissingGenerationsAreNamed(t *testing.T) {
 
 			if c.lost != nil {
 				db := open(t, disk) // generation 7, which goes, too
+
 				b := db.NewBatch()
 				for _, n := range append(c.lost, 7) {
 					b.Delete(generationKey(n))
