@@ -53,5 +53,23 @@ func (s *Service) saveCounts() error {
 		return nil
 	}
 
-	return b.Commit()
+	if err := b.Commit(); err != nil {
+		s.forgetSavedCounts()
+		return err
+	}
+
+	return nil
+}
+
+// forgetSavedCounts lets the next save write all counts. The caller holds countsMu.
+func (s *Service) forgetSavedCounts() {
+	none := counts{-1, -1}
+	for _, t := range *s.tables.tables.Load() {
+		t.saved = none
+
+		t.counters.Range(func(_, c any) bool {
+			c.(*indexCounter).saved = none
+			return true
+		})
+	}
 }

@@ -21,6 +21,9 @@
 // answers from what it read calls [DB.Barrier] first, so that a crash cannot undo what it
 // has reported.
 //
-// A disk that fails while writing panics the process: the store cannot know what reached
-// the disk and must not acknowledge it.
+// # Disks
+//
+// A disk that fails while writing ends the process: the store cannot know what reached the disk and must
+// not acknowledge it. A disk that is nearly full refuses changes with ErrFull. Open refuses files that are
+// damaged, or that have lost changes, with ErrDamaged; a read that meets damage returns it.
 package store
