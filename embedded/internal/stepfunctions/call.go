@@ -29,45 +29,58 @@ const (
 // once.
 func (s *Service) runCalls(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	q, functions := s.queue(execution.CallQueue), make(chan struct{}, functionsAtATime)
-
 	for range callers {
 		g.Go(func() error {
-			for {
-				task, ok := q.take(ctx)
-				if !ok {
-					return nil
-				}
-
-				if !s.waitForRoom(ctx) {
-					q.put(task)
-					return nil
-				}
-
-				call, err := s.call(task)
-				if err != nil || call.Service != "lambda" {
-					s.makeCall(ctx, q, task, call, err)
-					continue
-				}
-
-				// A function may wait for other executions, whose calls must not wait for it.
-				g.Go(func() error {
-					select {
-					case functions <- struct{}{}:
-						defer func() { <-functions }()
-					case <-ctx.Done():
-						err = ctx.Err()
-					}
-
-					s.makeCall(ctx, q, task, call, err)
-
-					return nil
-				})
+			for s.takeCall(ctx, s.queue(execution.CallQueue), s.makeCall) {
 			}
+
+			return nil
 		})
 	}
 
+	// Functions have places of their own: one may wait for other executions, whose calls must not wait for it.
+	places := make(chan struct{}, functionsAtATime)
+	begin := func(ctx context.Context, q *queue, task taskOrder) {
+		g.Go(func() error {
+			s.makeCall(ctx, q, task)
+			<-places
+
+			return nil
+		})
+	}
+
+	g.Go(func() error {
+		for {
+			select {
+			case places <- struct{}{}:
+			case <-ctx.Done():
+				return nil
+			}
+
+			if !s.takeCall(ctx, s.queue(execution.FunctionQueue), begin) {
+				return nil
+			}
+		}
+	})
+
 	return g.Wait()
+}
+
+// takeCall waits for a task, and for room on the disk, and passes it on. It returns false if ctx ends.
+func (s *Service) takeCall(ctx context.Context, q *queue, pass func(context.Context, *queue, taskOrder)) bool {
+	task, ok := q.take(ctx)
+	if !ok {
+		return false
+	}
+
+	if !s.waitForRoom(ctx) {
+		q.put(task)
+		return false
+	}
+
+	pass(ctx, q, task)
+
+	return true
 }
 
 // retryCall puts a task back whose call could not be made or stored.
@@ -95,9 +108,10 @@ func (s *Service) call(task taskOrder) (call execution.Call, err error) {
 	return call, err
 }
 
-// makeCall makes the call of one task and applies its answer, unless the call itself could not be
-// read. If the answer is not stored, the call has to be made again.
-func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder, call execution.Call, err error) {
+// makeCall makes the call of one task and applies its answer. If the answer is not stored, the call has to
+// be made again.
+func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder) {
+	call, err := s.call(task)
 	if err == nil {
 		output, refused := s.callService(ctx, call, task.name())
 

@@ -18,11 +18,14 @@ func (w *world) call(task Task, output []byte, failure string) error {
 	return w.step(func(e *Env, s *State) (*Turn, error) { return e.Called(s, task.Thread, task.Attempt, output, refused) })
 }
 
+// isCall reports whether a task waits for a call of the engine.
+func isCall(task Task) bool { return task.Resource == CallQueue || task.Resource == FunctionQueue }
+
 // callCommand checks what the call of a state sends ("payload"), answers it with a result
 // ("answer"), or with an error's name and a cause ("refuse").
 func (w *world) callCommand(verb, state, value string) error {
 	i := slices.IndexFunc(w.queue, func(task Task) bool {
-		return task.Resource == CallQueue && w.machine.States[w.state().thread(task.Thread).state].Name == state
+		return task.Resource == FunctionQueue && w.machine.States[w.state().thread(task.Thread).state].Name == state
 	})
 	if i < 0 {
 		return fmt.Errorf("no call of %s is queued", state)

@@ -164,7 +164,7 @@ func (w *world) work(salt int, task Task) error {
 		return hash.Sum32()%4 == 0
 	}
 
-	if task.Resource == CallQueue {
+	if isCall(task) {
 		call, err := w.env().Call(w.state(), task.Thread, task.Attempt)
 		if err != nil {
 			return err

@@ -76,7 +76,7 @@ func (w *world) anything(rt *rapid.T) error {
 	pick := rapid.IntRange(0, 99).Draw(rt, "what")
 	if pick < 35 && len(w.queue) > 0 {
 		task := w.queue[rapid.IntRange(0, len(w.queue)-1).Draw(rt, "task")]
-		if task.Resource == CallQueue {
+		if isCall(task) {
 			return w.call(task, []byte(`{"long":1}`), rapid.SampledFrom([]string{"", "", "Again", "Caught", "Other"}).Draw(rt, "error"))
 		}
 

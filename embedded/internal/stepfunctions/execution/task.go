@@ -22,6 +22,9 @@ type Task struct {
 // services.
 const CallQueue = "calls"
 
+// FunctionQueue is the Resource of the tasks that wait for a function of the embedding program.
+const FunctionQueue = "functions"
+
 // WatchQueue is the Resource of the tasks that wait for the end of an execution.
 const WatchQueue = "watches"
 
@@ -40,6 +43,9 @@ func (s *State) Tasks(m *asl.Machine) []Task {
 			resource = m.States[t.state].Resource
 		case calling:
 			resource = CallQueue
+			if m.States[t.state].Integration.Service == "lambda" {
+				resource = FunctionQueue
+			}
 		case watching:
 			resource = WatchQueue
 		default:
