@@ -145,7 +145,7 @@ func (b *builder) condition(e *Expr, otherwise string) (expression.Node, error) 
 		return b.test(e)
 	case e.op == opCall && e.text != "size":
 		return b.operand(e)
-	case e.op != opOperator || e.text == "+" || e.text == "-":
+	case e.op != opOperator || slices.Contains(arithmetic, e.text):
 		if _, err := b.operand(e); err != nil {
 			return expression.Node{}, err
 		}

@@ -3,6 +3,7 @@ package partiql
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -159,10 +160,13 @@ func (p *parser) membership(left *Expr, at token) (*Expr, error) {
 	return &Expr{op: opOperator, text: "IN", args: append([]*Expr{left}, list.args...), at: at}, nil
 }
 
-// sum reads operands between which + or - stands.
+// arithmetic are the operators whose result is a value, and no condition.
+var arithmetic = []string{"+", "-", "||", "*", "/", "%"}
+
+// sum reads operands between which arithmetic operators stand.
 func (p *parser) sum() (*Expr, error) {
 	left, err := p.factor()
-	for err == nil && (p.tok.is("+") || p.tok.is("-") || p.tok.is("||") || p.tok.is("*") || p.tok.is("/") || p.tok.is("%")) {
+	for err == nil && slices.ContainsFunc(arithmetic, p.tok.is) {
 		at := p.tok
 		p.advance()
 

@@ -1,6 +1,7 @@
 package partiql
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -94,6 +95,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A value is no condition, whichever operator it comes from.
+func TestArithmeticIsNoCondition(t *testing.T) {
+	for _, operator := range arithmetic {
+		want := "Unsupported operator in Condition Expression. Operator: " + operator
+
+		for _, where := range []string{"a %s b", "pk = 'x' AND a %s b", "NOT a %s b", "(a %s b)", "pk = 'x' OR (a %s b) IS NULL"} {
+			statement := fmt.Sprintf(`SELECT * FROM "t" WHERE `+where, operator)
+			if _, err := Parse(statement, nil); err == nil || err.Error() != want {
+				t.Errorf("%s\n got %v\nwant %s", statement, err, want)
+			}
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`SELECT a, b.c[0] FROM "t"."i" WHERE a = ? AND NOT (b IN [1, 2] OR c IS NULL) ORDER BY a DESC`,
@@ -102,6 +117,7 @@ func FuzzParse(f *testing.F) {
 		`FROM t WHERE a = 1 SET b = set_add(b, <<1>>)`,
 		`DELETE FROM t WHERE a BETWEEN 1 AND 2 AND begins_with(b, 'x') -- end`,
 		`EXISTS(SELECT * FROM t WHERE a = 1 AND size(b) > 2)`,
+		`FROM A WHERE 0%0 SET A=0`,
 	} {
 		f.Add(s)
 	}
