@@ -31,10 +31,9 @@ type Config struct {
 	// arn:aws:states:::lambda:invoke, or by their ARN
 	// (arn:aws:lambda:us-east-1:000000000000:function:NAME, of any region, account and version).
 	// Payload and result are JSON. An error is the task's error, named by its method
-	// ErrorType() string if it has one, else "errorString"; so is a panic, named by the type of its value. A
-	// function runs at least once for a
-	// task: again, if the engine stops before it has stored the result. Up to 1,000 run at a time
-	// for Standard executions; others wait.
+	// ErrorType() string if it has one, else "errorString"; so is a panic, named by the type of its
+	// value. A function runs at least once for a task: again, if the engine stops before it has stored
+	// the result. Up to 1,000 run at a time for Standard executions; others wait.
 	Functions map[string]func(ctx context.Context, payload []byte) ([]byte, error)
 	// FaultAdmin serves InjectFault, ListFaults, ClearFaults, ShiftClock, StallShard and
 	// ReplaceStream over the wire, under the target prefix RatchetEngine_20261121, to callers on
