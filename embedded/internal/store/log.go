@@ -14,13 +14,16 @@ import (
 const logExtension = ".log"
 
 // logStep is by how many bytes a log becomes larger at a time.
-const logStep = 1 << 20
+const logStep = 256 << 10
 
-// logFS is a file system whose logs are larger than what they hold.
+// logZeros is what a log is made larger with.
+var logZeros [logStep]byte
+
+// logFS is a file system whose logs are larger than what they hold, with zeros behind the records.
 //
-// A sync of a file that has become larger waits for the file's new size, too. Pebble reserves room for its
-// logs, but their size is that of the records: without this, each sync takes about a third longer on ext4.
-// Pebble reads the zeros behind the records as the end of the log.
+// A sync of records that are behind the end of the file, or in a part that was only reserved, waits for the file's
+// size and for the file system's own log, too: it takes nearly twice as long on ext4 as a sync of records over
+// zeros. Pebble reserves room for its logs and no more. It reads the zeros as the end of the log.
 type logFS struct {
 	vfs.FS
 	written *sync.Map // the *logFile of each name that is being written
@@ -102,8 +105,8 @@ type logFile struct {
 
 // Write appends to the records.
 func (l *logFile) Write(p []byte) (int, error) {
-	if end := l.end.Load() + int64(len(p)); end > l.size {
-		l.extend(end)
+	for end := l.end.Load() + int64(len(p)); l.size < end; {
+		l.extend()
 	}
 
 	n, err := l.File.Write(p)
@@ -112,17 +115,22 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Preallocate reserves nothing: a log of a small store would take 35 MB.
+func (l *logFile) Preallocate(_, _ int64) error { return nil }
+
 // Close closes the file.
 func (l *logFile) Close() error {
 	l.closed()
 	return l.File.Close()
 }
 
-// extend makes the file larger than end. If that fails, for example on a full disk, syncs take longer, and that
+// extend makes the file larger by a step. If that fails, for example on a full disk, syncs take longer, and that
 // is all.
-func (l *logFile) extend(end int64) {
-	l.size = (end/logStep + 1) * logStep
-	if _, err := l.WriteAt([]byte{0}, l.size-1); err != nil {
+func (l *logFile) extend() {
+	n, err := l.WriteAt(logZeros[:], l.size)
+	l.size += int64(n)
+
+	if err != nil {
 		l.size = math.MaxInt64 // no further try
 	}
 }

@@ -144,3 +144,50 @@ func TestALogThatWasWrittenIsReadToItsEnd(t *testing.T) {
 		t.Errorf("a used log has %d bytes", got)
 	}
 }
+
+// growingFile counts what is written ahead of the records, and fails a test if room is reserved.
+type growingFile struct {
+	vfs.File
+	t     *testing.T
+	ahead int64
+}
+
+func (g *growingFile) Preallocate(offset, length int64) error {
+	g.t.Errorf("%d bytes were reserved from %d on", length, offset)
+	return nil
+}
+
+func (g *growingFile) WriteAt(p []byte, at int64) (int, error) {
+	g.ahead += int64(len(p))
+	return g.File.WriteAt(p, at)
+}
+
+// TestALogGrowsByZeros: what is ahead of the records is written, since a sync of a part that was only reserved takes
+// longer, and it is no more than a step, since a small store must not take much of a disk.
+func TestALogGrowsByZeros(t *testing.T) {
+	t.Parallel()
+
+	name := filepath.Join(t.TempDir(), "1.log")
+
+	file, err := vfs.Default.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	growing := &growingFile{File: file, t: t}
+
+	log := vfs.NewSyncingFile(newLogFS(vfs.Default).write(name, growing, 0), vfs.SyncingFileOptions{PreallocateSize: memTableSize})
+	defer log.Close()
+
+	end := int64(0)
+	for _, n := range []int64{1000, logStep - 1000, 1, logStep, 2*logStep + 1, 1000} {
+		if _, err := log.Write(bytes.Repeat([]byte("r"), int(n))); err != nil {
+			t.Fatal(err)
+		}
+		end += n
+
+		steps := (end + logStep - 1) / logStep
+		if info, err := log.Stat(); err != nil || info.Size() != steps*logStep || growing.ahead != steps*logStep {
+			t.Errorf("with %d bytes of records the log has %d, of which %d were written ahead, %v", end, info.Size(), growing.ahead, err)
+		}
+	}
+}
