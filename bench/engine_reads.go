@@ -29,8 +29,8 @@ const (
 	recordsBytes  = pageRecords * 200
 )
 
-// benchEngineReads compares a Query of 100 items, a TransactWriteItems of three updates and a
-// GetRecords of 1,000 records with those of DynamoDB Local, over loopback, with a client that
+// benchEngineReads compares a Query of 100 items, a TransactWriteItems of three updates, an UpdateItem and
+// a GetRecords of 1,000 records with those of DynamoDB Local, over loopback, with a client that
 // does not decode the answers, and with what HTTP alone takes for answers of that size.
 func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 	return onDisk(func(dir string) (figures []figure, err error) {
@@ -70,6 +70,7 @@ func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 		}{
 			{"query", "Query of 100 items of 200 bytes over loopback, 8 clients", 16 * readCallers, pageBytes, queries},
 			{"transact", "TransactWriteItems of three conditional updates over loopback, 8 clients, synced to disk", 16 * readCallers, 0, transactions},
+			{"update_raw", "conditional UpdateItem over loopback, 8 clients, synced to disk", 32 * readCallers, 0, rawUpdates},
 			{"records", "GetRecords of 1,000 records with both images of 200 bytes over loopback, 8 clients", 4 * readCallers, recordsBytes, func(r *rival) way {
 				return readings(r, targetStreams+"GetRecords", iterators[r], recordsBytes)
 			}},
@@ -124,8 +125,8 @@ func fillPages(ctx context.Context, r *rival) error {
 		return err
 	}
 
-	return batch(ctx, r.db, transactTable, 16*readCallers*4, func(n int) dynamo.Item {
-		return updateItem(fmt.Sprintf("o-%d-%d", n/4, n%4)) // of which a transaction changes three
+	return batch(ctx, r.db, transactTable, 32*readCallers*4, func(n int) dynamo.Item {
+		return updateItem(fmt.Sprintf("o-%d-%d", n/4, n%4)) // of which a transaction changes three and rawUpdates the other
 	})
 }
 
@@ -226,9 +227,7 @@ func transactions(r *rival) way {
 		do: func(ctx context.Context, round, piece int) error {
 			updates := make([]string, 3)
 			for n := range updates {
-				updates[n] = fmt.Sprintf(`{"Update":{"TableName":%q,"Key":{"orderId":{"S":"o-%d-%d"}},"ConditionExpression":%q,"UpdateExpression":%q,`+
-					`"ExpressionAttributeValues":{":from":{"N":"%d"},":to":{"N":"%d"},":state":{"S":"PAYMENT_RECEIVED"},":at":{"S":"2026-11-23T08:00:01Z"}}}}`,
-					transactTable, piece, n, updateCondition, updateChange, round, round+1)
+				updates[n] = `{"Update":` + rawUpdate(piece, n, round) + `}`
 			}
 
 			_, err := r.raw.call(ctx, targetDynamoDB+"TransactWriteItems", []byte(`{"TransactItems":[`+strings.Join(updates, ",")+`]}`))
@@ -236,4 +235,22 @@ func transactions(r *rival) way {
 			return err
 		},
 	}
+}
+
+// rawUpdates returns the way to update an item once in a round.
+func rawUpdates(r *rival) way {
+	return way{
+		prepare: func(context.Context, int) error { return nil },
+		do: func(ctx context.Context, round, piece int) error {
+			_, err := r.raw.call(ctx, targetDynamoDB+"UpdateItem", []byte(rawUpdate(piece, 3, round)))
+			return err
+		},
+	}
+}
+
+// rawUpdate returns an update of one of the four items of a piece.
+func rawUpdate(piece, item, round int) string {
+	return fmt.Sprintf(`{"TableName":%q,"Key":{"orderId":{"S":"o-%d-%d"}},"ConditionExpression":%q,"UpdateExpression":%q,`+
+		`"ExpressionAttributeValues":{":from":{"N":"%d"},":to":{"N":"%d"},":state":{"S":"PAYMENT_RECEIVED"},":at":{"S":"2026-11-23T08:00:01Z"}}}`,
+		transactTable, piece, item, updateCondition, updateChange, round, round+1)
 }
