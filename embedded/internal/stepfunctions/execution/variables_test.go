@@ -56,8 +56,8 @@ func TestLimitsOfVariables(t *testing.T) {
 	}
 }
 
-// States of version 1, which have neither variables nor a machine version, and of version 2,
-// which have no Map Runs, can be read.
+// States of version 1, which have neither variables nor a machine version, of version 2, which have
+// no Map Runs, and of later ones without client tokens of redrives can be read.
 func TestReadStatesOfEarlierVersions(t *testing.T) {
 	w := newWorld(t, `{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}}`)
 	if err := w.start(`{}`); err != nil {
@@ -67,14 +67,16 @@ func TestReadStatesOfEarlierVersions(t *testing.T) {
 	header := w.state()
 	header.threads = nil
 	// The header ends with Version, Alias and the Map Run, and the one thread with the number of
-	// its variables and the Map Run. Each has a byte, and one byte counts the threads.
-	head := w.stored[1 : len(AppendState(nil, header))-4]
-	threads := w.stored[len(head)+4 : len(w.stored)-2]
+	// its variables and the Map Run. Each has a byte, and one byte counts the threads. The last byte
+	// counts the client tokens.
+	head := w.stored[1 : len(AppendState(nil, header))-5]
+	threads := w.stored[len(head)+4 : len(w.stored)-3]
 
 	for version, old := range [][]byte{
 		1: slices.Concat([]byte{1}, head, threads),
 		2: slices.Concat([]byte{2}, head, []byte{0, 0}, threads, []byte{0}),
 		3: slices.Concat([]byte{3}, head, []byte{0, 0, 0}, threads, []byte{0, 0}),
+		4: slices.Concat([]byte{4}, head, []byte{0, 0, 0}, threads, []byte{0, 0}),
 	} {
 		if version == 0 {
 			continue
@@ -86,7 +88,7 @@ func TestReadStatesOfEarlierVersions(t *testing.T) {
 		}
 	}
 
-	if !bytes.Equal(slices.Concat([]byte{4}, head, []byte{0, 0, 0}, threads, []byte{0, 0}), w.stored) {
+	if !bytes.Equal(slices.Concat([]byte{5}, head, []byte{0, 0, 0}, threads, []byte{0, 0, 0}), w.stored) {
 		t.Error("the parts are not those of a state")
 	}
 }
