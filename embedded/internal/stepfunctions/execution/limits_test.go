@@ -1,9 +1,11 @@
 package execution
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A history that is full ends with the failure, and has no event more.
@@ -59,5 +61,42 @@ func TestResultsOfAJoinAreBounded(t *testing.T) {
 		if s := w.state(); s.Status != Failed || s.Error != dataLimitError {
 			t.Errorf("%s: %v %s", is, s.Status, s.Error)
 		}
+	}
+}
+
+// An execution can be redriven for 14 days after its end.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
+func TestRedriveWindow(t *testing.T) {
+	s := &State{Status: Failed, Stopped: epoch.UnixMilli()}
+	end := epoch.Add(14 * 24 * time.Hour)
+
+	if why := s.NotRedrivable(end); why != "" {
+		t.Error(why)
+	}
+
+	if why := s.NotRedrivable(end.Add(time.Millisecond)); !strings.Contains(why, "14 day") {
+		t.Errorf("after 14 days: %q", why)
+	}
+}
+
+// What was due before a stop comes first: an execution that has timed out cannot be stopped.
+func TestAStopComesAfterTheDeadline(t *testing.T) {
+	w := newWorld(t, `{"TimeoutSeconds":5,"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":60,"End":true}}}`)
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(5 * time.Second)
+
+	err := w.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, "Stopped", "") })
+	if s := w.state(); !errors.Is(err, ErrNotRunning) || s.Status != TimedOut || s.Error != "" {
+		t.Errorf("%v %s, %v", s.Status, s.Error, err)
+	}
+}
+
+// An execution that has succeeded is not redriven: what it was doing is forgotten.
+func TestASucceededExecutionHasNoThreads(t *testing.T) {
+	w := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
+	if err := w.start(`{}`); err != nil || w.state().Status != Succeeded || len(w.state().threads) > 0 {
+		t.Errorf("%+v, %v", w.state(), err)
 	}
 }

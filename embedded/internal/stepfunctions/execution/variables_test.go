@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // One Assign sets at most 256 KiB, and an execution has at most 10 MiB in variables. A
@@ -26,6 +27,12 @@ func TestLimitsOfVariables(t *testing.T) {
 	own := func(i int) string { return fmt.Sprintf("v%d", i) }
 	same := func(int) string { return "v" }
 
+	var branches strings.Builder
+	for i := range 81 {
+		fmt.Fprintf(&branches, `%s{"StartAt":"A%d","States":{"A%d":{"Type":"Pass","Assign":{"v.$":"$"},"Next":"B%d"},`+
+			`"B%d":{"Type":"Wait","Seconds":1,"Next":"C%d"},"C%d":{"Type":"Pass","Result":1,"End":true}}}`, ","[:min(i, 1)], i, i, i, i, i, i)
+	}
+
 	for _, row := range []struct {
 		is         string
 		definition string
@@ -36,6 +43,10 @@ func TestLimitsOfVariables(t *testing.T) {
 		{"an Assign above the limit", steps(1, same), MaxDocument - len(`{"v":}`) + 1, Failed},
 		{"less than 10 MiB", steps(79, own), half, Succeeded},
 		{"more than 10 MiB", steps(81, own), half, Failed},
+		{
+			"one name in many branches", `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[` + branches.String() + `]}}}`,
+			half, Failed,
+		},
 		{"one variable, assigned often", steps(90, same), half, Succeeded},
 	} {
 		w := newWorld(t, row.definition)
@@ -44,7 +55,7 @@ func TestLimitsOfVariables(t *testing.T) {
 		}
 
 		for w.state().Status == Running { // turns of several megabytes
-			if err := w.sleep(0); err != nil {
+			if err := w.sleep(time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
