@@ -100,3 +100,21 @@ func TestASucceededExecutionHasNoThreads(t *testing.T) {
 		t.Errorf("%+v, %v", w.state(), err)
 	}
 }
+
+// What a path selects is a document, also if it selects one place several times.
+func TestSelectionsAreBounded(t *testing.T) {
+	for _, state := range []string{
+		`"Type":"Pass","OutputPath":"$['a','a','a']","End":true`,
+		`"Type":"Succeed","InputPath":"$['a','a','a']"`,
+		`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work","InputPath":"$['a','a','a']","End":true`,
+	} {
+		w := newWorld(t, `{"StartAt":"S","States":{"S":{`+state+`}}}`)
+		if err := w.start(`{"a":"` + strings.Repeat("x", 100<<10) + `"}`); err != nil {
+			t.Fatal(err)
+		}
+
+		if s := w.state(); s.Status != Failed || s.Error != dataLimitError {
+			t.Errorf("%s: %v %s", state, s.Status, s.Error)
+		}
+	}
+}
