@@ -437,6 +437,43 @@ func TestAMessageBecomesADeadLetter(t *testing.T) {
 	}
 }
 
+// The retention of a dead letter counts from its first send in a standard queue, and from its move in a
+// FIFO queue. The receives of its former queue count on, and the first of them stays the first.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+func TestDeadLettersAreRetained(t *testing.T) {
+	for suffix, kept := range map[string]bool{"": false, ".fifo": true} {
+		t.Run("queue"+suffix, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueueing(reopen(t, dir), "dead"+suffix, map[string]string{"MessageRetentionPeriod": "60"})
+				dead := q.url
+				policy := `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead` + suffix + `","maxReceiveCount":1}`
+				q.url = q.create("q"+suffix, map[string]string{"VisibilityTimeout": "1", "RedrivePolicy": policy})
+				q.send(map[string]string{"": "a", ".fifo": "g:a"}[suffix])
+
+				time.Sleep(30 * time.Second)
+				first := q.receive(1)[0].Attributes["ApproximateFirstReceiveTimestamp"]
+
+				time.Sleep(20 * time.Second)
+				expect(t, "moved", q.bodies(1), "")
+
+				q.url = dead
+
+				m := q.receive(1, func(in *sqs.ReceiveMessageInput) { in.VisibilityTimeout = 1 })
+				if len(m) != 1 || m[0].Attributes["ApproximateFirstReceiveTimestamp"] != first || m[0].Attributes["ApproximateReceiveCount"] != "2" {
+					t.Fatalf("%+v", m)
+				}
+
+				time.Sleep(10 * time.Second)
+				expect(t, "a minute after the send", q.bodies(1), map[bool]string{true: "a"}[kept])
+
+				time.Sleep(50 * time.Second)
+				expect(t, "a minute after the move", q.bodies(1), "")
+			})
+		})
+	}
+}
+
 func TestMessagesGoInBatches(t *testing.T) {
 	q := openQueue(t, "q", nil)
 	entries := func(bodies ...string) (out []qtypes.SendMessageBatchRequestEntry) {
