@@ -410,3 +410,28 @@ func TestARepeatedRedriveIsOne(t *testing.T) {
 		}
 	})
 }
+
+// An Express execution ends after five minutes.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+func TestAnExpressExecutionHasFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, t.TempDir())
+		for seconds, want := range map[int]string{299: "SUCCEEDED", 301: "TIMED_OUT"} {
+			name := fmt.Sprint("m", seconds)
+
+			if _, err := b.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+				Name: &name, Type: types.StateMachineTypeExpress, RoleArn: aws.String("arn:aws:iam::000000000000:role/r"),
+				Definition: aws.String(fmt.Sprintf(`{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":%d,"End":true}}}`, seconds)),
+			}); err != nil {
+				t.Fatal(err)
+			}
+
+			began := time.Now()
+
+			out, err := b.StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: aws.String(b.svc.arn("stateMachine", name))})
+			if err != nil || string(out.Status) != want || time.Since(began) > 300*time.Second {
+				t.Errorf("%d seconds: %v after %v, %v", seconds, out, time.Since(began), err)
+			}
+		}
+	})
+}
