@@ -305,6 +305,7 @@ func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 		"probability":   faults.Fail().WithProbability(2, 1),
 		"a negative":    faults.Fail().Next(-1),
 		"an early look": {Err: faults.ErrLost, Answered: "x"},
+		"a status":      {Err: &faults.Error{Code: "X", Status: 42}},
 	} {
 		if _, err := f.Inject(fault); err == nil {
 			t.Errorf("%s is accepted", name)

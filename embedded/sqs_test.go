@@ -437,6 +437,43 @@ func TestAMessageBecomesADeadLetter(t *testing.T) {
 	}
 }
 
+// The retention of a dead letter counts from its first send in a standard queue, and from its move in a
+// FIFO queue. The receives of its former queue count on, and the first of them stays the first.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+func TestDeadLettersAreRetained(t *testing.T) {
+	for suffix, kept := range map[string]bool{"": false, ".fifo": true} {
+		t.Run("queue"+suffix, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueueing(reopen(t, dir), "dead"+suffix, map[string]string{"MessageRetentionPeriod": "60"})
+				dead := q.url
+				policy := `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead` + suffix + `","maxReceiveCount":1}`
+				q.url = q.create("q"+suffix, map[string]string{"VisibilityTimeout": "1", "RedrivePolicy": policy})
+				q.send(map[string]string{"": "a", ".fifo": "g:a"}[suffix])
+
+				time.Sleep(30 * time.Second)
+				first := q.receive(1)[0].Attributes["ApproximateFirstReceiveTimestamp"]
+
+				time.Sleep(20 * time.Second)
+				expect(t, "moved", q.bodies(1), "")
+
+				q.url = dead
+
+				m := q.receive(1, func(in *sqs.ReceiveMessageInput) { in.VisibilityTimeout = 1 })
+				if len(m) != 1 || m[0].Attributes["ApproximateFirstReceiveTimestamp"] != first || m[0].Attributes["ApproximateReceiveCount"] != "2" {
+					t.Fatalf("%+v", m)
+				}
+
+				time.Sleep(10 * time.Second)
+				expect(t, "a minute after the send", q.bodies(1), map[bool]string{true: "a"}[kept])
+
+				time.Sleep(50 * time.Second)
+				expect(t, "a minute after the move", q.bodies(1), "")
+			})
+		})
+	}
+}
+
 func TestMessagesGoInBatches(t *testing.T) {
 	q := openQueue(t, "q", nil)
 	entries := func(bodies ...string) (out []qtypes.SendMessageBatchRequestEntry) {
@@ -543,6 +580,40 @@ func TestQueuesAreCreatedFoundAndDeleted(t *testing.T) {
 	expect(t, "an unsupported operation", code(err), "UnknownOperationException")
 }
 
+// Of the attributes of a queue only those in the request are checked: the dead-letter queue of the others
+// may be gone. Throughput per group needs deduplication per group, by this request or before.
+func TestAttributesAreSet(t *testing.T) {
+	q := openQueue(t, "dead", nil)
+	dead := q.url
+	policy := `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":3}`
+	q.url = q.create("q", map[string]string{"RedrivePolicy": policy})
+
+	if _, err := q.api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &dead}); err != nil {
+		t.Fatal(err)
+	}
+
+	set := func(attributes map[string]string) string {
+		_, err := q.api.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: attributes})
+		return code(err)
+	}
+	expect(t, "another attribute", set(map[string]string{"VisibilityTimeout": "9"}), "<nil>")
+	expect(t, "the policy", set(map[string]string{"RedrivePolicy": policy}), "InvalidParameterValue")
+	expect(t, "no policy", set(map[string]string{"RedrivePolicy": ""}), "<nil>")
+
+	q.url = q.create("q.fifo", nil)
+	perGroup := map[string]string{"FifoThroughputLimit": "perMessageGroupId"}
+	expect(t, "throughput per group", set(perGroup), "InvalidAttributeValue")
+	expect(t, "deduplication per group", set(map[string]string{"DeduplicationScope": "messageGroup"}), "<nil>")
+	expect(t, "both", set(perGroup), "<nil>")
+	expect(t, "the one without the other", set(map[string]string{"DeduplicationScope": "queue"}), "InvalidAttributeValue")
+
+	_, err := q.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{
+		QueueName:  aws.String("new.fifo"),
+		Attributes: map[string]string{"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId"},
+	})
+	expect(t, "a new queue", code(err), "InvalidAttributeValue")
+}
+
 func TestMessagesAreRefused(t *testing.T) {
 	q := openQueue(t, "q", map[string]string{"MaximumMessageSize": "1024"})
 	fifo := q.create("q.fifo", nil)
@@ -560,6 +631,7 @@ func TestMessagesAreRefused(t *testing.T) {
 		{"a delay out of bounds", "InvalidParameterValue", sqs.SendMessageInput{MessageBody: aws.String("a"), DelaySeconds: 901}},
 		{"a reserved attribute", "InvalidParameterValue", sqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]qtypes.MessageAttributeValue{"AWS.x": text("v")}}},
 		{"an attribute without a value", "InvalidParameterValue", sqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]qtypes.MessageAttributeValue{"x": text("")}}},
+		{"a number that is none", "InvalidParameterValue", sqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]qtypes.MessageAttributeValue{"x": {DataType: aws.String("Number.int"), StringValue: aws.String("one")}}}},
 		{"a deduplication id on a standard queue", "InvalidParameterValue", sqs.SendMessageInput{MessageBody: aws.String("a"), MessageDeduplicationId: aws.String("d")}},
 		{"no group on a FIFO queue", "MissingParameter", sqs.SendMessageInput{QueueUrl: &fifo, MessageBody: aws.String("a"), MessageDeduplicationId: aws.String("d")}},
 		{"no deduplication on a FIFO queue", "InvalidParameterValue", sqs.SendMessageInput{QueueUrl: &fifo, MessageBody: aws.String("a"), MessageGroupId: aws.String("g")}},

@@ -37,7 +37,7 @@ type Error struct {
 	Code string
 	// Message is its text. Default: the code.
 	Message string
-	// Status is the HTTP status. Default: 500 for codes that start with "Internal",
+	// Status is the HTTP status, 400 to 599. Default: 500 for codes that start with "Internal",
 	// 503 for those that start with "ServiceUnavailable", else 400.
 	Status int
 	// Members are further members of the answer, as "CancellationReasons".

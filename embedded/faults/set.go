@@ -178,7 +178,11 @@ func (i *Injection) bucket(c *Call) *bucket {
 
 // Check reports what is wrong with the fault.
 func (f Fault) Check() error {
+	answer, isAnswer := errors.AsType[*Error](f.Err)
+
 	switch {
+	case isAnswer && answer.Status != 0 && (answer.Status < 400 || answer.Status > 599):
+		return errors.New("faults: the Status of an error must be 400 to 599")
 	case f.Probability < 0 || f.Probability > 1:
 		return errors.New("faults: Probability must be 0 to 1")
 	case f.Skip < 0 || f.Every < 0 || f.Times < 0 || f.Bucket < 0 || f.Refill < 0 || f.Delay < 0:

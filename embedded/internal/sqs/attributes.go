@@ -99,9 +99,14 @@ func (s *Service) checkAttributes(attributes map[string]string, fifo bool) error
 		}
 	}
 
-	// Throughput per group needs deduplication per group.
-	// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/high-throughput-fifo.html
-	if attributes["FifoThroughputLimit"] == "perMessageGroupId" && attributes["DeduplicationScope"] == "queue" {
+	return nil
+}
+
+// checkThroughput fails for a queue whose attributes contradict each other: throughput per group needs
+// deduplication per group.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
+func checkThroughput(all map[string]string) error {
+	if all["FifoThroughputLimit"] == "perMessageGroupId" && all["DeduplicationScope"] != "messageGroup" {
 		return invalidAttribute("FifoThroughputLimit")
 	}
 

@@ -25,6 +25,7 @@ type attribute struct {
 var (
 	attributeNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 	dataTypeRule      = regexp.MustCompile(`^(String|Number|Binary)(\..+)?$`)
+	numberRule        = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
 )
 
 const maxAttributes = 10
@@ -71,6 +72,10 @@ func (a *attribute) check(name string) error {
 
 	if !ok {
 		return invalidParameter("MessageAttributeValue", name, "The message attribute must contain a non-empty value of its type.")
+	}
+
+	if strings.HasPrefix(a.DataType, "Number") && !numberRule.MatchString(*a.StringValue) {
+		return invalidText("Can't cast the value of message (user) attribute '%s' to a number.", name)
 	}
 
 	if !a.binary() && !validText(*a.StringValue) {

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -38,7 +39,7 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 			return wire.Errorf("InvalidAttributeName", "Unknown Attribute FifoQueue.")
 		}
 
-		if err := s.checkAttributes(in.Attributes, fifo); err != nil {
+		if err := cmp.Or(s.checkAttributes(in.Attributes, fifo), checkThroughput(in.Attributes)); err != nil {
 			return err
 		}
 
@@ -142,7 +143,8 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 		}
 		maps.Copy(changed, in.Attributes)
 
-		if err := s.checkAttributes(changed, q.fifo); err != nil {
+		// The attributes that stay are not checked again: a dead-letter queue may be gone.
+		if err := cmp.Or(s.checkAttributes(in.Attributes, q.fifo), checkThroughput(changed)); err != nil {
 			return err
 		}
 

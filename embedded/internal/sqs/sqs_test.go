@@ -120,3 +120,19 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%d records are left, want the queue", n)
 	}
 }
+
+// A queue that is deleted leaves nothing on the disk.
+func TestADeletedQueueLeavesNothing(t *testing.T) {
+	s := openService(t)
+	s.must(t, "CreateQueue", `{"QueueName":"q.fifo","Attributes":{"FifoQueue":"true"}}`)
+	s.must(t, "SendMessage", `{"QueueUrl":"http://x/q.fifo","MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"d"}`)
+	s.must(t, "DeleteQueue", `{"QueueUrl":"http://x/q.fifo"}`)
+
+	all := []byte{store.PrefixSQS}
+	if err := s.db.Scan(all, store.PrefixEnd(all), false, func(k, _ []byte) (bool, error) {
+		t.Errorf("key %q is left", k)
+		return true, nil
+	}); err != nil {
+		t.Error(err)
+	}
+}

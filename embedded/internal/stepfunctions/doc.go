@@ -104,6 +104,8 @@
 //     its answer. HeartbeatSeconds has no effect on a function.
 //   - $ in the Assign of a Task, Parallel or Map is the result before ResultSelector. AWS's
 //     pages do not say which one it is.
+//   - A path with .. or filters reads its document up to 4 GiB in all and matches up to 16 MiB. One that
+//     would need more fails with States.Runtime.
 //   - Paths inside a filter, as in $.list[?(@.id == $.id)], cannot begin with a variable.
 //   - TestState moves its clock on instead of waiting, and takes no mapItemReaderData. It checks
 //     mocks of the optimized integrations of DynamoDB, SQS, Lambda and Step Functions; those of

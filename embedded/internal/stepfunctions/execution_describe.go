@@ -74,6 +74,10 @@ func (s *Service) optionalAliasARN(machine, name string) string {
 }
 
 func (s *Service) describeExecution(_ context.Context, in *executionRequest) (any, error) {
+	if err := checkIncluded(in.IncludedData); err != nil {
+		return nil, err
+	}
+
 	key, m, err := s.executionNamed(in.ExecutionArn)
 	if err != nil {
 		return nil, err
@@ -103,7 +107,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		d.Status = pendingRedrive
 	}
 
-	if in.IncludedData == "METADATA_ONLY" {
+	if in.IncludedData == metadataOnly {
 		return d, nil
 	}
 

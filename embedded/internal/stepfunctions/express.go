@@ -9,7 +9,6 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/store"
-	"ratchet/embedded/internal/wire"
 )
 
 // expressSeconds is the longest time of an Express execution, and expressAtATime is how many
@@ -162,7 +161,7 @@ func (m *memory) start(ctx context.Context, input []byte) error {
 // of it is stored.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartSyncExecution.html
 func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Name, Input, IncludedData string }) (any, error) {
-	if err := wire.OneOf(in.IncludedData, "includedData", "ALL_DATA", "METADATA_ONLY"); err != nil {
+	if err := checkIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}
 
@@ -193,7 +192,7 @@ func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Na
 		return nil, err
 	}
 
-	answer := m.answerSync(in.IncludedData != "METADATA_ONLY", input)
+	answer := m.answerSync(in.IncludedData != metadataOnly, input)
 	answer["executionArn"] = s.expressARN(rev.Machine, name, run)
 	answer["stateMachineArn"] = s.arn("stateMachine", rev.Machine)
 	answer["name"] = name

@@ -4,9 +4,16 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/wire"
 )
 
-func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (any, error) {
+// describeStateMachine describes a machine, without its definition if only metadata is asked for.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html
+func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachineArn, IncludedData string }) (any, error) {
+	if err := checkIncluded(in.IncludedData); err != nil {
+		return nil, err
+	}
+
 	t, err := s.startTarget(in.StateMachineArn)
 	if err != nil {
 		return nil, err
@@ -24,6 +31,9 @@ func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (a
 	}
 
 	answer := s.definitionAnswer(m, rev)
+	if in.IncludedData == metadataOnly {
+		answer["definition"] = "{}"
+	}
 
 	answer["creationDate"] = stamp(m.Created)
 	if v := m.versionOf(t.revision); t.version != 0 {
@@ -41,6 +51,14 @@ func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (a
 	}
 
 	return answer, nil
+}
+
+// metadataOnly asks for a description without data.
+const metadataOnly = "METADATA_ONLY"
+
+// checkIncluded fails for an includedData that there is not.
+func checkIncluded(data string) error {
+	return wire.OneOf(data, "includedData", "ALL_DATA", metadataOnly)
 }
 
 // definitionAnswer returns what DescribeStateMachine and DescribeStateMachineForExecution

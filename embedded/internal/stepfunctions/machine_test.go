@@ -226,3 +226,66 @@ func TestValidateDefinition(t *testing.T) {
 		}
 	}
 }
+
+// Warnings are only for those who ask for them, and an answer has as many diagnostics as asked for.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ValidateStateMachineDefinition.html
+func TestValidateBySeverity(t *testing.T) {
+	b := open(t, t.TempDir())
+
+	const definition = `{"StartAt":"A","States":{"A":{"Type":"Pass","Result":{"a.$":"$.b","b.$":"$.c"},"End":true}}}`
+	for _, row := range []struct {
+		severity  types.ValidateStateMachineDefinitionSeverity
+		results   int32
+		found     int
+		truncated bool
+		code      string
+	}{
+		{},
+		{severity: types.ValidateStateMachineDefinitionSeverityError},
+		{severity: types.ValidateStateMachineDefinitionSeverityWarning, found: 2},
+		{severity: types.ValidateStateMachineDefinitionSeverityWarning, results: 100, found: 2},
+		{severity: types.ValidateStateMachineDefinitionSeverityWarning, results: 1, found: 1, truncated: true},
+		{severity: "INFO", code: "ValidationException"},
+		{results: 101, code: "ValidationException"},
+		{results: -1, code: "ValidationException"},
+	} {
+		out, err := b.ValidateStateMachineDefinition(t.Context(), &sfn.ValidateStateMachineDefinitionInput{
+			Definition: aws.String(definition), Severity: row.severity, MaxResults: row.results,
+		})
+		if row.code != "" || err != nil {
+			if code(err) != row.code {
+				t.Errorf("%+v: %v", row, err)
+			}
+
+			continue
+		}
+
+		if len(out.Diagnostics) != row.found || aws.ToBool(out.Truncated) != row.truncated || out.Result != "OK" {
+			t.Errorf("%+v: %+v", row, out)
+		}
+	}
+}
+
+// A description without data has no definition.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html
+func TestDescribeMetadataOnly(t *testing.T) {
+	b := open(t, t.TempDir())
+	arn := b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
+
+	out, err := b.DescribeStateMachine(t.Context(), &sfn.DescribeStateMachineInput{StateMachineArn: &arn, IncludedData: types.IncludedDataMetadataOnly})
+	if err != nil || *out.Definition != "{}" || *out.Name != "m" {
+		t.Errorf("%+v, %v", out, err)
+	}
+
+	_, err = b.DescribeStateMachine(t.Context(), &sfn.DescribeStateMachineInput{StateMachineArn: &arn, IncludedData: "SOME"})
+	if code(err) != "ValidationException" {
+		t.Error(err)
+	}
+
+	execution := b.start(arn, "n", `{}`)
+
+	_, err = b.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &execution, IncludedData: "SOME"})
+	if code(err) != "ValidationException" {
+		t.Error(err)
+	}
+}

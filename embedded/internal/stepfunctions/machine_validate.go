@@ -1,24 +1,41 @@
 package stepfunctions
 
 import (
+	"cmp"
 	"context"
 
 	"ratchet/embedded/internal/wire"
 )
 
+// maxDiagnostics is how many diagnostics one answer has at most, and without a maxResults.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ValidateStateMachineDefinition.html
+const maxDiagnostics = 100
+
+// The severities of diagnostics.
+const (
+	severityError   = "ERROR"
+	severityWarning = "WARNING"
+)
+
+// validateDefinition answers what is wrong with a definition. Warnings are only for those who ask for
+// them.
 func (s *Service) validateDefinition(_ context.Context, in *struct {
 	Definition string
 	Type       string
 	Severity   string
-	MaxResults int
+	MaxResults *int64
 }) (any, error) {
-	if err := wire.OneOf(in.Type, "type", typeStandard, typeExpress); err != nil {
+	if err := cmp.Or(
+		wire.OneOf(in.Type, "type", typeStandard, typeExpress),
+		wire.OneOf(in.Severity, "severity", severityError, severityWarning),
+		wire.Within(in.MaxResults, "maxResults", 0, maxDiagnostics),
+	); err != nil {
 		return nil, err
 	}
 
-	size, err := pageSize(min(in.MaxResults, 100))
-	if err != nil {
-		return nil, err
+	size := maxDiagnostics
+	if in.MaxResults != nil && *in.MaxResults > 0 {
+		size = int(*in.MaxResults)
 	}
 
 	_, found := parserOf(in.Type == typeExpress)([]byte(in.Definition))
@@ -32,13 +49,13 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 	}
 
 	for _, d := range found {
-		severity := "ERROR"
+		severity := severityError
 		if d.Warning {
-			if in.Severity == "ERROR" {
+			if in.Severity != severityWarning {
 				continue
 			}
 
-			severity = "WARNING"
+			severity = severityWarning
 		}
 
 		if len(answer.Diagnostics) == size {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -351,4 +353,85 @@ func TestStopAndRedrive(t *testing.T) {
 	if _, err := b.RedriveExecution(ctx, &sfn.RedriveExecutionInput{ExecutionArn: &arn}); code(err) != "ExecutionNotRedrivable" {
 		t.Error(err)
 	}
+}
+
+// A repeated request to redrive gets the answer of the first for 15 minutes, also when the execution has
+// ended since, and another one redrives. Of the tokens the last ten count.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_RedriveExecution.html
+func TestARepeatedRedriveIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		b := open(t, dir)
+		arn := b.start(b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Fail"}}}`), "n", `{}`)
+
+		redrive := func(token string, redrives int32) time.Time {
+			t.Helper()
+			time.Sleep(time.Second)
+
+			out, err := b.RedriveExecution(t.Context(), &sfn.RedriveExecutionInput{ExecutionArn: &arn, ClientToken: &token})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if n := *b.describe(arn).RedriveCount; n != redrives {
+				t.Fatalf("%s: %d redrives, want %d", token, n, redrives)
+			}
+
+			return *out.RedriveDate
+		}
+
+		first := redrive("one", 1)
+		b.stop()
+
+		b = open(t, dir)
+		if again := redrive("one", 1); !again.Equal(first) {
+			t.Errorf("repeated: %v, not %v", again, first)
+		}
+
+		time.Sleep(15 * time.Minute)
+		redrive("one", 2)
+
+		for n := range int32(10) {
+			redrive(fmt.Sprint("token-", n), 3+n)
+		}
+
+		redrive("token-0", 12)
+		redrive("one", 13)
+
+		if again := redrive("one", 13); again.Equal(first) {
+			t.Error("an old answer")
+		}
+
+		for _, token := range []string{"", "white space", strings.Repeat("x", 65)} {
+			_, err := b.RedriveExecution(t.Context(), &sfn.RedriveExecutionInput{ExecutionArn: &arn, ClientToken: &token})
+			if code(err) != "ValidationException" {
+				t.Errorf("%q: %v", token, err)
+			}
+		}
+	})
+}
+
+// An Express execution ends after five minutes.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+func TestAnExpressExecutionHasFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, t.TempDir())
+		for seconds, want := range map[int]string{299: "SUCCEEDED", 301: "TIMED_OUT"} {
+			name := fmt.Sprint("m", seconds)
+
+			if _, err := b.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+				Name: &name, Type: types.StateMachineTypeExpress, RoleArn: aws.String("arn:aws:iam::000000000000:role/r"),
+				Definition: aws.String(fmt.Sprintf(`{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":%d,"End":true}}}`, seconds)),
+			}); err != nil {
+				t.Fatal(err)
+			}
+
+			began := time.Now()
+
+			out, err := b.StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: aws.String(b.svc.arn("stateMachine", name))})
+			if err != nil || string(out.Status) != want || time.Since(began) > 300*time.Second {
+				t.Errorf("%d seconds: %v after %v, %v", seconds, out, time.Since(began), err)
+			}
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -76,7 +77,20 @@ func instant(v []byte) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	t, err := time.Parse(time.RFC3339, text)
+
+	t, err := ParseTimestamp(text)
 
 	return t, err == nil
+}
+
+var errTimestamp = errors.New("a comma before the fraction, or an hour of one digit")
+
+// ParseTimestamp reads an RFC 3339 timestamp. time.Parse takes some that are none.
+func ParseTimestamp(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err == nil && (strings.Contains(text, ",") || strings.Index(text, ":") != len("2006-01-02T15")) {
+		err = errTimestamp
+	}
+
+	return t, err
 }

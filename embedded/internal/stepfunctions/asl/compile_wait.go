@@ -1,7 +1,5 @@
 package asl
 
-import "time"
-
 func (b *builder) compileWait(s *State, o *object) {
 	which := "exactly one of the fields Seconds, SecondsPath, Timestamp, TimestampPath is required"
 	if s.JSONata {
@@ -19,7 +17,7 @@ func (b *builder) compileWait(s *State, o *object) {
 		}
 
 		s.Timestamp.Value = o.text("Timestamp")
-		if _, err := time.Parse(time.RFC3339, s.Timestamp.Value); err != nil {
+		if _, err := ParseTimestamp(s.Timestamp.Value); err != nil {
 			b.fault(CodeSchema, o.at+"/Timestamp", "String does not match RFC3339 timestamp")
 		}
 	case o.has("TimestampPath"):

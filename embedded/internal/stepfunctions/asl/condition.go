@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"errors"
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/jsonpath"
@@ -71,6 +72,12 @@ func (c not) Holds(s *jsonpath.Scope) (bool, error) {
 
 func (c present) Holds(s *jsonpath.Scope) (bool, error) {
 	_, err := c.variable.Evaluate(s)
+
+	var missing *jsonpath.NotFoundError
+	if err != nil && !errors.As(err, &missing) {
+		return false, err
+	}
+
 	return (err == nil) == c.want, nil
 }
 
@@ -133,20 +140,21 @@ func wildcard(text string, parts []string) bool {
 }
 
 // splitPattern splits a StringMatches pattern at its unescaped stars.
-func splitPattern(pattern string) []string {
-	parts := []string{""}
+func splitPattern(pattern string) (parts []string) {
+	var part strings.Builder
+
 	for i := 0; i < len(pattern); i++ {
-		last := len(parts) - 1
 		switch c := pattern[i]; {
 		case c == '\\' && i+1 < len(pattern) && (pattern[i+1] == '*' || pattern[i+1] == '\\'):
 			i++
-			parts[last] += string(pattern[i])
+			part.WriteByte(pattern[i])
 		case c == '*':
-			parts = append(parts, "")
+			parts = append(parts, part.String())
+			part.Reset()
 		default:
-			parts[last] += string(c)
+			part.WriteByte(c)
 		}
 	}
 
-	return parts
+	return append(parts, part.String())
 }

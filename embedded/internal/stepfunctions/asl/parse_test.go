@@ -394,8 +394,8 @@ func TestOrderDefinition(t *testing.T) {
 }
 
 func TestChoiceOperators(t *testing.T) {
-	const input = `{"s":"b","p":"a","star":"a*b","n":5,"big":9007199254740993,"b":true,"z":null,` +
-		`"t":"2026-01-02T03:04:05Z","later":"2026-01-02T04:04:05+00:30"}`
+	const input = `{"s":"b","p":"a","star":"a*b","city":"Zürich","n":5,"big":9007199254740993,"b":true,"z":null,` +
+		`"t":"2026-01-02T03:04:05Z","comma":"2026-01-02T03:04:05,5Z","hour":"2026-01-02T3:04:05Z","later":"2026-01-02T04:04:05+00:30"}`
 
 	for _, row := range []struct {
 		rule string
@@ -426,11 +426,15 @@ func TestChoiceOperators(t *testing.T) {
 		{rule: `"Variable":"$.b","IsBoolean":true`, want: true},
 		{rule: `"Variable":"$.t","IsTimestamp":true`, want: true},
 		{rule: `"Variable":"$.s","IsTimestamp":true`, want: false},
+		{rule: `"Variable":"$.comma","IsTimestamp":true`, want: false},
+		{rule: `"Variable":"$.hour","IsTimestamp":true`, want: false},
 		{rule: `"Variable":"$.no","IsPresent":false`, want: true},
 		{rule: `"Variable":"$.z","IsPresent":true`, want: true},
 		{rule: `"Variable":"$.star","StringMatches":"a*"`, want: true},
 		{rule: `"Variable":"$.star","StringMatches":"a\\*b"`, want: true},
 		{rule: `"Variable":"$.s","StringMatches":"a\\*b"`, want: false},
+		{rule: `"Variable":"$.city","StringMatches":"Zürich*"`, want: true},
+		{rule: `"Variable":"$.city","StringMatches":"Z\u00fcrich"`, want: true},
 		{rule: `"Variable":"$.t","StringMatches":"2026-*-02T*Z"`, want: true},
 		{rule: `"Variable":"$.t","StringMatches":"2026-*-03T*Z"`, want: false},
 		{

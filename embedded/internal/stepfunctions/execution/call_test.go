@@ -2,7 +2,9 @@ package execution
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 )
 
 const callbackMachine = `{"StartAt":"A","States":{"A":{"Type":"Task",
@@ -96,5 +98,35 @@ func TestAFailureWithoutWords(t *testing.T) {
 		if got := w.outcome(t); got != row.want {
 			t.Errorf("%q: %s", row.name, got)
 		}
+	}
+}
+
+// The heartbeats of a task that waits for its token count from the answer of the call that carried it.
+func TestHeartbeatsOfACallback(t *testing.T) {
+	w := newWorld(t, strings.Replace(callbackMachine, `"End"`, `"HeartbeatSeconds":10,"End"`, 1))
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+	task := w.queue[0]
+
+	for n, apply := range []func(e *Env, s *State) (*Turn, error){
+		func(e *Env, s *State) (*Turn, error) {
+			return e.Called(s, task.Thread, task.Attempt, []byte(`{}`), nil)
+		},
+		func(e *Env, s *State) (*Turn, error) { return e.Heartbeat(s, task.Thread, [TokenSize]byte{1}) },
+		func(e *Env, s *State) (*Turn, error) { return e.Heartbeat(s, task.Thread, [TokenSize]byte{1}) },
+	} {
+		wait := 9 * time.Second
+		if n == 0 {
+			wait = 20 * time.Second
+		}
+
+		if err := errors.Join(w.sleep(wait), w.step(apply)); err != nil || w.state().Status != Running {
+			t.Fatalf("step %d: %v, %v", n, w.state().Status, err)
+		}
+	}
+
+	if err := w.sleep(10 * time.Second); err != nil || w.state().Status != Failed || w.state().Error != timeoutError {
+		t.Errorf("without a heartbeat: %v %s, %v", w.state().Status, w.state().Error, err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/jsonpath"
 )
 
-// selectPath applies InputPath, OutputPath or ItemsPath.
+// selectPath applies InputPath, OutputPath or ItemsPath. A path that matches a place several times can
+// select more than a document may have.
 func (t *turn) selectPath(th *thread, f asl.PathField, doc *Doc) (*Doc, error) {
 	switch {
 	case f.Null:
@@ -21,7 +22,7 @@ func (t *turn) selectPath(th *thread, f asl.PathField, doc *Doc) (*Doc, error) {
 		return nil, t.invalidPath(th, f.Path, err)
 	}
 
-	return &Doc{JSON: v}, nil
+	return t.checkSize(th, v)
 }
 
 // applyPayload evaluates a payload. Without one it returns the document.

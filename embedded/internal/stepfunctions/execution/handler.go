@@ -17,6 +17,11 @@ func (t *turn) fail(th *thread, f *failure) {
 		t.recordEvaluation(th, f)
 	}
 
+	// A Map that fails by itself, as by its ItemSelector, may have iterations that run. It goes on
+	// without them: another attempt, or a redrive, starts all of them.
+	t.abortChildren(th, nil, th.last)
+	t.removeChildren(th)
+
 	handler := th
 	for handler != nil && t.findRetrier(handler, f) < 0 && t.findCatcher(handler, f) == nil {
 		handler = t.s.thread(handler.parent)
@@ -114,10 +119,30 @@ func (t *turn) failOuter(inner, outer *thread, prev int64, retried bool) int64 {
 	return t.record(Event{Type: event, Prev: prev, State: outer.state})
 }
 
-// abort records that a thread and its children end because of another thread's failure.
+// abortChildren records that the children of outer end, except the one that has failed.
+func (t *turn) abortChildren(outer, failed *thread, prev int64) {
+	for _, child := range t.children(outer) {
+		if child == failed {
+			continue
+		}
+
+		t.abort(child, prev)
+
+		if t.state(outer).Kind == asl.Map {
+			t.record(Event{Type: MapIterationAborted, Prev: prev, State: outer.state, Index: child.index})
+		}
+	}
+}
+
+// abort records that a thread and its children end because of another thread's failure. A state
+// that was not entered yet has no such event.
 func (t *turn) abort(th *thread, prev int64) {
 	for _, child := range t.children(th) {
 		t.abort(child, prev)
+	}
+
+	if th.phase == ready {
+		return
 	}
 
 	if th.phase == mapping {

@@ -41,17 +41,33 @@ const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
  "Back":{"Type":"Choice","Choices":[{"Variable":"$.e","IsPresent":true,"Next":"Bad"}],"Default":"Last"},
  "Bad":{"Type":"Fail","ErrorPath":"$.e.Error"},"Last":{WORK,"End":true}}}`
 
-func newMaze(t *testing.T) *world {
+func newMaze(t *testing.T) *world { return newWork(t, maze) }
+
+func newWork(t *testing.T, definition string) *world {
 	const work = `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`
 
-	return newWorld(t, strings.ReplaceAll(maze, "WORK", work))
+	return newWorld(t, strings.ReplaceAll(definition, "WORK", work))
 }
+
+// selectors is a definition whose Map fails by its ItemSelector for the third item, while others run.
+const selectors = `{"StartAt":"M","States":{
+ "M":{"Type":"Map","MaxConcurrency":2,"ItemSelector":{"v.$":"States.MathAdd($$.Map.Item.Value, 1)"},"ResultPath":null,
+  "Retry":[{"ErrorEquals":["States.IntrinsicFailure","Again"],"IntervalSeconds":3,"MaxAttempts":1}],
+  "Catch":[{"ErrorEquals":["States.IntrinsicFailure","Caught"],"ResultPath":null,"Next":"Last"}],
+  "ItemProcessor":{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[
+   {"StartAt":"A","States":{"A":{WORK,"Next":"B"},"B":{"Type":"Wait","Seconds":5,"End":true}}},
+   {"StartAt":"C","States":{"C":{WORK,"TimeoutSeconds":20,"End":true}}}]}}},"Next":"Last"},
+ "Last":{WORK,"End":true}}}`
 
 // The invariants of check hold after each of a random sequence of stimuli.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newMaze(t)
-		if err := w.start(`{"in":true}`); err != nil {
+		w, input := newMaze(t), `{"in":true}`
+		if rapid.IntRange(0, 3).Draw(rt, "definition") == 0 {
+			w, input = newWork(t, selectors), `[1,2,"x",4]`
+		}
+
+		if err := w.start(input); err != nil {
 			rt.Fatal(err)
 		}
 		w.check(rt)
@@ -178,6 +194,10 @@ func (w *world) check(rt *rapid.T) {
 	}
 
 	for _, th := range s.threads {
+		if outer := s.thread(th.parent); th.parent != 0 && (outer == nil || outer.phase != joining) {
+			rt.Fatalf("no thread waits for thread %d in %s\n%s", th.id, w.machine.States[th.state].Name, w.history())
+		}
+
 		switch th.phase {
 		case scheduled, started, calling, mapping:
 		case waiting, backoff, ready:

@@ -56,6 +56,8 @@ type State struct {
 
 	threads    []*thread
 	nextThread int64 // the id of the newest thread
+
+	redriveTokens []redriveToken // the oldest first
 }
 
 // Child is the place of an execution in the Map Run that has started it.

@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // stateVersion is the first byte of every stored state. States of version 1 have no
 // variables, machine version and alias, those of version 2 no Map Runs, those of version 3 no
-// tokens of threads that watch an execution.
-const stateVersion = 4
+// tokens of threads that watch an execution, those of version 4 no client tokens of redrives.
+const stateVersion = 5
 
 // AppendState appends the stored form of s.
 func AppendState(b []byte, s *State) []byte {
@@ -30,7 +30,7 @@ func AppendState(b []byte, s *State) []byte {
 		b = t.append(b)
 	}
 
-	return b
+	return appendRedriveTokens(b, s.redriveTokens)
 }
 
 // appendChild appends the number of a child's Map Run, 0 for no child, and then the rest.
@@ -124,6 +124,10 @@ func ReadState(data []byte) (*State, error) {
 	s.threads = make([]*thread, 0, count+1)
 	for range count {
 		s.threads = append(s.threads, readThread(r, version))
+	}
+
+	if version > 4 {
+		s.redriveTokens = readRedriveTokens(r)
 	}
 
 	if r.bad || int(s.Status) >= len(statuses) {

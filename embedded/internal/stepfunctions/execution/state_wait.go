@@ -1,8 +1,6 @@
 package execution
 
 import (
-	"time"
-
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/jsonpath"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
@@ -67,7 +65,7 @@ func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 		text = plainText(v)
 	}
 
-	at, err := time.Parse(time.RFC3339, string(text))
+	at, err := asl.ParseTimestamp(string(text))
 	if err != nil && s.JSONata {
 		return 0, t.queryError(th, "Timestamp", "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: %s", text)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // One Assign sets at most 256 KiB, and an execution has at most 10 MiB in variables. A
@@ -26,6 +27,12 @@ func TestLimitsOfVariables(t *testing.T) {
 	own := func(i int) string { return fmt.Sprintf("v%d", i) }
 	same := func(int) string { return "v" }
 
+	var branches strings.Builder
+	for i := range 81 {
+		fmt.Fprintf(&branches, `%s{"StartAt":"A%d","States":{"A%d":{"Type":"Pass","Assign":{"v.$":"$"},"Next":"B%d"},`+
+			`"B%d":{"Type":"Wait","Seconds":1,"Next":"C%d"},"C%d":{"Type":"Pass","Result":1,"End":true}}}`, ","[:min(i, 1)], i, i, i, i, i, i)
+	}
+
 	for _, row := range []struct {
 		is         string
 		definition string
@@ -36,6 +43,10 @@ func TestLimitsOfVariables(t *testing.T) {
 		{"an Assign above the limit", steps(1, same), MaxDocument - len(`{"v":}`) + 1, Failed},
 		{"less than 10 MiB", steps(79, own), half, Succeeded},
 		{"more than 10 MiB", steps(81, own), half, Failed},
+		{
+			"one name in many branches", `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[` + branches.String() + `]}}}`,
+			half, Failed,
+		},
 		{"one variable, assigned often", steps(90, same), half, Succeeded},
 	} {
 		w := newWorld(t, row.definition)
@@ -44,7 +55,7 @@ func TestLimitsOfVariables(t *testing.T) {
 		}
 
 		for w.state().Status == Running { // turns of several megabytes
-			if err := w.sleep(0); err != nil {
+			if err := w.sleep(time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,8 +67,8 @@ func TestLimitsOfVariables(t *testing.T) {
 	}
 }
 
-// States of version 1, which have neither variables nor a machine version, and of version 2,
-// which have no Map Runs, can be read.
+// States of version 1, which have neither variables nor a machine version, of version 2, which have
+// no Map Runs, and of later ones without client tokens of redrives can be read.
 func TestReadStatesOfEarlierVersions(t *testing.T) {
 	w := newWorld(t, `{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}}`)
 	if err := w.start(`{}`); err != nil {
@@ -67,14 +78,16 @@ func TestReadStatesOfEarlierVersions(t *testing.T) {
 	header := w.state()
 	header.threads = nil
 	// The header ends with Version, Alias and the Map Run, and the one thread with the number of
-	// its variables and the Map Run. Each has a byte, and one byte counts the threads.
-	head := w.stored[1 : len(AppendState(nil, header))-4]
-	threads := w.stored[len(head)+4 : len(w.stored)-2]
+	// its variables and the Map Run. Each has a byte, and one byte counts the threads. The last byte
+	// counts the client tokens.
+	head := w.stored[1 : len(AppendState(nil, header))-5]
+	threads := w.stored[len(head)+4 : len(w.stored)-3]
 
 	for version, old := range [][]byte{
 		1: slices.Concat([]byte{1}, head, threads),
 		2: slices.Concat([]byte{2}, head, []byte{0, 0}, threads, []byte{0}),
 		3: slices.Concat([]byte{3}, head, []byte{0, 0, 0}, threads, []byte{0, 0}),
+		4: slices.Concat([]byte{4}, head, []byte{0, 0, 0}, threads, []byte{0, 0}),
 	} {
 		if version == 0 {
 			continue
@@ -86,7 +99,7 @@ func TestReadStatesOfEarlierVersions(t *testing.T) {
 		}
 	}
 
-	if !bytes.Equal(slices.Concat([]byte{4}, head, []byte{0, 0, 0}, threads, []byte{0, 0}), w.stored) {
+	if !bytes.Equal(slices.Concat([]byte{5}, head, []byte{0, 0, 0}, threads, []byte{0, 0, 0}), w.stored) {
 		t.Error("the parts are not those of a state")
 	}
 }

@@ -222,6 +222,19 @@ func TestTemplateFaults(t *testing.T) {
 	}
 }
 
+// A template ends where no document may be longer.
+func TestATemplateIsBounded(t *testing.T) {
+	template, faults := CompileTemplate([]byte("["+strings.Repeat(`"{% $states.input %}",`, 100)+"1]"), 0)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+
+	v, err := template.Evaluate(&Scope{Input: []byte(`"` + strings.Repeat("x", 250_000) + `"`)}, "Output")
+	if err != nil || len(v) < maxValue || len(v) > maxValue+500_000 {
+		t.Errorf("%d bytes, %v", len(v), err)
+	}
+}
+
 // No text ends the process, hangs, or gives what is not JSON.
 func FuzzCompile(f *testing.F) {
 	for _, seed := range []string{

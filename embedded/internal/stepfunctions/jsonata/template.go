@@ -142,7 +142,8 @@ func (t *Template) Variables() (names []string) {
 }
 
 // Evaluate returns the template with the values of its expressions. field is its place in the
-// state. It fails with the *EvaluationError of the first expression that has no value.
+// state. It fails with the *EvaluationError of the first expression that has no value. A value that is
+// longer than a document may be can be incomplete.
 func (t *Template) Evaluate(s *Scope, field string) ([]byte, error) {
 	switch {
 	case t.literal != nil:
@@ -165,6 +166,8 @@ func (t *Template) EvaluateTo(kind rawjson.Kind, s *Scope, field string) ([]byte
 
 func (t *Template) append(out []byte, s *Scope, field string) (_ []byte, err error) {
 	switch {
+	case len(out) > maxValue:
+		return out, nil
 	case t.literal != nil:
 		return append(out, t.literal...), nil
 	case t.expression != nil:

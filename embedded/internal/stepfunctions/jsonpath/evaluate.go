@@ -88,7 +88,11 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 		}
 	}
 
-	if v, ok := p.in(document, s.Input); ok {
+	if p.many {
+		return p.all(document, s.Input, maxRead)
+	}
+
+	if v, ok := follow(document, p.plain); ok {
 		return v, nil
 	}
 
@@ -113,14 +117,32 @@ func (p *Path) notFound(document []byte) error {
 	}
 }
 
-// in evaluates the path in a document. root is the document that $ means inside filters.
-func (p *Path) in(document, root []byte) ([]byte, bool) {
-	if !p.many {
-		return follow(document, p.plain)
-	}
+// maxRead is how many bytes a path that may match several places reads. Each .. and each filter in it
+// can read the document once for every place, so that a path of 20 characters can read one of 256 KiB
+// for hours.
+const maxRead = 4 << 30
+
+// maxResult is the size of what a path matches, of the arguments of a function, and of what is written
+// of a template, in bytes. A document may have a small part of it only.
+const maxResult = 16 << 20
+
+// search is one evaluation of a path that may match several places.
+type search struct {
+	root []byte // what $ means inside filters
+	left int64  // bytes that it may still read
+}
+
+// all returns an array of what the path matches in a document, of which it may read most bytes.
+func (p *Path) all(document, root []byte, most int64) ([]byte, error) {
+	r := &search{root: root, left: most}
 
 	out := []byte{'['}
-	match(document, root, p.steps, func(v []byte) {
+	r.match(document, p.steps, func(v []byte) {
+		if len(out) > maxResult {
+			r.left = -1
+			return
+		}
+
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
@@ -128,8 +150,16 @@ func (p *Path) in(document, root []byte) ([]byte, bool) {
 		out = append(out, v...)
 	})
 
-	return append(out, ']'), true
+	if r.left < 0 {
+		return nil, fmt.Errorf("the path %s reads or matches too much of its document", p.text)
+	}
+
+	return append(out, ']'), nil
 }
+
+// read counts that a value is read so many times. Reading a short one takes about as long as
+// reading 128 bytes more.
+func (r *search) read(v []byte, times int) { r.left -= int64(len(v)+128) * int64(times) }
 
 // follow returns the one place to which plain steps lead.
 func follow(v []byte, steps []rawjson.Step) (_ []byte, ok bool) {
@@ -148,52 +178,58 @@ func follow(v []byte, steps []rawjson.Step) (_ []byte, ok bool) {
 	return v, len(v) > 0
 }
 
-// match calls found for every place under v to which the steps lead.
-func match(v, root []byte, steps []step, found func([]byte)) {
+// match calls found for every place under v to which the steps lead, as long as the search may read.
+func (r *search) match(v []byte, steps []step, found func([]byte)) {
+	if r.read(v, 1); r.left < 0 {
+		return
+	}
+
 	if len(steps) == 0 {
 		found(v)
 		return
 	}
 
 	s, rest := &steps[0], steps[1:]
+	r.read(v, len(s.names)+len(s.indexes))
+
 	switch s.kind {
 	case stepMembers:
 		for _, name := range s.names {
 			if m, ok := rawjson.Member(v, name); ok {
-				match(m, root, rest, found)
+				r.match(m, rest, found)
 			}
 		}
 	case stepIndexes:
 		for _, index := range s.indexes {
 			if e, ok := rawjson.Element(v, index); ok {
-				match(e, root, rest, found)
+				r.match(e, rest, found)
 			}
 		}
 	case stepSlice:
-		s.slice(v, func(e []byte) { match(e, root, rest, found) })
+		s.slice(v, func(e []byte) { r.match(e, rest, found) })
 	case stepAll:
 		for c := rawjson.Walk(v); c.Next(); {
-			match(c.Value, root, rest, found)
+			r.match(c.Value, rest, found)
 		}
 	case stepDescend:
-		match(v, root, rest, found)
+		r.match(v, rest, found)
 
 		for c := rawjson.Walk(v); c.Next(); {
-			match(c.Value, root, steps, found)
+			r.match(c.Value, steps, found)
 		}
 	case stepFilter:
 		// A filter tests the elements of an array, and an object itself.
 		if rawjson.KindOf(v) == rawjson.Object {
-			if s.filter.holds(v, root) {
-				match(v, root, rest, found)
+			if s.filter.holds(v, r) {
+				r.match(v, rest, found)
 			}
 
 			return
 		}
 
 		for c := rawjson.Walk(v); c.Next(); {
-			if s.filter.holds(c.Value, root) {
-				match(c.Value, root, rest, found)
+			if s.filter.holds(c.Value, r) {
+				r.match(c.Value, rest, found)
 			}
 		}
 	}

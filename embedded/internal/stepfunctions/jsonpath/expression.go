@@ -67,11 +67,17 @@ func (e *Expression) Evaluate(s *Scope) ([]byte, error) {
 		return e.literal, nil
 	}
 
+	size := 0
 	values := make([][]byte, len(e.call.args))
+
 	for i, arg := range e.call.args {
 		v, err := arg.Evaluate(s)
 		if err != nil {
 			return nil, err
+		}
+
+		if size += len(v); size > maxResult {
+			return nil, &IntrinsicError{Call: e.call.text, Reason: fmt.Sprintf("the arguments have more than %d bytes", maxResult)}
 		}
 
 		values[i] = v

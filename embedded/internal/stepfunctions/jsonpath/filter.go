@@ -8,7 +8,7 @@ import (
 
 // condition decides whether a filter accepts a candidate.
 type condition interface {
-	holds(candidate, root []byte) bool
+	holds(candidate []byte, r *search) bool
 }
 
 type (
@@ -32,9 +32,9 @@ type operand struct {
 	root    bool
 }
 
-func (c anyOf) holds(v, root []byte) bool {
+func (c anyOf) holds(v []byte, r *search) bool {
 	for _, each := range c {
-		if each.holds(v, root) {
+		if each.holds(v, r) {
 			return true
 		}
 	}
@@ -42,9 +42,9 @@ func (c anyOf) holds(v, root []byte) bool {
 	return false
 }
 
-func (c allOf) holds(v, root []byte) bool {
+func (c allOf) holds(v []byte, r *search) bool {
 	for _, each := range c {
-		if !each.holds(v, root) {
+		if !each.holds(v, r) {
 			return false
 		}
 	}
@@ -52,16 +52,16 @@ func (c allOf) holds(v, root []byte) bool {
 	return true
 }
 
-func (c not) holds(v, root []byte) bool { return !c.condition.holds(v, root) }
+func (c not) holds(v []byte, r *search) bool { return !c.condition.holds(v, r) }
 
-func (c exists) holds(v, root []byte) bool {
-	_, ok := c.operand.value(v, root)
+func (c exists) holds(v []byte, r *search) bool {
+	_, ok := c.operand.value(v, r)
 	return ok
 }
 
-func (c compare) holds(v, root []byte) bool {
-	left, okLeft := c.left.value(v, root)
-	right, okRight := c.right.value(v, root)
+func (c compare) holds(v []byte, r *search) bool {
+	left, okLeft := c.left.value(v, r)
+	right, okRight := c.right.value(v, r)
 	if !okLeft || !okRight {
 		return c.operator == "!=" && okLeft != okRight
 	}
@@ -111,13 +111,13 @@ func (c compare) holds(v, root []byte) bool {
 }
 
 // value returns the operand's value. Of several matches the first counts.
-func (o operand) value(v, root []byte) ([]byte, bool) {
+func (o operand) value(v []byte, r *search) ([]byte, bool) {
 	if o.path == nil {
 		return o.literal, true
 	}
 
 	if o.root {
-		v = root
+		v = r.root
 	}
 
 	if !o.path.many {
@@ -125,7 +125,7 @@ func (o operand) value(v, root []byte) ([]byte, bool) {
 	}
 
 	var first []byte
-	match(v, root, o.path.steps, func(m []byte) {
+	r.match(v, o.path.steps, func(m []byte) {
 		if first == nil {
 			first = m
 		}

@@ -6,7 +6,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// maxFilterDepth bounds parentheses and negations in a filter.
+// maxFilterDepth bounds parentheses and negations in a filter, and filters in filters.
 const maxFilterDepth = 32
 
 // filter reads "(condition)".
@@ -17,11 +17,16 @@ func (p *parser) filter() (condition, error) {
 		return nil, p.errorf("( is missing after ?")
 	}
 
+	if p.filters++; p.filters > maxFilterDepth {
+		return nil, p.errorf("the filters are nested too deeply")
+	}
+
 	c, err := p.or(0)
 	if err != nil {
 		return nil, err
 	}
 
+	p.filters--
 	p.space()
 
 	if !p.take(")") {

@@ -139,8 +139,11 @@ func arrayUnique(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	}
 
 	var unique [][]byte
+
+	seen := map[string]bool{}
 	for _, item := range items {
-		if !contains(unique, item) {
+		if same := string(rawjson.AppendCanonical(nil, item)); !seen[same] {
+			seen[same] = true
 			unique = append(unique, item)
 		}
 	}

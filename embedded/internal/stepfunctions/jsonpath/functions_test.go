@@ -1,6 +1,8 @@
 package jsonpath
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -63,6 +65,54 @@ func TestFunctions(t *testing.T) {
 		got, err := e.Evaluate(&Scope{Input: []byte(functionInput), Random: testRandom()})
 		if err != nil || string(got) != row.want {
 			t.Errorf("%s: %s, %v; want %s", row.call, got, err, row.want)
+		}
+	}
+}
+
+// 40,000 different items take no minutes.
+func TestUniqueItemsOfALongArray(t *testing.T) {
+	var list strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&list, ",%d,%d.0", 10_000+i, 10_000+i)
+	}
+
+	e, err := CompileExpression(`States.ArrayLength(States.ArrayUnique($))`)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got, err := e.Evaluate(&Scope{Input: []byte("[0" + list.String() + "]")})
+	if err != nil || string(got) != "40001" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// What a definition multiplies without end stays in memory: arguments of a function are refused, and a
+// template ends where no document may be longer.
+func TestResultsAreBounded(t *testing.T) {
+	input := []byte(`{"a":"` + strings.Repeat("x", 250_000) + `"}`)
+
+	e, err := CompileExpression("States.Array($.a" + strings.Repeat(",$.a", 1000) + ")")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var failed *IntrinsicError
+	if v, err := e.Evaluate(&Scope{Input: input}); !errors.As(err, &failed) {
+		t.Errorf("%d bytes, %v", len(v), err)
+	}
+
+	for _, template := range []string{
+		"[" + strings.Repeat(`{"a.$":"$.a"},`, 1000) + "1]",
+		strings.Repeat(`{"a.$":"$.a","b":`, 400) + "1" + strings.Repeat("}", 400),
+	} {
+		tpl, err := CompileTemplate([]byte(template))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if v, err := tpl.Evaluate(&Scope{Input: input}); err != nil || len(v) < maxResult || len(v) > maxResult+1<<20 {
+			t.Errorf("%.20s: %d bytes, %v", template, len(v), err)
 		}
 	}
 }

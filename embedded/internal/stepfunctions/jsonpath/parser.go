@@ -10,6 +10,8 @@ import (
 type parser struct {
 	s string
 	i int
+
+	filters int // around the place i
 }
 
 func (p *parser) errorf(format string, args ...any) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/ohler55/ojg/jp"
@@ -75,10 +76,38 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// A path that would read or match its document too often fails, in a filter, too. Each of them would take
+// hours, or gigabytes, otherwise.
+func TestAPathReadsOnlySoMuch(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 400) + `"` + strings.Repeat("x", 200_000) + `"` + strings.Repeat("}", 400)
+	list := "[" + strings.Repeat("1,", 1000) + "1]"
+	wide := `{"b":"` + strings.Repeat("x", 200_000) + `"}`
+
+	for _, row := range []struct {
+		path, document string
+		most           int64
+	}{
+		{path: "$..a", document: deep, most: maxRead}, // 80 MB of matches
+		{path: "$..a..a..b", document: deep, most: 64 << 20},
+		{path: "$[?($[?($[?($[?(@ == 9)])])])]", document: list, most: 64 << 20},
+		{path: "$[" + strings.Repeat("'no',", 1000) + "'no']", document: wide, most: 64 << 20},
+	} {
+		p, err := Compile(row.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if v, err := p.all([]byte(row.document), []byte(row.document), row.most); err == nil {
+			t.Errorf("%.40s matches %d bytes", row.path, len(v))
+		}
+	}
+}
+
 func TestBadPaths(t *testing.T) {
 	for _, path := range []string{
 		"", "a", "$.", "$..", "$[", "$[]", "$['a", "$[a]", "$ .a", "$.a b", "$.a,", "$[::0]", "$[::-1]",
 		"$.a[?@.b]", "$.a[?(@.b ==)]", "$.a[?(1)]", "$.a[?(@.b =~ /x/)]", "$.a.length()", "States.Nope()",
+		"$" + strings.Repeat("[?(@", 40) + strings.Repeat(")]", 40),
 	} {
 		if _, err := Compile(path); err == nil {
 			t.Errorf("%q compiles", path)

@@ -118,7 +118,8 @@ func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error
 }
 
 // Evaluate returns the template with the values of its expressions. If one fails, the
-// error is a *FieldError with the expression's error.
+// error is a *FieldError with the expression's error. A value that is longer than a document may be
+// can be incomplete.
 func (t *Template) Evaluate(s *Scope) ([]byte, error) {
 	if t.literal != nil {
 		return t.literal, nil
@@ -129,6 +130,8 @@ func (t *Template) Evaluate(s *Scope) ([]byte, error) {
 
 func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
 	switch {
+	case len(out) > maxResult: // no document may be so long, whatever comes next
+		return out, nil
 	case t.literal != nil:
 		return append(out, t.literal...), nil
 	case t.array:
@@ -148,6 +151,10 @@ func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
 
 	out = append(out, '{')
 	for i := range t.members {
+		if len(out) > maxResult {
+			return out, nil
+		}
+
 		m := &t.members[i]
 		if i > 0 {
 			out = append(out, ',')

@@ -101,6 +101,22 @@ func TestCompareNumbers(t *testing.T) {
 	}
 }
 
+// Values with one canonical text are the same JSON value, and the same value has one text.
+func TestCanonical(t *testing.T) {
+	values := []string{
+		`null`, `true`, `false`, `0`, `-0.0`, `1`, `1.0`, `10e-1`, `-1`, `12`, `1.2`, `"1"`, `"a"`, `"\u0061"`, `"a,b"`, `""`, `[]`, `{}`,
+		`[1,2]`, `[1.0,20e-1]`, `[12]`, `["1,2"]`, `[[1],2]`, `{"a":1,"b":[2]}`, `{ "b" : [2.0], "\u0061" : 1 }`, `{"a":1,"b":2}`, `{"a":{"b":1}}`,
+	}
+	for _, a := range values {
+		for _, b := range values {
+			same := string(AppendCanonical(nil, []byte(a))) == string(AppendCanonical(nil, []byte(b)))
+			if same != Equal([]byte(a), []byte(b)) {
+				t.Errorf("%s and %s: one text %v", a, b, same)
+			}
+		}
+	}
+}
+
 func TestInt(t *testing.T) {
 	for text, want := range map[string]int64{
 		"12":               12,

@@ -1,0 +1,50 @@
+package rawjson
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// AppendCanonical appends a text that two values share if and only if they are the same JSON value,
+// as Equal has it. Of the members of an object with equal names the last counts.
+func AppendCanonical(dst, v []byte) []byte {
+	switch KindOf(v) {
+	case Number:
+		d := parseDecimal(v)
+		if d.neg {
+			dst = append(dst, '-')
+		}
+
+		return strconv.AppendInt(append(append(dst, d.digits...), 'e'), int64(d.point), 10)
+	case String:
+		s, _ := Text(v)
+		return AppendText(dst, s)
+	case Array:
+		dst = append(dst, '[')
+		for c := Walk(v); c.Next(); {
+			dst = append(AppendCanonical(dst, c.Value), ',')
+		}
+
+		return append(dst, ']')
+	case Object:
+		return appendCanonicalObject(dst, v)
+	default:
+		return append(dst, Trim(v)...)
+	}
+}
+
+func appendCanonicalObject(dst, v []byte) []byte {
+	members := map[string][]byte{}
+	for c := Walk(v); c.Next(); {
+		name, _ := Text(c.Key)
+		members[name] = c.Value
+	}
+
+	dst = append(dst, '{')
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		dst = append(AppendCanonical(append(AppendText(dst, name), ':'), members[name]), ',')
+	}
+
+	return append(dst, '}')
+}
