@@ -130,7 +130,7 @@ func (s *Service) listActivities(_ context.Context, in *listRequest) (any, error
 	}
 	s.activitiesMu.RUnlock()
 
-	page, next, err := pageOf(all, in, keyActivity, func(a *activity) (string, uint64) { return a.Name, a.ID })
+	page, next, err := pageOf(all, in, keyActivity, func(a *activity) string { return a.Name })
 	if err != nil {
 		return nil, err
 	}

@@ -68,15 +68,13 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 	return map[string]any{"redriveDate": stamp(redriven)}, err
 }
 
-// revive applies a stimulus that lets an ended execution run again. As at a start, s.mu is held for
-// reading, so that none runs in a machine that is being deleted.
+// revive applies a stimulus that lets an ended execution run again.
 func (s *Service) revive(m *machine, key executionKey, apply stimulus) (*store.Batch, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-
-	if now := s.machines[m.Name]; now == nil || now.ID != m.ID || now.Deleting {
+	release, held := s.hold(m)
+	if !held {
 		return nil, &execution.NotRedrivableError{Reason: "Execution cannot be redriven because its state machine is being deleted"}
 	}
+	defer release()
 
 	return s.stimulate(key, apply)
 }

@@ -77,20 +77,18 @@ func (s *Service) newName() string {
 }
 
 // start stores a new execution, or finds the one that has the name. It returns the answer and
-// what makes it durable. It holds s.mu for reading, so that no execution starts in a machine
-// that is being deleted.
+// what makes it durable.
 func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sync func() error, err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-
-	t, err := s.targetLocked(arn)
+	t, err := s.startTarget(arn)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	if t.machine.Deleting {
+	release, held := s.hold(t.machine)
+	if !held {
 		return nil, nil, machineDeleting(arn)
 	}
+	defer release()
 
 	if t.machine.Express {
 		answer, err = s.startExpress(t, name, input)
@@ -111,7 +109,7 @@ func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sy
 }
 
 // startStandard stores a new execution of a Standard machine, or finds the one that has the
-// name; the batch is nil then. The caller holds s.mu.
+// name; the batch is nil then. The caller holds the machine.
 func (s *Service) startStandard(t target, name string, input []byte) (*store.Batch, int64, error) {
 	m := t.machine
 

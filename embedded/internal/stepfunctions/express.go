@@ -44,7 +44,7 @@ func (s *Service) expressARN(machine, name, run string) string {
 }
 
 // startExpress stores an Express execution and queues it. Names need not be unique. The caller
-// holds s.mu.
+// holds the machine.
 func (s *Service) startExpress(t target, name string, input []byte) (*startAnswer, error) {
 	id, err := s.ids.next()
 	if err != nil {

@@ -14,40 +14,27 @@ type listRequest struct {
 	NextToken  string
 }
 
-// pageOf sorts all by name and returns one page, and the token of the next one. A token
-// holds the id of the first item of its page.
-func pageOf[T any](
-	all []T, in *listRequest, kind byte, of func(T) (name string, id uint64),
-) (page []T, next *string, err error) {
+// pageOf sorts all by a key and returns one page, and the token of the next one. A token holds the key of
+// the item before its page, which may be gone by then.
+func pageOf[T any](all []T, in *listRequest, kind byte, key func(T) string) (page []T, next *string, err error) {
 	size, err := pageSize(in.MaxResults)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	slices.SortFunc(all, func(a, b T) int {
-		x, _ := of(a)
-		y, _ := of(b)
-
-		return strings.Compare(x, y)
-	})
+	slices.SortFunc(all, func(a, b T) int { return strings.Compare(key(a), key(b)) })
 
 	if in.NextToken != "" {
-		at, err := readPageToken(in.NextToken, kind, 0)
+		last, err := readPagePlace(in.NextToken, kind)
 		if err != nil {
 			return nil, nil, err
 		}
 
-		from := slices.IndexFunc(all, func(item T) bool { _, id := of(item); return id == at })
-		if from < 0 {
-			return nil, nil, wire.Errorf("InvalidToken", "Invalid Token: 'the list has changed; start again'")
-		}
-
-		all = all[from:]
+		all = slices.DeleteFunc(all, func(item T) bool { return key(item) <= string(last) })
 	}
 
 	if len(all) > size {
-		_, id := of(all[size])
-		all, next = all[:size], pageToken(kind, 0, id)
+		all, next = all[:size], newPageToken(kind, []byte(key(all[size-1])))
 	}
 
 	return all, next, nil
@@ -74,9 +61,25 @@ func pageSize(n int) (int, error) {
 // pageToken encodes the start of the next page. kind and scope identify the list, so that a
 // token of another list is refused.
 func pageToken(kind byte, scope, at uint64) *string {
-	b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{kind}, scope), at)
-	text := base64.RawURLEncoding.EncodeToString(b)
+	return newPageToken(kind, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, scope), at))
+}
 
+// readPageToken reads what pageToken wrote.
+func readPageToken(token string, kind byte, scope uint64) (uint64, error) {
+	place, err := readPagePlace(token, kind)
+	if err != nil {
+		return 0, err
+	}
+
+	if len(place) != 16 || binary.BigEndian.Uint64(place) != scope {
+		return 0, errPageToken
+	}
+
+	return binary.BigEndian.Uint64(place[8:]), nil
+}
+
+func newPageToken(kind byte, place []byte) *string {
+	text := base64.RawURLEncoding.EncodeToString(append([]byte{kind}, place...))
 	return &text
 }
 
@@ -87,22 +90,24 @@ const (
 	maxExecutionsToken = 3096
 )
 
-// readPageToken reads what pageToken wrote.
-func readPageToken(token string, kind byte, scope uint64) (uint64, error) {
+var errPageToken = wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
+
+// readPagePlace reads what newPageToken wrote.
+func readPagePlace(token string, kind byte) (place []byte, err error) {
 	longest := maxPageToken
 	if kind == keyRunning {
 		longest = maxExecutionsToken
 	}
 
 	if len(token) > longest {
-		return 0, validation("1 validation error detected: Value '%s' at 'nextToken' failed to satisfy constraint: "+
+		return nil, validation("1 validation error detected: Value '%s' at 'nextToken' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", token, longest)
 	}
 
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) != 17 || b[0] != kind || binary.BigEndian.Uint64(b[1:]) != scope {
-		return 0, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
+	if err != nil || len(b) < 2 || b[0] != kind {
+		return nil, errPageToken
 	}
 
-	return binary.BigEndian.Uint64(b[9:]), nil
+	return b[1:], nil
 }

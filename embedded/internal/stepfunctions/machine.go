@@ -2,6 +2,7 @@ package stepfunctions
 
 import (
 	"encoding/json"
+	"sync"
 
 	"ratchet/embedded/internal/wire"
 )
@@ -24,6 +25,9 @@ type machine struct {
 	Aliases     []alias   `json:"aliases,omitempty"`
 	// Deleting refuses new executions.
 	Deleting bool `json:"deleting,omitempty"`
+
+	// starts is held for reading while an execution starts. All copies of the machine share it.
+	starts *sync.RWMutex
 }
 
 // revisionID returns the id of the current revision, "" before the first update.
@@ -86,4 +90,28 @@ func (s *Service) lookup(name string) *machine {
 	defer s.mu.RUnlock()
 
 	return s.machines[name]
+}
+
+// hold keeps a machine while an execution starts in it or runs again, until release is called. held is false if
+// it is being deleted or is gone. The start may take long, as its expressions do, and holds up nothing but the
+// deletion of this machine.
+func (s *Service) hold(m *machine) (release func(), held bool) {
+	if m.Deleting {
+		return nil, false
+	}
+	m.starts.RLock()
+
+	if now := s.lookup(m.Name); now == nil || now.ID != m.ID || now.Deleting {
+		m.starts.RUnlock()
+		return nil, false
+	}
+
+	return m.starts.RUnlock, true
+}
+
+// waitForStarts waits for the executions that are starting in a machine which is marked as deleting: no others
+// start.
+func (m *machine) waitForStarts() {
+	m.starts.Lock()
+	defer m.starts.Unlock()
 }

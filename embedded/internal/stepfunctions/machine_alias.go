@@ -372,7 +372,7 @@ func (s *Service) listAliases(_ context.Context, in *struct {
 		all = slices.DeleteFunc(all, func(a alias) bool { return !slices.Contains(names, a.Name) })
 	}
 
-	order := func(a alias) (string, uint64) { return fmt.Sprintf("%020d", a.ID), a.ID }
+	order := func(a alias) string { return fmt.Sprintf("%020d", a.ID) }
 
 	page, next, err := pageOf(all, &in.listRequest, keyAliases, order)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"ratchet/embedded/internal/wire"
 )
@@ -87,6 +88,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		Tracing: in.TracingConfiguration,
 		Tags:    tags{}.with(in.Tags),
 		Express: in.Type == typeExpress,
+		starts:  &sync.RWMutex{},
 	}
 	rev := &revision{
 		Machine:    m.Name,

@@ -41,6 +41,8 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 
 // removeMachine removes a marked machine with its executions and revisions.
 func (s *Service) removeMachine(m *machine) error {
+	m.waitForStarts()
+
 	if err := s.stopExecutions(m.ID); err != nil {
 		return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
 	}

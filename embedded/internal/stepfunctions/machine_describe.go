@@ -109,7 +109,7 @@ func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, er
 	}
 	s.mu.RUnlock()
 
-	page, next, err := pageOf(all, in, keyMachine, func(m *machine) (string, uint64) { return m.Name, m.ID })
+	page, next, err := pageOf(all, in, keyMachine, func(m *machine) string { return m.Name })
 	if err != nil {
 		return nil, err
 	}

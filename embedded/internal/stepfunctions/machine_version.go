@@ -211,7 +211,7 @@ func (s *Service) listVersions(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	order := func(v version) (string, uint64) { return fmt.Sprintf("%020d", math.MaxUint64-v.Number), v.Number }
+	order := func(v version) string { return fmt.Sprintf("%020d", math.MaxUint64-v.Number) }
 
 	page, next, err := pageOf(slices.Clone(m.Versions), &in.listRequest, keyVersions, order)
 	if err != nil {

@@ -3,6 +3,7 @@ package stepfunctions
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/store"
@@ -13,7 +14,7 @@ func (s *Service) recoverRecords() error {
 	prefix := key(keyMachine)
 
 	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
-		m := &machine{}
+		m := &machine{starts: &sync.RWMutex{}}
 		err := json.Unmarshal(v, m)
 		s.machines[m.Name] = m
 

@@ -49,8 +49,7 @@ type Service struct {
 	// runsMu guards the records of Map Runs. It is locked after the lock of an execution.
 	runsMu sync.Mutex
 
-	// mu guards machines. Starting an execution holds it for reading, so that none starts in
-	// a machine that is being deleted.
+	// mu guards machines.
 	mu       sync.RWMutex
 	machines map[string]*machine
 

@@ -26,20 +26,12 @@ func (t target) started(st *execution.State) bool {
 
 // startTarget returns what an ARN of a machine, version or alias names.
 func (s *Service) startTarget(arn string) (target, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-
-	return s.targetLocked(arn)
-}
-
-// targetLocked is startTarget for a caller that holds s.mu.
-func (s *Service) targetLocked(arn string) (target, error) {
 	name, qualifier, ours, err := s.qualified(arn)
 	if err != nil {
 		return target{}, err
 	}
 
-	m := s.machines[name]
+	m := s.lookup(name)
 	if m == nil || !ours {
 		return target{}, machineDoesNotExist(arn)
 	}
