@@ -65,7 +65,7 @@ func (s *settings) compact(ctx context.Context) (done embedded.Compaction, err e
 	}
 
 	_, err = untilUnlocked(ctx, func() (struct{}, error) {
-		return struct{}{}, embedded.Tidy(embedded.Config{Dir: dir})
+		return struct{}{}, embedded.Tidy(embedded.Config{Dir: dir, Failed: endProcess})
 	})
 
 	return done, err

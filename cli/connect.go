@@ -103,6 +103,8 @@ func (s *settings) connect(ctx context.Context, cfg server.Config, log *slog.Log
 			}
 		}
 
+		events.Failed = endProcess
+
 		return server.Embed(cfg, log, events)
 	case targetServed:
 		cfg.EndpointURL = at.where

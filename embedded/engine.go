@@ -54,7 +54,7 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 
-	db, err := store.OpenOn(fs, cfg.Dir, cfg.Log)
+	db, err := store.OpenTelling(cfg.Failed, fs, cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -64,14 +64,23 @@ func damaged(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 }
 
 // fail ends the process: the store cannot know what reached the disk, and must acknowledge nothing
-// more.
-func fail(log *slog.Logger, detail string) {
-	const text = "store failed; the process ends so that nothing unsaved is acknowledged. What was answered is on disk"
+// more. It does not return.
+func (d *DB) fail(detail string) {
+	d.fails.Do(func() {
+		err := fmt.Errorf("store in %s failed: %s. The process ends so that nothing unsaved is acknowledged; what was answered is on disk. "+
+			"Start it again when the disk works (docs/backup.md)", d.dir, detail)
 
-	log.Error(text, "detail", detail)
+		// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
+		go func() {
+			if d.failed != nil {
+				d.failed(err)
+			} else {
+				d.log.Error("store", "error", err)
+			}
 
-	// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
-	go panic(text + ": " + detail)
+			panic(err)
+		}()
+	})
 
 	select {}
 }

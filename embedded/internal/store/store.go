@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,8 @@ type DB struct {
 	disk   vfs.FS
 	dir    string
 	log    *slog.Logger
+	failed func(error)
+	fails  sync.Once
 	// unsynced counts the batches between Apply and the end of Sync.
 	unsynced atomic.Int64
 	room     room
@@ -52,6 +55,12 @@ func Open(dir string, log *slog.Logger) (*DB, error) { return OpenOn(vfs.Default
 
 // OpenOn is Open on another file system than the machine's, for tests of power failures.
 func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
+	return OpenTelling(nil, disk, dir, log)
+}
+
+// OpenTelling is OpenOn. If the disk fails while writing, the store calls failed, unless it is nil, and then
+// panics. failed may end the process in another way.
+func OpenTelling(failed func(error), disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	if dir == "" {
 		return nil, errors.New("open store: the data directory is empty")
 	}
@@ -63,6 +72,7 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		disk:    disk,
 		dir:     dir,
 		log:     log,
+		failed:  failed,
 		newLog:  make(chan struct{}, 1),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -100,7 +110,7 @@ func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
 		FS:                    newLogFS(disk),
 		Cache:                 cache,
-		Logger:                pebbleLogger{d.log},
+		Logger:                pebbleLogger{d},
 		MemTableSize:          memTableSize,
 		FormatMajorVersion:    pebble.FormatNewest,
 		L0CompactionThreshold: 4,
@@ -259,13 +269,13 @@ func PrefixEnd(prefix []byte) []byte {
 }
 
 // pebbleLogger passes Pebble's errors to the engine's log and drops its chatter.
-type pebbleLogger struct{ log *slog.Logger }
+type pebbleLogger struct{ db *DB }
 
 func (l pebbleLogger) Infof(string, ...any) {}
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.log.Error("store", "detail", fmt.Sprintf(format, args...))
+	l.db.log.Error("store", "detail", fmt.Sprintf(format, args...))
 }
 
 // Fatalf is called when a write fails. Pebble requires that it does not return.
-func (l pebbleLogger) Fatalf(format string, args ...any) { fail(l.log, fmt.Sprintf(format, args...)) }
+func (l pebbleLogger) Fatalf(format string, args ...any) { l.db.fail(fmt.Sprintf(format, args...)) }
