@@ -132,7 +132,7 @@ func (e *Engine) serveCompact(ctx context.Context, _ []byte) (any, error) {
 		return nil, wire.Errorf("ResourceInUseException", "%v", err)
 	}
 
-	return c, err
+	return c, insufficientStorage(err)
 }
 
 func (e *Engine) serveCompaction(context.Context, []byte) (any, error) {
