@@ -9,7 +9,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -184,6 +186,70 @@ func TestCopiesNeedRoom(t *testing.T) {
 		}
 		shut(t, db)
 	})
+}
+
+// slowTables is a disk on which tables wait for the gate.
+type slowTables struct {
+	*smallDisk
+	gate sync.RWMutex
+}
+
+func (s *slowTables) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if filepath.Ext(name) == ".sst" {
+		s.gate.RLock()
+		defer s.gate.RUnlock()
+	}
+
+	return s.smallDisk.Create(name, category)
+}
+
+// TestACheckpointNeedsRoomForOlderLogs: they are copied as large as they are, although a used one may hold little.
+func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
+	t.Parallel()
+
+	disk := &slowTables{smallDisk: &smallDisk{MemFS: vfs.NewMem()}}
+	disk.free.Store(1 << 30)
+	shut(t, open(t, disk)) // the first log of all has an older format
+
+	db := open(t, disk)
+	put := func(bytes int) {
+		b := db.NewBatch()
+		b.Set([]byte("d"), make([]byte, bytes))
+
+		if err := b.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for range 3 { // until large logs are used again
+		put(4 << 20)
+
+		if err := db.pebble.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	disk.gate.Lock()
+	put(1)
+
+	flushed, err := db.pebble.AsyncFlush()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if holds := db.pebble.Metrics().WAL.Size; holds > 1<<20 {
+		t.Fatalf("the logs hold %d bytes", holds)
+	}
+
+	disk.free.Store(roomForCopies + 3<<20)
+	db.lookAtDisk(0)
+
+	if err := db.Checkpoint("copy"); !errors.Is(err, ErrFull) {
+		t.Error(err)
+	}
+	disk.gate.Unlock()
+	<-flushed
+	shut(t, db)
 }
 
 // failingProcess names the row of TestAFailingDiskEndsTheProcess in the process that ends.

@@ -154,7 +154,7 @@ func Exists(dir string) (bool, error) {
 // are linked and not copied if dir is on the same file system. It returns ErrFull if the disk has no room for
 // the logs.
 func (d *DB) Checkpoint(dir string) error {
-	logs := d.pebble.Metrics().WAL // Size is that of the newest one, PhysicalSize that of the others
+	logs := d.pebble.Metrics().WAL // Size is what they hold, PhysicalSize that of the files, for the newest one when it began
 	if err := d.hasRoom(logs.Size + logs.PhysicalSize + roomForCopies); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)
 	}
