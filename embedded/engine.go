@@ -44,6 +44,9 @@ func Exists(dir string) (bool, error) { return store.Exists(dir) }
 // docs/backup.md says what to do.
 var ErrDamaged = store.ErrDamaged
 
+// ErrLocked is the error of Open if another process has an engine open in the directory.
+var ErrLocked = store.ErrLocked
+
 // Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged
 // there. It fails if another engine has the directory open, and with ErrDamaged if changes are missing
 // there.

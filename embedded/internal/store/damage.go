@@ -14,6 +14,9 @@ import (
 // ErrDamaged reports files that do not hold what was written to them.
 var ErrDamaged = errors.New("files are damaged")
 
+// ErrLocked reports a directory that another process has open.
+var ErrLocked = errors.New("another process has this directory open")
+
 // whatToDo is the advice for damaged files.
 const whatToDo = "copy the directory away, and restore a backup (docs/backup.md)"
 
@@ -28,8 +31,8 @@ const (
 func openError(dir string, err error) error {
 	var system syscall.Errno
 	switch {
-	case errors.Is(err, syscall.EAGAIN): // the lock file is taken
-		err = fmt.Errorf("another process has this directory open (%w)", err)
+	case errors.Is(err, taken):
+		err = fmt.Errorf("%w (%w)", ErrLocked, err)
 	case strings.Contains(err.Error(), lockedHere):
 		err = fmt.Errorf("this process has this directory open (%w)", err)
 	case strings.Contains(err.Error(), newerFormat):
