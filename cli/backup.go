@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,7 +153,12 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 	}
 	defer response.Body.Close()
 
-	if response.StatusCode != http.StatusOK {
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusInsufficientStorage:
+		text, err := readAnswer(response)
+		return errors.Join(errors.New(strings.TrimSpace(string(text))), err)
+	default:
 		return usageError("backup: %s answers %s: only the embedded engine has backups, from this version on", b.Config.EndpointURL, response.Status)
 	}
 

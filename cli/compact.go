@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -65,7 +66,7 @@ func (s *settings) compact(ctx context.Context) (done embedded.Compaction, err e
 	}
 
 	_, err = untilUnlocked(ctx, func() (struct{}, error) {
-		return struct{}{}, embedded.Tidy(embedded.Config{Dir: dir})
+		return struct{}{}, embedded.Tidy(embedded.Config{Dir: dir, Failed: endProcess})
 	})
 
 	return done, err
@@ -93,7 +94,15 @@ func askCompaction(ctx context.Context, b *server.Backend, target string) (c emb
 		return c, fmt.Errorf("compact: %w", err)
 	}
 
-	if response.StatusCode != http.StatusOK {
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusInsufficientStorage:
+		var refused struct {
+			Message string `json:"message"`
+		}
+
+		return c, errors.Join(json.Unmarshal(answer, &refused), errors.New(refused.Message))
+	default:
 		return c, usageError("compact: %s answers %s %s: only the embedded engine can be compacted, from this version on, and once at a time",
 			response.Request.URL, response.Status, answer)
 	}

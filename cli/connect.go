@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
+	"ratchet/embedded"
 	"ratchet/server"
 )
 
@@ -77,7 +77,7 @@ func untilUnlocked[T any](ctx context.Context, open func() (T, error)) (opened T
 
 	for deadline := time.Now().Add(lockWait); ; {
 		opened, err = open()
-		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(deadline) {
+		if !errors.Is(err, embedded.ErrLocked) || time.Now().After(deadline) {
 			return opened, err
 		}
 
@@ -102,6 +102,8 @@ func (s *settings) connect(ctx context.Context, cfg server.Config, log *slog.Log
 				return nil, err
 			}
 		}
+
+		events.Failed = endProcess
 
 		return server.Embed(cfg, log, events)
 	case targetServed:

@@ -41,7 +41,7 @@ func devCommand(s *settings) *cobra.Command {
 			return err
 		}
 
-		b, err := server.Embed(cfg, log, server.Events{})
+		b, err := server.Embed(cfg, log, server.Events{Failed: endProcess})
 		if err != nil {
 			return err
 		}

@@ -136,6 +136,9 @@ func report(err error) int {
 	return exitStatusOf(err)
 }
 
+// endProcess ends the process with an error after which nothing can go on.
+func endProcess(err error) { os.Exit(report(err)) }
+
 // exitStatusOf returns the exit status of an error.
 func exitStatusOf(err error) int {
 	var s *statusError

@@ -94,7 +94,7 @@ func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() err
 		return nil, nil, err
 	}
 
-	b, err := server.Embed(cfg, log, server.Events{})
+	b, err := server.Embed(cfg, log, server.Events{Failed: endProcess})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(cfg.Data))
 	}

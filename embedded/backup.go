@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"ratchet/embedded/internal/store"
 )
 
 // BackupTarget is the X-Amz-Target of a request whose answer is a backup. AWS does not have it.
@@ -182,7 +184,7 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.file.Read(p)
 }
 
-// serveBackups answers requests for a backup, and passes the others on. A backup that fails after
+// serveBackups answers requests for a backup, and passes the others on. Without room on the disk the status is 507. A backup that fails after
 // its first bytes ends the connection, so that the caller does not take it for complete.
 func (e *Engine) serveBackups(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -193,7 +195,11 @@ func (e *Engine) serveBackups(next http.Handler) http.Handler {
 
 		w.Header().Set("Content-Type", "application/gzip")
 
-		if _, err := e.backup(r.Context(), w); err != nil {
+		_, err := e.backup(r.Context(), w)
+		switch {
+		case errors.Is(err, store.ErrFull): // nothing was sent yet
+			http.Error(w, err.Error(), http.StatusInsufficientStorage)
+		case err != nil:
 			e.cfg.Log.Error("backup failed", "error", err)
 			panic(http.ErrAbortHandler)
 		}

@@ -120,6 +120,20 @@ func call(b *testing.B, h http.Handler, target string, body []byte) {
 	}
 }
 
+// BenchmarkOpen opens and closes an engine over an empty directory, as tests do.
+func BenchmarkOpen(b *testing.B) {
+	for range b.N {
+		e, err := Open(Config{Dir: b.TempDir()})
+		if err != nil {
+			b.Fatal(err)
+		}
+
+		if err := e.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkRawGetItem(b *testing.B) {
 	e, db := benchEngine(b, "")
 	benchFill(b, db)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -130,7 +132,7 @@ func (e *Engine) serveCompact(ctx context.Context, _ []byte) (any, error) {
 		return nil, wire.Errorf("ResourceInUseException", "%v", err)
 	}
 
-	return c, err
+	return c, insufficientStorage(err)
 }
 
 func (e *Engine) serveCompaction(context.Context, []byte) (any, error) {
@@ -147,7 +149,7 @@ func Tidy(cfg Config) error {
 
 	// The first opening deletes the logs, and keeps the manifest of the one before it.
 	for range 2 {
-		db, err := store.Open(cfg.Dir, cfg.Log)
+		db, err := store.OpenTelling(cfg.Failed, vfs.Default, cfg.Dir, cfg.Log)
 		if err != nil {
 			return err
 		}

@@ -43,6 +43,10 @@ type Config struct {
 	// BackupFiles are names of files in Dir, beside the engine's own, that Backup includes if they
 	// exist.
 	BackupFiles []string
+	// Failed, if set, is called once the disk has refused a write or a sync, with what to do. The engine cannot
+	// know what is on disk then: it answers no change any more, and panics when Failed returns. A program
+	// that wants to end in another way calls os.Exit in it.
+	Failed func(error)
 	// Log receives the engine's internal errors. Default: slog.Default().
 	Log *slog.Logger
 }

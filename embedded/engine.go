@@ -44,6 +44,9 @@ func Exists(dir string) (bool, error) { return store.Exists(dir) }
 // docs/backup.md says what to do.
 var ErrDamaged = store.ErrDamaged
 
+// ErrLocked is the error of Open if another process has an engine open in the directory.
+var ErrLocked = store.ErrLocked
+
 // Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged
 // there. It fails if another engine has the directory open, and with ErrDamaged if changes are missing
 // there.
@@ -54,7 +57,7 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 
-	db, err := store.OpenOn(fs, cfg.Dir, cfg.Log)
+	db, err := store.OpenTelling(cfg.Failed, fs, cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,10 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +21,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
 )
 
 // smallDisk is a file system that says how much room it has.
@@ -104,6 +110,51 @@ func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCopiesThatHaveNoRoomSaySo: a compaction and a backup are answered with a status of their own.
+func TestCopiesThatHaveNoRoomSaySo(t *testing.T) {
+	disk := &smallDisk{MemFS: vfs.NewMem()}
+
+	e, err := openOn(disk, Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	for target, want := range map[string]string{
+		CompactTarget: `{"__type":"ratchet.engine#InsufficientStorage","message":"compact the store: the disk is full: `,
+		BackupTarget:  "backup: checkpoint into ",
+	} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		request.Header["X-Amz-Target"] = []string{target}
+
+		answer := httptest.NewRecorder()
+		e.Handler().ServeHTTP(answer, request)
+
+		text := answer.Body.String()
+		if answer.Code != http.StatusInsufficientStorage || !strings.HasPrefix(text, want) || !strings.Contains(text, "has 0 MB of free space and needs ") {
+			t.Errorf("%s: %d %s", target, answer.Code, text)
+		}
+	}
+}
+
+// TestACallThatTheFullDiskEndsSaysSo: as one that does not begin.
+func TestACallThatTheFullDiskEndsSaysSo(t *testing.T) {
+	e := open(t).Engine
+	fills := func(context.Context, []byte) (any, error) { return nil, fmt.Errorf("put: %w", store.ErrFull) }
+	service := e.withRoom(wire.Service{InternalError: "InternalServerError", Operations: map[string]wire.Operation{"PutItem": fills}})
+
+	_, err := service.Operations["PutItem"](t.Context(), nil)
+
+	var refused *wire.Error
+	if !errors.As(err, &refused) || refused.Type != "InternalServerError" || refused.Message != "the embedded engine takes no changes: put: the disk is full" {
+		t.Error(err)
+	}
 }
 
 // TestTheEngineRunsOnAFullDisk: timers, calls of executions, sweeps and saves wait until there is room, and

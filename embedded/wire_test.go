@@ -163,9 +163,15 @@ func TestTables(t *testing.T) {
 		t.Errorf("by ARN: %v, %v", byARN, err)
 	}
 
-	if _, err := f.db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String("orders"), DeletionProtectionEnabled: aws.Bool(true),
-		BillingMode: types.BillingModeProvisioned, ProvisionedThroughput: &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(5), WriteCapacityUnits: aws.Int64(6)}}); err != nil {
-		t.Fatal(err)
+	for _, change := range []*dynamodb.UpdateTableInput{
+		{DeletionProtectionEnabled: aws.Bool(true)},
+		{BillingMode: types.BillingModeProvisioned, ProvisionedThroughput: &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(5), WriteCapacityUnits: aws.Int64(6)}},
+	} {
+		change.TableName = aws.String("orders")
+
+		if _, err := f.db.UpdateTable(ctx, change); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	if _, err := f.db.TagResource(ctx, &dynamodb.TagResourceInput{ResourceArn: d.TableArn, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}); err != nil {

@@ -90,6 +90,7 @@ func OpenEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, 
 		Dir:         cfg.WithDefaults().Data,
 		BackupFiles: []string{actionKeysFile, auditFile},
 		Consumed:    events.Billed,
+		Failed:      events.Failed,
 		Log:         orDefault(log),
 	})
 }

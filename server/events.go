@@ -17,4 +17,7 @@ type Events struct {
 	// Billed is called with what DynamoDB would bill for a request, by table. It is called for
 	// the requests of all clients, and by the embedded engine only.
 	Billed func(table string, readUnits, writeUnits float64)
+	// Failed is called when the disk of the embedded engine fails, see [embedded.Config]. The process ends
+	// after it.
+	Failed func(error)
 }

@@ -60,10 +60,10 @@ var (
 		}, faultyIndexes("GlobalSecondaryIndexes")...), faultyIndexes("LocalSecondaryIndexes")...)}
 
 	faultyUpdate = faulty{"UpdateTable",
-		members{"TableName": `"updated"`, "DeletionProtectionEnabled": "false"},
+		members{"TableName": `"updated"`, "BillingMode": `"PAY_PER_REQUEST"`},
 		[]members{
 			{"TableName": ""}, {"TableName": `"absent"`}, {"TableName": `"a;"`}, {"BillingMode": `"X"`}, {"BillingMode": `"PROVISIONED"`, "ProvisionedThroughput": ""}, {"ProvisionedThroughput": oneUnit},
-			{"ProvisionedThroughput": `{"ReadCapacityUnits":0,"WriteCapacityUnits":1}`}, {"ProvisionedThroughput": `{"ReadCapacityUnits":1}`}, {"DeletionProtectionEnabled": ""},
+			{"ProvisionedThroughput": `{"ReadCapacityUnits":0,"WriteCapacityUnits":1}`}, {"ProvisionedThroughput": `{"ReadCapacityUnits":1}`}, {"BillingMode": ""},
 			{"GlobalSecondaryIndexUpdates": `[{}]`}, {"GlobalSecondaryIndexUpdates": `[{"Delete":{"IndexName":"none"}}]`}, {"GlobalSecondaryIndexUpdates": `[{"Delete":{}}]`},
 			{"GlobalSecondaryIndexUpdates": `[{"Delete":{"IndexName":"i;"}}]`}, {"GlobalSecondaryIndexUpdates": `[{"Delete":{"IndexName":"none"}},{"Delete":{"IndexName":"none"}}]`},
 			{"GlobalSecondaryIndexUpdates": `[{"Update":{"IndexName":"none","ProvisionedThroughput":` + oneUnit + `}}]`}, {"GlobalSecondaryIndexUpdates": `[{"Update":{"IndexName":"none"}}]`},

@@ -2,57 +2,18 @@ package dynamodb
 
 import (
 	"errors"
-	"log/slog"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/store"
-	"ratchet/embedded/internal/streams"
 )
-
-// smallDisk is a file system that says how much room it has.
-type smallDisk struct {
-	*vfs.MemFS
-	free atomic.Uint64
-}
-
-func (s *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: s.free.Load()}, nil
-}
 
 // TestCountsThatWereNotSavedAreSavedLater: a full disk loses no count of a table or an index.
 func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &smallDisk{MemFS: vfs.NewMem()}
-		disk.free.Store(1 << 30)
-
-		log := slog.New(slog.DiscardHandler)
-
-		reopen := func() (*Service, *store.DB) {
-			db, err := store.OpenOn(disk, "data", log)
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			records, err := streams.New(db, streams.Config{Clock: &clock.Clock{}, Log: log})
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			s, err := New(db, records, Config{Region: "us-east-1", AccountID: "000000000000", Clock: &clock.Clock{}, Log: log})
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			return s, db
-		}
-
-		s, db := reopen()
+		disk := newSmallDisk()
+		s, db := openOn(t, disk)
 		mustAnswer(t, s, "CreateTable", `{"TableName":"counted","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
 			"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"g","AttributeType":"S"}],
 			"GlobalSecondaryIndexes":[{"IndexName":"by-g","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`)
@@ -78,7 +39,7 @@ func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		s, db = reopen()
+		s, db = openOn(t, disk)
 		defer func() {
 			if err := db.Close(); err != nil {
 				t.Error(err)

@@ -2,13 +2,15 @@ package dynamodb
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
-func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
+func (s *Service) deleteTable(ctx context.Context, in *tableIn) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
@@ -23,6 +25,11 @@ func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 			"Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}
 
+	// Before anything shows that the table is gone: a full disk may refuse it.
+	if err := s.markDeleted(&state.record); err != nil {
+		return nil, fmt.Errorf("delete table %s: %w", t.name, err)
+	}
+
 	// New writers see that the table is gone. Those that hold the old state must end before
 	// the data is deleted, or they would write behind the deletion.
 	gone := *state
@@ -31,8 +38,11 @@ func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 	s.tables.change(func(all map[string]*table) { delete(all, t.name) })
 	s.stripes.waitForWriters()
 
-	if err := s.deleteData(t, state); err != nil {
-		return nil, fmt.Errorf("delete table %s: %w", t.name, err)
+	err = s.deleteData(&state.record)
+	s.resumeAfter(ctx, err)
+
+	if err != nil && !errors.Is(err, store.ErrFull) {
+		return nil, fmt.Errorf("delete the data of table %s: %w", t.name, err)
 	}
 	d := s.describe(t, state)
 	d["TableStatus"] = "DELETING"
@@ -40,26 +50,72 @@ func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 	return map[string]any{"TableDescription": d}, nil
 }
 
-// deleteData deletes the table, its items and their expiries in one batch. The stream
-// is disabled and stays readable, as on AWS.
-func (s *Service) deleteData(t *table, state *tableState) error {
+// markDeleted deletes the table's record, and notes on disk that its data is to be deleted.
+func (s *Service) markDeleted(r *tableRecord) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode table %s: %w", r.Name, err)
+	}
+
+	b := s.db.NewBatch()
+	b.Delete(storeKey(kindTable, []byte(r.Name)...))
+	b.Set(tablePrefix(kindDeleted, r.No), raw)
+
+	return b.Commit()
+}
+
+// deleteData deletes the items of a table that is gone, their expiries and the counts in one batch. The stream
+// is disabled and stays readable, as on AWS. After a crash, Run does it again.
+func (s *Service) deleteData(r *tableRecord) error {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
 
 	b := s.db.NewBatch()
-	b.Delete(storeKey(kindTable, []byte(t.name)...))
-	b.Delete(tablePrefix(kindCounts, t.no))
-	b.DeleteRange(t.items, store.PrefixEnd(t.items))
-	expiries := tablePrefix(kindExpiry, t.no)
-	b.DeleteRange(expiries, store.PrefixEnd(expiries))
+	b.Delete(tablePrefix(kindDeleted, r.No))
+	b.Delete(tablePrefix(kindCounts, r.No))
 
-	for i := range state.record.Indexes {
-		state.record.Indexes[i].stageDeletion(b)
+	for _, kind := range []byte{kindItem, kindExpiry} {
+		prefix := tablePrefix(kind, r.No)
+		b.DeleteRange(prefix, store.PrefixEnd(prefix))
 	}
 
-	if state.stream != nil {
-		return s.streams.Disable(b, state.stream, s.cfg.Clock.Now())
+	for i := range r.Indexes {
+		r.Indexes[i].stageDeletion(b)
 	}
 
-	return b.Commit()
+	if r.StreamOn {
+		if stream := s.streams.Lookup(r.StreamARN); stream != nil {
+			return s.streams.Disable(b, stream, s.cfg.Clock.Now())
+		}
+	}
+
+	return b.CommitLater()
+}
+
+// finishDeletions deletes the data of tables whose deletion was interrupted. The caller holds ddl.
+func (s *Service) finishDeletions() error {
+	var left []*tableRecord
+
+	prefix := storeKey(kindDeleted)
+
+	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
+		r := new(tableRecord)
+		if err := json.Unmarshal(v, r); err != nil {
+			return false, fmt.Errorf("read deleted table %x: %w", k[2:], err)
+		}
+		left = append(left, r)
+
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+
+	for _, r := range left {
+		if err := s.deleteData(r); err != nil {
+			return fmt.Errorf("delete the data of table %s: %w", r.Name, err)
+		}
+	}
+
+	return nil
 }

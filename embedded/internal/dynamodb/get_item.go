@@ -98,33 +98,10 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 
 // read returns an item of the table, nil if there is none.
 func (s *Service) read(t *table, key primary) (stored, error) {
-	raw, err := s.readStored(key)
+	raw, err := s.stripes.of(key.lock).read(s.db, key.bytes)
 	if err == nil && raw == nil && t.state.Load().deleted {
 		err = tableMissing() // the item may have gone with its table
 	}
-
-	return raw, err
-}
-
-// readStored returns an item as it is on disk, nil if there is none. It waits for a change that is
-// visible but not yet flushed, so that a crash cannot undo what a caller has seen.
-func (s *Service) readStored(key primary) (stored, error) {
-	st := s.stripes.of(key.lock)
-
-	// Without a writer there is nothing to wait for: the version is even and the same before
-	// and after the read.
-	if before := st.version.Load(); before%2 == 0 {
-		raw, _, err := s.db.Get(key.bytes)
-		if err != nil || st.version.Load() == before {
-			return raw, err
-		}
-	}
-
-	// A writer holds the stripe until its change is on disk.
-	st.mu.Lock()
-	defer st.mu.Unlock()
-
-	raw, _, err := s.db.Get(key.bytes)
 
 	return raw, err
 }

@@ -99,7 +99,7 @@ func TestABuildThatACrashInterruptedIsFinished(t *testing.T) {
 	s, stop = openService(t, dir)
 	defer stop()
 
-	if err := s.resumeIndexing(t.Context()); err != nil {
+	if err := s.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 

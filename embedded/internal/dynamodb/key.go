@@ -15,6 +15,8 @@ const (
 	kindIndex  byte = 'x' // index number, hash of its partition key, its key, primary key -> size, projected item
 	kindExpiry byte = 'e' // table number, expiry in seconds, the rest of the item's key -> nothing
 	kindToken  byte = 'k' // span of time, client request token -> expiry, digest
+	// table number -> tableRecord of a table that is gone, and whose data is to be deleted
+	kindDeleted byte = 'd'
 )
 
 // The limits of key attributes in bytes.

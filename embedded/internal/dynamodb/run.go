@@ -14,7 +14,8 @@ import (
 const saveEvery = 30 * time.Second
 
 // Run removes expired items, deletes old request tokens, saves the tables' counts and finishes the
-// indexing that a crash or a caller left, until ctx ends. It returns nil then. While the disk is full it waits.
+// indexing and the deletions that a crash, a caller or a full disk left, until ctx ends. It returns nil
+// then. While the disk is full it waits.
 func (s *Service) Run(ctx context.Context) error {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
@@ -26,7 +27,7 @@ func (s *Service) Run(ctx context.Context) error {
 		sweeps = ticker.C
 	}
 
-	due := chores{indexing: true}
+	due := chores{unfinished: true}
 	for {
 		if err := s.do(ctx, &due); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrFull) {
 			return fmt.Errorf("keep tables clean: %w", err)
@@ -36,7 +37,7 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.unfinished:
-			due.indexing = true
+			due.unfinished = true
 		case <-save.C:
 			due.saving = true
 		case <-s.cfg.Clock.Shifted():
@@ -48,7 +49,7 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 // chores are what is due. A chore that fails stays due.
-type chores struct{ indexing, saving, sweeping bool }
+type chores struct{ unfinished, saving, sweeping bool }
 
 // do does what is due, if the disk has room.
 func (s *Service) do(ctx context.Context, due *chores) error {
@@ -56,11 +57,11 @@ func (s *Service) do(ctx context.Context, due *chores) error {
 		return err
 	}
 
-	if due.indexing {
-		if err := s.resumeIndexing(ctx); err != nil {
+	if due.unfinished {
+		if err := s.finish(ctx); err != nil {
 			return err
 		}
-		due.indexing = false
+		due.unfinished = false
 	}
 
 	if due.saving {

@@ -35,7 +35,7 @@ type Service struct {
 	// tokensDeletedTo is the newest span of request tokens that was deleted. Only Run uses
 	// it.
 	tokensDeletedTo uint64
-	// unfinished tells Run that a request left its indexing to it.
+	// unfinished tells Run that a request left something to it.
 	unfinished chan struct{}
 }
 

@@ -18,6 +18,32 @@ type stripe struct {
 	version atomic.Uint64
 }
 
+// read returns what the store has under a key of the stripe, nil if there is none. It waits for a change that is
+// visible but not yet on disk, so that a crash cannot undo what a caller has seen.
+func (s *stripe) read(db getter, key []byte) (stored, error) {
+	// Without a writer there is nothing to wait for: the version is even and the same before
+	// and after the read.
+	if before := s.version.Load(); before%2 == 0 {
+		raw, _, err := db.Get(key)
+		if err != nil || s.version.Load() == before {
+			return raw, err
+		}
+	}
+
+	// A writer holds the stripe until its change is on disk.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	raw, _, err := db.Get(key)
+
+	return raw, err
+}
+
+// getter is the store.
+type getter interface {
+	Get(key []byte) (value []byte, found bool, err error)
+}
+
 type stripes [stripeCount]stripe
 
 func (s *stripes) of(hash uint64) *stripe { return &s[hash%stripeCount] }

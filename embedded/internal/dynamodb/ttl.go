@@ -3,6 +3,7 @@ package dynamodb
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"ratchet/embedded/internal/attr"
@@ -94,9 +95,9 @@ func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
 	return map[string]any{"TimeToLiveDescription": d}, nil
 }
 
-// resumeAfter lets Run finish the indexing of a request that ended with err because its caller left.
+// resumeAfter lets Run finish a request that ended with err because its caller left or the disk became full.
 func (s *Service) resumeAfter(ctx context.Context, err error) {
-	if err == nil || ctx.Err() == nil {
+	if err == nil || ctx.Err() == nil && !errors.Is(err, store.ErrFull) {
 		return
 	}
 
@@ -106,10 +107,14 @@ func (s *Service) resumeAfter(ctx context.Context, err error) {
 	}
 }
 
-// resumeIndexing finishes the indexing that a crash, or a caller who left, interrupted.
-func (s *Service) resumeIndexing(ctx context.Context) error {
+// finish does what is left of requests that a crash, a full disk or a caller who left interrupted.
+func (s *Service) finish(ctx context.Context) error {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
+
+	if err := s.finishDeletions(); err != nil {
+		return err
+	}
 
 	for _, t := range *s.tables.tables.Load() {
 		if err := s.buildIndexes(ctx, t); err != nil && ctx.Err() == nil {

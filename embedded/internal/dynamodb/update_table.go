@@ -129,10 +129,14 @@ func (in *updateTableIn) check(s *Service) error {
 }
 
 // checkTogether refuses changes that the service does not make in one request.
-// Source: findings DDB-TABLE-174 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on the
-// service in October 2026. When the service checks this is not recorded
+// Source: findings DDB-TABLE-174, DDB-TABLE-382, DDB-TABLE-433 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb,
+// recorded on the service in October 2026. When the service checks this is not recorded
 func (in *updateTableIn) checkTogether() error {
 	const prefix = "One or more parameter values were invalid: You cannot "
+
+	if err := in.checkAlone(); err != nil {
+		return err
+	}
 
 	units, stream := in.ProvisionedThroughput != nil, in.StreamSpecification != nil
 	online := slices.ContainsFunc(in.GlobalSecondaryIndexUpdates, func(u indexUpdate) bool { return u.Update == nil })
@@ -144,6 +148,36 @@ func (in *updateTableIn) checkTogether() error {
 		return invalid(prefix + "create or delete index while updating table IOPS")
 	case stream && online:
 		return invalid(prefix + "create or delete index while changing stream status")
+	}
+
+	return nil
+}
+
+// checkAlone refuses a change that must be the only one beside any other.
+func (in *updateTableIn) checkAlone() error {
+	throughput := in.BillingMode != "" || in.ProvisionedThroughput != nil
+	alone := []struct {
+		given bool
+		what  string
+	}{
+		{in.SSESpecification != nil, "Server-Side Encryption modification"},
+		{in.TableClass != "", "TableClass modification"},
+		{in.DeletionProtectionEnabled != nil, "DeletionProtection modification"},
+		{in.WarmThroughput != nil, "WarmThroughput"},
+	}
+
+	changes := 0
+	for _, given := range []bool{throughput, in.OnDemandThroughput != nil, in.StreamSpecification != nil, len(in.GlobalSecondaryIndexUpdates) > 0,
+		alone[0].given, alone[1].given, alone[2].given, alone[3].given} {
+		if given {
+			changes++
+		}
+	}
+
+	for _, a := range alone {
+		if a.given && changes > 1 {
+			return invalid("One or more parameter values were invalid: %s must be the only operation in the request", a.what)
+		}
 	}
 
 	return nil

@@ -10,8 +10,8 @@ import (
 
 // A stream, units and a new or a deleted index come in requests of their own: what a request must not
 // change with the others is not changed at all.
-// Source: findings DDB-TABLE-174 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on the
-// service
+// Source: findings DDB-TABLE-174, DDB-TABLE-382, DDB-TABLE-433 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb,
+// recorded on the service
 func TestChangesThatDoNotComeTogether(t *testing.T) {
 	s, stop := openService(t, t.TempDir())
 	defer stop()
@@ -21,7 +21,13 @@ func TestChangesThatDoNotComeTogether(t *testing.T) {
 		deleteIndex = `"GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"by-k"}}]`
 		stream      = `"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"}`
 		units       = `"BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":1}`
+		protect     = `"DeletionProtectionEnabled":true`
+		class       = `"TableClass":"STANDARD_INFREQUENT_ACCESS"`
+		encryption  = `"SSESpecification":{"Enabled":true}`
+		warm        = `"WarmThroughput":{"ReadUnitsPerSecond":15000}`
 	)
+
+	only := func(what string) string { return oneInvalid + what + " must be the only operation in the request" }
 
 	mustAnswer(t, s, "CreateTable", plainTable)
 	mustAnswer(t, s, "UpdateTable", `{"TableName":"items",`+addIndex+`}`)
@@ -33,6 +39,20 @@ func TestChangesThatDoNotComeTogether(t *testing.T) {
 		{units + "," + deleteIndex, cannot + "create or delete index while updating table IOPS"},
 		{units + "," + addIndex, cannot + "create or delete index while updating table IOPS"},
 		{units + "," + stream, cannot + "modify stream status while updating table IOPS"},
+		{protect + "," + stream, only("DeletionProtection modification")},
+		{protect + "," + units, only("DeletionProtection modification")},
+		{protect + `,"BillingMode":"PAY_PER_REQUEST"`, only("DeletionProtection modification")},
+		{protect + "," + addIndex, only("DeletionProtection modification")},
+		{protect + `,"OnDemandThroughput":{"MaxReadRequestUnits":5}`, only("DeletionProtection modification")},
+		{warm + "," + protect, only("DeletionProtection modification")},
+		{warm + "," + stream, only("WarmThroughput")},
+		{class + "," + protect, only("TableClass modification")},
+		{class + "," + stream, only("TableClass modification")},
+		{class + "," + units, only("TableClass modification")},
+		{class + "," + addIndex, only("TableClass modification")},
+		{encryption + "," + class, only("Server-Side Encryption modification")},
+		{encryption + "," + protect, only("Server-Side Encryption modification")},
+		{encryption + "," + addIndex, only("Server-Side Encryption modification")},
 		{`"StreamSpecification":{"StreamEnabled":true}`, oneInvalid + "If stream is being enabled then UpdateViewType is required"},
 		{`"StreamSpecification":{"StreamEnabled":false,"StreamViewType":"KEYS_ONLY"}`, oneInvalid + "If stream is being disabled, then UpdateViewType must not be specified"},
 		{`"StreamSpecification":{}`, broken(must("null", "streamSpecification.streamEnabled", notBeNull))},
@@ -49,7 +69,9 @@ func TestChangesThatDoNotComeTogether(t *testing.T) {
 		t.Errorf("the table is %s", after)
 	}
 
-	mustAnswer(t, s, "UpdateTable", `{"TableName":"items","BillingMode":"PAY_PER_REQUEST",`+stream+`}`)
+	for _, alone := range []string{protect, class, encryption, warm, `"BillingMode":"PAY_PER_REQUEST",` + stream} {
+		mustAnswer(t, s, "UpdateTable", `{"TableName":"items",`+alone+`}`)
+	}
 }
 
 // A table is created with a stream and its view, or with neither.

@@ -63,7 +63,7 @@ func (b *Batch) Apply() error {
 // may have read the batch.
 func (b *Batch) Sync() error {
 	if err := b.pebble.SyncWait(); err != nil {
-		fail(b.db.log, err.Error())
+		b.db.fail(err.Error())
 	}
 	b.db.unsynced.Add(-1)
 

@@ -14,6 +14,9 @@ import (
 // ErrDamaged reports files that do not hold what was written to them.
 var ErrDamaged = errors.New("files are damaged")
 
+// ErrLocked reports a directory that another process has open.
+var ErrLocked = errors.New("another process has this directory open")
+
 // whatToDo is the advice for damaged files.
 const whatToDo = "copy the directory away, and restore a backup (docs/backup.md)"
 
@@ -28,8 +31,8 @@ const (
 func openError(dir string, err error) error {
 	var system syscall.Errno
 	switch {
-	case errors.Is(err, syscall.EAGAIN): // the lock file is taken
-		err = fmt.Errorf("another process has this directory open (%w)", err)
+	case errors.Is(err, taken):
+		err = fmt.Errorf("%w (%w)", ErrLocked, err)
 	case strings.Contains(err.Error(), lockedHere):
 		err = fmt.Errorf("this process has this directory open (%w)", err)
 	case strings.Contains(err.Error(), newerFormat):
@@ -64,14 +67,23 @@ func damaged(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 }
 
 // fail ends the process: the store cannot know what reached the disk, and must acknowledge nothing
-// more.
-func fail(log *slog.Logger, detail string) {
-	const text = "store failed; the process ends so that nothing unsaved is acknowledged. What was answered is on disk"
+// more. It does not return.
+func (d *DB) fail(detail string) {
+	d.fails.Do(func() {
+		err := fmt.Errorf("store in %s failed: %s. The process ends so that nothing unsaved is acknowledged; what was answered is on disk. "+
+			"Start it again when the disk works (docs/backup.md)", d.dir, detail)
 
-	log.Error(text, "detail", detail)
+		// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
+		go func() {
+			if d.failed != nil {
+				d.failed(err)
+			} else {
+				d.log.Error("store", "error", err)
+			}
 
-	// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
-	go panic(text + ": " + detail)
+			panic(err)
+		}()
+	})
 
 	select {}
 }

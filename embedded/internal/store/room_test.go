@@ -9,7 +9,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -186,41 +188,121 @@ func TestCopiesNeedRoom(t *testing.T) {
 	})
 }
 
-// failingProcess is set in the process of TestAFailingDiskEndsTheProcess that ends.
+// slowTables is a disk on which tables wait for the gate.
+type slowTables struct {
+	*smallDisk
+	gate sync.RWMutex
+}
+
+func (s *slowTables) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if filepath.Ext(name) == ".sst" {
+		s.gate.RLock()
+		defer s.gate.RUnlock()
+	}
+
+	return s.smallDisk.Create(name, category)
+}
+
+// TestACheckpointNeedsRoomForOlderLogs: they are copied as large as they are, although a used one may hold little.
+func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
+	t.Parallel()
+
+	disk := &slowTables{smallDisk: &smallDisk{MemFS: vfs.NewMem()}}
+	disk.free.Store(1 << 30)
+	shut(t, open(t, disk)) // the first log of all has an older format
+
+	db := open(t, disk)
+	put := func(bytes int) {
+		b := db.NewBatch()
+		b.Set([]byte("d"), make([]byte, bytes))
+
+		if err := b.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for range 3 { // until large logs are used again
+		put(4 << 20)
+
+		if err := db.pebble.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	disk.gate.Lock()
+	put(1)
+
+	flushed, err := db.pebble.AsyncFlush()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if holds := db.pebble.Metrics().WAL.Size; holds > 1<<20 {
+		t.Fatalf("the logs hold %d bytes", holds)
+	}
+
+	disk.free.Store(roomForCopies + 3<<20)
+	db.lookAtDisk(0)
+
+	if err := db.Checkpoint("copy"); !errors.Is(err, ErrFull) {
+		t.Error(err)
+	}
+	disk.gate.Unlock()
+	<-flushed
+	shut(t, db)
+}
+
+// failingProcess names the row of TestAFailingDiskEndsTheProcess in the process that ends.
 const failingProcess = "RATCHET_TEST_FAILING_DISK"
 
 // TestAFailingDiskEndsTheProcess: a change that may not be on disk is not acknowledged, and not shown either. The
 // process also ends if the change is that of a caller who recovers, as net/http does.
 func TestAFailingDiskEndsTheProcess(t *testing.T) {
-	if os.Getenv(failingProcess) != "" {
-		commitOnFailingDisk(t)
+	rows := map[string]struct {
+		failed func(error)
+		status int
+		says   []string
+		not    string
+	}{
+		"a program that does not care": {nil, 2, []string{"level=ERROR", "panic: store in data failed"}, "told"},
+		"a program that goes on":       {func(err error) { fmt.Println("told:", err) }, 2, []string{"told: store in data failed", "panic: store in data failed"}, "level=ERROR"},
+		"a program that ends": {func(err error) {
+			fmt.Println("told:", err)
+			os.Exit(1)
+		}, 1, []string{"told: store in data failed"}, "panic"},
+	}
+
+	if row, is := rows[os.Getenv(failingProcess)]; is {
+		commitOnFailingDisk(t, row.failed)
 		return
 	}
 
 	t.Parallel()
 
-	process := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	process.Env = append(os.Environ(), failingProcess+"=1")
+	for name, row := range rows {
+		process := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		process.Env = append(os.Environ(), failingProcess+"="+name)
 
-	said, err := process.CombinedOutput()
+		said, err := process.CombinedOutput()
 
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 || bytes.Contains(said, []byte("goes on")) {
-		t.Errorf("the process ends with %v", err)
-	}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != row.status || bytes.Contains(said, []byte("goes on after")) || bytes.Contains(said, []byte(row.not)) {
+			t.Errorf("%s: the process ends with %v: %s", name, err, said)
+		}
 
-	for _, part := range []string{syscall.EIO.Error(), "level=ERROR", "panic: store failed", "What was answered is on disk"} {
-		if !bytes.Contains(said, []byte(part)) {
-			t.Errorf("it does not say %q but %s", part, said)
+		for _, part := range append(row.says, syscall.EIO.Error(), "what was answered is on disk") {
+			if !bytes.Contains(said, []byte(part)) {
+				t.Errorf("%s: it does not say %q but %s", name, part, said)
+			}
 		}
 	}
 }
 
-func commitOnFailingDisk(t *testing.T) {
+func commitOnFailingDisk(t *testing.T, failed func(error)) {
 	disk := &smallDisk{MemFS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
 
-	db, err := OpenOn(disk, "data", slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	db, err := OpenTelling(failed, disk, "data", slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +312,7 @@ func commitOnFailingDisk(t *testing.T) {
 
 	b := db.NewBatch()
 	b.Set([]byte("d"), []byte("value"))
-	fmt.Println("the process goes on: the commit returned", b.Commit())
+	fmt.Println("the process goes on after a commit that returned", b.Commit())
 }
 
 // TestADirectoryThatCannotBeWrittenIsNamed: as on a disk that is mounted read-only.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,8 @@ type DB struct {
 	disk   vfs.FS
 	dir    string
 	log    *slog.Logger
+	failed func(error)
+	fails  sync.Once
 	// unsynced counts the batches between Apply and the end of Sync.
 	unsynced atomic.Int64
 	room     room
@@ -53,6 +56,12 @@ func Open(dir string, log *slog.Logger) (*DB, error) { return OpenOn(vfs.Default
 
 // OpenOn is Open on another file system than the machine's, for tests of power failures.
 func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
+	return OpenTelling(nil, disk, dir, log)
+}
+
+// OpenTelling is OpenOn. If the disk fails while writing, the store calls failed, unless it is nil, and then
+// panics. failed may end the process in another way.
+func OpenTelling(failed func(error), disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	if dir == "" {
 		return nil, errors.New("open store: the data directory is empty")
 	}
@@ -64,6 +73,7 @@ func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		disk:    disk,
 		dir:     dir,
 		log:     log,
+		failed:  failed,
 		newLog:  make(chan struct{}, 1),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -101,7 +111,7 @@ func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
 		FS:                    newLogFS(disk),
 		Cache:                 cache,
-		Logger:                pebbleLogger{d.log},
+		Logger:                pebbleLogger{d},
 		MemTableSize:          memTableSize,
 		FormatMajorVersion:    pebble.FormatNewest,
 		L0CompactionThreshold: 4,
@@ -154,7 +164,7 @@ func Exists(dir string) (bool, error) {
 // are linked and not copied if dir is on the same file system. It returns ErrFull if the disk has no room for
 // the logs.
 func (d *DB) Checkpoint(dir string) error {
-	logs := d.pebble.Metrics().WAL // Size is that of the newest one, PhysicalSize that of the others
+	logs := d.pebble.Metrics().WAL // Size is what they hold, PhysicalSize that of the files, for the newest one when it began
 	if err := d.hasRoom(logs.Size + logs.PhysicalSize + roomForCopies); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)
 	}
@@ -269,13 +279,13 @@ func PrefixEnd(prefix []byte) []byte {
 }
 
 // pebbleLogger passes Pebble's errors to the engine's log and drops its chatter.
-type pebbleLogger struct{ log *slog.Logger }
+type pebbleLogger struct{ db *DB }
 
 func (l pebbleLogger) Infof(string, ...any) {}
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.log.Error("store", "detail", fmt.Sprintf(format, args...))
+	l.db.log.Error("store", "detail", fmt.Sprintf(format, args...))
 }
 
 // Fatalf is called when a write fails. Pebble requires that it does not return.
-func (l pebbleLogger) Fatalf(format string, args ...any) { fail(l.log, fmt.Sprintf(format, args...)) }
+func (l pebbleLogger) Fatalf(format string, args ...any) { l.db.fail(fmt.Sprintf(format, args...)) }

@@ -315,6 +315,17 @@ func TestOnlyOneOpensADirectory(t *testing.T) {
 	}
 }
 
+// TestADirectoryOfAnotherProcessIsNamed: with the error that the system has for it.
+func TestADirectoryOfAnotherProcessIsNamed(t *testing.T) {
+	t.Parallel()
+
+	err := openError("data", fmt.Errorf("lock data/LOCK: %w", taken))
+	if !errors.Is(err, ErrLocked) || !errors.Is(err, taken) || errors.Is(err, ErrDamaged) ||
+		!strings.HasPrefix(err.Error(), "open store in data: another process has this directory open (lock data/LOCK: ") {
+		t.Error(err)
+	}
+}
+
 // TestADirectoryOfANewerVersionIsNamed: it is sound.
 func TestADirectoryOfANewerVersionIsNamed(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"ratchet/embedded"
+	"ratchet/server"
+)
+
+// TestCopiesThatHaveNoRoomAreNoMisuse: the error says what the engine says, and the exit status is that of a failure.
+func TestCopiesThatHaveNoRoomAreNoMisuse(t *testing.T) {
+	answers := map[string]string{
+		embedded.CompactTarget: `{"__type":"ratchet.engine#InsufficientStorage","message":"compact the store: the disk is full: data has 1 MB"}`,
+		embedded.BackupTarget:  "backup: checkpoint into data: the disk is full: data has 1 MB\n",
+	}
+
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, answers[r.Header.Get("X-Amz-Target")], http.StatusInsufficientStorage)
+	}))
+	defer engine.Close()
+
+	b := &server.Backend{Config: server.Config{EndpointURL: engine.URL}}
+
+	_, err := askCompaction(t.Context(), b, embedded.CompactTarget)
+	if err == nil || exitStatusOf(err) != exitFailure || err.Error() != "compact the store: the disk is full: data has 1 MB" {
+		t.Error(err)
+	}
+
+	err = fetchBackup(t.Context(), b, io.Discard)
+	if err == nil || exitStatusOf(err) != exitFailure || err.Error() != "backup: checkpoint into data: the disk is full: data has 1 MB" {
+		t.Error(err)
+	}
+}

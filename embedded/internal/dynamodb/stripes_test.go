@@ -1,0 +1,39 @@
+package dynamodb
+
+import "testing"
+
+// lateWriter is a store in which a writer begins in the middle of the first read. The change is visible to that read. It
+// is not on disk, and the crash of a moment later undoes it.
+type lateWriter struct {
+	stripe *stripe
+	reads  int
+}
+
+func (l *lateWriter) Get([]byte) (value []byte, found bool, err error) {
+	if l.reads++; l.reads > 1 {
+		return []byte("on disk"), true, nil
+	}
+	l.stripe.mu.Lock()
+	l.stripe.version.Add(1)
+
+	go func() {
+		l.stripe.version.Add(1)
+		l.stripe.mu.Unlock()
+	}()
+
+	return []byte("visible"), true, nil
+}
+
+// TestAReadWaitsForAWriterWhoBeginsInItsMiddle: the test of linearizability meets this in one of millions of reads.
+func TestAReadWaitsForAWriterWhoBeginsInItsMiddle(t *testing.T) {
+	t.Parallel()
+
+	for range 100 { // the writer ends before the read looks at it, or later
+		s := new(stripe)
+		db := &lateWriter{stripe: s}
+
+		if got, err := s.read(db, nil); err != nil || string(got) != "on disk" || db.reads != 2 {
+			t.Fatalf("%q after %d reads, %v", got, db.reads, err)
+		}
+	}
+}
