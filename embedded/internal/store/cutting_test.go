@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -14,7 +15,7 @@ import (
 type cuttingFS struct {
 	*vfs.MemFS
 	cut     func()
-	free    *uint64
+	free    *atomic.Uint64
 	ordered bool
 }
 
@@ -33,7 +34,7 @@ func (c cuttingFS) named(name string, err error) error {
 }
 
 func (c cuttingFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: *c.free}, nil
+	return vfs.DiskUsage{AvailBytes: c.free.Load()}, nil
 }
 
 func (c cuttingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {

@@ -26,7 +26,7 @@ type life struct {
 	outages *outages
 	disk    *vfs.MemFS
 	db      *DB
-	free    uint64
+	free    atomic.Uint64
 	ordered bool
 	copies  int
 
@@ -74,7 +74,7 @@ func (l *life) ok(err error) {
 }
 
 func (l *life) setFree(free uint64) {
-	l.free = free
+	l.free.Store(free)
 	l.db.lookAtDisk(-int64(roomNotice))
 }
 
@@ -84,7 +84,7 @@ func (l *life) write(commit func(*Batch) error, durable bool) {
 	b.Set(lifeKey(l.written), lifeValue(l.written))
 
 	err := commit(b)
-	if l.free < roomForBatches {
+	if l.free.Load() < roomForBatches {
 		if !errors.Is(err, ErrFull) {
 			l.t.Fatalf("a change on a full disk: %v", err)
 		}
@@ -109,7 +109,7 @@ func (l *life) reopen() {
 	l.ok(l.db.Close())
 	l.open()
 
-	if got := l.read(l.db); got != l.written && l.free >= roomForBatches {
+	if got := l.read(l.db); got != l.written && l.free.Load() >= roomForBatches {
 		l.t.Fatalf("after Close %d changes of %d are there", got, l.written)
 	} else if l.written = got; int64(got) < l.acked.Load() {
 		l.t.Fatalf("after Close on a full disk %d changes of %d are there", got, l.acked.Load())
@@ -137,7 +137,7 @@ func (l *life) crash() {
 
 // compact rewrites all tables, unless the disk is full.
 func (l *life) compact() {
-	if err := l.db.Compact(l.t.Context()); l.free > roomForCalls || !errors.Is(err, ErrFull) {
+	if err := l.db.Compact(l.t.Context()); l.free.Load() > roomForCalls || !errors.Is(err, ErrFull) {
 		l.ok(err)
 	}
 }
@@ -148,7 +148,7 @@ func (l *life) copy() {
 	name := fmt.Sprint("copy-", l.copies)
 
 	err := l.db.Checkpoint(name)
-	if l.free < roomForBatches && errors.Is(err, ErrFull) {
+	if l.free.Load() < roomForBatches && errors.Is(err, ErrFull) {
 		return
 	}
 	l.ok(err)
@@ -207,7 +207,8 @@ func TestASoundStoreOpens(t *testing.T) {
 	for n := range *flagLives {
 		seed := *flagLifeSeed + uint64(n)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			l := &life{t: t, dice: rand.New(rand.NewPCG(seed, 0)), disk: vfs.NewCrashableMem(), free: 1 << 30}
+			l := &life{t: t, dice: rand.New(rand.NewPCG(seed, 0)), disk: vfs.NewCrashableMem()}
+			l.free.Store(1 << 30)
 			l.outages = &outages{dice: rand.New(rand.NewPCG(seed, 1)), every: 40, disk: l.disk, acked: func() int { return int(l.acked.Load()) }, parts: []int{0, 100}}
 
 			// Pebble does not stand a directory whose later names are there and whose earlier ones are not.
