@@ -6,6 +6,7 @@ import "slices"
 type page struct {
 	region       string
 	limit        int
+	ahead        int    // the most records that there are
 	count, bytes int    // records, and their sizes as DynamoDB counts them
 	out          []byte // the answer, up to the records so far, with commas between them
 }
@@ -28,7 +29,7 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 
 	if p.count > 0 {
 		if cap(p.out)-len(p.out) < 512+3*c.Size {
-			p.out = slices.Grow(p.out, len(p.out)) // append alone takes a quarter more at a time
+			p.out = slices.Grow(p.out, p.room())
 		}
 		p.out = append(p.out, ',')
 	}
@@ -38,4 +39,13 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	p.out, err = c.appendJSON(p.out, st, seq, p.region)
 
 	return true, err
+}
+
+// room returns by how many bytes the answer grows: enough for the records that are still to come if they are as
+// those before them, and at least twice as many as now.
+func (p *page) room() int {
+	records := min(p.limit, p.ahead, p.count*maxRecordBytes/max(p.bytes, 1))
+	average := len(p.out) / p.count
+
+	return max(average*(records-p.count)*9/8, len(p.out))
 }
