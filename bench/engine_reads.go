@@ -64,18 +64,19 @@ func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 
 		for _, part := range []struct {
 			name, about string
+			callers     int
 			pieces      int
 			answer      int64 // its least size in bytes
 			way         func(*rival) way
 		}{
-			{"query", "Query of 100 items of 200 bytes over loopback, 8 clients", 16 * readCallers, pageBytes, queries},
-			{"transact", "TransactWriteItems of three conditional updates over loopback, 8 clients, synced to disk", 16 * readCallers, 0, transactions},
-			{"update_raw", "conditional UpdateItem over loopback, 8 clients, synced to disk", 32 * readCallers, 0, rawUpdates},
-			{"records", "GetRecords of 1,000 records with both images of 200 bytes over loopback, 8 clients", 4 * readCallers, recordsBytes, func(r *rival) way {
+			{"query", "Query of 100 items of 200 bytes over loopback, 8 clients", readCallers, 16 * readCallers, pageBytes, queries},
+			{"transact", "TransactWriteItems of three conditional updates over loopback, 8 clients, synced to disk", readCallers, 16 * readCallers, 0, transactions},
+			{"update_raw", "conditional UpdateItem over loopback, 32 clients, synced to disk", 32, 32 * readCallers, 0, rawUpdates},
+			{"records", "GetRecords of 1,000 records with both images of 200 bytes over loopback, 8 clients", readCallers, 4 * readCallers, recordsBytes, func(r *rival) way {
 				return readings(r, targetStreams+"GetRecords", iterators[r], recordsBytes)
 			}},
 		} {
-			f, err := all.compare(ctx, work, readCallers, part.pieces, part.name, "", part.about, func(r *rival) way {
+			f, err := all.compare(ctx, work, part.callers, part.pieces, part.name, "", part.about, func(r *rival) way {
 				if r == nothing {
 					return readings(r.answering(part.answer), part.name, nil, part.answer)
 				}
