@@ -95,17 +95,7 @@ func (t *turn) failOuter(inner, outer *thread, prev int64, retried bool) int64 {
 		t.abort(inner, prev)
 	}
 
-	for _, sibling := range t.children(outer) {
-		if sibling == inner {
-			continue
-		}
-
-		t.abort(sibling, prev)
-
-		if isMap {
-			t.record(Event{Type: MapIterationAborted, Prev: prev, State: outer.state, Index: sibling.index})
-		}
-	}
+	t.abortChildren(outer, inner, prev)
 
 	if retried {
 		return prev
