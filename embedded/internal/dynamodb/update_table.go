@@ -155,29 +155,25 @@ func (in *updateTableIn) checkTogether() error {
 
 // checkAlone refuses a change that must be the only one beside any other.
 func (in *updateTableIn) checkAlone() error {
-	throughput := in.BillingMode != "" || in.ProvisionedThroughput != nil
-	alone := []struct {
+	type change struct {
 		given bool
-		what  string
-	}{
+		alone string // how the service calls one that must be alone
+	}
+
+	// Of several that must be alone, the service names the first.
+	given := slices.DeleteFunc([]change{
 		{in.SSESpecification != nil, "Server-Side Encryption modification"},
 		{in.TableClass != "", "TableClass modification"},
 		{in.DeletionProtectionEnabled != nil, "DeletionProtection modification"},
 		{in.WarmThroughput != nil, "WarmThroughput"},
-	}
+		{in.BillingMode != "" || in.ProvisionedThroughput != nil, ""},
+		{in.OnDemandThroughput != nil, ""},
+		{in.StreamSpecification != nil, ""},
+		{len(in.GlobalSecondaryIndexUpdates) > 0, ""},
+	}, func(c change) bool { return !c.given })
 
-	changes := 0
-	for _, given := range []bool{throughput, in.OnDemandThroughput != nil, in.StreamSpecification != nil, len(in.GlobalSecondaryIndexUpdates) > 0,
-		alone[0].given, alone[1].given, alone[2].given, alone[3].given} {
-		if given {
-			changes++
-		}
-	}
-
-	for _, a := range alone {
-		if a.given && changes > 1 {
-			return invalid("One or more parameter values were invalid: %s must be the only operation in the request", a.what)
-		}
+	if len(given) > 1 && given[0].alone != "" {
+		return invalid("One or more parameter values were invalid: %s must be the only operation in the request", given[0].alone)
 	}
 
 	return nil
