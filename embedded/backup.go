@@ -184,8 +184,9 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.file.Read(p)
 }
 
-// serveBackups answers requests for a backup, and passes the others on. Without room on the disk the status is 507. A backup that fails after
-// its first bytes ends the connection, so that the caller does not take it for complete.
+// serveBackups answers requests for a backup, and passes the others on. Without room on the disk the status
+// is 507. A backup that fails after its first bytes ends the connection, so that the caller does not take it
+// for complete.
 func (e *Engine) serveBackups(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if target := r.Header["X-Amz-Target"]; r.Method != http.MethodPost || len(target) != 1 || target[0] != BackupTarget {
