@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,28 +19,17 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"ratchet/embedded/internal/smalldisk"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
-
-// smallDisk is a file system that says how much room it has.
-type smallDisk struct {
-	*vfs.MemFS
-	free atomic.Uint64
-}
-
-func (s *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: s.free.Load()}, nil
-}
 
 // TestAFullDiskRefusesCallsThatChange: each service says so, reads go on, and so does all when there is
 // room again.
 func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &smallDisk{MemFS: vfs.NewMem()}
-		disk.free.Store(1 << 30)
+		disk := smalldisk.New()
 
 		e, err := openOn(disk, Config{Dir: "data", Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -81,7 +69,7 @@ func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 			},
 		}
 
-		disk.free.Store(5 << 20)
+		disk.Free.Store(5 << 20)
 		time.Sleep(time.Second)
 
 		for name, change := range changes {
@@ -101,7 +89,7 @@ func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 			t.Error(attributes, err)
 		}
 
-		disk.free.Store(1 << 30)
+		disk.Free.Store(1 << 30)
 		time.Sleep(time.Second)
 
 		for name, change := range changes {
@@ -114,7 +102,8 @@ func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 
 // TestCopiesThatHaveNoRoomSaySo: a compaction and a backup are answered with a status of their own.
 func TestCopiesThatHaveNoRoomSaySo(t *testing.T) {
-	disk := &smallDisk{MemFS: vfs.NewMem()}
+	disk := smalldisk.New()
+	disk.Free.Store(0)
 
 	e, err := openOn(disk, Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -161,8 +150,7 @@ func TestACallThatTheFullDiskEndsSaysSo(t *testing.T) {
 // fail nothing.
 func TestTheEngineRunsOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &smallDisk{MemFS: vfs.NewMem()}
-		disk.free.Store(1 << 30)
+		disk := smalldisk.New()
 
 		e, err := openOn(disk, Config{Dir: "data", Log: slog.New(slog.DiscardHandler), Streams: StreamsConfig{RollEvery: time.Minute}})
 		if err != nil {
@@ -179,7 +167,7 @@ func TestTheEngineRunsOnAFullDisk(t *testing.T) {
 		arn := f.start(`{"A":{"Type":"Wait","Seconds":60,"Next":"B"},
 			"B":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:putItem","Parameters":{"TableName":"orders","Item":{"id":{"S":"o-1"}}},"End":true}}`, `{}`)
 
-		disk.free.Store(5 << 20)
+		disk.Free.Store(5 << 20)
 		time.Sleep(time.Hour)
 
 		select {
@@ -193,7 +181,7 @@ func TestTheEngineRunsOnAFullDisk(t *testing.T) {
 			t.Fatalf("the execution is %s (%v)", d.Status, err)
 		}
 
-		disk.free.Store(1 << 30)
+		disk.Free.Store(1 << 30)
 		time.Sleep(time.Minute)
 
 		d, err = f.sfn.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: arn})

@@ -6,20 +6,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/internal/smalldisk"
 	"ratchet/embedded/internal/store"
 )
 
 // TestCountsThatWereNotSavedAreSavedLater: a full disk loses no count of a table or an index.
 func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newSmallDisk()
+		disk := smalldisk.New()
 		s, db := openOn(t, disk)
 		mustAnswer(t, s, "CreateTable", `{"TableName":"counted","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
 			"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"g","AttributeType":"S"}],
 			"GlobalSecondaryIndexes":[{"IndexName":"by-g","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`)
 		mustAnswer(t, s, "PutItem", `{"TableName":"counted","Item":{"pk":{"S":"a"},"g":{"S":"x"}}}`)
 
-		disk.free.Store(0)
+		disk.Free.Store(0)
 		time.Sleep(10 * time.Second)
 
 		if err := s.saveCounts(); err != nil {
@@ -32,7 +33,7 @@ func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		disk.free.Store(1 << 30)
+		disk.Free.Store(1 << 30)
 		time.Sleep(10 * time.Second)
 
 		if err := errors.Join(s.saveCounts(), db.Close()); err != nil {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/internal/smalldisk"
 	"ratchet/embedded/internal/store"
 )
 
@@ -26,12 +28,12 @@ const (
 // TestAFullDiskRefusesADeletionBeforeItShows: the table is as it was, also after the next opening.
 func TestAFullDiskRefusesADeletionBeforeItShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newSmallDisk()
+		disk := smalldisk.New()
 		s, db := openOn(t, disk)
 		mustAnswer(t, s, "CreateTable", streamedTable)
 		mustAnswer(t, s, "PutItem", putItem)
 
-		disk.free.Store(0)
+		disk.Free.Store(0)
 		time.Sleep(time.Second)
 
 		_ = db.HasRoom() // it looks at the disk
@@ -60,23 +62,29 @@ func TestAFullDiskRefusesADeletionBeforeItShows(t *testing.T) {
 // full before its data was deleted. Its data does not get into another table of that name, and its stream ends.
 func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newSmallDisk()
+		var delay atomic.Int64
+
+		disk := smalldisk.New()
+		disk.BeforeSync = func() error {
+			time.Sleep(time.Duration(delay.Load()))
+			return nil
+		}
 		s, db := openOn(t, disk)
 		mustAnswer(t, s, "CreateTable", streamedTable)
 		mustAnswer(t, s, "PutItem", putItem)
 
 		old := s.tables.get("items").state.Load()
 
-		disk.free.Store(0)
+		disk.Free.Store(0)
 		time.Sleep(time.Second)
 
 		_ = db.HasRoom() // it looks at the disk
-		disk.delay.Store(int64(2 * time.Second))
+		delay.Store(int64(2 * time.Second))
 
 		if got := mustAnswer(t, s, "DeleteTable", named); !strings.Contains(got, `"TableStatus":"DELETING"`) {
 			t.Error(got)
 		}
-		disk.delay.Store(0)
+		delay.Store(0)
 
 		if storedKeys(t, db, &old.record) == 0 {
 			t.Fatal("the disk became full too late")
@@ -90,7 +98,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 			s, db = openOn(t, disk)
 		}
 
-		disk.free.Store(1 << 30)
+		disk.Free.Store(1 << 30)
 		time.Sleep(time.Second)
 		mustAnswer(t, s, "CreateTable", streamedTable)
 

@@ -19,43 +19,15 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"ratchet/embedded/internal/smalldisk"
 )
-
-// smallDisk is a file system that says how much room it has, and whose logs fail to sync on request.
-type smallDisk struct {
-	*vfs.MemFS
-	free  atomic.Uint64
-	fails atomic.Bool
-}
-
-func (s *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: s.free.Load()}, nil
-}
-
-func (s *smallDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	file, err := s.MemFS.Create(name, category)
-	return failingFile{file, &s.fails}, err
-}
-
-type failingFile struct {
-	vfs.File
-	fails *atomic.Bool
-}
-
-func (f failingFile) SyncData() error {
-	if f.fails.Load() {
-		return syscall.EIO
-	}
-
-	return f.File.SyncData()
-}
 
 // TestAFullDiskRefusesChanges: nothing of a refused change is stored, reads go on, and changes do when
 // there is room again. The store can be closed and opened meanwhile.
 func TestAFullDiskRefusesChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &smallDisk{MemFS: vfs.NewMem()}
-		disk.free.Store(1 << 30)
+		disk := smalldisk.New()
 		db := open(t, disk)
 
 		put := func(value string) error {
@@ -73,7 +45,7 @@ func TestAFullDiskRefusesChanges(t *testing.T) {
 			return string(value)
 		}
 		after := func(free uint64) {
-			disk.free.Store(free)
+			disk.Free.Store(free)
 			time.Sleep(roomCheck)
 		}
 
@@ -144,8 +116,7 @@ func TestAFullDiskRefusesChanges(t *testing.T) {
 // TestCopiesNeedRoom: a compaction needs as much as the files have, a checkpoint as much as the logs.
 func TestCopiesNeedRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &smallDisk{MemFS: vfs.NewMem()}
-		disk.free.Store(1 << 30)
+		disk := smalldisk.New()
 		db := open(t, disk)
 
 		b := db.NewBatch()
@@ -162,7 +133,7 @@ func TestCopiesNeedRoom(t *testing.T) {
 			roomForCalls + 3<<20:  {ErrFull, nil},
 			roomForCopies + 3<<20: {ErrFull, ErrFull},
 		} {
-			disk.free.Store(free)
+			disk.Free.Store(free)
 			time.Sleep(roomCheck)
 
 			if err := db.Checkpoint(fmt.Sprint("copy-", free)); !errors.Is(err, want[1]) {
@@ -178,7 +149,7 @@ func TestCopiesNeedRoom(t *testing.T) {
 			}
 		}
 
-		disk.free.Store(1 << 30)
+		disk.Free.Store(1 << 30)
 		time.Sleep(roomCheck)
 
 		if err := db.Compact(t.Context()); err != nil {
@@ -190,7 +161,7 @@ func TestCopiesNeedRoom(t *testing.T) {
 
 // slowTables is a disk on which tables wait for the gate.
 type slowTables struct {
-	*smallDisk
+	*smalldisk.FS
 	gate sync.RWMutex
 }
 
@@ -200,15 +171,14 @@ func (s *slowTables) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 		defer s.gate.RUnlock()
 	}
 
-	return s.smallDisk.Create(name, category)
+	return s.FS.Create(name, category)
 }
 
 // TestACheckpointNeedsRoomForOlderLogs: they are copied as large as they are, although a used one may hold little.
 func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 	t.Parallel()
 
-	disk := &slowTables{smallDisk: &smallDisk{MemFS: vfs.NewMem()}}
-	disk.free.Store(1 << 30)
+	disk := &slowTables{FS: smalldisk.New()}
 	shut(t, open(t, disk)) // the first log of all has an older format
 
 	db := open(t, disk)
@@ -241,7 +211,7 @@ func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 		t.Fatalf("the logs hold %d bytes", holds)
 	}
 
-	disk.free.Store(roomForCopies + 3<<20)
+	disk.Free.Store(roomForCopies + 3<<20)
 	db.lookAtDisk(0)
 
 	if err := db.Checkpoint("copy"); !errors.Is(err, ErrFull) {
@@ -299,14 +269,22 @@ func TestAFailingDiskEndsTheProcess(t *testing.T) {
 }
 
 func commitOnFailingDisk(t *testing.T, failed func(error)) {
-	disk := &smallDisk{MemFS: vfs.NewMem()}
-	disk.free.Store(1 << 30)
+	var fails atomic.Bool
+
+	disk := smalldisk.New()
+	disk.BeforeSync = func() error {
+		if fails.Load() {
+			return syscall.EIO
+		}
+
+		return nil
+	}
 
 	db, err := OpenTelling(failed, disk, "data", slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk.fails.Store(true)
+	fails.Store(true)
 
 	defer func() { fmt.Println("the process goes on after", recover()) }()
 
