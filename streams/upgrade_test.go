@@ -162,9 +162,12 @@ func TestWorkersOfAnEarlierVersionKeepTheirLeasesAndTakeNone(t *testing.T) {
 
 				die()
 				sleepUntil(t, 11*time.Second, func() bool { return w.owners()[p.Owner()] == 3 })
-				time.Sleep(grace + time.Minute)
 
-				// Now there are none of them, and leases are not renewed one by one any more.
+				// The first look after the grace notes in the stream's state that there are none of
+				// them; from the one after it, leases are not renewed one by one any more.
+				const look = lookEvery * 10 * time.Second
+				time.Sleep(grace + 2*look + 10*time.Second)
+
 				before := w.leases()
 				time.Sleep(time.Minute)
 
