@@ -104,7 +104,7 @@ func DecodeBinary(b []byte) (Item, error) {
 		return nil, errVersion
 	}
 
-	r := itemReader{binaryReader[string]{all: string(b), at: 1}}
+	r := itemReader{binaryReader{left: string(b[1:])}}
 	item := r.item(1)
 
 	if err := r.end(); err != nil {
@@ -115,10 +115,10 @@ func DecodeBinary(b []byte) (Item, error) {
 }
 
 // itemReader builds an item from its encoding.
-type itemReader struct{ binaryReader[string] }
+type itemReader struct{ binaryReader }
 
 func (r *itemReader) item(depth int) Item {
-	n := r.count()
+	n := r.elements(depth)
 	item := make(Item, n)
 	last := ""
 	for k := 0; k < n && r.err == nil; k++ {
@@ -132,7 +132,7 @@ func (r *itemReader) item(depth int) Item {
 }
 
 func (r *itemReader) value(depth int) Value {
-	switch tag := r.tag(depth); tag {
+	switch tag := r.byte(); tag {
 	case tagString:
 		return Value{Kind: S, Str: r.text()}
 	case tagNumber:
@@ -148,7 +148,7 @@ func (r *itemReader) value(depth int) Value {
 	case tagMap:
 		return Value{Kind: M, Map: r.item(depth + 1)}
 	case tagList:
-		return r.list(depth)
+		return r.list(depth + 1)
 	case tagStringSet:
 		return r.set(SS)
 	case tagNumberSet:
@@ -162,10 +162,10 @@ func (r *itemReader) value(depth int) Value {
 }
 
 func (r *itemReader) list(depth int) Value {
-	n := r.count()
+	n := r.elements(depth)
 	list := make([]Value, 0, n)
 	for k := 0; k < n && r.err == nil; k++ {
-		list = append(list, r.value(depth+1))
+		list = append(list, r.value(depth))
 	}
 
 	return Value{Kind: L, List: list}

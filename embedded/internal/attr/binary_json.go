@@ -1,5 +1,7 @@
 package attr
 
+import "unsafe"
+
 // AppendBinaryJSON appends as AWS JSON what AppendBinary wrote: the bytes that DecodeBinary and
 // Item.AppendJSON give together, without the item between them. It fails where DecodeBinary fails;
 // what it returns then is not to be used.
@@ -8,20 +10,21 @@ func AppendBinaryJSON(dst, b []byte) ([]byte, error) {
 		return dst, errVersion
 	}
 
-	r := jsonReader{binaryReader[[]byte]{all: b, at: 1}}
+	// Nothing that is read of b outlives this call, so the string may share its memory.
+	r := jsonReader{binaryReader{left: unsafe.String(&b[0], len(b))[1:]}}
 	dst = r.item(dst, 1)
 
 	return dst, r.end()
 }
 
 // jsonReader writes an item as JSON while it reads its encoding.
-type jsonReader struct{ binaryReader[[]byte] }
+type jsonReader struct{ binaryReader }
 
 func (r *jsonReader) item(dst []byte, depth int) []byte {
-	n := r.count()
+	n := r.elements(depth)
 	dst = append(dst, '{')
 
-	var last []byte
+	last := ""
 	for k := 0; k < n && r.err == nil; k++ {
 		if k > 0 {
 			dst = append(dst, ',')
@@ -31,7 +34,11 @@ func (r *jsonReader) item(dst []byte, depth int) []byte {
 		r.checkOrder(k, last, name)
 		last = name
 
-		dst = append(appendString(dst, name), ':')
+		if plain(name) {
+			dst = append(append(append(dst, '"'), name...), '"', ':')
+		} else {
+			dst = append(appendString(dst, name), ':')
+		}
 		dst = r.value(dst, depth)
 	}
 
@@ -39,11 +46,15 @@ func (r *jsonReader) item(dst []byte, depth int) []byte {
 }
 
 func (r *jsonReader) value(dst []byte, depth int) []byte {
-	switch tag := r.tag(depth); tag {
+	switch tag := r.byte(); tag {
 	case tagString:
-		dst = appendString(append(dst, `{"S":`...), r.text())
+		text := r.text()
+		if plain(text) {
+			return append(append(append(dst, `{"S":"`...), text...), `"}`...)
+		}
+		dst = appendString(append(dst, `{"S":`...), text)
 	case tagNumber:
-		dst = append(append(append(dst, `{"N":"`...), r.number()...), '"')
+		return append(append(append(dst, `{"N":"`...), r.number()...), `"}`...)
 	case tagBinary:
 		dst = appendBase64(append(dst, `{"B":`...), r.text())
 	case tagFalse:
@@ -55,7 +66,7 @@ func (r *jsonReader) value(dst []byte, depth int) []byte {
 	case tagMap:
 		dst = r.item(append(dst, `{"M":`...), depth+1)
 	case tagList:
-		dst = r.list(append(dst, `{"L":`...), depth)
+		dst = r.list(append(dst, `{"L":`...), depth+1)
 	case tagStringSet:
 		dst = r.set(append(dst, `{"SS":`...), SS)
 	case tagNumberSet:
@@ -70,7 +81,7 @@ func (r *jsonReader) value(dst []byte, depth int) []byte {
 }
 
 func (r *jsonReader) list(dst []byte, depth int) []byte {
-	n := r.count()
+	n := r.elements(depth)
 	dst = append(dst, '[')
 
 	for k := 0; k < n && r.err == nil; k++ {
@@ -78,7 +89,7 @@ func (r *jsonReader) list(dst []byte, depth int) []byte {
 			dst = append(dst, ',')
 		}
 
-		dst = r.value(dst, depth+1)
+		dst = r.value(dst, depth)
 	}
 
 	return append(dst, ']')
@@ -88,9 +99,9 @@ func (r *jsonReader) set(dst []byte, kind Kind) []byte {
 	n := r.members()
 	dst = append(dst, '[')
 
-	var last []byte
+	last := ""
 	for k := 0; k < n && r.err == nil; k++ {
-		var member []byte
+		member := ""
 		if kind == NS {
 			member = r.number()
 		} else {

@@ -1,23 +1,23 @@
 package attr
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
 
 // binaryReader reads an encoded item from its start, and checks it. After the first fault it has
 // no bytes left and returns zero values, so that callers check err once at the end. What it reads
-// of a string shares the string; of bytes, it must not be kept.
-type binaryReader[T string | []byte] struct {
-	all T
-	at  int // of what comes next
-	err error
+// shares the memory of left.
+type binaryReader struct {
+	left string // what comes next
+	err  error
 }
 
 // end returns the first fault. Bytes after the item are one.
-func (r *binaryReader[T]) end() error {
-	if left := len(r.all) - r.at; r.err == nil && left > 0 {
-		r.fail("%d bytes follow the item", left)
+func (r *binaryReader) end() error {
+	if r.err == nil && r.left != "" {
+		r.fail("%d bytes follow the item", len(r.left))
 	}
 
 	if r.err != nil {
@@ -27,27 +27,32 @@ func (r *binaryReader[T]) end() error {
 	return nil
 }
 
-func (r *binaryReader[T]) fail(format string, args ...any) {
+func (r *binaryReader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
 	}
-	r.at = len(r.all)
+	r.left = ""
 }
 
-func (r *binaryReader[T]) byte() byte {
-	if r.at >= len(r.all) {
-		r.fail("it ends early")
+var errEarly = errors.New("it ends early")
+
+func (r *binaryReader) byte() byte {
+	if r.left == "" {
+		if r.err == nil {
+			r.err = errEarly
+		}
+
 		return 0
 	}
-	c := r.all[r.at]
-	r.at++
+	c := r.left[0]
+	r.left = r.left[1:]
 
 	return c
 }
 
 // count reads a length. A length never exceeds the bytes that are left, as each element
 // takes at least one: damaged bytes cannot make the reader allocate without bound.
-func (r *binaryReader[T]) count() int {
+func (r *binaryReader) count() int {
 	var n uint64
 	for shift := uint(0); shift < 64; shift += 7 {
 		c := r.byte()
@@ -63,7 +68,7 @@ func (r *binaryReader[T]) count() int {
 		}
 	}
 
-	if n > uint64(len(r.all)-r.at) || n > math.MaxInt32 {
+	if n > uint64(len(r.left)) || n > math.MaxInt32 {
 		r.fail("a length of %d exceeds what is left", n)
 		return 0
 	}
@@ -71,28 +76,38 @@ func (r *binaryReader[T]) count() int {
 	return int(n)
 }
 
-func (r *binaryReader[T]) text() T {
+// elements reads how many values a map or a list has, which are at that depth.
+func (r *binaryReader) elements(depth int) int {
 	n := r.count()
-	r.at += n
-
-	return r.all[r.at-n : r.at]
-}
-
-// tag reads what kind of value comes next, at that depth.
-func (r *binaryReader[T]) tag(depth int) byte {
-	if depth > MaxDepth {
+	if n > 0 && depth > MaxDepth {
 		r.fail("it is nested deeper than %d levels", MaxDepth)
 		return 0
 	}
 
-	return r.byte()
+	return n
+}
+
+func (r *binaryReader) text() string {
+	// Most lengths are one byte.
+	if left := r.left; left != "" {
+		if n := int(left[0]); n < 0x80 && n < len(left) {
+			r.left = left[1+n:]
+			return left[1 : 1+n]
+		}
+	}
+
+	n := r.count()
+	text := r.left[:n]
+	r.left = r.left[n:]
+
+	return text
 }
 
 // unknown is the fault of a tag that is none.
-func (r *binaryReader[T]) unknown(tag byte) { r.fail("tag %d is unknown", tag) }
+func (r *binaryReader) unknown(tag byte) { r.fail("tag %d is unknown", tag) }
 
 // members reads how many members a set has.
-func (r *binaryReader[T]) members() int {
+func (r *binaryReader) members() int {
 	n := r.count()
 	if n == 0 {
 		r.fail("a set is empty")
@@ -103,38 +118,38 @@ func (r *binaryReader[T]) members() int {
 
 // number reads a canonical number. It checks the text because the arithmetic panics on
 // anything else; the check is cheap for plain integers.
-func (r *binaryReader[T]) number() T {
+func (r *binaryReader) number() string {
 	text := r.text()
 	if r.err != nil || plainInteger(text) {
 		return text
 	}
 
-	if n, err := ParseNumber(string(text)); err != nil || n != string(text) {
+	if n, err := ParseNumber(text); err != nil || n != text {
 		r.fail("%q is not a canonical number", text)
-		return T("0")
+		return "0"
 	}
 
 	return text
 }
 
 // checkOrder checks the name of attribute k, which comes after that of the one before.
-func (r *binaryReader[T]) checkOrder(k int, last, name T) {
-	if k > 0 && string(name) <= string(last) {
+func (r *binaryReader) checkOrder(k int, last, name string) {
+	if k > 0 && (name == "" || last == "" || name[0] <= last[0]) && name <= last {
 		r.fail("attribute %q is out of order", name)
 	}
 }
 
 // checkAscending checks two members of a set that follow each other.
-func (r *binaryReader[T]) checkAscending(kind Kind, a, b T) {
+func (r *binaryReader) checkAscending(kind Kind, a, b string) {
 	if r.err == nil && !ascending(kind, a, b) {
 		r.fail("a set is out of order")
 	}
 }
 
-func ascending[T string | []byte](kind Kind, a, b T) bool {
+func ascending(kind Kind, a, b string) bool {
 	if kind == NS {
-		return CompareNumber(string(a), string(b)) < 0
+		return CompareNumber(a, b) < 0
 	}
 
-	return string(a) < string(b)
+	return a < b
 }

@@ -91,7 +91,7 @@ func appendSet(dst []byte, v Value) []byte {
 	return append(dst, ']')
 }
 
-func appendBase64[T string | []byte](dst []byte, raw T) []byte {
+func appendBase64(dst []byte, raw string) []byte {
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, []byte(raw))
 	return append(dst, '"')
@@ -99,7 +99,7 @@ func appendBase64[T string | []byte](dst []byte, raw T) []byte {
 
 // appendString appends a JSON string. Bytes that are not UTF-8 become U+FFFD; decoding
 // accepts no such text.
-func appendString[T string | []byte](dst []byte, s T) []byte {
+func appendString(dst []byte, s string) []byte {
 	if !plain(s) {
 		dst, _ = jsontext.AppendQuote(dst, s)
 		return dst
@@ -113,26 +113,37 @@ func appendString[T string | []byte](dst []byte, s T) []byte {
 
 // plain reports whether a JSON string holds s as it is: s has no quotes, no backslashes, no control
 // characters and nothing beyond ASCII.
-func plain[T string | []byte](s T) bool {
-	// Eight bytes at a time: what a byte must not be sets the highest bit of one of the terms.
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-
-	n := 0
-	for ; n+8 <= len(s); n += 8 {
-		x := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
-			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
-		if (x|(x+ones)|(x-ones*' ')|((x^ones*'"')-ones)|((x^ones*'\\')-ones))&high != 0 {
-			return false
+func plain(s string) bool {
+	// Words that overlap cover what is left after whole ones.
+	switch n := len(s); {
+	case n >= 8:
+		for rest := s; len(rest) > 8; rest = rest[8:] {
+			if odd(low4(rest) | low4(rest[4:])<<32) {
+				return false
+			}
 		}
-	}
 
-	for ; n < len(s); n++ {
-		if c := s[n]; c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
-			return false
-		}
+		return !odd(low4(s[n-8:]) | low4(s[n-4:])<<32)
+	case n >= 4:
+		return !odd(low4(s) | low4(s[n-4:])<<32)
+	case n > 0:
+		const spaces = ' '<<24 | ' '<<32 | ' '<<40 | ' '<<48 | ' '<<56
+		return !odd(uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16 | spaces)
 	}
 
 	return true
+}
+
+// low4 returns the first four bytes of s, the first one lowest.
+func low4(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+}
+
+// odd reports whether one of the eight bytes of x cannot stand in a JSON string as it is.
+func odd(x uint64) bool {
+	// What a byte must not be sets the highest bit of one of the terms.
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	return (x|(x+ones)|(x-ones*' ')|((x^ones*'"')-ones)|((x^ones*'\\')-ones))&high != 0
 }
 
 // MarshalJSONTo writes the item as AWS JSON.

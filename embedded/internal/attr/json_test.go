@@ -201,17 +201,23 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-// TestPlainTexts: each byte at each place of a text is judged alike, whether eight are read at a time or one.
+// TestPlainTexts: each byte at each place of a text of any length is judged alike, however many are read at a time.
 func TestPlainTexts(t *testing.T) {
-	for c := range 256 {
-		want := c >= ' ' && c < 0x7F && c != '"' && c != '\\'
+	const letters = "0123456789 abcdefghijkl"
 
-		for at := range 19 {
-			text := []byte("0123456789 abcdefgh")
-			text[at] = byte(c)
+	for length := range len(letters) + 1 {
+		if !plain(letters[:length]) {
+			t.Errorf("%q is not plain", letters[:length])
+		}
 
-			if plain(text) != want || plain(string(text)) != want {
-				t.Errorf("byte %#x at %d: plain is %v", c, at, !want)
+		for at := range length {
+			for c := range 256 {
+				text := []byte(letters[:length])
+				text[at] = byte(c)
+
+				if want := c >= ' ' && c < 0x7F && c != '"' && c != '\\'; plain(string(text)) != want {
+					t.Errorf("byte %#x at %d of %d: plain is %v", c, at, length, !want)
+				}
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func CompareNumber(a, b string) int {
 
 // plainInteger reports whether text is a canonical integer of at most intDigits digits.
 // Most numbers are; they need no decimal.
-func plainInteger[T string | []byte](text T) bool {
+func plainInteger(text string) bool {
 	digits := text
 	if len(digits) > 0 && digits[0] == '-' {
 		digits = digits[1:]
