@@ -7,7 +7,7 @@ const empty = "Supplied AttributeValue is empty, must contain exactly one of the
 func TestOrderOfQuery(t *testing.T) {
 	climbAll(t, []ladder{
 		{
-			name: "expressions", operation: "Query", top: `{"Count":0,"ScannedCount":0`,
+			name: "expressions", operation: "Query", top: `{"Items":[],"Count":0,"ScannedCount":0`,
 			rungs: []rung{
 				{"ReturnConsumedCapacity", `"X"`, "", broken(must("'X'", "returnConsumedCapacity", beCapacity))},
 				{"AttributesToGet", `["v","v"]`, "", invalidOrder + "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {AttributesToGet} Expression parameters: {ProjectionExpression, FilterExpression}"},
@@ -45,7 +45,7 @@ func TestOrderOfQuery(t *testing.T) {
 			},
 		},
 		{
-			name: "attributes that a global index has not", operation: "Query", top: `{"Count":0,"ScannedCount":0`,
+			name: "attributes that a global index has not", operation: "Query", top: `{"Items":[],"Count":0,"ScannedCount":0`,
 			rest: `"TableName":"ranged","IndexName":"by-c","KeyConditionExpression":"c = :p","ExpressionAttributeValues":{":p":{"S":"p"}}`,
 			rungs: []rung{
 				{"ExclusiveStartKey", `{"a":{"S":"a"},"b":{"S":"b"},"c":{"S":"q"}}`, "", invalidOrder + "The provided starting key is outside query boundaries based on provided conditions"},
@@ -55,7 +55,7 @@ func TestOrderOfQuery(t *testing.T) {
 			},
 		},
 		{
-			name: "legacy parameters", operation: "Query", top: `{"Count":0,"ScannedCount":0`,
+			name: "legacy parameters", operation: "Query", top: `{"Items":[],"Count":0,"ScannedCount":0`,
 			rungs: []rung{
 				{"ExpressionAttributeNames", `{}`, "", invalidOrder + "ExpressionAttributeNames can only be specified when using expressions"},
 				{"ExpressionAttributeValues", `{}`, "", invalidOrder + "ExpressionAttributeValues can only be specified when using expressions: FilterExpression and KeyConditionExpression are null"},
@@ -86,7 +86,7 @@ func TestOrderOfQuery(t *testing.T) {
 func TestOrderOfScan(t *testing.T) {
 	climbAll(t, []ladder{
 		{
-			name: "expressions", operation: "Scan", top: `{"Count":0,"ScannedCount":0`,
+			name: "expressions", operation: "Scan", top: `{"Items":[],"Count":0,"ScannedCount":0`,
 			rungs: []rung{
 				{"Limit", `0`, "", broken(must("'0'", "limit", be1))},
 				{"AttributesToGet", `["v","v"]`, "", invalidOrder + "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {AttributesToGet} Expression parameters: {ProjectionExpression, FilterExpression}"},
@@ -111,7 +111,7 @@ func TestOrderOfScan(t *testing.T) {
 			},
 		},
 		{
-			name: "legacy parameters", operation: "Scan", top: `{"Count":0,"ScannedCount":0`,
+			name: "legacy parameters", operation: "Scan", top: `{"Items":[],"Count":0,"ScannedCount":0`,
 			rungs: []rung{
 				{"ExpressionAttributeNames", `{}`, "", invalidOrder + "ExpressionAttributeNames can only be specified when using expressions"},
 				{"ExpressionAttributeValues", `{}`, "", invalidOrder + "ExpressionAttributeValues can only be specified when using expressions: FilterExpression is null"},

@@ -7,14 +7,18 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/wire"
 )
 
 // maxPage is how many bytes of items one Query or Scan reads, before it filters them.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 const maxPage = 1 << 20
 
-// headRoom is more than the members of an answer before its items take.
-const headRoom = 128
+// beforeItems begins the answer of a page.
+const beforeItems = `{"Items":[`
+
+// roomForMembers is more than the members of an answer beside its items take, but for keys.
+const roomForMembers = 256
 
 // pageIn is what Query and Scan have in common.
 type pageIn struct {
@@ -90,8 +94,8 @@ type page struct {
 	// shape is what a SELECT shows of an item, nil for all or for what project does.
 	shape func(attr.Item) attr.Item
 
-	// items are JSON elements, with commas between them, after headRoom bytes for what the answer
-	// has before them.
+	// items is the begin of the answer: the items so far as JSON elements, with commas between them. It
+	// is nil before the first one.
 	items          []byte
 	count, scanned int
 	bytes          int       // read from the table or the index
@@ -277,12 +281,12 @@ func (pg *page) countMatch() (shown bool) {
 
 	switch {
 	case pg.items == nil:
-		room := headRoom + 2*pg.bytes
+		room := roomForMembers + 2*pg.bytes
 		if !pg.single {
 			room = pg.view.table.room.first()
 		}
-		pg.items = make([]byte, headRoom, room)
-	case len(pg.items) > headRoom:
+		pg.items = append(wire.Buffer(room), beforeItems...)
+	default:
 		if cap(pg.items)-len(pg.items) < pg.bytes/pg.scanned*2 {
 			pg.items = slices.Grow(pg.items, len(pg.items)) // append alone takes a quarter more at a time
 		}
@@ -294,13 +298,9 @@ func (pg *page) countMatch() (shown bool) {
 
 // answer returns the answer of Query and Scan.
 func (pg *page) answer() json.RawMessage {
-	out := newAnswer(headRoom)
+	out := pg.begin()
 	out.int("Count", pg.count)
 	out.int("ScannedCount", pg.scanned)
-
-	if pg.in.Select != "COUNT" {
-		pg.list(out)
-	}
 
 	if pg.last != nil {
 		out.item("LastEvaluatedKey", pg.last)
@@ -310,20 +310,16 @@ func (pg *page) answer() json.RawMessage {
 	return out.done()
 }
 
-// list adds the items to an answer. The members before them are few: they go into the room before
-// the items, which are not copied. The page is used up then.
-func (pg *page) list(out *answer) {
-	out.name("Items").buf = append(out.buf, '[')
-
-	if pg.items != nil {
-		if !pg.single {
-			pg.view.table.room.learn(len(pg.items))
-		}
-
-		start := headRoom - len(out.buf)
-		copy(pg.items[start:], out.buf)
-		out.buf = pg.items[start:]
+// begin returns the begin of the answer, with the items if they are asked for. The page is used up then.
+func (pg *page) begin() *answer {
+	switch {
+	case pg.in.Select == "COUNT":
+		return newAnswer(roomForMembers)
+	case pg.items == nil:
+		pg.items = append(make([]byte, 0, roomForMembers), beforeItems...)
+	case !pg.single:
+		pg.view.table.room.learn(len(pg.items) + roomForMembers)
 	}
 
-	out.buf = append(out.buf, ']')
+	return &answer{append(pg.items, ']')}
 }

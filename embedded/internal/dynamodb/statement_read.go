@@ -58,9 +58,7 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 	}
 	pg.charge(s)
 
-	out := newAnswer(headRoom)
-	pg.list(out)
-
+	out := pg.begin()
 	if pg.last != nil {
 		out.text("NextToken", in.nextToken(pg.last))
 	}

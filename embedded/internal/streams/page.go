@@ -1,6 +1,6 @@
 package streams
 
-import "slices"
+import "ratchet/embedded/internal/wire"
 
 // page collects the records of one GetRecords as JSON.
 type page struct {
@@ -29,7 +29,7 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 
 	if p.count > 0 {
 		if cap(p.out)-len(p.out) < 512+3*c.Size {
-			p.out = slices.Grow(p.out, p.room())
+			p.out = append(wire.Buffer(len(p.out)+p.room()), p.out...)
 		}
 		p.out = append(p.out, ',')
 	}

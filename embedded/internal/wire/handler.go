@@ -146,8 +146,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // contentType is shared by all answers and never changed.
 var contentType = []string{"application/x-amz-json-1.0"}
 
-// send writes an answer with its length and checksum. It takes over body: the caller
-// must not use it afterwards.
+// send writes an answer with its length and checksum. It takes over body, whose memory another
+// answer may have afterwards.
 func send(w http.ResponseWriter, status int, body []byte) {
 	length := strconv.Itoa(len(body))
 	checksum := strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
@@ -165,4 +165,5 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	}
 
 	_, _ = w.Write(body) // it fails only when the caller is gone
+	reuse(body)
 }

@@ -6,6 +6,9 @@ import "context"
 // json.RawMessage or as a value to marshal; or an *Error, with which the service
 // refuses the call; or any other error, which the handler reports as the service's
 // InternalError.
+//
+// A json.RawMessage is handed over. If it has room for 8 KB or more, another answer is
+// written into its memory once it is sent.
 type Operation func(ctx context.Context, body []byte) (any, error)
 
 // Service is one AWS service behind the endpoint.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -220,4 +224,91 @@ func TestOneOf(t *testing.T) {
 	if err := OneOf("B", "x", "A"); err == nil {
 		t.Error("a value outside the set is accepted")
 	}
+}
+
+// TestAnswersShareNoMemoryWhileTheyAreSent: memory is used again, and only after an answer was written.
+func TestAnswersShareNoMemoryWhileTheyAreSent(t *testing.T) {
+	const size = 3 * leastReused
+
+	var reused atomic.Int64
+	letters := NewHandler(slog.New(slog.DiscardHandler), Service{Target: "Test_1", Operations: map[string]Operation{
+		"Letters": func(_ context.Context, body []byte) (any, error) {
+			out := Buffer(size)
+			if stale := out[:cap(out)]; stale[size-1] != 0 {
+				reused.Add(1)
+			}
+
+			return json.RawMessage(append(out, bytes.Repeat(body, size)...)), nil
+		},
+	}})
+
+	server := httptest.NewServer(letters)
+	defer server.Close()
+
+	var callers sync.WaitGroup
+	for n := range 8 {
+		letter := string(rune('a' + n))
+		callers.Go(func() {
+			for range 50 {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(letter))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Header.Set("X-Amz-Target", "Test_1.Letters")
+
+				res, err := server.Client().Do(r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+
+				raw, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+
+				if err != nil || string(raw) != strings.Repeat(letter, size) {
+					t.Errorf("the answer for %q has other bytes: %v", letter, err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+
+	if reused.Load() == 0 {
+		t.Error("no memory was used again")
+	}
+}
+
+// TestAnAnswerInProcessKeepsItsMemory: the caller of the transport has it, for as long as it wants.
+func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
+	h := NewHandler(slog.New(slog.DiscardHandler), Service{Target: "Test_1", Operations: map[string]Operation{
+		"Letters": func(_ context.Context, body []byte) (any, error) {
+			return json.RawMessage(append(Buffer(2*leastReused), bytes.Repeat(body, leastReused)...)), nil
+		},
+	}})
+
+	call := func(letter string) io.ReadCloser {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", strings.NewReader(letter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Amz-Target", "Test_1.Letters")
+
+		res, err := InProcess(h).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return res.Body
+	}
+
+	first := call("a")
+	_ = call("b").Close()
+
+	raw, err := io.ReadAll(first)
+	if err != nil || string(raw) != strings.Repeat("a", leastReused) {
+		t.Errorf("the first answer has other bytes after the second one: %v", err)
+	}
+	_ = first.Close()
 }
