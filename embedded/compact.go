@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -149,7 +147,7 @@ func Tidy(cfg Config) error {
 
 	// The first opening deletes the logs, and keeps the manifest of the one before it.
 	for range 2 {
-		db, err := store.OpenTelling(cfg.Failed, vfs.Default, cfg.Dir, cfg.Log)
+		db, err := store.Open(store.Config{Dir: cfg.Dir, Log: cfg.Log, Failed: cfg.Failed})
 		if err != nil {
 			return err
 		}

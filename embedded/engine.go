@@ -57,7 +57,7 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 
-	db, err := store.OpenTelling(cfg.Failed, fs, cfg.Dir, cfg.Log)
+	db, err := store.Open(store.Config{Dir: cfg.Dir, Disk: fs, Log: cfg.Log, Failed: cfg.Failed})
 	if err != nil {
 		return nil, err
 	}

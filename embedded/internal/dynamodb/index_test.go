@@ -18,7 +18,7 @@ func openService(t *testing.T, dir string) (*Service, func()) {
 
 	log := slog.New(slog.DiscardHandler)
 
-	db, err := store.Open(dir, log)
+	db, err := store.Open(store.Config{Dir: dir, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

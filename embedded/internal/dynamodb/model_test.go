@@ -97,7 +97,7 @@ func (m *indexModel) open() {
 	log := slog.New(slog.DiscardHandler)
 
 	var err error
-	if m.db, err = store.OpenOn(m.disk, "model", log); err != nil {
+	if m.db, err = store.Open(store.Config{Dir: "model", Disk: m.disk, Log: log}); err != nil {
 		m.t.Fatal(err)
 	}
 

@@ -16,7 +16,7 @@ func openOn(t *testing.T, disk vfs.FS) (*Service, *store.DB) {
 
 	log := slog.New(slog.DiscardHandler)
 
-	db, err := store.OpenOn(disk, "data", log)
+	db, err := store.Open(store.Config{Dir: "data", Disk: disk, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestAttributesDigest(t *testing.T) {
 func openService(t *testing.T) *Service {
 	t.Helper()
 
-	db, err := store.Open(t.TempDir(), slog.New(slog.DiscardHandler))
+	db, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

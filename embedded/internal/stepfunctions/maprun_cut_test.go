@@ -193,7 +193,7 @@ func (c *cutter) describe(arn string) (d cutDescription) {
 // runs once, a redrive runs the unsuccessful ones again, and the counts are those of the
 // children all the time.
 func TestMapRunsCutAtEveryStep(t *testing.T) {
-	db, err := store.Open(t.TempDir(), slog.New(slog.DiscardHandler))
+	db, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

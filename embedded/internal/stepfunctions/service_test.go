@@ -43,7 +43,7 @@ func open(t testing.TB, dir string) *bench {
 func openWith(t testing.TB, dir string, functions map[string]Function) *bench {
 	t.Helper()
 
-	db, err := store.Open(dir, slog.New(slog.DiscardHandler))
+	db, err := store.Open(store.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

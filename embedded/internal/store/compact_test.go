@@ -43,7 +43,7 @@ func tablesWith(t *testing.T, dir, text string) (with []string) {
 func TestCompactLeavesNoDeletedKey(t *testing.T) {
 	dir := t.TempDir()
 
-	db, err := Open(dir, slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

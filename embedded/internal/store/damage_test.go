@@ -28,7 +28,7 @@ func writeForDamage(t *testing.T, dir string) {
 	t.Helper()
 
 	for part := range 4 {
-		db, err := Open(dir, slog.New(slog.DiscardHandler))
+		db, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func writeForDamage(t *testing.T, dir string) {
 func readDamaged(t *testing.T, dir string) error {
 	t.Helper()
 
-	db, err := Open(dir, slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func TestASoundStoreDeletesItsFiles(t *testing.T) {
 	}
 	before := logs()
 
-	db, err := Open(dir, slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestALogThatCannotBeExtendedTakesChanges(t *testing.T) {
 				}
 				has(open(t, disk.CrashClone(vfs.CrashCloneCfg{})))
 
-				copied, err := OpenOn(disk.MemFS, "copy", db.log)
+				copied, err := Open(Config{Dir: "copy", Disk: disk.MemFS, Log: db.log})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -124,7 +124,7 @@ func TestMissingGenerationsAreNamed(t *testing.T) {
 			}
 
 			for range 2 {
-				_, err := OpenOn(disk, "data", slog.New(slog.DiscardHandler))
+				_, err := Open(Config{Dir: "data", Disk: disk, Log: slog.New(slog.DiscardHandler)})
 				if want := fmt.Sprint("open store in data: files are damaged: ", c.want); err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 					t.Errorf("%v, want %s", err, want)
 				}

@@ -99,7 +99,7 @@ func (l *life) write(commit func(*Batch) error, durable bool) {
 }
 
 func (l *life) open() {
-	db, err := OpenOn(cuttingFS{l.disk, l.outages.cut, &l.free, l.ordered}, "data", slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: "data", Disk: cuttingFS{l.disk, l.outages.cut, &l.free, l.ordered}, Log: slog.New(slog.DiscardHandler)})
 	l.ok(err)
 	l.db = db
 }
@@ -153,7 +153,7 @@ func (l *life) copy() {
 	}
 	l.ok(err)
 
-	db, err := OpenOn(l.disk, name, slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: name, Disk: l.disk, Log: slog.New(slog.DiscardHandler)})
 	l.ok(err)
 
 	if got := l.read(db); got != l.written {
@@ -183,7 +183,7 @@ func (l *life) verify(left []outage) {
 
 	for _, o := range left {
 		for range 2 {
-			db, err := OpenOn(o.disk, "data", slog.New(slog.DiscardHandler))
+			db, err := Open(Config{Dir: "data", Disk: o.disk, Log: slog.New(slog.DiscardHandler)})
 			l.ok(err)
 
 			if got := l.read(db); got < o.acked {

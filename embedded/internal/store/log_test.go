@@ -84,7 +84,7 @@ func TestACopyOfALogThatIsWrittenOpens(t *testing.T) {
 			}
 			shut(t, db)
 
-			copied, err := OpenOn(fs.MemFS, "copy", slog.New(slog.DiscardHandler))
+			copied, err := Open(Config{Dir: "copy", Disk: fs.MemFS, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -280,7 +280,7 @@ func commitOnFailingDisk(t *testing.T, failed func(error)) {
 		return nil
 	}
 
-	db, err := OpenTelling(failed, disk, "data", slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	db, err := Open(Config{Dir: "data", Disk: disk, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Failed: failed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func commitOnFailingDisk(t *testing.T, failed func(error)) {
 
 // TestADirectoryThatCannotBeWrittenIsNamed: as on a disk that is mounted read-only.
 func TestADirectoryThatCannotBeWrittenIsNamed(t *testing.T) {
-	_, err := OpenOn(readOnlyDisk{vfs.NewMem()}, "data", slog.New(slog.DiscardHandler))
+	_, err := Open(Config{Dir: "data", Disk: readOnlyDisk{vfs.NewMem()}, Log: slog.New(slog.DiscardHandler)})
 	if err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "open store in data: the directory must be writable (") {
 		t.Error(err)
 	}

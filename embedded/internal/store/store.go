@@ -50,30 +50,37 @@ type DB struct {
 	ended      chan struct{} // closed at the end of keepGenerations
 }
 
-// Open opens or creates the key space in dir. It fails when the directory is already
-// open, in this process or another. log receives the store's errors.
-func Open(dir string, log *slog.Logger) (*DB, error) { return OpenOn(vfs.Default, dir, log) }
-
-// OpenOn is Open on another file system than the machine's, for tests of power failures.
-func OpenOn(disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
-	return OpenTelling(nil, disk, dir, log)
+// Config says which key space to open. Dir and Log are required.
+type Config struct {
+	Dir string
+	// Log receives the store's errors.
+	Log *slog.Logger
+	// Disk is the file system, nil for the machine's.
+	Disk vfs.FS
+	// Failed, unless it is nil, is called if the disk fails while writing, before the store panics. It may
+	// end the process in another way.
+	Failed func(error)
 }
 
-// OpenTelling is OpenOn. If the disk fails while writing, the store calls failed, unless it is nil, and then
-// panics. failed may end the process in another way.
-func OpenTelling(failed func(error), disk vfs.FS, dir string, log *slog.Logger) (*DB, error) {
-	if dir == "" {
+// Open opens or creates a key space. It fails when the directory is already open, in this process or
+// another.
+func Open(cfg Config) (*DB, error) {
+	if cfg.Dir == "" {
 		return nil, errors.New("open store: the data directory is empty")
 	}
 
 	cache := pebble.NewCache(cacheSize)
 	defer cache.Unref() // the open database keeps its own reference
 
+	if cfg.Disk == nil {
+		cfg.Disk = vfs.Default
+	}
+
 	d := &DB{
-		disk:    disk,
-		dir:     dir,
-		log:     log,
-		failed:  failed,
+		disk:    cfg.Disk,
+		dir:     cfg.Dir,
+		log:     cfg.Log,
+		failed:  cfg.Failed,
 		newLog:  make(chan struct{}, 1),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -85,20 +92,20 @@ func OpenTelling(failed func(error), disk vfs.FS, dir string, log *slog.Logger) 
 
 	newest, err := d.newestGeneration()
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, openError(d.dir, err)
 	}
 
-	kept := &keeper{FS: disk}
-	if d.pebble, err = pebble.Open(dir, d.options(kept, cache)); err != nil {
-		return nil, openError(dir, err)
+	kept := &keeper{FS: d.disk}
+	if d.pebble, err = pebble.Open(d.dir, d.options(kept, cache)); err != nil {
+		return nil, openError(d.dir, err)
 	}
 
 	if err := d.checkGenerations(newest); err != nil {
-		return nil, errors.Join(openError(dir, err), d.pebble.Close())
+		return nil, errors.Join(openError(d.dir, err), d.pebble.Close())
 	}
 
 	if err := kept.release(); err != nil {
-		log.Error("store: files that are not needed any more were not deleted", "error", err)
+		d.log.Error("store: files that are not needed any more were not deleted", "error", err)
 	}
 
 	<-d.newLog // the log of this opening has its generation

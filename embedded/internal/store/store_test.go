@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T, fs vfs.FS) *DB {
 	t.Helper()
 
-	db, err := OpenOn(fs, "data", slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: "data", Disk: fs, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,18 +299,18 @@ func TestPrefixEnd(t *testing.T) {
 
 func TestOnlyOneOpensADirectory(t *testing.T) {
 	dir := t.TempDir()
-	db, err := Open(dir, slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer shut(t, db)
 
-	if _, err := Open(dir, slog.New(slog.DiscardHandler)); err == nil || errors.Is(err, ErrDamaged) ||
+	if _, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)}); err == nil || errors.Is(err, ErrDamaged) ||
 		!strings.Contains(err.Error(), "this process has this directory open") {
 		t.Fatalf("the directory is open twice: %v", err)
 	}
 
-	if _, err := Open("", slog.Default()); err == nil {
+	if _, err := Open(Config{Dir: "", Log: slog.Default()}); err == nil {
 		t.Fatal("an empty directory is accepted")
 	}
 }
@@ -331,7 +331,7 @@ func TestADirectoryOfANewerVersionIsNamed(t *testing.T) {
 	t.Parallel()
 
 	dir := t.TempDir()
-	db, err := Open(dir, slog.New(slog.DiscardHandler))
+	db, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestADirectoryOfANewerVersionIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := Open(dir, slog.New(slog.DiscardHandler)); err == nil || errors.Is(err, ErrDamaged) ||
+	if _, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)}); err == nil || errors.Is(err, ErrDamaged) ||
 		!strings.Contains(err.Error(), "a newer version of the program has written it") {
 		t.Error(err)
 	}
