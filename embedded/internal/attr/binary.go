@@ -68,18 +68,18 @@ func appendValue(dst []byte, v Value) []byte {
 	case M:
 		return appendMap(append(dst, tagMap), v.Map)
 	case L:
-		dst = binary.AppendUvarint(append(dst, tagList), uint64(len(v.List)))
-		for _, e := range v.List {
+		dst = binary.AppendUvarint(append(dst, tagList), uint64(len(v.List())))
+		for _, e := range v.List() {
 			dst = appendValue(dst, e)
 		}
 
 		return dst
 	case SS:
-		return appendMembers(append(dst, tagStringSet), v.Set)
+		return appendMembers(append(dst, tagStringSet), v.Set())
 	case NS:
-		return appendMembers(append(dst, tagNumberSet), v.Set)
+		return appendMembers(append(dst, tagNumberSet), v.Set())
 	case BS:
-		return appendMembers(append(dst, tagBinarySet), v.Set)
+		return appendMembers(append(dst, tagBinarySet), v.Set())
 	default:
 		panic(fmt.Sprintf("attr: a value of kind %d cannot be stored: %v", v.Kind, v.Err()))
 	}
@@ -168,7 +168,7 @@ func (r *itemReader) list(depth int) Value {
 		list = append(list, r.value(depth))
 	}
 
-	return Value{Kind: L, List: list}
+	return NewList(list)
 }
 
 func (r *itemReader) set(kind Kind) Value {
@@ -189,5 +189,5 @@ func (r *itemReader) set(kind Kind) Value {
 		set = append(set, m)
 	}
 
-	return Value{Kind: kind, Set: set}
+	return NewSortedSet(kind, set)
 }

@@ -20,9 +20,9 @@ func Equal(a, b Value) bool {
 	case M:
 		return EqualItems(a.Map, b.Map)
 	case L:
-		return slices.EqualFunc(a.List, b.List, Equal)
+		return slices.EqualFunc(a.List(), b.List(), Equal)
 	case SS, NS, BS:
-		return slices.Equal(a.Set, b.Set) // the members are sorted
+		return slices.Equal(a.Set(), b.Set()) // the members are sorted
 	default:
 		return true
 	}

@@ -273,27 +273,26 @@ func decodeList(d *jsontext.Decoder, depth int) (Value, error) {
 		return Value{}, err
 	}
 
-	list := Value{Kind: L, List: []Value{}}
+	list, fault := []Value{}, Value{}
 	for d.PeekKind() != ']' {
 		v, err := decodeValue(d, depth+1)
 		if err != nil {
 			return Value{}, err
 		}
 
-		if err := v.Err(); err != nil && list.Kind != Invalid {
-			list = invalid(err.Error())
+		if err := v.Err(); err != nil && fault.Str == "" {
+			fault = invalid(err.Error())
 		}
 
-		list.List = append(list.List, v)
-	}
-
-	if list.Kind == Invalid {
-		list.List = nil
+		list = append(list, v)
 	}
 
 	_, err := d.ReadToken()
+	if fault.Str != "" {
+		return fault, err
+	}
 
-	return list, err
+	return NewList(list), err
 }
 
 // beginList reads the opening bracket.

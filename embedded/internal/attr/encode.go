@@ -58,7 +58,7 @@ func (v Value) AppendJSON(dst []byte) []byte {
 		dst = v.Map.AppendJSON(dst)
 	case L:
 		dst = append(dst, '[')
-		for n, e := range v.List {
+		for n, e := range v.List() {
 			if n > 0 {
 				dst = append(dst, ',')
 			}
@@ -76,7 +76,7 @@ func (v Value) AppendJSON(dst []byte) []byte {
 
 func appendSet(dst []byte, v Value) []byte {
 	dst = append(dst, '[')
-	for n, m := range v.Set {
+	for n, m := range v.Set() {
 		if n > 0 {
 			dst = append(dst, ',')
 		}

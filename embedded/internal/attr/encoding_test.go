@@ -20,7 +20,7 @@ func genValue(depth int) *rapid.Generator[Value] {
 	set := func(kind Kind, members *rapid.Generator[string]) *rapid.Generator[Value] {
 		return rapid.Map(rapid.SliceOfNDistinct(members, 1, 4, rapid.ID[string]), func(m []string) Value {
 			SortSet(kind, m)
-			return Value{Kind: kind, Set: m}
+			return NewSortedSet(kind, m)
 		})
 	}
 
@@ -34,7 +34,7 @@ func genValue(depth int) *rapid.Generator[Value] {
 	}
 	if depth > 1 {
 		inner := rapid.Deferred(func() *rapid.Generator[Value] { return genValue(depth - 1) })
-		list := func(l []Value) Value { return Value{Kind: L, List: append([]Value{}, l...)} }
+		list := func(l []Value) Value { return NewList(append([]Value{}, l...)) }
 		kinds = append(kinds,
 			rapid.Map(rapid.SliceOfN(inner, 0, 3), list),
 			rapid.Map(genItem(depth-1), func(i Item) Value { return Value{Kind: M, Map: i} }),
@@ -126,7 +126,7 @@ func TestKeyOrderIsValueOrder(t *testing.T) {
 func TestDecodeBinaryRefusesDamage(t *testing.T) {
 	whole := AppendBinary(nil, Item{
 		"a": {Kind: S, Str: "x"},
-		"n": {Kind: NS, Set: []string{"1", "20"}},
+		"n": NewSortedSet(NS, []string{"1", "20"}),
 		"m": {Kind: M, Map: Item{"k": {Kind: NULL}}},
 	})
 	for n := range whole {
@@ -242,8 +242,8 @@ func TestReadersOfBrokenRules(t *testing.T) {
 }
 
 func FuzzDecodeBinary(f *testing.F) {
-	f.Add(AppendBinary(nil, Item{"a": {Kind: S, Str: "x"}, "l": {Kind: L, List: []Value{{Kind: N, Str: "1"}}}}))
-	f.Add(AppendBinary(nil, Item{"s": {Kind: BS, Set: []string{"", "a"}}, "m": {Kind: M, Map: Item{}}}))
+	f.Add(AppendBinary(nil, Item{"a": {Kind: S, Str: "x"}, "l": NewList([]Value{{Kind: N, Str: "1"}})}))
+	f.Add(AppendBinary(nil, Item{"s": NewSortedSet(BS, []string{"", "a"}), "m": {Kind: M, Map: Item{}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		item, err := decodeBoth(t, b)
 		if err != nil {

@@ -35,18 +35,18 @@ func TestDecodeValue(t *testing.T) {
 		{
 			name: "a list",
 			in:   `{"L":[{"N":"1"},{"L":[]}]}`,
-			want: Value{Kind: L, List: []Value{{Kind: N, Str: "1"}, {Kind: L, List: []Value{}}}},
+			want: NewList([]Value{{Kind: N, Str: "1"}, NewList([]Value{})}),
 		},
-		{name: "string sets are sorted", in: `{"SS":["b","a"]}`, want: Value{Kind: SS, Set: []string{"a", "b"}}},
+		{name: "string sets are sorted", in: `{"SS":["b","a"]}`, want: NewSortedSet(SS, []string{"a", "b"})},
 		{
 			name: "number sets are sorted by value",
 			in:   `{"NS":["10","-1","2.0"]}`,
-			want: Value{Kind: NS, Set: []string{"-1", "2", "10"}},
+			want: NewSortedSet(NS, []string{"-1", "2", "10"}),
 		},
 		{
 			name: "binary sets are sorted by bytes",
 			in:   `{"BS":["/w==","YQ=="]}`,
-			want: Value{Kind: BS, Set: []string{"a", "\xff"}},
+			want: NewSortedSet(BS, []string{"a", "\xff"}),
 		},
 		{
 			name: "null and unknown members do not count",
@@ -148,7 +148,7 @@ func TestDecodeValue(t *testing.T) {
 func deep(lists int) Value {
 	v := Value{Kind: S, Str: "x"}
 	for range lists {
-		v = Value{Kind: L, List: []Value{v}}
+		v = NewList([]Value{v})
 	}
 
 	return v

@@ -86,7 +86,7 @@ func NewSet(kind Kind, members []string) Value {
 		}
 	}
 
-	return Value{Kind: kind, Set: members}
+	return NewSortedSet(kind, members)
 }
 
 func duplicates(kind Kind, given []string) string {
@@ -106,7 +106,7 @@ func duplicates(kind Kind, given []string) string {
 	}
 }
 
-// SortSet sorts the members of a set of that kind into the order of Value.Set.
+// SortSet sorts the members of a set of that kind into the order of a set.
 func SortSet(kind Kind, members []string) {
 	if kind == NS {
 		slices.SortFunc(members, CompareNumber)

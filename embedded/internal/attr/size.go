@@ -33,21 +33,21 @@ func (v Value) Size() int {
 		return documentOverhead + elementOverhead*len(v.Map) + v.Map.Size()
 	case L:
 		total := documentOverhead
-		for _, e := range v.List {
+		for _, e := range v.List() {
 			total += elementOverhead + e.Size()
 		}
 
 		return total
 	case SS, BS:
 		total := 0
-		for _, m := range v.Set {
+		for _, m := range v.Set() {
 			total += len(m)
 		}
 
 		return total
 	case NS:
 		total := 0
-		for _, m := range v.Set {
+		for _, m := range v.Set() {
 			total += numberSize(m)
 		}
 
@@ -78,7 +78,7 @@ func numberSize(text string) int {
 // or list.
 func (v Value) Depth() int {
 	below := 0
-	for _, e := range v.List {
+	for _, e := range v.List() {
 		below = max(below, e.Depth())
 	}
 

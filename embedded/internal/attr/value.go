@@ -57,11 +57,43 @@ type Value struct {
 	// Str holds an S, the canonical text of an N, or the raw bytes of a B. For an
 	// Invalid it holds DynamoDB's message.
 	Str string
-	// Map holds an M, List an L. Set holds the members of an SS, NS (canonical texts) or
-	// BS (raw bytes), sorted and without duplicates.
-	Map  Item
-	List []Value
-	Set  []string
+	// Map holds an M.
+	Map Item
+	// many holds an L or a set, which few values are: beside the other fields, two slices would double the
+	// size of every value.
+	many *many
+}
+
+type many struct {
+	list []Value
+	set  []string
+}
+
+// NewList returns an L. It keeps the slice.
+func NewList(elements []Value) Value { return Value{Kind: L, many: &many{list: elements}} }
+
+// NewSortedSet returns a set of that kind whose members are sorted as SortSet does, without duplicates. It
+// keeps the slice.
+func NewSortedSet(kind Kind, members []string) Value {
+	return Value{Kind: kind, many: &many{set: members}}
+}
+
+// List returns the elements of an L.
+func (v Value) List() []Value {
+	if v.many == nil {
+		return nil
+	}
+
+	return v.many.list
+}
+
+// Set returns the members of an SS, NS (canonical texts) or BS (raw bytes), sorted and without duplicates.
+func (v Value) Set() []string {
+	if v.many == nil {
+		return nil
+	}
+
+	return v.many.set
 }
 
 // Item is an item or a map: values by attribute name.

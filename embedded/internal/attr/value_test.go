@@ -27,12 +27,12 @@ func TestSize(t *testing.T) {
 		{name: "a boolean", v: Value{Kind: BOOL}, want: 1},
 		{name: "null", v: Value{Kind: NULL}, want: 1},
 		{name: "an empty list", v: Value{Kind: L}, want: 3},
-		{name: "a list of two", v: Value{Kind: L, List: []Value{s("a"), n("1")}}, want: 8},
+		{name: "a list of two", v: NewList([]Value{s("a"), n("1")}), want: 8},
 		{name: "an empty map", v: Value{Kind: M}, want: 3},
 		{name: "a map", v: Value{Kind: M, Map: Item{"k": s("a")}}, want: 6},
 		{name: "a map in a map", v: Value{Kind: M, Map: Item{"k": {Kind: M, Map: Item{"z": {Kind: NULL}}}}}, want: 11},
-		{name: "a string set", v: Value{Kind: SS, Set: []string{"a", "bb"}}, want: 3},
-		{name: "a number set", v: Value{Kind: NS, Set: []string{"1", "100"}}, want: 4},
+		{name: "a string set", v: NewSortedSet(SS, []string{"a", "bb"}), want: 3},
+		{name: "a number set", v: NewSortedSet(NS, []string{"1", "100"}), want: 4},
 		{name: "binary by its raw bytes", v: Value{Kind: B, Str: "aa"}, want: 2},
 	} {
 		if got := tt.v.Size(); got != tt.want {
@@ -46,7 +46,7 @@ func TestSize(t *testing.T) {
 }
 
 func TestEqual(t *testing.T) {
-	list := func(v ...Value) Value { return Value{Kind: L, List: v} }
+	list := func(v ...Value) Value { return NewList(v) }
 	a, one := Value{Kind: S, Str: "a"}, Value{Kind: N, Str: "1"}
 	for _, tt := range []struct {
 		name string
@@ -70,14 +70,14 @@ func TestEqual(t *testing.T) {
 		},
 		{
 			name: "sets",
-			a:    Value{Kind: SS, Set: []string{"a", "b"}},
-			b:    Value{Kind: SS, Set: []string{"a", "b"}},
+			a:    NewSortedSet(SS, []string{"a", "b"}),
+			b:    NewSortedSet(SS, []string{"a", "b"}),
 			want: true,
 		},
 		{
 			name: "sets with other members",
-			a:    Value{Kind: SS, Set: []string{"a", "b"}},
-			b:    Value{Kind: SS, Set: []string{"a", "c"}},
+			a:    NewSortedSet(SS, []string{"a", "b"}),
+			b:    NewSortedSet(SS, []string{"a", "c"}),
 			want: false,
 		},
 	} {

@@ -269,7 +269,7 @@ func (m *indexModel) put(r *rapid.T) {
 		}
 	}
 	item["v"] = attr.Value{Kind: attr.N, Str: rapid.SampledFrom(modelValues[attr.N]).Draw(r, "v")}
-	item["w"] = attr.Value{Kind: attr.L, List: []attr.Value{{Kind: attr.NULL, Bool: true}}}
+	item["w"] = attr.NewList([]attr.Value{{Kind: attr.NULL, Bool: true}})
 
 	m.write(itemJSON(key), item, "PutItem", `"Item":`+itemJSON(item))
 }

@@ -26,7 +26,7 @@ func (in *statementIn) digest() [sha256.Size]byte {
 // appendTo appends the statement and its parameters for a digest.
 func (in *statementIn) appendTo(dst []byte) []byte {
 	dst = append(append(dst, *in.Statement...), 0)
-	return attr.AppendBinary(dst, attr.Item{"parameters": {Kind: attr.L, List: in.Parameters}})
+	return attr.AppendBinary(dst, attr.Item{"parameters": attr.NewList(in.Parameters)})
 }
 
 func (in *statementIn) nextToken(last attr.Item) string {

@@ -201,7 +201,7 @@ func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error)
 	}
 
 	if n.op == opCall {
-		return attr.Value{Kind: attr.L, List: slices.Concat(left.List, right.List)}, true, nil
+		return attr.NewList(slices.Concat(left.List(), right.List())), true, nil
 	}
 	v, err = calculate(n.op, left, right)
 
@@ -250,12 +250,12 @@ func (a action) add(item attr.Item) (attr.Value, error) {
 
 		return v, nil
 	case old.Kind == attr.L: // in AttributeUpdates only
-		return attr.Value{Kind: attr.L, List: slices.Concat(old.List, a.value.value.List)}, nil
+		return attr.NewList(slices.Concat(old.List(), a.value.value.List())), nil
 	}
-	set := slices.Concat(old.Set, a.value.value.Set)
+	set := slices.Concat(old.Set(), a.value.value.Set())
 	attr.SortSet(old.Kind, set)
 
-	return attr.Value{Kind: old.Kind, Set: slices.Compact(set)}, nil
+	return attr.NewSortedSet(old.Kind, slices.Compact(set)), nil
 }
 
 // deleteMembers computes the value of DELETE: a set without the members of another.
@@ -268,12 +268,12 @@ func (a action) deleteMembers(item attr.Item) (attr.Value, error) {
 	if old.Kind != a.value.value.Kind {
 		return old, errorf(msgOperandType)
 	}
-	gone := a.value.value.Set
+	gone := a.value.value.Set()
 
-	left := slices.DeleteFunc(slices.Clone(old.Set), func(m string) bool { return slices.Contains(gone, m) })
+	left := slices.DeleteFunc(slices.Clone(old.Set()), func(m string) bool { return slices.Contains(gone, m) })
 	if len(left) == 0 {
 		return attr.Value{}, nil
 	}
 
-	return attr.Value{Kind: old.Kind, Set: left}, nil
+	return attr.NewSortedSet(old.Kind, left), nil
 }

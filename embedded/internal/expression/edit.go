@@ -67,13 +67,13 @@ func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value
 			holder.Map = attr.Item{}
 		}
 		holder.Map[step.Name] = v
-	case step.List && holder.Kind == attr.L && step.Index < len(holder.List):
+	case step.List && holder.Kind == attr.L && step.Index < len(holder.List()):
 		if !e.claim(p[:n]) {
-			holder.List = slices.Clone(holder.List)
+			holder = attr.NewList(slices.Clone(holder.List()))
 		}
-		holder.List[step.Index] = v
+		holder.List()[step.Index] = v
 	case step.List && holder.Kind == attr.L:
-		holder.List = append(slices.Clip(holder.List), v)
+		holder = attr.NewList(append(slices.Clip(holder.List()), v))
 	default:
 		return holder, false
 	}
@@ -109,10 +109,11 @@ func (e *edit) removeIn(holder attr.Value, p Path, n int) attr.Value {
 			return next
 		}
 	case step.List:
+		list := holder.List()
 		if !e.claim(p[:n]) {
-			holder.List = slices.Clone(holder.List)
+			list = slices.Clone(list)
 		}
-		holder.List = slices.Delete(holder.List, step.Index, step.Index+1)
+		holder = attr.NewList(slices.Delete(list, step.Index, step.Index+1))
 	default:
 		if !e.claim(p[:n]) {
 			holder.Map = maps.Clone(holder.Map)

@@ -95,9 +95,9 @@ func size(v attr.Value) (attr.Value, bool) {
 	case attr.B:
 		n = len(v.Str)
 	case attr.SS, attr.NS, attr.BS:
-		n = len(v.Set)
+		n = len(v.Set())
 	case attr.L:
-		n = len(v.List)
+		n = len(v.List())
 	case attr.M:
 		n = len(v.Map)
 	default:
@@ -152,13 +152,13 @@ func contains(v, w attr.Value) bool {
 	case attr.S, attr.B:
 		return w.Kind == v.Kind && strings.Contains(v.Str, w.Str)
 	case attr.SS:
-		return w.Kind == attr.S && slices.Contains(v.Set, w.Str)
+		return w.Kind == attr.S && slices.Contains(v.Set(), w.Str)
 	case attr.NS:
-		return w.Kind == attr.N && slices.Contains(v.Set, w.Str)
+		return w.Kind == attr.N && slices.Contains(v.Set(), w.Str)
 	case attr.BS:
-		return w.Kind == attr.B && slices.Contains(v.Set, w.Str)
+		return w.Kind == attr.B && slices.Contains(v.Set(), w.Str)
 	case attr.L:
-		return slices.ContainsFunc(v.List, func(e attr.Value) bool { return attr.Equal(e, w) })
+		return slices.ContainsFunc(v.List(), func(e attr.Value) bool { return attr.Equal(e, w) })
 	default:
 		return false
 	}

@@ -59,8 +59,8 @@ func (p Path) Lookup(item attr.Item) (attr.Value, bool) {
 // leads.
 func (s Step) child(v attr.Value) (attr.Value, bool) {
 	switch {
-	case s.List && v.Kind == attr.L && s.Index < len(v.List):
-		return v.List[s.Index], true
+	case s.List && v.Kind == attr.L && s.Index < len(v.List()):
+		return v.List()[s.Index], true
 	case !s.List && v.Kind == attr.M:
 		c, ok := v.Map[s.Name]
 		return c, ok

@@ -145,14 +145,14 @@ func (t *tree) keep(v attr.Value) (attr.Value, bool) {
 	case t.elements != nil && v.Kind == attr.L:
 		var kept []attr.Value
 		for _, e := range t.elements {
-			if e.index < len(v.List) {
-				if c, ok := e.tree.keep(v.List[e.index]); ok {
+			if e.index < len(v.List()) {
+				if c, ok := e.tree.keep(v.List()[e.index]); ok {
 					kept = append(kept, c)
 				}
 			}
 		}
 
-		return attr.Value{Kind: attr.L, List: kept}, len(kept) > 0
+		return attr.NewList(kept), len(kept) > 0
 	default:
 		return attr.Value{}, false
 	}

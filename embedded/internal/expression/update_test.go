@@ -17,7 +17,7 @@ func TestProjectReturnsTheFragment(t *testing.T) {
 	item := attr.Item{
 		"a": {Kind: attr.S, Str: "x"},
 		"m": {Kind: attr.M, Map: attr.Item{"k": {Kind: attr.S, Str: "x"}, "other": {Kind: attr.S, Str: "y"}}},
-		"l": {Kind: attr.L, List: []attr.Value{{Kind: attr.N, Str: "1"}, {Kind: attr.N, Str: "2"}}},
+		"l": attr.NewList([]attr.Value{{Kind: attr.N, Str: "1"}, {Kind: attr.N, Str: "2"}}),
 	}
 	for _, tt := range []struct{ src, before, after string }{
 		{"SET m.k = :v", `{"m":{"M":{"k":{"S":"x"}}}}`, `{"m":{"M":{"k":{"S":"v"}}}}`},
@@ -45,7 +45,7 @@ func TestProjectReturnsTheFragment(t *testing.T) {
 func TestUpdateCannotNestTooDeep(t *testing.T) {
 	deep := attr.Value{Kind: attr.S, Str: "x"}
 	for range 31 {
-		deep = attr.Value{Kind: attr.L, List: []attr.Value{deep}}
+		deep = attr.NewList([]attr.Value{deep})
 	}
 
 	u, err := ParseUpdate("SET m.x = a", NewParams(nil, nil))
@@ -92,9 +92,9 @@ func updateItem() attr.Item {
 	text := attr.Value{Kind: attr.S, Str: "x"}
 
 	return attr.Item{
-		"a": text, "b": text, "n": number(5), "s": {Kind: attr.SS, Set: []string{"a", "b"}},
-		"m": {Kind: attr.M, Map: attr.Item{"a": text, "n": number(2), "l": {Kind: attr.L, List: []attr.Value{number(1)}}}},
-		"l": {Kind: attr.L, List: []attr.Value{number(1), text, {Kind: attr.M, Map: attr.Item{"a": text}}}},
+		"a": text, "b": text, "n": number(5), "s": attr.NewSortedSet(attr.SS, []string{"a", "b"}),
+		"m": {Kind: attr.M, Map: attr.Item{"a": text, "n": number(2), "l": attr.NewList([]attr.Value{number(1)})}},
+		"l": attr.NewList([]attr.Value{number(1), text, {Kind: attr.M, Map: attr.Item{"a": text}}}),
 	}
 }
 
@@ -102,8 +102,8 @@ func updateItem() attr.Item {
 // parts of it, and does the same thing every time.
 func TestUpdateNeverChangesItsInput(t *testing.T) {
 	values := map[string]attr.Value{
-		":n": {Kind: attr.N, Str: "3"}, ":s": {Kind: attr.S, Str: "new"}, ":ss": {Kind: attr.SS, Set: []string{"a", "c"}},
-		":l": {Kind: attr.L, List: []attr.Value{{Kind: attr.S, Str: "new"}}},
+		":n": {Kind: attr.N, Str: "3"}, ":s": {Kind: attr.S, Str: "new"}, ":ss": attr.NewSortedSet(attr.SS, []string{"a", "c"}),
+		":l": attr.NewList([]attr.Value{{Kind: attr.S, Str: "new"}}),
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		item := updateItem()

@@ -65,7 +65,9 @@ func scalar(e *Expr, where string) (attr.Value, error) {
 }
 
 func list(src string, e *Expr, where string) (attr.Value, error) {
-	v := attr.Value{Kind: attr.L, List: make([]attr.Value, len(e.args))}
+	elements := make([]attr.Value, len(e.args))
+	v := attr.NewList(elements)
+
 	for i, a := range e.args {
 		at := where + "[" + strconv.Itoa(i) + "]"
 		if a.parameter {
@@ -73,7 +75,7 @@ func list(src string, e *Expr, where string) (attr.Value, error) {
 		}
 
 		var err error
-		if v.List[i], err = literal(src, a, at); err != nil {
+		if elements[i], err = literal(src, a, at); err != nil {
 			return v, err
 		}
 	}
@@ -156,6 +158,8 @@ func bag(src string, e *Expr, where string) (attr.Value, error) {
 
 	kinds := map[attr.Kind]attr.Kind{attr.S: attr.SS, attr.N: attr.NS}
 	set := attr.Value{Kind: kinds[e.args[0].value.Kind]}
+
+	var members []string
 	for _, a := range e.args {
 		kind, allowed := kinds[a.value.Kind]
 		if a.op != opValue || a.parameter || !allowed {
@@ -170,10 +174,10 @@ func bag(src string, e *Expr, where string) (attr.Value, error) {
 		if err != nil {
 			return set, err
 		}
-		set.Set = append(set.Set, v.Str)
+		members = append(members, v.Str)
 	}
 
-	set = attr.NewSet(set.Kind, set.Set)
+	set = attr.NewSet(set.Kind, members)
 
 	return set, set.Err()
 }

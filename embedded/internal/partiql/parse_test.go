@@ -41,14 +41,14 @@ func TestParse(t *testing.T) {
 }
 
 func TestParametersStandForValues(t *testing.T) {
-	params := []attr.Value{{Kind: attr.S, Str: "o-1"}, {Kind: attr.NS, Set: []string{"1"}}}
+	params := []attr.Value{{Kind: attr.S, Str: "o-1"}, attr.NewSortedSet(attr.NS, []string{"1"})}
 
 	s, err := Parse(`INSERT INTO orders VALUE {'id': ?, 'sizes': ?, 'tags': <<'b', 'a'>>}`, params)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if s.Item["id"].Str != "o-1" || s.Item["sizes"].Set[0] != "1" || strings.Join(s.Item["tags"].Set, "") != "ab" {
+	if s.Item["id"].Str != "o-1" || s.Item["sizes"].Set()[0] != "1" || strings.Join(s.Item["tags"].Set(), "") != "ab" {
 		t.Errorf("item is %v", s.Item)
 	}
 }
