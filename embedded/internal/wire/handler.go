@@ -164,6 +164,8 @@ func send(w http.ResponseWriter, status int, body []byte) {
 		return
 	}
 
-	_, _ = w.Write(body) // it fails only when the caller is gone
-	reuse(body)
+	// It fails only when the caller is gone. A server of HTTP/2 may read body then although Write has ended.
+	if _, err := w.Write(body); err == nil {
+		reuse(body)
+	}
 }
