@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -195,7 +196,7 @@ func TestReadersOfDamagedEncodings(t *testing.T) {
 // Each rule of the encoding, broken by itself.
 func TestReadersOfBrokenRules(t *testing.T) {
 	one := func(value ...byte) []byte { return append([]byte{binaryVersion, 1, 1, 'a'}, value...) }
-	nested := func(levels int, tag byte) []byte {
+	around := func(levels int, tag byte, inner ...byte) []byte {
 		var value []byte
 		for range levels {
 			if value = append(value, tag, 1); tag == tagMap {
@@ -203,8 +204,9 @@ func TestReadersOfBrokenRules(t *testing.T) {
 			}
 		}
 
-		return one(append(value, tagNull)...)
+		return one(append(value, inner...)...)
 	}
+	nested := func(levels int, tag byte) []byte { return around(levels, tag, tagNull) }
 
 	for _, row := range []struct {
 		rule string
@@ -233,10 +235,41 @@ func TestReadersOfBrokenRules(t *testing.T) {
 		{"no deeper map", nested(MaxDepth, tagMap), "nested deeper"},
 		{"lists up to the depth", nested(MaxDepth-1, tagList), ""},
 		{"no deeper list", nested(MaxDepth, tagList), "nested deeper"},
+		{"an empty list as the deepest", around(MaxDepth-1, tagList, tagList, 0), ""},
+		{"an empty map as the deepest", around(MaxDepth-1, tagMap, tagMap, 0), ""},
+		{"no deeper empty list", around(MaxDepth, tagList, tagList, 0), "nested deeper"},
+		{"no deeper empty map", around(MaxDepth, tagMap, tagMap, 0), "nested deeper"},
+		{"a length that is too long beyond the depth", around(MaxDepth-1, tagList, tagList, 9, tagNull), "exceeds what is left"},
 	} {
 		_, err := decodeBoth(t, row.b)
 		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 			t.Errorf("%s: %v, want %q", row.rule, err, row.want)
+		}
+	}
+}
+
+// Lengths on both sides of those that take one byte more survive, in each place that has one.
+func TestLengthsOfSeveralBytes(t *testing.T) {
+	for _, n := range []int{0, 1, 126, 127, 128, 129, 255, 256, 257, 16_383, 16_384, 16_385} {
+		text := strings.Repeat("x", n)
+
+		list, members := make([]Value, n), make([]string, n+1)
+		for i := range list {
+			list[i] = Value{Kind: NULL, Bool: true}
+		}
+
+		for i := range members {
+			members[i] = strconv.Itoa(100_000 + i)
+		}
+
+		whole := AppendBinary(nil, Item{
+			text: {Kind: S, Str: text}, "b": {Kind: B, Str: text}, "l": NewList(list),
+			"n": NewSortedSet(NS, members), "s": NewSortedSet(SS, members), "t": NewSortedSet(SS, []string{text}),
+		})
+
+		item, err := decodeBoth(t, whole)
+		if err != nil || !bytes.Equal(AppendBinary(nil, item), whole) {
+			t.Errorf("length %d: %v", n, err)
 		}
 	}
 }

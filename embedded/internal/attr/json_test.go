@@ -82,6 +82,11 @@ func TestDecodeValue(t *testing.T) {
 			in:      `{"L":[{"M":{"a":{"N":"z"}}}]}`,
 			invalid: "The parameter cannot be converted to a numeric value: z",
 		},
+		{
+			name:    "the first of several faults in a list",
+			in:      `{"L":[{"N":"z"},{"SS":[]},{"N":"y"}]}`,
+			invalid: "The parameter cannot be converted to a numeric value: z",
+		},
 		{name: "a member without a name", in: `{"M":{"":{"S":"x"}}}`, invalid: msgEmptyName},
 		{
 			name:    "a fault in a member comes before too many members",

@@ -136,3 +136,65 @@ func TestUpdateNeverChangesItsInput(t *testing.T) {
 		}
 	})
 }
+
+// An update in place gives the same item as one of a copy.
+func TestUpdateInPlace(t *testing.T) {
+	values := map[string]attr.Value{
+		":n": {Kind: attr.N, Str: "3"}, ":s": {Kind: attr.S, Str: "new"}, ":ss": attr.NewSortedSet(attr.SS, []string{"a", "c"}),
+		":l": attr.NewList([]attr.Value{{Kind: attr.S, Str: "new"}}),
+	}
+
+	rapid.Check(t, func(t *rapid.T) {
+		src := genUpdate().Draw(t, "update")
+		if rapid.Bool().Draw(t, "shared") {
+			src = rapid.SampledFrom([]string{"SET z = l, l[0] = :n", "SET z = l REMOVE l[0], l[1]", "SET z = m, m.l[0] = :n", "SET z = m.l REMOVE m.l[0]",
+				"SET z = l[2], l[2].a = :n", "SET z = if_not_exists(l, :l), l[1] = :s, l[9] = :n", "SET l[9] = l, l[0] = :n"}).Draw(t, "update that shares")
+		}
+
+		u, err := ParseUpdate(src, NewParams(nil, values))
+		if src == "" || err != nil {
+			return
+		}
+
+		want, refused := u.Apply(updateItem())
+
+		got, err := u.Change(updateItem())
+		if (err == nil) != (refused == nil) || err == nil && !attr.EqualItems(got, want) {
+			t.Fatalf("%s: %s, %v\nof a copy: %s, %v", src, got.AppendJSON(nil), err, want.AppendJSON(nil), refused)
+		}
+	})
+}
+
+// Two items that come from one do not share the room behind its lists.
+func TestUpdatesDoNotShareRoom(t *testing.T) {
+	one := attr.Value{Kind: attr.N, Str: "1"}
+	item := attr.Item{"l": attr.NewList(append(make([]attr.Value, 0, 8), one))}
+
+	parsed := func(src, name string, v attr.Value) (*Update, error) {
+		return ParseUpdate(src, NewParams(nil, map[string]attr.Value{name: v}))
+	}
+
+	for name, build := range map[string]func(v attr.Value) (*Update, error){
+		"an index beyond the end": func(v attr.Value) (*Update, error) { return parsed("SET l[9] = :v", ":v", v.List()[0]) },
+		"list_append":             func(v attr.Value) (*Update, error) { return parsed("SET l = list_append(l, :l)", ":l", v) },
+		"ADD of AttributeUpdates": func(v attr.Value) (*Update, error) { return NewUpdate([]Assignment{{"l", "ADD", &v}}) },
+	} {
+		var items []attr.Item
+		for _, text := range []string{"first", "second"} {
+			u, err := build(attr.NewList([]attr.Value{{Kind: attr.S, Str: text}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			next, err := u.Apply(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			items = append(items, next)
+		}
+
+		if got, want := string(items[0].AppendJSON(nil)), `{"l":{"L":[{"N":"1"},{"S":"first"}]}}`; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

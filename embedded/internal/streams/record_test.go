@@ -2,6 +2,7 @@ package streams
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"ratchet/embedded/internal/attr"
@@ -55,5 +56,36 @@ func TestRecords(t *testing.T) {
 
 	if want := 20*4 - 2; len(ids) != want { // streams 0 and 1 have a sequence number twice
 		t.Errorf("%d ids, want %d", len(ids), want)
+	}
+}
+
+// A page that outgrows its memory keeps the records that it has.
+func TestAPageThatGrows(t *testing.T) {
+	st := new(Stream)
+	st.record.View = NewAndOldImages
+
+	for _, size := range []int{10, 300, 5_000, 60_000} {
+		p := page{region: "eu-west-1", limit: 40, ahead: 40, out: make([]byte, 0, firstRoom)}
+
+		want := ""
+		for n := range 10 {
+			image := attr.AppendBinary(nil, attr.Item{"id": {Kind: attr.S, Str: strings.Repeat(string(rune('a'+n)), size)}})
+			c := Change{Event: Insert, Keys: image, New: image, Size: 2 * size}
+
+			record, err := c.appendJSON(nil, st, sequence(n), p.region)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if fits, err := p.add(st, sequence(n), c.encode(nil, NewAndOldImages)); err != nil || fits != (n*c.Size+c.Size <= maxRecordBytes) {
+				t.Fatalf("record %d of %d bytes fits: %v, %v", n, size, fits, err)
+			} else if fits {
+				want += "," + string(record)
+			}
+		}
+
+		if string(p.out) != want[1:] {
+			t.Errorf("a page of records of %d bytes has other ones: %.200s", size, p.out)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 )
 
 func ask(t *testing.T, h http.Handler, method, target, body string) (int, http.Header, string) {
@@ -311,4 +312,61 @@ func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
 		t.Errorf("the first answer has other bytes after the second one: %v", err)
 	}
 	_ = first.Close()
+}
+
+// writer is a socket that looks at the memory of what is written.
+type writer struct {
+	http.ResponseWriter
+	write func(p []byte) (int, error)
+}
+
+func (w writer) Write(p []byte) (int, error) { return w.write(p) }
+
+// shares reports whether a is the memory of b.
+func shares(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }
+
+// TestMemoryIsFreeOnlyAfterItsAnswerWasWritten: neither while an answer is written nor after the caller has gone does
+// another answer get its memory.
+func TestMemoryIsFreeOnlyAfterItsAnswerWasWritten(t *testing.T) {
+	const size = 2 * leastReused
+
+	for range 20 { // a pool may forget what is put into it
+		send(writer{httptest.NewRecorder(), func(p []byte) (int, error) {
+			if shares(Buffer(size), p) {
+				t.Error("another answer has the memory of one that is being written")
+			}
+
+			return len(p), nil
+		}}, http.StatusOK, make([]byte, size))
+
+		gone := make([]byte, size)
+		send(writer{httptest.NewRecorder(), func([]byte) (int, error) { return 0, io.ErrClosedPipe }}, http.StatusOK, gone)
+
+		for range 4 { // the first one may have other memory that was used before
+			if shares(Buffer(size), gone) {
+				t.Error("another answer has the memory of one whose caller has gone")
+			}
+		}
+	}
+}
+
+// TestRoomOfBuffers: a buffer is empty and has the room that was asked for, whatever was used before.
+func TestRoomOfBuffers(t *testing.T) {
+	for range 3 {
+		for _, used := range []int{1, leastReused - 1, leastReused, 5 * leastReused, mostReused, mostReused + 1} {
+			for _, size := range []int{0, 1, leastReused - 1, leastReused, leastReused + 1, 4 * leastReused, mostReused} {
+				answer := make([]byte, used)
+				reuse(answer)
+
+				b := Buffer(size)
+				if len(b) != 0 || cap(b) < size {
+					t.Fatalf("%d bytes with room for %d, asked for %d after %d", len(b), cap(b), size, used)
+				}
+
+				if shares(b, answer) && (used < leastReused || used > mostReused) {
+					t.Errorf("memory of %d bytes is used again", used)
+				}
+			}
+		}
+	}
 }
