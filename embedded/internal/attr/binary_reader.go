@@ -54,7 +54,12 @@ func (r *binaryReader) byte() byte {
 // takes at least one: damaged bytes cannot make the reader allocate without bound.
 func (r *binaryReader) count() int {
 	var n uint64
-	for shift := uint(0); shift < 64; shift += 7 {
+	for shift := uint(0); ; shift += 7 {
+		if shift > 28 {
+			r.fail("a length has more than 5 bytes")
+			return 0
+		}
+
 		c := r.byte()
 		n |= uint64(c&0x7F) << shift
 

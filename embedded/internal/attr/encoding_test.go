@@ -229,6 +229,8 @@ func TestReadersOfBrokenRules(t *testing.T) {
 		{"numbers in sets", one(tagNumberSet, 1, 1, 'x'), "not a canonical number"},
 		{"known tags", one(tagBinarySet + 1), "tag 12 is unknown"},
 		{"short lengths", one(tagString, 0x81, 0x00, 'x'), "more bytes than it needs"},
+		{"lengths of five bytes", one(tagString, 0x81, 0x80, 0x80, 0x80, 0x80, 0x01, 'x'), "more than 5 bytes"},
+		{"lengths beyond 64 bits", one(tagString, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02, 'x'), "more than 5 bytes"},
 		{"lengths within the item", one(tagString, 2, 'x'), "exceeds what is left"},
 		{"nothing after the item", one(tagNull, 0), "1 bytes follow the item"},
 		{"maps up to the depth", nested(MaxDepth-1, tagMap), ""},

@@ -1,6 +1,9 @@
 package wire
 
-import "sync"
+import (
+	"math/bits"
+	"sync"
+)
 
 const (
 	// leastReused is from how many bytes on the memory of an answer is used again. For less, that
@@ -10,8 +13,18 @@ const (
 	mostReused = 4 << 20
 )
 
-// buffers holds the memory of answers that were sent, as *[]byte.
-var buffers sync.Pool
+// buffers holds the memory of answers that were sent, as *[]byte, by its size: number n has that from
+// leastReused<<n bytes on. An answer gets no memory that is much too large for it.
+var buffers [10]sync.Pool
+
+// poolOf returns the pool of memory of so many bytes, nil if such memory is not used again.
+func poolOf(size int) *sync.Pool {
+	if size < leastReused || size > mostReused {
+		return nil
+	}
+
+	return &buffers[bits.Len(uint(size/leastReused))-1]
+}
 
 // Buffer returns an empty slice with room for size bytes, for an answer that may become large.
 func Buffer(size int) []byte {
@@ -19,18 +32,21 @@ func Buffer(size int) []byte {
 		return make([]byte, 0, size)
 	}
 
-	if b, ok := buffers.Get().(*[]byte); ok && cap(*b) >= size {
-		return *b
+	// Answers to the same call differ a little: a later one should find room in this memory.
+	room := (size/leastReused + 1) * leastReused
+	if pool := poolOf(room); pool != nil {
+		if b, ok := pool.Get().(*[]byte); ok && cap(*b) >= size {
+			return *b
+		}
 	}
 
-	// Answers to the same call differ a little: a later one should find room in this memory.
-	return make([]byte, 0, (size/leastReused+1)*leastReused)
+	return make([]byte, 0, room)
 }
 
 // reuse lets a later answer have the memory of one that was sent.
 func reuse(answer []byte) {
-	if size := cap(answer); size >= leastReused && size <= mostReused {
+	if pool := poolOf(cap(answer)); pool != nil {
 		empty := answer[:0] // a variable of its own, so that small answers allocate nothing here
-		buffers.Put(&empty)
+		pool.Put(&empty)
 	}
 }
