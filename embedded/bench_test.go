@@ -5,9 +5,11 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -211,22 +213,62 @@ func BenchmarkSDKUpdateItem(b *testing.B) {
 	})
 }
 
-// BenchmarkRawQuery reads pages of 100 items.
-func BenchmarkRawQuery(b *testing.B) {
+// benchPage is an engine with a page of 100 items, and the body of the Query that reads it.
+func benchPage(b *testing.B) (h http.Handler, body []byte) {
+	b.Helper()
 	e, _ := benchEngine(b, "")
-	call(b, e.Handler(), "DynamoDB_20120810.CreateTable", []byte(`{"TableName":"lines","BillingMode":"PAY_PER_REQUEST",`+
+	h = e.Handler()
+	call(b, h, "DynamoDB_20120810.CreateTable", []byte(`{"TableName":"lines","BillingMode":"PAY_PER_REQUEST",`+
 		`"KeySchema":[{"AttributeName":"orderId","KeyType":"HASH"},{"AttributeName":"line","KeyType":"RANGE"}],`+
 		`"AttributeDefinitions":[{"AttributeName":"orderId","AttributeType":"S"},{"AttributeName":"line","AttributeType":"N"}]}`))
 
 	for n := range 100 {
-		call(b, e.Handler(), "DynamoDB_20120810.PutItem", fmt.Appendf(nil, `{"TableName":"lines","Item":{"orderId":{"S":"o-1"},"line":{"N":"%d"},`+
+		call(b, h, "DynamoDB_20120810.PutItem", fmt.Appendf(nil, `{"TableName":"lines","Item":{"orderId":{"S":"o-1"},"line":{"N":"%d"},`+
 			`"orderState":{"S":"PENDING"},"revision":{"N":"0"},"updatedAt":{"S":"2026-11-23T08:00:00Z"},"padding":{"S":"%0120d"}}}`, n, n))
 	}
 
-	body := []byte(`{"TableName":"lines","KeyConditionExpression":"orderId = :id","ExpressionAttributeValues":{":id":{"S":"o-1"}}}`)
+	return h, []byte(`{"TableName":"lines","KeyConditionExpression":"orderId = :id","ExpressionAttributeValues":{":id":{"S":"o-1"}}}`)
+}
+
+// BenchmarkRawQuery reads pages of 100 items.
+func BenchmarkRawQuery(b *testing.B) {
+	h, body := benchPage(b)
 	cpuPerOp(b, func(pb *testing.PB) {
 		for pb.Next() {
-			call(b, e.Handler(), "DynamoDB_20120810.Query", body)
+			call(b, h, "DynamoDB_20120810.Query", body)
+		}
+	})
+}
+
+// BenchmarkLoopbackQuery reads the same pages over a socket, with eight clients on two processors.
+func BenchmarkLoopbackQuery(b *testing.B) {
+	h, body := benchPage(b)
+	server := httptest.NewServer(h)
+	defer server.Close()
+
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	defer client.CloseIdleConnections()
+
+	b.SetParallelism(4)
+	cpuPerOp(b, func(pb *testing.PB) {
+		for pb.Next() {
+			r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL, bytes.NewReader(body))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			r.Header.Set("X-Amz-Target", "DynamoDB_20120810.Query")
+
+			res, err := client.Do(r)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+
+			_, err = io.Copy(io.Discard, res.Body)
+			if err := errors.Join(err, res.Body.Close()); err != nil || res.StatusCode != http.StatusOK {
+				b.Errorf("status %d: %v", res.StatusCode, err)
+			}
 		}
 	})
 }
