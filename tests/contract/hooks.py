@@ -1,5 +1,6 @@
 """What a generator of requests cannot know, for requests that are meant to be good."""
 
+import re
 import uuid
 
 import schemathesis
@@ -14,6 +15,13 @@ def before_call(context, case, kwargs):
     if not good(case):
         return
     headers, query = case.headers or {}, case.query or {}
+    # 5.0 is an integer in a schema; in a path or a query an integer is written without a fraction.
+    for values in (case.path_parameters or {}, query):
+        for name, value in values.items():
+            if isinstance(value, float) and value.is_integer():
+                values[name] = int(value)
+            elif isinstance(value, str) and re.fullmatch(r"-?\d+\.0", value):
+                values[name] = value.removesuffix(".0")
     # A key names one request: the generator's "0" for two bodies is a conflict by right.
     if "Idempotency-Key" in headers:
         headers["Idempotency-Key"] = uuid.uuid4().hex

@@ -2,7 +2,7 @@
 # Compares what the API does with what its OpenAPI document says: every check of
 # Schemathesis, stateful ones too, once as everybody's and once with API keys.
 # Arguments: the ratchet binary, the Schemathesis binary. CONTRACT_SECONDS bounds each
-# of the two runs (default 100).
+# of the two runs (default 100). CONTRACT_SEED, if it is set, makes them draw the same cases again.
 set -euo pipefail
 cd "$(dirname "$0")"
 ratchet=$1 schemathesis=$2
@@ -45,7 +45,7 @@ cp hooks.py schemathesis.toml "$work"
 cd "$work"
 
 check() {
-  "$schemathesis" --config-file schemathesis.toml run "$api/openapi.json" --url "$api" --no-color --max-time "$seconds" --max-examples 50 "$@"
+  "$schemathesis" --config-file schemathesis.toml run "$api/openapi.json" --url "$api" --no-color --max-time "$seconds" --max-examples 50 ${CONTRACT_SEED:+--seed "$CONTRACT_SEED"} "$@"
 }
 
 start open --dev
