@@ -4,34 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"ratchet/embedded/internal/store"
-	"ratchet/embedded/internal/streams"
 )
 
 // openService opens a service over dir. The returned function closes it.
 func openService(t *testing.T, dir string) (*Service, func()) {
 	t.Helper()
 
-	log := slog.New(slog.DiscardHandler)
-
-	db, err := store.Open(store.Config{Dir: dir, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	str, err := streams.New(db, streams.Config{Region: "us-east-1", AccountID: "000000000000", Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	s, err := New(db, str, Config{Region: "us-east-1", AccountID: "000000000000", Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, db := openStored(t, store.Config{Dir: dir})
 
 	return s, func() {
 		if err := s.Close(); err != nil {

@@ -3,7 +3,6 @@ package dynamodb
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/store"
-	"ratchet/embedded/internal/streams"
 )
 
 // TestIndexesAgainstAModel compares tables and their index, whose key has any legal number of
@@ -94,21 +92,7 @@ func drawIndexKey(r *rapid.T, table []keyAttr, kind *rapid.Generator[attr.Kind])
 }
 
 func (m *indexModel) open() {
-	log := slog.New(slog.DiscardHandler)
-
-	var err error
-	if m.db, err = store.Open(store.Config{Dir: "model", Disk: m.disk, Log: log}); err != nil {
-		m.t.Fatal(err)
-	}
-
-	str, err := streams.New(m.db, streams.Config{Region: "us-east-1", AccountID: "000000000000", Log: log})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-
-	if m.service, err = New(m.db, str, Config{Region: "us-east-1", AccountID: "000000000000", Log: log}); err != nil {
-		m.t.Fatal(err)
-	}
+	m.service, m.db = openStored(m.t, store.Config{Dir: "model", Disk: m.disk})
 }
 
 func (m *indexModel) close() {

@@ -14,19 +14,26 @@ import (
 func openOn(t *testing.T, disk vfs.FS) (*Service, *store.DB) {
 	t.Helper()
 
-	log := slog.New(slog.DiscardHandler)
+	return openStored(t, store.Config{Dir: "data", Disk: disk})
+}
 
-	db, err := store.Open(store.Config{Dir: "data", Disk: disk, Log: log})
+// openStored opens a service over a store, which logs nothing.
+func openStored(t *testing.T, cfg store.Config) (*Service, *store.DB) {
+	t.Helper()
+
+	cfg.Log = slog.New(slog.DiscardHandler)
+
+	db, err := store.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	records, err := streams.New(db, streams.Config{Region: "us-east-1", AccountID: "000000000000", Log: log})
+	records, err := streams.New(db, streams.Config{Region: "us-east-1", AccountID: "000000000000", Log: cfg.Log})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	s, err := New(db, records, Config{Region: "us-east-1", AccountID: "000000000000", Log: log})
+	s, err := New(db, records, Config{Region: "us-east-1", AccountID: "000000000000", Log: cfg.Log})
 	if err != nil {
 		t.Fatal(err)
 	}

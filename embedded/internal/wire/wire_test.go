@@ -18,14 +18,22 @@ import (
 	"unsafe"
 )
 
-func ask(t *testing.T, h http.Handler, method, target, body string) (int, http.Header, string) {
+func newRequest(ctx context.Context, t *testing.T, method, url, target, body string) *http.Request {
 	t.Helper()
 
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://engine/", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("X-Amz-Target", target)
+
+	return r
+}
+
+func ask(t *testing.T, h http.Handler, method, target, body string) (int, http.Header, string) {
+	t.Helper()
+
+	r := newRequest(t.Context(), t, method, "http://engine/", target, body)
 
 	res, err := InProcess(h).Do(r)
 	if err != nil {
@@ -181,13 +189,7 @@ func TestInProcessReturnsTheErrorOfTheContext(t *testing.T) {
 		},
 	})
 
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://engine/", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-Amz-Target", "T.Wait")
-
-	res, err := InProcess(h).Do(r)
+	res, err := InProcess(h).Do(newRequest(ctx, t, http.MethodPost, "http://engine/", "T.Wait", ""))
 	if err == nil {
 		_ = res.Body.Close()
 	}
@@ -227,23 +229,28 @@ func TestOneOf(t *testing.T) {
 	}
 }
 
+// letters answers with its body, size times. look sees the room of each answer before.
+func letters(size int, look func(room []byte)) http.Handler {
+	return NewHandler(slog.New(slog.DiscardHandler), Service{Target: "Test_1", Operations: map[string]Operation{
+		"Letters": func(_ context.Context, body []byte) (any, error) {
+			out := Buffer(size)
+			look(out[:cap(out)])
+
+			return json.RawMessage(append(out, bytes.Repeat(body, size)...)), nil
+		},
+	}})
+}
+
 // TestAnswersShareNoMemoryWhileTheyAreSent: memory is used again, and only after an answer was written.
 func TestAnswersShareNoMemoryWhileTheyAreSent(t *testing.T) {
 	const size = 3 * leastReused
 
 	var reused atomic.Int64
-	letters := NewHandler(slog.New(slog.DiscardHandler), Service{Target: "Test_1", Operations: map[string]Operation{
-		"Letters": func(_ context.Context, body []byte) (any, error) {
-			out := Buffer(size)
-			if stale := out[:cap(out)]; stale[size-1] != 0 {
-				reused.Add(1)
-			}
-
-			return json.RawMessage(append(out, bytes.Repeat(body, size)...)), nil
-		},
-	}})
-
-	server := httptest.NewServer(letters)
+	server := httptest.NewServer(letters(size, func(room []byte) {
+		if room[size-1] != 0 {
+			reused.Add(1)
+		}
+	}))
 	defer server.Close()
 
 	var callers sync.WaitGroup
@@ -283,20 +290,11 @@ func TestAnswersShareNoMemoryWhileTheyAreSent(t *testing.T) {
 
 // TestAnAnswerInProcessKeepsItsMemory: the caller of the transport has it, for as long as it wants.
 func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
-	h := NewHandler(slog.New(slog.DiscardHandler), Service{Target: "Test_1", Operations: map[string]Operation{
-		"Letters": func(_ context.Context, body []byte) (any, error) {
-			return json.RawMessage(append(Buffer(2*leastReused), bytes.Repeat(body, leastReused)...)), nil
-		},
-	}})
+	const size = 2 * leastReused
+	h := letters(size, func([]byte) {})
 
 	call := func(letter string) io.ReadCloser {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", strings.NewReader(letter))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("X-Amz-Target", "Test_1.Letters")
-
-		res, err := InProcess(h).Do(r)
+		res, err := InProcess(h).Do(newRequest(t.Context(), t, http.MethodPost, "http://engine/", "Test_1.Letters", letter))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +306,7 @@ func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
 	_ = call("b").Close()
 
 	raw, err := io.ReadAll(first)
-	if err != nil || string(raw) != strings.Repeat("a", leastReused) {
+	if err != nil || string(raw) != strings.Repeat("a", size) {
 		t.Errorf("the first answer has other bytes after the second one: %v", err)
 	}
 	_ = first.Close()
