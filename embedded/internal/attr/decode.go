@@ -273,23 +273,23 @@ func decodeList(d *jsontext.Decoder, depth int) (Value, error) {
 		return Value{}, err
 	}
 
-	list, fault := []Value{}, Value{}
+	list, fault := []Value{}, ""
 	for d.PeekKind() != ']' {
 		v, err := decodeValue(d, depth+1)
 		if err != nil {
 			return Value{}, err
 		}
 
-		if err := v.Err(); err != nil && fault.Str == "" {
-			fault = invalid(err.Error())
+		if err := v.Err(); err != nil && fault == "" {
+			fault = err.Error()
 		}
 
 		list = append(list, v)
 	}
 
 	_, err := d.ReadToken()
-	if fault.Str != "" {
-		return fault, err
+	if fault != "" {
+		return invalid(fault), err
 	}
 
 	return NewList(list), err

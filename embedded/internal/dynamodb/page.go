@@ -2,7 +2,6 @@ package dynamodb
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"ratchet/embedded/internal/attr"
@@ -288,7 +287,7 @@ func (pg *page) countMatch() (shown bool) {
 		pg.items = append(wire.Buffer(room), beforeItems...)
 	default:
 		if cap(pg.items)-len(pg.items) < pg.bytes/pg.scanned*2 {
-			pg.items = slices.Grow(pg.items, len(pg.items)) // append alone takes a quarter more at a time
+			pg.items = wire.Grow(pg.items, len(pg.items)) // append alone takes a quarter more at a time
 		}
 		pg.items = append(pg.items, ',')
 	}

@@ -29,7 +29,7 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 
 	if p.count > 0 {
 		if cap(p.out)-len(p.out) < 512+3*c.Size {
-			p.out = append(wire.Buffer(len(p.out)+p.room()), p.out...)
+			p.out = wire.Grow(p.out, p.room())
 		}
 		p.out = append(p.out, ',')
 	}

@@ -43,6 +43,11 @@ func Buffer(size int) []byte {
 	return make([]byte, 0, room)
 }
 
+// Grow returns an answer with room for size more bytes.
+func Grow(answer []byte, size int) []byte {
+	return append(Buffer(len(answer)+size), answer...)
+}
+
 // reuse lets a later answer have the memory of one that was sent.
 func reuse(answer []byte) {
 	if pool := poolOf(cap(answer)); pool != nil {
