@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"ratchet/actions"
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
+	"ratchet/once/actions"
 )
 
 func (s *service) actionRoutes(h huma.API) {

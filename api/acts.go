@@ -11,7 +11,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
-	"ratchet/audit"
+	"ratchet/operate/audit"
 )
 
 // isAct reports whether the operation is one of a person: it changes something, and is for

@@ -12,10 +12,10 @@ import (
 
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/audit"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inspect"
-	"ratchet/processes"
+	"ratchet/operate/audit"
+	"ratchet/operate/inspect"
+	"ratchet/operate/processes"
 )
 
 // Why operations that change something leave no row in the audit table.

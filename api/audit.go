@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"ratchet/actions"
+	"ratchet/once/actions"
 )
 
 // writeAudit writes the audit line of a request: who requested what, and the outcome. The

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"ratchet/actions"
 	"ratchet/api/internal/input"
+	"ratchet/once/actions"
 )
 
 type makeActionsInput struct {

@@ -9,20 +9,20 @@ import (
 	"net/http"
 	"time"
 
-	"ratchet/actions"
+	"ratchet/activities/tasktoken"
 	"ratchet/api/auth"
-	"ratchet/audit"
-	"ratchet/inspect"
-	"ratchet/inventory"
-	"ratchet/ledger"
-	"ratchet/lists"
 	"ratchet/notify"
 	"ratchet/once"
+	"ratchet/once/actions"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
+	"ratchet/operate/audit"
+	"ratchet/operate/inspect"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
+	"ratchet/transitions/lists"
 )
 
 // Config configures the API. The parts from Orders to Acts and Secret are required,

@@ -12,7 +12,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/notify"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 	"ratchet/workflow"
 )
 

@@ -7,18 +7,18 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"ratchet/actions"
-	"ratchet/audit"
-	"ratchet/inventory"
-	"ratchet/ledger"
 	"ratchet/notify"
+	"ratchet/notify/webhooks"
 	"ratchet/once"
+	"ratchet/once/actions"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
+	"ratchet/operate/audit"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/transitions"
-	"ratchet/txn"
-	"ratchet/webhooks"
 )
 
 // Details that several problems share.

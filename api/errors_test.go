@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"testing"
 
-	"ratchet/actions"
-	"ratchet/inventory"
-	"ratchet/ledger"
 	"ratchet/once"
+	"ratchet/once/actions"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/transitions"
-	"ratchet/txn"
 )
 
 // A refusal of a domain package is never a failure of the server.

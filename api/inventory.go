@@ -10,7 +10,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
-	"ratchet/inventory"
+	"ratchet/once/inventory"
 )
 
 func (s *service) inventoryRoutes(h huma.API) {

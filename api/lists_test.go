@@ -10,8 +10,8 @@ import (
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/lists"
 	"ratchet/transitions"
+	"ratchet/transitions/lists"
 )
 
 // withLists gives the API lists of its orders, which are not ready yet.

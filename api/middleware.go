@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"ratchet/api/auth"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // middleware returns what runs before the handler of a route: authentication, rate limit,

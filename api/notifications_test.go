@@ -11,7 +11,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/notify"
 	"ratchet/notify/destination"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // notifications returns the endpoints of the world, and deliveries that no worker makes.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"ratchet/activities/tasktoken"
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 )
 

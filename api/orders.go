@@ -11,7 +11,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

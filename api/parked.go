@@ -8,10 +8,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"ratchet/activities/tasktoken"
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
-	"ratchet/inspect"
-	"ratchet/tasktoken"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"ratchet/activities"
+	"ratchet/activities/tasktoken"
 	"ratchet/api/internal/input"
-	"ratchet/tasktoken"
 )
 
 // completer is what this package calls of an *activities.Completer.

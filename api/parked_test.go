@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/activities/tasktoken"
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/tasktoken"
 )
 
 // waitForShipment places and pays the order o-1, unless it exists, and starts an execution of

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // problem is the body of every error, after RFC 9457. Code is the stable part that programs

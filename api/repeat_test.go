@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/activities/tasktoken"
 	"ratchet/api"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams"
-	"ratchet/tasktoken"
 )
 
 // repeated is a row about an operation that changes something.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/activities/tasktoken"
 	"ratchet/api/auth"
-	"ratchet/tasktoken"
 )
 
 // The test sends at least 50 secrets: task tokens, valid and invalid API keys, PINs, tickets,

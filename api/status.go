@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"ratchet/api/auth"
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 )
 
 func (s *service) statusRoutes(h huma.API) {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ratchet/api/auth"
-	"ratchet/inspect"
 	"ratchet/notify"
+	"ratchet/operate/inspect"
 )
 
 // moment is one line of an order's time line.

@@ -11,11 +11,11 @@ import (
 
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/inspect"
 	"ratchet/notify"
-	"ratchet/refusals"
+	"ratchet/operate/inspect"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/transitions/refusals"
 )
 
 // seen is what is around every order, for two tenants.

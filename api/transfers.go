@@ -9,7 +9,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 )
 
 func (s *service) transferRoutes(h huma.API) {

@@ -9,7 +9,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

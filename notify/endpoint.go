@@ -3,7 +3,7 @@ package notify
 import (
 	"time"
 
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // EndpointStatus says whether an endpoint gets notifications.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // Attributes of an endpoint's item. That of a configured endpoint has only its status.

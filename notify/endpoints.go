@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // Errors of [Endpoints].

@@ -13,7 +13,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/notify"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 	"ratchet/workflow"
 )
 

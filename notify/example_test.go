@@ -8,7 +8,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/notify"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 	"ratchet/workflow"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ratchet/internal/dynamo"
+	"ratchet/notify/webhooks"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 )
 
 // TestADeliveryIsReadAsItWasStored: with all it may have, and with as little. What it has not is no

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // Claims makes the claims of one operation. Its methods may be called from many

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/once"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 var errNoFunds = errors.New("insufficient funds")

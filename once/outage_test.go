@@ -12,7 +12,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 	"ratchet/once/keys"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // operations are the calls that need an answer of DynamoDB, each on the key k, whose record

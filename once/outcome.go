@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // Outcome says what became of a call. It has few values and can be a metric label.

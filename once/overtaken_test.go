@@ -12,7 +12,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/once"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // beforeWrite runs do before the n-th UpdateItem from now on, once. The calls of do itself do

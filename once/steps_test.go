@@ -11,7 +11,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 	"ratchet/once/keys"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // A claim that is extended outlives the retention, and one that must be resolved does not

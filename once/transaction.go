@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // DoInTransaction writes the parts that add puts into a transaction together with the

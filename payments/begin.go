@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"ratchet/ledger"
-	"ratchet/txn"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
 )
 
 // maxRestarts bounds how often a call starts over because other calls keep changing the

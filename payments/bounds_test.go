@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 )
 

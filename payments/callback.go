@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"ratchet/ledger"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
+	"ratchet/once/ledger"
 )
 
 // verifier is what this package needs of webhooks.Keys.

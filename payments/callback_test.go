@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/notify/webhooks"
 	"ratchet/payments"
-	"ratchet/webhooks"
 )
 
 // body is a callback as the processor writes it.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // cancelID is the id of the refund of Cancel. If the processor has declined it, the next

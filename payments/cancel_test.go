@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/workflow"
 )

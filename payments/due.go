@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // The table of what is due has a row for each pending step, in the order of their

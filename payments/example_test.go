@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
 )

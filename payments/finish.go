@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ratchet/internal/worker"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/workflow"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/workflow"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 )
 
 // digestPrefix begins a payment's id that stands for a longer order id. The text is stored.

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 )
 

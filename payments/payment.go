@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/workflow"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
-	"ratchet/ledger"
-	"ratchet/txn"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
 	"ratchet/workflow"
 )
 

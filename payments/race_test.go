@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
 	"ratchet/payments"
-	"ratchet/txn"
 )
 
 // meddle lets change run before each transaction of the payments.

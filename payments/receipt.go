@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/ledger"
-	"ratchet/txn"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
 )
 
 // receiptPrefix begins the keys of receipts in the table of payments. The id of a payment

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/ledger"
-	"ratchet/txn"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
 	"ratchet/workflow"
 )
 

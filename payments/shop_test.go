@@ -18,10 +18,10 @@ import (
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/ledger"
+	"ratchet/notify/webhooks"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
-	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 

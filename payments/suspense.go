@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 )
 
 // A suspense account takes the money of a step that the processor has carried out and that

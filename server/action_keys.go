@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"ratchet/actions"
+	"ratchet/once/actions"
 )
 
 // actionKeysFile is the file in a data directory that holds the keys of its one-time

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ratchet/actions"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/once/actions"
 	"ratchet/server"
 )
 

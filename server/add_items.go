@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"ratchet/inventory"
+	"ratchet/once/inventory"
+	"ratchet/once/txn"
 	"ratchet/transitions"
-	"ratchet/txn"
 )
 
 // addAttempts is how often AddItems tries again because it has to know the order first, see

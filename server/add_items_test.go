@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"ratchet/inventory"
+	"ratchet/once/inventory"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

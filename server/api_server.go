@@ -15,8 +15,8 @@ import (
 
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/executions"
 	"ratchet/once"
+	"ratchet/operate/executions"
 	"ratchet/transitions"
 )
 

@@ -3,7 +3,7 @@ package server
 import (
 	"net/http"
 
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // verifier checks the signatures of callbacks.

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/executions"
+	"ratchet/operate/executions"
 	"ratchet/server"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"ratchet/audit"
+	"ratchet/notify/webhooks"
+	"ratchet/operate/audit"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 )
 
 // Config says where Ratchet's data is and how its parts behave. The zero value is ready

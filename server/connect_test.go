@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/executions"
+	"ratchet/operate/executions"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"

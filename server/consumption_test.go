@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inspect"
-	"ratchet/internal/scenario"
+	"ratchet/operate/inspect"
 	"ratchet/server"
+	"ratchet/server/scenario"
 	"ratchet/transitions"
 )
 

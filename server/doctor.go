@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
-	"ratchet/doctor"
-	"ratchet/inspect"
 	"ratchet/internal/plural"
+	"ratchet/operate/doctor"
+	"ratchet/operate/inspect"
 	"ratchet/streams"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"ratchet/doctor"
+	"ratchet/operate/doctor"
 	"ratchet/server"
 )
 

@@ -21,11 +21,11 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"ratchet/actions"
-	"ratchet/doctor"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/once"
+	"ratchet/once/actions"
+	"ratchet/operate/doctor"
 	"ratchet/server"
 	"ratchet/transitions"
 )

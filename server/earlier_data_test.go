@@ -15,9 +15,9 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/embedded"
-	"ratchet/inspect"
-	"ratchet/ratchettest"
+	"ratchet/operate/inspect"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

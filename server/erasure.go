@@ -3,7 +3,7 @@ package server
 import (
 	"time"
 
-	"ratchet/erasure"
+	"ratchet/operate/erasure"
 )
 
 // settledFor is longer than a call of a stream's handler, with the write of its outcome.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"ratchet/executions"
+	"ratchet/operate/executions"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"ratchet/lists"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/transitions/lists"
 )
 
 // listsHandler is the name of the handler that writes the lists of orders.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/inspect"
 	"ratchet/internal/dynamo"
+	"ratchet/operate/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"

@@ -12,7 +12,7 @@ import (
 
 	"ratchet/notify"
 	"ratchet/notify/destination"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // ConfiguredEndpoint is the id of the endpoint that [Config.Notify] describes.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"ratchet/telemetry"
+	"ratchet/operate/telemetry"
 )
 
 // observed is what shows what a process does: its figures, its traces and its log.

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"ratchet/executions"
 	"ratchet/internal/dynamo"
-	"ratchet/inventory"
+	"ratchet/once/inventory"
+	"ratchet/operate/executions"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"

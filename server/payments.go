@@ -1,7 +1,7 @@
 package server
 
 import (
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 )
 

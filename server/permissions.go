@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ratchet"
-	"ratchet/doctor"
+	"ratchet/operate/doctor"
 )
 
 // The parts whose permissions only some settings need.

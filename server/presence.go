@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"ratchet/inspect"
 	"ratchet/internal/buildinfo"
-	"ratchet/processes"
+	"ratchet/operate/inspect"
+	"ratchet/operate/processes"
 )
 
 // The parts that a process may run, as its row names them.

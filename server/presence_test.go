@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inspect"
-	"ratchet/processes"
-	"ratchet/ratchettest"
+	"ratchet/operate/inspect"
+	"ratchet/operate/processes"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
 	"ratchet/workflow/plan"
 )

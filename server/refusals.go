@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"ratchet/inventory"
-	"ratchet/refusals"
+	"ratchet/once/inventory"
 	"ratchet/transitions"
+	"ratchet/transitions/refusals"
 )
 
 // codeOutOfStock is the code of a refusal for want of pieces, as in causes.

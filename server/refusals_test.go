@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"ratchet/inspect"
-	"ratchet/inventory"
+	"ratchet/once/inventory"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

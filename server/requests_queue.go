@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"ratchet/once/events"
 	"ratchet/queues"
+	"ratchet/queues/events"
 	"ratchet/queues/requests"
 	"ratchet/transitions"
 )

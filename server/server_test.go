@@ -11,9 +11,9 @@ import (
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/internal/scenario"
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
+	"ratchet/server/scenario"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ratchet/executions"
+	"ratchet/operate/executions"
 	"ratchet/shipping"
 	"ratchet/shipping/httpcarrier"
 	"ratchet/shipping/reports"

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"ratchet/audit"
-	"ratchet/inspect"
 	"ratchet/notify"
+	"ratchet/operate/audit"
+	"ratchet/operate/inspect"
 	"ratchet/workflow/plan"
 )
 

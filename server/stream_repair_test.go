@@ -12,7 +12,7 @@ import (
 
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/streams/reactions"

@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/executions"
 	"ratchet/internal/plural"
 	"ratchet/internal/worker"
-	"ratchet/processes"
+	"ratchet/operate/executions"
+	"ratchet/operate/processes"
 )
 
 const (

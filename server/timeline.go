@@ -6,8 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"ratchet/executions"
-	"ratchet/inspect"
+	"ratchet/operate/executions"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ratchet/notify/destination"
-	"ratchet/telemetry"
+	"ratchet/operate/telemetry"
 )
 
 // TracingConfig says where the traces, the metrics and the log of a process go. The environment

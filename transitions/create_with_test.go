@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/once/txn"
 	"ratchet/transitions"
-	"ratchet/txn"
 )
 
 var errSold = errors.New("sold to another order")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 	"ratchet/workflow"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"ratchet/once/txn"
 	"ratchet/transitions"
-	"ratchet/txn"
 )
 
 // addIn writes the edit in a transaction of its own.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // erasedAtAttribute is when the person was erased from the order, for the first time.

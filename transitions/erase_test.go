@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/once/txn"
 	"ratchet/transitions"
-	"ratchet/txn"
 	"ratchet/workflow"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

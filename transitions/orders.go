@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 	"ratchet/workflow"
 )
 

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // maxTransactionAttempts is the most that txn allows.

@@ -3,7 +3,7 @@ package transitions
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // Unchanged returns a function that adds a check to the caller's transaction: that the order is as

@@ -6,8 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/once/txn"
 	"ratchet/transitions"
-	"ratchet/txn"
 	"ratchet/workflow"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

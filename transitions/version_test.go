@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inspect"
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

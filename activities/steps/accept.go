@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ratchet/activities"
-	"ratchet/inventory"
+	"ratchet/once/inventory"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

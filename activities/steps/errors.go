@@ -8,13 +8,13 @@ import (
 
 	"ratchet/activities"
 	"ratchet/internal/dynamo"
-	"ratchet/inventory"
-	"ratchet/ledger"
 	"ratchet/once"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/transitions"
-	"ratchet/txn"
 )
 
 // ErrorPrefix begins every error name of the steps and of their worker.

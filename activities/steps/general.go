@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"ratchet/activities"
-	"ratchet/tasktoken"
+	"ratchet/activities/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow/check"
 )

@@ -11,8 +11,8 @@ import (
 	"ratchet"
 	"ratchet/activities"
 	"ratchet/activities/steps"
+	"ratchet/activities/tasktoken"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

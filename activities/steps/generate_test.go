@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ratchet/activities/steps"
-	"ratchet/tasktoken"
+	"ratchet/activities/tasktoken"
 )
 
 const machineFile = "../../statemachine.asl.json"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ratchet/activities"
-	"ratchet/tasktoken"
+	"ratchet/activities/tasktoken"
 	"ratchet/transitions"
 )
 

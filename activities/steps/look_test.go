@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/tasktoken"
+	"ratchet/activities/tasktoken"
 )
 
 // TestAnExecutionWithASuccessorThatWaitsEnds: the row of the waits holds the token of a later

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"ratchet/activities"
+	"ratchet/activities/tasktoken"
 	"ratchet/internal/worker"
 	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/shipping"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

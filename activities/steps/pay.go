@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"ratchet/activities"
-	"ratchet/inventory"
-	"ratchet/ledger"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/transitions"
 	"ratchet/workflow"

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"ratchet/activities"
-	"ratchet/inventory"
-	"ratchet/ledger"
+	"ratchet/activities/tasktoken"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/shipping"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 )
 

@@ -13,15 +13,15 @@ import (
 
 	"ratchet/activities"
 	"ratchet/activities/steps"
+	"ratchet/activities/tasktoken"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inventory"
-	"ratchet/ledger"
 	"ratchet/once"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
 	"ratchet/shipping"
 	carriersandbox "ratchet/shipping/sandbox"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // Rotate creates a key with the same name, tenant and scope, and ends the old key after

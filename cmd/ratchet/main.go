@@ -4,7 +4,7 @@ package main
 import (
 	_ "time/tzdata" // an image from scratch has no time zones
 
-	"ratchet/cli"
+	"ratchet/cmd/cli"
 	"ratchet/server"
 )
 

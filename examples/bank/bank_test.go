@@ -11,8 +11,8 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/workflow"
 )
 

@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"os"
 
-	"ratchet/cli"
+	"ratchet/cmd/cli"
 	"ratchet/server"
 )
 

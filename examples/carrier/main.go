@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded"
+	"ratchet/notify/webhooks"
 	"ratchet/shipping/sandbox"
-	"ratchet/webhooks"
 )
 
 // options are the flags.

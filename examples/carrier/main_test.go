@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ratchet/notify/webhooks"
 	"ratchet/payments"
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 

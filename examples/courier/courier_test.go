@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/workflow"

@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"os"
 
-	"ratchet/cli"
+	"ratchet/cmd/cli"
 	"ratchet/server"
 )
 

@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 const maxBody = 256 << 10 // bytes

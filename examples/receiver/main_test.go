@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // TestTheReceiverActsOnce: it gets each message three times, the last time after a crash that

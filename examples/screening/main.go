@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"os"
 
-	"ratchet/cli"
+	"ratchet/cmd/cli"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"os"
 
-	"ratchet/cli"
+	"ratchet/cmd/cli"
 )
 
 func main() {

@@ -6,8 +6,8 @@ import (
 
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
 )
 

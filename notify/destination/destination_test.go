@@ -17,7 +17,7 @@ import (
 
 	"ratchet/notify"
 	"ratchet/notify/destination"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

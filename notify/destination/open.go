@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"ratchet/notify"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // ErrUnsupported means that a worker cannot send to a kind of destination.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"ratchet/notify"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // WebhookConfig configures a [Webhook]. Client and URL are required.

@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/workflow"

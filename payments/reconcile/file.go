@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 )
 
 // maxLine bounds a line of the file, in bytes.

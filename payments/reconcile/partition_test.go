@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/workflow"
 )

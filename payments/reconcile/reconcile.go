@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/workflow"
 )

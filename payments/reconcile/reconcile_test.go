@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/payments/sandbox"

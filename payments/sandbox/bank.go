@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
-	"ratchet/txn"
+	"ratchet/once/txn"
 )
 
 // dynamoDB is what this package needs of the SDK's client.

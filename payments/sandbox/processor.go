@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
 	"ratchet/payments"
-	"ratchet/txn"
 )
 
 // Authorize holds the amount under its key. A repeat returns what the stored record says.

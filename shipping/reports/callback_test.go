@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/notify/webhooks"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
-	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
+	"ratchet/notify/webhooks"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 )
 
 // dynamoDB is what this package calls of *dynamodb.Client.

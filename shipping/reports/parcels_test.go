@@ -12,7 +12,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
 	"ratchet/shipping"

@@ -10,7 +10,7 @@ import (
 	"math/big"
 	"slices"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/transitions"

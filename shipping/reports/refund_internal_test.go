@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/shipping"
 )

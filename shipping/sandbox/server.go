@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"ratchet/notify/webhooks"
 	"ratchet/shipping"
-	"ratchet/webhooks"
 )
 
 const (

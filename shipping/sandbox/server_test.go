@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/notify/webhooks"
 	"ratchet/shipping"
 	"ratchet/shipping/sandbox"
-	"ratchet/webhooks"
 )
 
 // TestTheServerAnswersAsItsDocumentSays: the status, and what the body begins with. A shipment is booked,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"ratchet/inventory"
+	"ratchet/once/inventory"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"ratchet/once/txn"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
-	"ratchet/txn"
 	"ratchet/workflow"
 )
 

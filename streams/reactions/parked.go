@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ratchet/activities"
+	"ratchet/activities/tasktoken"
 	"ratchet/streams"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

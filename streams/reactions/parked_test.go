@@ -12,9 +12,9 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/activities"
+	"ratchet/activities/tasktoken"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams/reactions"
-	"ratchet/tasktoken"
 	"ratchet/workflow"
 )
 

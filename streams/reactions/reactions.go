@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"ratchet/activities"
+	"ratchet/activities/tasktoken"
 	"ratchet/internal/dynamo"
-	"ratchet/inventory"
 	"ratchet/notify"
 	"ratchet/once"
+	"ratchet/once/inventory"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/streams"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ratchet/inventory"
+	"ratchet/once/inventory"
 	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/streams/reactions"

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ratchet/inventory"
+	"ratchet/once/inventory"
 	"ratchet/streams"
 	"ratchet/transitions"
 )

@@ -19,8 +19,8 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/notify/webhooks"
 	"ratchet/server"
-	"ratchet/webhooks"
 )
 
 // serve runs what `ratchet dev` runs, or without dev what `ratchet serve` runs, until the test

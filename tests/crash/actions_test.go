@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"ratchet/actions"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/inventory"
+	"ratchet/once/actions"
+	"ratchet/once/inventory"
 	"ratchet/server"
 	"ratchet/tests/program"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/internal/scenario"
 	"ratchet/server"
+	"ratchet/server/scenario"
 	"ratchet/tests/program"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/server"

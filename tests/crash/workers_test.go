@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/internal/scenario"
 	"ratchet/server"
+	"ratchet/server/scenario"
 	"ratchet/tests/program"
 )
 

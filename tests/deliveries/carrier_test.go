@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"ratchet/notify/webhooks"
 	"ratchet/shipping"
-	"ratchet/webhooks"
 )
 
 // carrierLedger is what the carrier did.

@@ -17,7 +17,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/notify"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 var (

@@ -21,8 +21,8 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/notify"
 	"ratchet/notify/destination"
+	"ratchet/notify/webhooks"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 )
 
 const (

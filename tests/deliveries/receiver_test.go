@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // ledger is what the receiver did, by the path of the endpoint.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/notify/webhooks"
 	"ratchet/shipping/reports"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 

@@ -15,15 +15,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/worker"
-	money "ratchet/ledger"
+	"ratchet/notify/webhooks"
 	"ratchet/once"
+	money "ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
 	"ratchet/shipping"
 	"ratchet/shipping/httpcarrier"
 	"ratchet/shipping/reports"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 

@@ -20,13 +20,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/api/auth"
+	"ratchet/notify/webhooks"
 	"ratchet/server"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/tests/program"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/actions"
+	"ratchet/once/actions"
 )
 
 // actionsModel is the model of one-time actions.

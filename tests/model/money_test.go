@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 )
 
 // money is the model of a ledger: credit accounts, and one that stands for the world.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"ratchet/ledger"
+	"ratchet/once/ledger"
 	"ratchet/payments"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/inventory"
-	"ratchet/txn"
+	"ratchet/once/inventory"
+	"ratchet/once/txn"
 )
 
 // stock is the model of two SKUs and some orders that reserve them.

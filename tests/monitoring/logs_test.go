@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

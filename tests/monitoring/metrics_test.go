@@ -9,7 +9,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"ratchet/telemetry"
+	"ratchet/operate/telemetry"
 	"ratchet/tests/page"
 )
 

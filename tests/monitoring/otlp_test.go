@@ -15,7 +15,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
-	"ratchet/telemetry"
+	"ratchet/operate/telemetry"
 )
 
 // receiver keeps the newest export of metrics.

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"ratchet/telemetry"
+	"ratchet/operate/telemetry"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -21,8 +21,8 @@ import (
 
 	"ratchet"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/executions"
 	"ratchet/once"
+	"ratchet/operate/executions"
 	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/transitions"

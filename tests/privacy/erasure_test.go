@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/erasure"
-	"ratchet/ratchettest"
+	"ratchet/operate/erasure"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/shipping"
 	"ratchet/streams"
 	"ratchet/streams/reactions"

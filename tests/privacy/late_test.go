@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/erasure"
 	"ratchet/notify"
+	"ratchet/operate/erasure"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"ratchet/cli"
+	"ratchet/cmd/cli"
 	"ratchet/server"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ratchet/telemetry"
+	"ratchet/operate/telemetry"
 	"ratchet/tests/page"
 )
 

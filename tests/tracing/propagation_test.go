@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"ratchet/ratchettest"
+	"ratchet/notify/webhooks"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
-	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 

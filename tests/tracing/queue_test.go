@@ -12,8 +12,8 @@ import (
 
 	"ratchet/queues"
 	"ratchet/queues/requests"
-	"ratchet/ratchettest"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

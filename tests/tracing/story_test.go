@@ -11,8 +11,8 @@ import (
 
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"ratchet/telemetry"
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
+	"ratchet/operate/telemetry"
 )
 
 const (

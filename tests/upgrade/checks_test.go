@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"ratchet/internal/scenario"
+	"ratchet/server/scenario"
 	"ratchet/shipping"
 	"ratchet/streams"
 )

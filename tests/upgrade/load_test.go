@@ -20,10 +20,10 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/scenario"
 	"ratchet/queues"
 	"ratchet/queues/requests"
 	"ratchet/server"
+	"ratchet/server/scenario"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"ratchet/webhooks"
+	"ratchet/notify/webhooks"
 )
 
 // hookSecret signs the notifications.

@@ -16,11 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"ratchet/actions"
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/internal/scenario"
+	"ratchet/once/actions"
 	"ratchet/server"
+	"ratchet/server/scenario"
 	"ratchet/tests/program"
 )
 

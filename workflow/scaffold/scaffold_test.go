@@ -116,7 +116,7 @@ func TestTheSourcesAreFoundAboveOrWhereTheProgramWasBuilt(t *testing.T) {
 	for _, row := range []struct{ name, start, built, want string }{
 		{"below them", "testdata/deep", "", absolute},
 		{"elsewhere", t.TempDir(), absolute, absolute},
-		{"nowhere", t.TempDir(), "ratchet/cli", ""},
+		{"nowhere", t.TempDir(), "ratchet/cmd/cli", ""},
 	} {
 		if got := scaffold.FindModule(row.start, row.built); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)

@@ -1,0 +1,197 @@
+package tasktoken_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"ratchet/activities/tasktoken"
+	"ratchet/embedded/embeddedtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var expires = time.Unix(1_800_000_000, 0)
+
+func open(t *testing.T) (*tasktoken.Store, *dynamodb.Client) {
+	t.Helper()
+	db := embeddedtest.DynamoDB(t, tasktoken.TableInput("parked"))
+
+	store, err := tasktoken.New(tasktoken.Config{DynamoDB: db, Table: "parked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return store, db
+}
+
+func park(t *testing.T, store *tasktoken.Store, tasks ...tasktoken.Task) {
+	t.Helper()
+
+	for _, task := range tasks {
+		if err := store.Park(t.Context(), task, expires); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func waiting(t *testing.T, store *tasktoken.Store, orderID string, want ...tasktoken.Task) {
+	t.Helper()
+
+	got, err := store.Waiting(t.Context(), orderID)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if diff := cmp.Diff(append([]tasktoken.Task{}, want...), got); diff != "" {
+		t.Errorf("tasks of order %s (-want +got):\n%s", orderID, diff)
+	}
+}
+
+func TestAnOrderHasOneTaskPerAwaitedState(t *testing.T) {
+	store, _ := open(t)
+	delivered := tasktoken.Task{OrderID: "o-1", Awaited: "DELIVERED", Since: 4, Token: "t-1"}
+	shipped := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "t-2"}
+	other := tasktoken.Task{OrderID: "o-2", Awaited: "SHIPPED", Since: 2, Token: "t-3"}
+	park(t, store, shipped, delivered, other)
+
+	waiting(t, store, "o-1", delivered, shipped)
+	waiting(t, store, "o-2", other)
+	waiting(t, store, "o-3")
+}
+
+func TestRemoveLeavesAnotherTokenAlone(t *testing.T) {
+	store, _ := open(t)
+	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "second attempt"}
+	park(t, store, task)
+
+	// The worker that answers the first attempt late must not delete the second.
+	first := task
+	first.Token = "first attempt"
+	if err := store.Remove(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	waiting(t, store, "o-1", task)
+
+	for range 2 {
+		if err := store.Remove(t.Context(), task); err != nil {
+			t.Fatalf("removing is idempotent: %v", err)
+		}
+		waiting(t, store, "o-1")
+	}
+}
+
+func TestATaskCarriesItsExpiry(t *testing.T) {
+	store, db := open(t)
+	park(t, store, tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Token: "t-1"})
+
+	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("parked"), Key: map[string]types.AttributeValue{
+		"orderId":      &types.AttributeValueMemberS{Value: "o-1"},
+		"awaitedState": &types.AttributeValueMemberS{Value: "SHIPPED"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if got, _ := out.Item[tasktoken.ExpiryAttribute].(*types.AttributeValueMemberN); got == nil || got.Value != "1800000000" {
+		t.Errorf("expiry %v, want the epoch second", got)
+	}
+}
+
+func TestListPagesThroughAllTasksWithoutTheirTokens(t *testing.T) {
+	store, _ := open(t)
+	for i := range 7 {
+		park(t, store, tasktoken.Task{OrderID: fmt.Sprintf("o-%d", i), Awaited: "SHIPPED", Since: int64(i), Token: "secret"})
+	}
+
+	found := map[string]int64{}
+	var after tasktoken.Task
+	for pages := 1; ; pages++ {
+		page, err := store.List(t.Context(), after, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, task := range page {
+			if task.Token != "" || task.Awaited != "SHIPPED" {
+				t.Errorf("listed %+v", task)
+			}
+			found[task.OrderID] = task.Since
+		}
+
+		if len(page) < 3 {
+			if pages != 3 {
+				t.Errorf("%d pages for 7 tasks", pages)
+			}
+			break
+		}
+		after = page[len(page)-1]
+	}
+
+	want := map[string]int64{"o-0": 0, "o-1": 1, "o-2": 2, "o-3": 3, "o-4": 4, "o-5": 5, "o-6": 6}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("listed (-want +got):\n%s", diff)
+	}
+}
+
+func TestATokenIsNeverPrinted(t *testing.T) {
+	task := tasktoken.Task{OrderID: "o-1", Token: "bearer-secret"}
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, nil)).Info("parked", "token", task.Token)
+
+	for _, text := range []string{log.String(), fmt.Sprint(task.Token), fmt.Sprintf("%+v", task), fmt.Sprintf("%#v", task)} {
+		if strings.Contains(text, "bearer-secret") {
+			t.Errorf("the token is in %q", text)
+		}
+	}
+
+	if tasktoken.Token("a").String() == tasktoken.Token("b").String() {
+		t.Error("the digests of two tokens must differ")
+	}
+}
+
+func TestAnErrorNamesTheTaskAndHidesTheToken(t *testing.T) {
+	store, _ := open(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Token: "bearer-secret"}
+	_, waitingErr := store.Waiting(ended, "o-1")
+	_, listErr := store.List(ended, tasktoken.Task{}, 1)
+	_, _, getErr := store.Get(ended, "o-1")
+	_, _, movedErr := store.Moved(ended, "o-1", 3, "SHIPPED", expires)
+
+	for _, test := range []struct {
+		verb string
+		err  error
+		want string
+	}{
+		{verb: "Park", err: store.Park(ended, task, expires), want: "park the task of order o-1 awaiting SHIPPED: "},
+		{verb: "Remove", err: store.Remove(ended, task), want: "remove the parked task of order o-1 awaiting SHIPPED: "},
+		{verb: "Waiting", err: waitingErr, want: "parked tasks of order o-1: "},
+		{verb: "Get", err: getErr, want: "parked task of order o-1: "},
+		{verb: "Moved", err: movedErr, want: "record for the tasks of order o-1 that it is SHIPPED: "},
+		{verb: "List", err: listErr, want: "list parked tasks: "},
+	} {
+		if test.err == nil || !strings.HasPrefix(test.err.Error(), test.want) || strings.Contains(test.err.Error(), "bearer-secret") {
+			t.Errorf("%s: %v, want %q", test.verb, test.err, test.want)
+		}
+	}
+}
+
+func TestNewReportsEveryFaultOfItsConfig(t *testing.T) {
+	_, err := tasktoken.New(tasktoken.Config{})
+	if err == nil || !strings.Contains(err.Error(), "Config.DynamoDB") || !strings.Contains(err.Error(), "Config.Table") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package costs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+	"ratchet/operate/inspect"
+	"ratchet/transitions"
+	"ratchet/transitions/lists"
+	"ratchet/workflow"
+)
+
+// listedOrders is how many orders the lists hold when a page is read.
+const listedOrders = 500
+
+// Lists measures what the lists of orders cost, beside the transitions themselves.
+func Lists(ctx context.Context) (t Table, err error) {
+	l, err := openEngine(ctx, transitions.OrdersTable("orders"), lists.TableInput("lists"))
+	if err != nil {
+		return Table{}, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+
+	orders, err := transitions.New(transitions.Config{DynamoDB: l.db, Table: "orders"})
+	if err != nil {
+		return Table{}, err
+	}
+
+	kept, err := lists.New(lists.Config{DynamoDB: l.db, Table: "lists", Orders: orders})
+	if err != nil {
+		return Table{}, err
+	}
+
+	t.Head = []string{"call", "read units", "write units"}
+	add := func(name string, call func() error) {
+		if err == nil {
+			var u Units
+			u, err = l.of(call)
+			t.Rows = append(t.Rows, []string{name, number(u.Read), number(u.Write)})
+		}
+	}
+
+	history, err := listedHistory(ctx, orders)
+	if err != nil {
+		return Table{}, err
+	}
+
+	placed, err := orders.Create(ctx, transitions.NewOrder{ID: "of-customer", Total: transitions.Money{Amount: 2500, Currency: "EUR"}, Customer: "c-1"})
+	if err != nil {
+		return Table{}, err
+	}
+	ofCustomer := transitions.Change{New: placed.Order, Transition: placed.Transition}
+
+	add("an order is placed", func() error { return kept.Record(ctx, history[0]) })
+	add("an order of a customer is placed", func() error { return kept.Record(ctx, ofCustomer) })
+	add("it enters another state", func() error { return kept.Record(ctx, history[1]) })
+	add("it moves within its state", func() error { return kept.Record(ctx, history[3]) })
+	add("a record comes again or late", func() error { return kept.Record(ctx, history[2]) })
+
+	if err == nil {
+		err = deleteOrder(ctx, l.db, ofCustomer.New.ID)
+	}
+	add("an order of a customer is deleted", func() error { return kept.Remove(ctx, ofCustomer.New) })
+
+	if err != nil {
+		return Table{}, err
+	}
+
+	if _, rebuilt := kept.Rebuild(ctx, transitions.Sweep{Segments: 1}); err == nil {
+		err = rebuilt
+	}
+
+	read := func(from *lists.Lists, state workflow.State) func() error {
+		return func() error {
+			_, err := inspect.Listed(ctx, orders, from, "", inspect.Page{State: state, Limit: 10})
+			return err
+		}
+	}
+	add(fmt.Sprintf("the one of %d orders in a state, from the lists", listedOrders), read(kept, workflow.OnHold))
+	add("the same from a scan", read(nil, workflow.OnHold))
+	add("a page of 10 that are in a state like all others, from the lists", read(kept, workflow.Pending))
+	add("the same from a scan", read(nil, workflow.Pending))
+
+	return t, err
+}
+
+func deleteOrder(ctx context.Context, db *dynamodb.Client, id transitions.OrderID) error {
+	_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: aws.String("orders"),
+		Key:       dynamo.Item{"orderId": dynamo.S(string(id))},
+	})
+
+	return err
+}
+
+// listedHistory places the orders and returns the changes of the first: placed, on hold,
+// released and on hold again.
+func listedHistory(ctx context.Context, orders *transitions.Orders) (changes []transitions.Change, err error) {
+	for i := range listedOrders {
+		n := transitions.NewOrder{
+			ID:    transitions.OrderID(fmt.Sprintf("o-%03d", i)),
+			Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 1250}},
+			Total: transitions.Money{Amount: 2500, Currency: "EUR"},
+		}
+
+		placed, err := orders.Create(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+
+		if i == 0 {
+			changes = append(changes, transitions.Change{New: placed.Order, Transition: placed.Transition})
+		}
+	}
+
+	for id, event := range []workflow.Event{workflow.Hold, workflow.Release, workflow.Hold} {
+		old := changes[len(changes)-1].New
+
+		r, err := orders.Apply(ctx, transitions.Request{OrderID: old.ID, Event: event, TransitionID: transitions.TransitionID(id + 2)})
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, transitions.Change{Old: old, New: r.Order, Transition: r.Transition})
+	}
+
+	return changes, nil
+}

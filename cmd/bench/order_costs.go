@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+
+	"ratchet/cmd/bench/costs"
+)
+
+// benchOrderCosts measures what an order without a payment uses. The tables of the sandboxes
+// are not counted.
+func benchOrderCosts(ctx context.Context, _ size) ([]figure, error) {
+	use, err := costs.PerOrder(ctx)
+
+	return []figure{
+		{name: "order_calls", value: use.Calls, about: "calls of AWS per order of one SKU, without its payment and the far sides"},
+		{name: "order_write_units", value: use.Write, about: "write units"},
+		{name: "order_read_units", value: use.Read, about: "read units"},
+		{name: "order_state_transitions", value: use.Transitions, about: "state transitions of a quick parcel"},
+		{
+			name:  "order_state_transitions_5_days",
+			value: use.LongTransitions,
+			about: "state transitions of an order that ships after two days and is delivered three days later",
+		},
+	}, err
+}

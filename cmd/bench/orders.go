@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ratchet/server"
+	"ratchet/server/scenario"
+)
+
+// benchOrders drives orders through the whole path: executions, two workers, stream,
+// shipping, notifications, duplicates and cancellations, as the demo does, and fails when the
+// recount finds anything. The orders of the first run have nothing to pay, so the ledger is
+// left out; those of the second are charged through it. Executions of four activities that do
+// nothing run in turn with them.
+func benchOrders(ctx context.Context, work size) ([]figure, error) {
+	var free, paid, noops []float64
+	var last *scenario.Session
+
+	for range max(work.rounds, 1) {
+		n, err := noopRate(ctx, work.orders)
+		if err != nil {
+			return nil, err
+		}
+
+		plan := scenario.Default(work.orders)
+		plan.Free = true
+
+		f, err := wholePath(ctx, plan)
+		if err != nil {
+			return nil, err
+		}
+
+		p, err := wholePath(ctx, scenario.Default(work.orders))
+		if err != nil {
+			return nil, err
+		}
+
+		rate := func(s *scenario.Session) float64 { return float64(work.orders) / s.Took.Seconds() }
+		free, paid, noops, last = append(free, rate(f)), append(paid, rate(p)), append(noops, n), p
+	}
+
+	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+	return []figure{
+		{
+			name:  "orders_per_second",
+			value: median(free),
+			unit:  "1/s",
+			about: fmt.Sprintf("%d orders through the whole path, with nothing to pay, synced to disk", work.orders),
+		},
+		{
+			name:  "orders_per_second_ledger",
+			value: median(paid),
+			unit:  "1/s",
+			about: "the same, each charged through payments and the ledger",
+		},
+		{
+			name:  "orders_vs_noop_ratio",
+			value: ratio(free, noops),
+			about: "orders with nothing to pay, per execution of four activities that do nothing, in the same run",
+		},
+		{
+			name:  "reaction_p50_ms",
+			value: millis(last.Meter.Latency(0.5)),
+			unit:  "ms",
+			about: "from a transition to its effect",
+		},
+		{name: "reaction_p99_ms", value: millis(last.Meter.Latency(0.99)), unit: "ms"},
+	}, nil
+}
+
+// wholePath drives a plan on a backend of its own.
+func wholePath(ctx context.Context, plan scenario.Plan) (*scenario.Session, error) {
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+
+	s := &scenario.Session{Plan: plan}
+
+	b, err := server.Embed(server.Config{
+		Data:           filepath.Join(dir, "data"),
+		Notify:         "file:" + filepath.Join(dir, "notifications.jsonl"),
+		DeclinePercent: 5,
+		TimeoutPercent: 3,
+		CarrierDelay:   100 * time.Millisecond,
+	}, nil, s.Meter.Events())
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+
+	count, err := s.Run(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+
+	if n := len(count.Discrepancies); n > 0 {
+		return nil, fmt.Errorf("whole path: %d discrepancies, the first: %+v", n, count.Discrepancies[0])
+	}
+
+	return s, nil
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/once/actions"
+	"ratchet/operate/audit"
+	"ratchet/server"
+)
+
+// act says what a command that changes something is done to, for the audit table.
+type act struct {
+	// args is how many of the arguments, from the first, are ids of what it is done to. The others
+	// may hold content.
+	args int
+	// flags are those whose values are ids, or select what it is done to.
+	flags []string
+	// secret says that the first argument is a secret: its digest is written.
+	secret bool
+	// reads tells the calls that only read.
+	reads func(c *cobra.Command, args []string) bool
+}
+
+// all is a value of act.args: every argument is an id.
+const all = 1 << 10
+
+// acts are the commands that change something, without the name of the program. A call with
+// --dry-run is none.
+var acts = map[string]act{
+	"accounts close":          {args: 1},
+	"accounts create":         {args: 1},
+	"actions bulk":            {args: 1},
+	"actions cancel":          {args: 1, secret: true},
+	"actions consume":         {args: 1, secret: true},
+	"actions create":          {},
+	"actions release":         {args: 1, secret: true},
+	"actions reserve":         {args: 1, secret: true},
+	"backup":                  {args: 1},
+	"claims force-release":    {args: 1},
+	"compact":                 {},
+	"deadletters discard":     {args: all, flags: []string{"handler", "all", "since"}},
+	"deadletters redrive":     {args: all, flags: []string{"handler", "all", "since"}},
+	"deliveries redeliver":    {args: all, flags: []string{"endpoint", "since"}},
+	"endpoints change":        {args: 1},
+	"endpoints create":        {args: 1},
+	"endpoints disable":       {args: 1},
+	"endpoints enable":        {args: 1},
+	"endpoints remove":        {args: 1},
+	"endpoints rotate-secret": {args: 1},
+	"endpoints test":          {args: 1},
+	"executions redrive":      {args: all, flags: []string{"all", "error", "since", "until"}},
+	"executions repair":       {args: all, reads: func(_ *cobra.Command, args []string) bool { return len(args) == 0 }},
+	"executions start":        {args: 1},
+	"holds create":            {args: 2},
+	"holds release":           {args: 2},
+	"inventory add-items":     {args: 1},
+	"inventory commit":        {args: 1},
+	"inventory expire":        {},
+	"inventory release":       {args: 1},
+	"inventory reserve":       {args: 1},
+	"inventory set":           {args: 2},
+	"keys create":             {flags: []string{"name", "scope", "tenant"}},
+	"keys revoke":             {args: 1},
+	"keys rotate":             {args: 1},
+	"orders apply":            {args: 2},
+	"orders create":           {args: 1},
+	"orders edit add-item":    {args: 1},
+	"orders edit add-note":    {args: 1},
+	"orders edit change-item": {args: 1},
+	"orders edit remove-item": {args: 1},
+	"orders edit set-address": {args: 1},
+	"orders erase":            {args: all, flags: []string{"tenant", "ended-before"}},
+	"orders rebuild":          {args: 1, reads: func(c *cobra.Command, _ []string) bool { return !c.Flags().Changed("write") }},
+	"orders ship":             {args: 1},
+	"payments authorize":      {args: 1},
+	"payments capture":        {args: 2},
+	"payments recover":        {},
+	"payments refund":         {args: 2},
+	"payments void":           {args: 1},
+	"shipments reports done":  {args: 1},
+	"streams pause":           {args: 1},
+	"streams rebuild":         {flags: []string{"handler", "order", "since"}},
+	"streams replay":          {flags: []string{"handler", "order", "since"}},
+	"streams resume":          {args: 1},
+	"tasks complete":          {args: 1, flags: []string{"state"}},
+	"tasks fail":              {args: 1, flags: []string{"state"}},
+	"transfers create":        {args: 1},
+	"trigger":                 {args: 1, flags: []string{"order"}},
+	"workflow migrate":        {},
+}
+
+// on returns the ids of what a call is done to.
+func (a act) on(c *cobra.Command, args []string) string {
+	var ids []string
+
+	for i, arg := range args[:min(a.args, len(args))] {
+		if i == 0 && a.secret {
+			arg = actions.ID(arg).String() // a digest: the id itself is the secret of an action
+		}
+		ids = append(ids, arg)
+	}
+
+	for _, name := range a.flags {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			ids = append(ids, name+"="+f.Value.String())
+		}
+	}
+
+	return strings.Join(ids, " ")
+}
+
+// auditActs makes every command below c that is in acts note its call in the settings, so that
+// withEvents writes it before anything is done. It gives the command the flags of such a row.
+func auditActs(c *cobra.Command, s *settings) {
+	for _, sub := range c.Commands() {
+		auditActs(sub, s)
+	}
+
+	name := commandName(c)
+
+	rule, audited := acts[name]
+	if !audited {
+		return
+	}
+
+	s.takes(c, auditFlags)
+
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		dry, _ := c.Flags().GetBool("dry-run") // false if there is no such flag
+		if dry || rule.reads != nil && rule.reads(c, args) {
+			return run(c, args)
+		}
+
+		host, _ := os.Hostname()
+		reason, _ := c.Flags().GetString("reason")
+		s.act = &audit.Entry{Who: "cli:" + userName(), Via: "cli", From: host, Act: name, On: rule.on(c, args), Reason: reason}
+
+		return run(c, args)
+	}
+}
+
+// commandName is the path of a command without the name of the program.
+func commandName(c *cobra.Command) string {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	return name
+}
+
+// auditTimeout bounds the write of a result.
+const auditTimeout = 10 * time.Second
+
+// audited runs fn. If the command is an act, its row is written first, and its result afterwards.
+// Without the row nothing is done.
+func (s *settings) audited(ctx context.Context, b *server.Backend, fn func(*server.Backend) error) error {
+	if s.act == nil {
+		return fn(b)
+	}
+
+	begun, err := b.Audit.Begin(ctx, *s.act)
+	if err != nil {
+		return fmt.Errorf("nothing was done, because the act could not be written down: %w (`ratchet init` creates a missing table)", err)
+	}
+
+	done := fn(b)
+
+	// A command that was interrupted has a result, too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
+	defer cancel()
+
+	result, code := resultOf(done)
+	if err := begun.End(ctx, result, code); err != nil {
+		slog.New(slog.NewTextHandler(os.Stderr, nil)).WarnContext(ctx, "the result of this command could not be written down", "result", result, "error", err)
+	}
+
+	return done
+}
+
+// resultOf returns the result of a command, and its exit status as a code.
+func resultOf(err error) (result audit.Result, code string) {
+	switch status := exitStatusOf(err); status {
+	case exitOK:
+		return audit.Done, ""
+	case exitUsage:
+		return audit.Refused, "invalid"
+	case exitRefused:
+		return audit.Refused, "refused"
+	case exitNotFound:
+		return audit.Refused, "not_found"
+	default:
+		return audit.Failed, fmt.Sprintf("exit_%d", status)
+	}
+}

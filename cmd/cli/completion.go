@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/operate/inspect"
+	"ratchet/server"
+	"ratchet/workflow"
+)
+
+// completionTimeout bounds what a shell waits for.
+const completionTimeout = 2 * time.Second
+
+// stateFlags are the flags whose value is a state of orders.
+var stateFlags = []string{"state", "from", "until"}
+
+// addCompletion makes a shell complete ids of orders, events and states, in the commands below c that
+// have them in their usage.
+func addCompletion(s *settings, c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		addCompletion(s, sub)
+
+		words := strings.Fields(sub.Use)[1:]
+		if sub.ValidArgsFunction == nil && (slices.Contains(words, "ORDER") || slices.Contains(words, "EVENT")) {
+			sub.ValidArgsFunction = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+				if len(args) >= len(words) {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+
+				return s.complete(c, words[len(args)], begun), cobra.ShellCompDirectiveNoFileComp
+			}
+		}
+
+		for _, name := range stateFlags {
+			if f := sub.Flags().Lookup(name); f == nil || f.Value.Type() != "string" || !strings.HasPrefix(sub.CommandPath(), "ratchet orders") {
+				continue
+			}
+
+			// It fails only for a flag that is not there or has a completion.
+			_ = sub.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+				return s.complete(c, "STATE", begun), cobra.ShellCompDirectiveNoFileComp
+			})
+		}
+	}
+}
+
+// complete returns the values of a word of a usage that begin as the text does. It creates nothing,
+// and returns no values if there is an error: a shell has no place for it.
+func (s *settings) complete(c *cobra.Command, word, begun string) (matching []string) {
+	s.use(c)
+	s.creates, s.quiet = false, true
+
+	var all []string
+	switch word {
+	case "ORDER":
+		all = s.someOrders(c.Context())
+	case "EVENT", "STATE":
+		if d, err := s.definition(c, "order", ""); err == nil {
+			all = namesOf(d, word)
+		}
+	}
+
+	for _, value := range all {
+		if strings.HasPrefix(value, begun) {
+			matching = append(matching, value)
+		}
+	}
+
+	return matching
+}
+
+func namesOf(d *workflow.Definition, word string) []string {
+	if word == "EVENT" {
+		return eventNames(d)
+	}
+
+	return stateNames(d)
+}
+
+// someOrders returns the ids of up to 100 orders.
+func (s *settings) someOrders(ctx context.Context) (ids []string) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+
+	_ = s.with(ctx, func(b *server.Backend) error {
+		orders, _, err := inspect.List(ctx, b.Orders, inspect.Page{})
+		for _, order := range orders {
+			ids = append(ids, string(order.ID))
+		}
+
+		return err
+	})
+
+	return ids
+}

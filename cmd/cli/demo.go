@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/server"
+	"ratchet/server/scenario"
+)
+
+func demoCommand(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "demo", Short: "Run a thousand orders through all parts and check the result",
+		Long: `Runs orders on an embedded engine in a temporary directory. Orders are placed as Step
+Functions executions and two workers compete for them. The demo sends many requests
+twice or out of order, declines some payments, lets some items run out and cancels some
+orders. Then it recounts every table independently. A discrepancy is printed with its
+order, and the exit status is 1.`,
+		Args: cobra.NoArgs,
+	}
+	orders := c.Flags().Int("orders", 1000, "number of orders, 1 to 100000")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *orders < 1 || *orders > 100_000 {
+			return usageError("orders %d: 1 to 100000", *orders)
+		}
+
+		// At level info the log would report each fault that the demo causes on purpose.
+		if !s.flags.Changed("log-level") {
+			if err := s.flags.Set("log-level", "warn"); err != nil {
+				return err
+			}
+		}
+
+		cfg, log, err := s.load()
+		if err != nil {
+			return err
+		}
+
+		dir, err := os.MkdirTemp("", "ratchet-demo-*")
+		if err != nil {
+			return err
+		}
+
+		cfg.Data = filepath.Join(dir, "data")
+		cfg.Notify = "file:" + filepath.Join(dir, "notifications.jsonl")
+		if !s.flags.Changed("decline-percent") {
+			cfg.DeclinePercent = 5
+		}
+
+		if !s.flags.Changed("timeout-percent") {
+			cfg.TimeoutPercent = 3
+		}
+
+		if !s.flags.Changed("carrier-delay") {
+			cfg.CarrierDelay = 100 * time.Millisecond
+		}
+
+		session := &scenario.Session{Plan: scenario.Default(*orders)}
+		consumed := &server.Consumption{PerOrder: true}
+		events := session.Meter.Events()
+		events.Consumed = consumed.Add
+
+		b, err := server.Embed(cfg, log, events)
+		if err != nil {
+			return errors.Join(err, os.RemoveAll(dir))
+		}
+
+		s.progress.follow(func() string { return demoProgress(session) })
+		err = runDemo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, consumed, s.json)
+
+		return errors.Join(err, b.Close(), os.RemoveAll(dir))
+	}
+
+	return s.long(c, "starting")
+}
+
+// runDemo runs the session and prints the result. It fails if the recount finds a
+// discrepancy.
+func runDemo(ctx context.Context, out, notes io.Writer, b *server.Backend, session *scenario.Session, consumed *server.Consumption, asJSON bool) error {
+	if !asJSON {
+		fmt.Fprintf(out, "%s, two workers, %d%% of the requests sent twice\n", plural.Of(session.Plan.Orders, "order"), session.Plan.Duplicates)
+	}
+
+	count, err := session.Run(ctx, b)
+	if err != nil {
+		return err
+	}
+
+	if asJSON {
+		err = printJSON(out, demoReport(session, count, consumed))
+	} else {
+		err = demoTable(out, session, count, consumed)
+	}
+
+	if err == nil && len(count.Discrepancies) > 0 {
+		for _, d := range count.Discrepancies {
+			fmt.Fprintf(notes, "%s: %s\n", d.OrderID, d.What)
+		}
+		err = &statusError{exitFailure, fmt.Errorf("%s", plural.Of(len(count.Discrepancies), "discrepancy"))}
+	}
+
+	return err
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/operate/executions"
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+const executionsRedriveHelp = `Step Functions runs the failed state again, in the same execution and with the
+definition that the execution was started with. States that succeeded do not run again.
+
+The executions are found through their orders: name orders, or select failures by error name
+and by the time of the failure. The service refuses a redrive 14 days after the end of an
+execution, a year after its start, and at 25,000 events; ` + "`ratchet executions repair`" + ` helps
+there, and where the state machine itself was wrong.
+
+Exit status 3: at least one execution was not redriven.`
+
+func executionsRedrive(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "redrive [ORDER...]", Short: "Run the failed states of executions again", Long: executionsRedriveHelp,
+		Example: "  ratchet executions redrive o-1 o-2\n" +
+			"  ratchet executions redrive --error Order.Unavailable --since 2026-11-22T08:00:00Z --dry-run",
+	}
+	filter := surveyFlags(c)
+	all := c.Flags().Bool("all", false, "every order whose execution failed")
+	dry := c.Flags().Bool("dry-run", false, "only print what would be redriven")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f, err := filter(args)
+		if err != nil {
+			return err
+		}
+
+		if len(args) == 0 && f.Error == "" && f.Since.IsZero() && f.Until.IsZero() && !*all {
+			return usageError("name orders, or select them by --error, --since or --until, or give --all")
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error { return redriveAll(c, s, b, f, *dry) })
+	}
+
+	return s.long(c, "looking at executions")
+}
+
+// redriven is a line of the output.
+type redriven struct {
+	Order  transitions.OrderID `json:"orderId"`
+	Name   string              `json:"execution"`
+	Error  string              `json:"error,omitempty"`
+	Result string              `json:"result"`
+	Reason string              `json:"reason,omitempty"`
+}
+
+// redriveAll redrives the failed executions of the orders that the filter selects. A service
+// that refuses one does not keep the others from being redriven.
+func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.Filter, dry bool) error {
+	out, refused := c.OutOrStdout(), 0
+
+	healthy := map[transitions.OrderID]bool{}
+	for _, id := range f.Orders {
+		healthy[id] = true
+	}
+
+	if !s.json {
+		fmt.Fprintln(out, "ORDER  EXECUTION  ERROR  RESULT")
+	}
+
+	err := b.Executions.Survey(c.Context(), time.Now(), f, func(p executions.Problem) error {
+		if p.Kind != executions.Failed {
+			return nil
+		}
+
+		delete(healthy, p.OrderID)
+		line := redriven{Order: p.OrderID, Name: p.Execution.Name, Error: p.Execution.Error, Result: "would be redriven"}
+
+		switch {
+		case p.Execution.NotRedrivable != "":
+			line.Result, line.Reason = "not redrivable", p.Execution.NotRedrivable
+		case !dry:
+			line.Result = "redriven"
+
+			_, err := b.Executions.Redrive(c.Context(), p.OrderID)
+			if errors.Is(err, executions.ErrHealthy) {
+				line.Result = "runs again already"
+			} else if err != nil {
+				line.Result, line.Reason = "not redriven", err.Error()
+			}
+		}
+
+		if line.Reason != "" {
+			refused++
+		}
+
+		return printRedriven(c, s.json, line)
+	}, s.progress.orders("looked at"))
+	if err != nil {
+		return err
+	}
+
+	for _, id := range slices.Sorted(maps.Keys(healthy)) {
+		fmt.Fprintf(c.ErrOrStderr(), "order %s: no execution of it has failed so; `ratchet executions repair %s` says what else is wrong\n", id, id)
+	}
+
+	if refused > 0 {
+		return &statusError{exitRefused, fmt.Errorf("not redriven: %s", plural.Of(refused, "execution"))}
+	}
+
+	return nil
+}
+
+func printRedriven(c *cobra.Command, asJSON bool, line redriven) error {
+	if asJSON {
+		return printJSON(c.OutOrStdout(), line)
+	}
+
+	_, err := fmt.Fprintf(c.OutOrStdout(), "%s  %s  %s  %s\n", line.Order, line.Name, orDash(line.Error), line.Result)
+	if err == nil && line.Reason != "" {
+		_, err = fmt.Fprintf(c.OutOrStdout(), "    %s\n    try: ratchet executions repair %s\n", line.Reason, line.Order)
+	}
+
+	return err
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+
+	return s
+}
+
+// surveyFlags adds the flags that select failed executions, and returns what reads them.
+func surveyFlags(c *cobra.Command) func(orders []string) (executions.Filter, error) {
+	name := c.Flags().String("error", "", "only executions that failed with this error name, like Order.Unavailable")
+	since := c.Flags().String("since", "", "only what failed at or after this time (RFC 3339), or this long ago (like 2h)")
+	until := c.Flags().String("until", "", "only what failed before this time, in the same forms")
+
+	return func(orders []string) (f executions.Filter, err error) {
+		f.Error = *name
+		for _, id := range orders {
+			f.Orders = append(f.Orders, transitions.OrderID(id))
+		}
+
+		if f.Since, err = pointInTime("since", *since); err != nil {
+			return f, err
+		}
+
+		f.Until, err = pointInTime("until", *until)
+
+		return f, err
+	}
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"ratchet/activities"
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/notify"
+	"ratchet/once"
+	"ratchet/once/actions"
+	"ratchet/once/inventory"
+	"ratchet/once/ledger"
+	"ratchet/once/txn"
+	"ratchet/operate/audit"
+	"ratchet/operate/executions"
+	"ratchet/payments"
+	"ratchet/payments/reconcile"
+	"ratchet/server"
+	"ratchet/shipping/reports"
+	"ratchet/streams"
+	"ratchet/transitions"
+	"ratchet/workflow/scaffold"
+)
+
+// moneyStatus returns the exit status of an error of the ledger or the payments, and
+// whether it is one. These errors need more than a table: what an unknown account means
+// depends on the operation.
+func moneyStatus(err error) (status int, known bool) {
+	var refusal *ledger.Refusal
+	is := func(all ...error) bool {
+		for _, e := range all {
+			if errors.Is(err, e) {
+				return true
+			}
+		}
+
+		return false
+	}
+	switch {
+	case errors.As(err, &refusal) && slices.Contains([]string{"release", "statement", "close account"}, refusal.Op) &&
+		is(ledger.ErrUnknownHold, ledger.ErrUnknownAccount):
+		// The command itself names the hold or account. In a transfer, an unknown account
+		// is a refusal.
+		return exitNotFound, true
+	case is(reconcile.ErrHeader):
+		return exitUsage, true
+	case is(ledger.ErrInvalid, payments.ErrInvalid, txn.ErrInvalid):
+		return exitUsage, true
+	case is(payments.ErrUnknownPayment):
+		return exitNotFound, true
+	case is(payments.ErrDeclined, payments.ErrVoided, payments.ErrConflict, payments.ErrExceeded, payments.ErrState, payments.ErrBusy), errors.As(err, &refusal):
+		return exitRefused, true
+	}
+
+	return 0, false
+}
+
+// Exit statuses, as `ratchet --help` lists them.
+const (
+	exitOK       = 0
+	exitFailure  = 1 // something went wrong, or a check found a discrepancy
+	exitUsage    = 2 // bad arguments or bad input
+	exitRefused  = 3 // the request was decided and not applied, or is in conflict
+	exitNotFound = 4 // no such order, execution, SKU, action, key, ...
+	exitForced   = 5 // a stop gave tasks back unfinished; after a clean stop it is exitOK
+
+	exitAborted = 130 // a second signal ended the process at once, as shells report SIGINT
+)
+
+// statusError is an error with an exit status. With a nil err there is nothing more to
+// print.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return fmt.Sprint(e.err) }
+func (e *statusError) Unwrap() error { return e.err }
+
+// usageError returns an error with the exit status for bad arguments or bad input.
+func usageError(format string, args ...any) error {
+	return &statusError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// hintedError is a statusError whose hint is that of an error code.
+type hintedError struct {
+	statusError
+
+	code string
+}
+
+func (e *hintedError) Unwrap() error { return &e.statusError }
+
+// hintOf returns what to do about an error, with its code, "" if there is no more to say than the error
+// does.
+func hintOf(err error) string {
+	code := api.CodeOf(err)
+
+	if hinted, is := errors.AsType[*hintedError](err); is {
+		code = hinted.code
+	}
+
+	switch hint := api.HintOf(code); {
+	case hint == "", code == "invalid_request": // the error names field and rule
+		return ""
+	default:
+		return fmt.Sprintf("hint: %s (%s in docs/errors.md)", hint, code)
+	}
+}
+
+// report prints the error with its hint on standard error and returns its exit status.
+func report(err error) int {
+	hint := hintOf(err)
+
+	var s *statusError
+	if errors.As(err, &s) {
+		err = s.err
+	}
+
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ratchet:", err)
+	}
+
+	if hint != "" {
+		fmt.Fprintln(os.Stderr, hint)
+	}
+
+	if s != nil {
+		return s.status
+	}
+
+	return exitStatusOf(err)
+}
+
+// endProcess ends the process with an error after which nothing can go on.
+func endProcess(err error) { os.Exit(report(err)) }
+
+// exitStatusOf returns the exit status of an error.
+func exitStatusOf(err error) int {
+	var s *statusError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		return s.status
+	}
+
+	if status, known := moneyStatus(err); known {
+		return status
+	}
+
+	for _, s := range statuses {
+		for _, known := range s.errs {
+			if errors.Is(err, known) {
+				return s.status
+			}
+		}
+	}
+
+	return exitFailure
+}
+
+// statuses lists the errors with an exit status other than exitFailure. The first match
+// counts: a conflict may be an invalid request, too.
+var statuses = []struct {
+	status int
+	errs   []error
+}{
+	{exitRefused, []error{
+		actions.ErrConflict,
+		auth.ErrEnded,
+		inventory.ErrClosed, inventory.ErrConflict, inventory.ErrOutOfStock,
+		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome,
+		executions.ErrOtherOrder, executions.ErrFailed, executions.ErrHealthy, executions.ErrNotRedrivable,
+		streams.ErrRedriving,
+		reports.ErrNoAttention,
+		transitions.ErrOrderFull,
+		notify.ErrExists, notify.ErrConfigured, notify.ErrPending, notify.ErrTooMany,
+	}},
+	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrDeadLetterNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
+	{exitForced, []error{activities.ErrForced, activities.ErrStuck}},
+	{exitUsage, []error{
+		transitions.ErrInvalidRequest, server.ErrDefinition, server.ErrStateMachine, server.ErrUnnamed, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,
+		audit.ErrInvalid, inventory.ErrInvalid, notify.ErrInvalid, scaffold.ErrInvalid,
+	}},
+}
+
+// errNotFound means that there is no such order, execution, SKU, ...
+var errNotFound = errors.New("not found")

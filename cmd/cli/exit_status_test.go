@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"fmt"
+	"testing"
+
+	"ratchet/api/auth"
+	"ratchet/once"
+	"ratchet/once/actions"
+	"ratchet/once/inventory"
+	"ratchet/operate/executions"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+func TestErrorsHaveTheirExitStatus(t *testing.T) {
+	for status, errs := range map[int][]error{
+		exitRefused: {inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrExpired, actions.ErrConflict, auth.ErrEnded,
+			once.ErrMismatch, executions.ErrOtherOrder, streams.ErrRedriving},
+		exitNotFound: {errNotFound, auth.ErrNoKey, streams.ErrDeadLetterNotFound, transitions.ErrUnknownOrder},
+		exitUsage:    {inventory.ErrInvalid, actions.ErrInvalid, transitions.ErrInvalidRequest, once.ErrInvalid, auth.ErrInvalid},
+		exitFailure:  {actions.ErrUnavailable, transitions.ErrUnavailable},
+	} {
+		for _, err := range errs {
+			if got := report(fmt.Errorf("attempt: %w", err)); got != status {
+				t.Errorf("%v: exit status %d, want %d", err, got, status)
+			}
+		}
+	}
+}

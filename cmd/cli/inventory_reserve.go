@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/once/inventory"
+	"ratchet/server"
+)
+
+func inventoryReserve(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "reserve ORDER SKU:PIECES...",
+		Short: "Reserve pieces for an order, all or none",
+		Args:  cobra.MinimumNArgs(2),
+	}
+	hold := c.Flags().Duration("for", 0, "how long the reservation lasts; default: until it is committed or released")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var lines []inventory.Line
+		for _, text := range args[1:] {
+			i := strings.LastIndexByte(text, ':')
+			pieces, err := strconv.ParseInt(text[i+1:], 10, 64)
+			if i < 0 || err != nil {
+				return usageError("line %q: must be SKU:PIECES", text)
+			}
+			lines = append(lines, inventory.Line{SKU: text[:i], Quantity: pieces})
+		}
+
+		if *hold < 0 {
+			return usageError("for %s: must not be negative", *hold)
+		}
+
+		var until time.Time
+		if *hold > 0 {
+			until = time.Now().Add(*hold)
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			if err := b.Stock.ReserveUntil(c.Context(), args[0], lines, until); err != nil {
+				return err
+			}
+			return s.printReservation(c, b, args[0])
+		})
+	}
+
+	return c
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/operate/audit"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// TestACustomerIsErasedFromWhatHasEnded: of three orders of one customer, one has not ended, and one is
+// of another tenant. The command says so, goes on with the rest, and its act does not name the
+// customer.
+func TestACustomerIsErasedFromWhatHasEnded(t *testing.T) {
+	t.Setenv("RATCHET_JOURNAL", "transactional")
+
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		for _, id := range []transitions.OrderID{"ended", "open", "acme:o-1"} {
+			order := transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-77"}
+			if _, err := b.Orders.Create(ctx, order); err != nil {
+				return err
+			}
+		}
+
+		if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "ended", Event: workflow.Expire, TransitionID: 2}); err != nil {
+			return err
+		}
+
+		return longAgo(t, b, "ended")
+	})
+
+	out, code := erase(t, s, "--customer", "c-77", "--dry-run")
+	if code != exitRefused || !strings.Contains(out, "selected: order ended\n") || !strings.Contains(out, "order open: the order has not ended: it is PENDING\n") || strings.Contains(out, "acme") {
+		t.Errorf("dry run: exit status %d\n%s", code, out)
+	}
+
+	out, code = erase(t, s, "--customer", "c-77")
+	if code != exitRefused || !strings.Contains(out, "erased: order ended\n") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+
+	if out, code := erase(t, s, "ended", "nobody"); code != exitNotFound || !strings.Contains(out, "erased: order ended\n") {
+		t.Errorf("again, with an order that does not exist: exit status %d\n%s", code, out)
+	}
+
+	err := s.with(t.Context(), func(b *server.Backend) error {
+		for id, want := range map[transitions.OrderID]string{"ended": "", "open": "c-77", "acme:o-1": "c-77"} {
+			if order, _, err := b.Orders.Get(t.Context(), id); err != nil || order.Customer != want || order.ErasedAt.IsZero() != (want != "") {
+				t.Errorf("%+v, %v", order, err)
+			}
+		}
+
+		acts, _, err := b.Audit.List(t.Context(), audit.Filter{Since: time.Now().Add(-time.Hour)}, "", 10)
+		if len(acts) != 2 {
+			t.Errorf("%d acts, want 2: a dry run is none", len(acts))
+		}
+
+		for _, e := range acts {
+			if e.Act != "orders erase" || strings.Contains(e.On, "c-77") {
+				t.Errorf("act %+v", e)
+			}
+		}
+
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALetterThatCannotBeReadDoesNotEndTheErasure: it is named, and the order that follows is erased.
+func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
+	t.Setenv("RATCHET_JOURNAL", "transactional")
+
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		for _, id := range []transitions.OrderID{"o-1", "o-2", "o-3"} {
+			order := transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-77"}
+			if _, err := b.Orders.Create(ctx, order); err != nil {
+				return err
+			}
+
+			if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Expire, TransitionID: 2}); err != nil {
+				return err
+			}
+
+			if err := longAgo(t, b, string(id)); err != nil {
+				return err
+			}
+
+			if err := unreadableLetter(ctx, b, "notify", string(id)); err != nil {
+				return err
+			}
+
+			if id == "o-3" {
+				return b.DeadLetters().Delete(ctx, "notify", "letter-of-o-3")
+			}
+		}
+
+		return nil
+	})
+
+	out, code := erase(t, s, "--customer", "c-77")
+	if code != exitRefused || strings.Count(out, "refused: ") != 2 || !strings.Contains(out, "erased: order o-3\n") ||
+		!strings.Contains(out, "dead letters that cannot be read may name the person: notify letter-of-o-1\n") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+
+	for _, id := range []string{"o-1", "o-2"} {
+		if _, code := printed(t, s, "deadletters", "discard", "notify", "letter-of-"+id); code != exitOK {
+			t.Errorf("discard: exit status %d", code)
+		}
+	}
+
+	if out, code := erase(t, s, "--customer", "c-77"); code != exitOK || strings.Count(out, "erased: ") != 2 {
+		t.Errorf("again: exit status %d\n%s", code, out)
+	}
+}
+
+// TestLettersOfAHandlerThatIsOffAreFound: workers with other settings, or of another time, have written
+// them.
+func TestLettersOfAHandlerThatIsOffAreFound(t *testing.T) {
+	t.Setenv("RATCHET_JOURNAL", "transactional")
+
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		order := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-77"}
+		if _, err := b.Orders.Create(ctx, order); err != nil {
+			return err
+		}
+
+		if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Expire, TransitionID: 2}); err != nil {
+			return err
+		}
+
+		return errors.Join(longAgo(t, b, "o-1"), unreadableLetter(ctx, b, "refund", "o-1"), unreadableLetter(ctx, b, "lists", "o-1"))
+	})
+
+	out, code := erase(t, s, "o-1")
+	if code != exitRefused || !strings.Contains(out, "may name the person: refund letter-of-o-1, lists letter-of-o-1\n") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+
+	for handler, setting := range map[string]string{"refund": "refund-returns", "lists": "order-lists"} {
+		if _, code := printed(t, s, "deadletters", "discard", handler, "letter-of-o-1", "--"+setting); code != exitOK {
+			t.Errorf("discard: exit status %d", code)
+		}
+	}
+
+	if out, code := erase(t, s, "o-1"); code != exitOK || !strings.Contains(out, "erased: order o-1") {
+		t.Errorf("again: exit status %d\n%s", code, out)
+	}
+}
+
+// unreadableLetter stores a dead letter about the order whose record cannot be decoded.
+func unreadableLetter(ctx context.Context, b *server.Backend, handler, order string) error {
+	_, err := b.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.Tables.DeadLetters, Item: map[string]types.AttributeValue{
+		"source":  &types.AttributeValueMemberS{Value: "streams/" + handler},
+		"id":      &types.AttributeValueMemberS{Value: "letter-of-" + order},
+		"handler": &types.AttributeValueMemberS{Value: handler},
+		"keys":    &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: order}}},
+		"record":  &types.AttributeValueMemberS{Value: "{"},
+	}})
+
+	return err
+}
+
+// erase runs the command as a person does, with its row in the table of acts.
+func erase(t *testing.T, s *settings, args ...string) (string, int) {
+	t.Helper()
+
+	var out bytes.Buffer
+	root := newRoot(server.Parts{})
+	root.SetArgs(append([]string{"orders", "erase", "--quiet", "--data", s.flags.Lookup("data").Value.String()}, args...))
+	root.SetOut(&out)
+	root.SetErr(&out)
+	code := status(root.ExecuteContext(t.Context()), &out)
+
+	return out.String(), code
+}
+
+// longAgo makes the newest write of the order an old one.
+func longAgo(t *testing.T, b *server.Backend, id string) error {
+	_, err := b.DynamoDB.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName:                 &b.Tables.Orders,
+		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: id}},
+		UpdateExpression:          aws.String("SET updatedAt = :at"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":at": &types.AttributeValueMemberN{Value: "1700000000000"}},
+	})
+
+	return err
+}

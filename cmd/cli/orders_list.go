@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/api/auth"
+	"ratchet/internal/plural"
+	"ratchet/operate/inspect"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func ordersList(s *settings) *cobra.Command {
+	c := &cobra.Command{Use: "list", Short: "List orders", Args: cobra.NoArgs}
+	state := c.Flags().String("state", "", "only orders in this state")
+	customer := c.Flags().String("customer", "", "only orders of this customer")
+	reference := c.Flags().String("reference", "", "only orders with this reference")
+	version := c.Flags().Int("version", 0, "only orders of this version of the definition; 0: any")
+	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 1000")
+	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
+	tenant := c.Flags().String("tenant", "", "only orders of this tenant, from the lists of orders if there are any")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return s.with(c.Context(), func(b *server.Backend) error {
+			page := inspect.Page{State: workflow.State(*state), Customer: *customer, Reference: *reference, Version: *version, After: transitions.OrderID(*after), Limit: *limit}
+			page.Progress = s.progress.orders("read")
+
+			orders, next, err := listOrders(c, b, page, *tenant)
+			if err != nil {
+				return err
+			}
+
+			if s.json {
+				return printMore(c.ErrOrStderr(), next, printLines(c.OutOrStdout(), orders))
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "ORDER\tSTATE\tTRANSITION\tUPDATED")
+
+			for _, o := range orders {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", o.ID, o.State, o.TransitionID, stamp(o.UpdatedAt))
+			}
+
+			return printMore(c.ErrOrStderr(), next, w.Flush())
+		})
+	}
+
+	return s.long(c, "reading orders")
+}
+
+// listOrders returns a page of the orders of the tenant, of all tenants if it is empty, and
+// says where the page comes from if it is not the whole answer.
+func listOrders(c *cobra.Command, b *server.Backend, page inspect.Page, tenant string) ([]*transitions.Order, string, error) {
+	if tenant == "" {
+		if page.Reference != "" || page.Customer != "" {
+			fmt.Fprintln(c.ErrOrStderr(), "scanned the table for orders of all tenants; with --tenant NAME the lists of orders are used")
+		}
+
+		orders, next, err := inspect.List(c.Context(), b.Orders, page)
+
+		return orders, string(next), err
+	}
+
+	owner := ownerOf(tenant)
+
+	listing, err := inspect.Listed(c.Context(), b.Orders, b.Lists, owner, page)
+	if err != nil {
+		return nil, "", err
+	}
+
+	if listing.Stale > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "the lists lag behind the orders: %s left out because they have moved\n", plural.Of(listing.Stale, "order"))
+	}
+
+	if !listing.Scanned {
+		return listing.Orders, listing.Next, nil
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "there are no lists of orders (setting order-lists): scanned the table")
+
+	own := slices.DeleteFunc(listing.Orders, func(o *transitions.Order) bool { return !isOwnedBy(owner, o.ID) })
+
+	return own, listing.Next, nil
+}
+
+// ownerOf returns what stands before the colon in the ids of a tenant's orders, "" for the default
+// tenant, whose ids have no colon.
+func ownerOf(tenant string) string {
+	if auth.Tenant(tenant) == auth.DefaultTenant {
+		return ""
+	}
+
+	return tenant
+}
+
+// isOwnedBy reports whether the order is one of the owner, as ownerOf returns it.
+func isOwnedBy(owner string, id transitions.OrderID) bool {
+	before, _, named := strings.Cut(string(id), ":")
+	if !named {
+		return owner == ""
+	}
+
+	return owner != "" && before == owner
+}

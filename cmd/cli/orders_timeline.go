@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"ratchet/operate/inspect"
+)
+
+// printTimeline prints the moments, and what they ask for, oldest first.
+func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect.Unread, options []inspect.Option) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\ntime line")
+
+	for _, m := range moments {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", stamp(m.At), m.Kind, inLine(m.What))
+	}
+
+	for _, what := range incomplete {
+		fmt.Fprintf(w, "incomplete: %s\n", inLine(what.String()))
+	}
+	fmt.Fprintln(w, "\nwhat to do next")
+
+	nothing := true
+	for _, m := range moments {
+		if m.Next != "" {
+			fmt.Fprintf(w, "%s\t%s\n", m.Kind, m.Next)
+			nothing = false
+		}
+	}
+
+	if nothing {
+		fmt.Fprintln(w, nothingToDo(options))
+	}
+
+	return w.Flush()
+}
+
+// inLine puts a text of several lines into one, without characters that would change the terminal or the
+// table.
+func inLine(text string) string { return oneLine(strings.Join(strings.Fields(text), " ")) }
+
+// nothingToDo says what may be done with an order for which nothing has to be done.
+func nothingToDo(options []inspect.Option) string {
+	var legal []string
+	for _, o := range options {
+		if o.Legal {
+			legal = append(legal, string(o.Event))
+		}
+	}
+
+	if len(legal) == 0 {
+		return "nothing: the order has ended"
+	}
+
+	return "nothing has failed, and nothing waits; legal now: " + strings.Join(legal, ", ")
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/activities/tasktoken"
+	"ratchet/internal/plural"
+	"ratchet/operate/inspect"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+const tasksListHelp = `Lists the states that executions wait for, and since which transition. Without ORDER it lists the
+tasks of all orders from --after on. It scans the table of parked tasks: a read unit for 4 KB of
+it, which is about four orders of the last 400 days.
+
+With --overdue it lists the tasks whose order has come to the awaited state, or can no longer come
+to it, while the task still waits. That is normal for the moment until the stream's worker has
+answered. If it lasts, no worker reads the stream, or the handler "parked" has dead letters. A task
+that is not answered ends at the deadline of its state. This reads each order as well: one more
+read unit for each waiting task.`
+
+func tasksList(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "list [ORDER]", Short: "List waiting tasks, of one order or of all", Long: tasksListHelp, Args: cobra.MaximumNArgs(1),
+		Example: "  ratchet tasks list o-1\n  ratchet tasks list --overdue --json",
+	}
+	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; with ORDER all are listed")
+	after := c.Flags().StringSlice("after", nil, "continue after this task, as the command prints it: ORDER,ROW")
+	overdue := c.Flags().Bool("overdue", false, "only tasks whose order has come to the awaited state, or cannot come to it")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var last tasktoken.Task
+		switch {
+		case *limit < 1 || *limit > 10_000:
+			return usageError("limit %d: 1 to 10000", *limit)
+		case len(*after) == 2:
+			last = tasktoken.Task{OrderID: (*after)[0], Awaited: (*after)[1]}
+		case *after != nil:
+			return usageError("after: must be ORDER,ROW")
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			ctx := c.Context()
+			list := func(after tasktoken.Task) ([]tasktoken.Task, error) { return b.ParkedTasks.List(ctx, after, *limit) }
+
+			if len(args) == 1 {
+				list = func(tasktoken.Task) ([]tasktoken.Task, error) { return b.ParkedTasks.Waiting(ctx, args[0]) }
+			}
+
+			found, next, err := collectTasks(ctx, s, b, list, last, *limit, len(args) == 0, *overdue)
+			if err != nil {
+				return err
+			}
+
+			return printMore(c.ErrOrStderr(), next, printTasks(c.OutOrStdout(), s.json, *overdue, found))
+		})
+	}
+
+	return s.long(c, "reading tasks")
+}
+
+// collectTasks returns up to limit tasks, only overdue ones if that is wanted, and the cursor
+// of the next page. The list has pages if paged is set.
+func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func(after tasktoken.Task) ([]tasktoken.Task, error),
+	after tasktoken.Task, limit int, paged, overdue bool,
+) (found []printedTask, next string, err error) {
+	for read := 0; ; {
+		page, err := list(after)
+		if err != nil {
+			return nil, "", err
+		}
+
+		for _, t := range page {
+			shown := printedTask{Order: t.OrderID, Awaited: t.Awaited, Since: t.Since}
+			isOverdue := false
+
+			if overdue {
+				if shown.State, isOverdue, err = overdueState(ctx, b, t); err != nil {
+					return nil, "", err
+				}
+			}
+
+			if !overdue || isOverdue {
+				found = append(found, shown)
+			}
+
+			if paged && len(found) == limit {
+				return found, cursor(t), nil
+			}
+			after = t
+		}
+
+		read += len(page)
+		s.progress.print("%s read, %d found", plural.Of(read, "task"), len(found))
+
+		if !paged || len(page) < limit {
+			return found, "", nil
+		}
+	}
+}
+
+// overdueState returns the order's state, and whether it ends the wait of the task.
+func overdueState(ctx context.Context, b *server.Backend, t tasktoken.Task) (state string, overdue bool, err error) {
+	order, exists, err := b.Orders.Get(ctx, transitions.OrderID(t.OrderID))
+	if err != nil || !exists {
+		return "", false, err
+	}
+
+	overdue = inspect.EndsWait(b.Orders, order, workflow.State(t.Awaited), transitions.TransitionID(t.Since))
+
+	return string(order.State), overdue, nil
+}
+
+func printTasks(out io.Writer, asJSON, withState bool, tasks []printedTask) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+
+	switch {
+	case asJSON:
+	case withState:
+		fmt.Fprintln(w, "ORDER\tAWAITED\tSINCE\tORDER IS")
+	default:
+		fmt.Fprintln(w, "ORDER\tAWAITED\tSINCE")
+	}
+
+	for _, t := range tasks {
+		switch {
+		case asJSON:
+			if err := printJSON(out, t); err != nil {
+				return err
+			}
+		case withState:
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", t.Order, t.Awaited, t.Since, t.State)
+		default:
+			fmt.Fprintf(w, "%s\t%s\t%d\n", t.Order, t.Awaited, t.Since)
+		}
+	}
+
+	return w.Flush()
+}

@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/activities/tasktoken"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		for _, task := range []tasktoken.Task{
+			{OrderID: "o-1", Awaited: "PAID", Since: 1, Token: "secret-1"},
+			{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "secret-2"},
+			{OrderID: "o-2", Awaited: "PAID", Since: 1, Token: "secret-3"},
+		} {
+			if err := b.ParkedTasks.Park(ctx, task, time.Now().Add(time.Hour)); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+	var pages []string
+	for after := ""; ; {
+		args := []string{"list", "--limit", "1"}
+		if after != "" {
+			args = append(args, "--after", after)
+		}
+		s.json = true
+
+		out, code := ask(t, tasksCommand(s), args...)
+		if code != exitOK || strings.Contains(out, "secret") {
+			t.Fatalf("exit status %d\n%s", code, out)
+		}
+
+		if out == "" {
+			break
+		}
+
+		var task printedTask
+		if err := json.Unmarshal([]byte(out), &task); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		after = task.Order + "," + task.Awaited
+		pages = append(pages, after)
+	}
+
+	if len(pages) != 3 {
+		t.Errorf("%q", pages)
+	}
+	s.json = false
+
+	out, code := ask(t, tasksCommand(s), "list", "o-1")
+	if code != exitOK || !strings.Contains(out, "PAID") || !strings.Contains(out, "SHIPPED") || strings.Contains(out, "o-2") || strings.Contains(out, "secret") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+}
+
+// waitForShipment starts an execution of its own state machine, which waits for the shipment
+// of order o-1.
+func waitForShipment(ctx context.Context, b *server.Backend) error {
+	if err := placeAndPay(ctx, b); err != nil {
+		return err
+	}
+
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- b.Engine.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+
+	definition, err := json.Marshal(map[string]any{"StartAt": "Wait", "States": map[string]any{"Wait": map[string]any{
+		"Type":     "Task",
+		"Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
+		"Parameters": tasktoken.WaitParameters(b.Tables.Parked, "SHIPPED", tasktoken.Paths{
+			OrderID: "$.orderId", Since: "$.transitionId", Visits: "$.visits",
+		}),
+		"End": true,
+	}}})
+	if err != nil {
+		return err
+	}
+
+	machine, err := b.SFN.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{
+		Name: aws.String("waits"), Definition: aws.String(string(definition)), RoleArn: aws.String("arn:aws:iam::000000000000:role/any"),
+	})
+	if err != nil {
+		return err
+	}
+
+	if _, err := b.SFN.StartExecution(ctx, &sfn.StartExecutionInput{
+		StateMachineArn: machine.StateMachineArn, Name: aws.String("w-1"), Input: aws.String(`{"orderId":"o-1","transitionId":4,"visits":0}`),
+	}); err != nil {
+		return err
+	}
+
+	for {
+		tasks, err := b.ParkedTasks.Waiting(ctx, "o-1")
+		if err != nil || len(tasks) > 0 {
+			return err
+		}
+
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// waitingExecution returns the ARN of the execution of waitForShipment.
+func waitingExecution(ctx context.Context, b *server.Backend) (string, error) {
+	list, err := b.SFN.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
+	if err != nil {
+		return "", err
+	}
+
+	for _, machine := range list.StateMachines {
+		if *machine.Name == "waits" {
+			return strings.Replace(*machine.StateMachineArn, ":stateMachine:", ":execution:", 1) + ":w-1", nil
+		}
+	}
+
+	return "", errNotFound
+}
+
+// executionEnd returns how the execution of waitForShipment has ended.
+func executionEnd(t *testing.T, s *settings) (end string) {
+	t.Helper()
+
+	if err := s.with(t.Context(), func(b *server.Backend) error {
+		arn, err := waitingExecution(t.Context(), b)
+		if err != nil {
+			return err
+		}
+
+		out, err := b.SFN.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+		if err == nil {
+			end = fmt.Sprint(out.Status, " ", aws.ToString(out.Output), aws.ToString(out.Error), " ", aws.ToString(out.Cause))
+		}
+
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	return strings.TrimSpace(end)
+}
+
+func TestAWaitingTaskIsCompletedAndFailed(t *testing.T) {
+	const position = `{"orderId":"o-1","state":"PAYMENT_RECEIVED","transitionId":4}`
+
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"complete", "o-1"}, string(sfntypes.ExecutionStatusSucceeded) + " " + position},
+		{[]string{"complete", "o-1", "--state", "SHIPPED", "--output", `{"a":1}`}, `SUCCEEDED {"a":1}`},
+		{[]string{"fail", "o-1"}, "FAILED Order.Abandoned " + position},
+		{[]string{"fail", "o-1", "--error", "Order.Lost", "--cause", "the parcel is lost"}, "FAILED Order.Lost the parcel is lost"},
+	} {
+		s := ordersAt(t, waitForShipment)
+		s.json = true
+
+		if out, code := ask(t, tasksCommand(s), "list", "o-1"); code != exitOK || out != `{"orderId":"o-1","awaited":"SHIPPED","since":4}`+"\n" {
+			t.Errorf("exit status %d\n%s", code, out)
+		}
+
+		if _, code := ask(t, tasksCommand(s), test.args[0], "o-1", "--state", "DELIVERED"); code != exitNotFound {
+			t.Errorf("a state that no task waits for: exit status %d", code)
+		}
+
+		out, code := ask(t, tasksCommand(s), test.args...)
+		if code != exitOK || !strings.Contains(out, `"awaited":"SHIPPED"`) {
+			t.Errorf("%q: exit status %d\n%s", test.args, code, out)
+		}
+
+		if got := executionEnd(t, s); got != test.want {
+			t.Errorf("%q: %s, want %s", test.args, got, test.want)
+		}
+
+		if out, code := ask(t, tasksCommand(s), test.args...); code != exitNotFound || out != "" {
+			t.Errorf("%q again: exit status %d\n%s", test.args, code, out)
+		}
+	}
+}
+
+// TestATaskThatHasEndedIsRefused stops the execution of a task first.
+func TestATaskThatHasEndedIsRefused(t *testing.T) {
+	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+		if err := waitForShipment(ctx, b); err != nil {
+			return err
+		}
+
+		arn, err := waitingExecution(ctx, b)
+		if err != nil {
+			return err
+		}
+		_, err = b.SFN.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: &arn})
+
+		return err
+	})
+
+	for _, want := range []int{exitRefused, exitNotFound} {
+		if out, code := ask(t, tasksCommand(s), "complete", "o-1"); code != want {
+			t.Errorf("exit status %d, want %d\n%s", code, want, out)
+		}
+	}
+
+	if _, code := ask(t, tasksCommand(s), "complete", "o-1", "--output", "{"); code != exitUsage {
+		t.Errorf("an output that is no JSON: exit status %d", code)
+	}
+}
+
+// TestOverdueTasksAreListed ships an order while no worker reads the stream.
+func TestOverdueTasksAreListed(t *testing.T) {
+	s := ordersAt(t, waitForShipment)
+
+	for _, test := range []struct {
+		event workflow.Event
+		state string
+	}{
+		{workflow.Hold, ""},
+		{workflow.Release, ""},
+		{workflow.Cancel, "CANCELLED"},
+	} {
+		if err := s.with(t.Context(), func(b *server.Backend) error {
+			_, err := b.Orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: test.event, RequestID: transitions.RequestID(test.event)})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, args := range [][]string{{"list", "--overdue"}, {"list", "o-1", "--overdue"}} {
+			out, code := ask(t, tasksCommand(s), args...)
+			if code != exitOK || strings.Contains(out, "o-1") != (test.state != "") || !strings.Contains(out, test.state) {
+				t.Errorf("%s, %q: exit status %d\n%s", test.event, args, code, out)
+			}
+		}
+	}
+}

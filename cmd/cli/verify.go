@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/operate/inspect"
+	"ratchet/server"
+)
+
+func verifyCommand(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "verify", Short: "Compare every order with its journal", Args: cobra.NoArgs,
+		Long: "Rebuilds every order from its journal and prints where the two disagree. Reads both tables\n" +
+			"completely and writes nothing; orders may move meanwhile. A journal that the stream writes is\n" +
+			"behind its orders: transitions that are missing in it, younger than --lag and still in the\n" +
+			"order's ring are counted, but are no mismatch. Exit status 1 on any mismatch.",
+	}
+	lag := c.Flags().Duration("lag", time.Minute, "how far the journal may be behind, 0 or more")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *lag < 0 {
+			return usageError("lag %s: 0 or more", *lag)
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			v := &verification{
+				out:      c.OutOrStdout(),
+				progress: s.progress,
+				json:     s.json,
+				since:    time.Now().Add(-*lag),
+			}
+			if err := inspect.Verify(c.Context(), b.Orders, v.add); err != nil {
+				return err
+			}
+
+			return v.finish()
+		})
+	}
+
+	return s.long(c, "comparing orders")
+}
+
+// verification counts and prints the findings of inspect.Verify.
+type verification struct {
+	out      io.Writer
+	progress *progress
+	json     bool
+	since    time.Time // a transition after it may be missing in the journal
+
+	counts verificationCounts
+}
+
+type verificationCounts struct {
+	Orders     int `json:"orders"`
+	Rows       int `json:"rows"`
+	Lagging    int `json:"lagging"`
+	Mismatched int `json:"mismatched"`
+}
+
+// add counts one order and prints its mismatches.
+func (v *verification) add(c inspect.Check) error {
+	v.counts.Orders++
+	v.counts.Rows += c.Rows
+	v.progress.print("%s compared, %d mismatched", plural.Of(v.counts.Orders, "order"), v.counts.Mismatched)
+
+	var mismatches []inspect.Finding
+	for _, f := range c.Findings {
+		if f.Kind == inspect.FindingBehind && f.Since.After(v.since) {
+			v.counts.Lagging++
+			continue
+		}
+		mismatches = append(mismatches, f)
+	}
+
+	if len(mismatches) == 0 {
+		return nil
+	}
+
+	v.counts.Mismatched++
+	if v.json {
+		c.Findings = mismatches
+		return printJSON(v.out, c)
+	}
+
+	for _, f := range mismatches {
+		if _, err := fmt.Fprintf(v.out, "order %s (%s, transition %d): %s: %s\n", c.OrderID, c.State, c.TransitionID, f.Kind, f.Detail); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// finish prints the totals. If there are mismatches, it returns an error with exitFailure.
+func (v *verification) finish() error {
+	var err error
+	if v.json {
+		err = printJSON(v.out, v.counts)
+	} else {
+		_, err = fmt.Fprintf(v.out, "%s and %s compared: %d mismatched, %d whose journal follows within the lag\n",
+			plural.Of(v.counts.Orders, "order"), plural.Of(v.counts.Rows, "row"), v.counts.Mismatched, v.counts.Lagging)
+	}
+
+	if err == nil && v.counts.Mismatched > 0 {
+		err = &statusError{exitFailure, nil}
+	}
+
+	return err
+}

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/operate/inspect"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+	"ratchet/workflow/diagram"
+	"ratchet/workflow/file"
+)
+
+const migrateHelp = `Brings orders from older versions of the definition to the one that workers run (the
+built-in one, or --order-definition). It first counts all orders by version and state
+and prints the plan. With --dry-run it stops there. Otherwise every order of another
+version gets its new state and version by one conditional write, as a transition with the
+event "migrate" and the next id: it is in the journal, and an execution of the order
+learns of it as of any other transition. Orders may move meanwhile; a worker refuses an
+order of a version that it does not know until the order is migrated.
+
+--definition names a file with another version, --mapping one that says what its states
+become; states that are not listed keep their names:
+
+  migrations:
+    - from: 1
+      to: 2
+      states: {ON_HOLD: HELD}
+
+The command may be stopped and repeated; it goes on with what is left. If some orders have
+no mapping nothing is written, unless --partial leaves them out.
+
+Exit status: 0 done, or nothing to do; 1 orders without a mapping; 2 bad input.`
+
+func migrateCommand(s *settings) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring orders to the workers' version of the definition",
+		Long:  migrateHelp,
+		Args:  cobra.NoArgs,
+	}
+	definitions := command.Flags().StringArray("definition", nil, "file with another version (YAML or JSON); repeat for more")
+	mapping := command.Flags().String("mapping", "", "file with the mappings between versions (YAML or JSON)")
+	dryRun := command.Flags().Bool("dry-run", false, "only count and print the plan")
+	partial := command.Flags().Bool("partial", false, "migrate what has a mapping and leave the rest")
+	cause := reasonFlags(command)
+	segments := command.Flags().Int("segments", 4, "parts of the table that are read at the same time, 1 to 64")
+
+	command.RunE = func(c *cobra.Command, _ []string) error {
+		if *segments < 1 || *segments > 64 {
+			return usageError("segments %d: 1 to 64", *segments)
+		}
+
+		if err := cause().Validate(); err != nil {
+			return err
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			m, err := s.migrations(c, b.Orders.Definition(), *definitions, *mapping)
+			if err != nil {
+				return err
+			}
+
+			run := migration{
+				cause:      cause(),
+				orders:     b.Orders,
+				migrations: m,
+				segments:   *segments,
+				progress:   s.progress,
+			}
+
+			report := migrationReport{}
+			if report.MigrationPlan, err = run.plan(c.Context()); err != nil {
+				return err
+			}
+
+			if !s.json {
+				fmt.Fprint(c.OutOrStdout(), diagram.MigrationPlan(report.MigrationPlan))
+			}
+
+			if !*dryRun && (report.Unmapped == 0 || *partial) {
+				if err := run.migrate(c.Context(), &report); err != nil {
+					return err
+				}
+
+				if !s.json {
+					fmt.Fprintf(c.OutOrStdout(), "%s migrated to version %d\n", plural.Of(report.Migrated, "order"), report.To)
+				}
+			}
+
+			if s.json {
+				if err := printJSON(c.OutOrStdout(), report); err != nil {
+					return err
+				}
+			}
+
+			if report.Unmapped > 0 {
+				return &statusError{exitFailure, nil}
+			}
+
+			return nil
+		})
+	}
+
+	return s.long(command, "counting orders")
+}
+
+// migrationReport is the plan and what was done of it.
+type migrationReport struct {
+	workflow.MigrationPlan
+	Migrated int `json:"migrated"`
+}
+
+// migration is one run of the command.
+type migration struct {
+	orders     *transitions.Orders
+	migrations *workflow.Migrations
+	segments   int
+	cause      transitions.Cause
+	progress   *progress
+}
+
+// plan counts the orders and returns what becomes of them.
+func (m migration) plan(ctx context.Context) (workflow.MigrationPlan, error) {
+	sweep := transitions.Sweep{Segments: m.segments, Progress: m.progress.orders("counted")}
+
+	counts, err := inspect.Count(ctx, m.orders, sweep)
+	if err != nil {
+		return workflow.MigrationPlan{}, err
+	}
+
+	return m.migrations.Plan(m.orders.Definition().Version(), counts)
+}
+
+// migrate migrates the orders and enters what it did into the report.
+func (m migration) migrate(ctx context.Context, report *migrationReport) error {
+	sweep := transitions.Sweep{Segments: m.segments, Progress: m.progress.orders("looked at")}
+
+	var err error
+	report.Migrated, report.Unmapped, err = m.orders.MigrateAll(ctx, m.migrations, sweep, m.cause)
+	if err != nil {
+		return fmt.Errorf("%w (%d were migrated; the same command goes on with the rest)", err, report.Migrated)
+	}
+
+	return nil
+}
+
+// migrations reads the other versions of the target and the mappings between them.
+func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, definitions []string, mapping string) (*workflow.Migrations, error) {
+	versions := []*workflow.Definition{target}
+	for _, path := range definitions {
+		d, err := s.definition(c, "order", path)
+		if err != nil {
+			return nil, err
+		}
+
+		versions = append(versions, d)
+	}
+
+	// The built-in version needs no file.
+	builtIn := workflow.Order()
+	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == builtIn.Version() })
+	if builtIn.Name() == target.Name() && !known {
+		versions = append(versions, builtIn)
+	}
+
+	var steps []workflow.Migration
+	if mapping != "" {
+		text, err := readFile(c, mapping)
+		if err != nil {
+			return nil, err
+		}
+
+		if steps, err = file.ParseMigrations(mapping, text); err != nil {
+			return nil, &statusError{exitUsage, err}
+		}
+	}
+
+	m, err := workflow.NewMigrations(versions, steps)
+	if err != nil {
+		return nil, &statusError{exitUsage, err}
+	}
+
+	return m, nil
+}

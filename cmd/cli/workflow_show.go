@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/internal/plural"
+	"ratchet/operate/inspect"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+	"ratchet/workflow/diagram"
+)
+
+func showCommand(s *settings) *cobra.Command {
+	command := &cobra.Command{
+		Use:       "show [order|payment|shipment]",
+		Short:     "Draw the states and events of an order, a payment or a shipment",
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: []string{"order", "payment", "shipment"},
+	}
+	format := command.Flags().String("format", "table", "svg, yaml, mermaid, dot or table")
+	path := command.Flags().String("file", "", "show the definition in this file (YAML or JSON; - is standard input)")
+	counts := command.Flags().Bool("counts", false, "with the number of orders in each state, counted in the orders' table")
+
+	command.RunE = func(c *cobra.Command, args []string) error {
+		name := "order"
+		if len(args) == 1 {
+			if *path != "" {
+				return usageError("show %s or --file %s, not both", args[0], *path)
+			}
+
+			name = args[0]
+		}
+
+		if !*counts {
+			for _, target := range []*flagGroup{urlFlags, dataFlags, storeFlags} {
+				if given := firstChanged(s.flags, target); given != "" {
+					return usageError("%s: only with --counts, because nothing else is read from a target", given)
+				}
+			}
+		}
+
+		if *counts && name != "order" {
+			return usageError("only orders are counted, not %ss", name)
+		}
+
+		d, err := s.definition(c, name, *path)
+		if err != nil {
+			return err
+		}
+
+		var byState map[workflow.State]int
+		if *counts {
+			if byState, err = s.countOrders(c, d); err != nil {
+				return err
+			}
+		}
+
+		text, err := diagram.Render(d, *format, byState)
+		if err != nil {
+			return &statusError{exitUsage, err}
+		}
+
+		_, err = fmt.Fprint(c.OutOrStdout(), text)
+
+		return err
+	}
+
+	return s.long(command, "counting orders")
+}
+
+// countOrders counts the orders of the definition's version by state. It reports on
+// standard error how many others there are.
+func (s *settings) countOrders(c *cobra.Command, d *workflow.Definition) (map[workflow.State]int, error) {
+	byState := map[workflow.State]int{}
+	err := s.with(c.Context(), func(b *server.Backend) error {
+		sweep := transitions.Sweep{Progress: s.progress.orders("counted")}
+
+		counts, err := inspect.Count(c.Context(), b.Orders, sweep)
+		if err != nil {
+			return err
+		}
+
+		others := 0
+		for version, states := range counts {
+			for state, n := range states {
+				if (version == d.Version() || version == 0) && d.HasState(state) {
+					byState[state] += n
+				} else {
+					others += n
+				}
+			}
+		}
+
+		if others > 0 {
+			fmt.Fprintf(c.ErrOrStderr(),
+				"%s of other versions or states: not in the picture (see `ratchet workflow migrate --dry-run`)\n", plural.Of(others, "order"))
+		}
+
+		return nil
+	})
+
+	return byState, err
+}

@@ -1,0 +1,169 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
+)
+
+// Adjust makes the order's reservation hold exactly the lines, without an end, whatever it
+// held before: it reserves what is missing and gives back what is too much, in one
+// transaction. If more than [MaxLines] SKUs change, it gives back first and reserves in a second
+// transaction. A repeat changes nothing and returns nil. No lines are allowed: everything is
+// given back, and the order may reserve again.
+//
+// The functions add parts to each transaction, like a check that the order still has these
+// lines. If one of them refuses, the transaction changes nothing, and the error is theirs. They are
+// not asked if the reservation holds the lines already.
+//
+// Adjust returns ErrClosed if the reservation has been released or committed, and ErrOutOfStock,
+// which names the SKUs, if pieces are missing. It takes one read unit, and 2+2n write units if n
+// SKUs change; one read unit and 2 write units more for a second transaction.
+func (s *Stock) Adjust(ctx context.Context, order string, lines []Line, with ...func(*txn.Transaction)) error {
+	if err := s.adjust(ctx, order, lines, with); err != nil {
+		return fmt.Errorf("adjust the reservation of order %s: %w", order, err)
+	}
+
+	return nil
+}
+
+// Covers reports whether Adjust would change nothing. One read unit.
+func (s *Stock) Covers(ctx context.Context, order string, lines []Line) (bool, error) {
+	r, _, err := s.Reservation(ctx, order)
+	if err != nil {
+		return false, err
+	}
+
+	_, done, err := r.changesTo(lines)
+
+	return done && err == nil, nil // Adjust refuses what is closed
+}
+
+func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) error {
+	err := checkOrder(order)
+	if err == nil && len(lines) > 0 {
+		lines, err = checkLines(lines)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	for range changeAttempts {
+		if more, err := s.adjustOnce(ctx, order, lines, with); !more || err != nil {
+			return err
+		}
+	}
+
+	return txn.ErrContended
+}
+
+// adjustOnce writes one transaction that gives the reservation the lines. If that would change too
+// many SKUs, it gives back what is too much, and more is true.
+func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) (more bool, err error) {
+	err = s.change(ctx, order, nil, func(seen record) (*txn.Transaction, error) {
+		moves, done, err := seen.changesTo(lines)
+		if done || err != nil {
+			return nil, err
+		}
+
+		want := lines
+		if more = len(moves) > MaxLines; more {
+			want = shared(seen.Lines, lines)
+			moves = changes(seen.Lines, want)
+		}
+
+		t := s.adjustment(order, want, seen, moves)
+		for _, add := range with {
+			add(t)
+		}
+
+		return t, nil
+	})
+
+	return more, err
+}
+
+// changesTo returns by how many pieces each SKU changes so that the reservation holds the
+// lines, and whether it holds them already, without an end. Pieces whose reservation has
+// expired are still set aside until a sweep has stored that, so the order keeps them.
+func (r Reservation) changesTo(lines []Line) (moves []Line, done bool, err error) {
+	var held []Line
+
+	switch r.Status {
+	case Reserved:
+		held = r.Lines
+	case Committed, Released:
+		return nil, false, fmt.Errorf("%w: %s", ErrClosed, r.Status)
+	}
+	moves = changes(held, lines)
+
+	return moves, len(moves) == 0 && r.ExpiresAt.IsZero(), nil
+}
+
+// adjustment returns the transaction that gives the reservation, as it was seen, the lines.
+func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line) *txn.Transaction {
+	update := dynamo.NewUpdate(s.cfg.Table, orderKey(order)).
+		Set("#status = :reserved").
+		Bind(":reserved", dynamo.S(string(Reserved))).
+		Set("version = :next").
+		Bind(":next", dynamo.N(seen.version+1)).
+		Set("#lines = :lines").
+		Bind(":lines", linesValue(lines)).
+		Set("#base = :base").
+		Bind(":base", dynamo.B(digest(lines))).
+		Remove("expiresAt")
+
+	if seen.Status == "" {
+		update.If("attribute_not_exists(sku)")
+	} else {
+		update.If("#status = :from AND version = :version").
+			Bind(":from", dynamo.S(string(seen.Status))).
+			Bind(":version", dynamo.N(seen.version))
+	}
+
+	var t txn.Transaction
+	t.AddDecisive(reservationPart, types.TransactWriteItem{Update: update.Part()}, nil)
+
+	for _, l := range moves {
+		from, to, refusal := available, reserved, ErrOutOfStock
+		if l.Quantity < 0 {
+			l.Quantity = -l.Quantity
+			from, to, refusal = reserved, available, errShort
+		}
+
+		t.Add(skuPart+l.SKU, s.move(l, from, to), txn.FailWith(refusal))
+	}
+
+	return &t
+}
+
+// changes returns by how many pieces each SKU differs: positive where want has more.
+func changes(have, want []Line) []Line {
+	var difference []Line
+
+	difference = append(difference, want...)
+	for _, l := range have {
+		difference = append(difference, Line{SKU: l.SKU, Quantity: -l.Quantity})
+	}
+
+	return slices.DeleteFunc(sumBySKU(difference), func(l Line) bool { return l.Quantity == 0 })
+}
+
+// shared returns the pieces that are in both lists, one line per SKU.
+func shared(a, b []Line) (both []Line) {
+	other := sumBySKU(b)
+
+	for _, l := range sumBySKU(a) {
+		if i := slices.IndexFunc(other, func(o Line) bool { return o.SKU == l.SKU }); i >= 0 {
+			both = append(both, Line{SKU: l.SKU, Quantity: min(l.Quantity, other[i].Quantity)})
+		}
+	}
+
+	return both
+}

@@ -1,0 +1,109 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/once/txn"
+)
+
+type dynamoDB interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// Config says where stock is kept. DynamoDB, Table and DueTable must be set.
+type Config struct {
+	DynamoDB dynamoDB
+	// Table is one that [TableInput] describes.
+	Table string
+	// DueTable is one that [DueTableInput] describes. It lists the reservations that
+	// expire, in the order in which they do.
+	DueTable string
+	// Margin is how far the clocks of two callers may differ. A reservation is swept only
+	// that long after it has expired. Default 2 s.
+	Margin time.Duration
+	// Every is how often Run sweeps, and how long a reservation that could not be ended is
+	// postponed. Default 1 min.
+	Every time.Duration
+	// Events observes the sweeps of Run.
+	Events Events
+	// Now is the callers' clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Events observes a [Stock]. Nil functions are not called; none may block.
+type Events struct {
+	// Swept is called after each sweep of [Stock.Run] with the number of reservations that
+	// were due, and with what [Stock.ExpireDue] returned as its error.
+	Swept func(count int, err error)
+}
+
+// withDefaults fills in the zero values and reports every fault of the configuration.
+func (c Config) withDefaults() (Config, error) {
+	var faults []error
+	require := func(holds bool, format string, args ...any) {
+		if !holds {
+			faults = append(faults, fmt.Errorf("inventory: Config."+format, args...))
+		}
+	}
+
+	require(c.DynamoDB != nil, "DynamoDB: must be set")
+	require(c.Table != "", "Table: must be set")
+	require(c.DueTable != "", "DueTable: must be set")
+	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
+	require(c.Every >= 0, "Every %s: must not be negative", c.Every)
+
+	if c.Margin == 0 {
+		c.Margin = 2 * time.Second
+	}
+
+	if c.Every == 0 {
+		c.Every = time.Minute
+	}
+
+	if c.Events.Swept == nil {
+		c.Events.Swept = func(int, error) {}
+	}
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	return c, errors.Join(faults...)
+}
+
+// Stock is the inventory behind one table. Its methods may be called from many
+// goroutines.
+type Stock struct {
+	cfg    Config
+	writer *txn.Writer
+}
+
+// New checks cfg and returns the stock.
+func New(cfg Config) (*Stock, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+
+	writer, err := txn.New(txn.Config{
+		DynamoDB: cfg.DynamoDB,
+		Keys: map[string][]string{
+			cfg.Table:    {skuKey},
+			cfg.DueTable: {shardKey, dueKey},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("inventory: %w", err)
+	}
+
+	return &Stock{cfg: cfg, writer: writer}, nil
+}

@@ -1,0 +1,172 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
+)
+
+// Status says what has become of a reservation.
+type Status string
+
+// The statuses of a reservation.
+const (
+	Reserved  Status = "RESERVED"
+	Committed Status = "COMMITTED"
+	Released  Status = "RELEASED"
+	Expired   Status = "EXPIRED"
+)
+
+// Reservation is what an order has reserved.
+type Reservation struct {
+	Order  string `json:"order"`
+	Status Status `json:"status"`
+	// Lines are what the reservation holds, or what it held when it was committed or
+	// released. One SKU may be in several lines.
+	Lines []Line `json:"lines,omitempty"`
+	// ExpiresAt is when the reservation expires; zero if it does not.
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+}
+
+type image = dynamo.Item
+
+const (
+	skuKey   = "sku"
+	shardKey = "shard"
+	dueKey   = "due"
+
+	// orderPrefix begins the keys of reservations, which share a table with the SKUs.
+	orderPrefix = "order#"
+)
+
+// TableInput describes the table of SKUs and reservations: key sku.
+func TableInput(name string) *dynamodb.CreateTableInput {
+	return dynamo.Table(name, dynamo.TextKey(skuKey))
+}
+
+// DueTableInput describes the table of reservations that expire: keys shard and due.
+func DueTableInput(name string) *dynamodb.CreateTableInput {
+	return dynamo.Table(name, dynamo.TextKey(shardKey), dynamo.TextKey(dueKey))
+}
+
+func key(sku string) image { return image{skuKey: dynamo.S(sku)} }
+
+// orderKey is the key of an order's reservation.
+func orderKey(order string) image { return key(orderPrefix + order) }
+
+func checkOrder(order string) error {
+	if order == "" || len(order) > maxName {
+		return fmt.Errorf("%w: order: 1 to %d bytes", ErrInvalid, maxName)
+	}
+
+	return nil
+}
+
+// record is a reservation as it is stored. Its Status is "" when there is none.
+type record struct {
+	Reservation
+	// version counts the changes of the reservation.
+	version int64
+	// base is the digest of the lines that Reserve was called with; nil when lines were
+	// only added by AddIn.
+	base []byte
+}
+
+func decode(item image) record {
+	return record{
+		Reservation: Reservation{
+			Status:    Status(dynamo.Text(item, "status")),
+			Lines:     decodeLines(item["lines"]),
+			ExpiresAt: dynamo.Time(item, "expiresAt"),
+		},
+		version: dynamo.Number(item, "version"),
+		base:    dynamo.Bytes(item, "base"),
+	}
+}
+
+// expiredAt reports whether a reservation that is stored as reserved has expired. A sweep
+// may or may not have stored that yet.
+func (r record) expiredAt(now time.Time) bool {
+	return r.Status == Reserved && !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
+}
+
+// Reservation returns an order's reservation as it is now. It returns false if the order
+// has none.
+func (s *Stock) Reservation(ctx context.Context, order string) (Reservation, bool, error) {
+	if err := checkOrder(order); err != nil {
+		return Reservation{}, false, fmt.Errorf("reservation: %w", err)
+	}
+
+	item, err := s.get(ctx, orderKey(order))
+	if err != nil {
+		return Reservation{}, false, fmt.Errorf("reservation of order %s: %w", order, err)
+	}
+
+	r := decode(item)
+	if r.expiredAt(s.cfg.Now()) {
+		r.Status = Expired
+	}
+	r.Order = order
+
+	return r.Reservation, len(item) > 0, nil
+}
+
+// changeAttempts bounds how often others may change a reservation while it is being changed.
+const changeAttempts = 10
+
+// change writes the transaction that next returns for the order's reservation, nil if there is
+// nothing to change. The transaction must be conditional on the version that next is given:
+// that of seen, or what change reads if seen is nil. If the reservation has changed since, the
+// failed condition returns its new image, and change tries again with that.
+func (s *Stock) change(ctx context.Context, order string, seen *record, next func(record) (*txn.Transaction, error)) error {
+	if seen == nil {
+		item, err := s.get(ctx, orderKey(order))
+		if err != nil {
+			return err
+		}
+
+		r := decode(item)
+		seen = &r
+	}
+
+	for range changeAttempts {
+		t, err := next(*seen)
+		if t == nil || err != nil {
+			return err
+		}
+
+		err = s.writer.Write(ctx, t)
+
+		var refused *txn.Refused
+		if !errors.As(err, &refused) || refused.Part != reservationPart {
+			return nameMissing(err)
+		}
+
+		// Another call has changed the reservation, or this one has and its answer was lost.
+		changed := decode(refused.Old)
+		seen = &changed
+	}
+
+	return txn.ErrContended
+}
+
+// get reads an item of the table; nil if there is none.
+func (s *Stock) get(ctx context.Context, key image) (image, error) {
+	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &s.cfg.Table,
+		Key:            key,
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return out.Item, nil
+}

@@ -1,0 +1,253 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
+)
+
+// CreateAccount opens an account. A repeat returns the account as it is now, and replayed.
+// It returns ErrConflict if the id has an account of another kind.
+func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, replayed bool, err error) {
+	if err := n.Validate(); err != nil {
+		return Account{}, false, fmt.Errorf("create account: %w", err)
+	}
+
+	n.Shards = max(n.Shards, 1)
+	if n.Side == "" {
+		n.Side = Credit
+	}
+
+	now, call := l.cfg.Now(), rand.Text()
+	first := n.item(0, now, call)
+
+	var t txn.Transaction
+	t.Marker("account", l.putNew(l.cfg.Tables.Accounts, "accountId", first))
+
+	for shard := 1; shard < n.Shards; shard++ {
+		put := l.putNew(l.cfg.Tables.Accounts, "accountId", n.item(shard, now, call))
+		t.Add(shardKey("shard", shard), put, txn.FailWith(ErrCorrupt))
+	}
+
+	var refused *txn.Refused
+	switch err := l.writer.Write(ctx, &t); {
+	case err == nil:
+		return *decodeAccount(first), false, nil
+	case !errors.As(err, &refused) || !refused.Marker:
+		return Account{}, false, fmt.Errorf("create account %s: %w", n.ID, err)
+	}
+
+	old := decodeAccount(refused.Old)
+	if old == nil || old.Currency != n.Currency || old.Side != n.Side || old.Overdraft != n.Overdraft || old.Shards != n.Shards {
+		return Account{}, false, &Refusal{Op: "create account", ID: n.ID, Err: ErrConflict}
+	}
+
+	// If the stored call is this one, an earlier attempt was made and its answer was lost.
+	replayed = old.call != call
+	if old.Shards > 1 {
+		all, _, err := l.Account(ctx, n.ID)
+		return all, replayed, err
+	}
+
+	return *old, replayed, nil
+}
+
+// putNew returns a put of an item that must not exist. Key is the name of the partition
+// key.
+func (l *Ledger) putNew(table, key string, item dynamo.Item) types.TransactWriteItem {
+	return types.TransactWriteItem{Put: &types.Put{
+		TableName:           &table,
+		Item:                item,
+		ConditionExpression: aws.String("attribute_not_exists(" + key + ")"),
+	}}
+}
+
+// Account reads an account, all shards at one moment. It reports false if there is none.
+func (l *Ledger) Account(ctx context.Context, id string) (Account, bool, error) {
+	if err := checkID("account", id); err != nil {
+		return Account{}, false, err
+	}
+
+	shards, err := l.readShards(ctx, id)
+	if err != nil || len(shards) == 0 {
+		return Account{}, false, err
+	}
+
+	return sumShards(shards), true, nil
+}
+
+// readShards reads every shard of an account at one moment. It returns none if there is no
+// account.
+func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) {
+	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &l.cfg.Tables.Accounts,
+		Key:            accountKey(id),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read account %s: %w", id, err)
+	}
+
+	first := decodeAccount(out.Item)
+	switch {
+	case first == nil:
+		return nil, nil
+	case first.Shards == 1:
+		return []*Account{first}, nil
+	}
+
+	var gets []types.TransactGetItem
+	for shard := range first.Shards {
+		gets = append(gets, types.TransactGetItem{Get: &types.Get{
+			TableName: &l.cfg.Tables.Accounts,
+			Key:       accountKey(shardKey(id, shard)),
+		}})
+	}
+
+	all, err := l.readTogether(ctx, "account", id, gets)
+	if err != nil {
+		return nil, err
+	}
+
+	return decodeShards(id, all)
+}
+
+// readTogether reads items at one moment. What and id name them in the error.
+func (l *Ledger) readTogether(ctx context.Context, what, id string, gets []types.TransactGetItem) ([]types.ItemResponse, error) {
+	in := &dynamodb.TransactGetItemsInput{TransactItems: gets}
+	for attempt := 1; ; attempt++ {
+		out, err := l.cfg.DynamoDB.TransactGetItems(ctx, in)
+		var canceled *types.TransactionCanceledException
+		switch {
+		case err == nil:
+			return out.Responses, nil
+		case !errors.As(err, &canceled) || attempt == l.cfg.Attempts:
+			return nil, fmt.Errorf("read %s %s: %w", what, id, err)
+		case !waitBeforeRetry(ctx, attempt): // the read conflicts with a transfer
+			return nil, contended(ctx, "read "+what, id)
+		}
+	}
+}
+
+func decodeShards(id string, all []types.ItemResponse) ([]*Account, error) {
+	shards := make([]*Account, len(all))
+	for i, r := range all {
+		if shards[i] = decodeAccount(r.Item); shards[i] == nil {
+			return nil, fmt.Errorf("read account %s: %w: shard %d is missing", id, ErrCorrupt, i)
+		}
+	}
+
+	return shards, nil
+}
+
+// Accounts returns up to limit accounts (1 to 1,000) in no useful order, and the after of
+// the next page, empty at the end. It scans the table: it is meant for people and checks.
+func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []Account, next string, err error) {
+	if err := checkLimit(limit); err != nil {
+		return nil, "", fmt.Errorf("list accounts: %w", err)
+	}
+
+	all = []Account{}
+
+	in := &dynamodb.ScanInput{
+		TableName:      &l.cfg.Tables.Accounts,
+		ConsistentRead: aws.Bool(true),
+		Limit:          aws.Int32(int32(limit)),
+	}
+	if after != "" {
+		in.ExclusiveStartKey = accountKey(after)
+	}
+
+	for {
+		out, err := l.cfg.DynamoDB.Scan(ctx, in)
+		if err != nil {
+			return nil, "", fmt.Errorf("list accounts: %w", err)
+		}
+
+		for _, item := range out.Items {
+			a := decodeAccount(item)
+			if a.shard > 0 { // counted with the first shard
+				continue
+			}
+
+			if a.Shards > 1 {
+				shards, err := l.readShards(ctx, a.ID)
+				if err != nil {
+					return nil, "", err
+				}
+
+				*a = sumShards(shards)
+			}
+
+			if all = append(all, *a); len(all) == limit {
+				return all, a.ID, nil
+			}
+		}
+
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			return all, "", nil
+		}
+	}
+}
+
+// checkLimit checks the size of a page.
+func checkLimit(limit int) error {
+	const most = 1000
+	if limit < 1 || limit > most {
+		return fmt.Errorf("%w: limit %d: 1 to %d", ErrInvalid, limit, most)
+	}
+
+	return nil
+}
+
+// CloseAccount closes an empty account for good. A repeat succeeds. It returns
+// ErrAccountInUse while any shard has money available or held.
+func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
+	if err := checkID("account", id); err != nil {
+		return err
+	}
+
+	a, found, err := l.Account(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return &Refusal{Op: "close account", ID: id, Err: ErrUnknownAccount}
+	}
+
+	var t txn.Transaction
+	now := l.cfg.Now().UnixMilli()
+	for shard := range a.Shards { // the number of shards never changes
+		key := shardKey(id, shard)
+
+		update := dynamo.NewUpdate(l.cfg.Tables.Accounts, accountKey(key))
+		status := update.Name("status")
+		update.
+			If("("+status+" = :closed OR (available = :zero AND held = :zero))").
+			Set(status+" = :closed").
+			Set("updatedAt = :now").
+			Set("revision = revision + :one").
+			Bind(":closed", dynamo.S(string(Closed))).
+			Bind(":zero", dynamo.N(0)).
+			Bind(":one", dynamo.N(1)).
+			Bind(":now", dynamo.N(now))
+
+		t.Add(key, types.TransactWriteItem{Update: update.Part()}, txn.FailWith(ErrAccountInUse))
+		l.cache.forget(key)
+	}
+
+	err = l.writer.Write(ctx, &t)
+	if errors.Is(err, ErrAccountInUse) {
+		return &Refusal{Op: "close account", ID: id, Err: ErrAccountInUse}
+	}
+
+	return err
+}

@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+	"ratchet/once/txn"
+)
+
+// dynamoDB is what this package needs of the SDK's client.
+type dynamoDB interface {
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+}
+
+// Tables are the names of the ledger's tables. All must be set.
+type Tables struct{ Accounts, Entries, Transfers, Holds string }
+
+// Inputs describe the tables, with the keys accountId; accountId and sequence;
+// transferId; accountId and holdId.
+func (t Tables) Inputs() []*dynamodb.CreateTableInput {
+	return []*dynamodb.CreateTableInput{
+		dynamo.Table(t.Accounts, dynamo.TextKey("accountId")),
+		dynamo.Table(t.Entries, dynamo.TextKey("accountId"), dynamo.NumberKey("sequence")),
+		dynamo.Table(t.Transfers, dynamo.TextKey("transferId")),
+		dynamo.Table(t.Holds, dynamo.TextKey("accountId"), dynamo.TextKey("holdId")),
+	}
+}
+
+// keys returns the names of the key attributes by table.
+func (t Tables) keys() map[string][]string {
+	return map[string][]string{
+		t.Accounts:  {"accountId"},
+		t.Entries:   {"accountId", "sequence"},
+		t.Transfers: {"transferId"},
+		t.Holds:     {"accountId", "holdId"},
+	}
+}
+
+// Config configures a [Ledger].
+type Config struct {
+	// DynamoDB and all of Tables are required.
+	DynamoDB dynamoDB
+	Tables   Tables
+	// Attempts is how often one call plans its transaction at most when other calls keep
+	// changing the same accounts: 1 to 1,000. Default 100.
+	Attempts int
+	// Now is the clock that stamps records and decides whether a hold has expired.
+	// Default time.Now.
+	Now func() time.Time
+	// Consumed is called with the capacity that each written transaction consumed. It must
+	// not block. Optional.
+	Consumed func([]types.ConsumedCapacity)
+}
+
+const (
+	defaultAttempts = 100
+	maxAttempts     = 1000
+)
+
+func (c *Config) check() error {
+	if c.Attempts == 0 {
+		c.Attempts = defaultAttempts
+	}
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	var faults []error
+	if c.DynamoDB == nil {
+		faults = append(faults, errors.New("ledger: Config.DynamoDB: must be set"))
+	}
+
+	if t := c.Tables; t.Accounts == "" || t.Entries == "" || t.Transfers == "" || t.Holds == "" {
+		faults = append(faults, errors.New("ledger: Config.Tables: Accounts, Entries, Transfers and Holds must be set"))
+	}
+
+	if c.Attempts < 1 || c.Attempts > maxAttempts {
+		faults = append(faults, fmt.Errorf("ledger: Config.Attempts %d: 1 to %d", c.Attempts, maxAttempts))
+	}
+
+	return errors.Join(faults...)
+}
+
+// Ledger reads and writes the money in the tables. It is safe for concurrent use. Any
+// number of processes may have a Ledger on the same tables.
+type Ledger struct {
+	cfg    Config
+	writer *txn.Writer
+	cache  accountCache
+	locks  stripedLock
+}
+
+// New returns a Ledger. The error names every field that breaks a rule.
+func New(cfg Config) (*Ledger, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	writer, err := txn.New(txn.Config{
+		DynamoDB: cfg.DynamoDB,
+		Consumed: cfg.Consumed,
+		Keys:     cfg.Tables.keys(),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return &Ledger{cfg: cfg, writer: writer, locks: newStripedLock()}, nil
+}
+
+// TxPart adds parts of the caller's own to a transaction of the ledger: all are written or
+// none. The ledger calls it once for each attempt, so it may run several times in one
+// call. If one of its parts fails, the call returns that part's *txn.Refused; it outranks
+// the refusal of an account.
+type TxPart func(*txn.Transaction)
+
+// waitBeforeRetry waits with full jitter up to 1 ms * 2^attempt, at most 64 ms. One of the
+// calls that lost a race can go on at once, so longer waits would only leave the account
+// idle. It reports false if ctx ends first.
+func waitBeforeRetry(ctx context.Context, attempt int) bool {
+	return worker.WaitRetry(ctx, attempt, time.Millisecond, 64*time.Millisecond)
+}
+
+// contended returns the error of a call that lost the race for its accounts in every
+// attempt. Nothing was written.
+func contended(ctx context.Context, op, id string) error {
+	return errors.Join(fmt.Errorf("%s %s: %w", op, id, txn.ErrContended), context.Cause(ctx))
+}

@@ -1,0 +1,140 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
+)
+
+// Release returns what a hold has left to the account and closes the hold. A repeat
+// succeeds, and so does the release of a hold that expired. It returns ErrHoldClosed if
+// the hold was settled. With parts it also returns ErrHoldClosed if another call has
+// closed the hold: the parts were not written.
+func (l *Ledger) Release(ctx context.Context, account, id string, parts ...TxPart) (Hold, error) {
+	if err := checkOwnID("hold", id); err != nil {
+		return Hold{}, fmt.Errorf("release: %w", err)
+	}
+
+	return l.release(ctx, account, id, parts)
+}
+
+func (l *Ledger) release(ctx context.Context, account, id string, parts []TxPart) (Hold, error) {
+	h, found, err := l.Hold(ctx, account, id)
+	switch {
+	case err != nil:
+		return Hold{}, err
+	case !found:
+		return Hold{}, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
+	}
+
+	h, _, err = l.endHold(ctx, h, HoldReleased, parts)
+
+	return h, err
+}
+
+// endHold closes a hold that was read and returns what it has left. After is the status
+// that the hold gets: HoldReleased or HoldExpired. It reports whether this call closed it.
+func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []TxPart) (now Hold, closed bool, err error) {
+	account, id := h.Account, h.ID
+	at, call := l.cfg.Now(), rand.Text()
+
+	for attempt := 1; ; attempt++ {
+		switch {
+		case h.Status == HoldSettled, h.Status != HoldActive && len(parts) > 0:
+			return h, false, &Refusal{Op: "release", ID: id, Account: account, Err: ErrHoldClosed}
+		case h.Status != HoldActive:
+			return h, false, nil
+		}
+
+		var t txn.Transaction
+		t.Marker("hold", h.endUpdate(l.cfg.Tables.Holds, after, at, call))
+
+		for _, add := range parts {
+			add(&t)
+		}
+
+		h.deleteDueRow(l.cfg.Tables.Holds, &t)
+
+		for _, p := range h.parts {
+			key := shardKey(account, p.shard)
+			t.Add(partAccount+key, returnHeld(l.cfg.Tables.Accounts, key, p.amount, at), txn.FailWith(ErrCorrupt))
+		}
+
+		err := l.writer.Write(ctx, &t)
+		var refused *txn.Refused
+		switch {
+		case err == nil:
+			h.Status, h.Remaining, h.parts = after, 0, nil
+			return h, true, nil
+		case !errors.As(err, &refused) || !refused.Marker:
+			return Hold{}, false, fmt.Errorf("release hold %s: %w", id, err)
+		}
+
+		// The hold is not as it was read. Go on with the hold as it is.
+		old := decodeHold(refused.Old)
+
+		// The stored call is this one: an earlier attempt was made and its answer lost.
+		if old != nil && dynamo.Text(refused.Old, "call") == call {
+			return *old, true, nil
+		}
+
+		if attempt == l.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
+			return Hold{}, false, contended(ctx, "release", id)
+		}
+
+		if old == nil {
+			return Hold{}, false, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
+		}
+
+		h = *old
+	}
+}
+
+// endUpdate closes the hold as it was last seen. The hold expires only if its expiry has
+// passed.
+func (h Hold) endUpdate(table string, after HoldStatus, now time.Time, call string) types.TransactWriteItem {
+	update := dynamo.NewUpdate(table, holdKey(h.Account, h.ID))
+	status := update.Name("status")
+	update.
+		If(status+" = :active").
+		If("remaining = :seen").
+		Set(status+" = :status").
+		Set("remaining = :zero").
+		Set(update.Name("call")+" = :call").
+		RemoveAttribute("parts").
+		Bind(":active", dynamo.S(string(HoldActive))).
+		Bind(":seen", dynamo.N(h.Remaining)).
+		Bind(":status", dynamo.S(string(after))).
+		Bind(":zero", dynamo.N(0)).
+		Bind(":call", dynamo.S(call))
+
+	if after == HoldExpired {
+		update.
+			If("expiresAt <= :now").
+			Bind(":now", dynamo.N(now.UnixMilli()))
+	}
+
+	return types.TransactWriteItem{Update: update.Part()}
+}
+
+// returnHeld moves an amount from held to available.
+func returnHeld(table, key string, amount int64, now time.Time) types.TransactWriteItem {
+	update := dynamo.NewUpdate(table, accountKey(key)).
+		If("held >= :rest").
+		Set("held = held - :rest").
+		Set("available = available + :rest").
+		Set("revision = revision + :one").
+		Set("updatedAt = :now").
+		Bind(":rest", dynamo.N(amount)).
+		Bind(":one", dynamo.N(1)).
+		Bind(":now", dynamo.N(now.UnixMilli()))
+
+	return types.TransactWriteItem{Update: update.Part()}
+}

@@ -1,0 +1,276 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/notify"
+	"ratchet/once/txn"
+	"ratchet/shipping/reports"
+	"ratchet/streams"
+	"ratchet/transitions"
+	"ratchet/transitions/lists"
+	"ratchet/transitions/refusals"
+)
+
+// Errors of [Eraser.Erase], beside transitions.ErrUnknownOrder, ErrNotEnded, ErrUnknownVersion,
+// ErrJournalBehind and ErrContended, and reports.ErrReportsWait. After each of them the same call may
+// succeed later.
+var (
+	// ErrTooSoon: the order has moved a moment ago, and handlers may still write what they have read
+	// of it.
+	ErrTooSoon = errors.New("the order has moved too recently")
+	// ErrHandlersWait: changes of the order wait in the retry queue of a handler.
+	ErrHandlersWait = errors.New("changes of the order wait for a handler")
+	// ErrUnreadableLetters: dead letters about the order cannot be read, and may name the person. All
+	// else is erased but the order itself, so that a repeat finds it. Discard them first.
+	ErrUnreadableLetters = errors.New("dead letters that cannot be read may name the person")
+)
+
+// ErasedError is the text of the error of a dead letter from which a person was erased: what the
+// handler said may have named the person.
+const ErasedError = "(erased)"
+
+// dynamoDB is what this package calls of a *dynamodb.Client.
+type dynamoDB interface {
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// Config says where a person may be. All fields but Lists and Now are required.
+type Config struct {
+	DynamoDB dynamoDB
+	Orders   *transitions.Orders
+	// OrdersTable is the table of Orders, RefusalsTable that of the log of refusals.
+	OrdersTable, RefusalsTable string
+	Deliveries                 *notify.Deliveries
+	Reports                    *reports.Desk
+	// DeadLetters are those of the handlers of the orders' stream, whose names Handlers are.
+	DeadLetters streams.DeadLetters
+	Handlers    []string
+	// Lists are the lists of orders. Their table may be missing. Default: none.
+	Lists *lists.Lists
+	// Settled is how long an order must not have moved: longer than a handler takes that has begun
+	// with a fresh change.
+	Settled time.Duration
+	// Now is the clock of Settled. Default time.Now.
+	Now func() time.Time
+}
+
+func (c *Config) check() error {
+	var faults []error
+	require := func(ok bool, rule string) {
+		if !ok {
+			faults = append(faults, errors.New("erasure: Config."+rule))
+		}
+	}
+	require(c.DynamoDB != nil, "DynamoDB: must be set")
+	require(c.Orders != nil, "Orders: must be set")
+	require(c.OrdersTable != "", "OrdersTable: must be set")
+	require(c.RefusalsTable != "", "RefusalsTable: must be set")
+	require(c.Deliveries != nil, "Deliveries: must be set")
+	require(c.Reports != nil, "Reports: must be set")
+	require(c.DeadLetters.DynamoDB != nil, "DeadLetters: must be set")
+	require(len(c.Handlers) > 0, "Handlers: must be set")
+	require(c.Settled > 0, fmt.Sprintf("Settled %v: must be more than 0", c.Settled))
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	return errors.Join(faults...)
+}
+
+// Eraser erases persons. It is safe for concurrent use.
+type Eraser struct {
+	cfg    Config
+	writer *txn.Writer
+}
+
+// New returns an Eraser. The error names every field that breaks a rule.
+func New(cfg Config) (*Eraser, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB})
+
+	return &Eraser{cfg, writer}, err
+}
+
+// Erased says what was changed or deleted for one order.
+type Erased struct {
+	OrderID     transitions.OrderID `json:"orderId"`
+	JournalRows int                 `json:"journalRows"`
+	Deliveries  int                 `json:"deliveries"`
+	DeadLetters int                 `json:"deadLetters"`
+	Reports     int                 `json:"reports"`
+}
+
+// Check returns why the person cannot be erased from the order now, nil if it can. It writes nothing.
+// Only the write of the order itself decides.
+func (e *Eraser) Check(ctx context.Context, order *transitions.Order) error {
+	if err := e.check(ctx, order); err != nil {
+		return fmt.Errorf("erase the person of order %s: %w", order.ID, err)
+	}
+
+	return nil
+}
+
+func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
+	if err := e.cfg.Orders.CanErase(order); err != nil {
+		return err
+	}
+
+	if settled := order.UpdatedAt.Add(e.cfg.Settled); e.cfg.Now().Before(settled) {
+		return fmt.Errorf("%w: it can be erased from %s on", ErrTooSoon, settled.UTC().Format(time.RFC3339))
+	}
+
+	for _, handler := range e.cfg.Handlers {
+		waiting, err := e.cfg.DeadLetters.Waiting(ctx, e.cfg.OrdersTable, handler)
+		if err != nil {
+			return err
+		}
+
+		for _, item := range waiting {
+			if isOf(item.Keys, order.ID) {
+				return fmt.Errorf("%w: %s", ErrHandlersWait, handler)
+			}
+		}
+	}
+
+	return e.cfg.Reports.CanErase(ctx, string(order.ID))
+}
+
+// Erase removes the person from the order and from what is stored about it. It costs a read of all
+// dead letters and of all stored reports of the carrier, which are not found by their order.
+func (e *Eraser) Erase(ctx context.Context, id transitions.OrderID) (Erased, error) {
+	done := Erased{OrderID: id}
+
+	err := e.erase(ctx, id, &done)
+	if err != nil {
+		err = fmt.Errorf("erase the person of order %s: %w", id, err)
+	}
+
+	return done, err
+}
+
+func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased) error {
+	order, found, err := e.cfg.Orders.Get(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return transitions.ErrUnknownOrder
+	}
+
+	if err := e.check(ctx, order); err != nil {
+		return err
+	}
+
+	if done.JournalRows, err = e.cfg.Orders.EraseHistory(ctx, order); err != nil {
+		return err
+	}
+
+	if done.Deliveries, err = e.cfg.Deliveries.Erase(ctx, string(id)); err != nil {
+		return err
+	}
+
+	var unreadable []string
+	for _, handler := range e.cfg.Handlers {
+		n, left, err := e.eraseLetters(ctx, handler, id)
+		unreadable = append(unreadable, left...)
+
+		if done.DeadLetters += n; err != nil {
+			return err
+		}
+	}
+
+	if done.Reports, err = e.cfg.Reports.Erase(ctx, string(id)); err != nil {
+		return err
+	}
+
+	if err := refusals.Forget(ctx, e.cfg.DynamoDB, e.cfg.RefusalsTable, string(id)); err != nil {
+		return err
+	}
+
+	if len(unreadable) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnreadableLetters, strings.Join(unreadable, ", "))
+	}
+
+	if err := e.eraseItem(ctx, order); err != nil {
+		return err
+	}
+
+	// A late handler that has read the order before may have stored a notification since the deliveries
+	// were erased. One that reads it from now on erases what it stores itself.
+	late, err := e.cfg.Deliveries.Erase(ctx, string(id))
+	done.Deliveries += late
+
+	return err
+}
+
+// eraseItem erases the order itself and takes it out of the lists of its customer and its reference.
+func (e *Eraser) eraseItem(ctx context.Context, order *transitions.Order) error {
+	part, err := e.cfg.Orders.EraseIn(order)
+	if err != nil {
+		return err
+	}
+
+	if e.cfg.Lists != nil {
+		err := e.cfg.Lists.Erase(ctx, order, part)
+
+		var missing *types.ResourceNotFoundException
+		if !errors.As(err, &missing) {
+			return err
+		}
+	}
+
+	var t txn.Transaction
+	part(&t)
+
+	return e.writer.Write(ctx, &t)
+}
+
+// eraseLetters removes the person from the handler's dead letters about the order. They can still be
+// redriven. It goes on after those that cannot be read, and returns their handler and id.
+func (e *Eraser) eraseLetters(ctx context.Context, handler string, id transitions.OrderID) (changed int, unreadable []string, err error) {
+	for letter, err := range e.cfg.DeadLetters.All(ctx, handler, streams.DeadLetterFilter{}) {
+		if err != nil {
+			return changed, unreadable, err
+		}
+
+		if !isOf(letter.Keys, id) || letter.Error == ErasedError {
+			continue
+		}
+
+		err := e.cfg.DeadLetters.Rewrite(ctx, handler, letter.ID, ErasedError, func(r *streams.Record) {
+			r.Old, r.New = transitions.WithoutPerson(r.Old), transitions.WithoutPerson(r.New)
+		})
+
+		switch {
+		case errors.Is(err, streams.ErrDeadLetterNotFound):
+		case errors.Is(err, streams.ErrUnreadable):
+			unreadable = append(unreadable, handler+" "+letter.ID)
+		case err != nil:
+			return changed, unreadable, err
+		default:
+			changed++
+		}
+	}
+
+	return changed, unreadable, nil
+}
+
+// isOf reports whether the key is that of the order.
+func isOf(keys map[string]types.AttributeValue, id transitions.OrderID) bool {
+	key, ok := keys["orderId"].(*types.AttributeValueMemberS)
+
+	return ok && key.Value == string(id)
+}

@@ -1,0 +1,96 @@
+package executions_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/operate/executions"
+)
+
+// recordingSFN remembers the client tokens of redrives.
+type recordingSFN struct {
+	*sfn.Client
+
+	mu     sync.Mutex
+	tokens []string
+}
+
+func (r *recordingSFN) RedriveExecution(ctx context.Context, in *sfn.RedriveExecutionInput, options ...func(*sfn.Options)) (*sfn.RedriveExecutionOutput, error) {
+	r.mu.Lock()
+	r.tokens = append(r.tokens, aws.ToString(in.ClientToken))
+	r.mu.Unlock()
+
+	return r.Client.RedriveExecution(ctx, in, options...)
+}
+
+// TestEachRedriveHasItsOwnClientToken: Step Functions takes a redrive with the token of the one
+// before for a repeat, and runs nothing.
+func TestEachRedriveHasItsOwnClientToken(t *testing.T) {
+	w := newWorld(t)
+	w.place("o-1")
+
+	client := &recordingSFN{Client: w.sfn}
+
+	e, err := executions.New(executions.Config{
+		SFN:     client,
+		Orders:  w.orders,
+		Machine: func(context.Context) (string, error) { return w.machine, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for range 3 {
+		w.ended("o-1")
+
+		if _, err := e.Redrive(t.Context(), "o-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ended("o-1")
+
+	client.mu.Lock()
+	defer client.mu.Unlock()
+
+	if slices.Sort(client.tokens); len(slices.Compact(client.tokens)) != 3 || slices.Contains(client.tokens, "") {
+		t.Errorf("tokens %q", client.tokens)
+	}
+}
+
+// TestAnExecutionThatWasStoppedHasFailed: ABORTED and TIMED_OUT are ends without success, too.
+func TestAnExecutionThatWasStoppedHasFailed(t *testing.T) {
+	w := newWorld(t)
+	w.place("wait-1")
+
+	arn, err := w.ARN(t.Context(), "wait-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := w.sfn.StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
+		t.Fatal(err)
+	}
+	w.ended("wait-1")
+
+	lines, _ := w.survey(time.Now(), executions.Filter{})
+	equal(t, "the survey", lines, []string{"wait-1 failed"})
+
+	action, _, err := w.Repair(t.Context(), "wait-1", false)
+	equal(t, "the repair", []any{action, err}, []any{executions.Redriven, nil})
+
+	for status, want := range map[types.ExecutionStatus]bool{
+		types.ExecutionStatusFailed: true, types.ExecutionStatusTimedOut: true, types.ExecutionStatusAborted: true,
+		types.ExecutionStatusRunning: false, types.ExecutionStatusSucceeded: false,
+	} {
+		if got := (executions.Execution{Status: status}).Failed(); got != want {
+			t.Errorf("%s: failed %t", status, got)
+		}
+	}
+}

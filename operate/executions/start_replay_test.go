@@ -1,0 +1,53 @@
+package executions_test
+
+import (
+	"errors"
+	"testing"
+
+	"ratchet/operate/executions"
+	"ratchet/transitions"
+)
+
+// TestAStartIsRepeatedAfterAnEditedOrderWasStarted: the order was placed, edited and started as it was
+// then. A repeat of the first placing, which also starts, finds that execution. What decides is the
+// record of the placing, not the execution's input.
+func TestAStartIsRepeatedAfterAnEditedOrderWasStarted(t *testing.T) {
+	w := newWorld(t)
+	placed := content("adopted-1")
+
+	if _, err := w.orders.Create(t.Context(), placed); err != nil {
+		t.Fatal(err)
+	}
+
+	changed := transitions.Item{SKU: "mug", Quantity: 4, Price: 1250}
+	if r, err := w.orders.ChangeItem(t.Context(), transitions.Edit{OrderID: "adopted-1", EventID: "e-1"}, changed); err != nil || !r.Verdict.Done() {
+		t.Fatal(r.Verdict, err)
+	}
+
+	x, err := w.StartPlaced(t.Context(), "adopted-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	arn, err := w.Start(t.Context(), w.machine, placed)
+	equal(t, "the repeat", []any{arn, err}, []any{x.ARN, nil})
+
+	other := content("adopted-1")
+	other.Customer = "c-2"
+
+	if _, err := w.Start(t.Context(), w.machine, other); !errors.Is(err, executions.ErrOtherOrder) {
+		t.Errorf("other content: %v", err)
+	}
+
+	// An execution whose order is not placed yet says nothing but its input.
+	if _, err := w.Start(t.Context(), w.machine, content("wait-1")); err != nil {
+		t.Fatal(err)
+	}
+
+	other = content("wait-1")
+	other.Customer = "c-2"
+
+	if _, err := w.Start(t.Context(), w.machine, other); !errors.Is(err, executions.ErrOtherOrder) {
+		t.Errorf("other content of an order that is not placed: %v", err)
+	}
+}

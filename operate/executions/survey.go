@@ -1,0 +1,295 @@
+package executions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/operate/inspect"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Kind says why an order needs a person.
+type Kind string
+
+// The kinds of problems.
+const (
+	// Failed: the execution ended without success.
+	Failed Kind = "failed"
+	// Ended: the execution succeeded, and the order is not where an execution ends.
+	Ended Kind = "ended"
+	// Missing: the order has no execution, or Step Functions has forgotten it. Of orders at their end,
+	// only those are missing one that were paid and not delivered.
+	Missing Kind = "missing"
+	// Overdue: the execution runs, and the order has not moved for longer than
+	// Config.Deadline, or the deadline of its state; or it has been at its end for longer than
+	// Config.EndWithin.
+	Overdue Kind = "overdue"
+	// Lost: the carrier has lost a parcel of the order. The definition has no transition for
+	// it, so a person decides what becomes of the order.
+	Lost Kind = "lost parcel"
+)
+
+// Problem is an order that needs a person, with the cause and the commands that bring it on.
+type Problem struct {
+	OrderID transitions.OrderID `json:"orderId"`
+	State   workflow.State      `json:"state"`
+	Kind    Kind                `json:"kind"`
+	// Since is when the execution ended, when the order moved last, or when the loss of the
+	// parcel was recorded.
+	Since time.Time `json:"since"`
+	Cause string    `json:"cause"`
+	// Commands bring the order on. The first is the one to try first.
+	Commands []string `json:"commands"`
+	// Execution is nil if there is none.
+	Execution *Execution `json:"execution,omitempty"`
+}
+
+// Filter selects what a survey looks at. The zero value selects every order.
+type Filter struct {
+	// Orders are the orders to look at, all if empty.
+	Orders []transitions.OrderID
+	// Error keeps executions that failed with that error name.
+	Error string
+	// Since and Until bound Problem.Since: Since is included, Until is not.
+	Since, Until time.Time
+}
+
+func (f Filter) selects(p Problem) bool {
+	return (f.Error == "" || p.Execution != nil && p.Execution.Error == f.Error) &&
+		(f.Since.IsZero() || !p.Since.Before(f.Since)) && (f.Until.IsZero() || p.Since.Before(f.Until))
+}
+
+// surveyPage is how many orders are read at a time, surveyCalls how many of them are
+// described at the same time.
+const (
+	surveyPage  = 200
+	surveyCalls = 8
+)
+
+// Survey calls found for each problem that the filter selects, one at a time and in no
+// useful order (an order may have two: its execution's, and a lost parcel), and looked after
+// each page with the number of orders seen so far; looked may be nil. now is the present time. An error of found ends the survey.
+func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found func(Problem) error, looked func(orders int)) error {
+	if looked == nil {
+		looked = func(int) {}
+	}
+
+	if len(f.Orders) > 0 {
+		return e.surveyNamed(ctx, now, f, found)
+	}
+
+	page := inspect.Page{Limit: surveyPage}
+	for seen := 0; ; {
+		orders, next, err := inspect.List(ctx, e.cfg.Orders, page)
+		if err != nil {
+			return err
+		}
+
+		if err := e.surveyOrders(ctx, now, f, orders, found); err != nil {
+			return err
+		}
+
+		seen += len(orders)
+		looked(seen)
+
+		if next == "" {
+			return nil
+		}
+		page.After = next
+	}
+}
+
+// surveyNamed looks at the orders that the filter names.
+func (e *Executions) surveyNamed(ctx context.Context, now time.Time, f Filter, found func(Problem) error) error {
+	orders := make([]*transitions.Order, 0, len(f.Orders))
+	for _, id := range f.Orders {
+		order, err := e.order(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		orders = append(orders, order)
+	}
+
+	return e.surveyOrders(ctx, now, f, orders, found)
+}
+
+// order reads an order that must exist.
+func (e *Executions) order(ctx context.Context, id transitions.OrderID) (*transitions.Order, error) {
+	order, exists, err := e.cfg.Orders.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+
+	if !exists {
+		return nil, fmt.Errorf("order %s: %w", id, transitions.ErrUnknownOrder)
+	}
+
+	return order, nil
+}
+
+func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, orders []*transitions.Order, found func(Problem) error) error {
+	var mu sync.Mutex // found is called by one goroutine at a time
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(surveyCalls)
+
+	for _, order := range orders {
+		if slices.Contains(e.cfg.Settled, order.State) {
+			continue
+		}
+
+		group.Go(func() error {
+			problems, err := e.problems(ctx, now, order)
+			if err != nil {
+				return err
+			}
+
+			mu.Lock()
+			defer mu.Unlock()
+
+			for _, p := range problems {
+				if !f.selects(p) {
+					continue
+				}
+
+				if err := found(p); err != nil {
+					return err
+				}
+			}
+
+			return nil
+		})
+	}
+
+	return group.Wait()
+}
+
+// problems says what is wrong with an order that is not settled.
+func (e *Executions) problems(ctx context.Context, now time.Time, order *transitions.Order) (all []Problem, err error) {
+	p, ok, err := e.problem(ctx, now, order)
+	if err != nil {
+		return nil, err
+	}
+
+	lost, isLost, err := e.lostParcel(ctx, order, p.Execution)
+	if err != nil {
+		return nil, err
+	}
+
+	// An order whose parcel was lost does not move for that reason.
+	if ok && (!isLost || p.Kind != Overdue) {
+		all = append(all, p)
+	}
+
+	if isLost {
+		all = append(all, lost)
+	}
+
+	return all, nil
+}
+
+// problem says what is wrong with the execution of an order that is not settled. ok is false
+// if nothing is.
+func (e *Executions) problem(ctx context.Context, now time.Time, order *transitions.Order) (p Problem, ok bool, err error) {
+	current, exists, err := e.Current(ctx, order.ID)
+	if err != nil {
+		return Problem{}, false, err
+	}
+
+	p = Problem{OrderID: order.ID, State: order.State, Since: order.UpdatedAt}
+	if exists {
+		p.Execution = &current
+	}
+	terminal := e.cfg.Orders.Definition().Terminal(order.State)
+	repair := "ratchet executions repair " + string(order.ID)
+
+	switch {
+	case !exists && terminal && !endedPaid(order):
+		return Problem{}, false, nil // nothing was begun for it
+	case !exists:
+		age := now.Sub(order.UpdatedAt)
+
+		p.Kind, p.Cause = Missing, "the order has no execution"
+		if terminal {
+			p.Cause = fmt.Sprintf("the order became %s after it was paid, and has no execution that undoes it", order.State)
+		}
+		p.Commands = []string{repair}
+
+		// An execution that saw the order's end is known for longer than that.
+		return p, age >= e.cfg.StartWithin && (!terminal || age < forgottenAfter), nil
+	case current.Failed():
+		p.Kind, p.Since, p.Cause = Failed, current.StoppedAt, failure(current)
+		if current.NotRedrivable == "" {
+			p.Commands = []string{"ratchet executions redrive " + string(order.ID), repair + " --successor"}
+		} else {
+			p.Cause += "; not redrivable: " + current.NotRedrivable
+			p.Commands = []string{repair}
+		}
+
+		return p, true, nil
+	case current.Status == types.ExecutionStatusSucceeded && !terminal:
+		p.Kind, p.Since = Ended, current.StoppedAt
+		p.Cause = fmt.Sprintf("the execution has ended and the order is %s", order.State)
+		p.Commands = []string{repair}
+
+		return p, true, nil
+	}
+
+	p.Kind = Overdue
+	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
+	p.Commands = []string{"ratchet orders explain " + string(order.ID), "ratchet executions describe " + string(order.ID)}
+
+	deadline := e.deadline(order.State)
+	if terminal {
+		// Nothing that happens to the order ends the execution's wait any more.
+		deadline = e.cfg.EndWithin
+	}
+	overdue := current.Status == types.ExecutionStatusRunning && now.Sub(order.UpdatedAt) >= deadline
+
+	return p, overdue, nil
+}
+
+// forgottenAfter is less than the 90 days for which Step Functions knows an execution after its end.
+const forgottenAfter = 89 * 24 * time.Hour
+
+// endedPaid reports whether the order was paid and not delivered when it came to its end: its shipment
+// may be booked and its pieces reserved.
+func endedPaid(order *transitions.Order) bool {
+	switch order.PreviousState {
+	case workflow.PaymentReceived, workflow.PaidOnHold, workflow.PartiallyShipped, workflow.Shipped:
+		return true
+	}
+
+	return false
+}
+
+// deadline is how long an execution may run without moving an order in the state.
+func (e *Executions) deadline(state workflow.State) time.Duration {
+	if d, own := e.cfg.Deadlines[state]; own {
+		return d
+	}
+
+	return e.cfg.Deadline
+}
+
+// failure says how an execution failed.
+func failure(x Execution) string {
+	text := string(x.Status)
+	if x.Error != "" {
+		text += " with " + x.Error
+	}
+
+	if x.Cause != "" {
+		text += ": " + x.Cause
+	}
+
+	return text
+}

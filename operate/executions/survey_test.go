@@ -1,0 +1,117 @@
+package executions_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet"
+	"ratchet/operate/executions"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// apply moves the order through the events.
+func (w *world) apply(id transitions.OrderID, events ...workflow.Event) {
+	w.t.Helper()
+
+	for _, event := range events {
+		r, err := w.orders.Apply(w.t.Context(), transitions.Request{OrderID: id, Event: event, RequestID: transitions.RequestID(event)})
+		if err != nil || !r.Verdict.Done() {
+			w.t.Fatalf("%s %s: %s, %v", event, id, r.Verdict, err)
+		}
+	}
+}
+
+// TestALostParcelIsListedUntilItsOrderMoves: the carrier has lost a parcel of every order.
+// What is listed does not depend on the execution, which waits or has failed.
+func TestALostParcelIsListedUntilItsOrderMoves(t *testing.T) {
+	w := newWorld(t)
+	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
+
+	var err error
+	w.Executions, err = executions.New(executions.Config{
+		SFN:     w.sfn,
+		Orders:  w.orders,
+		Machine: func(context.Context) (string, error) { return w.machine, nil },
+		LostParcel: func(_ context.Context, id transitions.OrderID) (executions.LostParcel, bool, error) {
+			return executions.LostParcel{Tracking: "trk-" + string(id), Report: "report-1", At: at}, id != "wait-safe", nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, id := range []transitions.OrderID{"wait-lost", "wait-safe", "wait-part", "wait-paid", "o-failed"} {
+		w.place(id)
+		w.apply(id, workflow.Pay)
+	}
+	w.ended("o-failed")
+
+	for _, id := range []transitions.OrderID{"wait-lost", "wait-safe", "o-failed"} {
+		w.apply(id, workflow.Ship)
+	}
+	w.apply("wait-part", workflow.ShipPart)
+
+	got, problems := w.survey(time.Now(), executions.Filter{})
+	equal(t, "listed", got, []string{"o-failed failed", "o-failed lost parcel", "wait-lost lost parcel", "wait-part lost parcel"})
+
+	i := slices.IndexFunc(problems, func(p executions.Problem) bool { return p.OrderID == "wait-lost" })
+	if p := problems[i]; !p.Since.Equal(at) || !strings.Contains(p.Cause, "trk-wait-lost") || !strings.Contains(p.Cause, "report-1") {
+		t.Errorf("since or cause: %+v", p)
+	}
+	equal(t, "commands", problems[i].Commands, []string{
+		"ratchet orders explain wait-lost",
+		"ratchet orders apply wait-lost deliver",
+		"ratchet orders apply wait-lost chargeback",
+	})
+
+	got, _ = w.survey(time.Now(), executions.Filter{Since: at.Add(time.Minute)})
+	equal(t, "since later", got, []string{"o-failed failed"})
+
+	got, _ = w.survey(time.Now().Add(31*24*time.Hour), executions.Filter{Orders: []transitions.OrderID{"wait-lost", "wait-safe"}})
+	equal(t, "a month later", got, []string{"wait-lost lost parcel", "wait-safe overdue"})
+
+	w.apply("wait-lost", workflow.Deliver)
+
+	got, _ = w.survey(time.Now(), executions.Filter{Orders: []transitions.OrderID{"wait-lost"}})
+	equal(t, "after the order has moved", got, []string(nil))
+}
+
+// TestAnOrderIsOverdueAfterTheDeadlineOfItsWait compares the defaults with the waits of the
+// state machine.
+func TestAnOrderIsOverdueAfterTheDeadlineOfItsWait(t *testing.T) {
+	var machine struct {
+		States map[string]struct{ TimeoutSeconds int64 }
+	}
+	if err := json.Unmarshal([]byte(ratchet.StateMachine), &machine); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+
+	for _, row := range []struct {
+		wait   string
+		order  transitions.OrderID
+		events []workflow.Event
+	}{
+		{"AwaitRelease", "wait-held", []workflow.Event{workflow.Hold}},
+		{"AwaitShipped", "wait-paid", []workflow.Event{workflow.Pay}},
+		{"AwaitShipped", "wait-part", []workflow.Event{workflow.Pay, workflow.ShipPart}},
+		{"AwaitDelivered", "wait-shipped", []workflow.Event{workflow.Pay, workflow.Ship}},
+	} {
+		w.place(row.order)
+		w.apply(row.order, row.events...)
+
+		deadline := time.Duration(machine.States[row.wait].TimeoutSeconds) * time.Second
+		filter := executions.Filter{Orders: []transitions.OrderID{row.order}}
+		before, _ := w.survey(time.Now().Add(deadline-time.Hour), filter)
+		after, _ := w.survey(time.Now().Add(deadline), filter)
+
+		if deadline == 0 || len(before) != 0 || len(after) != 1 {
+			t.Errorf("%s has a deadline of %s: an hour before %q, then %q", row.wait, deadline, before, after)
+		}
+	}
+}

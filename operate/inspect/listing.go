@@ -1,0 +1,57 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"ratchet/transitions"
+	"ratchet/transitions/lists"
+)
+
+// Listing is a page of orders, and where it comes from.
+type Listing struct {
+	Orders []*transitions.Order
+	// Next is the After of the next page, "" at the end.
+	Next string
+	// Scanned says that the table was scanned: the sequence of the orders means nothing, and
+	// the orders of all owners are among them.
+	Scanned bool
+	// Stale counts the rows of the lists that were left out, because their orders have
+	// moved since: the lists lag.
+	Stale int
+}
+
+// Listed returns a page of the orders of one owner (see [lists.Query]) from the lists, newest
+// first. Without lists that are ready, and if the page asks for a version, it returns a page
+// of all orders from a scan, which also continues a scan. l may be nil.
+func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner string, p Page) (Listing, error) {
+	if p.Limit == 0 {
+		p.Limit = 100
+	}
+
+	if err := p.check(o.Definition()); err != nil {
+		return Listing{}, fmt.Errorf("list orders: %w: %w", transitions.ErrInvalidRequest, err)
+	}
+
+	// A place in a list contains a #, and no order's id does.
+	after := string(p.After)
+	fromLists := l != nil && p.Version == 0 && (after == "" || strings.Contains(after, "#"))
+
+	if fromLists && after == "" {
+		ready, err := l.Ready(ctx)
+		if err != nil {
+			return Listing{}, err
+		}
+		fromLists = ready
+	}
+
+	if fromLists {
+		page, err := l.Page(ctx, lists.Query{Owner: owner, State: p.State, Customer: p.Customer, Reference: p.Reference, After: after, Limit: p.Limit})
+		return Listing{Orders: page.Orders, Next: page.Next, Stale: page.Stale}, err
+	}
+
+	found, next, err := List(ctx, o, p)
+
+	return Listing{Orders: found, Next: string(next), Scanned: true}, err
+}

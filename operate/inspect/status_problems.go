@@ -1,0 +1,202 @@
+package inspect
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ratchet/internal/plural"
+	"ratchet/notify"
+	"ratchet/operate/processes"
+	"ratchet/streams"
+)
+
+const (
+	// quotaWarning is the use of a quota in percent from which on it needs a person.
+	quotaWarning = 80
+	// throttleWarning is how many throttled calls a second need a person.
+	throttleWarning = 0.5
+)
+
+func unreadable(area string, err error) []SystemProblem {
+	return []SystemProblem{{
+		Area:   area,
+		Text:   "cannot be read: " + err.Error(),
+		Action: "check endpoint, credentials and permissions; `ratchet init` creates missing tables",
+	}}
+}
+
+func processProblems(found []processes.Process) (problems []SystemProblem) {
+	worker, running := false, map[string]bool{}
+
+	for i, name := range processes.Names(found) {
+		p := found[i]
+
+		for _, part := range p.Parts {
+			running[part] = running[part] || p.Runs(part)
+		}
+		what := fmt.Sprintf("process %s on %s (%s)", orNone(name), orNone(p.Host), strings.Join(p.Parts, ", "))
+
+		switch {
+		case p.State == processes.Missing:
+			problems = append(problems, SystemProblem{
+				Area:   "processes",
+				Text:   fmt.Sprintf("%s gives no sign of life since %s", what, clockTime(p.BeatAt)),
+				Since:  p.BeatAt,
+				Action: "look at its log and start it again; a process that is gone for good is listed for an hour",
+			})
+		case p.State == processes.Failed:
+			problems = append(problems, SystemProblem{
+				Area:   "processes",
+				Text:   fmt.Sprintf("%s has failed at %s: %s", what, clockTime(p.EndedAt), p.Failure),
+				Since:  p.EndedAt,
+				Action: "end the cause and start it again; it is listed for an hour",
+			})
+		case p.State == processes.Live && !p.Ready:
+			problems = append(problems, SystemProblem{
+				Area:   "processes",
+				Text:   fmt.Sprintf("%s is not ready: %s", what, orNone(p.Reason)),
+				Action: "`ratchet health` on its machine says what to do",
+			})
+		}
+	}
+
+	for _, part := range []string{"worker", "activities", "stream", "notifications", "sweeps"} {
+		worker = worker || running[part]
+	}
+
+	if !worker {
+		problems = append(problems, SystemProblem{
+			Area:   "processes",
+			Text:   "no worker of ratchet reports that it runs: orders wait, and records of the stream are lost 24 hours after they were written, unless other programs do its work",
+			Action: "start `ratchet worker`, or `ratchet dev` on this machine's data directory",
+		})
+	}
+
+	if !worker || running["worker"] {
+		return problems
+	}
+
+	// Whether the stream is read is a check of its own. It and requests may be read by Lambda.
+	for _, part := range [][2]string{
+		{"activities", "tasks of executions wait, unless other programs serve all activities"},
+		{"notifications", "what was not delivered at once waits"},
+		{"sweeps", "reservations, holds and payments that are due stay open"},
+	} {
+		if !running[part[0]] {
+			problems = append(problems, SystemProblem{
+				Area:   "processes",
+				Text:   fmt.Sprintf("no worker of ratchet reports that it runs %s: %s", part[0], part[1]),
+				Action: fmt.Sprintf("start `ratchet worker --only %s`", part[0]),
+			})
+		}
+	}
+
+	return problems
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "(unknown)"
+	}
+
+	return text
+}
+
+func clockTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func quotaProblems(uses []QuotaUse, rates map[string]float64) (problems []SystemProblem) {
+	for _, use := range uses {
+		if use.Percent >= quotaWarning {
+			problems = append(problems, SystemProblem{
+				Area:   "quotas",
+				Text:   fmt.Sprintf("%s: %.0f of %.0f a second are used (%.0f %%)", use.Name, use.Used, use.Quota, use.Percent),
+				Action: "ask AWS for a higher quota; `ratchet plan` computes what is needed",
+			})
+		}
+	}
+
+	if rate := rates["throttled"]; rate >= throttleWarning {
+		problems = append(problems, SystemProblem{
+			Area:   "quotas",
+			Text:   fmt.Sprintf("AWS throttles %.1f calls a second", rate),
+			Action: "lower `slots` or `calls-per-second`, or ask AWS for a higher quota; ratchet_aws_throttles_total names the operation",
+		})
+	}
+
+	return problems
+}
+
+func streamProblems(s streams.Status, lag streams.StreamLag, off map[string]string) (problems []SystemProblem) {
+	for _, reason := range lag.Reasons {
+		problems = append(problems, SystemProblem{
+			Area:   "stream",
+			Text:   reason,
+			Action: "`ratchet streams status` shows shards, retries and errors",
+		})
+	}
+
+	for _, h := range s.Handlers {
+		if h.DeadLetters == 0 {
+			continue
+		}
+
+		problem := SystemProblem{
+			Area:   "dead letters",
+			Text:   fmt.Sprintf("handler %s gave up on %s", h.Name, plural.Of(h.DeadLetters, "record")),
+			Action: fmt.Sprintf("`ratchet deadletters list %s`; `ratchet deadletters redrive --handler %s` when the cause is gone", h.Name, h.Name),
+		}
+		if setting := off[h.Name]; setting != "" {
+			problem.Text += ", and is off by these settings"
+			problem.Action = fmt.Sprintf("`ratchet deadletters list %s --%s`; redrive them if workers have that setting, or discard them", h.Name, setting)
+		}
+		problems = append(problems, problem)
+	}
+
+	return problems
+}
+
+func endpointProblems(e notify.Endpoint, summary EndpointSummary) (problems []SystemProblem) {
+	if e.Status == notify.Disabled {
+		problems = append(problems, SystemProblem{
+			Area:   "notifications",
+			Text:   fmt.Sprintf("endpoint %s is disabled: %s", e.ID, orNone(e.Reason)),
+			Since:  e.DisabledAt,
+			Action: fmt.Sprintf("`ratchet endpoints enable %s` when its receiver works again", e.ID),
+		})
+	}
+
+	if summary.Missed > 0 {
+		problems = append(problems, SystemProblem{
+			Area:   "notifications",
+			Text:   fmt.Sprintf("endpoint %s has missed %s", e.ID, plural.Of(summary.Missed, "notification")),
+			Action: fmt.Sprintf("`ratchet deliveries redeliver --endpoint %s` sends them again", e.ID),
+		})
+	}
+
+	return problems
+}
+
+func orderProblems(survey processes.Survey) []SystemProblem {
+	total := survey.Total()
+	if total == 0 {
+		return nil
+	}
+
+	var kinds []string
+
+	for _, kind := range slices.Sorted(maps.Keys(survey.Stuck)) {
+		if count := survey.Stuck[kind]; count > 0 {
+			kinds = append(kinds, fmt.Sprintf("%s: %d", strings.ReplaceAll(kind, "_", " "), count))
+		}
+	}
+
+	return []SystemProblem{{
+		Area:   "orders",
+		Text:   fmt.Sprintf("%s stuck at %s (%s)", plural.Of(total, "order"), clockTime(survey.At), strings.Join(kinds, ", ")),
+		Since:  survey.At,
+		Action: "`ratchet executions repair` lists them with what brings each on; `ratchet status --count-stuck` counts them anew",
+	}}
+}

@@ -1,0 +1,251 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"ratchet/activities/tasktoken"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/plural"
+	"ratchet/notify"
+	"ratchet/streams"
+	"ratchet/transitions"
+	"ratchet/transitions/refusals"
+	"ratchet/workflow"
+)
+
+// Kind says what a moment of a time line is about.
+type Kind string
+
+// The kinds of moments.
+const (
+	AboutTransition Kind = "transition"
+	AboutExecution  Kind = "execution"
+	AboutTask       Kind = "task"
+	AboutDelivery   Kind = "delivery"
+	AboutDeadLetter Kind = "dead letter"
+	AboutRefusal    Kind = "refusal"
+)
+
+// Moment is one line of an order's time line.
+type Moment struct {
+	At   time.Time `json:"at"`
+	Kind Kind      `json:"kind"`
+	// What has happened, in words.
+	What string `json:"what"`
+	// Next is what brings the order on from here, "" if nothing has to be done.
+	Next string `json:"next,omitempty"`
+}
+
+// Around is what is known of orders beside their transitions. What is nil is left out.
+type Around struct {
+	// Executions returns moments of the order's executions.
+	Executions func(context.Context, transitions.OrderID) ([]Moment, error)
+	Tasks      interface {
+		Waiting(ctx context.Context, orderID string) ([]tasktoken.Task, error)
+	}
+	Deliveries interface {
+		OfOrder(ctx context.Context, order string) ([]notify.Delivery, error)
+	}
+	DeadLetters interface {
+		All(ctx context.Context, handler string, filter streams.DeadLetterFilter) iter.Seq2[streams.DeadLetter, error]
+	}
+	Refusals interface {
+		Of(ctx context.Context, order string) (refusals.Entries, error)
+	}
+	// Handlers are the stream handlers whose dead letters are read.
+	Handlers []string
+}
+
+// maxLetters bounds how many dead letters of one handler are read for a time line: they are not
+// found by their order.
+const maxLetters = 1000
+
+// Unread is what could not be read for a time line, or not whole, and why.
+type Unread struct {
+	What string
+	Err  error
+}
+
+func (u Unread) String() string { return fmt.Sprintf("%s: %v", u.What, u.Err) }
+
+// Timeline merges the steps of the explanation with what is around the order, by time. Incomplete
+// lists what could not be read: the rest is shown all the same.
+func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Around) (moments []Moment, incomplete []Unread) {
+	for _, s := range e.Steps {
+		moments = append(moments, ofStep(s))
+	}
+
+	add := func(what string, found []Moment, err error) {
+		moments = append(moments, found...)
+		if err != nil {
+			incomplete = append(incomplete, Unread{what, err})
+		}
+	}
+
+	if a.Executions != nil {
+		found, err := a.Executions(ctx, e.Order.ID)
+		add("executions", found, err)
+	}
+
+	if a.Tasks != nil {
+		tasks, err := a.Tasks.Waiting(ctx, string(e.Order.ID))
+		add("waiting tasks", e.ofTasks(d, tasks), err)
+	}
+
+	if a.Deliveries != nil {
+		deliveries, err := a.Deliveries.OfOrder(ctx, string(e.Order.ID))
+		add("deliveries", ofDeliveries(deliveries), err)
+	}
+
+	if a.DeadLetters != nil {
+		for _, handler := range a.Handlers {
+			found, err := e.lettersOf(ctx, a, handler)
+			add("dead letters of "+handler, found, err)
+		}
+	}
+
+	if a.Refusals != nil {
+		found, err := a.Refusals.Of(ctx, string(e.Order.ID))
+		add("refusals", ofRefusals(found), err)
+	}
+
+	slices.SortStableFunc(moments, func(a, b Moment) int { return a.At.Compare(b.At) })
+
+	return moments, incomplete
+}
+
+func ofStep(s Step) Moment {
+	what := fmt.Sprintf("%d %s to %s", s.ID, s.Event, s.To)
+	if why := cmp.Or(s.Cause.Text, s.Cause.Code); why != "" {
+		what += ", because " + why
+	}
+
+	if s.Cause.Actor != "" {
+		what += ", by " + s.Cause.Actor
+	}
+
+	return Moment{At: s.At, Kind: AboutTransition, What: what}
+}
+
+// ofTasks places each waiting task at the transition after which it was parked.
+func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task) []Moment {
+	moments := make([]Moment, len(tasks))
+	for i, task := range tasks {
+		awaited := workflow.State(task.Awaited)
+		moments[i] = Moment{At: e.at(transitions.TransitionID(task.Since)), Kind: AboutTask, What: "an execution waits for " + task.Awaited}
+
+		switch events := e.leadingTo(awaited); {
+		case e.Order.Reached(awaited, transitions.TransitionID(task.Since)):
+			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
+		case !d.Reachable(e.Order.State, awaited):
+			moments[i].Next = fmt.Sprintf("the order cannot come to %s any more: `ratchet tasks list %s` shows the task", awaited, e.Order.ID)
+		case len(events) > 0:
+			moments[i].Next = fmt.Sprintf("wait for %s, or `ratchet orders apply %s %s`", strings.Join(events, " or "), e.Order.ID, events[0])
+		default:
+			moments[i].Next = "wait: the order can still come to " + task.Awaited
+		}
+	}
+
+	return moments
+}
+
+// at returns when the transition was made; the order's last change if that is not known.
+func (e Explanation) at(id transitions.TransitionID) time.Time {
+	for _, s := range e.Steps {
+		if s.ID == id {
+			return s.At
+		}
+	}
+
+	return e.Order.UpdatedAt
+}
+
+// leadingTo returns the events that lead to the state now.
+func (e Explanation) leadingTo(s workflow.State) (events []string) {
+	for _, o := range e.Options {
+		if o.Legal && o.To == s {
+			events = append(events, string(o.Event))
+		}
+	}
+
+	return events
+}
+
+func ofDeliveries(deliveries []notify.Delivery) []Moment {
+	moments := make([]Moment, len(deliveries))
+	for i, d := range deliveries {
+		m := Moment{At: d.CreatedAt, Kind: AboutDelivery, What: fmt.Sprintf("notification of %s to %s: %s after %s", d.State, d.Endpoint, d.Status, plural.Of(d.Attempts, "attempt"))}
+		if !d.TriedAt.IsZero() {
+			m.At = d.TriedAt
+		}
+
+		if d.Error != "" {
+			m.What += ": " + d.Error
+		}
+
+		switch d.Status {
+		case notify.Missed, notify.Skipped:
+			m.Next = "`ratchet deliveries redeliver " + d.ID() + "`"
+		case notify.Pending:
+			m.Next = "wait: it is tried again at " + d.NextTry.Format(time.RFC3339)
+		}
+		moments[i] = m
+	}
+
+	return moments
+}
+
+// ofRefusals places each kind of refusal at the last time. The log is incomplete, so it says "at least".
+func ofRefusals(found refusals.Entries) []Moment {
+	moments := make([]Moment, len(found.List))
+	for i, r := range found.List {
+		what := fmt.Sprintf("%s was refused: %s", r.Event, r.Code)
+		if r.Text != "" {
+			what += ": " + r.Text
+		}
+
+		if r.Source != "" {
+			what += ", through " + r.Source
+		}
+
+		if r.Count > 1 {
+			what += fmt.Sprintf(" (at least %s since %s)", plural.Of(r.Count, "time"), r.First.UTC().Format(time.RFC3339))
+		}
+		moments[i] = Moment{At: r.Last, Kind: AboutRefusal, What: what}
+	}
+
+	return moments
+}
+
+func (e Explanation) lettersOf(ctx context.Context, a Around, handler string) (moments []Moment, err error) {
+	read := 0
+	for letter, err := range a.DeadLetters.All(ctx, handler, streams.DeadLetterFilter{}) {
+		if err != nil {
+			return moments, err
+		}
+
+		if read++; read > maxLetters {
+			return moments, fmt.Errorf("only the first %d were looked at", maxLetters)
+		}
+
+		if dynamo.Text(letter.Keys, "orderId") != string(e.Order.ID) {
+			continue
+		}
+
+		m := Moment{At: letter.FailedAt, Kind: AboutDeadLetter, What: fmt.Sprintf("handler %s gave up: %s", handler, letter.Error)}
+		if letter.QueuedAt.IsZero() {
+			m.Next = fmt.Sprintf("mend the cause, then `ratchet deadletters redrive %s %s`", handler, letter.ID)
+		} else {
+			m.Next = "wait: it is queued for another attempt"
+		}
+		moments = append(moments, m)
+	}
+
+	return moments, nil
+}

@@ -1,0 +1,49 @@
+package events_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/once"
+	"ratchet/queues/events"
+)
+
+// A Lambda function that is invoked again for the same invoice returns what it returned the first time.
+func ExampleFunction() {
+	cfg, closeAll := embeddedtest.OpenExample(once.TableInput("once"))
+	defer closeAll()
+
+	claims, err := once.New(once.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "once", Operation: "invoice/v1"})
+	if err != nil {
+		panic(err)
+	}
+
+	function, err := events.Function(events.FunctionConfig{
+		Claims: claims,
+		Key: func(event json.RawMessage) (string, error) {
+			var in struct{ Invoice string }
+			err := json.Unmarshal(event, &in)
+
+			return in.Invoice, err
+		},
+	}, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		fmt.Println("the invoice is printed")
+		return json.RawMessage(`{"pages":2}`), nil
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	for range 2 {
+		out, err := function(context.Background(), json.RawMessage(`{"invoice":"i-7"}`))
+		fmt.Println(string(out), err)
+	}
+	// Output:
+	// the invoice is printed
+	// {"pages":2} <nil>
+	// {"pages":2} <nil>
+}
