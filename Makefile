@@ -34,7 +34,7 @@ asl: ## write the Retry and Catch of statemachine.asl.json as the table of error
 
 .PHONY: reference
 reference: ## write docs/configuration.md and docs/cli.md as the code says
-	go test ./cli -count=1 -run 'Reference$$' -update
+	go test ./cmd/cli -count=1 -run 'Reference$$' -update
 
 .PHONY: errors
 errors: ## write docs/errors.md as the code says
@@ -69,8 +69,8 @@ test: ## run every test that needs only Go
 
 # The packages that start goroutines or lock memory, which the code of the others does not. Programs
 # that tests build have no detector. `make long` has all packages.
-CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*/testdata/*' ! -path './bench/*' \
-	! -path './cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' | \
+CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*/testdata/*' ! -path './cmd/bench/*' \
+	! -path './cmd/cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' | \
 	xargs grep -lE '^\s*go |"sync"|"sync/atomic"|errgroup|\.Go\(func' | xargs -n1 dirname | sort -u
 
 # Those of them whose tests have virtual time. The timers of a synctest bubble share one context of the
@@ -170,8 +170,8 @@ long: ## run the long versions of the tests (sizes: KILLS CUTS ROUNDS CRASHES WO
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
 	go test ./streams -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
-	go test -short -count=$(REPEATS) -timeout 10h ./txn ./once/... ./actions ./inventory ./ledger ./lists ./api/auth
-	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./ledger ./payments ./payments/reconcile ./payments/sandbox ./inventory ./once/events ./erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
+	go test -short -count=$(REPEATS) -timeout 10h ./once/... ./transitions/lists ./api/auth
+	go run ./internal/tools/mutants -every $(MUTANTS) ./once/txn ./api/auth ./once ./once/idempotency ./once/actions ./once/ledger ./payments ./payments/reconcile ./payments/sandbox ./once/inventory ./queues/events ./operate/erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS)
 	go test ./notify -count=1 -run TestAnOutageLosesNothing -timeout 2h -v -args -outage 24h
 	go test ./activities -count=1 -run Soak -timeout 1h -v -args -tasks $(TASKS)
@@ -180,34 +180,34 @@ long: ## run the long versions of the tests (sizes: KILLS CUTS ROUNDS CRASHES WO
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONG_FUZZTIME)
 
 .PHONY: mutants
-mutants: ## plant faults in PKG and list those that its tests do not notice: make mutants PKG=./ledger
-	go run ./tests/mutants $(PKG)
+mutants: ## plant faults in PKG and list those that its tests do not notice: make mutants PKG=./once/ledger
+	go run ./internal/tools/mutants $(PKG)
 
 .PHONY: coverage
 coverage: ## measure the statement coverage of each package and write it into docs/internals/testing.md
-	go run ./internal/coverage -update docs/internals/testing.md ./...
+	go run ./internal/tools/coverage -update docs/internals/testing.md ./...
 
 .PHONY: bench
 bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and Maven, Dynoxide with cargo, Powertools with Python); BENCH_JSON=file writes JSON
-	go run ./bench
+	go run ./cmd/bench
 
 .PHONY: bench-large
 bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk) and BENCH_EXECUTIONS open executions (default a million)
-	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} go run ./bench -only engine-growth,engine-open
+	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} go run ./cmd/bench -only engine-growth,engine-open
 
 .PHONY: peers
-peers: ## measure beside the peers whose programs are in bench/peers: executions beside Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)
-	go run ./bench -only peers
+peers: ## measure beside the peers whose programs are in cmd/bench/peers: executions beside Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)
+	go run ./cmd/bench -only peers
 
 .PHONY: costs
 costs: ## measure what orders cost in capacity units, as in docs/costs.md
-	go run ./bench -costs
+	go run ./cmd/bench -costs
 
 ##@ The module
 
 .PHONY: module
 module: ## give the module your path: make module MODULE=example.org/you/ratchet
-	go run ./internal/modulepath $(MODULE)
+	go run ./internal/tools/modulepath $(MODULE)
 	gofmt -w .
 
 .PHONY: module-check

@@ -9,23 +9,21 @@
 //	transitions              one transition of one order: one conditional write
 //	streams/reactions        reactions to it: journal, shipping, notifications, parked tasks
 //	shipping, payments,      effects outside, once per key
-//	notify, webhooks
+//	notify
 //
 // The packages below them:
 //
 //	workflow                 the definition of an order: states, events, guards
-//	once, actions            claims and one-time actions
-//	ledger, inventory        money and stock
-//	tasktoken                task tokens of waiting executions
-//	txn                      one transaction made of named parts
+//	once, once/actions       claims and one-time actions
+//	once/ledger, inventory   money and stock
+//	once/txn                 one transaction made of named parts
 //	activities, streams,     the runtimes for Step Functions activities, DynamoDB
 //	queues                   Streams and SQS; they know no orders
 //	embedded                 DynamoDB, DynamoDB Streams, Step Functions and SQS in process,
 //	                         on disk
-//	inspect                  reads orders: explain, verify, list, count
-//	api                      the HTTP API
-//	server                   wires all packages; cli is the command line, cmd/ratchet the command
-//	ratchettest              a test kit for programs that use Ratchet
+//	operate                  what an operator uses: inspect, executions, doctor, and more
+//	server                   wires all packages; server/ratchettest is a test kit for your programs
+//	cmd                      cli is the command line, ratchet the command
 //
 // docs/architecture.md shows how they work together.
 package ratchet

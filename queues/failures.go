@@ -8,7 +8,7 @@ import (
 )
 
 // FailureCounter counts the failed receives of messages. Config.Attempts holds across
-// restarts and for all consumers of a queue together if the counter does: once/events has
+// restarts and for all consumers of a queue together if the counter does: queues/events has
 // one that counts in a DynamoDB table.
 type FailureCounter interface {
 	// CountFailure notes that a receive of the message has failed, and returns how many of

@@ -94,14 +94,14 @@ func besidePeer(ctx context.Context, work size, peer *executionPeer) (figure, er
 	return f, err
 }
 
-// startTemporal builds the program of bench/peers/temporal below .cache and starts it.
+// startTemporal builds the program of cmd/bench/peers/temporal below .cache and starts it.
 func startTemporal(ctx context.Context) (*executionPeer, error) {
 	program, err := filepath.Abs(".cache/temporal-peer")
 	if err != nil {
 		return nil, err
 	}
 
-	build := exec.CommandContext(ctx, "go", "build", "-C", "bench/peers/temporal", "-o", program, ".")
+	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/temporal", "-o", program, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w: %s", err, out)
 	}
@@ -109,9 +109,9 @@ func startTemporal(ctx context.Context) (*executionPeer, error) {
 	return startExecutionPeer(exec.CommandContext(ctx, program))
 }
 
-// startRestate installs the program of bench/peers/restate, and the server, below .cache and starts both.
+// startRestate installs the program of cmd/bench/peers/restate, and the server, below .cache and starts both.
 func startRestate(ctx context.Context) (*executionPeer, error) {
-	const source, home = "bench/peers/restate", ".cache/restate-peer"
+	const source, home = "cmd/bench/peers/restate", ".cache/restate-peer"
 
 	if err := os.MkdirAll(home, 0o750); err != nil {
 		return nil, err

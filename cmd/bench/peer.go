@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// peer is a program of bench/peers that reads a stream.
+// peer is a program of cmd/bench/peers that reads a stream.
 type peer struct {
 	name    string
 	command []string
@@ -41,8 +41,8 @@ func buildPeers(ctx context.Context) (ours, theirs peer, err error) {
 
 	for _, command := range [][]string{
 		{"java", "-version"},
-		{"mvn", "--batch-mode", "--quiet", "--file", "bench/peers/kcl/pom.xml", "-Dtarget=" + home, "package"},
-		{"go", "build", "-o", poller, "./bench/peers/poller"},
+		{"mvn", "--batch-mode", "--quiet", "--file", "cmd/bench/peers/kcl/pom.xml", "-Dtarget=" + home, "package"},
+		{"go", "build", "-o", poller, "./cmd/bench/peers/poller"},
 	} {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,4 +1,4 @@
-"""Claims through Powertools for AWS Lambda (Python), for bench/claims.go.
+"""Claims through Powertools for AWS Lambda (Python), for cmd/bench/claims.go.
 
 Usage: powertools.py ENDPOINT TABLE EXECUTIONS THREADS ROUND
 

@@ -131,7 +131,7 @@ func TestExamplesBelongToCommands(t *testing.T) {
 func holdReference(t *testing.T, name, want string) {
 	t.Helper()
 
-	path := filepath.Join("..", "docs", name)
+	path := filepath.Join("../..", "docs", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
@@ -251,7 +251,7 @@ func settingDocs(t *testing.T) (meanings, names map[string]string) {
 
 	meanings, names = map[string]string{}, map[string]string{}
 
-	sources, err := filepath.Glob("../server/*.go")
+	sources, err := filepath.Glob("../../server/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

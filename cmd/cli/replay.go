@@ -23,7 +23,7 @@ listed with their verdict.
 "event":"pay","requestId":"r-7"}, {"orderId":"o-1","event":"ship","transitionId":3}.
 The event place takes "items" and "total" as well; a line without transitionId and
 requestId gets a request id from its order and its position.
---orders takes orders.csv of the Olist data set (examples/olist).
+--orders takes orders.csv of the Olist data set (cmd/cli/olist).
 
 Without --data and --endpoint-url it runs on a temporary embedded engine. Lines that
 cannot be used are reported and skipped, and the exit status is 2.`,

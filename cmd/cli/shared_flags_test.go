@@ -145,7 +145,7 @@ var (
 func TestDocumentsGiveFlagsThatTheirCommandsTake(t *testing.T) {
 	checked, root := 0, newRoot(server.Parts{})
 
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !slices.Contains([]string{".md", ".sh", ".yaml", ".tf"}, filepath.Ext(path)) || strings.HasSuffix(path, "CHANGELOG.md") {
 			return err
 		}

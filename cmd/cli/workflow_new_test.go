@@ -53,7 +53,7 @@ func TestWhatWorkflowNewWritesBuildsAndPasses(t *testing.T) {
 // TestAProgramsOwnWorkflowIsThatOfItsCommands: no setting has to name it.
 func TestAProgramsOwnWorkflowIsThatOfItsCommands(t *testing.T) {
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join("../examples/ticket", name))
+		text, err := os.ReadFile(filepath.Join("../../examples/ticket", name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 // BenchmarkConsume is what a consumption costs beside the bare conditional update of an
 // equal item:
 //
-//	go test ./actions -run '^$' -bench Consume -benchtime 5000x -count 5
+//	go test ./once/actions -run '^$' -bench Consume -benchtime 5000x -count 5
 func BenchmarkConsume(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		s := newShop(b)

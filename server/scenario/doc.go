@@ -6,4 +6,8 @@
 // reads the tables item by item, without the packages that wrote them, and lists
 // everything that is inconsistent. A [Session] does all of it with two workers, and its
 // [Meter] counts verdicts and latencies.
+//
+// The package is public because programs of this module on several floors use it. It makes no
+// promise: its names and its behavior may change in any version. For tests of your own programs there is
+// server/ratchettest.
 package scenario

@@ -107,7 +107,7 @@ func TestEveryProblemHasItsHint(t *testing.T) {
 		t.Fatalf("only %d problems found", found)
 	}
 
-	outcomes, err := os.ReadFile("../../actions/outcome.go") // whose texts are codes
+	outcomes, err := os.ReadFile("../../once/actions/outcome.go") // whose texts are codes
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const root = "../.."
 var elsewhere = map[string]struct{ file, text string }{
 	"receiver": {"docs/tutorial.md", "$ RECEIVER_SECRET="},    // tests/tutorial runs each command of the page
 	"own":      {"Makefile", "cd examples/own &&"},            // a module of its own: `make own`
-	"olist":    {"examples/olist/olist_test.go", "func Test"}, // a package without a program
+	"olist":    {"cmd/cli/olist/olist_test.go", "func Test"}, // a package without a program
 }
 
 // workflows are the examples that are Ratchet with parts of their own: the commands of their comments, in

@@ -10,12 +10,13 @@ import (
 // withoutExample are public packages that have no Example with an output, with the reason.
 var withoutExample = map[string]string{
 	"activities/activitiestest": "a test kit: its functions need a test; the package comment shows one",
-	"bench/costs":               "part of a program",
-	"cli":                       "a program's main function; examples/bank and examples/ticket call it",
-	"erasure":                   "goes through the tables of a whole system; docs/privacy.md shows the command",
-	"examples/olist":            "an example itself",
+	"cmd/bench/costs":           "part of a program",
+	"cmd/cli":                   "a program's main function; examples/bank and examples/ticket call it",
+	"operate/erasure":           "goes through the tables of a whole system; docs/privacy.md shows the command",
+	"cmd/cli/olist":             "an example itself",
 	"payments/reconcile":        "compares three lists of a whole system; docs/money.md shows the command",
-	"ratchettest":               "a test kit: its examples need a test",
+	"server/ratchettest":        "a test kit: its examples need a test",
+	"server/scenario":           "orders for tests, the demo and benchmarks of this module; it makes no promise",
 	"shipping/reports":          "judges the reports of a whole system; examples/carrier sends some",
 	"shipping/sfncarrier":       "needs a state machine of the warehouse",
 	"streams/reactions":         "reactions of a whole system; the examples of streams and ratchettest show handlers",

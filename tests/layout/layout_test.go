@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,101 +17,12 @@ import (
 	"ratchet/workflow/diagram"
 )
 
-// levels orders the packages: each imports only lower ones. Packages below
-// embedded/internal may import each other, and embedded may import what is below it.
-var levels = map[string]int{
-	".":                          0,
-	"internal/buildinfo":         0,
-	"internal/coverage":          0,
-	"internal/plural":            0,
-	"internal/executionname":     0,
-	"internal/modulepath":        0,
-	"internal/dynamo":            0,
-	"internal/dynamodblocal":     0,
-	"internal/worker":            0,
-	"api/internal/input":         0,
-	"embedded":                   0,
-	"embedded/faults":            0,
-	"once/keys":                  0,
-	"webhooks":                   0,
-	"workflow":                   0,
-	"workflow/internal/document": 0,
-
-	"activities":            1,
-	"doctor":                1,
-	"embedded/embeddedtest": 1,
-	"queues":                1,
-	"refusals":              1,
-	"streams":               1,
-	"txn":                   1,
-	"workflow/file":         1,
-	"workflow/plan":         1,
-	"workflow/scaffold":     1,
-
-	"actions":                   2,
-	"activities/activitiestest": 2,
-	"api/auth":                  2,
-	"audit":                     2,
-	"inventory":                 2,
-	"ledger":                    2,
-	"once":                      2,
-	"processes":                 2,
-	"tasktoken":                 2,
-	"transitions":               2,
-	"workflow/check":            2,
-	"workflow/diagram":          2,
-
-	"notify":           3,
-	"once/events":      3,
-	"once/idempotency": 3,
-	"payments":         3,
-	"shipping":         3,
-
-	"activities/steps":     4,
-	"lists":                3,
-	"inspect":              4,
-	"payments/reconcile":   4,
-	"payments/sandbox":     4,
-	"notify/destination":   4,
-	"queues/requests":      4,
-	"shipping/httpcarrier": 4,
-	"shipping/reports":     4,
-	"shipping/sandbox":     4,
-	"shipping/sfncarrier":  4,
-	"streams/reactions":    4,
-	"telemetry":            4,
-
-	"api":        5,
-	"erasure":    5,
-	"executions": 5,
-	"server":     7,
-
-	"internal/scenario": 8,
-	"ratchettest":       8,
-	"examples/carrier":  8,
-	"examples/lambda":   8,
-	"examples/olist":    8,
-	"examples/receiver": 8,
-
-	"bench/costs":        9,
-	"bench/peers/poller": 9,
-	"bench/reconcile":    9,
-	"cli":                9,
-
-	"bench":       10,
-	"cmd/ratchet": 10,
-
-	"examples/bank":      10,
-	"examples/courier":   10,
-	"examples/screening": 10,
-	"examples/ticket":    10,
-}
-
-// pkg is one package. Path and Imports are relative to the module; Imports holds only
-// packages of the module.
+// pkg is one package. Path, Imports and TestImports are relative to the module; both lists hold
+// only packages of the module.
 type pkg struct {
 	Path, Dir, Name  string
 	Imports, GoFiles []string
+	TestImports      []string
 }
 
 // modulePath is read from go.mod, since `make module` changes it.
@@ -130,7 +42,7 @@ func packages(t *testing.T) []pkg {
 	t.Helper()
 
 	module := modulePath(t)
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Name,Imports,GoFiles", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Name,Imports,GoFiles,TestImports,XTestImports", "./...")
 	cmd.Dir = root
 
 	out, err := cmd.Output()
@@ -146,11 +58,22 @@ func packages(t *testing.T) []pkg {
 		return strings.CutPrefix(path, module+"/")
 	}
 
+	ours := func(paths []string) (found []string) {
+		for _, path := range paths {
+			if path, ok := relative(path); ok {
+				found = append(found, path)
+			}
+		}
+
+		return found
+	}
+
 	var all []pkg
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var listed struct {
-			ImportPath, Dir, Name string
-			Imports, GoFiles      []string
+			ImportPath, Dir, Name     string
+			Imports, GoFiles          []string
+			TestImports, XTestImports []string
 		}
 		if err := d.Decode(&listed); errors.Is(err, io.EOF) {
 			return all
@@ -160,46 +83,9 @@ func packages(t *testing.T) []pkg {
 
 		p := pkg{Dir: listed.Dir, Name: listed.Name, GoFiles: listed.GoFiles}
 		p.Path, _ = relative(listed.ImportPath)
-		for _, i := range listed.Imports {
-			if ours, ok := relative(i); ok {
-				p.Imports = append(p.Imports, ours)
-			}
-		}
+		p.Imports = ours(listed.Imports)
+		p.TestImports = ours(slices.Concat(listed.TestImports, listed.XTestImports))
 		all = append(all, p)
-	}
-}
-
-func TestPackagesImportOnlyLowerLevels(t *testing.T) {
-	const engine = "embedded/internal/"
-
-	for _, p := range packages(t) {
-		level, known := levels[p.Path]
-
-		switch {
-		case strings.HasPrefix(p.Path, engine):
-			for _, i := range p.Imports {
-				if !strings.HasPrefix(i, engine) {
-					t.Errorf("%s imports %s: the engine must not know what runs on it", p.Path, i)
-				}
-			}
-
-			continue
-		case strings.HasPrefix(p.Path, "tests/"):
-			continue
-		case !known:
-			t.Errorf("%s has no level: give it one here and in docs/architecture.md", p.Path)
-			continue
-		}
-
-		for _, i := range p.Imports {
-			if p.Path == "embedded" && strings.HasPrefix(i, "embedded/") {
-				continue
-			}
-
-			if levels[i] >= level {
-				t.Errorf("%s (level %d) imports %s (level %d)", p.Path, level, i, levels[i])
-			}
-		}
 	}
 }
 

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write what is measured into docs/costs.
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const page = "../../docs/costs.md"
+const page = "../../../docs/costs.md"
 
 // block returns where the page has the measured table of that name.
 func block(t *testing.T, text, name string) (from, to int) {

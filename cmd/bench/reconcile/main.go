@@ -3,7 +3,7 @@
 // runs the command, and prints its time and its peak memory. It fails if the command finds
 // another number of differences.
 //
-//	go run ./bench/reconcile -lines 1000000
+//	go run ./cmd/bench/reconcile -lines 1000000
 package main
 
 import (

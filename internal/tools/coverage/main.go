@@ -2,7 +2,7 @@
 // also writes the table into a document, between the lines "<!-- coverage -->" and
 // "<!-- end -->":
 //
-//	go run ./internal/coverage -update docs/internals/testing.md ./...
+//	go run ./internal/tools/coverage -update docs/internals/testing.md ./...
 //
 // Each package is measured with its own tests only. An update replaces the whole table, so
 // measure all packages with it. Packages without statements are left

@@ -82,7 +82,7 @@ func TestRunWritesTheDocument(t *testing.T) {
 	}
 
 	var out strings.Builder
-	if err := run(t.Context(), document, []string{"../../once/keys"}, &out); err != nil {
+	if err := run(t.Context(), document, []string{"../../../once/keys"}, &out); err != nil {
 		t.Fatal(err)
 	}
 
@@ -92,7 +92,7 @@ func TestRunWritesTheDocument(t *testing.T) {
 	}
 
 	var printed strings.Builder
-	if err := run(t.Context(), "", []string{"../../once/keys"}, &printed); err != nil {
+	if err := run(t.Context(), "", []string{"../../../once/keys"}, &printed); err != nil {
 		t.Fatal(err)
 	}
 
@@ -110,7 +110,7 @@ func TestRunReportsWhatItCannotMeasure(t *testing.T) {
 		t.Error("no error for a package that does not exist")
 	}
 
-	if err := run(t.Context(), filepath.Join(t.TempDir(), "absent.md"), []string{"../../once/keys"}, io.Discard); !os.IsNotExist(err) {
+	if err := run(t.Context(), filepath.Join(t.TempDir(), "absent.md"), []string{"../../../once/keys"}, io.Discard); !os.IsNotExist(err) {
 		t.Errorf("document that does not exist: %v", err)
 	}
 }

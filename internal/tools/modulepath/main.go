@@ -1,7 +1,7 @@
 // Command modulepath changes the path of this module: in go.mod, in every import and in every
 // string literal that names one of its packages. Run it at the root of the module:
 //
-//	go run ./internal/modulepath example.org/you/ratchet
+//	go run ./internal/tools/modulepath example.org/you/ratchet
 //
 // It may run again, with another path. Modules below the root that require this one
 // (examples/own) then require it under its new path. Documents are not changed.
@@ -24,7 +24,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: go run ./internal/modulepath example.org/you/ratchet")
+		fmt.Fprintln(os.Stderr, "usage: go run ./internal/tools/modulepath example.org/you/ratchet")
 		os.Exit(2)
 	}
 

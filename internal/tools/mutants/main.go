@@ -2,7 +2,7 @@
 // against each. A mutant that no test notices has survived: either a test is missing, or
 // the mutant makes no difference.
 //
-//	go run ./tests/mutants [-json] [-fresh] [-match REGEXP] [-every N [-seed S]] [-run REGEXP] [-timeout D] ./ledger
+//	go run ./internal/tools/mutants [-json] [-fresh] [-match REGEXP] [-every N [-seed S]] [-run REGEXP] [-timeout D] ./once/ledger
 //
 // Planted are: comparisons and their bounds, AND and OR, negated conditions, dropped calls
 // and links of a builder of updates, errors that are not returned, true for false,
@@ -21,7 +21,7 @@
 // With -every N, one of N mutants is tried. The seed chooses which: the same seed and the
 // same code give the same mutants.
 //
-// The file tests/mutants/explained.txt names survivors that make no difference, with the
+// The file internal/tools/mutants/explained.txt names survivors that make no difference, with the
 // reason. The command fails if others survive.
 package main
 
@@ -50,7 +50,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` that chooses the mutants of -every")
 	flag.DurationVar(&o.timeout, "timeout", 0, "limit of one run of tests (default: 5 times their run without a mutant, and 5s)")
 	flag.StringVar(&o.cache, "cache", ".cache/mutants", "the `directory` of the results")
-	flag.StringVar(&o.explained, "explained", "tests/mutants/explained.txt", "the `file` of survivors that make no difference")
+	flag.StringVar(&o.explained, "explained", "internal/tools/mutants/explained.txt", "the `file` of survivors that make no difference")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -85,7 +85,7 @@ var errSurvivors = errors.New("mutants survived")
 // run plants the mutants of each package and prints the reports.
 func run(ctx context.Context, o options, packages []string, out, progress io.Writer) error {
 	if len(packages) == 0 {
-		return errors.New("name a package, such as ./ledger")
+		return errors.New("name a package, such as ./once/ledger")
 	}
 
 	match, err := regexp.Compile(o.match)

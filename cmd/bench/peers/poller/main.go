@@ -1,8 +1,8 @@
 // Command poller is a worker of streams.Poller in a process of its own, to be measured beside
-// bench/peers/kcl, which takes the same arguments first and prints the same lines: {"event":"lease"}
+// cmd/bench/peers/kcl, which takes the same arguments first and prints the same lines: {"event":"lease"}
 // when it gets a shard, {"event":"first"} at its first record, and {"event":"last"} when it has
 // handled as many records as asked for. Each line has the time since the first record in
-// seconds. It runs until it is killed. `go run ./bench -only kcl` starts both.
+// seconds. It runs until it is killed. `go run ./cmd/bench -only kcl` starts both.
 package main
 
 import (

@@ -34,7 +34,7 @@ import software.amazon.kinesis.processor.RecordProcessorCheckpointer;
 
 /**
  * A worker of the Kinesis Client Library that reads a DynamoDB stream through Amazon's adapter,
- * to be measured beside {@code bench/peers/poller}, which takes the same arguments and prints the
+ * to be measured beside {@code cmd/bench/peers/poller}, which takes the same arguments and prints the
  * same lines: {"event":"lease"} when it gets a shard, {"event":"first"} at its first record, and
  * {"event":"last"} when it has handled as many records as asked for. Each line has the time since
  * the first record in seconds. It runs until it is killed, and sends no metrics.

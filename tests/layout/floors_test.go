@@ -1,0 +1,115 @@
+package layout
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floorsPage has the table of floors: one row a top-level folder, from the roof down.
+const floorsPage = "docs/architecture.md"
+
+var floorRow = regexp.MustCompile("(?m)^\\| `([a-z]+)/` \\| [^|]+ \\|$")
+
+// floors returns the top-level folders with Go packages, as docs/architecture.md lists them, from the
+// ground up. The root is below all.
+func floors(t *testing.T) []string {
+	t.Helper()
+
+	found := []string{}
+	for _, row := range floorRow.FindAllStringSubmatch(read(t, floorsPage), -1) {
+		found = append(found, row[1])
+	}
+
+	slices.Reverse(found)
+
+	return append([]string{"."}, found...)
+}
+
+// folder returns the top-level folder of a package.
+func folder(path string) string {
+	top, _, _ := strings.Cut(path, "/")
+
+	return top
+}
+
+// upward are the imports of test files from a higher floor, with the reason.
+var upward = map[[2]string]string{
+	{"api", "server"}:                      "the routes are tried on the parts as server wires them",
+	{"transitions", "operate/inspect"}:     "the journal is compared with what an operator reads of it",
+	{"workflow/check", "activities/steps"}: "the state machine of the shop is checked with the error names of its steps",
+}
+
+// TestFoldersAreATower: each top-level folder imports only folders on floors below its own, so no two
+// form a circle. Packages below tests/ may import anything, and nothing imports them.
+func TestFoldersAreATower(t *testing.T) {
+	order, used := floors(t), map[[2]string]bool{}
+
+	for _, p := range packages(t) {
+		here := slices.Index(order, folder(p.Path))
+		if here < 0 {
+			t.Errorf("%s: the folder has no row in the floors of %s", p.Path, floorsPage)
+			continue
+		}
+
+		for _, i := range p.Imports {
+			if there := slices.Index(order, folder(i)); there > here {
+				t.Errorf("%s imports %s, which is on a higher floor", p.Path, i)
+			}
+		}
+
+		for _, i := range p.TestImports {
+			if there := slices.Index(order, folder(i)); there <= here {
+				continue
+			}
+
+			arrow := [2]string{p.Path, i}
+			used[arrow] = true
+
+			if upward[arrow] == "" {
+				t.Errorf("tests of %s import %s, which is on a higher floor", p.Path, i)
+			}
+		}
+	}
+
+	for arrow := range upward {
+		if !used[arrow] {
+			t.Errorf("upward: tests of %s import no %s", arrow[0], arrow[1])
+		}
+	}
+}
+
+// alone are packages that import nothing of the module outside of the listed folders: what could serve
+// any project, and what must not know its neighbor.
+var alone = map[string][]string{
+	"embedded":          {"embedded"},
+	"workflow":          {"workflow"},
+	"streams":           {"streams", "internal"},
+	"activities":        {"activities", "internal"},
+	"queues":            {"queues", "internal"},
+	"once":              {"once", "internal"},
+	"notify/webhooks":   {"notify"},
+	"streams/reactions": {"streams", "internal", "workflow", "transitions", "once", "notify", "payments", "shipping", "activities"},
+	"activities/steps":  {"activities", "internal", "workflow", "transitions", "once", "payments", "shipping"},
+}
+
+// TestRuntimesKnowNothingAboutOrders holds the packages of alone and, for a whole roof, the engine.
+func TestRuntimesKnowNothingAboutOrders(t *testing.T) {
+	for _, p := range packages(t) {
+		allowed, held := alone[p.Path]
+		if folder(p.Path) == "embedded" {
+			allowed, held = alone["embedded"], true
+		}
+
+		if !held {
+			continue
+		}
+
+		for _, i := range p.Imports {
+			if !slices.ContainsFunc(allowed, func(a string) bool { return i == a || strings.HasPrefix(i, a+"/") }) {
+				t.Errorf("%s imports %s, allowed are %q", p.Path, i, allowed)
+			}
+		}
+	}
+}
