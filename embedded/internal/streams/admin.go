@@ -54,6 +54,8 @@ func (s *Service) Stall(arn, shardID string, stalled bool) error {
 	}
 
 	sh.stalled.Store(stalled)
+
+	// The end of a stall can make records readable, so watchers must look again.
 	st.wake()
 
 	return nil
@@ -87,6 +89,7 @@ func (s *Service) Trim(arn string, to TrimPoint) error {
 	case !to.Time.IsZero():
 		cutoff = sequenceAt(to.Time)
 	default:
+		// A new number and not the time: it is above every record and every closing so far.
 		cutoff = st.clock.next(s.cfg.Clock.Now())
 	}
 

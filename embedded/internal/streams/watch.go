@@ -29,6 +29,7 @@ func (s *Stream) editWatchers(edit func([]chan struct{}) []chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
+	// A copy, because wake reads the list without the lock.
 	var all []chan struct{}
 	if old := s.watchers.Load(); old != nil {
 		all = slices.Clone(*old)
@@ -48,7 +49,7 @@ func (s *Stream) wake() {
 	for _, hint := range *all {
 		select {
 		case hint <- struct{}{}:
-		default: // the watcher has yet to take the last value, which covers this record too
+		default: // the watcher has not taken the last value yet, which covers this record, too
 		}
 	}
 }
