@@ -1,4 +1,4 @@
-// Package clock is the engine's time: that of package time, shifted on command. Inside
+// Package clock is the engine's time: the time of package time, shifted on command. Inside
 // testing/synctest it follows the bubble's clock.
 //
 //	now := s.clock.Now()
@@ -6,7 +6,7 @@
 //	timer := time.NewTimer(s.clock.Until(due))
 //	select {
 //	case <-timer.C:
-//	case <-s.clock.Shifted(): // what is due may be another now
+//	case <-s.clock.Shifted(): // other timers may be due now
 //	}
 package clock
 
@@ -39,6 +39,7 @@ func (c *Clock) Shift(d time.Duration) {
 	c.shift.Store(int64(d))
 
 	if c.shifted != nil {
+		// Closed, so that every waiter wakes.
 		close(c.shifted)
 		c.shifted = nil
 	}

@@ -89,6 +89,7 @@ func (o *Keys[K]) fix(i int) {
 	}
 
 	for {
+		// An item that has moved up is smaller than everything below it, and stays.
 		down := 2*i + 1
 		if down+1 < len(o.items) && o.items[down+1].order < o.items[down].order {
 			down++

@@ -26,7 +26,7 @@ type Service struct {
 	// protocol, which goes into the header X-Amzn-Query-Error. Nil means that the service
 	// never spoke that protocol.
 	QueryCode func(errorType string) string
-	// Operations holds what the service can do, by the name after the target's dot.
+	// Operations holds the operations, by the name after the target's dot.
 	Operations map[string]Operation
 }
 
