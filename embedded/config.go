@@ -27,7 +27,7 @@ type Config struct {
 	// existing item, a transaction costs double. It runs inside the calls, in many
 	// goroutines at a time, and must not block.
 	Consumed func(table string, readUnits, writeUnits float64)
-	// Functions are what tasks invoke as Lambda functions, by name: through
+	// Functions are the Lambda functions that tasks invoke, by name: through
 	// arn:aws:states:::lambda:invoke, or by their ARN
 	// (arn:aws:lambda:us-east-1:000000000000:function:NAME, of any region, account and version).
 	// Payload and result are JSON. An error is the task's error, named by its method

@@ -134,7 +134,7 @@ func (e *Engine) openServices() (err error) {
 	return nil
 }
 
-// Run does what happens without a caller: it fires the timers of executions, removes
+// Run does the work that no call asks for: it fires the timers of executions, removes
 // expired items, closes and trims stream shards, and deletes old messages. It returns nil
 // when ctx ends. An engine that does not run still serves every call.
 func (e *Engine) Run(ctx context.Context) error {

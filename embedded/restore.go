@@ -37,11 +37,11 @@ func CheckBackup(r io.Reader) (Manifest, error) {
 
 // Restore makes the data directory dir of a backup. The directory must be empty or missing. It
 // appears complete or not at all: the files are written beside it, synced, compared with their
-// digests, and the whole is renamed. An error other than of the disk is an [ErrNotEmpty], an
-// [ErrNotDirectory] or an [ErrBackup].
+// digests, and the whole is renamed. An error that does not come from the disk is an [ErrNotEmpty],
+// an [ErrNotDirectory] or an [ErrBackup].
 //
-// Everything goes on from the moment of the backup: open executions, timers, messages. What has
-// happened outside since then is not undone, and is repeated under the same effect keys.
+// Everything goes on from the moment of the backup: open executions, timers, messages. Effects on
+// other systems since then are not undone, and are repeated under the same effect keys.
 func Restore(r io.Reader, dir string) (m Manifest, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {

@@ -115,8 +115,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 
 // constrain checks the members against the API model. Faults of table names count only if there is
 // no other fault.
-// Source: https://github.com/paritysuite/dynamodb-conformance
-// tests/tier3/validation-ordering/batchOperations.test.ts
+// Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/batchOperations.test.ts
 func (in *batchWriteIn) constrain(s *Service) error {
 	c := constraints{alone: wordsOfBatchWrite}
 	c.capacity(in.ReturnConsumedCapacity)

@@ -106,8 +106,7 @@ func (c *change) writeUnits() halfUnits {
 
 // refusedUnits returns the cost of a failed condition: the cost of the existing item, or one unit
 // if there is none. AWS bills it, but does not report it in the answer.
-// Source:
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html#WorkingWithItems.ConditionalUpdate
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html#WorkingWithItems.ConditionalUpdate
 func (c *change) refusedUnits() halfUnits { return c.unitsOf(c.oldSize) }
 
 func (c *change) unitsOf(bytes int) halfUnits {

@@ -14,8 +14,7 @@ func (c *change) hasCollection() bool {
 }
 
 // appendCollection appends the metrics of the item's collection. The estimate is always 0 to 1 GB.
-// Source:
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
 func (c *change) appendCollection(dst []byte) []byte {
 	hash := c.table.keys.Hash.Name
 	dst = append(dst, `{"ItemCollectionKey":`...)

@@ -68,7 +68,7 @@ func (s *Service) markDeleted(r *tableRecord) error {
 // deleteData deletes the items of a table that is gone, their expiries and the counts in one batch. The stream
 // is disabled and stays readable, as on AWS. After a crash, Run does it again.
 func (s *Service) deleteData(r *tableRecord) error {
-	// A saveCounts that still has the table must not write its counts after their deletion.
+	// Without the lock, a saveCounts that still has the table could write its counts afterwards.
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
 

@@ -175,8 +175,7 @@ type indexChange struct {
 
 // units returns the write units of the change: the units of the larger entry, or of both entries if
 // the entry moves to another key.
-// Source:
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 func (x *indexChange) units() halfUnits {
 	kb := func(size int) halfUnits { return halfUnits(2 * max(1, (size+1023)/1024)) }
 

@@ -231,7 +231,7 @@ func (in *updateTableIn) applyIndexes(r *tableRecord) error {
 	return nil
 }
 
-// changeIndexes saves and publishes next, whose indexes differ from before's. Then it enters the items into a
+// changeIndexes saves and publishes next, which is before with other indexes. Then it enters the items into a
 // new index and deletes the entries of a removed one. The caller holds ddl.
 func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tableState) error {
 	b := s.db.NewBatch()

@@ -52,7 +52,7 @@ func (v *view) checkThere() error {
 		return nil
 	}
 
-	// An index with this name may be another one, which was created since.
+	// The index may have been deleted and created again since the request looked it up.
 	if x := state.record.indexNamed(v.index.Name); x == nil || x.No != v.index.No {
 		return invalid("The table does not have the specified index: %s", v.index.Name)
 	}

@@ -56,7 +56,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	}
 
 	if r.Op == expression.RangeBeginsWith {
-		// Keys of numbers are in their order, but have no prefixes that mean anything.
+		// The beginning of a number's key means nothing.
 		if r.Lo.Kind == attr.N {
 			return nil, nil, invalid("Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: N")
 		}

@@ -16,7 +16,7 @@ const maxPage = 1 << 20
 // beforeItems begins the answer of a page.
 const beforeItems = `{"Items":[`
 
-// roomForMembers is more than the members of an answer beside its items take, but for keys.
+// roomForMembers is enough for the members of an answer beside its items, without keys.
 const roomForMembers = 256
 
 // pageIn has the parameters that Query and Scan share.
@@ -75,7 +75,7 @@ func (in *pageIn) checkStartValues() error {
 	return invalid("The provided starting key is invalid: %s", text)
 }
 
-// bareStartFaults are words of the messages about values to which the service adds nothing in an
+// bareStartFaults are words of the messages about values that stay without a prefix in an
 // ExclusiveStartKey.
 // Source: https://github.com/architect/dynalite test/query.js, recorded on the service
 var bareStartFaults = []string{"contains duplicates", "number set", "numeric value", "significant digits", "number with magnitude"}

@@ -200,7 +200,7 @@ func (v *view) keyConditions(where *partiql.Expr) (hashes []attr.Value, sort exp
 	for _, e := range where.Conjuncts() {
 		c, ok := e.Comparison()
 
-		// Only within known partitions does the sort key narrow the ranges.
+		// The sort key narrows the ranges only within known partitions.
 		if !ok || hashes == nil || v.keys.Range.Name == "" || c.Name != v.keys.Range.Name || sort.Op != expression.RangeNone || rangeOps[c.Operator] == expression.RangeNone {
 			continue
 		}

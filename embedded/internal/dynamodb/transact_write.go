@@ -340,7 +340,7 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 		if err != nil {
 			var e *wire.Error
 
-			// A missing table refuses the whole request; it is no reason of one action.
+			// A missing table refuses the whole request and is not the reason of one action.
 			if err = asWireError(err); !errors.As(err, &e) || isMissing(err) {
 				return nil, err
 			}
@@ -368,8 +368,8 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 	return changes, nil
 }
 
-// writeAll commits the changes that make a difference as one batch. The caller holds the stripes of the
-// items, whose hashes are hashes.
+// writeAll commits the changes that make a difference as one batch. hashes are the hashes of the items, whose
+// stripes the caller holds.
 func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, tok *token) error {
 	b := s.db.NewBatch()
 	var records []streams.Change

@@ -110,7 +110,7 @@ func (s *Service) resumeAfter(ctx context.Context, err error) {
 	}
 }
 
-// finish completes requests that a crash, a full disk or a caller who left has interrupted.
+// finish completes requests that were interrupted by a crash, by a full disk or by their caller.
 func (s *Service) finish(ctx context.Context) error {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()

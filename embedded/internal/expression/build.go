@@ -24,8 +24,8 @@ var operators = map[string]op{
 	"BETWEEN": opBetween, "IN": opIn, "AND": opAnd, "OR": opOr, "NOT": opNot, "+": opPlus, "-": opMinus,
 }
 
-// OperatorNode returns an operation: a comparison, AND, OR and "+" of two nodes, NOT of one,
-// BETWEEN of three, IN of two or more. The sign must be one of expressions.
+// OperatorNode returns an operation: a comparison, AND, OR and "+" of two nodes, NOT of one, BETWEEN of
+// three, IN of two or more. The sign must be a key of operators.
 func OperatorNode(sign string, args ...Node) Node {
 	return Node{&node{op: operators[sign], text: sign, args: trees(args)}}
 }

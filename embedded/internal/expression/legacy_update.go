@@ -4,8 +4,7 @@ import "ratchet/embedded/internal/attr"
 
 // Assignment is one element of the legacy parameter AttributeUpdates: an action on a top-level
 // attribute.
-// Source:
-// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValueUpdate.html
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValueUpdate.html
 type Assignment struct {
 	Name string
 	// Action is PUT, ADD or DELETE.

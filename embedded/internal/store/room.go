@@ -19,8 +19,8 @@ const (
 	// roomForCopies is the free space beside the logs that Checkpoint copies.
 	roomForCopies = 8 << 20
 	// roomNotice is how long batches are still applied after the first call was refused: a disk may
-	// lose more than the difference at once, and a call that has begun may have changed what its service
-	// remembers.
+	// lose more than the difference at once, and a call that has begun may already have changed its
+	// service's memory.
 	roomNotice = time.Second
 	// roomCheck is the time after which the store looks at the disk again.
 	roomCheck = 100 * time.Millisecond

@@ -37,8 +37,8 @@ func (s *Service) Split(arn, shardID string) error {
 	return nil
 }
 
-// Stall makes a shard show no records to readers, as if it were idle, or ends that. Writers do
-// not notice. It fails when the shard does not exist. A restart ends every stall.
+// Stall makes a shard show no records to readers, as if it were idle, or ends the stall. Writers do not
+// notice. It fails when the shard does not exist. A restart ends every stall.
 func (s *Service) Stall(arn, shardID string, stalled bool) error {
 	st, err := s.streamOf(&arn)
 	if err != nil {

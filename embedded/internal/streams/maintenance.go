@@ -42,10 +42,10 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Maintain does once what Run does all the time.
+// Maintain does the work of Run once.
 func (s *Service) Maintain() error { return s.maintain(s.cfg.Clock.Now()) }
 
-// maintain does what is due now.
+// maintain does the work that is due now.
 func (s *Service) maintain(now time.Time) error {
 	cutoff := now.Add(-s.cfg.Retention)
 	rollBefore := now.Add(-s.cfg.RollEvery)

@@ -24,7 +24,8 @@ func (s *Service) Watch(arn string) (hints <-chan struct{}, stop func(), err err
 	}, nil
 }
 
-// editWatchers replaces the list of watchers by what edit makes of a copy of it.
+// editWatchers replaces the list of watchers with the result of edit, which gets a copy of the
+// list.
 func (s *Stream) editWatchers(edit func([]chan struct{}) []chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

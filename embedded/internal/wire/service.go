@@ -30,7 +30,7 @@ type Service struct {
 	Operations map[string]Operation
 }
 
-// Around returns the service with every operation replaced by wrap(its name, it).
+// Around returns the service with every operation replaced by wrap(name, operation).
 func (s Service) Around(wrap func(name string, call Operation) Operation) Service {
 	wrapped := make(map[string]Operation, len(s.Operations))
 	for name, call := range s.Operations {
