@@ -274,7 +274,7 @@ func TestRestoreNamesWhatKeepsItFromItsPlace(t *testing.T) {
 	}
 }
 
-// The engine sends a backup to a client. One that fails ends the connection.
+// The engine sends a backup to a client. A backup that fails ends the connection.
 func TestBackupOverHTTP(t *testing.T) {
 	f := reopen(t, t.TempDir())
 	f.table("accounts", "id", "", "")

@@ -81,8 +81,8 @@ func TestCompactFreesSpaceUnderLoad(t *testing.T) {
 	}
 }
 
-// TestOneCompactionAtATime: a second one is refused, here and over the wire; one that is over may be
-// followed by another one.
+// TestOneCompactionAtATime: a second compaction is refused while one runs, here and over the wire, and
+// accepted afterwards.
 func TestOneCompactionAtATime(t *testing.T) {
 	f := open(t)
 	client := f.HTTPClient()
@@ -158,8 +158,8 @@ func TestTidyLeavesTheData(t *testing.T) {
 	}
 }
 
-// TestCompactRemovesOldStreamRecords: an engine that does not run, as that of `ratchet compact`, leaves no
-// record in its tables that is past its retention.
+// TestCompactRemovesOldStreamRecords: even in an engine without Run, as in `ratchet compact`, no record past its
+// retention stays in the tables.
 func TestCompactRemovesOldStreamRecords(t *testing.T) {
 	f := reopen(t, t.TempDir(), func(*Config) {})
 	f.table("orders", "id", "", types.StreamViewTypeNewAndOldImages)

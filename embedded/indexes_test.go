@@ -465,7 +465,7 @@ func (f *fixture) clear(t *testing.T) {
 }
 
 // compareIndex compares a scan of the index, in pages, and a query of each of its partitions
-// with what the model says.
+// with the model.
 func (f *fixture) compareIndex(r *rapid.T, index, hash, sorted string, model map[string]item) {
 	want := map[string][]item{}
 	total := 0

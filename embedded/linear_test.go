@@ -92,7 +92,7 @@ func TestItemsTransactionsAndIndexesAreLinearizable(t *testing.T) {
 	}
 }
 
-// open opens the engine on what the file system has. One answer in 50 gets lost.
+// open opens the engine on the file system. One answer in 50 gets lost.
 func (r *linearRun) open() {
 	e, err := openOn(stallingFS{r.fs, &r.gate}, Config{Dir: "data", Log: slog.New(slog.DiscardHandler), SweepEvery: -1})
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *linearRun) createTable() {
 }
 
 // play lets the clients of the scenes make calls. After so many answers, if there are as many, the disk stalls
-// and the power fails. The engine then goes on with what was on disk.
+// and the power fails. The engine then goes on with the data on disk.
 func (r *linearRun) play(scenes []*linearScene, answers int) {
 	r.off, r.left, r.cut = false, answers, make(chan struct{})
 
@@ -267,7 +267,7 @@ func chooseLinear(dice *rand.Rand, seen int) linearCall {
 	}
 }
 
-// verify checks the history of a scene. It stores a picture of one that is wrong.
+// verify checks the history of a scene. It stores a picture of a wrong history.
 func (r *linearRun) verify(scene *linearScene) {
 	r.t.Helper()
 

@@ -132,7 +132,7 @@ func TestCopiesThatHaveNoRoomSaySo(t *testing.T) {
 	}
 }
 
-// TestACallThatTheFullDiskEndsSaysSo: as one that does not begin.
+// TestACallThatTheFullDiskEndsSaysSo: in the same way as a call that is refused at its beginning.
 func TestACallThatTheFullDiskEndsSaysSo(t *testing.T) {
 	e := open(t).Engine
 	fills := func(context.Context, []byte) (any, error) { return nil, fmt.Errorf("put: %w", store.ErrFull) }

@@ -125,7 +125,7 @@ func (q *queueing) counts() string {
 	return a["ApproximateNumberOfMessages"] + " " + a["ApproximateNumberOfMessagesNotVisible"] + " " + a["ApproximateNumberOfMessagesDelayed"]
 }
 
-// code returns the name of the service's error. The SDK reports that of the Query protocol.
+// code returns the name of the service's error. The SDK reports the name in the Query protocol.
 func code(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

@@ -153,7 +153,7 @@ func printed(attributes any) string {
 	return string(text)
 }
 
-// message returns what the engine says about the request, "" without an error.
+// message returns the message of the engine's error, "" without an error.
 func message(err error) string {
 	var refusal smithy.APIError
 	if !errors.As(err, &refusal) {

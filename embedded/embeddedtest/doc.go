@@ -4,7 +4,7 @@
 // [Open] opens an [embedded.Engine] in the test's temporary directory and closes it
 // when the test ends. [DynamoDB] also creates tables in it and returns a client. [Backend]
 // returns a configuration for the engine, or for the DynamoDB Local that the environment
-// names, so that one suite runs against both.
+// names: one suite runs against both.
 //
 // [Intercept] puts a [Transport] between SDK clients and the service. A
 // [Fault] says which calls fail and how: the request is lost, the answer is lost

@@ -67,7 +67,7 @@ func LoseToken() Fault {
 	return f
 }
 
-// Conflict refuses calls as DynamoDB refuses them while a transaction has one of their items: a
+// Conflict refuses calls as if another transaction were working on one of their items: a
 // transaction is canceled with the reason TransactionConflict for its first item, any other call
 // gets a TransactionConflictException.
 func Conflict(operations ...string) Fault { return Fault{On: operations, Err: ErrConflict} }

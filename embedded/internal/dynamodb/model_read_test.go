@@ -212,7 +212,7 @@ func (m *indexModel) order(a, b attr.Item) int {
 	return 0
 }
 
-// scan reads the index in segments, in pages of two, and compares what they have together.
+// scan reads the index in segments, in pages of two, and compares all pages together.
 func (m *indexModel) scan(r *rapid.T) {
 	if !m.indexed {
 		return

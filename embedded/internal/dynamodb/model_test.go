@@ -48,7 +48,7 @@ type indexModel struct {
 	table, index keySchema
 	projection   string
 	indexed      bool
-	// no is the number of the index: one that is deleted and added again has another name.
+	// no is the number of the index: an index that is deleted and added again has another name.
 	no    int
 	items map[string]attr.Item // by the JSON of the primary key
 }
@@ -110,7 +110,7 @@ func (m *indexModel) reopen(*rapid.T) {
 	m.open()
 }
 
-// modelPage is what the model reads of answers.
+// modelPage has the members of answers that the model compares.
 type modelPage struct {
 	Items            []attr.Item
 	Count            int

@@ -39,7 +39,7 @@ func TestKeysOfEntries(t *testing.T) {
 	}
 }
 
-// Each attribute of the partition key in a start key is the one of the condition.
+// Each attribute of the partition key has the same value in a start key as in the condition.
 func TestStartKeysOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
 	s, closeService := openService(t, t.TempDir())
 	defer closeService()

@@ -98,7 +98,7 @@ func TestPagesOfAMegabyte(t *testing.T) {
 	}
 }
 
-// A page costs what it reads, whatever it shows.
+// A page costs the bytes that it reads, whatever it shows.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 func TestCostOfAPage(t *testing.T) {
 	s := openHeavy(t, 2)

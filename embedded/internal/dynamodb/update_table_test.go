@@ -108,7 +108,7 @@ func TestAnIndexWithoutUnits(t *testing.T) {
 	}
 }
 
-// The units of the global indexes go with those of the table, and come back with them.
+// The global indexes lose their units together with the table, and get them back together with it.
 // Source: https://github.com/architect/dynalite test/updateTable.js, "should allow table to be converted to
 // PAY_PER_REQUEST and back again", recorded on the service
 func TestUnitsOfIndexesFollowTheTable(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// ErrDamaged reports files whose content is not what the store wrote.
+// ErrDamaged reports files that were changed or lost behind the store's back.
 var ErrDamaged = errors.New("files are damaged")
 
 // ErrLocked reports a directory that another process has open.

@@ -197,7 +197,7 @@ func TestALostEndOfALogIsNoticed(t *testing.T) {
 }
 
 // TestAMissingFileIsDamage: the store does not open without a file that it needs, says so, and deletes none of the
-// others, since they may be what is left. It opens without files that hold no changes.
+// other files, which may be the last copy of the data. It opens without files that hold no changes.
 func TestAMissingFileIsDamage(t *testing.T) {
 	t.Parallel()
 
@@ -303,7 +303,7 @@ func missingFiles(t *testing.T, from, in string) (missing []string) {
 	return missing
 }
 
-// TestASoundStoreDeletesItsFiles: those that it does not need, when it opens and later.
+// TestASoundStoreDeletesItsFiles: the store deletes the files that it does not need, when it opens and later.
 func TestASoundStoreDeletesItsFiles(t *testing.T) {
 	t.Parallel()
 

@@ -18,8 +18,7 @@
 // # Reading
 //
 // A read sees every applied batch, even before the batch is on disk. A service calls
-// [DB.Barrier] between a read and its answer, so that a crash cannot undo what the answer
-// reports.
+// [DB.Barrier] between a read and its answer, so that a crash cannot undo the answer.
 //
 // # Disks
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// stuntingFS refuses to make logs larger than what is written to them, from a number of times on.
+// stuntingFS refuses to make logs larger than their records, after a number of times.
 type stuntingFS struct {
 	*vfs.MemFS
 	after int

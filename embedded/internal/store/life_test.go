@@ -78,7 +78,7 @@ func (l *life) setFree(free uint64) {
 	l.db.lookAtDisk(-int64(roomNotice))
 }
 
-// write makes the next change. One that was refused leaves nothing.
+// write makes the next change. A refused change leaves nothing.
 func (l *life) write(commit func(*Batch) error, durable bool) {
 	b := l.db.NewBatch()
 	b.Set(lifeKey(l.written), lifeValue(l.written))

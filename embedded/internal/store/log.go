@@ -41,8 +41,8 @@ func (l logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 	return l.write(name, file, 0), nil
 }
 
-// ReuseForWrite makes a new log of an old one that is not needed any more. The old records are room for new
-// records, as zeros are.
+// ReuseForWrite makes a new log from an old one that is no longer needed. The old records are room
+// for new records, as zeros are.
 func (l logFS) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := l.FS.ReuseForWrite(oldName, newName, category)
 	if err != nil || filepath.Ext(newName) != logExtension {

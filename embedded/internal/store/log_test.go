@@ -99,7 +99,7 @@ func TestACopyOfALogThatIsWrittenOpens(t *testing.T) {
 	}
 }
 
-// TestALogThatWasWrittenIsReadToItsEnd: only of one that is open for writing the records of the moment are read.
+// TestALogThatWasWrittenIsReadToItsEnd: only a log that is open for writing is read up to its records of the moment.
 func TestALogThatWasWrittenIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 

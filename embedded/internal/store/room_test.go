@@ -120,7 +120,7 @@ func TestCopiesNeedRoom(t *testing.T) {
 		db := open(t, disk)
 
 		b := db.NewBatch()
-		value := make([]byte, 4<<20) // of what cannot be compressed
+		value := make([]byte, 4<<20) // that cannot be compressed
 		_, _ = rand.NewChaCha8([32]byte{}).Read(value)
 		b.Set([]byte("d"), value)
 
@@ -226,7 +226,7 @@ func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 const failingProcess = "RATCHET_TEST_FAILING_DISK"
 
 // TestAFailingDiskEndsTheProcess: a change that may not be on disk is not acknowledged, and not shown either. The
-// process also ends if the change is that of a caller who recovers, as net/http does.
+// process also ends if the caller recovers from panics, as net/http does.
 func TestAFailingDiskEndsTheProcess(t *testing.T) {
 	rows := map[string]struct {
 		failed func(error)

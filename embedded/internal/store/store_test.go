@@ -59,7 +59,7 @@ func TestPowerFailure(t *testing.T) {
 		applied      []batchID
 		acknowledged [writers]int
 
-		// What the crash leaves, and what had been acknowledged by then.
+		// The disk after the crash, and the changes that had been acknowledged by then.
 		crashed *vfs.MemFS
 		want    [writers]int
 	)
@@ -226,7 +226,7 @@ func TestGetRare(t *testing.T) {
 	}
 }
 
-// What was applied before a barrier survives a power failure after it.
+// A batch that was applied before a barrier survives a power failure after it.
 func TestBarrier(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	db := open(t, fs)

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Event is what happened to an item.
+// Event is the kind of a change of an item.
 type Event byte
 
 // The three events of a stream.

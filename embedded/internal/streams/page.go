@@ -28,7 +28,7 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	}
 
 	if p.count > 0 {
-		// About what the record takes as JSON. To grow for many records at once copies the answer
+		// About the size of the record as JSON. To grow for many records at once copies the answer
 		// less often than append does.
 		if cap(p.out)-len(p.out) < 512+3*c.Size {
 			p.out = wire.Grow(p.out, p.room())

@@ -22,7 +22,7 @@ type Spec struct {
 	HashKey, RangeKey string
 }
 
-// streamRecord is what the store keeps of a stream.
+// streamRecord is a stream as the store keeps it.
 type streamRecord struct {
 	Spec
 	No       uint64    `json:"no"`

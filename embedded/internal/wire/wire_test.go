@@ -49,7 +49,7 @@ func ask(t *testing.T, h http.Handler, method, target, body string) (int, http.H
 	return res.StatusCode, res.Header, string(raw)
 }
 
-// echoService answers as an AWS service does, and fails in each way that one can.
+// echoService answers as an AWS service does, and can fail in each way that a service can.
 func echoService() Service {
 	return Service{
 		Target:        "Test_1",
@@ -312,7 +312,7 @@ func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
 	_ = first.Close()
 }
 
-// writer is a socket that looks at the memory of what is written.
+// writer is a socket that looks at the memory of the written bytes.
 type writer struct {
 	http.ResponseWriter
 	write func(p []byte) (int, error)
