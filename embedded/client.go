@@ -67,8 +67,7 @@ func stayInProcess(s *middleware.Stack) error {
 		}
 	}
 
-	// Every client resolves an endpoint. A missing step means that the SDK has changed: an error is
-	// better than calls that leave the process.
+	// Every client resolves its endpoint, so an error here means that the SDK has changed.
 	_, err := s.Finalize.Swap("ResolveEndpointV2", inProcessEndpoint{})
 
 	return err

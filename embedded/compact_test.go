@@ -19,8 +19,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestCompactFreesSpaceUnderLoad deletes most of the items and compacts, while writers move money: what
-// was deleted frees its space, no transaction is made in part, and the items that are left are there.
+// TestCompactFreesSpaceUnderLoad deletes most of the items and compacts, while writers move money:
+// the deleted items free their space, no transaction is made in part, and the other items are
+// there.
 func TestCompactFreesSpaceUnderLoad(t *testing.T) {
 	const items, writers = 200, 3
 
@@ -130,7 +131,7 @@ func TestOneCompactionAtATime(t *testing.T) {
 	}
 }
 
-// TestTidyLeavesTheData: it needs the directory for itself, and changes nothing that is in it.
+// TestTidyLeavesTheData: Tidy needs the directory for itself, and changes no data in it.
 func TestTidyLeavesTheData(t *testing.T) {
 	f := reopen(t, t.TempDir(), func(*Config) {})
 	f.table("orders", "id", "", "")

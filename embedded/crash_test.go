@@ -147,7 +147,7 @@ func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 			return true
 		})
 		f := openOnce(t, dir)
-		// The stream keeps what all rounds have written, so in a long run not each reads it.
+		// The stream keeps the records of all rounds, so in a long run only some rounds read it.
 		var seen map[string]int
 		if round < 20 || round%25 == 0 || round == *flagKills-1 {
 			seen = f.updatesInStream(round)

@@ -13,7 +13,7 @@ import (
 // linearItems is how many items a scene has: few, so that calls meet.
 const linearItems = 3
 
-// linearItem is an item, or that there is none.
+// linearItem is an item or its absence.
 type linearItem struct {
 	there bool
 	v     int
@@ -153,7 +153,8 @@ func linearModel() porcupine.Model {
 	}
 }
 
-// TestTheModelOfLinearCallsFindsWrongAnswers: each history has one wrong answer, and none with the right one.
+// TestTheModelOfLinearCallsFindsWrongAnswers: each history is accepted with its right answer and
+// refused with its wrong one.
 func TestTheModelOfLinearCallsFindsWrongAnswers(t *testing.T) {
 	t.Parallel()
 

@@ -58,9 +58,10 @@ type linearScene struct {
 	history []porcupine.Operation
 }
 
-// TestItemsTransactionsAndIndexesAreLinearizable: the answers of many clients are such as one order of their
-// calls gives, each at a moment between its beginning and its end. Answers get lost, and the power fails, so
-// that calls have no answer; these take effect at one moment, or never.
+// TestItemsTransactionsAndIndexesAreLinearizable: the answers of many clients match one order of
+// their calls, in which each call takes effect at a moment between its beginning and its end.
+// Answers get lost, and the power fails: a call without an answer takes effect at one moment, or
+// never.
 func TestItemsTransactionsAndIndexesAreLinearizable(t *testing.T) {
 	t.Parallel()
 
@@ -207,7 +208,7 @@ func (r *linearRun) client(scene *linearScene, dice *rand.Rand) {
 	}
 }
 
-// record adds a call to the history. What is answered when the power is off may be lost.
+// record adds a call to the history. An answer that comes when the power is off may be lost.
 func (r *linearRun) record(scene *linearScene, made porcupine.Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -248,7 +248,7 @@ func (p *powered) check(cut int) {
 	p.finish(cut)
 }
 
-// finish brings the newest execution to its end, with what its client knows of it.
+// finish brings the newest execution to its end, with no more than its client knows of it.
 func (p *powered) finish(cut int) {
 	p.t.Helper()
 	ctx := p.t.Context()

@@ -25,8 +25,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// TestAFullDiskRefusesCallsThatChange: each service says so, reads go on, and so does all when there is
-// room again.
+// TestAFullDiskRefusesCallsThatChange: each service says so, and reads go on. Changes are accepted
+// again when there is room.
 func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := smalldisk.New()

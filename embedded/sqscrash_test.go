@@ -61,7 +61,7 @@ type reported struct {
 
 // checkAfterCrash receives everything that is left. Every message that was reported as sent
 // and not as deleted must be there, except one whose deletion was not reported yet. No
-// message that was reported as deleted may be there. One more may have been sent.
+// message that was reported as deleted may be there. One further message may have been sent.
 func (q *queueing) checkAfterCrash(w int, reported *reported) {
 	q.t.Helper()
 	left := map[int]bool{}

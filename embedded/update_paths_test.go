@@ -127,7 +127,7 @@ func TestAnUpdateInPlaceAnswersAsOneOfACopy(t *testing.T) {
 	}
 }
 
-// imagesOf returns the images of each item in the stream. Every old image is the new one before.
+// imagesOf returns the images of each item in the stream. Every old image equals the new image before it.
 func (f *fixture) imagesOf(t *testing.T, stream string) map[string][]string {
 	all := map[string][]string{}
 	f.readForest(stream, func(r stypes.Record) {

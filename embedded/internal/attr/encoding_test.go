@@ -83,8 +83,8 @@ func TestEncodingsRoundTrip(t *testing.T) {
 	})
 }
 
-// Keys compare as their values do, no key is a prefix of another, and what follows a key
-// does not change its order.
+// Keys compare as their values do, no key is a prefix of another, and bytes behind a key do not
+// change its order.
 func TestKeyOrderIsValueOrder(t *testing.T) {
 	text := rapid.StringMatching(`[\x00\x01a\x{FF}]{0,4}`)
 	pair := func(t *rapid.T, label string) Value {

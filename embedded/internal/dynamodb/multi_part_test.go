@@ -84,8 +84,8 @@ func TestConditionsWithEmptyParts(t *testing.T) {
 	}
 }
 
-// The values of a partition key count together, numbers with what DynamoDB counts for them.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+// The values of a partition key count together, each number with the size that DynamoDB counts for
+// it.
 func TestSizeOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
 	s, closeService := openService(t, t.TempDir())
 	defer closeService()

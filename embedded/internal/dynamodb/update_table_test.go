@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A stream, units and a new or a deleted index come in requests of their own: what a request must not
-// change with the others is not changed at all.
+// A stream, units, and a new or deleted index need requests of their own: a request that mixes them changes
+// nothing.
 // Source: findings DDB-TABLE-174, DDB-TABLE-382, DDB-TABLE-433 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb,
 // recorded on the service
 func TestChangesThatDoNotComeTogether(t *testing.T) {

@@ -115,7 +115,7 @@ type outage struct {
 	acked int
 }
 
-// cut takes a power failure now and then.
+// cut keeps the disk of a power failure now and then.
 func (o *outages) cut() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

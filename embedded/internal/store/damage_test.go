@@ -94,8 +94,9 @@ var damages = []struct {
 	}},
 }
 
-// TestDamagedFilesAreNeverReadAsData damages each file of a store that was closed, at random places. What is
-// read afterwards is right, or the store says that its files are damaged, and what to do.
+// TestDamagedFilesAreNeverReadAsData damages each file of a store that was closed, at random
+// places. Reads afterwards return the right data, or the store says that its files are damaged, and
+// what to do.
 func TestDamagedFilesAreNeverReadAsData(t *testing.T) {
 	t.Parallel()
 
@@ -242,8 +243,8 @@ func TestAMissingFileIsDamage(t *testing.T) {
 	}
 }
 
-// TestADamagedStoreKeepsItsFiles: one whose manifest has lost its end does not know its newest tables and
-// logs, and leaves them nevertheless.
+// TestADamagedStoreKeepsItsFiles: a store whose manifest has lost its end does not know its newest
+// tables and logs, but does not delete them.
 func TestADamagedStoreKeepsItsFiles(t *testing.T) {
 	t.Parallel()
 

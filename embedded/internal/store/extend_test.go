@@ -58,8 +58,9 @@ func (s *stuntedLog) WriteAt(p []byte, at int64) (int, error) {
 	return 0, s.fs.err
 }
 
-// TestALogThatCannotBeExtendedTakesChanges: whenever the disk begins to refuse that, every change that was acknowledged
-// is there after a power failure, in a copy, and at the next opening. Each log tries once more, and no more.
+// TestALogThatCannotBeExtendedTakesChanges: whenever the disk begins to refuse larger logs, every
+// acknowledged change is there after a power failure, in a copy, and at the next opening. Each log
+// tries only once more.
 func TestALogThatCannotBeExtendedTakesChanges(t *testing.T) {
 	t.Parallel()
 

@@ -23,7 +23,7 @@ import (
 // and go on without them. A loss behind the newest generation of a log is not noticed: it looks like a crash.
 
 const (
-	// generationFile is the name of the file. Directories of earlier versions, and backups, have none.
+	// generationFile is the name of the file. Backups have none.
 	generationFile = "GENERATION"
 	// generationPrefix is below the keys of all services.
 	generationPrefix byte = 1

@@ -35,7 +35,7 @@ func generations(t *testing.T, db *DB) (first, last, file uint64) {
 	return first, last, file
 }
 
-// TestOldGenerationsAreDeleted: a store that was opened often keeps the newest ones.
+// TestOldGenerationsAreDeleted: a store that was opened often keeps only the newest generations.
 func TestOldGenerationsAreDeleted(t *testing.T) {
 	t.Parallel()
 
@@ -133,7 +133,7 @@ func TestMissingGenerationsAreNamed(t *testing.T) {
 	}
 }
 
-// TestADirectoryWithoutTheFileOpens: one of an earlier version, or a backup.
+// TestADirectoryWithoutTheFileOpens: a backup has none.
 func TestADirectoryWithoutTheFileOpens(t *testing.T) {
 	t.Parallel()
 

@@ -23,8 +23,8 @@ import (
 	"ratchet/embedded/internal/smalldisk"
 )
 
-// TestAFullDiskRefusesChanges: nothing of a refused change is stored, reads go on, and changes do when
-// there is room again. The store can be closed and opened meanwhile.
+// TestAFullDiskRefusesChanges: nothing of a refused change is stored, reads go on, and changes are
+// accepted again when there is room. The store can be closed and opened meanwhile.
 func TestAFullDiskRefusesChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := smalldisk.New()
@@ -174,7 +174,8 @@ func (s *slowTables) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return s.FS.Create(name, category)
 }
 
-// TestACheckpointNeedsRoomForOlderLogs: they are copied as large as they are, although a used one may hold little.
+// TestACheckpointNeedsRoomForOlderLogs: older logs are copied whole, although a reused one may hold
+// few records.
 func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 	t.Parallel()
 
