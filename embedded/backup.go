@@ -157,6 +157,7 @@ func (m *Manifest) add(ctx context.Context, archive *tar.Writer, path string) er
 		return err
 	}
 
+	// Exactly the bytes that the header has announced: a log may grow meanwhile.
 	digest := sha256.New()
 	if _, err := io.CopyN(io.MultiWriter(archive, digest), contextReader{ctx, file}, added.Bytes); err != nil {
 		return fmt.Errorf("%s: %w", added.Name, err)

@@ -163,6 +163,7 @@ func appendIndexes(dst []byte, name string, s *spent, local bool, counts func([]
 			continue
 		}
 
+		// The member appears only with its first index.
 		if first {
 			dst = append(append(append(dst, `,"`...), name...), `":{`...)
 		} else {

@@ -93,6 +93,7 @@ func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions)
 		}
 	}
 
+	// A faulty definition is reported before the number of indexes.
 	if len(list) > maxLocalIndexes {
 		return invalid("One or more parameter values were invalid: Number of LocalSecondaryIndexes exceeds per-table limit of %d", maxLocalIndexes)
 	}
@@ -116,6 +117,7 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 		}
 	}
 
+	// With the keys of all indexes, because a definition may be used only by a later one.
 	whole := tableRecord{Keys: r.Keys, Indexes: slices.Concat(r.Indexes, indexes)}
 	if err := kinds.checkUsed(&whole); err != nil {
 		return err

@@ -80,6 +80,7 @@ func (in *scanIn) constrain(s *Service) error {
 		return err
 	}
 
+	// The upper bounds are checked behind all other rules, one member at a time.
 	if err := wire.Within(in.TotalSegments, "totalSegments", 1, maxSegments); err != nil {
 		return err
 	}

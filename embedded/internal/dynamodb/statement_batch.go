@@ -202,6 +202,8 @@ func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum sp
 		if err = asWireError(err); !errors.As(err, &e) {
 			return err
 		}
+
+		// A refused statement is a part of the answer and not the error of the call.
 		response.raw("Error", statementError(e))
 	}
 

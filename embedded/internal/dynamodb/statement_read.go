@@ -262,6 +262,7 @@ func (v *view) order(p *plan, stmt *partiql.Statement, hashes []attr.Value) erro
 			return invalid("Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.")
 		case o.Name == v.keys.Range.Name:
 			p.reverse = o.Descending
+		// Only the partition key is left. Its values are read in the order of hashes.
 		case o.Descending:
 			slices.Reverse(hashes)
 		}

@@ -91,6 +91,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 			return nil, err
 		}
 
+		// After the lookup, because a missing table is reported first.
 		if err := in.TransactItems[i].checkUnused(); err != nil {
 			return nil, err
 		}
@@ -163,6 +164,7 @@ func collectActions(n int, actionOf func(i int) (*action, error)) ([]*action, er
 			return err
 		}
 
+		// The store key includes the table.
 		if seen[string(a.key.bytes)] {
 			return invalid("Transaction request cannot include multiple operations on one item")
 		}
@@ -186,6 +188,7 @@ func cancelMismatches(n int, bind func(i int) error) error {
 
 		var mismatch *schemaError
 		switch {
+		// Only noted, because the answer lists the reasons of all items.
 		case errors.As(err, &mismatch):
 			failures[i], failed = mismatch.err, true
 		case err != nil:

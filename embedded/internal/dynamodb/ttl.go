@@ -197,6 +197,7 @@ func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error
 	st.mu.Lock()
 	defer st.mu.Unlock()
 
+	// Read under the stripe: the item may have changed since its key was listed.
 	raw, ok, err := s.db.Get(key)
 	if err != nil || !ok {
 		return err

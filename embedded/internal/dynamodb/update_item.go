@@ -81,6 +81,7 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 		}
 	}
 
+	// After both expressions, which share the references.
 	return p.Unused()
 }
 
@@ -150,6 +151,7 @@ func (in *updateItemIn) draft() (*action, error) {
 		return nil, err
 	}
 
+	// The legacy parameters, or no update at all: the action then only creates the item.
 	if !used {
 		return a, nil
 	}

@@ -217,6 +217,7 @@ func (p *parser) path() (Path, *Error) {
 				return nil, err
 			}
 		default:
+			// Like the args of a node: later paths append behind this one, or in a new block.
 			return Path(p.steps[from:len(p.steps):len(p.steps)]), nil
 		}
 	}

@@ -165,6 +165,7 @@ func scanQuoted(src string, at int, k kind) token {
 		text.WriteString(src[from : from+end])
 		from += end + 1
 
+		// The quote is not doubled, so it ends the text.
 		if !strings.HasPrefix(src[from:], quote) {
 			return token{kind: k, text: text.String(), start: at, end: from}
 		}

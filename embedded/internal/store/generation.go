@@ -97,6 +97,8 @@ func (d *DB) generationOfFile() (uint64, error) {
 	number, _, _ := strings.Cut(string(text), " ")
 
 	n, err := strconv.ParseUint(number, 10, 64)
+
+	// The whole text must be as it was written, with its checksum.
 	if err != nil || string(text) != generationText(n) {
 		return 0, fmt.Errorf("%w: the file %s (if no other file is, you can delete it)", ErrDamaged, generationFile)
 	}
@@ -117,6 +119,7 @@ func (d *DB) nextGeneration() error {
 	b := d.NewBatch()
 	b.Set(generationKey(next), nil)
 
+	// One key goes for each new one.
 	if next > keptGenerations {
 		b.Delete(generationKey(next - keptGenerations))
 	}

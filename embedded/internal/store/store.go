@@ -248,6 +248,7 @@ func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more 
 	}
 
 	for ok := start(); ok; ok = next() {
+		// The value may be read from disk only here, so this can fail, too.
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return readError(err)
