@@ -29,7 +29,7 @@ type Compaction struct {
 	BytesBefore int64 `json:"bytesBefore"`
 	BytesAfter  int64 `json:"bytesAfter"`
 	// BytesWritten is the number of bytes that the call has written so far, together with
-	// compactions that the store made of its own accord. At the end it is about BytesAfter.
+	// compactions that the store made by itself. At the end it is about BytesAfter.
 	BytesWritten int64 `json:"bytesWritten"`
 }
 

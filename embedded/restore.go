@@ -134,7 +134,7 @@ func readBackup(r io.Reader, create func(name string) (io.WriteCloser, error)) (
 				return m, err
 			}
 
-			// The rest holds nothing but the end of the archive and the checksum of gzip.
+			// The rest is the end of the archive and the checksum of gzip.
 			if _, err := io.Copy(io.Discard, compressed); err != nil { //nolint:gosec // G110: nothing of it is kept
 				return m, fmt.Errorf("%w: %w", ErrBackup, err)
 			}

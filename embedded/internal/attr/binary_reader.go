@@ -110,7 +110,7 @@ func (r *binaryReader) text() string {
 	return text
 }
 
-// unknown is the fault of a tag that is none.
+// unknown reports a tag that stands for nothing.
 func (r *binaryReader) unknown(tag byte) { r.fail("tag %d is unknown", tag) }
 
 // members reads how many members a set has.

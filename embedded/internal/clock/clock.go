@@ -27,8 +27,8 @@ type Clock struct {
 // Now returns the time.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.shift.Load())) }
 
-// Until returns how long it is until at. Timers may take it as it is: they run as fast as the
-// clock.
+// Until returns the time from now until at. A timer can wait for it unchanged, because timers run
+// as fast as the clock.
 func (c *Clock) Until(at time.Time) time.Duration { return at.Sub(c.Now()) }
 
 // Shift sets how far the clock is ahead of package time; behind it, if d is negative.

@@ -20,8 +20,8 @@
 // # Guarantees
 //
 //   - An acknowledged write is on disk. A batch is written in full or not at all.
-//   - Writes of one item are serial: of concurrent conditional writes exactly those
-//     succeed whose condition holds when their turn comes.
+//   - Writes of one item are serial: a conditional write succeeds exactly if its condition
+//     holds when its turn comes.
 //   - TransactWriteItems and TransactGetItems are serializable. They wait for
 //     other writers instead of failing, so TransactionConflict never arises.
 //   - No read, consistent or not, returns data that a crash could still undo: a read waits

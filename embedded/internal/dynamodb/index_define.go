@@ -47,7 +47,7 @@ func (c *constraints) indexes(list []indexDefinition, at string, mostKeys int) {
 
 // How many elements the model allows in the KeySchema of a table or a local index, and in the KeySchema of a
 // global index.
-// Source of the latter: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/attribute_definition_messages.rs,
+// Source of mostGlobalKeys: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/attribute_definition_messages.rs,
 // "a_gsi_key_schema_longer_than_eight_fails_the_request_model", recorded on the service
 const (
 	mostKeys       = 2

@@ -11,7 +11,7 @@ import (
 )
 
 // The parameters that expressions have replaced. They become the same trees as expressions. An
-// empty map is as good as none.
+// empty map counts as no map.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LegacyConditionalParameters.html
 
 // parameter is a parameter of a request, with whether the request has it.

@@ -212,7 +212,7 @@ func (in *updateTableIn) isEmpty() bool {
 		in.SSESpecification == nil && !in.given()
 }
 
-// apply makes the changes to the record, except those to the stream.
+// apply makes the changes to the record, except for the stream and the indexes.
 func (in *updateTableIn) apply(r *tableRecord, now time.Time) error {
 	if in.BillingMode != "" || in.ProvisionedThroughput != nil {
 		mode := in.BillingMode

@@ -57,8 +57,8 @@ type change struct {
 	indexes        []indexChange
 }
 
-// differs reports whether the item after is another one than the item before. If not, the
-// action is acknowledged without a write and without a stream record, as on AWS.
+// differs reports whether the change alters the item. If not, the action is acknowledged without a write
+// and without a stream record, as on AWS.
 func (c *change) differs() bool {
 	return c.verb != check && !bytes.Equal(c.oldRaw, c.newRaw)
 }

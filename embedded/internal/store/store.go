@@ -146,7 +146,7 @@ func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
 }
 
 // letOthersCommit is called between two syncs of the log. It does not wait, but lets goroutines run that are
-// ready, such as those whose batches the last sync has written: the batches that they commit now take part in the
+// ready, such as writers of the last sync's batches: the batches that they commit now take part in the
 // next sync. Under load this saves a third of the syncs, which are a large part of the cost of a write.
 func letOthersCommit() time.Duration {
 	runtime.Gosched()
