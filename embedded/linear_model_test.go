@@ -70,7 +70,8 @@ type linearCall struct {
 	group  string // to query
 }
 
-// linearAnswer is the answer that a client saw. A call without an answer may take effect at any later moment, or never.
+// linearAnswer is the answer that a client saw. A call without an answer may take effect at any
+// later moment, or never.
 type linearAnswer struct {
 	unknown bool
 	text    string

@@ -54,7 +54,7 @@ func cellsOf(columns []expression.Path) []cell {
 			}
 		}
 
-		// Columns within one element of a list share its cell.
+		// Columns within one element of a list share its cell, which has the name of the element.
 		same := slices.IndexFunc(cells, func(o cell) bool { return o.name == c.name && c.rest != nil })
 		if same >= 0 {
 			cells[same].rest = append(cells[same].rest, c.rest...)

@@ -47,6 +47,8 @@ func (o *Keys[K]) Set(key K, order int64) {
 	}
 
 	o.put(i, item[K]{key, order})
+
+	// A new key starts as the last leaf. A known one may move up or down.
 	o.fix(i)
 }
 

@@ -170,7 +170,7 @@ var arithmetic = []string{"+", "-", "||", "*", "/", "%"}
 func (p *parser) sum() (*Expr, error) {
 	left, err := p.factor()
 
-	// All on one level: only + and - are supported later, so no precedence can show.
+	// All on one level: operators other than + and - are refused later, whatever their precedence.
 	for err == nil && slices.ContainsFunc(arithmetic, p.tok.is) {
 		at := p.tok
 		p.advance()

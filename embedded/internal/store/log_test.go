@@ -99,7 +99,8 @@ func TestACopyOfALogThatIsWrittenOpens(t *testing.T) {
 	}
 }
 
-// TestALogThatWasWrittenIsReadToItsEnd: only a log that is open for writing is read up to its records of the moment.
+// TestALogThatWasWrittenIsReadToItsEnd: only a log that is open for writing is read up to its
+// records of the moment.
 func TestALogThatWasWrittenIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 
