@@ -17,6 +17,7 @@ var (
 // inputFault says what is wrong with an execution's input that is not JSON, in the words
 // that StartExecution was recorded to use.
 func inputFault(input []byte) string {
+	// true, false and null are words, too, but valid ones.
 	if m := unknownToken.FindSubmatch(input); m != nil && rawjson.Valid(m[1]) != nil {
 		const fault = "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 

@@ -60,12 +60,13 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 	return rev, nil
 }
 
-// cacheRevision adds a revision to the cache, in the place of any other when it is full.
+// cacheRevision adds a revision to the cache. If the cache is full, some other revision makes room.
 func (s *Service) cacheRevision(rev *revision) {
 	s.revisionsMu.Lock()
 	defer s.revisionsMu.Unlock()
 
 	if len(s.revisions) >= revisionCache {
+		// The first in a map's random order. An unlucky choice costs one compilation.
 		for id := range s.revisions {
 			delete(s.revisions, id)
 			break
