@@ -35,7 +35,7 @@ type queue struct {
 	// Only in a FIFO queue.
 	groups   map[string]*group
 	dedup    map[string]dedup     // by dedupKey
-	dedupAge ordered.Keys[string] // dedupAge has the keys of dedup by the time at which the message was sent
+	dedupAge ordered.Keys[string] // the keys of dedup, by the time at which the message was sent
 
 	// changed is closed and replaced when a receive may find more than before.
 	changed chan struct{}
