@@ -87,6 +87,7 @@ func writeBox(b *strings.Builder, p *point, s workflow.StateSpec, counts map[wor
 			x+3, y+3, p.width-6, boxHeight-6)
 	}
 
+	// With counts, the name moves up to make room for the second line.
 	base := p.y + 4
 	if counts != nil {
 		base = p.y - 3

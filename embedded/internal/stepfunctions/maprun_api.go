@@ -194,6 +194,7 @@ func (s *Service) updateMapRun(_ context.Context, in *updateMapRunRequest) (any,
 		return nil, err
 	}
 
+	// changeRun wakes the Map Run, so a raised limit takes effect at once.
 	batch, err := s.changeRun(k, func(r *mapRun) (bool, error) {
 		if !r.running() {
 			return false, invalidFor("CANNOT_UPDATE_COMPLETED_MAP_RUN", "Map Run '%s' has completed and cannot be updated", in.MapRunArn)

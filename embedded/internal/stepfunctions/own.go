@@ -176,6 +176,7 @@ func (s *Service) endedExecution(key executionKey, m *machine, st *execution.Sta
 		return nil, false, fmt.Errorf("read the input of execution %d: %w", key.id, err)
 	}
 
+	// Dates are milliseconds, as in all answers of optimized integrations.
 	included := map[string]bool{"Included": true}
 
 	d := map[string]any{

@@ -49,6 +49,7 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 		return nil, fmt.Errorf("read definition %d: %w", id, err)
 	}
 
+	// The definition was accepted before it was stored, so a fault now is damage.
 	program, found := parserOf(rev.Express)([]byte(rev.Definition))
 	if program == nil {
 		return nil, fmt.Errorf("read definition %d: %w", id, found.Err())

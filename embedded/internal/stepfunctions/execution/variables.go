@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// maxVariables is the size of all variables of an execution, in bytes. Those that one Assign
+// maxVariables is the size of all variables of an execution, in bytes. The variables that a single Assign
 // sets have at most MaxDocument bytes.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 const maxVariables = 10 << 20
@@ -59,6 +59,7 @@ func (t *turn) checkVariables(th *thread, v []byte) ([]byte, error) {
 func (t *turn) variableBytes(th *thread, assigned []byte) int64 {
 	total := int64(len(assigned))
 	for _, other := range t.s.threads {
+		// The old value of a variable that gets a new one does not count.
 		for _, v := range other.variables {
 			if _, replaced := rawjson.Member(assigned, v.name); other == th && replaced {
 				continue
@@ -89,6 +90,7 @@ func (t *thread) setVariables(assigned []byte, ref Ref) {
 
 // variable returns the value of a variable of the thread, or of one around it.
 func (t *turn) variable(th *thread, name string) ([]byte, bool) {
+	// An inner variable hides an outer one of the same name.
 	for ; th != nil; th = t.s.thread(th.parent) {
 		for _, v := range th.variables {
 			if v.name == name {
@@ -102,6 +104,7 @@ func (t *turn) variable(th *thread, name string) ([]byte, bool) {
 
 func (t *turn) variableValue(v variable) ([]byte, bool) {
 	var assigned []byte
+	// The events of this turn are not stored yet.
 	if v.ref.Chunk == t.chunk {
 		assigned = t.events[v.ref.ID-v.ref.Chunk].Assigned
 	} else {
