@@ -33,8 +33,8 @@ const (
 		`stroke="#ffffff" stroke-width="4" paint-order="stroke">%s</text>` + "\n"
 )
 
-// svg draws the definition from left to right: states as boxes, terminal ones with a double
-// border, moves as curves with their events in the middle.
+// svg draws the definition from left to right: states as boxes, terminal states with a double border,
+// moves as curves with their events in the middle.
 func svg(d *workflow.Definition, counts map[workflow.State]int) string {
 	l := newLayout(d)
 

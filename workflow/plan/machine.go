@@ -51,7 +51,7 @@ func Parse(asl []byte) (*Machine, error) {
 	return m, nil
 }
 
-// targets returns the states that may follow, without those after an error.
+// targets returns the states that may follow, without the states after an error.
 func (s state) targets() (all []string) {
 	if s.Next != "" {
 		all = append(all, s.Next)

@@ -87,7 +87,7 @@ func (s *Service) takeCall(ctx context.Context, q *queue, pass func(context.Cont
 	return true
 }
 
-// retryCall puts a task back whose call could not be made or stored.
+// retryCall puts back a task whose call could not be made or whose answer could not be stored.
 func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err error) {
 	if ctx.Err() == nil {
 		s.log.Error("step functions: service integration", "machine", task.execution.machine,
@@ -202,8 +202,8 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 // own, and the name of the service in a cause by the first AWS SDK for Java.
 type errorNames struct{ prefix, general, first string }
 
-// sdkErrors are the names in AWS SDK integrations, optimizedErrors those in optimized ones, which go
-// through the first SDK, as functions by their ARN do.
+// sdkErrors are the names in AWS SDK integrations, optimizedErrors the names in optimized integrations.
+// Optimized integrations, and functions by their ARN, go through the first SDK.
 // Sources: https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html;
 // LocalStack's recordings of AWS (test_task_service_dynamodb, test_task_service_sqs,
 // test_task_service_sfn, test_task_service_lambda, test_aws_sdk, test_sfn_send_task_outcome_with_no_such_token).

@@ -112,7 +112,7 @@
 //   - Causes of refused calls have no request ID.
 //   - A tolerance of an inline Map has no effect.
 //   - SDKs send TestState and StartSyncExecution to the
-//     host "sync-" + host: over a socket, turn that off in the SDK (Go: an APIOption with
+//     host "sync-" + host: over a socket, turn the prefix off in the SDK (Go: an APIOption with
 //     smithyhttp.DisableEndpointHostPrefix; boto3: Config(inject_host_prefix=False);
 //     JavaScript: disableHostPrefix) or use a name that resolves with the prefix.
 //   - An execution that a .sync task has started goes on when the task is aborted or times out.

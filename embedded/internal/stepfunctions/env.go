@@ -13,7 +13,7 @@ type randomness struct{}
 
 func (randomness) Uint64() uint64 { return rand.Uint64() } //nolint:gosec // jitter, MathRandom and UUID promise no secrecy
 
-// env returns what a stimulus to the execution depends on.
+// env returns the environment for a stimulus to the execution.
 func (s *Service) env(key executionKey, st *execution.State, rev *revision) *execution.Env {
 	env := s.envOf(key, rev)
 	env.Identity = func() execution.Identity { return s.identity(st, rev) }

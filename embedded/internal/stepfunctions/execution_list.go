@@ -196,8 +196,8 @@ func (s *Service) newestExecutions(
 	want, known := execution.StatusNamed(status)
 	switch {
 	case status == "":
-		// The running ones first: an execution that ends between the
-		// scans is found twice instead of never.
+		// Running executions first: an execution that ends between the scans is found twice instead of
+		// never.
 		if err = scan(keyRunning); err == nil {
 			err = scan(keyEnded)
 		}

@@ -14,7 +14,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// ownService reports whether a call is one of Step Functions itself.
+// ownService reports whether a call goes to Step Functions itself.
 func ownService(call execution.Call) bool { return call.Service == "states" || call.Service == "sfn" }
 
 // ownOperation turns an operation of the service into the form that tasks call: members begin with

@@ -119,8 +119,7 @@ func (q *queue) removePoll(p *poll) {
 	}
 }
 
-// queue returns the queue of an activity. The activity may have been deleted: its queue
-// outlives it, as its tasks do.
+// queue returns the queue of an activity. The queue and its tasks outlive a deleted activity.
 func (s *Service) queue(arn string) *queue {
 	s.queuesMu.Lock()
 	defer s.queuesMu.Unlock()

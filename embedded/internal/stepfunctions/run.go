@@ -16,7 +16,7 @@ const (
 	timerRetry    = 5 * time.Second // the wait before a timer that failed is tried again
 )
 
-// roomRetry is the wait before the next look whether a full disk has room.
+// roomRetry is the wait between two looks at a full disk.
 const roomRetry = time.Second
 
 // waitForRoom waits while the disk is full, so that no execution fails because of it. It returns false if
@@ -33,8 +33,9 @@ func (s *Service) waitForRoom(ctx context.Context) bool {
 	return true
 }
 
-// Run finishes deletions that a crash has interrupted, fires timers, makes the calls of
-// service integrations, runs Express executions and advances Map Runs until ctx ends. It returns nil; errors go to the log.
+// Run finishes deletions that a crash has interrupted, fires timers, makes the calls of service
+// integrations, runs Express executions and advances Map Runs until ctx ends. It returns nil; errors go to
+// the log.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.finishDeletions(); err != nil {
 		// Not fatal: the machine stays marked, and the next Run tries again.

@@ -182,7 +182,7 @@ func TestAliases(t *testing.T) {
 		}
 	}
 
-	// A version that an alias names stays; one that it named before can go.
+	// A version that an alias names stays. A version that the alias named before can go.
 	_, err = b.DeleteStateMachineVersion(t.Context(), &sfn.DeleteStateMachineVersionInput{StateMachineVersionArn: &two})
 	if code(err) != "ConflictException" || !strings.Contains(err.Error(), "Current list of aliases referencing this version: [both]") {
 		t.Errorf("delete a version in use: %v", err)

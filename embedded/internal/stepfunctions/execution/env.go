@@ -117,7 +117,8 @@ func (e *Env) Tick(s *State) (*Turn, error) {
 	return t.end()
 }
 
-// Stop aborts the execution. It fails with ErrNotRunning when the execution has ended. The turn then holds the effect of due timers.
+// Stop aborts the execution. It fails with ErrNotRunning when the execution has ended. The turn then holds
+// the effect of due timers.
 func (e *Env) Stop(s *State, name, cause string) (*Turn, error) {
 	t := e.turn(s)
 	// A timer that was due before the stop may have ended the execution.

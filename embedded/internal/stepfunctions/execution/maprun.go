@@ -84,7 +84,8 @@ func (t *turn) endedRuns() (ended []EndedRun) {
 }
 
 // MapEnded ends a distributed Map with the array of its results, or with the failure of its Map Run. It
-// fails with ErrNotScheduled when the state no longer waits for the Map Run. The turn then holds the effect of due timers.
+// fails with ErrNotScheduled when the state no longer waits for the Map Run. The turn then holds the
+// effect of due timers.
 func (e *Env) MapEnded(s *State, id int64, run uint64, redrives int64, output []byte, failed *CallFailure) (*Turn, error) {
 	t := e.turn(s)
 	t.expire()

@@ -146,7 +146,8 @@ func (e *Env) Heartbeat(s *State, id int64, token [TokenSize]byte) (*Turn, error
 	})
 }
 
-// completeTask checks the token and calls apply. Beside ErrTaskTimedOut there may be a turn: it holds the effect of due timers.
+// completeTask checks the token and calls apply. Beside ErrTaskTimedOut there may be a turn: it holds the
+// effect of due timers.
 func (e *Env) completeTask(s *State, id int64, token [TokenSize]byte, apply func(*turn, *thread)) (*Turn, error) {
 	// First the timers: an answer after the deadline is late, also if Tick has not run yet.
 	t := e.turn(s)

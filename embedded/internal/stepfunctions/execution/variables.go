@@ -20,9 +20,8 @@ type variable struct {
 	size int64 // of the value, in bytes
 }
 
-// assign evaluates an Assign, in which $ is data, and returns the new values as an object;
-// nil without one. The values are those before the state ended: the names in the template
-// have their old values.
+// assign evaluates an Assign, in which $ is data, and returns the new values as an object; nil without an
+// Assign. Variables in the template have their old values.
 func (t *turn) assign(th *thread, assign *asl.Payload, data *Doc) ([]byte, error) {
 	if assign == nil {
 		return nil, nil
@@ -36,7 +35,7 @@ func (t *turn) assign(th *thread, assign *asl.Payload, data *Doc) ([]byte, error
 	return t.checkVariables(th, v)
 }
 
-// checkVariables returns the new values of variables, nil for none. It fails for too large ones.
+// checkVariables returns the new values of variables, nil for none. It fails if they are too large.
 func (t *turn) checkVariables(th *thread, v []byte) ([]byte, error) {
 	if rawjson.Len(v) == 0 {
 		return nil, nil

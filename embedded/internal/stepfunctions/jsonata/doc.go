@@ -17,7 +17,7 @@
 // *EvaluationError, as it does when gnata panics. Steps that are known to grow without bound are checked
 // beforehand (guards.go). One case remains: a structure that contains itself many times over, made into a
 // text by & or compared by =, is one step. Its caller gets the error of the time limit, and the step goes
-// on in its own goroutine. It keeps its slot among the evaluations that run at a time (places.go), so that
+// on in its own goroutine. The step keeps its slot among the evaluations that run at a time (places.go), so that
 // there is a bounded number of such goroutines. Memory is measured by the profile of the heap (memory.go).
 //
 // # Determinism

@@ -110,8 +110,8 @@ func TestTheSameScopeGivesTheSameValue(t *testing.T) {
 	}
 }
 
-// What gnata's parser makes of expressions is what the analysis expects. It fails when another
-// version of the library has another syntax tree.
+// gnata's parser makes the syntax trees that the analysis expects. This fails when another version of the
+// library has another tree.
 func TestSyntaxTree(t *testing.T) {
 	for _, row := range []struct {
 		source                        string
