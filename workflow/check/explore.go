@@ -270,7 +270,7 @@ func (x *explorer) followChoice(s *aslState, v view) {
 	switch {
 	case s.hasDefault:
 		x.addEdge(s.scope.byName[s.defaults], v, "default", false)
-	// Undecided rules may all fail, so this is a warning and not an error.
+	// Perhaps an undecided rule applies, so this is a warning and not an error.
 	case undecided:
 		x.once("choice-without-default", s, func() {
 			x.at(SeverityWarning, "choice-without-default", s, 0,

@@ -228,8 +228,7 @@ func (m *memory) answerSync(data bool, input []byte) map[string]any {
 		"billingDetails": map[string]int64{"billedDurationInMilliseconds": steps * billedStep, "billedMemoryUsedInMB": billedMemory},
 	}
 
-	// A timeout of the whole execution records no error, but the answer
-	// names it. An error of the state overrides it.
+	// A timeout of the whole execution records no error, but the answer has one.
 	if st.Status == execution.TimedOut {
 		answer["error"] = "States.Timeout"
 	}

@@ -259,7 +259,7 @@ func TestFunctionsMayWaitForEachOther(t *testing.T) {
 	})
 }
 
-// Functions run in the children of a distributed Map, and a redrive runs those again that failed.
+// Functions run in the children of a distributed Map, and a redrive runs the failed ones again.
 func TestFunctionsOfADistributedMap(t *testing.T) {
 	for _, kind := range []string{"STANDARD", "EXPRESS"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -222,7 +222,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestAliasesThatAreRefused compares the texts with those recorded on AWS.
+// TestAliasesThatAreRefused compares texts with the texts that were recorded on AWS.
 // Source: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
 // test_sfn_api_aliasing and test_sfn_api_versioning.
 func TestAliasesThatAreRefused(t *testing.T) {

@@ -115,7 +115,7 @@ func (e *Env) MapEnded(s *State, id int64, run uint64, redrives int64, output []
 		f := &failure{name: failed.Name, cause: failed.Cause}
 		t.mapRunFailed(th, f)
 		t.fail(th, f)
-	// An error of the engine ends the turn, and nothing is told.
+	// After an error of the engine the turn is dropped, and the Map Run tries again.
 	case result != nil && t.err == nil:
 		t.finished.Succeeded = true
 		t.try(th, func() error { return t.mapRunSucceeded(th, result) })

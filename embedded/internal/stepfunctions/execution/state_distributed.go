@@ -188,7 +188,7 @@ func (t *turn) mapInputs(th *thread, from MapCursor, yield func(MapInput) bool) 
 			continue
 		}
 
-		// The item belongs to the next batch, whose place it is.
+		// place is the place of this item, with which the next batch begins.
 		if b.full(selected.JSON) {
 			if !yield(b.close(place)) {
 				return nil

@@ -102,7 +102,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// The same scope gives the same value, random ones included.
+// The same scope gives the same value, random values included.
 func TestTheSameScopeGivesTheSameValue(t *testing.T) {
 	const source = `[$random(), $uuid(), $shuffle([1..100]), $now(), $millis()]`
 	if a, b := outcome(t, source), outcome(t, source); a != b {
