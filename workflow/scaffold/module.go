@@ -39,6 +39,7 @@ func readModule(dir string) (module, error) {
 	}
 
 	required := false
+	// go.mod is read line by line, so that no library is needed for a few directives.
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " //")
 		word, rest, _ := strings.Cut(line, " ")
@@ -62,9 +63,9 @@ func readModule(dir string) (module, error) {
 	return m, nil
 }
 
-// requiredBy returns the go.mod of a module that requires this one, at the place of a replace
-// directive. It has the requirements of this one, so that it builds as it is; `go mod tidy` drops
-// those that it does not need.
+// requiredBy returns the go.mod of a module that requires this one by a replace directive that leads to
+// place. It repeats the requirements of this module, so that it builds at once. `go mod tidy` drops the
+// requirements that it does not need.
 func (m module) requiredBy(name, place string) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "module %s\n\ngo %s\n\nrequire %s v0.0.0\n\nrequire (\n", name, m.language, m.path)
@@ -77,8 +78,9 @@ func (m module) requiredBy(name, place string) []byte {
 	return text.Bytes()
 }
 
-// FindModule returns the directory of Ratchet's sources: the nearest one above start that holds
-// them, else built, where they were when the program was built; "" if there is none.
+// FindModule returns the directory of Ratchet's sources: the nearest directory
+// above start that holds them. Otherwise it is built, the directory in which the
+// program was built, or "" if that does not hold them.
 func FindModule(start, built string) string {
 	holds := func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, "workflow", "scaffold", "module.go"))
@@ -90,11 +92,13 @@ func FindModule(start, built string) string {
 			return dir
 		}
 
+		// The root is its own parent.
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
 
+	// A program that was built with -trimpath knows no full path.
 	if filepath.IsAbs(built) && holds(built) {
 		return built
 	}

@@ -2,13 +2,14 @@ package execution
 
 import "encoding/binary"
 
-// stateVersion is the first byte of every stored state. States of version 1 have no
-// variables, machine version and alias, those of version 2 no Map Runs, those of version 3 no
-// tokens of threads that watch an execution, those of version 4 no client tokens of redrives.
+// stateVersion is the first byte of every stored state. Version 2 added variables, machine version and
+// alias, version 3 Map Runs, version 4 the tokens of threads that watch an execution, and version 5 the
+// client tokens of redrives.
 const stateVersion = 5
 
 // AppendState appends the stored form of s.
 func AppendState(b []byte, s *State) []byte {
+	// StoredStatus relies on the place of the status.
 	b = append(b, stateVersion, byte(s.Status))
 	b = appendText(b, s.Name)
 	b = binary.AppendUvarint(b, s.Revision)
