@@ -154,8 +154,7 @@ func (e *Env) completeTask(s *State, id int64, token [TokenSize]byte, apply func
 	t.expire()
 
 	th := s.thread(id)
-	// States of version 3 hold no tokens of threads that watch an execution: zeros match nothing.
-	late := s.Status != Running || th == nil || !t.awaitsAnswer(th) || th.token == [TokenSize]byte{} ||
+	late := s.Status != Running || th == nil || !t.awaitsAnswer(th) ||
 		subtle.ConstantTimeCompare(th.token[:], token[:]) != 1
 	if !late {
 		apply(t, th)
