@@ -43,12 +43,14 @@ func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency 
 	var workers sync.WaitGroup
 	for range min(concurrency, len(orders)) {
 		workers.Go(func() {
+			// One worker takes all requests of an order, so none can overtake another.
 			for indices := range next {
 				o.applyInTurn(ctx, requests, indices, outcomes)
 			}
 		})
 	}
 
+	// Sent even after ctx has ended: the workers then mark the requests as not sent.
 	for _, id := range orders {
 		next <- byOrder[id]
 	}

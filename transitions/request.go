@@ -83,7 +83,7 @@ type Request struct {
 	IfMatch *TransitionID `json:"ifMatch,omitempty"`
 	// IfContent is the ContentVersion of the order that the caller has seen. The request is
 	// refused with WrongState if the content was edited since. It is not part of the
-	// request's content: what was applied is Replayed whatever was edited later.
+	// request's content: an applied request is Replayed whatever was edited later.
 	IfContent *int64 `json:"-"`
 	// Cause says why the transition is requested, and by whom. It is not part of the request's
 	// content.

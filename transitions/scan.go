@@ -84,11 +84,13 @@ func (o *Orders) scanSegment(ctx context.Context, in *dynamodb.ScanInput, fn fun
 				}
 			}
 
+			// fn decides whether an order that cannot be read ends the scan.
 			if err := fn(ctx, order, err); err != nil {
 				return err
 			}
 		}
 
+		// Not Count: orders that the filter has dropped were read, too.
 		progress(int(out.ScannedCount))
 
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {

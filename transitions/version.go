@@ -12,10 +12,11 @@ import (
 type versions struct {
 	known     []int // the definition's own first
 	condition string
-	values    image // those of the condition; ":version" is the definition's own
+	values    image // of the condition; ":version" is the definition's own
 }
 
 func newVersions(own int, others []int) versions {
+	// An order that another program has created has no version, and may be moved.
 	v := versions{
 		known:     []int{own},
 		condition: "(attribute_not_exists(definitionVersion) OR definitionVersion = :version)",
