@@ -29,6 +29,7 @@ func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Resu
 		hold := func(u *dynamo.Update) {
 			u.Set("holder = :holder").
 				Set("holdUntil = :until").
+				// A new number for each hold keeps the holder of an earlier one out.
 				Set("fence = if_not_exists(fence, :zero) + :one").
 				Bind(":until", dynamo.Millis(c.now.Add(d))).
 				Bind(":zero", dynamo.N(0)).
@@ -52,6 +53,7 @@ func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 
 		update := a.newUpdate(c).
 			If("#status = :open AND expiresAt > :now").
+			// Holder and fence stay, so that a repeat recognizes its own release.
 			Set("holdUntil = :zero").
 			Bind(":open", dynamo.S(open)).
 			Bind(":now", dynamo.Millis(c.now)).
