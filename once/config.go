@@ -21,7 +21,7 @@ type dynamoDB interface {
 // operations may share a table, each with a Config of its own.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Operation names what is done under the keys, with a version if its payload has
 	// changed: "refund/v1". A key that another operation has used is a mismatch. It is the
@@ -110,6 +110,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Retention, 24*time.Hour)
 	setDefault(&c.Margin, time.Second)
 	setDefault(&c.Inline, defaultInline)
+	// After the defaults, because either value may be one.
 	require(c.Retention > c.Lease, "Retention %s: must be longer than Lease (%s)", c.Retention, c.Lease)
 
 	if c.Now == nil {

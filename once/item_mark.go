@@ -192,6 +192,7 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 		If("attribute_not_exists(#once_count) OR #once_count < :once_room").
 		Set("#once_mark = :once_mark").
 		Set("#once_count = if_not_exists(#once_count, :once_zero) + :once_delta").
+		// Both assignments read the counter as it was before the write, so they get the same number.
 		Set("#once_serial = if_not_exists(#once_serial, :once_zero) + :once_one").
 		Set("#once_number = if_not_exists(#once_serial, :once_zero) + :once_one").
 		Bind(":once_mark", dynamo.M(mark)).
@@ -218,6 +219,7 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 	}
 
 	if w.Condition != "" {
+		// In parentheses, because an OR in it would bypass the mark.
 		u.If("(" + w.Condition + ")")
 	}
 

@@ -23,7 +23,7 @@ const (
 	StatusReleased   Status = "RELEASED"
 )
 
-// Record is what the table holds under a key.
+// Record is the item under a key.
 type Record struct {
 	Key       string `json:"key"`
 	Operation string `json:"operation,omitempty"`
@@ -122,6 +122,7 @@ func decode(item dynamo.Item) (Record, error) {
 		r.result = append([]byte{}, b.Value...) // an empty result is not nil
 	}
 
+	// A large result is stored elsewhere, and the record has its size.
 	r.ResultBytes = max(dynamo.Number(item, attrSize), int64(len(r.result)))
 	_, r.lost = item[attrLost]
 	_, r.MayHaveBegun = item[attrBegun]
@@ -135,6 +136,7 @@ func decode(item dynamo.Item) (Record, error) {
 	case r.Status == StatusInProgress && (r.owner == "" || dynamo.Number(item, attrLease) <= 0):
 		return r, fmt.Errorf("%w: it is in progress without an owner or a lease", ErrCorrupt)
 	case r.Status == StatusFailed:
+		// Read here, so that a replay of the failure cannot go wrong later.
 		f, err := decodeFailure(r.failure, nil)
 		if err != nil {
 			return r, err
