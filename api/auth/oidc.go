@@ -64,6 +64,7 @@ func NewOIDC(ctx context.Context, cfg OIDCConfig) (*OIDC, error) {
 // claims. It fails with ErrRefused, or with another error if the issuer's keys cannot be
 // fetched.
 func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error) {
+	// Refused here, a text that is no JWT cannot make the verifier fetch keys.
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return Principal{}, ErrRefused
 	}
@@ -81,8 +82,8 @@ func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error
 	return o.claims.principal("oidc", verified.Subject, claims)
 }
 
-// verifyError tells a token that is refused from one that could not be checked. go-oidc
-// formats the causes of its errors without wrapping them, so only their text tells.
+// verifyError distinguishes refused tokens from tokens that were not checked. go-oidc formats
+// the causes of its errors without wrapping them, so only their text tells.
 func (o *OIDC) verifyError(err error) error {
 	text := err.Error()
 	keysMissing := strings.Contains(text, "fetching keys") && !strings.Contains(text, errKeySetCurrent.Error())
