@@ -67,6 +67,7 @@ func (s *service) replayOrder(ctx context.Context, c caller, in *replayInput) (*
 	}
 
 	if in.Body.Again {
+		// A new ending of the effects' keys: the far side takes them for new effects.
 		r.Again = streams.NewAgain()
 	}
 
