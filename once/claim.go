@@ -12,8 +12,8 @@ import (
 type Claim struct {
 	// Outcome is Acquired, TakenOver, Replayed or Untracked. After TakenOver another caller,
 	// or an earlier sending of the same [Claims.ClaimAs], may have begun the work. Ask the
-	// far side what became of it. If this caller releases the key, the next one is TakenOver,
-	// too.
+	// far side what became of the work. If this caller releases the key, the next caller is
+	// TakenOver, too.
 	Outcome Outcome
 	// Result is the result of the work, if the claim is Replayed.
 	Result []byte
@@ -120,8 +120,8 @@ func (c *Claims) claim(ctx context.Context, key string, payload []byte, lease ti
 	return c.claimFor(ctx, key, a, err)
 }
 
-// claimFor carries out the attempt, unless err says that there is none, and reports the
-// outcome.
+// claimFor carries out the attempt and reports the outcome. If err says why there is no
+// attempt, claimFor only reports err.
 func (c *Claims) claimFor(ctx context.Context, key string, a *attempt, err error) (*Claim, error) {
 	if err != nil {
 		return nil, c.observe("claim", key, "", err)
@@ -214,7 +214,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 	return nil, inProgressError{c.cfg.Now()} // the record changes faster than this caller reads it
 }
 
-// answer returns what a record says that cannot be claimed.
+// answer returns the answer of a record that cannot be claimed.
 func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) (*Claim, error) {
 	switch d {
 	case ours:

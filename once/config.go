@@ -58,7 +58,7 @@ type Config struct {
 	// Failures registers errors as final failures, by code. Work that returns one of them,
 	// or an error that [Fail] made, is not repeated.
 	Failures map[string]error
-	// Reconcile finds out what became of work with an unknown outcome. [Claims.Do] and
+	// Reconcile finds out how work with an unknown outcome ended. [Claims.Do] and
 	// [Claims.Sweep] call it for such keys.
 	Reconcile func(context.Context, Record) (Resolution, error)
 	// FailOpen makes [Claims.Do] run the work without a claim while DynamoDB cannot be

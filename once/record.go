@@ -43,9 +43,10 @@ type Record struct {
 	// ReleasedBy and Reason are the arguments of [Claims.ForceRelease].
 	ReleasedBy string `json:"releasedBy,omitempty"`
 	Reason     string `json:"reason,omitempty"`
-	// MayHaveBegun is set if a former holder may have begun the work, and it is not known
-	// what became of it. The next caller to claim the key is TakenOver. A completion, a final failure or
-	// [Claims.Resolve] ends it. Until then the record does not expire, unless its key does.
+	// MayHaveBegun is set if a former holder may have begun the work, with an unknown
+	// outcome. The next caller that claims the key is TakenOver. A completion, a final
+	// failure or [Claims.Resolve] clears it. Until then the record does not expire, unless
+	// its key does.
 	MayHaveBegun bool `json:"mayHaveBegun,omitempty"`
 
 	owner       string
@@ -90,8 +91,8 @@ const ExpiryAttribute = "expiresAt"
 // Keys that begin with these belong to the package.
 const lockPrefix, chunkPrefix, probePrefix, countPrefix = "lock#", "result#", "probe#", "counted#"
 
-// TableInput describes the table: key idempotencyKey. Expiry is switched on apart from
-// it, on the attribute [ExpiryAttribute].
+// TableInput describes the table: key idempotencyKey. Time to live is switched on
+// separately, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(attrKey))
 }

@@ -130,8 +130,8 @@ func (a *Actions) For(tenant string) (*Actions, error) {
 // now reads the clock, with the precision of the stored times.
 func (a *Actions) now() time.Time { return a.cfg.Now().Truncate(time.Millisecond).UTC() }
 
-// TableInput describes the table of actions: key actionId. Expiry is switched on apart
-// from it, on the attribute [ExpiryAttribute].
+// TableInput describes the table of actions: key actionId. Time to live is switched on
+// separately, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(keyAttribute))
 }

@@ -14,9 +14,10 @@ const (
 	maxHold = 24 * time.Hour
 )
 
-// Reserve holds the action for Request.Holder, for 1 s to 24 h. No other caller can use it
-// until then. The holder passes the result's Fence to Consume or Release. The same holder
-// reserving again during the hold gets the same hold. It costs what Consume costs.
+// Reserve holds the action for Request.Holder, for 1 s to 24 h. No other caller can use the
+// action until then. The holder passes the result's Fence to Consume or Release. If the same
+// holder reserves again during the hold, it gets the same hold. Reserve costs as much as
+// Consume.
 func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Result, error) {
 	return a.run(ctx, "reserve", r, func(c *call) (Result, error) {
 		switch {

@@ -18,7 +18,7 @@ import (
 
 // Reserve sets the lines aside for the order, all or none, until they are committed or
 // released. A repeat changes nothing and returns nil. If the order has reserved the lines
-// until some time, the reservation no longer ends then. Reserve returns ErrClosed if the
+// with an end, Reserve removes the end. Reserve returns ErrClosed if the
 // reservation has been released or committed, ErrConflict if it was made with other lines,
 // and ErrOutOfStock, which names the SKUs, if pieces are missing.
 func (s *Stock) Reserve(ctx context.Context, order string, lines []Line) error {

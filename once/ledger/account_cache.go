@@ -13,8 +13,8 @@ import (
 )
 
 // accountCache remembers accounts as this process last saw them, so that the next transfer
-// need not read them. Its content may be stale: conditions pin what a transaction assumes,
-// and a failed condition returns the present account.
+// need not read them. Its content may be stale: conditions check every assumption of a
+// transaction, and a failed condition returns the present account.
 type accountCache struct {
 	mu       sync.Mutex
 	accounts map[string]Account // by shardKey

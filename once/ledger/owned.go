@@ -14,11 +14,10 @@ import (
 	"ratchet/once/txn"
 )
 
-// Owned is the ledger as one component uses it: its owner, which keeps records of its own
-// that must agree with its holds and transfers. The ids of these holds and transfers end
-// in "#" and the owner's name. Everyone can read them, but only Owned makes, settles and
-// releases them: under such an id [Ledger.Reserve], [Ledger.Release] and [Ledger.Post]
-// return [ErrReserved].
+// Owned is the ledger for one component, its owner. The owner keeps records that must agree
+// with its holds and transfers. The ids of these holds and transfers end in "#" and the
+// owner's name. Everyone can read them, but only Owned makes, settles and releases them: under
+// such an id [Ledger.Reserve], [Ledger.Release] and [Ledger.Post] return [ErrReserved].
 type Owned struct {
 	ledger *Ledger
 	suffix string

@@ -124,7 +124,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 		p.updateCache(changes)
 		return posted, false, nil
 	case !errors.As(err, &refused):
-		// The transfer may have been made, and the cached accounts would be those before it.
+		// The transfer may have been made: then the cached accounts are out of date.
 		p.ledger.cache.forget(keys...)
 		return Posted{}, false, fmt.Errorf("transfer %s: %w", p.transfer.ID, err)
 	case refused.Marker:

@@ -58,7 +58,7 @@ type cursor struct {
 
 func (c cursor) String() string { return fmt.Sprintf("%d.%d", c.shard, c.sequence) }
 
-// parseCursor reads what String wrote. The empty text is the beginning.
+// parseCursor is the inverse of String. The empty text is the beginning.
 func parseCursor(text string) (c cursor, err error) {
 	if text == "" {
 		return cursor{}, nil

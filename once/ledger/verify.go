@@ -23,8 +23,8 @@ const (
 	kindMissing = "missing"
 	// An entry is not among the postings of its transfer.
 	kindForeign = "foreign"
-	// The entries of an account are not numbered without a gap, or the balance of an entry
-	// is not the one before plus its amount.
+	// The entries of an account are not numbered without a gap, or the balance of an entry is
+	// not the balance before plus the entry's amount.
 	kindChain = "chain"
 	// The balance of an account differs from the balance of its last entry.
 	kindBalance = "balance"
