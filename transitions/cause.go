@@ -71,8 +71,8 @@ func (c Cause) Validate() error {
 	return nil
 }
 
-// validateOf is Validate of the cause of a request for the order. The name of the order's own
-// execution is as long as the order's id.
+// validateOf is Validate for a request for the order. The order's own execution is a valid actor,
+// even if the order's id makes its name too long.
 func (c Cause) validateOf(id OrderID) error {
 	if c.Actor == ownExecution+string(id) {
 		c.Actor = ownExecution

@@ -59,8 +59,8 @@ type Config struct {
 	Log *slog.Logger
 	// Events lets a program count what happens.
 	Events Events
-	// Now stamps what is written. No verdict on a transition depends on it. Default:
-	// time.Now.
+	// Now is the clock of the stored times. No verdict on a transition depends on it.
+	// Default: time.Now.
 	Now func() time.Time
 }
 

@@ -25,8 +25,8 @@ type Edit struct {
 	// ChangeItem and RemoveItem need no read. An outdated order costs one more write but
 	// never changes the answer. Optional.
 	Seen *Order `json:"-"`
-	// With names what else the transaction of AddItemsIn does, such as "stock". It is part
-	// of the content: the same lines with another With are another edit. Optional.
+	// With names the other changes in the transaction of AddItemsIn, such as "stock". It is
+	// part of the content: the same lines with another With are another edit. Optional.
 	With string `json:"-"`
 	// Cause says why the content is edited, and by whom. It is no part of the edit's content. The
 	// order keeps the cause of its newest edit ([Order].EditCause). Optional.
@@ -64,7 +64,7 @@ type EditResult struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// editable lists the states in which content may be edited: those before the payment,
+// editable lists the states in which content may be edited: the states before the payment,
 // when nothing has been charged, packed or sent.
 var editable = []workflow.State{workflow.Pending, workflow.OnHold}
 

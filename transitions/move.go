@@ -124,7 +124,7 @@ func sourcesOf(groups []workflow.Group) []workflow.State {
 // its item. It is empty for an order that was not read whole.
 func (o *Order) GuardData() map[string]any { return plainMap(o.item) }
 
-// plainMap turns an image into what guards are evaluated on.
+// plainMap converts an image for the evaluation of guards.
 func plainMap(item image) map[string]any {
 	out := make(map[string]any, len(item))
 	for name, v := range item {

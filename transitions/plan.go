@@ -13,7 +13,7 @@ type plan struct {
 	key     digest           // of the request id, zero without one
 	id      TransitionID     // 0: current + 1, once the order has been read
 	groups  []workflow.Group // the moves of the event, by target; none for a parcel
-	parcel  *parcelPlan      // what leaves with the transition, nil for nothing
+	parcel  *parcelPlan      // the parcel that leaves with the transition, nil for none
 
 	// unusedUpTo: no transition up to this id was made under the request id.
 	unusedUpTo TransitionID

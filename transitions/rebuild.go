@@ -20,8 +20,8 @@ type Row struct {
 	lost    bool // stands for rows that are lost for good; see CloseJournal
 }
 
-// Lost reports whether the row stands for transitions that are lost for good: those after
-// PreviousID up to its own id.
+// Lost reports whether the row stands for transitions that are lost for good: with ids after
+// PreviousID and up to the row's own id.
 func (r Row) Lost() bool { return r.lost }
 
 // Follows reports whether the row continues a chain of rows that ends with the id. If last
@@ -58,7 +58,7 @@ type JournalError struct {
 	// Unreadable is true if an attribute of the row is missing or of another type.
 	// Otherwise the row breaks the chain, and the error is an ErrJournalBroken.
 	Unreadable bool
-	// What says in words what is wrong.
+	// What describes the fault in words.
 	What string
 }
 
@@ -113,9 +113,8 @@ func (f *Facts) Add(row Row) error {
 	return nil
 }
 
-// RingDifferences compares the ring of the order with what its journal says it should hold.
-// For each slot that differs it yields the id of the transition and the difference in
-// words.
+// RingDifferences compares the ring of the order with the ring that its journal proves. For
+// each slot that differs it yields the id of the transition and the difference in words.
 func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 	return func(yield func(TransitionID, string) bool) {
 		for i, want := range f.ring {

@@ -19,8 +19,8 @@ type Restoration struct {
 	Rows int `json:"rows"`
 	// Order is the order before the restoration, nil if there was none.
 	Order *Order `json:"order,omitempty"`
-	// Lost lists what a missing order comes back without, because the journal does not
-	// hold it. An order that was found keeps its content, which may be outdated.
+	// Lost lists the parts that a missing order comes back without, because the journal does
+	// not hold them. An order that was found keeps its content, which may be outdated.
 	Lost []string `json:"lost,omitempty"`
 	// Written reports whether the order was restored. It is false for a dry run.
 	Written bool `json:"written"`

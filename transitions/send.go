@@ -84,7 +84,8 @@ func (o *Orders) readsFirst(p *plan) bool {
 }
 
 // send sends the write until DynamoDB has decided, in the way that the journal asks for.
-// It returns the order after it, or the order that refused it (nil: there is none).
+// It returns the order after the write, or the order that refused the write (nil: there is
+// none).
 func (o *Orders) send(ctx context.Context, w *write, base *Order) (moved, old *Order, err error) {
 	// Before the write: no slot may lose a request id that has no row yet.
 	if err := o.keepRequest(ctx, w, base); err != nil {
@@ -175,8 +176,8 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, in
 }
 
 // untilDecided calls send, which sends one write, until DynamoDB has decided. It reports
-// whether a condition refused the write, and the item that did (nil for none).
-// ErrOutcomeUnknown says that the attempts or the context have ended before.
+// whether the condition refused the write, and returns the item that failed it (nil for
+// none). ErrOutcomeUnknown says that the attempts or the context have ended before.
 func (o *Orders) untilDecided(ctx context.Context, send func() error) (old image, refused bool, err error) {
 	for attempt := 1; ; attempt++ {
 		err := send()

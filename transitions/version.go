@@ -8,7 +8,7 @@ import (
 )
 
 // versions are the versions of the definition whose orders may be moved, and the
-// condition that an order is of one of them.
+// condition that an order has such a version.
 type versions struct {
 	known     []int // the definition's own first
 	condition string

@@ -37,8 +37,8 @@ func Provable(item map[string]types.AttributeValue) (versions []PastVersion, com
 	return versionsOf(order, contiguous(order.Recent()), complete), complete, nil
 }
 
-// contiguous returns the newest transitions between which the ring has forgotten none: each
-// leaves the state that the one before has led to.
+// contiguous returns the newest transitions that follow each other without a gap: each leaves
+// the state to which the transition before it has led.
 func contiguous(made []Transition) []Transition {
 	for i := len(made) - 1; i > 0; i-- {
 		if made[i].From != made[i-1].To {
@@ -67,7 +67,7 @@ func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeV
 		}
 
 		if row.lost || !row.Follows(last) {
-			complete, made = false, nil // what comes before a gap leads to no known item
+			complete, made = false, nil // no item is known before the gap
 		}
 
 		if last = row.ID; !row.lost {

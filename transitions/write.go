@@ -20,7 +20,7 @@ type write struct {
 	transition Transition
 	move       workflow.Group
 	version    int           // the order must be of this version; 0: of any that is known
-	parcel     *parcelUpdate // what a parcel changes beside, nil for none
+	parcel     *parcelUpdate // the further changes of a parcel, nil for none
 	// blind: the slot of the ring that the write overwrites is not known.
 	blind bool
 	// requestsAfter is the order's new attribute of that name, 0 to leave it as it is.
