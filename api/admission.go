@@ -11,9 +11,9 @@ import (
 // unsignedBodyTimeout bounds how long a body may take whose sender is unknown.
 const unsignedBodyTimeout = 5 * time.Second
 
-// admission limits what is done at once. A request passes up to three limits, each for the
-// time of one stage only. A slot is therefore never held for a client that is slow to send,
-// nor for one whose credential was not checked.
+// admission limits concurrent work. A request passes up to three limits, each for the time of
+// one stage only. A slot is therefore never held for a client that is slow to send, or whose
+// credential was not checked.
 type admission struct {
 	// checks limits the checks of credentials that are not known to be valid, by network.
 	checks *loadShedder
@@ -98,8 +98,8 @@ func address(r *http.Request) string {
 	return host
 }
 
-// network returns what limits by address count: the IPv4 address, or the /64 network of the
-// IPv6 address, because one customer of a provider has all addresses of such a network.
+// network returns the unit of the limits by address: the IPv4 address, or the /64 network of
+// the IPv6 address, because one customer of a provider has all addresses of such a network.
 func network(r *http.Request) string {
 	text := address(r)
 

@@ -21,7 +21,7 @@ const secretBytes = 32
 // caller's tenant and to the list, so that it cannot be used with another one.
 type sealer struct{ aead cipher.AEAD }
 
-// errUnsealed says that the bytes are too short to be sealed ones.
+// errUnsealed says that the bytes are too short to be sealed.
 var errUnsealed = errors.New("too short")
 
 func newSealer(secret []byte) (sealer, error) {

@@ -16,8 +16,8 @@ import (
 	"ratchet/workflow"
 )
 
-// endpointRoutes are the routes of endpoints. All need the scope admin, also the reading ones: an
-// endpoint shows where messages go.
+// endpointRoutes are the routes of endpoints. All need the scope admin, even for reading: an endpoint
+// shows where messages go.
 func (s *service) endpointRoutes(h huma.API) {
 	verb := func(id, method, path, summary, description string) route {
 		return adminVerb("notifications", id, method, "/v1/endpoints/{endpoint}"+path, summary, description, "endpoint").mayConflict()

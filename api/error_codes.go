@@ -140,8 +140,8 @@ func HintOf(code string) string {
 	return ""
 }
 
-// CodeOf returns the code with which the API answers an error of a domain package, "" if it answers
-// with none of its own.
+// CodeOf returns the code with which the API answers an error of a domain package, "" if the error has
+// no code of its own.
 func CodeOf(err error) string {
 	for _, row := range domainErrors {
 		if errors.Is(err, row.err) {
@@ -167,8 +167,8 @@ func (s *service) serveErrors(w http.ResponseWriter, _ *http.Request) {
 	_ = errorsPage.Execute(w, codesTogether()) // fails only if the client is gone
 }
 
-// codesTogether returns the entries of each code, in the order of their first ones: the page has one
-// fragment for a code, whatever its status.
+// codesTogether returns the entries of each code, in the order of the codes' first entries: the page has
+// one fragment for a code, even if the code comes with several statuses.
 func codesTogether() (all [][]ErrorCode) {
 	at := map[string]int{}
 	for _, c := range errorCodes {
