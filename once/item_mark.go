@@ -50,10 +50,10 @@ const (
 	// markPrefix begins the attributes of marks, which are named by a digest of the key.
 	markPrefix = "once#"
 	markCount  = "once#count"
-	// markSerial counts the marks that the item ever had. Each mark has its number in an
-	// attribute of its own, whose name ends in serialSuffix: only an assignment of its own
-	// can take the number from the counter in the write that makes the mark. The callers'
-	// clocks differ, so they cannot tell which mark is older.
+	// markSerial counts the marks that the item ever had. The number of a mark is a separate
+	// attribute, whose name ends in serialSuffix: an update cannot set the mark, which is a
+	// map, and compute a member of the map. The numbers tell which mark is older. The callers'
+	// clocks could not, because they differ.
 	markSerial   = "once#serial"
 	serialSuffix = "#n"
 	maxMark      = 256

@@ -100,8 +100,8 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 	}
 	defer unlock()
 
-	// Load the accounts under the locks: a call that held them before has put the accounts
-	// as it left them into the cache.
+	// The accounts are loaded under the locks: a call that held the locks before has put its
+	// results into the cache.
 	accounts, err := p.ledger.loadAccounts(ctx, keys)
 	if err != nil {
 		return Posted{}, false, err
