@@ -7,7 +7,8 @@ import (
 )
 
 // ValidateFor is Validate, and also compares the order's parts with the definition (see
-// [workflow.Spec].Content): it must list each of them, and if it lists the total, the order needs one.
+// [workflow.Spec].Content): the definition must list every part of the order, and the order must have a
+// total if the definition lists it.
 func (n NewOrder) ValidateFor(d *workflow.Definition) error {
 	if err := n.Validate(); err != nil {
 		return err

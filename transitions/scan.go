@@ -45,6 +45,7 @@ func (o *Orders) Scan(ctx context.Context, s Sweep, in dynamodb.ScanInput, fn fu
 	in.TableName, in.ConsistentRead = &o.cfg.Table, aws.Bool(true)
 	in.TotalSegments = aws.Int32(int32(s.Segments))
 
+	// The lock also keeps the calls of Progress from overlapping.
 	var mu sync.Mutex
 	read := 0
 	progress := func(orders int) {

@@ -76,6 +76,7 @@ func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeV
 	}
 
 	rows, reaches := order.Since(last)
+	// Transitions between the journal's last row and the ring's first are unknown.
 	if !reaches {
 		complete, made = false, nil
 	}

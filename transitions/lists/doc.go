@@ -39,8 +39,8 @@
 //
 // # Caveats
 //
-// Lists that are kept, then not, then kept again lack the changes from between, although they are
-// ready: `ratchet streams rebuild --handler lists --from-journal` brings them.
+// If lists are switched off for a while, they lack the changes of that time, although they are
+// ready: `ratchet streams rebuild --handler lists --from-journal` adds these changes.
 //
 // Orders that are placed under one customer by the thousand per second, such as all guests of
 // a shop, exceed the throughput of one partition: leave the customer out for them.
