@@ -194,7 +194,7 @@ func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*ord
 	return s.editOutput(c, e, result, err)
 }
 
-// edit returns the identity of an edit: its order, its key and its condition, and why it is made.
+// edit returns an edit with its order, key, condition and cause.
 func (c caller) edit(ctx context.Context, id string, k input.Keyed, condition input.Conditional, why *newCause) transitions.Edit {
 	e := transitions.Edit{OrderID: c.tenant.orderID(id), EventID: transitions.RequestID(k.Key), Cause: c.cause(ctx, why)}
 	if _, content, conditional := condition.Seen(); conditional {

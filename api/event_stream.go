@@ -41,8 +41,8 @@ type eventStream struct {
 	seen transitions.TransitionID // the newest that was written, or that the client has
 	err  error                    // of the first failed write; nothing is written after it
 
-	// behind is the newest state of the order while transitions before it are missing, and
-	// since is when the first of them was missed.
+	// behind is the newest state of the order while earlier transitions are missing. since is
+	// when the first one was missed.
 	behind *transitions.Order
 	since  time.Time
 }

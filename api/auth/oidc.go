@@ -20,9 +20,8 @@ type OIDCConfig struct {
 }
 
 // OIDC authenticates tokens of an OpenID Connect issuer. It fetches the issuer's keys and
-// keeps them. A token with an unknown key id makes it fetch them again, at most 3 times at
-// once and then once in 10 seconds. Between two fetches it refuses tokens with a key id
-// that it does not know.
+// keeps them. A token with an unknown key id leads to another fetch, at most 3 times at once
+// and then once in 10 seconds. Between two fetches, tokens with an unknown key id are refused.
 type OIDC struct {
 	claims   Claims
 	verifier *oidc.IDTokenVerifier
