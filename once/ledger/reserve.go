@@ -164,7 +164,7 @@ func (r *reserveCall) chooseShards(ctx context.Context) ([]holdPart, error) {
 			return nil, err
 		}
 
-		// An unknown account has no first shard, so the condition fails there.
+		// The first shard of an unknown account does not exist, so the condition fails there.
 		shard := 0
 		if a, ok := accounts[r.hold.Account]; ok {
 			shard = accountShard(r.hold.ID, a.Shards)
