@@ -89,7 +89,7 @@ func New(cfg Config) (*Lists, error) {
 		cfg.Now = time.Now
 	}
 
-	// With the keys, txn finds a transaction that writes one row twice before it is sent.
+	// With the keys, txn refuses a transaction that writes one row twice without sending it.
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {listAttribute, placeAttribute}}})
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (l *Lists) Rebuild(ctx context.Context, s transitions.Sweep) (orders int, e
 
 		return l.list(ctx, o)
 	})
-	// Last, so that a rebuild that fails leaves the lists as they were: not ready.
+	// Last, so that a rebuild that fails does not declare the lists ready.
 	if err == nil {
 		_, err = l.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &l.cfg.Table, Item: readyRow.key()})
 	}
