@@ -83,7 +83,7 @@ type tenantKey struct {
 	pin, try []byte // hash PINs and the names of tries
 }
 
-// newKeyRing checks the keys and derives those of the tenant.
+// newKeyRing checks the keys and derives the keys of the tenant.
 func newKeyRing(keys []Key, tenant string) (keyRing, error) {
 	r := make(keyRing, 0, len(keys))
 	for i, k := range keys {
