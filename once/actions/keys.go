@@ -99,6 +99,7 @@ func newKeyRing(keys []Key, tenant string) (keyRing, error) {
 		t := tenantKey{version: k.Version}
 		for purpose, derived := range map[string]*[]byte{"id": &t.id, "code": &t.code, "pin": &t.pin, "try": &t.try} {
 			var err error
+			// The text is part of the derived keys, not the path of a package: it never changes.
 			if *derived, err = hkdf.Key(sha256.New, k.Secret, nil, "ratchet/actions/"+purpose+"/"+tenant, sha256.Size); err != nil {
 				return nil, fmt.Errorf("derive %s: %w", k, err)
 			}
