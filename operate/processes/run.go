@@ -117,7 +117,7 @@ func (r *run) describe(ctx context.Context) {
 	r.row.Beat++
 	r.row.BeatAt = now.UTC().Truncate(time.Millisecond)
 
-	// Cloned, because Report may return a map in which it goes on counting. Six intervals need
+	// Cloned, because Report may return a map that it still counts in. Six intervals need
 	// seven samples.
 	r.samples = append(r.samples, sample{now, maps.Clone(r.row.Counters)})
 	if len(r.samples) > rateSamples+1 {
