@@ -67,9 +67,10 @@ func (p Permission) operation() string {
 	return operation
 }
 
-// needed returns the permissions of a service on the resources that match, without those that the
-// simulation allows, for a check that tries them. Permissions that the simulation denies are tried
-// all the same: it knows no policies of resources and no values of conditions.
+// needed returns the permissions of a service on the resources that match, except
+// permissions that the simulation allows, for a check that tries them. Permissions that the
+// simulation denies are tried all the same: it knows no policies of resources and no values of
+// conditions.
 func (e *examination) needed(service string, match func(resource string) bool) (open []Permission) {
 	for _, p := range e.cfg.Permissions {
 		if strings.HasPrefix(p.Action, service+":") && match(p.Resource) && e.simulated[p] != allowed {
@@ -111,8 +112,8 @@ func (e *examination) denials(subject string, denied []Permission, resource stri
 	return checks
 }
 
-// checkPermissions reports the permissions that no other check has tried: those that the simulation
-// denies, and those that could neither be simulated nor tried.
+// checkPermissions reports the permissions that no other check has tried: the simulation
+// denies them, or they could neither be simulated nor tried.
 func (e *examination) checkPermissions() (checks []Check) {
 	const subject = "permissions"
 

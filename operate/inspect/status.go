@@ -96,7 +96,7 @@ type HandlerSummary struct {
 }
 
 // EndpointSummary counts the deliveries that wait for one endpoint. Counts end at 100; More says
-// that one did.
+// that a count has ended there.
 type EndpointSummary struct {
 	ID      string `json:"endpoint"`
 	Status  string `json:"status"`

@@ -92,7 +92,7 @@ func (s *Store) StoreSurvey(ctx context.Context, survey Survey) error {
 	}
 
 	update := dynamo.NewUpdate(s.cfg.Table, surveyKey()).
-		// A slow survey must not replace the result of one that began after it.
+		// A slow survey must not replace the result of a survey that began later.
 		If("attribute_not_exists(#started) OR #started < :started").
 		Bind(":started", dynamo.Millis(survey.At)).
 		Set("#started = :started").
