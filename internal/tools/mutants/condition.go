@@ -14,7 +14,7 @@ var (
 	compareRule   = regexp.MustCompile(` (=|<>|<=|>=|<|>) `)
 )
 
-// compared maps a comparison in a condition to the one that replaces it.
+// compared maps a comparison in a condition to its replacement.
 var compared = map[string]string{"=": "<>", "<>": "=", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 // condition plants faults in a DynamoDB condition: it leaves out a part, swaps AND and OR, changes

@@ -94,8 +94,8 @@ func newLab(ctx context.Context, p *pkg, tests *regexp.Regexp, timeout time.Dura
 	}
 
 	if err == nil && len(l.woven) > 0 {
-		// The woven program must pass with number 0: weaving itself must not change what the tests
-		// see.
+		// The woven program must pass with number 0: weaving itself must not change how the tests
+		// end.
 		var output []byte
 		if output, err = l.runTests(ctx, l.wovenTests(), 0, time.Hour, names(l.tests)); err != nil {
 			err = fmt.Errorf("the tests fail without a mutant: %w: %s", err, output)
