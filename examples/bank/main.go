@@ -1,4 +1,4 @@
-// Command bank is Ratchet with a bank of its own, which it reaches over HTTP. It has every command
+// Command bank is Ratchet with a bank of its own, reached over HTTP. It has every command
 // of ratchet; client.go has the bank.
 //
 //	go run ./examples/bank dev                       # in one terminal; serves a small bank, too
