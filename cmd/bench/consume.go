@@ -70,7 +70,7 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 					return err
 				}
 
-				// The action must stay unused: the measured call is the one that consumes it.
+				// The action must stay unused: the measured call consumes it.
 				recorder.discard = true
 				for n, id := range ids {
 					if _, err := recorded.Consume(ctx, actions.Request{ID: id, ConsumeID: consumeID(n)}); err != nil {

@@ -169,7 +169,7 @@ func benchOpenExecutions(ctx context.Context, work size) ([]figure, error) {
 		}
 
 		took := time.Since(began).Seconds()
-		// Measured twice: an execution that was just started may hold more than one that was read
+		// Measured twice: an execution that was just started may hold more than an execution read
 		// from disk.
 		reopened := float64(heap()-before) / float64(executions)
 

@@ -138,7 +138,7 @@ func report(err error) int {
 	return exitStatusOf(err)
 }
 
-// endProcess ends the process with an error after which it cannot go on.
+// endProcess ends the process with an error that it cannot survive.
 func endProcess(err error) { os.Exit(report(err)) }
 
 // exitStatusOf returns the exit status of an error.

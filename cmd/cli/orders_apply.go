@@ -83,7 +83,7 @@ func ordersApply(s *settings) *cobra.Command {
 				return err
 			}
 
-			// The refusal says what was wrong; a typo in a name is pointed out separately.
+			// A typo in a name is pointed out in addition to the refusal.
 			if result.Verdict == transitions.Illegal || result.Verdict == transitions.WrongState {
 				printUnknownNames(c.ErrOrStderr(), b.Orders.Definition(), r)
 			}

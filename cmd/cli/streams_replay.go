@@ -98,7 +98,7 @@ func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Bac
 
 	count, err := replay.Run(c.Context())
 
-	// The counts are printed also after an error: what was queued is delivered.
+	// The counts are printed also after an error: queued changes are delivered.
 	var printed error
 	if s.json {
 		printed = printJSON(c.OutOrStdout(), printedReplay{count, replay.DryRun, replay.Again})

@@ -75,7 +75,7 @@ func (s *settings) checkOwnWorkflow(args []string, definition string) (report ch
 		return check.Report{}, true, err
 	}
 
-	// A file or a definition in the arguments means that one.
+	// A file or a definition in the arguments replaces the settings'.
 	if len(args) > 0 || definition != "" || cfg.StateMachine == "" && cfg.Parts.Workflow == nil {
 		return check.Report{}, false, nil
 	}

@@ -114,7 +114,7 @@ const (
 	sumRow    = "authorized and captured"
 )
 
-// PerPayment returns the cost of a payment that is charged at once, and the cost of one that is
+// PerPayment returns the cost of a payment that is charged at once, and of a payment that is
 // authorized and captured.
 func PerPayment(ctx context.Context) (atOnce, captured Payment, err error) {
 	rows, err := measurePayments(ctx)
