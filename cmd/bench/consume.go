@@ -86,6 +86,7 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 				// The SDK does not change its input, but a caller has to build these maps, too.
 				in.Key, in.ExpressionAttributeValues = maps.Clone(in.Key), maps.Clone(in.ExpressionAttributeValues)
 				_, err := e.db.UpdateItem(ctx, &in)
+
 				return err
 			},
 		},

@@ -192,7 +192,7 @@ func (c *kclComparison) takeOver(ctx context.Context, p peer) (seconds float64, 
 	}
 	defer holder.kill()
 
-	// Only now does the worker hold the shard and has handled the whole backlog.
+	// Only now the worker holds the shard and has handled the whole backlog.
 	if _, err := holder.await(ctx, "last"); err != nil {
 		return 0, err
 	}

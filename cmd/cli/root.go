@@ -126,6 +126,7 @@ func strictArgs(c *cobra.Command) {
 				// The usage is shown with the error; cobra would print all of it.
 				return usageError("%w\nusage: %s", err, c.UseLine())
 			}
+
 			return nil
 		}
 	}

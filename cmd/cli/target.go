@@ -56,7 +56,7 @@ func resolveTarget(ctx context.Context, cfg server.Config) target {
 
 	at.region = server.ConfiguredRegion(ctx)
 
-	// A served directory goes before AWS: whoever runs `ratchet dev` here works with it.
+	// A served directory goes before AWS: its `ratchet dev` was started on purpose.
 	if served, ok := servedBy(ctx, cfg.Data); ok {
 		at.kind, at.where = targetServed, served
 		return at

@@ -92,7 +92,7 @@ type event struct {
 }
 
 func (r *reporter) lease(e streams.LeaseEvent) {
-	// Only a new lease is of interest: the take-over is measured by it.
+	// The worker of the Kinesis Client Library reports only this change, too.
 	if e.Change != streams.LeaseTaken {
 		return
 	}
