@@ -50,7 +50,7 @@ func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, eve
 			return err
 		}
 
-		// The ring holds eight transitions: faster ones than one read can show are missed.
+		// The ring holds eight transitions. If more are made between two reads, the oldest are missed.
 		for _, t := range order.Recent() {
 			if t.ID <= seen {
 				continue

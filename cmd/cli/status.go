@@ -79,7 +79,7 @@ func showStatus(c *cobra.Command, s *settings, b *server.Backend, count bool) (w
 	defer s.progress.hide()
 
 	if count {
-		// false: the surveys of the workers keep their time.
+		// Unbounded, however large the table is: a person has asked for the count.
 		if _, err := b.CountStuck(c.Context(), false); err != nil {
 			return false, err
 		}

@@ -93,7 +93,7 @@ func run(ctx context.Context, o options, ready func(address string)) (err error)
 		return err
 	}
 
-	// Callbacks go to loopback addresses only: the example must not call the network.
+	// The shop of the example runs on this machine, and public addresses alone are the default.
 	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: webhooks.ReachLoopback})
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (t *Tracing) SendingRequest(ctx context.Context, r transitions.Request, in 
 	if in.MessageAttributes == nil {
 		in.MessageAttributes = map[string]types.MessageAttributeValue{}
 	}
-	// An attribute of the message, not of its body: a sender's retry must not change the body.
+	// An attribute, so that the body is the request alone.
 	in.MessageAttributes[queues.AttributeTrace] = types.MessageAttributeValue{
 		DataType:    aws.String("String"),
 		StringValue: aws.String(Traceparent(ctx)),
