@@ -191,7 +191,7 @@ func (s *settings) audited(ctx context.Context, b *server.Backend, fn func(*serv
 
 // resultOf returns the result of a command, and its exit status as a code.
 func resultOf(err error) (result audit.Result, code string) {
-	// A usage error here comes from fn, so the row exists: nothing has changed, as for a refusal.
+	// The row exists by now, so bad input that only fn finds is a refusal: nothing has changed.
 	switch status := exitStatusOf(err); status {
 	case exitOK:
 		return audit.Done, ""

@@ -81,8 +81,7 @@ func untilUnlocked[T any](ctx context.Context, open func() (T, error)) (opened T
 
 	for deadline := time.Now().Add(lockWait); ; {
 		opened, err = open()
-		// Asked once more after the deadline at most: a lock that lasts belongs to a process that
-		// stays.
+		// A lock that lasts longer belongs to a process that stays.
 		if !errors.Is(err, embedded.ErrLocked) || time.Now().After(deadline) {
 			return opened, err
 		}

@@ -54,7 +54,7 @@ Exit status: 0 the process is ready, 1 it is not ready or does not answer.`,
 			return usageError("wait %s: must not be negative", *wait)
 		}
 
-		// One question without --wait.
+		// Without --wait the process is asked once.
 		health, err := awaitHealth(c.Context(), base+path, *wait)
 		if err != nil {
 			return err

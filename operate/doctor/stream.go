@@ -17,7 +17,7 @@ const maxReaders = 2
 // checkStream looks at the streams of the tables that need one: whether they can be read, and how
 // many read them. That they are on is a check of the table.
 func (e *examination) checkStream(ctx context.Context) (checks []Check) {
-	// The order of the tables is the order of e.described.
+	// e.described has the tables in the same order.
 	for i, t := range e.cfg.Tables {
 		if s := t.Input.StreamSpecification; s == nil || !aws.ToBool(s.StreamEnabled) {
 			continue

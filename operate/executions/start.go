@@ -100,8 +100,7 @@ func (e *Executions) StartPlaced(ctx context.Context, id transitions.OrderID) (E
 		return Execution{}, &FailedError{OrderID: id, Execution: current}
 	case exists:
 		return current, nil
-	// An order keeps who placed it. Without this case, a forgotten execution would look like none,
-	// and the order's steps would be carried out a second time from the beginning.
+	// The forgotten execution may have ended well, so only a person's repair starts another one.
 	case order.PlacedBy != "":
 		return Execution{}, fmt.Errorf("start the execution of order %s, which the execution started at %s placed: %w; `ratchet executions repair %s` starts a successor",
 			id, order.PlacedBy, ErrForgotten, id)
