@@ -165,6 +165,7 @@ var documented = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]* \\| (.*?) *\\|
 
 // update replaces the table in the text, and completes the rows with the table's notes.
 func update(text string, rows []row, at time.Time) (string, error) {
+	// The rest of the document is written by hand, and only the part between the lines is replaced.
 	before, rest, found := strings.Cut(text, begin)
 	old, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
