@@ -42,7 +42,7 @@ func newWorkflowCommand(s *settings) *cobra.Command {
 				return err
 			}
 
-			_, source, _, _ := runtime.Caller(0) // no absolute path if built with -trimpath
+			_, source, _, _ := runtime.Caller(0) // not an absolute path if the program was built with -trimpath
 			o.Module = scaffold.FindModule(here, filepath.Dir(filepath.Dir(source)))
 		}
 
