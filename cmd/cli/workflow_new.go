@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -43,7 +42,7 @@ func newWorkflowCommand(s *settings) *cobra.Command {
 			}
 
 			_, source, _, _ := runtime.Caller(0) // not an absolute path if the program was built with -trimpath
-			o.Module = scaffold.FindModule(here, filepath.Dir(filepath.Dir(source)))
+			o.Module = scaffold.FindModule(here, source)
 		}
 
 		names, err := scaffold.New(o)
