@@ -159,7 +159,7 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 		text, err := readAnswer(response)
 		return errors.Join(errors.New(strings.TrimSpace(string(text))), err)
 	default:
-		return usageError("backup: %s answers %s: only the embedded engine has backups, from this version on", b.Config.EndpointURL, response.Status)
+		return usageError("backup: %s answers %s: only the embedded engine has backups", b.Config.EndpointURL, response.Status)
 	}
 
 	if _, err := io.Copy(w, response.Body); err != nil {

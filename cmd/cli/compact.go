@@ -103,7 +103,7 @@ func askCompaction(ctx context.Context, b *server.Backend, target string) (c emb
 
 		return c, errors.Join(json.Unmarshal(answer, &refused), errors.New(refused.Message))
 	default:
-		return c, usageError("compact: %s answers %s %s: only the embedded engine can be compacted, from this version on, and once at a time",
+		return c, usageError("compact: %s answers %s %s: only the embedded engine can be compacted, and once at a time",
 			response.Request.URL, response.Status, answer)
 	}
 

@@ -14,7 +14,7 @@ type machine struct {
 	Created  int64  `json:"created"`
 	Revision uint64 `json:"revision"`
 	Express  bool   `json:"express,omitempty"`
-	// FirstRevision is the revision of the creation; 0 in records of earlier versions.
+	// FirstRevision is the revision of the creation.
 	FirstRevision uint64          `json:"firstRevision,omitempty"`
 	Logging       json.RawMessage `json:"logging,omitempty"`
 	Tracing       json.RawMessage `json:"tracing,omitempty"`

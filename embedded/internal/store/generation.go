@@ -24,7 +24,7 @@ import (
 // on.
 
 const (
-	// generationFile is the name of the file. Directories of earlier versions, and backups, have none.
+	// generationFile is the name of the file. Backups have none.
 	generationFile = "GENERATION"
 	// generationPrefix is below the keys of all services.
 	generationPrefix byte = 1

@@ -133,7 +133,7 @@ func TestMissingGenerationsAreNamed(t *testing.T) {
 	}
 }
 
-// TestADirectoryWithoutTheFileOpens: one of an earlier version, or a backup.
+// TestADirectoryWithoutTheFileOpens: a restored backup has none.
 func TestADirectoryWithoutTheFileOpens(t *testing.T) {
 	t.Parallel()
 
