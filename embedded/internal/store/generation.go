@@ -112,6 +112,7 @@ func (d *DB) nextGeneration() error {
 	next := d.generation + 1
 	b := d.NewBatch()
 	b.Set(generationKey(next), nil)
+	b.Set(formatKey, []byte(format))
 
 	if next > keptGenerations {
 		b.Delete(generationKey(next - keptGenerations))

@@ -100,7 +100,11 @@ func Open(cfg Config) (*DB, error) {
 		return nil, openError(d.dir, err)
 	}
 
-	if err := d.checkGenerations(newest); err != nil {
+	if err = d.checkFormat(); err == nil {
+		err = d.checkGenerations(newest)
+	}
+
+	if err != nil {
 		return nil, errors.Join(openError(d.dir, err), d.pebble.Close())
 	}
 
