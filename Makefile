@@ -110,7 +110,9 @@ sdks: ## try `ratchet dev` as a DynamoDB with the AWS CLI, boto3 and the AWS SDK
 
 .PHONY: upgrade-check
 upgrade-check: ## run processes of this version and of an earlier commit over the same tables (needs the history of git)
-	go test -tags upgrade -count=1 -timeout 15m ./tests/upgrade
+	@if grep -q '^const earlier = ""' tests/upgrade/earlier_test.go; then \
+	  echo "upgrade-check: two versions were NOT tried beside each other: \`earlier\` in tests/upgrade names no commit (docs/upgrades.md)" >&2; \
+	  else go test -tags upgrade -count=1 -timeout 15m ./tests/upgrade; fi
 
 .PHONY: contract
 contract: build $(SCHEMATHESIS) ## hold the HTTP API against its OpenAPI document with Schemathesis (needs Python 3 and PyPI)
