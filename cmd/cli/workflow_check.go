@@ -52,7 +52,7 @@ func checkCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		// A machine of one's own may keep the order where the former one of Ratchet did.
+		// A machine of one's own may keep the order elsewhere.
 		if !bytes.Contains(asl, []byte("$.run.order")) {
 			cfg.Variable = ""
 		}
