@@ -19,7 +19,7 @@ Task tokens are never shown: a token is the right to end the task.`
 func tasksCommand(s *settings) *cobra.Command {
 	c := group("tasks", "List tasks that wait for a state of their order, complete and fail them",
 		tasksList(s), tasksComplete(s), tasksFail(s))
-	c.Aliases, c.Long = []string{"parked"}, tasksHelp
+	c.Long = tasksHelp
 
 	return c
 }

@@ -53,8 +53,7 @@ func checkCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		// A state machine of the user may keep the order where Ratchet's former state machine kept
-		// it.
+		// A state machine of the user may keep the order elsewhere.
 		if !bytes.Contains(asl, []byte("$.run.order")) {
 			cfg.Variable = ""
 		}

@@ -9,13 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
-
 	"ratchet/server/scenario"
 	"ratchet/streams"
 	"ratchet/tests/program"
-	"ratchet/transitions"
 )
 
 // perStage is how many orders each stage places.
@@ -99,7 +95,6 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 		s.untilPlaced(placed + perStage)
 	})
 	s.untilEnded("old-")
-	s.startUnknown()
 
 	newServer, newURL = s.api(s.new)
 	s.load.use(newURL, oldURL)
@@ -109,55 +104,12 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 		oldA.Stop(t)
 		oldB.Stop(t)
 	})
-	s.command(s.new, "executions", "redrive", unknown)
-
 	s.check()
 
 	for _, p := range []*program.Process{newE, newServer, oldServer} {
 		p.Stop(t)
 	}
 	s.checkLogs()
-}
-
-// unknown is an order with a part that the earlier version does not know.
-const unknown = "o-unknown"
-
-// startUnknown places that order as a server of this version does, while only workers of the earlier one
-// run. Its execution must fail without an effect, so that workers of this version can go on with it.
-// docs/upgrades.md says so.
-func (s *shop) startUnknown() {
-	s.t.Helper()
-
-	order := s.load.plan.Order(0)
-	order.ID, order.Reference = unknown, "R-1"
-
-	arn, err := s.look.StateMachineARN(s.ctx)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-
-	if result, err := s.look.Orders.Create(s.ctx, order); err != nil || result.Verdict != transitions.Applied {
-		s.t.Fatalf("place %s: %v, %v", unknown, result.Verdict, err)
-	}
-
-	if _, err := s.look.Start(s.ctx, arn, order); err != nil {
-		s.t.Fatal(err)
-	}
-
-	execution := strings.Replace(arn, ":stateMachine:", ":execution:", 1) + ":" + unknown
-
-	until(s.ctx, s.t, "the execution of "+unknown+" to fail", func() bool {
-		out, err := s.look.SFN.DescribeExecution(s.ctx, &sfn.DescribeExecutionInput{ExecutionArn: &execution})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-
-		return out.Status == sfntypes.ExecutionStatusFailed
-	})
-
-	if now, _, err := s.look.Orders.Get(s.ctx, unknown); err != nil || now.TransitionID != 1 {
-		s.t.Errorf("the earlier version moved %+v, %v", now, err)
-	}
 }
 
 // untilEnded waits until every execution has ended and the stream is handled, and checks that workers of
