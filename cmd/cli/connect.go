@@ -49,7 +49,7 @@ func (s *settings) openWith(ctx context.Context, events server.Events, change fu
 
 // createResources creates what the engine lacks. The directory may be new, and no command that
 // writes needs `ratchet init` before it. Commands that need the state machine have checked that it
-// fits; the others need only the tables, which an earlier version may not have had.
+// fits; the others need only the tables.
 func (s *settings) createResources(ctx context.Context, b *server.Backend) error {
 	if s.creates {
 		err := b.Init(ctx)

@@ -43,6 +43,13 @@ func checkCommand(s *settings) *cobra.Command {
 
 		cfg := steps.CheckConfig()
 		cfg.File = "statemachine.asl.json"
+
+		// A file may be a state machine of one's own, with the general steps.
+		for name, effect := range steps.GeneralCheckConfig().Tasks {
+			if cfg.Tasks[name] == nil {
+				cfg.Tasks[name] = effect
+			}
+		}
 		asl := []byte(ratchet.StateMachine)
 
 		if len(args) == 1 {
@@ -52,7 +59,7 @@ func checkCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		// A machine of one's own may keep the order where the former one of Ratchet did.
+		// A machine of one's own may keep the order somewhere else.
 		if !bytes.Contains(asl, []byte("$.run.order")) {
 			cfg.Variable = ""
 		}
