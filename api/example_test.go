@@ -26,3 +26,13 @@ func ExampleOpenAPI() {
 	fmt.Println(document.OpenAPI, found)
 	// Output: 3.1.0 true
 }
+
+// The server explains each error code; a problem links there.
+func ExampleErrorCodes() {
+	for _, c := range api.ErrorCodes() {
+		if c.Code == "order_not_found" {
+			fmt.Println(c.Status, api.ErrorsPath+"#"+c.Code)
+		}
+	}
+	// Output: 404 /errors#order_not_found
+}

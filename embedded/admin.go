@@ -40,14 +40,15 @@ func (e *Engine) adminWire() wire.Service {
 	}
 }
 
-// onlyHere serves an operation if Config.FaultAdmin is set, to callers in this process and those
-// that came to a loopback address.
+// onlyHere serves an operation if Config.FaultAdmin is set, and only to callers in this process and
+// to callers on a loopback address.
 func (e *Engine) onlyHere(call wire.Operation) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		if !e.cfg.FaultAdmin {
 			return nil, wire.Errorf("AccessDeniedException", "faults are off: the engine was opened without Config.FaultAdmin")
 		}
 
+		// Only a server on a socket sets the address: without one the caller is in this process.
 		if at, ok := ctx.Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && !at.IP.IsLoopback() {
 			return nil, wire.Errorf("AccessDeniedException", "faults are served on loopback addresses only, not on %s", at)
 		}
@@ -170,9 +171,9 @@ func (e *Engine) clearFaults(context.Context, []byte) (any, error) {
 	return struct{}{}, nil
 }
 
-// ShiftClock sets how far the engine's clock is ahead of the time of package time; behind it, if d
-// is negative. Timers, expiry, iterators and the life of shards follow at once, if the engine
-// runs. A restart ends the shift. Signatures are never checked, so a caller does not notice.
+// ShiftClock sets how far the engine's clock is ahead of package time, or behind it if d is
+// negative. Timers, expiry, iterators and the life of shards follow at once, if the engine runs. A
+// restart ends the shift. Callers do not notice, because signatures are never checked.
 func (e *Engine) ShiftClock(d time.Duration) { e.clock.Shift(d) }
 
 // StallShard makes a shard look idle: readers get no records, whatever is written, until resume is

@@ -79,6 +79,7 @@ func (e *Engine) backup(ctx context.Context, w io.Writer) (m Manifest, err error
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(parent)) }()
 
+	// Within a directory of its own, because Checkpoint needs a name that does not exist.
 	checkpoint := filepath.Join(parent, "data")
 	m = Manifest{Format: backupFormat, CreatedAt: time.Now().UTC()}
 
@@ -93,8 +94,8 @@ func (e *Engine) backup(ctx context.Context, w io.Writer) (m Manifest, err error
 	return m, nil
 }
 
-// write writes the archive and fills m.Files: all files of the checkpoint, then those of the
-// further files that exist in dir.
+// write writes the archive and fills m.Files: all files of the checkpoint, then the further files
+// that exist in dir.
 func (m *Manifest) write(ctx context.Context, w io.Writer, checkpoint, dir string, further []string) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
@@ -120,6 +121,7 @@ func (m *Manifest) write(ctx context.Context, w io.Writer, checkpoint, dir strin
 		}
 	}
 
+	// The manifest is last: an archive with a manifest is complete.
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -136,8 +138,8 @@ func (m *Manifest) write(ctx context.Context, w io.Writer, checkpoint, dir strin
 	return errors.Join(archive.Close(), compressed.Close())
 }
 
-// add adds a file to the archive. Of a file that grows meanwhile it adds what there was at the
-// beginning.
+// add adds a file to the archive. Of a file that grows meanwhile, add copies the bytes that were
+// there at the beginning.
 func (m *Manifest) add(ctx context.Context, archive *tar.Writer, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -155,6 +157,7 @@ func (m *Manifest) add(ctx context.Context, archive *tar.Writer, path string) er
 		return err
 	}
 
+	// Exactly the bytes that the header has announced: a log may grow meanwhile.
 	digest := sha256.New()
 	if _, err := io.CopyN(io.MultiWriter(archive, digest), contextReader{ctx, file}, added.Bytes); err != nil {
 		return fmt.Errorf("%s: %w", added.Name, err)
@@ -207,7 +210,7 @@ func (e *Engine) serveBackups(next http.Handler) http.Handler {
 	})
 }
 
-// removeCheckpoints removes what a process left that was killed during a backup.
+// removeCheckpoints removes the checkpoints of a process that was killed during a backup.
 func removeCheckpoints(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, checkpointPrefix+"*"))
 	for _, path := range left {

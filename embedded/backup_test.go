@@ -24,8 +24,8 @@ func countedTransfer(ctx context.Context, f *fixture, owner string) error {
 	return moveCent(ctx, f.db, owner, addToBalance("count-"+owner, "1"))
 }
 
-// TestBackupUnderLoad takes backups while writers move money. Each holds all that was
-// acknowledged before it began and no transaction in part, and a restored engine takes writes.
+// TestBackupUnderLoad takes backups while writers move money. Each backup holds all writes that
+// were acknowledged before it began and no transaction in part, and a restored engine takes writes.
 func TestBackupUnderLoad(t *testing.T) {
 	const writers = 4
 
@@ -274,7 +274,7 @@ func TestRestoreNamesWhatKeepsItFromItsPlace(t *testing.T) {
 	}
 }
 
-// The engine sends a backup to a client. One that fails ends the connection.
+// The engine sends a backup to a client. A backup that fails ends the connection.
 func TestBackupOverHTTP(t *testing.T) {
 	f := reopen(t, t.TempDir())
 	f.table("accounts", "id", "", "")
@@ -308,7 +308,7 @@ func TestBackupOverHTTP(t *testing.T) {
 	}
 }
 
-// What a process left that was killed during a backup goes when the engine is opened.
+// The files of a process that was killed during a backup are deleted when the engine is opened.
 func TestOpenRemovesCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, checkpointPrefix+"1", "data")

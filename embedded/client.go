@@ -46,8 +46,8 @@ var (
 	networkDeserialize = []string{"RecordResponseTiming", "DynamoDB:ResponseChecksumValidation"}
 )
 
-// stayInProcess removes these steps from a call. Not every client has all of them, and
-// Remove fails for one that is missing, so it asks first.
+// stayInProcess removes these steps from a call. Not every client has all of them, and Remove fails
+// for a missing step, so each step is looked up first.
 func stayInProcess(s *middleware.Stack) error {
 	for _, id := range networkBuild {
 		if _, found := s.Build.Get(id); found {
@@ -67,6 +67,7 @@ func stayInProcess(s *middleware.Stack) error {
 		}
 	}
 
+	// Every client resolves its endpoint, so an error here means that the SDK has changed.
 	_, err := s.Finalize.Swap("ResolveEndpointV2", inProcessEndpoint{})
 
 	return err

@@ -20,16 +20,16 @@ const (
 // ErrCompacting is returned by [Engine.Compact] while another call of it runs.
 var ErrCompacting = errors.New("the store is being compacted already")
 
-// Compaction is how far the newest call of [Engine.Compact] is.
+// Compaction is the progress of the newest call of [Engine.Compact].
 type Compaction struct {
-	// Running says that it has not ended.
+	// Running says that the call has not ended.
 	Running bool `json:"running"`
-	// BytesBefore and BytesAfter are the sizes of the store's files when it began and ended; BytesAfter
-	// is the present size while it runs.
+	// BytesBefore and BytesAfter are the sizes of the store's files at the beginning and the end of the
+	// call. While it runs, BytesAfter is the present size.
 	BytesBefore int64 `json:"bytesBefore"`
 	BytesAfter  int64 `json:"bytesAfter"`
-	// BytesWritten is how much it has written so far, together with compactions that the store made of
-	// its own accord. The whole is about BytesAfter.
+	// BytesWritten is the number of bytes that the call has written so far, together with
+	// compactions that the store made by itself. At the end it is about BytesAfter.
 	BytesWritten int64 `json:"bytesWritten"`
 }
 
@@ -40,10 +40,10 @@ type compactor struct {
 	written int64 // of the store when it began
 }
 
-// Compact rewrites the files of the store while the engine serves calls. What was overwritten or
-// deleted leaves the tables on disk, and its space is free when Compact returns. It needs room for a
-// second copy of the data, and reads and writes all of it once. Before that it removes the stream
-// records that are past their retention, as Run does.
+// Compact rewrites the files of the store while the engine serves calls. Overwritten and deleted
+// values leave the tables on disk, and their space is free when Compact returns. Compact needs room
+// for a second copy of the data, and reads and writes all of it once. Before that it removes the
+// stream records that are past their retention, as Run does.
 //
 // If ctx ends, Compact returns its error; a part that has begun is still finished. A second call at
 // the same time returns ErrCompacting.
@@ -66,7 +66,7 @@ func (e *Engine) compact(ctx context.Context) (Compaction, error) {
 		return Compaction{}, ErrCompacting
 	}
 
-	// An engine that does not run has removed nothing.
+	// Without Run, records past their retention are still there.
 	err := e.streams.Maintain()
 	if err == nil {
 		err = e.db.Compact(ctx)
@@ -75,7 +75,8 @@ func (e *Engine) compact(ctx context.Context) (Compaction, error) {
 	return e.compactor.end(e.db), err
 }
 
-// Compaction returns how far the newest call of Compact is, the zero Compaction before the first.
+// Compaction returns the progress of the newest call of Compact, or the zero Compaction before the
+// first call.
 func (e *Engine) Compaction() Compaction {
 	defer e.gate.leave()
 
@@ -137,15 +138,17 @@ func (e *Engine) serveCompaction(context.Context, []byte) (any, error) {
 	return e.compactor.describe(e.db), nil
 }
 
-// Tidy makes the store in dir delete what it keeps of earlier openings: logs whose content is in
-// its tables, and the manifest before the present one. After [Engine.Compact] and Close this takes what
-// was erased out of the last files that may hold it. It fails if an engine has the directory open.
+// Tidy makes the store in dir delete the files that it keeps of earlier openings: logs whose
+// content is in its tables, and the manifest before the present one. After [Engine.Compact] and
+// Close, Tidy removes the last files that may hold erased values. It fails if an engine has the
+// directory open.
 func Tidy(cfg Config) error {
 	if err := cfg.fillDefaults(); err != nil {
 		return err
 	}
 
-	// The first opening deletes the logs, and keeps the manifest of the one before it.
+	// The first opening deletes the logs and keeps the manifest of the opening before it, which the
+	// second deletes.
 	for range 2 {
 		db, err := store.Open(store.Config{Dir: cfg.Dir, Log: cfg.Log, Failed: cfg.Failed})
 		if err != nil {

@@ -19,8 +19,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestCompactFreesSpaceUnderLoad deletes most of the items and compacts, while writers move money: what
-// was deleted frees its space, no transaction is made in part, and the items that are left are there.
+// TestCompactFreesSpaceUnderLoad deletes most of the items and compacts, while writers move money:
+// the deleted items free their space, no transaction is made in part, and the other items are
+// there.
 func TestCompactFreesSpaceUnderLoad(t *testing.T) {
 	const items, writers = 200, 3
 
@@ -81,8 +82,8 @@ func TestCompactFreesSpaceUnderLoad(t *testing.T) {
 	}
 }
 
-// TestOneCompactionAtATime: a second one is refused, here and over the wire; one that is over may be
-// followed by another one.
+// TestOneCompactionAtATime: a second compaction is refused while one runs, here and over the wire, and
+// accepted afterwards.
 func TestOneCompactionAtATime(t *testing.T) {
 	f := open(t)
 	client := f.HTTPClient()
@@ -130,7 +131,7 @@ func TestOneCompactionAtATime(t *testing.T) {
 	}
 }
 
-// TestTidyLeavesTheData: it needs the directory for itself, and changes nothing that is in it.
+// TestTidyLeavesTheData: Tidy needs the directory for itself, and changes no data in it.
 func TestTidyLeavesTheData(t *testing.T) {
 	f := reopen(t, t.TempDir(), func(*Config) {})
 	f.table("orders", "id", "", "")
@@ -158,8 +159,8 @@ func TestTidyLeavesTheData(t *testing.T) {
 	}
 }
 
-// TestCompactRemovesOldStreamRecords: an engine that does not run, as that of `ratchet compact`, leaves no
-// record in its tables that is past its retention.
+// TestCompactRemovesOldStreamRecords: even in an engine without Run, as in `ratchet compact`, no record past its
+// retention stays in the tables.
 func TestCompactRemovesOldStreamRecords(t *testing.T) {
 	f := reopen(t, t.TempDir(), func(*Config) {})
 	f.table("orders", "id", "", types.StreamViewTypeNewAndOldImages)

@@ -27,7 +27,7 @@ type Config struct {
 	// existing item, a transaction costs double. It runs inside the calls, in many
 	// goroutines at a time, and must not block.
 	Consumed func(table string, readUnits, writeUnits float64)
-	// Functions are what tasks invoke as Lambda functions, by name: through
+	// Functions are the Lambda functions that tasks invoke, by name: through
 	// arn:aws:states:::lambda:invoke, or by their ARN
 	// (arn:aws:lambda:us-east-1:000000000000:function:NAME, of any region, account and version).
 	// Payload and result are JSON. An error is the task's error, named by its method
@@ -43,16 +43,16 @@ type Config struct {
 	// BackupFiles are names of files in Dir, beside the engine's own, that Backup includes if they
 	// exist.
 	BackupFiles []string
-	// Failed, if set, is called once the disk has refused a write or a sync, with what to do. The engine cannot
-	// know what is on disk then: it answers no change any more, and panics when Failed returns. A program
-	// that wants to end in another way calls os.Exit in it.
+	// Failed, if set, is called when the disk has refused a write or a sync. Its error says what to do. The engine
+	// cannot know what is on disk then: it answers no further change, and panics when Failed returns. A program
+	// that wants to end in another way calls os.Exit in Failed.
 	Failed func(error)
 	// Log receives the engine's internal errors. Default: slog.Default().
 	Log *slog.Logger
 }
 
-// StreamsConfig says how long stream shards and their records live. The zero value is what
-// AWS does.
+// StreamsConfig says how long stream shards and their records live. With the zero value they live
+// as on AWS.
 type StreamsConfig struct {
 	// InitialShards is the number of shards that a new stream starts with, 1 to 1000.
 	// Default: 1.
@@ -64,7 +64,7 @@ type StreamsConfig struct {
 	Retention time.Duration
 }
 
-// fillDefaults sets the defaults and checks what has none.
+// fillDefaults sets the defaults and checks Dir, which has none.
 func (c *Config) fillDefaults() error {
 	if c.Dir == "" {
 		return errors.New("open engine: Config.Dir is empty")

@@ -121,8 +121,8 @@ func addToBalance(account, step string) types.TransactWriteItem {
 	}}
 }
 
-// TestKillKeepsAcknowledgedWrites kills a writing process several times. What it acknowledged
-// must be in the table and in the stream, and no transaction may be there in part.
+// TestKillKeepsAcknowledgedWrites kills a writing process several times. All acknowledged writes must
+// be in the table and in the stream, and no transaction may be there in part.
 func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
@@ -147,7 +147,7 @@ func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 			return true
 		})
 		f := openOnce(t, dir)
-		// The stream keeps what all rounds have written, so in a long run not each reads it.
+		// The stream keeps the records of all rounds, so in a long run only some rounds read it.
 		var seen map[string]int
 		if round < 20 || round%25 == 0 || round == *flagKills-1 {
 			seen = f.updatesInStream(round)
@@ -169,7 +169,7 @@ func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 			if atoi(t, from) != -moved || moved < transfers[w] || moved > transfers[w]+1 {
 				t.Errorf("round %d, account %d: acknowledged %d, from %s, to %s", round, w, transfers[w], from, to)
 			}
-			updates[w], transfers[w] = n, moved // also those that were made but not acknowledged
+			updates[w], transfers[w] = n, moved // also the writes without an acknowledgement
 		}
 
 		if err := f.Close(); err != nil {

@@ -12,8 +12,8 @@
 //
 // # Guarantees
 //
-// A call that was answered is on disk: it survives kill -9 and, if the disk keeps what it
-// has flushed, a power failure. An item and its stream record are written together.
+// A call that was answered is on disk: it survives kill -9 and, if the disk keeps flushed
+// data, a power failure. An item and its stream record are written together.
 // Concurrent calls share flushes, so many small writes cost little more than one.
 //
 // Streams behave as on AWS from the first record: shards roll over every four hours and may
@@ -42,8 +42,8 @@
 // # Caveats
 //
 // Only one process at a time can have a data directory open. There are no credentials:
-// every caller that reaches the handler may do everything. The engine refuses what it does
-// not support with a clear error; the packages under internal list what that is.
+// every caller that reaches the handler may do everything. The engine refuses unsupported
+// features with a clear error; the packages under internal list them.
 //
 // With less than 32 MB of free space on the disk, calls that change something fail with a server
 // error, and reads go on. A write that fails on disk ends the process with a panic, so that nothing

@@ -40,16 +40,15 @@ type Engine struct {
 // and the data may be open elsewhere.
 func Exists(dir string) (bool, error) { return store.Exists(dir) }
 
-// ErrDamaged is the error of Open if files in the directory do not hold what was written to them.
+// ErrDamaged is the error of Open if files in the directory are damaged.
 // docs/backup.md says what to do.
 var ErrDamaged = store.ErrDamaged
 
 // ErrLocked is the error of Open if another process has an engine open in the directory.
 var ErrLocked = store.ErrLocked
 
-// Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged
-// there. It fails if another engine has the directory open, and with ErrDamaged if changes are missing
-// there.
+// Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged there. It
+// fails if another engine has the directory open, and with ErrDamaged if changes are missing.
 func Open(cfg Config) (*Engine, error) { return openOn(vfs.Default, cfg) }
 
 func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
@@ -62,6 +61,8 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 
+	// The open store holds the lock of the directory: no other engine can still send a checkpoint
+	// that is removed here.
 	e := &Engine{cfg: cfg, db: db}
 	if err := errors.Join(removeCheckpoints(cfg.Dir), e.openServices()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine in %s: %w", cfg.Dir, err), db.Close())
@@ -85,6 +86,7 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
+	// After the streams, because a table that is loaded looks for its stream.
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
 		Region:     e.cfg.Region,
 		AccountID:  e.cfg.AccountID,
@@ -107,6 +109,8 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
+	// Executions call these services without withRoom: their work goes on with the room that is
+	// kept back from callers.
 	db, queues := e.withFaults("dynamodb", e.dynamodb.Wire()), e.withFaults("sqs", e.sqs.Wire())
 
 	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
@@ -130,7 +134,7 @@ func (e *Engine) openServices() (err error) {
 	return nil
 }
 
-// Run does what happens without a caller: it fires the timers of executions, removes
+// Run does the work that no call asks for: it fires the timers of executions, removes
 // expired items, closes and trims stream shards, and deletes old messages. It returns nil
 // when ctx ends. An engine that does not run still serves every call.
 func (e *Engine) Run(ctx context.Context) error {

@@ -110,7 +110,7 @@ func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *type
 	return out.TableDescription
 }
 
-// describe returns what the table is now.
+// describe returns the present description of the table.
 func (f *fixture) describe(table string) *types.TableDescription {
 	f.t.Helper()
 

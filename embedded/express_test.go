@@ -75,7 +75,7 @@ func outcome(status string, texts ...*string) string {
 }
 
 // An asynchronous execution that a stop of the engine interrupts runs again from its start:
-// at least once. One that has ended does not.
+// at least once. An execution that has ended does not run again.
 func TestAnExpressExecutionRunsAtLeastOnce(t *testing.T) {
 	dir := t.TempDir()
 

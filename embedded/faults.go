@@ -9,15 +9,15 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// Inject puts a fault into effect, beside those that are, until it is removed or the engine
-// closes. It strikes the calls of all callers that begin afterwards, and those that executions make
-// to other services.
-// It fails with an error that names the field if the fault makes no sense.
+// Inject puts a fault into effect, in addition to the faults already in effect, until it is removed
+// or the engine closes. The fault strikes calls that begin afterwards, of all callers and of
+// executions that call other services. Inject fails with an error that names the field if the fault
+// makes no sense.
 //
 //	lost, err := engine.Inject(faults.LoseAnswer("SendTaskSuccess").Next(1))
 //
-// What is no fault of calls has methods of its own: ShiftClock, StallShard, ReplaceStream,
-// RollShards, SplitShard and TrimStream.
+// Other disturbances have methods of their own: ShiftClock, StallShard, ReplaceStream, RollShards,
+// SplitShard and TrimStream.
 func (e *Engine) Inject(f faults.Fault) (*faults.Injection, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -29,16 +29,19 @@ func (e *Engine) Inject(f faults.Fault) (*faults.Injection, error) {
 // ClearFaults removes all faults of Inject.
 func (e *Engine) ClearFaults() { e.faults.Clear() }
 
-// withFaults returns the service with the faults of Inject in front of it. name is that of
-// faults.Call.
+// withFaults returns the service with the faults of Inject in front of it. name is the Service of
+// its faults.Call.
 func (e *Engine) withFaults(name string, s wire.Service) wire.Service {
 	return s.Around(func(operation string, call wire.Operation) wire.Operation {
 		return func(ctx context.Context, body []byte) (any, error) {
+			// The usual case, without faults, must not pay for a Call.
 			if !e.faults.Empty() {
 				return e.callWithFaults(ctx, faults.NewCall(name, operation, body), call)
 			}
 
 			answer, err := call(ctx, body)
+
+			// A fault may have been injected while the call was under way.
 			if e.faults.Empty() {
 				return answer, err
 			}
@@ -56,6 +59,7 @@ func (e *Engine) callWithFaults(ctx context.Context, c *faults.Call, call wire.O
 		return nil, wireError(c, fault)
 	}
 
+	// With AfterCommit the call is carried out, and its answer or error is lost.
 	answer, err := call(ctx, c.Body())
 	if fault != nil {
 		return nil, wireError(c, fault)
@@ -64,8 +68,8 @@ func (e *Engine) callWithFaults(ctx context.Context, c *faults.Call, call wire.O
 	return e.meetAnswer(c, answer, err)
 }
 
-// meetAnswer lets the faults that select calls by their answers strike. They strike calls that
-// were under way when they came, too: a poll may wait for a minute.
+// meetAnswer applies the faults that select calls by their answers. They also strike calls that
+// were already under way when the fault came: a poll may wait for a minute.
 func (e *Engine) meetAnswer(c *faults.Call, answer any, err error) (any, error) {
 	if err != nil || !e.faults.SeesAnswers() {
 		return answer, err

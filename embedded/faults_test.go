@@ -58,8 +58,8 @@ func inBothWays(t *testing.T, test func(t *testing.T, f *fixture, cfg aws.Config
 	})
 }
 
-// The code and status of a fault are those of the service, and the SDK's own retryer tells
-// throttling from what must not be sent again.
+// A fault has the code and status that the service would answer, and the SDK's own retryer tells
+// throttling from errors that must not be sent again.
 func TestAFaultHasTheShapeThatTheServiceGivesIt(t *testing.T) {
 	putOrder := func(f *fixture, cfg aws.Config) error { return putOver(f, cfg, "o-1") }
 	readRecords := func(f *fixture, cfg aws.Config) error {

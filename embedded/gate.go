@@ -39,6 +39,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if mayWait(r) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
+
+		// AfterFunc returns its own stop function, which is deferred: no call leaves a watch
+		// behind.
 		defer context.AfterFunc(g.closing, cancel)()
 		r = r.WithContext(ctx)
 	}
@@ -46,10 +49,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// mayWait reports whether the call may take long: a long poll (GetActivityTask, ReceiveMessage),
-// a backup or a compaction.
-// Other calls do without a context that ends with the engine: making one is a
-// measurable part of a short call.
+// mayWait reports whether the call may take long: a long poll (GetActivityTask, ReceiveMessage), a
+// backup or a compaction. Other calls get no context that ends with the engine, because making one
+// is a measurable part of a short call.
 func mayWait(r *http.Request) bool {
 	target := r.Header["X-Amz-Target"]
 	if len(target) != 1 {
@@ -75,11 +77,12 @@ func (g *gate) enter() bool {
 
 func (g *gate) leave() {
 	if g.calls.Add(-1) == 0 && g.closed.Load() {
+		// Refused calls count, too, so the number can reach 0 more than once after the close.
 		g.closeOnce.Do(func() { close(g.empty) })
 	}
 }
 
-// close refuses new calls and waits until those inside have left.
+// close refuses new calls and waits until the calls inside have left.
 func (g *gate) close() {
 	// The close counts as a call itself, so that the last leave, which may be its own,
 	// finds the gate closed.

@@ -15,8 +15,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ordersByState is a table of orders with a global index by state and time that shows all,
-// one by customer that shows keys and a total, and a local one by total that shows keys.
+// ordersByState is a table of orders with a global index by state and time that projects all, a
+// global index by customer that projects keys and a total, and a local index by total that projects
+// keys.
 func ordersByState() *dynamodb.CreateTableInput {
 	hash := func(name string) types.KeySchemaElement {
 		return types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeHash}
@@ -465,7 +466,7 @@ func (f *fixture) clear(t *testing.T) {
 }
 
 // compareIndex compares a scan of the index, in pages, and a query of each of its partitions
-// with what the model says.
+// with the model.
 func (f *fixture) compareIndex(r *rapid.T, index, hash, sorted string, model map[string]item) {
 	want := map[string][]item{}
 	total := 0

@@ -133,7 +133,7 @@ func (r *linearRun) transactGet(ctx context.Context, scene string) (string, erro
 	return fmt.Sprint(texts), nil
 }
 
-// query reads the items of a scene, or those of a group by the global index.
+// query reads the items of a scene, or the items of a group by the global index.
 func (r *linearRun) query(ctx context.Context, scene string, c linearCall) (string, error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 aws.String(linearTable),

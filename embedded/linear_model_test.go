@@ -13,7 +13,7 @@ import (
 // linearItems is how many items a scene has: few, so that calls meet.
 const linearItems = 3
 
-// linearItem is an item, or that there is none.
+// linearItem is an item or its absence.
 type linearItem struct {
 	there bool
 	v     int
@@ -70,13 +70,14 @@ type linearCall struct {
 	group  string // to query
 }
 
-// linearAnswer is what a client saw. A call without an answer may take effect at any later moment, or never.
+// linearAnswer is the answer that a client saw. A call without an answer may take effect at any
+// later moment, or never.
 type linearAnswer struct {
 	unknown bool
 	text    string
 }
 
-// linearState is what the items of a scene are.
+// linearState is the state of a scene's items.
 type linearState [linearItems]linearItem
 
 // answer returns the one right answer to a call at this moment, and the state after it.
@@ -90,7 +91,7 @@ func (s linearState) answer(c linearCall) (text string, after linearState) {
 		return fmt.Sprint(s[:]), s
 	case "query":
 		return s.list("", func(a, b int) int { return cmp.Compare(a, b) }), s
-	default: // an index, whose order is that of v
+	default: // an index, in the order of v
 		return s.list(c.group, func(a, b int) int { return cmp.Or(cmp.Compare(s[a].v, s[b].v), cmp.Compare(a, b)) }), s
 	}
 }
@@ -153,7 +154,8 @@ func linearModel() porcupine.Model {
 	}
 }
 
-// TestTheModelOfLinearCallsFindsWrongAnswers: each history has one wrong answer, and none with the right one.
+// TestTheModelOfLinearCallsFindsWrongAnswers: each history is accepted with its right answer and
+// refused with its wrong one.
 func TestTheModelOfLinearCallsFindsWrongAnswers(t *testing.T) {
 	t.Parallel()
 

@@ -58,9 +58,10 @@ type linearScene struct {
 	history []porcupine.Operation
 }
 
-// TestItemsTransactionsAndIndexesAreLinearizable: the answers of many clients are such as one order of their
-// calls gives, each at a moment between its beginning and its end. Answers get lost, and the power fails, so
-// that calls have no answer; these take effect at one moment, or never.
+// TestItemsTransactionsAndIndexesAreLinearizable: the answers of many clients match one order of
+// their calls, in which each call takes effect at a moment between its beginning and its end.
+// Answers get lost, and the power fails: a call without an answer takes effect at one moment, or
+// never.
 func TestItemsTransactionsAndIndexesAreLinearizable(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +93,7 @@ func TestItemsTransactionsAndIndexesAreLinearizable(t *testing.T) {
 	}
 }
 
-// open opens the engine on what the file system has. One answer in 50 gets lost.
+// open opens the engine on the file system. One answer in 50 gets lost.
 func (r *linearRun) open() {
 	e, err := openOn(stallingFS{r.fs, &r.gate}, Config{Dir: "data", Log: slog.New(slog.DiscardHandler), SweepEvery: -1})
 	if err != nil {
@@ -144,7 +145,7 @@ func (r *linearRun) createTable() {
 }
 
 // play lets the clients of the scenes make calls. After so many answers, if there are as many, the disk stalls
-// and the power fails. The engine then goes on with what was on disk.
+// and the power fails. The engine then goes on with the data on disk.
 func (r *linearRun) play(scenes []*linearScene, answers int) {
 	r.off, r.left, r.cut = false, answers, make(chan struct{})
 
@@ -207,7 +208,7 @@ func (r *linearRun) client(scene *linearScene, dice *rand.Rand) {
 	}
 }
 
-// record adds a call to the history. What is answered when the power is off may be lost.
+// record adds a call to the history. An answer that comes when the power is off may be lost.
 func (r *linearRun) record(scene *linearScene, made porcupine.Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -267,7 +268,7 @@ func chooseLinear(dice *rand.Rand, seen int) linearCall {
 	}
 }
 
-// verify checks the history of a scene. It stores a picture of one that is wrong.
+// verify checks the history of a scene. It stores a picture of a wrong history.
 func (r *linearRun) verify(scene *linearScene) {
 	r.t.Helper()
 

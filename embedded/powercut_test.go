@@ -26,8 +26,8 @@ var (
 
 const cutWriters = 8
 
-// powered is an engine on a file system that keeps after a power failure what was flushed, and any
-// part of the rest. acked has what the engine acknowledged before the failure.
+// powered is an engine on a file system that keeps all flushed data after a power failure, and any
+// part of the rest. acked has the writes that the engine acknowledged before the failure.
 type powered struct {
 	*flow
 	fs    *vfs.MemFS
@@ -49,7 +49,7 @@ type cutExecution struct {
 }
 
 // TestAPowerFailureKeepsAcknowledgedWrites cuts the power at random moments under load, each time
-// on what the last failure has left. Every acknowledged write must be there, no transaction in
+// on the disk that the last failure has left. Every acknowledged write must be there, no transaction in
 // part, the stream must have the records of all changes, and executions go on.
 func TestAPowerFailureKeepsAcknowledgedWrites(t *testing.T) {
 	t.Parallel() // waits for other goroutines most of the time
@@ -66,7 +66,7 @@ func TestAPowerFailureKeepsAcknowledgedWrites(t *testing.T) {
 	t.Logf("%d power failures, %d executions, updates %v, transfers %v", *flagCuts, p.newest.n, p.updates, p.transfers)
 }
 
-// open opens the engine on what the file system has.
+// open opens the engine on the file system.
 func (p *powered) open(t *testing.T) {
 	e, err := openOn(p.fs, Config{Dir: "data", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -211,7 +211,7 @@ func (p *powered) step(ctx context.Context, ack func(func()) bool) bool {
 
 func (e cutExecution) name() *string { return aws.String(fmt.Sprintf("e-%d", e.n)) }
 
-// check compares what the power failure has left with what was acknowledged.
+// check compares the data after the power failure with the acknowledged writes.
 func (p *powered) check(cut int) {
 	p.t.Helper()
 
@@ -238,7 +238,7 @@ func (p *powered) check(cut int) {
 		if atoi(p.t, from) != -moved || moved < p.transfers[w] {
 			p.t.Fatalf("cut %d, account %d: acknowledged %d, from %s, to %s", cut, w, p.transfers[w], from, to)
 		}
-		p.updates[w], p.transfers[w] = n, moved // also those that were not acknowledged
+		p.updates[w], p.transfers[w] = n, moved // also the writes without an acknowledgement
 	}
 
 	// The records were seen; without them the next check is as quick as this one.
@@ -248,7 +248,7 @@ func (p *powered) check(cut int) {
 	p.finish(cut)
 }
 
-// finish brings the newest execution to its end, with what its client knows of it.
+// finish brings the newest execution to its end, with no more than its client knows of it.
 func (p *powered) finish(cut int) {
 	p.t.Helper()
 	ctx := p.t.Context()

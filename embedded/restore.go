@@ -37,18 +37,19 @@ func CheckBackup(r io.Reader) (Manifest, error) {
 
 // Restore makes the data directory dir of a backup. The directory must be empty or missing. It
 // appears complete or not at all: the files are written beside it, synced, compared with their
-// digests, and the whole is renamed. An error other than of the disk is an [ErrNotEmpty], an
-// [ErrNotDirectory] or an [ErrBackup].
+// digests, and the whole is renamed. An error that does not come from the disk is an [ErrNotEmpty],
+// an [ErrNotDirectory] or an [ErrBackup].
 //
-// Everything goes on from the moment of the backup: open executions, timers, messages. What has
-// happened outside since then is not undone, and is repeated under the same effect keys.
+// Everything goes on from the moment of the backup: open executions, timers, messages. Effects on
+// other systems since then are not undone, and are repeated under the same effect keys.
 func Restore(r io.Reader, dir string) (m Manifest, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return m, fmt.Errorf("restore: %w", err)
 	}
 
-	// Before the backup is read, which may take long. What appears meanwhile stops the rename.
+	// Before the backup is read, which may take long. A file that appears meanwhile makes the rename
+	// fail.
 	found, err := os.ReadDir(dir)
 
 	switch {
@@ -82,6 +83,7 @@ func Restore(r io.Reader, dir string) (m Manifest, err error) {
 		return m, fmt.Errorf("restore into %s: %w", dir, err)
 	}
 
+	// The new name is durable when the directory above it is on disk.
 	return m, syncDir(filepath.Dir(dir))
 }
 
@@ -103,8 +105,8 @@ func replaceEmpty(draft, dir string) error {
 	return err
 }
 
-// readBackup reads a backup, writes each file to what create returns, and compares all with the
-// manifest at the end.
+// readBackup reads a backup, writes each file to the writer that create returns, and compares all
+// files with the manifest at the end.
 func readBackup(r io.Reader, create func(name string) (io.WriteCloser, error)) (m Manifest, err error) {
 	compressed, err := gzip.NewReader(r)
 	if err != nil {
@@ -122,6 +124,7 @@ func readBackup(r io.Reader, create func(name string) (io.WriteCloser, error)) (
 			return m, fmt.Errorf("%w: %w", ErrBackup, err)
 		}
 
+		// A name with a path could lead out of the draft.
 		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(header.Name) || filepath.Base(header.Name) != header.Name {
 			return m, fmt.Errorf("%w: %q is no file of a data directory", ErrBackup, header.Name)
 		}
@@ -131,7 +134,7 @@ func readBackup(r io.Reader, create func(name string) (io.WriteCloser, error)) (
 				return m, err
 			}
 
-			// The rest holds nothing but the end of the archive and the checksum of gzip.
+			// The rest is the end of the archive and the checksum of gzip.
 			if _, err := io.Copy(io.Discard, compressed); err != nil { //nolint:gosec // G110: nothing of it is kept
 				return m, fmt.Errorf("%w: %w", ErrBackup, err)
 			}
@@ -148,7 +151,7 @@ func readBackup(r io.Reader, create func(name string) (io.WriteCloser, error)) (
 	}
 }
 
-// readBackupFile copies one file of the archive to what create returns.
+// readBackupFile copies one file of the archive to the writer that create returns.
 func readBackupFile(archive io.Reader, name string, create func(name string) (io.WriteCloser, error)) (BackupFile, error) {
 	out, err := create(name)
 	if err != nil {
@@ -165,8 +168,8 @@ func readBackupFile(archive io.Reader, name string, create func(name string) (io
 	return BackupFile{Name: name, Bytes: size, SHA256: hex.EncodeToString(digest.Sum(nil))}, nil
 }
 
-// damageReader reads a file of the archive. What it cannot read is damage of the backup, which sets it
-// apart from what cannot be written.
+// damageReader reads a file of the archive. An error of its Read means that the backup is damaged;
+// other errors of the copy come from the disk.
 type damageReader struct {
 	r    io.Reader
 	name string
@@ -197,7 +200,7 @@ func readManifest(r io.Reader) (m Manifest, err error) {
 	return m, nil
 }
 
-// compare fails unless the files are those of the manifest, in its order.
+// compare fails unless the files are the files of the manifest, in its order.
 func (m Manifest) compare(found []BackupFile) error {
 	if len(found) != len(m.Files) {
 		return fmt.Errorf("%w: it has %d files, the manifest lists %d", ErrBackup, len(found), len(m.Files))
@@ -218,7 +221,7 @@ type syncedFile struct{ *os.File }
 // Close syncs and closes the file.
 func (f syncedFile) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 
-// nowhere takes what CheckBackup only reads.
+// nowhere discards the files that CheckBackup reads.
 type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

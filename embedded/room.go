@@ -10,7 +10,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// withRoom lets a service refuse changes while the disk is full, also one that has begun. Reads go on.
+// withRoom refuses the changes of a service while the disk is full, even in a call that has begun.
+// Reads go on.
 func (e *Engine) withRoom(s wire.Service) wire.Service {
 	return s.Around(func(operation string, call wire.Operation) wire.Operation {
 		if readsOnly(operation) {
@@ -31,8 +32,8 @@ func (e *Engine) withRoom(s wire.Service) wire.Service {
 	})
 }
 
-// insufficientStorage returns what the engine's own operations answer if the disk has too little room, and other
-// errors as they are.
+// insufficientStorage returns the answer of the engine's own operations if the disk has too little
+// room, and any other error unchanged.
 func insufficientStorage(err error) error {
 	if !errors.Is(err, store.ErrFull) {
 		return err
@@ -41,9 +42,10 @@ func insufficientStorage(err error) error {
 	return &wire.Error{Type: "InsufficientStorage", Status: http.StatusInsufficientStorage, Message: err.Error()}
 }
 
-// readsOnly reports whether an operation changes nothing. GetQueueAttributes removes what has expired. Whether a
-// PartiQL statement reads is not known before it is parsed.
+// readsOnly reports whether an operation changes nothing. A PartiQL statement counts as a change,
+// because it is not parsed yet.
 func readsOnly(operation string) bool {
+	// GetActivityTask starts a task, and GetQueueAttributes removes expired messages.
 	if operation == "GetActivityTask" || operation == "GetQueueAttributes" {
 		return false
 	}

@@ -25,8 +25,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// TestAFullDiskRefusesCallsThatChange: each service says so, reads go on, and so does all when there is
-// room again.
+// TestAFullDiskRefusesCallsThatChange: each service says so, and reads go on. Changes are accepted
+// again when there is room.
 func TestAFullDiskRefusesCallsThatChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := smalldisk.New()
@@ -132,7 +132,7 @@ func TestCopiesThatHaveNoRoomSaySo(t *testing.T) {
 	}
 }
 
-// TestACallThatTheFullDiskEndsSaysSo: as one that does not begin.
+// TestACallThatTheFullDiskEndsSaysSo: in the same way as a call that is refused at its beginning.
 func TestACallThatTheFullDiskEndsSaysSo(t *testing.T) {
 	e := open(t).Engine
 	fills := func(context.Context, []byte) (any, error) { return nil, fmt.Errorf("put: %w", store.ErrFull) }

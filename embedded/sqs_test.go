@@ -125,7 +125,7 @@ func (q *queueing) counts() string {
 	return a["ApproximateNumberOfMessages"] + " " + a["ApproximateNumberOfMessagesNotVisible"] + " " + a["ApproximateNumberOfMessagesDelayed"]
 }
 
-// code returns the name of the service's error. The SDK reports that of the Query protocol.
+// code returns the name of the service's error. The SDK reports the name in the Query protocol.
 func code(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -250,7 +250,8 @@ func TestAReceiveWaitsForMessages(t *testing.T) {
 		if d := time.Since(start); d != 30*time.Second {
 			t.Errorf("visible after %v", d)
 		}
-		// So does one whose time is cut short, or is sent with a delay, during the wait.
+		// So does a message whose visibility timeout is shortened, or that is sent with a delay,
+		// during the wait.
 		q.send("b")
 
 		m := q.receive(1)[0]

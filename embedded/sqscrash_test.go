@@ -53,7 +53,7 @@ func crashQueue(api *sqs.Client, w int) error {
 	}
 }
 
-// reported is what the child process has written about one queue.
+// reported has the numbers that the child process has written about one queue.
 type reported struct {
 	sent    int
 	deleted map[int]bool
@@ -61,7 +61,7 @@ type reported struct {
 
 // checkAfterCrash receives everything that is left. Every message that was reported as sent
 // and not as deleted must be there, except one whose deletion was not reported yet. No
-// message that was reported as deleted may be there. One more may have been sent.
+// message that was reported as deleted may be there. One further message may have been sent.
 func (q *queueing) checkAfterCrash(w int, reported *reported) {
 	q.t.Helper()
 	left := map[int]bool{}
@@ -71,7 +71,7 @@ func (q *queueing) checkAfterCrash(w int, reported *reported) {
 		q.t.Fatal(err)
 	}
 
-	for len(left) < visible+inFlight { // what was in flight is visible again within a second
+	for len(left) < visible+inFlight { // messages in flight are visible again within a second
 		got := q.receive(10, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds, in.VisibilityTimeout = 2, 43200 })
 		if len(got) == 0 {
 			q.t.Fatalf("queue %d: %d messages of %d+%d are received", w, len(left), visible, inFlight)

@@ -127,7 +127,7 @@ func TestAnUpdateInPlaceAnswersAsOneOfACopy(t *testing.T) {
 	}
 }
 
-// imagesOf returns the images of each item in the stream. Every old image is the new one before.
+// imagesOf returns the images of each item in the stream. Every old image equals the new image before it.
 func (f *fixture) imagesOf(t *testing.T, stream string) map[string][]string {
 	all := map[string][]string{}
 	f.readForest(stream, func(r stypes.Record) {
@@ -153,7 +153,7 @@ func printed(attributes any) string {
 	return string(text)
 }
 
-// message returns what the engine says about the request, "" without an error.
+// message returns the message of the engine's error, "" without an error.
 func message(err error) string {
 	var refusal smithy.APIError
 	if !errors.As(err, &refusal) {

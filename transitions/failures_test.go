@@ -117,7 +117,7 @@ func moved(t *testing.T, s *shop) {
 	}
 }
 
-// putBack makes the order's item what it was when another program had placed it.
+// putBack restores the order's item as another program had placed it.
 func (s *shop) putBack(t *testing.T) {
 	t.Helper()
 

@@ -100,7 +100,7 @@ func (s *shop) reconfigure(t testing.TB, change func(*transitions.Config)) {
 }
 
 // forgetRequests takes the table of requests from the shop, so that only the journal knows
-// what the rings have forgotten.
+// the requests that the rings have forgotten.
 func (s *shop) forgetRequests(t testing.TB) {
 	t.Helper()
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })

@@ -7,13 +7,13 @@ import (
 	"ratchet/workflow"
 )
 
-// units is what one call consumed.
+// units are the units of one call.
 type units struct {
 	verdict     transitions.Verdict
 	read, write float64
 }
 
-// meteredShop returns a shop and a function that checks what the last call consumed.
+// meteredShop returns a shop and a function that checks the units of the last call.
 func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want units)) {
 	s := newShop(t)
 	var calls []units

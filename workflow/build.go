@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// New checks a spec and returns its definition. The error names the first fault: an unknown part
-// of the content, a bad name, a duplicate or unknown state, a duplicate (event, source) or one whose guards do
-// not exclude each other, a guard that DynamoDB cannot express, a state that cannot be
-// reached, a dead end that is not terminal, a terminal state that an event leaves, or a
-// disagreement with looplab/fsm. Except for the last it is a [*SpecError].
+// New checks a spec and returns its definition. The error names the first fault: an unknown part of the
+// content, a bad name, a duplicate or unknown state, two transitions of one event from one source whose
+// guards do not exclude each other, a guard that DynamoDB cannot express, a state that cannot be reached,
+// a dead end that is not terminal, a terminal state that an event leaves, or a disagreement with
+// looplab/fsm. Every fault but the last kind is a [*SpecError].
 func New(spec Spec) (*Definition, error) {
 	d := &Definition{
 		spec:    spec.clone(),
@@ -19,6 +19,7 @@ func New(spec Spec) (*Definition, error) {
 		choices: map[[2]int][]Transition{},
 	}
 
+	// In this order, because the later steps rely on the indices and on normalized guards.
 	steps := []func() error{
 		d.checkContent,
 		d.indexStates,
@@ -42,6 +43,8 @@ func (d *Definition) indexStates() error {
 		return specError("version", 0, "the version is %d; versions count from 1", d.spec.Version)
 	}
 
+	// A cell of next has 8 bits: 0 is no target, several is its
+	// highest value, and the rest are rows plus one.
 	if len(d.spec.States) >= several {
 		return specError("states", 0, "%d states; at most %d are supported", len(d.spec.States), several-1)
 	}
@@ -84,6 +87,7 @@ func (d *Definition) indexEvents() error {
 			return specError("transition", i, "event %s creates orders; no transition may use it", t.Event)
 		}
 
+		// An event may have several transitions. Its column is the place where it first appears.
 		if _, known := d.columns[t.Event]; !known {
 			d.columns[t.Event] = len(d.events)
 			d.events = append(d.events, t.Event)
@@ -101,6 +105,7 @@ func (d *Definition) checkGuards() error {
 				return specError("transition", i, "event %s to %s: %w", t.Event, t.To, err)
 			}
 
+			// t is a copy, but shares its guards with the spec, which New has cloned.
 			t.Guards[j] = normal
 		}
 	}
@@ -148,6 +153,7 @@ func (d *Definition) addSource(i, row, to int) error {
 	from := d.spec.States[row].State
 	cell := [2]int{row, d.columns[t.Event]}
 
+	// Two transitions may share a cell only if at most one of them can apply to an order.
 	for _, other := range d.choices[cell] {
 		switch {
 		case len(t.Guards) == 0 || len(other.Guards) == 0:
@@ -166,6 +172,7 @@ func (d *Definition) addSource(i, row, to int) error {
 		Guards: t.Guards,
 	})
 
+	// choices has every target. next has one only if all transitions of the cell agree about it.
 	switch next := &d.next[row][cell[1]]; int(*next) {
 	case 0:
 		*next = uint8(to + 1)
@@ -179,6 +186,7 @@ func (d *Definition) addSource(i, row, to int) error {
 
 // addGroup adds a transition's sources to the group with its target and guards.
 func (d *Definition) addGroup(t Transition) {
+	// Transitions with the same target and guards become one condition of the write.
 	groups := d.groups[t.Event]
 	for i := range groups {
 		if groups[i].To == t.To && equalGuards(groups[i].Guards, t.Guards) {
@@ -205,6 +213,7 @@ func (d *Definition) checkGraph() error {
 	d.reach = make([][]bool, n)
 	for row := range n {
 		d.reach[row] = make([]bool, n)
+		// From every state, and not only from the initial one: Reachable answers for any pair.
 		d.markReachable(row, d.reach[row])
 	}
 
@@ -233,6 +242,7 @@ func (d *Definition) markReachable(row int, seen []bool) {
 
 	seen[row] = true
 	for column := range d.events {
+		// choices and not next, which does not know the targets behind several.
 		for _, t := range d.choices[[2]int{row, column}] {
 			d.markReachable(d.states[t.To], seen)
 		}

@@ -8,16 +8,16 @@ import (
 	"github.com/looplab/fsm"
 )
 
-// question is one cell of the table, as looplab/fsm is asked about it.
+// question is a question to looplab/fsm: one cell of the table.
 type question struct {
 	event string
 	from  State
 	to    State // "" if the table refuses
 }
 
-// questions lists every (state, event) pair, legal or not. The library knows no guards and
-// lets the last of several transitions win, so each transition of a guarded pair is a question with
-// an event name of its own.
+// questions lists every (state, event) pair, legal or not. The library knows no
+// guards and lets the last of several transitions win. So each transition of a
+// guarded pair is a question with an event name of its own.
 func (d *Definition) questions() []question {
 	var all []question
 	for _, s := range d.spec.States {
@@ -68,6 +68,8 @@ func (d *Definition) machine(at State) *fsm.FSM {
 func (d *Definition) crossCheck() error {
 	var m *fsm.FSM
 	for i, q := range d.questions() {
+		// A machine moves when it accepts an event, so the next
+		// question from this state needs another machine.
 		if i == 0 || State(m.Current()) != q.from {
 			m = d.machine(q.from)
 		}
@@ -99,6 +101,8 @@ func fire(m *fsm.FSM, event string) (State, error) {
 	)
 
 	switch {
+	// The library reports a transition to its own state as an error.
+	// The machine has accepted it all the same.
 	case err == nil, errors.As(err, &stays) && stays.Err == nil:
 		return State(m.Current()), nil
 	case errors.As(err, &invalid), errors.As(err, &unknown):

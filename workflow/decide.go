@@ -28,6 +28,7 @@ func (d *Definition) Decide(from State, event Event, order, request map[string]a
 			return Decision{}, fmt.Errorf("event %s from %s: %w", event, from, err)
 		}
 
+		// The guards of the choices exclude each other, so no other one can hold.
 		if unmet == nil {
 			return Decision{To: t.To}, nil
 		}
@@ -88,6 +89,7 @@ func (g Guard) Holds(order, request map[string]any) (bool, error) {
 		}
 	}
 
+	// As in DynamoDB: a missing attribute is unequal to everything and has no order.
 	if !found || !otherFound {
 		return g.Op == opNotEqual, nil
 	}
@@ -104,6 +106,7 @@ func (op Op) compares(left, right any) bool {
 		return !equal(left, right)
 	}
 
+	// Only strings and numbers have an order.
 	sign, ordered := compare(left, right)
 	if !ordered {
 		return false
@@ -126,6 +129,7 @@ func lookUp(order map[string]any, path string) (any, bool) {
 	inner, sized := strings.CutPrefix(strings.TrimSuffix(path, ")"), "size(")
 
 	var at any = order
+	// A path like items[0].sku becomes items, 0] and sku: an index keeps its bracket.
 	for _, part := range strings.FieldsFunc(inner, func(r rune) bool { return r == '.' || r == '[' }) {
 		var found bool
 		if at, found = child(at, part); !found {
@@ -153,6 +157,7 @@ func child(of any, part string) (any, bool) {
 	list, _ := of.([]any)
 
 	i, err := strconv.Atoi(index)
+	// A path has no minus, so an index is never negative.
 	if err != nil || i >= len(list) {
 		return nil, false
 	}
@@ -177,6 +182,7 @@ func size(v any) (any, bool) {
 }
 
 func equal(a, b any) bool {
+	// Strings and numbers. Everything else is unequal here unless it is a truth value or null.
 	if sign, ordered := compare(a, b); ordered {
 		return sign == 0
 	}
@@ -193,6 +199,7 @@ func equal(a, b any) bool {
 // compare compares two strings or two numbers. ordered is false for other types.
 func compare(a, b any) (sign int, ordered bool) {
 	if x, ok := a.(string); ok {
+		// A string and a value of another type have no order, so DynamoDB's condition is false.
 		y, ok := b.(string)
 		return cmp.Compare(x, y), ok
 	}
@@ -221,9 +228,10 @@ func number(v any) (*big.Rat, bool) {
 		return new(big.Rat).SetUint64(v), true
 	case float64:
 		r := new(big.Rat).SetFloat64(v)
+		// nil for NaN and the infinities, which DynamoDB does not have.
 		return r, r != nil
 	case json.Number:
-		// DynamoDB's numbers have 38 digits and an exponent of three.
+		// DynamoDB's numbers have 38 digits and an exponent of up to three digits.
 		if len(v) > 200 {
 			return nil, false
 		}

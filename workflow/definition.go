@@ -18,7 +18,8 @@ type Definition struct {
 	// choices holds the transitions of each row and column.
 	choices map[[2]int][]Transition
 	groups  map[Event][]Group
-	// reach says for each pair of rows whether some events, or none, lead from the first to the second.
+	// reach says for each pair of rows whether events lead from the first
+	// to the second. Every state reaches itself.
 	reach [][]bool
 }
 
@@ -52,9 +53,9 @@ func (d *Definition) Events() []Event { return slices.Clone(d.events) }
 // Spec returns a copy of the spec, with normalized guards.
 func (d *Definition) Spec() Spec { return d.spec.clone() }
 
-// Next returns the state that an event leads to from a state, guards aside, if there is
-// exactly one. Where guards choose between several it returns false: use
-// [Definition.Choices] or [Definition.Decide]. It allocates nothing.
+// Next returns the state to which an event leads from a state, guards aside, if there is exactly one. If
+// guards choose between several targets, Next returns false: use [Definition.Choices] or
+// [Definition.Decide]. Next allocates nothing.
 func (d *Definition) Next(from State, event Event) (State, bool) {
 	row, ok := d.states[from]
 	if !ok {
@@ -67,6 +68,7 @@ func (d *Definition) Next(from State, event Event) (State, bool) {
 	}
 
 	next := d.next[row][column]
+	// Without the data of the order, guards cannot be decided.
 	if next == 0 || next == several {
 		return "", false
 	}

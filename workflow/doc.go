@@ -1,5 +1,5 @@
-// Package workflow holds the definition of an order: its states, its events, and which
-// event leads from which state to which.
+// Package workflow holds the definition of an order: its states, its
+// events, and the transitions between the states.
 //
 // # Model
 //
@@ -14,7 +14,7 @@
 // DynamoDB can evaluate too. [RenderGuards] makes them a part of the conditional write,
 // [Guard.Holds] gives the same answer in Go.
 //
-// [Migrations] say what becomes of orders under another version of their definition.
+// [Migrations] map the states of orders from one version of their definition to another.
 //
 // Three packages build on this one: workflow/file reads and writes definition files,
 // workflow/check compares a definition with a Step Functions state machine, and
@@ -33,5 +33,5 @@
 // other: it is recorded and gets an id.
 //
 // A looplab machine must not be shared: a canceled context or a panic blocks it
-// (https://github.com/looplab/fsm/issues/115). New makes its own and drops them.
+// (https://github.com/looplab/fsm/issues/115). New makes machines of its own and drops them.
 package workflow

@@ -54,16 +54,18 @@ type Guard struct {
 	Request string
 }
 
-// guardPath matches an attribute path, or size() around one. Groups 1 and 3 are the parts
-// of size().
+// guardPath matches an attribute path, or size() around a path.
+// Groups 1 and 3 are the two halves of size().
 var guardPath = regexp.MustCompile(`^(size\()?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]{1,4}\]|\.[A-Za-z_][A-Za-z0-9_]*){0,30}(\))?$`)
 
-// checkPath returns an error that says why the text is not a path, if it is none.
+// checkPath returns nil for a path. For any other text the error says why it is no path.
 func checkPath(path string) error {
 	m := guardPath.FindStringSubmatch(path)
 	switch {
+	// size( and ) stand together or not at all.
 	case m != nil && (m[1] == "") == (m[3] == ""):
 		return nil
+	// The likely intentions first, because their errors can name the remedy.
 	case strings.ContainsAny(path, "+-*/%"):
 		return fmt.Errorf("%q calculates, which a DynamoDB condition cannot; keep the result as an attribute", path)
 	case strings.Contains(path, "("):
@@ -92,6 +94,7 @@ func (g Guard) Normalize() (Guard, error) {
 		err = fmt.Errorf("operation %q is not one of = <> < <= > >= in exists missing", g.Op)
 	}
 
+	// A bad path is the more helpful error: a wrong operand often follows from it.
 	if pathErr := checkPath(g.Attribute); pathErr != nil {
 		err = pathErr
 	}
@@ -116,8 +119,8 @@ func (g Guard) checkExistence() error {
 	return nil
 }
 
-// normalOperand checks the operand of a comparison. It returns the normalized Value, or nil
-// if the operand is another attribute or a value of the request.
+// normalOperand checks the operand of a comparison. It returns the normalized Value. If the operand is
+// another attribute or a value of the request, it returns nil.
 func (g Guard) normalOperand() (any, error) {
 	operands := 0
 	for _, given := range []bool{g.Value != nil, g.Other != "", g.Request != ""} {
@@ -136,6 +139,7 @@ func (g Guard) normalOperand() (any, error) {
 	case g.Request != "" && !name.MatchString(g.Request):
 		return nil, fmt.Errorf("request value %q: names match %s", g.Request, name)
 	case g.Other != "" && g.Other == g.Attribute:
+		// DynamoDB refuses a condition that compares an attribute with itself.
 		return nil, fmt.Errorf("%s is compared with itself, which DynamoDB refuses", g.Attribute)
 	case g.Other != "":
 		return nil, checkPath(g.Other)
@@ -166,6 +170,7 @@ func (g Guard) normalList() ([]any, error) {
 		return nil, fmt.Errorf("in takes a list of 1 to %d values", maxIn)
 	}
 
+	// The caller keeps its list.
 	list = slices.Clone(list)
 	for i, v := range list {
 		v, err := constant(v)
@@ -194,6 +199,7 @@ func constant(v any) (any, error) {
 	case int32:
 		return int64(v), nil
 	case float64:
+		// From 2^53 on, a float may stand for several whole numbers.
 		if v == math.Trunc(v) && math.Abs(v) <= 1<<53 {
 			return int64(v), nil
 		}
@@ -223,6 +229,7 @@ func (g Guard) String() string {
 	}
 
 	text, err := json.Marshal(g.Value)
+	// A value that Normalize would refuse still has a readable form.
 	if err != nil {
 		return fmt.Sprintf("%s %s %v", g.Attribute, g.Op, g.Value)
 	}
@@ -314,6 +321,7 @@ func (g Guard) operand(request map[string]any) (any, error) {
 		return nil, fmt.Errorf("guard %s: the request does not say %s", g.Name, g.Request)
 	}
 
+	// The value was not known when the definition was checked, so it gets the check of a constant now.
 	v, err := g.comparable(v)
 	if err != nil {
 		return nil, fmt.Errorf("guard %s: %s: %w", g.Name, g.Request, err)
@@ -330,7 +338,7 @@ func (r *renderer) value(v any) string {
 	return placeholder
 }
 
-// pathSeparator matches what separates the names of a path: a dot or a list index.
+// pathSeparator matches the text between the names of a path: a dot or a list index.
 var pathSeparator = regexp.MustCompile(`\.|\[[0-9]+\]`)
 
 // path returns the path with a placeholder for every name, because any name may be a
@@ -345,6 +353,7 @@ func (r *renderer) path(path string) string {
 			start, end = at[0], at[1]
 		}
 
+		// Between two indices, as in a[0][1], there is no name.
 		if name := inner[:start]; name != "" {
 			b.WriteString(r.name(name))
 		}
@@ -360,7 +369,7 @@ func (r *renderer) path(path string) string {
 	return b.String()
 }
 
-// name returns the placeholder of a name. A name that occurs again has the same one.
+// name returns the placeholder of a name. A name that occurs again gets the same placeholder.
 func (r *renderer) name(name string) string {
 	placeholder, known := r.names[name]
 	if !known {

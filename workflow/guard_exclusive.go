@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// exclusive reports whether two lists of guards can be shown never to hold at once. It
-// compares pairs of guards only. What it cannot show counts as possible.
+// exclusive reports whether two lists of guards can be shown never to hold at once. It compares pairs of
+// guards only. Two guards that it cannot show to contradict count as compatible.
 func exclusive(a, b []Guard) bool {
 	return slices.ContainsFunc(a, func(g Guard) bool {
 		return slices.ContainsFunc(b, func(h Guard) bool { return contradict(g, h) || contradict(h, g) })
@@ -34,10 +34,12 @@ func contradict(g, h Guard) bool {
 		return compared && h.Op != opMissing && h.Op != opNotEqual
 	}
 
+	// An attribute that exists can still have any value.
 	if g.Op == opExists || h.Op == opExists || h.Op == opMissing {
 		return false
 	}
 
+	// The same comparison with its sides exchanged.
 	if g.Other != "" && g.Other == h.Attribute && g.Attribute == h.Other && g.Other != g.Attribute {
 		h = h.swapped()
 	}
@@ -46,11 +48,12 @@ func contradict(g, h Guard) bool {
 		return false
 	}
 
-	// Two comparisons of the attribute with the same thing.
+	// Both compare the attribute with the same operand.
 	if g.Other == h.Other && g.Request == h.Request && (g.Other != "" || g.Request != "") {
 		return outcomes[g.Op]&outcomes[h.Op] == 0
 	}
 
+	// Operands that are not known here may be equal or not.
 	if g.Other != "" || h.Other != "" || g.Request != "" || h.Request != "" {
 		return false
 	}
@@ -84,20 +87,22 @@ func (g Guard) swapped() Guard {
 }
 
 // disjoint reports whether no value satisfies both comparisons with constants. All values
-// between two neighboring constants behave alike, so it is enough to try each constant,
-// a value just beside it, and a value of another type.
+// between two neighboring constants behave alike. Therefore it is enough to try each constant,
+// the values just beside it, and a value of another type.
 func disjoint(g, h Guard) bool {
+	// Null is neither a string nor a number, and the empty string comes before all others.
 	probes := []any{nil, ""}
 	for _, c := range append(g.constants(), h.constants()...) {
 		probes = append(probes, c)
 
 		switch c := c.(type) {
-		case int64: // attributes may be fractions, although constants are whole
+		// Attributes may be fractions, although constants are whole.
+		case int64:
 			half := big.NewRat(1, 2)
 			at := new(big.Rat).SetInt64(c)
 			probes = append(probes, new(big.Rat).Sub(at, half), new(big.Rat).Add(at, half))
 		case string:
-			probes = append(probes, c+"\x00") // the next string in order
+			probes = append(probes, c+"\x00") // the next string after c
 		}
 	}
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Migration maps the states of one version of a definition to those of another.
+// Migration maps the states of one version of a definition to the states of another.
 type Migration struct {
 	// From and To are versions of the same definition.
 	From, To int
@@ -72,6 +72,7 @@ func (m *Migrations) add(s Migration) error {
 		return fmt.Errorf("version %d is not known", s.To)
 	}
 
+	// Sorted, so that the same fault is always the first one.
 	for _, old := range slices.Sorted(maps.Keys(s.States)) {
 		if !from.HasState(old) {
 			return fmt.Errorf("version %d has no state %s", s.From, old)
@@ -88,14 +89,14 @@ func (m *Migrations) add(s Migration) error {
 
 	s.States = maps.Clone(s.States)
 	m.steps[s.From] = append(m.steps[s.From], s)
+	// Sorted, so that the choice between two shortest ways is always the same.
 	slices.SortFunc(m.steps[s.From], func(a, b Migration) int { return cmp.Compare(a.To, b.To) })
 
 	return nil
 }
 
-// Map returns what the state of an order of version from is in version to. It follows the
-// fewest mappings that lead from one to the other. The error says which of them has no
-// answer.
+// Map returns the state in version to for an order of version from in state s. It follows the way with the
+// fewest mappings. The error names the first mapping that has no state for the order.
 func (m *Migrations) Map(from, to int, s State) (State, error) {
 	old := m.versions[from]
 	switch {
@@ -116,6 +117,7 @@ func (m *Migrations) Map(from, to int, s State) (State, error) {
 
 	for _, step := range steps {
 		next, listed := step.States[s]
+		// A state that is not listed keeps its name.
 		if !listed {
 			next = s
 		}
@@ -141,6 +143,7 @@ func (m *Migrations) path(from, to int) []Migration {
 	seen := map[int]bool{from: true}
 	for queue := []reached{{version: from}}; len(queue) > 0; queue = queue[1:] {
 		for _, s := range m.steps[queue[0].version] {
+			// A clone, because several ways go on from the same beginning.
 			steps := append(slices.Clone(queue[0].steps), s)
 			if s.To == to {
 				return steps

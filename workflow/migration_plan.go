@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// MigrationPlan says what becomes of orders under another version.
+// MigrationPlan says how orders change under another version.
 type MigrationPlan struct {
 	To int `json:"to"`
 	// Rows are sorted: without a mapping first, then by version and state. States
 	// without orders are left out.
 	Rows []MigrationRow `json:"rows"`
-	// Orders counts all orders, Outdated those of other versions that have a mapping,
-	// Unmapped those without one.
+	// Orders counts all orders, Outdated the orders of other versions that have a
+	// mapping, and Unmapped the orders without one.
 	Orders   int `json:"orders"`
 	Outdated int `json:"outdated"`
 	Unmapped int `json:"unmapped"`
@@ -24,18 +24,16 @@ type MigrationRow struct {
 	Version int   `json:"version"`
 	State   State `json:"state"`
 	Orders  int   `json:"orders"`
-	// To is the state that they get, "" if Problem says why there is none.
+	// To is the state that they get. It is "" if there is none, and Problem says why.
 	To      State  `json:"to,omitempty"`
 	Problem string `json:"problem,omitempty"`
-	// Reopens says that the old state is terminal and the new one is not, Ends the
-	// opposite.
+	// Reopens says that the old state is terminal and the new one is not. Ends says the opposite.
 	Reopens bool `json:"reopens,omitempty"`
 	Ends    bool `json:"ends,omitempty"`
 }
 
-// Plan returns what becomes of orders, counted by version and state, under the version
-// to. Version 0 stands for orders without a version, which count as orders of version to.
-// An unknown version to is an error.
+// Plan returns the changes of orders, counted by version and state, under the version to. Version 0 stands
+// for orders without a version, which count as orders of version to. An unknown version to is an error.
 func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, error) {
 	plan := MigrationPlan{To: to}
 	if m.versions[to] == nil {
@@ -53,6 +51,7 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 			plan.Rows = append(plan.Rows, row)
 
 			plan.Orders += orders
+			// Orders without a version count as orders of version to, so they are not outdated.
 			switch {
 			case row.Problem != "":
 				plan.Unmapped += orders
@@ -63,6 +62,7 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 	}
 
 	slices.SortFunc(plan.Rows, func(a, b MigrationRow) int {
+		// Rows with a problem come first: they need a person.
 		mapped := func(r MigrationRow) int { return min(len(r.To), 1) }
 
 		return cmp.Or(
@@ -75,7 +75,7 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 	return plan, nil
 }
 
-// planRow returns what becomes of the orders of a version in a state.
+// planRow returns the change of the orders of a version in a state.
 func (m *Migrations) planRow(version, to int, s State) MigrationRow {
 	row := MigrationRow{Version: version, State: s}
 

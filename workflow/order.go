@@ -45,10 +45,10 @@ const (
 	Expire        Event = "expire"
 )
 
-// Order returns the definition of an order. It follows what order systems have in common
-// (commercetools, Saleor, Vendure, Medusa; see docs/orders.md): a paid order may
-// be canceled until the first parcel leaves, and only returned later; a held order
-// ships nothing and remembers whether it was paid; terminal states are final.
+// Order returns the definition of an order. It follows the common rules of order systems
+// (commercetools, Saleor, Vendure, Medusa; see docs/orders.md): a paid order may be canceled
+// until the first parcel leaves, and only returned later; a held order ships nothing and
+// remembers whether it was paid; terminal states are final.
 var Order = sync.OnceValue(func() *Definition { return must(orderSpec()) })
 
 func orderSpec() Spec {
@@ -74,10 +74,12 @@ func orderSpec() Spec {
 		Transitions: []Transition{
 			{Event: Pay, From: []State{Pending}, To: PaymentReceived},
 			{Event: FailPayment, From: []State{Pending}, To: PaymentFailed},
+			// Two states on hold, so that a release leads back to where the order was.
 			{Event: Hold, From: []State{Pending}, To: OnHold},
 			{Event: Hold, From: []State{PaymentReceived}, To: PaidOnHold},
 			{Event: Release, From: []State{OnHold}, To: Pending},
 			{Event: Release, From: []State{PaidOnHold}, To: PaymentReceived},
+			// Also from PARTIALLY_SHIPPED to itself: each further parcel is a transition with an ID.
 			{Event: ShipPart, From: []State{PaymentReceived, PartiallyShipped}, To: PartiallyShipped},
 			{Event: Ship, From: []State{PaymentReceived, PartiallyShipped}, To: Shipped},
 			{Event: Deliver, From: []State{Shipped}, To: Delivered},
@@ -87,6 +89,7 @@ func orderSpec() Spec {
 			{Event: Refund, From: []State{Returned}, To: Refunded},
 			{Event: Chargeback, From: []State{PaymentReceived, PartiallyShipped, Shipped, Delivered}, To: ChargedBack},
 			{Event: Close, From: []State{Delivered}, To: Completed},
+			// An order whose first parcel has left can only be returned.
 			{Event: Cancel, From: []State{Pending, OnHold, PaymentReceived, PaidOnHold}, To: Cancelled},
 			{Event: Expire, From: []State{Pending, OnHold}, To: Expired},
 		},

@@ -2,8 +2,8 @@ package workflow
 
 import "slices"
 
-// Part is a part of an aggregate's content that a definition lists in [Spec].Content. What it
-// does not list is refused when an aggregate is placed or edited.
+// Part is a part of an aggregate's content that a definition lists in [Spec].Content. A part that the
+// definition does not list is refused when an aggregate is placed or edited.
 type Part string
 
 // The parts. Notes, state and history are not among them: every aggregate has them.
@@ -33,6 +33,7 @@ func Parts() []Part {
 // Has reports whether aggregates of the definition have the part. Without a list in the spec
 // they have every part.
 func (d *Definition) Has(p Part) bool {
+	// An empty list allows no part, nil allows all.
 	return d.spec.Content == nil || slices.Contains(d.spec.Content, p)
 }
 

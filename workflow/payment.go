@@ -4,18 +4,17 @@ import "sync"
 
 // The attributes that the guards of a payment compare, in minor units of one currency.
 const (
-	PaymentTotal    = "total"    // what the order costs
+	PaymentTotal    = "total"    // the price of the order
 	PaymentCaptured = "captured" // what has been captured so far
 	PaymentRefunded = "refunded" // what has been refunded so far
 )
 
-// Payment returns the definition of a payment: authorized, then captured and refunded in
-// one or several parts. Guards on the amounts choose between partial and full states. The
-// states are those that commercetools, Saleor and Stripe have in common.
+// Payment returns the definition of a payment: authorized, then captured and refunded in one or several
+// parts. Guards on the amounts choose between partial and full states. The states are common to
+// commercetools, Saleor and Stripe.
 var Payment = sync.OnceValue(func() *Definition { return must(paymentSpec()) })
 
-// must builds a definition of this package. Its spec is constant and tested, so that New
-// does not fail.
+// must builds a definition of this package. The spec is constant and tested, so New does not fail.
 func must(spec Spec) *Definition {
 	d, err := New(spec)
 	if err != nil {
@@ -26,6 +25,7 @@ func must(spec Spec) *Definition {
 }
 
 func paymentSpec() Spec {
+	// The guards come in pairs that exclude each other, so that an event can lead to two states.
 	covered := Guard{Name: "total-covered", Attribute: PaymentCaptured, Op: opAtLeast, Other: PaymentTotal}
 	part := Guard{Name: "part-covered", Attribute: PaymentCaptured, Op: opLess, Other: PaymentTotal}
 	all := Guard{Name: "all-refunded", Attribute: PaymentRefunded, Op: opAtLeast, Other: PaymentCaptured}
@@ -58,15 +58,18 @@ func paymentSpec() Spec {
 			{Event: "authorize", From: []State{"NONE", "REQUIRES_ACTION", "AUTH_EXPIRED"}, To: "AUTHORIZED"},
 			{Event: "expire", From: []State{"AUTHORIZED"}, To: "AUTH_EXPIRED"},
 			{Event: "fail", From: []State{"NONE", "REQUIRES_ACTION", "AUTHORIZED", "AUTH_EXPIRED"}, To: "FAILED"},
+			// A capture can fail after an earlier part of the money was taken.
 			{Event: "fail", From: []State{"CAPTURING"}, To: "FAILED", Guards: []Guard{none}},
 			{Event: "fail", From: []State{"CAPTURING"}, To: "PARTIALLY_CAPTURED", Guards: []Guard{taken}},
 			{Event: "void", From: []State{"NONE", "REQUIRES_ACTION", "AUTHORIZED", "AUTH_EXPIRED"}, To: "VOIDED"},
 			{Event: "capture", From: []State{"AUTHORIZED", "PARTIALLY_CAPTURED"}, To: "CAPTURING"},
 			{Event: "settle", From: []State{"CAPTURING"}, To: "CAPTURED", Guards: []Guard{covered}},
 			{Event: "settle", From: []State{"CAPTURING"}, To: "PARTIALLY_CAPTURED", Guards: []Guard{part}},
+			// Refunds may follow each other, and begin before the whole total is captured.
 			{Event: "request_refund", From: []State{"PARTIALLY_CAPTURED", "CAPTURED", "PARTIALLY_REFUNDED"}, To: "REFUND_PENDING"},
 			{Event: "refund", From: pending, To: "REFUNDED", Guards: []Guard{all}},
 			{Event: "refund", From: pending, To: "PARTIALLY_REFUNDED", Guards: []Guard{some}},
+			// A refund that failed leads back to the state that the amounts describe.
 			{Event: "fail_refund", From: pending, To: "CAPTURED", Guards: []Guard{untouched, covered}},
 			{Event: "fail_refund", From: pending, To: "PARTIALLY_CAPTURED", Guards: []Guard{untouched, part}},
 			{Event: "fail_refund", From: pending, To: "PARTIALLY_REFUNDED", Guards: []Guard{touched}},

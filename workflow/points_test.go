@@ -96,7 +96,7 @@ func TestWorkerPoint20_NoMachineIsSharedOrChanged(t *testing.T) {
 }
 
 // TestWorkerPoint22_ASelfTransitionIsChosenExplicitly: no event leads from a state to itself unless the
-// spec says so, and one that does is listed like any other.
+// spec says so, and such an event is listed like any other.
 func TestWorkerPoint22_ASelfTransitionIsChosenExplicitly(t *testing.T) {
 	var loops []string
 

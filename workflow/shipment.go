@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Shipment returns the definition of one shipment; an order may have several. The states
-// are those of Shopify's fulfillment orders and Vendure's fulfillments.
+// Shipment returns the definition of one shipment; an order may have several. The states come from
+// Shopify's fulfillment orders and Vendure's fulfillments.
 var Shipment = sync.OnceValue(func() *Definition { return must(shipmentSpec()) })
 
 func shipmentSpec() Spec {
@@ -30,7 +30,9 @@ func shipmentSpec() Spec {
 			{Event: "start", From: []State{"OPEN", "SCHEDULED"}, To: "IN_PROGRESS"},
 			{Event: "ship", From: []State{"IN_PROGRESS"}, To: "SHIPPED"},
 			{Event: "deliver", From: []State{"SHIPPED"}, To: "DELIVERED"},
+			// From SHIPPED, too: a parcel may come back undelivered.
 			{Event: "return", From: []State{"SHIPPED", "DELIVERED"}, To: "RETURNED"},
+			// Not once the carrier has the parcel: then it is delivered, returned or lost.
 			{Event: "cancel", From: []State{"OPEN", "SCHEDULED", "ON_HOLD", "IN_PROGRESS"}, To: "CANCELLED"},
 			{Event: "fail", From: []State{"IN_PROGRESS", "SHIPPED"}, To: "FAILED"},
 		},
@@ -39,15 +41,14 @@ func shipmentSpec() Spec {
 
 // Line counts the pieces of one line of an order.
 type Line struct {
-	// Ordered is what was bought and not canceled. Shipped is the sum over all
+	// Ordered is the number of pieces that were bought and not canceled. Shipped is the sum over all
 	// shipments, from 0 to Ordered.
 	Ordered, Shipped int64
 }
 
-// ShippedEvent returns the event that tells the order of its shipments: [Ship] if every
-// piece has left, [ShipPart] if some have, "" if none has or the order has no pieces. It
-// does not depend on the order in which parcels left. A line that ships fewer than 0 or
-// more than the ordered pieces is an error.
+// ShippedEvent returns the event that tells the order of its shipments: [Ship] if every piece has left,
+// [ShipPart] if some have, "" if none has or the order has no pieces. The order in which parcels left does
+// not matter. A line that ships fewer than 0 or more than the ordered pieces is an error.
 func ShippedEvent(lines []Line) (Event, error) {
 	var ordered, shipped int64
 	for i, l := range lines {
@@ -59,6 +60,7 @@ func ShippedEvent(lines []Line) (Event, error) {
 		shipped += l.Shipped
 	}
 
+	// Checked first, because an order without pieces has shipped all of them, too.
 	switch {
 	case shipped == 0:
 		return "", nil

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// State is where an order is, like "PAYMENT_RECEIVED".
+// State is a state of an order, like "PAYMENT_RECEIVED".
 type State string
 
-// Event is what happens to an order, like "pay".
+// Event names a kind of move of an order, like "pay".
 type Event string
 
 // name matches the names of states, events and guards. They become parts of expressions,
@@ -48,8 +48,8 @@ type Transition struct {
 	Event Event
 	From  []State
 	To    State
-	// Guards must all hold. Transitions of one event may share a source if their
-	// guards exclude each other; [New] refuses them if it cannot show that.
+	// Guards must all hold. Transitions of one event may share a source if their guards exclude each
+	// other. [New] refuses them if it cannot show that they do.
 	Guards []Guard
 }
 
@@ -59,6 +59,7 @@ func (s Spec) clone() Spec {
 	s.States = slices.Clone(s.States)
 	s.Transitions = slices.Clone(s.Transitions)
 
+	// The elements are copies now, but still share their lists with the original.
 	for i := range s.Transitions {
 		t := &s.Transitions[i]
 		t.From = slices.Clone(t.From)

@@ -16,3 +16,17 @@ func ExampleErrorClasses() {
 	}
 	// Output: retried: false then: caught
 }
+
+// A state machine of your own may catch what the steps raise. Some errors are worth a retry, some are
+// final, and some say that another request has moved the order.
+func ExampleErrorNames() {
+	name := "Order.PaymentDeclined"
+
+	fmt.Println(slices.Contains(steps.ErrorNames(), name))
+	fmt.Println(slices.Contains(steps.RetryableErrors(), name), slices.Contains(steps.TerminalErrors(), name))
+	fmt.Println(steps.OvertakenErrors())
+	// Output:
+	// true
+	// false true
+	// [Order.Superseded Order.WrongState Order.Conflict]
+}

@@ -44,6 +44,7 @@ func tasksList(s *settings) *cobra.Command {
 			list := func(after string) ([]tasktoken.Task, error) { return b.ParkedTasks.List(ctx, after, *limit) }
 
 			if len(args) == 1 {
+				// An order has at most one task.
 				list = func(string) ([]tasktoken.Task, error) { return b.ParkedTasks.Waiting(ctx, args[0]) }
 			}
 
@@ -74,6 +75,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 			shown := printedTask{Order: t.OrderID, Awaited: t.Awaited, Since: t.Since}
 			isOverdue := false
 
+			// One more read per task, so only if it was asked for.
 			if overdue {
 				if shown.State, isOverdue, err = overdueState(ctx, b, t); err != nil {
 					return nil, "", err
@@ -84,6 +86,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 				found = append(found, shown)
 			}
 
+			// The cursor is the last task that was looked at, not the end of its page.
 			if paged && len(found) == limit {
 				return found, t.OrderID, nil
 			}
@@ -93,6 +96,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 		read += len(page)
 		s.progress.print("%s read, %d found", plural.Of(read, "task"), len(found))
 
+		// A page that is not full is the last one.
 		if !paged || len(page) < limit {
 			return found, "", nil
 		}
@@ -102,6 +106,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 // overdueState returns the order's state, and whether it ends the wait of the task.
 func overdueState(ctx context.Context, b *server.Backend, t tasktoken.Task) (state string, overdue bool, err error) {
 	order, exists, err := b.Orders.Get(ctx, transitions.OrderID(t.OrderID))
+	// A task of an order that does not exist ends by its own deadline.
 	if err != nil || !exists {
 		return "", false, err
 	}

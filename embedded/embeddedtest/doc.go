@@ -2,11 +2,11 @@
 // each test, a clock that the test moves, and a transport that makes calls fail.
 //
 // [Open] opens an [embedded.Engine] in the test's temporary directory and closes it
-// when the test ends. [DynamoDB] does so and returns a client with tables. [Backend]
-// returns a configuration for the engine or, where the environment names one, for
-// DynamoDB Local, so that one suite runs against both.
+// when the test ends. [DynamoDB] also creates tables in it and returns a client. [Backend]
+// returns a configuration for the engine, or for the DynamoDB Local that the environment
+// names: one suite runs against both.
 //
-// [Intercept] puts a [Transport] between SDK clients and what answers them. A
+// [Intercept] puts a [Transport] between SDK clients and the service. A
 // [Fault] says which calls fail and how: the request is lost, the answer is lost
 // after the write was made, AWS answers with an error, the call takes time. Hooks
 // see every call and may do what no Fault describes. The transport counts calls.

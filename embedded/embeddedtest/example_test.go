@@ -48,7 +48,7 @@ func ExampleFault() {
 	transport.Inject(embeddedtest.LoseAnswer(embeddedtest.Writes()...).WithProbability(0.05, 2))
 	transport.Inject(embeddedtest.Throttle("dynamodb.UpdateItem", "dynamodb.PutItem").WithProbability(0.1, 3))
 
-	// ... run the code under test, then check what it left ...
+	// ... run the code under test, then check its results ...
 }
 
 // A hook decides call by call. Here the item changes between the read and the write

@@ -8,9 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 )
 
-// RetryAtOnce retries what the SDK's standard retryer retries, as often (three
-// attempts), but without waiting and without its limit on retries of many calls. It
-// has the form of aws.Config.Retryer:
+// RetryAtOnce returns the SDK's standard retryer, with its three attempts, but without waits and
+// without its limit on the retries of many calls. It has the form of aws.Config.Retryer:
 //
 //	cfg.Retryer = embeddedtest.RetryAtOnce
 func RetryAtOnce() aws.Retryer {

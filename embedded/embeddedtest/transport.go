@@ -50,12 +50,12 @@ func Intercept(cfg *aws.Config) *Transport {
 	return t
 }
 
-// Inject puts a fault into effect, beside those that are.
+// Inject puts a fault into effect, in addition to the faults already in effect.
 func (t *Transport) Inject(f Fault) *Injection { return t.faults.Inject(f) }
 
-// Before sets a hook that sees every call before it is sent. If it returns an error,
-// the call is not sent, and the client gets the error as it does that of a
-// [Fault]; [ErrAnswerLost] lets the call be carried out. Nil removes the hook.
+// Before sets a hook that sees every call before it is sent. If the hook returns an error, the call
+// is not sent, and the client gets the error as it gets the Err of a [Fault]; [ErrAnswerLost] lets
+// the call be carried out. Nil removes the hook.
 func (t *Transport) Before(hook func(*Call) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,9 +63,8 @@ func (t *Transport) Before(hook func(*Call) error) {
 	t.before = hook
 }
 
-// After sets a hook that sees every call that the service answered, also with an error.
-// If it returns an error, the client gets that in place of the answer. Nil removes the
-// hook.
+// After sets a hook that sees every call that the service answered, also with an error. If the hook
+// returns an error, the client gets it in place of the answer. Nil removes the hook.
 func (t *Transport) After(hook func(*Call) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,10 +72,9 @@ func (t *Transport) After(hook func(*Call) error) {
 	t.after = hook
 }
 
-// Around sets a hook that stands in the place of the service: it may change the call,
-// send it once, twice or not at all, and change the answer or make one with
-// [Call.Respond]. An error that it returns reaches the client as that of a [Fault] does.
-// Nil removes the hook.
+// Around sets a hook that stands in the place of the service: it may change the call, send it once,
+// twice or not at all, and change the answer or make one with [Call.Respond]. The client gets an
+// error of the hook as it gets the Err of a [Fault]. Nil removes the hook.
 func (t *Transport) Around(hook func(c *Call, send Sender) (*http.Response, error)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +136,11 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 	t.faults.Number(c)
 
 	t.mu.Lock()
+
+	// Without the request, whose body would stay in memory until the test ends.
 	t.calls = append(t.calls, Call{Service: c.Service, Operation: c.Operation, N: c.N})
+
+	// The hooks run outside of the lock, so that a hook can set or remove hooks.
 	before, around, after := t.before, t.around, t.after
 	t.mu.Unlock()
 
@@ -161,7 +163,7 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 		return c.AnswerError(err)
 	}
 
-	// Also if the hook panics or exits: an open body keeps its connection.
+	// Also if the After hook panics or exits: an open body keeps its connection.
 	answered := false
 	defer func() {
 		if !answered {
@@ -218,6 +220,8 @@ func (t *Transport) meetAnswer(c *Call, response *http.Response) error {
 	if err := response.Body.Close(); err != nil {
 		return err
 	}
+
+	// The client reads the body, too.
 	response.Body = io.NopCloser(bytes.NewReader(body))
 
 	return t.faults.After(c, body)

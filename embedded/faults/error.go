@@ -38,7 +38,7 @@ type Error struct {
 	// Message is its text. Default: the code.
 	Message string
 	// Status is the HTTP status, 400 to 599. Default: 500 for codes that start with "Internal",
-	// 503 for those that start with "ServiceUnavailable", else 400.
+	// 503 for codes that start with "ServiceUnavailable", else 400.
 	Status int
 	// Members are further members of the answer, as "CancellationReasons".
 	Members map[string]any
@@ -73,6 +73,8 @@ func (e *Error) HTTPStatus() int {
 // response is the error as an answer to the request.
 func (e *Error) response(r *http.Request) (*http.Response, error) {
 	members := map[string]any{"__type": e.Code, "message": e.Text()}
+
+	// After the type and the message, so that Members can replace them.
 	maps.Copy(members, e.Members)
 
 	body, err := json.Marshal(members)
@@ -99,8 +101,8 @@ func Canceled(codes ...string) *Error {
 	return &Error{Code: "TransactionCanceledException", Members: map[string]any{"CancellationReasons": reasons}}
 }
 
-// AnswerError returns what a client gets for err, which it is given in the place of an answer:
-// an answer if err is an *Error, else err itself.
+// AnswerError returns the result that a client gets in place of an answer: an answer if err is an
+// *Error, else err itself.
 func (c *Call) AnswerError(err error) (*http.Response, error) {
 	err = c.Shape(err)
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -35,10 +35,10 @@ type Fault struct {
 	// Delay is how long a call waits before anything else happens to it. It ends
 	// early, with the context's error, if the call's context ends.
 	Delay time.Duration
-	// Err is what the client gets in place of the answer: an answer with that error if it
-	// is an *Error, the answer of the call's service for ErrThrottled and ErrConflict, else a
-	// broken connection; a client in the same process gets the error itself. If it is nil, the
-	// call is only delayed.
+	// Err takes the place of the answer. An *Error is answered over the wire, ErrThrottled and
+	// ErrConflict become the answer of the call's service, and any other error is a broken
+	// connection; a client in the same process gets that error itself. If Err is nil, the call is
+	// only delayed.
 	Err error
 	// AfterCommit lets the call be carried out before Err takes the place of its
 	// answer. Otherwise the call does not reach the service.
@@ -67,9 +67,9 @@ func LoseToken() Fault {
 	return f
 }
 
-// Conflict refuses calls as DynamoDB does while a transaction has one of their items: a
-// transaction is canceled with the reason TransactionConflict for its first item, any other
-// call gets a TransactionConflictException.
+// Conflict refuses calls as if another transaction were working on one of their items: a
+// transaction is canceled with the reason TransactionConflict for its first item, any other call
+// gets a TransactionConflictException.
 func Conflict(operations ...string) Fault { return Fault{On: operations, Err: ErrConflict} }
 
 // ExpireIterators answers GetRecords with an ExpiredIteratorException, so that the reader has to

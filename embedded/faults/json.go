@@ -32,12 +32,14 @@ const (
 	nameConflict  = "Conflict"
 )
 
-// UnmarshalJSON reads a fault with the names of its fields, and these instead of Delay and Err:
-// DelayMillis, a whole number of milliseconds; Error, which is Lost for a broken connection,
+// UnmarshalJSON reads a fault with the names of its fields, except that these replace Delay and
+// Err: DelayMillis, a whole number of milliseconds; Error, which is Lost for a broken connection,
 // Throttled for ErrThrottled, Conflict for ErrConflict, else the code of an [Error]; and the
 // error's Message and Status. An unknown member is an error.
 func (f *Fault) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
+
+	// A misspelled field that selects calls would let the fault strike all of them.
 	d.DisallowUnknownFields()
 
 	var in encoded
@@ -101,6 +103,7 @@ func (f Fault) MarshalJSON() ([]byte, error) {
 	case errors.Is(f.Err, ErrConflict):
 		out.Error = nameConflict
 	default:
+		// ErrAnswerLost is Lost, too: AfterCommit tells the two apart.
 		out.Error = nameLost
 	}
 

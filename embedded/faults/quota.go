@@ -21,6 +21,7 @@ func (b *bucket) take(now time.Time) bool {
 	}
 	b.at = now
 
+	// The refill may have left a part of a token, which is not enough.
 	if b.tokens < 1 {
 		return false
 	}
@@ -36,8 +37,8 @@ type quota struct {
 	size, rate           int
 }
 
-// stepFunctionsQuotas are the default quotas of Step Functions for API calls, those of
-// StartExecution for Standard workflows.
+// stepFunctionsQuotas are the default quotas of Step Functions for API calls. StartExecution has
+// the quota for Standard workflows.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 var stepFunctionsQuotas = []quota{
 	{"CreateActivity", 100, 1, 100, 1},

@@ -32,7 +32,7 @@ type Injection struct {
 	strikes int
 }
 
-// Inject puts a fault into effect, beside those that are.
+// Inject puts a fault into effect, in addition to the faults already in effect.
 func (s *Set) Inject(f Fault) *Injection {
 	i := &Injection{
 		set:     s,
@@ -82,11 +82,12 @@ func (s *Set) Number(c *Call) {
 	c.N = s.counts[c.String()]
 }
 
-// Before meets the call with the faults, up to the first one that has an error, and waits for
-// their delays. It returns that error. If afterCommit is true, the call is carried out
+// Before applies the faults to the call, up to the first fault that has an error, and waits for
+// their delays. It returns the error of that fault. If afterCommit is true, the call is carried out
 // nevertheless.
 func (s *Set) Before(ctx context.Context, c *Call) (afterCommit bool, err error) {
 	for _, i := range s.Injections() {
+		// Faults that select by the answer strike in After.
 		if i.fault.Answered != "" || !i.strike(c) {
 			continue
 		}
@@ -108,8 +109,8 @@ func (s *Set) SeesAnswers() bool {
 	return slices.ContainsFunc(s.Injections(), func(i *Injection) bool { return i.fault.Answered != "" })
 }
 
-// After meets the answer of the call with the faults that select calls by their answers, and
-// returns the error of the first one.
+// After applies the faults that select calls by their answers to an answer, and returns the error
+// of the first fault that strikes.
 func (s *Set) After(c *Call, answer []byte) error {
 	text := string(answer)
 	for _, i := range s.Injections() {
@@ -146,11 +147,14 @@ func (i *Injection) strike(c *Call) bool {
 		return false
 	}
 
+	// Match is a function of the user, so it runs without the lock.
 	i.mu.Lock()
 	defer i.mu.Unlock()
 
 	i.matches++
 
+	// In the order of the fields: once a call is let pass, it uses no draw and no token of later
+	// fields.
 	switch n := i.matches - f.Skip; {
 	case n <= 0,
 		f.Every > 0 && n%f.Every != 0,
@@ -196,7 +200,7 @@ func (f Fault) Check() error {
 	return nil
 }
 
-// wait waits for d or, if that is sooner, for the end of ctx, and returns its error.
+// wait waits for d, or until ctx ends if that is sooner, and then returns the error of ctx.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -79,6 +79,7 @@ func (c *Call) canceled(code, text string) *Error {
 		_ = json.Unmarshal(members[transactions[c.Operation]], &parts) // a malformed request has one part here
 	}
 
+	// All parts have a reason, as in AWS's answer, and only the first one was refused.
 	codes := make([]string, max(len(parts), 1))
 	for i := range codes {
 		codes[i] = "None"
@@ -86,6 +87,8 @@ func (c *Call) canceled(code, text string) *Error {
 	codes[0] = code
 
 	e := Canceled(codes...)
+
+	// Canceled takes no texts, so the text of the first reason is added to the list that it made.
 	e.Members["CancellationReasons"].([]map[string]string)[0]["Message"] = text
 
 	return e

@@ -2,9 +2,12 @@ package webhooks_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"time"
 
 	"ratchet/notify/webhooks"
 )
@@ -20,7 +23,11 @@ func Example() {
 
 	receiver := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		message, err := keys.Read(r, 256<<10)
-		if err != nil {
+		switch {
+		case errors.Is(err, webhooks.ErrTooLarge):
+			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+			return
+		case err != nil:
 			http.Error(w, "unauthorized", http.StatusUnauthorized) // the same for every reason
 			return
 		}
@@ -47,4 +54,30 @@ func Example() {
 	// do once: ntf_1 {"type":"order.SHIPPED"}
 	// 200
 	// 401
+}
+
+// A message carries its id, the time of sending and one signature for each secret.
+func ExampleKeys_Sign() {
+	keys, err := webhooks.New(webhooks.Config{
+		Secrets: []webhooks.Secret{webhooks.NewSecret(), webhooks.NewSecret()}, // the new and the former one
+		Now:     func() time.Time { return time.Unix(1_800_000_000, 0) },
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	headers, err := keys.Sign("ntf_1", []byte(`{}`))
+	if err != nil {
+		panic(err)
+	}
+
+	fmt.Println(headers.Get(webhooks.HeaderID), headers.Get(webhooks.HeaderTimestamp))
+	fmt.Println(len(strings.Fields(headers.Get(webhooks.HeaderSignature))), "of at most", webhooks.MaxSignatures, "signatures")
+
+	_, err = keys.Sign("not an id", nil)
+	fmt.Println("refused:", errors.Is(err, webhooks.ErrInvalid))
+	// Output:
+	// ntf_1 1800000000
+	// 2 of at most 10 signatures
+	// refused: true
 }

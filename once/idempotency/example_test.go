@@ -32,7 +32,10 @@ func Example() {
 	}
 
 	orders := 0
-	handler := middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	handler := middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if idempotency.ClaimFrom(r.Context()).Outcome == once.TakenOver {
+			fmt.Println("an earlier run may have placed the order: look for it first")
+		}
 		orders++
 
 		w.WriteHeader(http.StatusCreated)
@@ -47,7 +50,7 @@ func Example() {
 		handler.ServeHTTP(w, r)
 
 		if w.Code == http.StatusCreated {
-			fmt.Println(w.Code, w.Body, "replayed:", w.Header().Get("Idempotent-Replayed") == "true")
+			fmt.Println(w.Code, w.Body, "replayed:", w.Header().Get(idempotency.Replayed) == "true")
 		} else {
 			fmt.Println(w.Code)
 		}

@@ -28,3 +28,21 @@ func Example() {
 	fmt.Println(server.Code, strings.Contains(server.Body.String(), "# TYPE"))
 	// Output: 200 true
 }
+
+// Every metric and every kind of span is listed, for documents and dashboards.
+func ExampleMetrics() {
+	for _, m := range telemetry.Metrics() {
+		if m.Name == "ratchet_processes" {
+			fmt.Println(m.Name, m.Kind == telemetry.Gauge, m.Labels)
+		}
+	}
+
+	for _, s := range telemetry.Spans() {
+		if s.Name == "apply {event}" {
+			fmt.Println(s.Name, s.Kind)
+		}
+	}
+	// Output:
+	// ratchet_processes true [state]
+	// apply {event} internal
+}

@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
+	"ratchet/queues"
 	"ratchet/queues/events"
 )
 
@@ -46,4 +47,38 @@ func ExampleFunction() {
 	// the invoice is printed
 	// {"pages":2} <nil>
 	// {"pages":2} <nil>
+}
+
+// A message that SQS delivers again is not handled again: its outcome is stored under the message's key.
+func ExampleMessages() {
+	cfg, closeAll := embeddedtest.OpenExample(once.TableInput("once"))
+	defer closeAll()
+
+	claims, err := once.New(once.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "once", Operation: "parcels/v1"})
+	if err != nil {
+		panic(err)
+	}
+
+	handleOnce, err := events.Messages(events.Config{Claims: claims})
+	if err != nil {
+		panic(err)
+	}
+
+	handler := handleOnce(func(ctx context.Context, m queues.Message) queues.Outcome {
+		if events.ClaimFrom(ctx).Outcome == once.TakenOver {
+			fmt.Println("an earlier run may have printed the label: look for it first")
+		}
+		fmt.Println("label for", m.Body)
+
+		return queues.Done()
+	})
+
+	for range 2 {
+		out := handler(context.Background(), queues.Message{Queue: "parcels", ID: "m-1", Body: "parcel 7"})
+		fmt.Println(out.Kind)
+	}
+	// Output:
+	// label for parcel 7
+	// done
+	// done
 }

@@ -25,8 +25,8 @@ type unknownField struct {
 	line int
 }
 
-// aslScope is one StartAt with its States: the state machine itself, a branch of a
-// Parallel or the processor of a Map.
+// aslScope is one StartAt with its States: the whole state machine, a
+// branch of a Parallel or the processor of a Map.
 type aslScope struct {
 	line    int
 	startAt string
@@ -90,8 +90,8 @@ func (s *aslState) path() string {
 	return s.scope.parent.path() + "/" + s.name
 }
 
-// isActivity reports whether a worker polls for the Task or answers it by token, so that
-// only a time-out of the state notices a lost token.
+// isActivity reports whether a worker polls for the Task or answers it by token. Only a time-out of the
+// state then notices a lost token.
 func (s *aslState) isActivity() bool {
 	return s.kind == "Task" && (s.effect.Activity ||
 		strings.Contains(s.resource, ":activity:") ||

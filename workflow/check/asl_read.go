@@ -8,9 +8,8 @@ import (
 	"ratchet/workflow/internal/document"
 )
 
-// readASL reads a state machine. The error names the file and the line of what is not
-// JSON or YAML, or does not have the shape that the language asks for. Everything that
-// can be read is left to the findings.
+// readASL reads a state machine. It fails only for text that is not JSON or YAML, or that does not have
+// the shape of the language; the error names the file and the line. All other faults become findings.
 func readASL(file string, data []byte) (*aslMachine, error) {
 	root, err := document.Read(file, data)
 	if err != nil {
@@ -22,6 +21,7 @@ func readASL(file string, data []byte) (*aslMachine, error) {
 		m:       &aslMachine{},
 	}
 
+	// Before the states, which inherit the language.
 	if q := root.Get("QueryLanguage"); q != nil {
 		r.m.jsonata = r.String(q, "QueryLanguage") == "JSONata"
 	}
@@ -62,6 +62,7 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 	}
 
 	states := n.Get("States")
+	// Without States the rest would only be a list of misleading findings.
 	if states == nil {
 		r.Fail(n.Line, "there are no States: this is not Amazon States Language")
 		return sc
@@ -83,6 +84,7 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 		}
 
 		sc.states = append(sc.states, s)
+		// A name that comes twice leads to the last state. lintMachine reports it.
 		sc.byName[m.Name] = s
 		r.m.all = append(r.m.all, s)
 
@@ -138,10 +140,12 @@ func (r *aslReader) state(s *aslState, n *document.Node) {
 		case "HeartbeatSeconds":
 			s.heartbeat = r.seconds(v, what)
 		case "TimeoutSecondsPath":
+			// The limit comes from the data, so nothing is known about it.
 			s.timeout = aslSeconds{set: true, dynamic: true}
 		case "HeartbeatSecondsPath":
 			s.heartbeat = aslSeconds{set: true, dynamic: true}
 		case "Seconds":
+			// An expression or a placeholder is no number: the wait counts as 0.
 			if v.Kind == document.Number {
 				s.wait = float64(r.Int(v, what))
 			}
@@ -180,7 +184,7 @@ func (r *aslReader) list(s *aslState, m document.Member, what string) {
 	}
 }
 
-// referencePath reads a path; null, which discards, is "".
+// referencePath reads a path. null, which discards the value, becomes "".
 func (r *aslReader) referencePath(n *document.Node, what string) string {
 	if n.Kind == document.Null {
 		return ""
@@ -190,6 +194,7 @@ func (r *aslReader) referencePath(n *document.Node, what string) string {
 
 // seconds reads a number, a JSONata expression or a placeholder for a substitution.
 func (r *aslReader) seconds(n *document.Node, what string) aslSeconds {
+	// SAM fills in ${...} when it deploys.
 	if n.Kind == document.String && (strings.HasPrefix(n.Text, "{%") || strings.HasPrefix(n.Text, "${")) {
 		return aslSeconds{set: true, dynamic: true}
 	}
@@ -206,6 +211,7 @@ func (r *aslReader) rule(n *document.Node, what string) aslRule {
 }
 
 func (r *aslReader) retrier(n *document.Node, what string) aslRetry {
+	// The defaults of the language.
 	retry := aslRetry{
 		line:     n.Line,
 		interval: 1,
@@ -230,7 +236,8 @@ func (r *aslReader) retrier(n *document.Node, what string) aslRetry {
 		case "MaxDelaySeconds":
 			retry.maxDelay = r.Int(m.Value, field)
 			if retry.maxDelay == 0 {
-				retry.maxDelay = -1 // present and wrong; 0 stands for absent
+				// Present and wrong. 0 stands for absent.
+				retry.maxDelay = -1
 			}
 		case "BackoffRate":
 			retry.backoff = r.rate(m.Value, field)

@@ -8,19 +8,18 @@ import (
 	"ratchet/workflow"
 )
 
-// StateMachine reads Amazon States Language (JSON, or YAML as SAM writes it) and compares
-// it with a definition. It explores the product of both graphs from the start of an
-// execution, when there is no order: through Next, Choice, Retry and Catch, into Parallel
-// and Map, and with events from outside between any two states. A state machine without
-// a task that creates the order is assumed to start on an order in any state. One that
-// does nothing to orders is only linted.
+// StateMachine reads Amazon States Language (JSON, or YAML as in SAM) and compares it with a definition.
+// It explores the product of both graphs from the start of an execution, when there is no order: through
+// Next, Choice, Retry and Catch, into Parallel and Map, and with events from outside between any two
+// states. If no task of the state machine creates the order, an execution may start on an order in any
+// state. A state machine that does nothing to orders is only linted.
 //
 // The error says that the config is wrong or that the text cannot be read, with file and
 // line. Everything else is a finding.
 //
-// The exploration approximates on the safe side: it follows the branches of a Parallel
-// and the iterations of a Map one at a time, with the events of the others as events
-// from outside, and lets conditions on anything but the order's state go either way.
+// The exploration approximates on the safe side. It follows the branches of a Parallel and the iterations
+// of a Map one at a time, and treats the events of the other branches as events from outside. Conditions
+// on anything but the order's state may go either way.
 func StateMachine(asl []byte, d *workflow.Definition, cfg Config) (Report, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -37,6 +36,7 @@ func StateMachine(asl []byte, d *workflow.Definition, cfg Config) (Report, error
 		m:   m,
 		d:   d,
 	}
+	// Before the lint, which needs to know the activities.
 	touched := c.readTasks()
 	c.lintMachine()
 
@@ -113,6 +113,7 @@ func (c *checker) readTasks() bool {
 
 		var parameters map[string]any
 		if s.parameters != nil {
+			// Parameters that are no object, as a JSONata expression, are nil for the function.
 			parameters, _ = s.parameters.Value().(map[string]any)
 		}
 
@@ -123,6 +124,7 @@ func (c *checker) readTasks() bool {
 
 		touched = true
 
+		// The scopes around the task touch the order, too: leaveScope asks for that.
 		for sc := s.scope; sc != nil; sc = sc.outer() {
 			sc.touchesOrder = true
 		}
@@ -145,6 +147,7 @@ func (c *checker) checkEffect(s *aslState) {
 
 		c.at(SeverityError, "unknown-event", s, 0, "the task applies event %q, which %s version %d does not have%s",
 			e.Event, c.d.Name(), c.d.Version(), hint)
+		// Without its event the task does nothing, and gets no further findings.
 		*e = Effect{Activity: e.Activity}
 	}
 

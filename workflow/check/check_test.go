@@ -167,7 +167,7 @@ func TestWorkerPoint40_RatchetsStateMachineFitsTheDefinition(t *testing.T) {
 		t.Errorf("%d findings:\n%s", n, report.Text())
 	}
 
-	// The ends that an execution undoes, and those that it leaves as they are.
+	// The ends that an execution undoes, and the ends that it leaves as they are.
 	for state, end := range map[workflow.State]string{
 		workflow.Cancelled:     "Compensate",
 		workflow.Expired:       "Compensate",
@@ -187,9 +187,9 @@ func TestWorkerPoint40_RatchetsStateMachineFitsTheDefinition(t *testing.T) {
 	}
 }
 
-// TestACatchThatDeadEndsIsRefused plants a Catch in Ratchet's state machine that leads, by
-// way of another state, to a Fail state, and one that leads to a state without an end. The
-// path names every state on the way.
+// TestACatchThatDeadEndsIsRefused plants a Catch in Ratchet's state machine that leads, by way of another
+// state, to a Fail state, and a Catch that leads to a state without an end. The path names every state on
+// the way.
 func TestACatchThatDeadEndsIsRefused(t *testing.T) {
 	rows := []struct {
 		name, states string

@@ -26,6 +26,7 @@ func (r *aslReader) condition(n *document.Node, what string, depth int) *conditi
 
 	for _, m := range n.Members {
 		switch m.Name {
+		// A JSONata Condition stays without an operator, and evaluates to maybe.
 		case "Next", "Comment", "Assign", "Output", "Condition":
 		case "Variable":
 			c.variable = r.String(m.Value, what+": Variable")
@@ -40,6 +41,7 @@ func (r *aslReader) condition(n *document.Node, what string, depth int) *conditi
 			c.op = m.Name
 			c.subs = []*condition{r.condition(m.Value, what, depth+1)}
 		default:
+			// Any other member is the comparison.
 			c.op = m.Name
 			c.operand = m.Value.Text
 		}
@@ -48,7 +50,7 @@ func (r *aslReader) condition(n *document.Node, what string, depth int) *conditi
 	return c
 }
 
-// truth is what is known about a condition.
+// truth is the knowledge about a condition: yes, no or maybe.
 type truth byte
 
 const (
@@ -96,6 +98,7 @@ func (c *condition) evaluate(variable string, state workflow.State) truth {
 		return truthOf(c.operand == string(state))
 	case "StringMatches":
 		return c.matches(string(state))
+	// The variable exists here, and is the text of a state.
 	case "IsPresent", "IsString":
 		return truthOf(c.operand == "true")
 	case "IsNull", "IsNumeric", "IsBoolean", "IsTimestamp":
@@ -108,6 +111,7 @@ func (c *condition) evaluate(variable string, state workflow.State) truth {
 // combine evaluates the parts of an And or Or. A part that is decisive (no for And, yes
 // for Or) decides the whole.
 func (c *condition) combine(variable string, state workflow.State, decisive truth) truth {
+	// Without a decisive part and without a maybe, the other answer holds.
 	result := decisive.not()
 	for _, sub := range c.subs {
 		switch sub.evaluate(variable, state) {
@@ -128,6 +132,7 @@ func (c *condition) matches(text string) truth {
 		return maybe
 	}
 
+	// Names of states have no slash, which * of path.Match would not match.
 	ok, err := path.Match(c.operand, text)
 	if err != nil {
 		return maybe

@@ -20,15 +20,15 @@ type Config struct {
 	// File is the state machine's name in the report and in errors. Default "state
 	// machine".
 	File string
-	// Tasks says what the tasks do.
+	// Tasks maps each task to its effect on the order.
 	Tasks Tasks
 	// Variable is the path where the execution keeps the state of the order. The
 	// result of a task that creates, moves or awaits the order holds the state under the
 	// last name of the path. Default "$.order.state".
 	Variable string
-	// Overtaken are the errors of a task whose order was moved by another caller,
-	// Retryable those that a Retry may repeat, and Terminal those that it must not. A
-	// name with the prefix of one of them (up to the dot) that is in no list is a finding.
+	// Overtaken are the errors of a task whose order was moved by another caller. Retryable are errors
+	// that a Retry may repeat, Terminal errors that it must not. A name with the prefix of one of them (up
+	// to the dot) that is in no list is a finding.
 	Overtaken, Retryable, Terminal []string
 	// Requires lists the facts that must hold when an event is applied, see
 	// [Effect.Provides].
@@ -41,7 +41,7 @@ type Config struct {
 	ReleasedIn map[string][]workflow.State
 }
 
-// withDefaults returns the config with its defaults filled in, or every fault of it.
+// withDefaults returns the config with its defaults filled in. The error lists every fault of the config.
 func (c Config) withDefaults() (Config, error) {
 	if c.File == "" {
 		c.File = "state machine"

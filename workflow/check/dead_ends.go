@@ -2,15 +2,16 @@ package check
 
 import "slices"
 
-// findDeadEnds reports every Catch from which a path leads to a Fail state, or to a state
-// that cannot be left. An execution that has failed in a task is redriven there. One that has
-// failed in a Fail state, where a Catch has brought it, only fails again.
+// findDeadEnds reports every Catch from which a path leads to a Fail state, or to a state that cannot be
+// left. An execution that failed in a task is redriven in that task. After a Catch that led to a Fail
+// state, a redrive only fails again.
 func (x *explorer) findDeadEnds() {
 	from := map[int32][]edge{}
 	for _, e := range x.edges {
 		from[e.from] = append(from[e.from], e)
 	}
 
+	// Computed once: it walks the whole graph.
 	ending := x.endingVisits()
 	for _, e := range x.edges {
 		s := x.visits[e.from].state
@@ -53,6 +54,7 @@ func (x *explorer) wayToDeadEnd(start int32, from map[int32][]edge, ending []boo
 
 	for queue := []int32{start}; len(queue) > 0; queue = queue[1:] {
 		i := queue[0]
+		// A Fail inside a Parallel or Map is no end: a state around it may catch it.
 		if fails := x.visits[i].state; fails.kind == "Fail" && fails.scope.parent == nil || !ending[i] {
 			var way []int32
 			for ; i >= 0; i = before[i] {
@@ -64,6 +66,7 @@ func (x *explorer) wayToDeadEnd(start int32, from map[int32][]edge, ending []boo
 		}
 
 		for _, e := range from[i] {
+			// An edge of another Catch is left out: findDeadEnds looks at that Catch itself.
 			if _, seen := before[e.to]; !seen && !e.caught {
 				before[e.to] = i
 				queue = append(queue, e.to)

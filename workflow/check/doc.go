@@ -6,8 +6,8 @@
 // work, with the shortest path that shows it. It also lints the language (Retry, Catch,
 // time-outs, heartbeats) and estimates what an execution costs.
 //
-// The package knows no activities. A [Config] says what the tasks of a state machine do and
-// which error names they raise; activities/steps has the one of Ratchet's own steps:
+// The package knows no activities. A [Config] describes the effects of a state machine's tasks and names
+// their errors. activities/steps has the Config of Ratchet's own steps:
 //
 //	cfg := steps.CheckConfig()
 //	cfg.File = "statemachine.asl.json"

@@ -9,7 +9,7 @@ import (
 	"ratchet/workflow/plan"
 )
 
-// usage is what a state or a path uses.
+// usage is the usage of a state or a path.
 type usage struct{ transitions, events, seconds float64 }
 
 func (u usage) plus(o usage) usage {
@@ -47,23 +47,25 @@ func (s *aslState) visitEvents() float64 {
 		return 1
 	case "Task":
 		if strings.HasSuffix(s.resource, ".waitForTaskToken") || strings.Contains(s.resource, ".sync") {
-			return 6 // also submitted
+			// Also submitted.
+			return 6
 		}
 		return 5
 	case "Parallel", "Map":
-		return 4 // also started and succeeded
+		// Also started and succeeded.
+		return 4
 	}
 
 	return 2
 }
 
-// attempts returns how often the state can be tried, and how many seconds the pauses
-// between the tries take.
+// attempts returns how many times the state can be tried, and the seconds of the pauses between the tries.
 func (s *aslState) attempts() (n, pauses float64) {
 	n = 1
 	for _, r := range s.retry {
 		if r.attempts < 0 || r.interval < 0 {
-			continue // a finding already (bad-retry)
+			// A finding already (bad-retry).
+			continue
 		}
 
 		n += float64(r.attempts)
@@ -79,12 +81,14 @@ func (r aslRetry) pauses() float64 {
 	for i := int64(0); i < r.attempts; i++ {
 		left := float64(r.attempts - i)
 
+		// From here on every pause is the same, so the rest is a product.
 		switch {
 		case r.maxDelay > 0 && pause >= float64(r.maxDelay):
 			return sum + float64(r.maxDelay)*left
 		case r.backoff <= 1:
 			return sum + pause*left
-		case i > 10_000 || math.IsInf(sum, 0): // more than any execution can last
+		// More than any execution can last.
+		case i > 10_000 || math.IsInf(sum, 0):
 			return math.Inf(1)
 		}
 
@@ -95,8 +99,8 @@ func (r aslRetry) pauses() float64 {
 	return sum
 }
 
-// usage returns what a visit of the state uses. worst uses every retry up; fewest counts
-// a Map as empty.
+// usage returns the usage of one visit of the state. worst uses up
+// every retry; fewest counts a Map as empty.
 func (s *aslState) usage(worst, fewest bool) usage {
 	tries, pauses := 1.0, 0.0
 	if worst {
@@ -104,6 +108,7 @@ func (s *aslState) usage(worst, fewest bool) usage {
 	}
 
 	if s.kind == "Task" {
+		// The language's default: without TimeoutSeconds a task may last this long.
 		limit := float64(noTimeout)
 		if s.timeout.constant() {
 			limit = float64(s.timeout.seconds)
@@ -130,7 +135,8 @@ func (s *aslState) usage(worst, fewest bool) usage {
 		seconds := u.seconds
 		inner := s.branchUsage(b, worst, fewest)
 		u = u.plus(inner)
-		u.seconds = max(seconds, inner.seconds) // branches run side by side
+		// Branches run side by side, so their times do not add up.
+		u.seconds = max(seconds, inner.seconds)
 	}
 
 	if worst && len(s.branches) > 0 {
@@ -150,9 +156,11 @@ func (s *aslState) branchUsage(b *aslScope, worst, fewest bool) usage {
 
 	switch {
 	case s.kind == "Map" && s.distributed:
-		u.events = 2 // the items run in executions of their own
+		// The items run in executions of their own.
+		u.events = 2
 	case s.kind == "Map":
-		u.events += 2 // iteration started and succeeded
+		// Iteration started and succeeded.
+		u.events += 2
 	}
 
 	return u
@@ -165,6 +173,7 @@ func (c *checker) estimate(r *Report) {
 	longest := c.m.top.longest(false).plus(execution)
 	worst := c.m.top.longest(true).plus(execution)
 
+	// The shortest path has no time: no wait needs to last.
 	shortest.seconds = 0
 	if timeout := float64(c.m.timeout); timeout > 0 {
 		longest.seconds = min(longest.seconds, timeout)
@@ -201,6 +210,7 @@ func (c *checker) compareTimeouts() {
 			continue
 		}
 
+		// Only the bound of the whole execution ends such retries.
 		if seconds := s.usage(true, false).seconds; seconds > float64(c.m.timeout) {
 			tries, _ := s.attempts()
 			c.at(SeverityInfo, "retries-outlast-execution", s, 0, "%.0f tries may take %.0f s; the execution ends after %d s",
@@ -212,6 +222,7 @@ func (c *checker) compareTimeouts() {
 // estimateLoops reports how often each loop can turn before the history is full.
 func (c *checker) estimateLoops(sc *aslScope) {
 	for _, loop := range sc.components() {
+		// A state that does not lead to itself is no loop.
 		if len(loop) == 1 && !slices.Contains(loop[0].successors(false), loop[0]) {
 			continue
 		}

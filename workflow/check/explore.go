@@ -9,15 +9,14 @@ import (
 // maxNodes bounds the exploration. Ratchet's own state machine needs a few hundred.
 const maxNodes = 1 << 20
 
-// view is what is known about the order at a point of an execution.
+// view is the knowledge about the order at a point of an execution.
 type view struct {
-	// known is where the data of the execution says that the order is, actual where it
-	// is.
+	// known is the position of the order according to the data of the execution, actual its real position.
 	known, actual int16
 	// facts are bits of explorer.factBits.
 	facts uint16
-	// stale says that the order has been moved since the data was written. It may have
-	// come back to the same state.
+	// stale says that the order has been moved since the data was written. It may have come back to the
+	// same state in the meantime.
 	stale bool
 }
 
@@ -49,8 +48,8 @@ type visit struct {
 	how  string
 }
 
-// edge leads from visit to visit, directly or through a Catch. A failure edge is one that only an
-// unplanned error takes: a task that gave up, or an error with an unknown name.
+// edge leads from visit to visit, directly or through a Catch. Only an unplanned error takes a failure
+// edge: a task that gave up, or an error with an unknown name.
 type edge struct {
 	from, to int32
 	failure  bool
@@ -105,6 +104,7 @@ func (c *checker) explore(report *Report) error {
 	x.outside = x.order.outsideMoves("another caller", c.d.Events())
 	x.start()
 
+	// visits grows in the loop: expand appends the nodes that are new.
 	for i := 0; i < len(x.visits); i++ {
 		if len(x.visits) > maxNodes {
 			return fmt.Errorf("more than %d combinations of states; the machine is too large to explore", maxNodes)
@@ -157,6 +157,7 @@ func (x *explorer) possibleMoves(from int16) []outsideMove {
 func (x *explorer) addEdge(to *aslState, v view, how string, failure bool) {
 	n := node{to, v}
 	i, known := x.index[n]
+	// Only the first way to a node is kept. It is a shortest one.
 	if !known {
 		i = int32(len(x.visits))
 		x.index[n] = i
@@ -165,13 +166,13 @@ func (x *explorer) addEdge(to *aslState, v view, how string, failure bool) {
 
 	x.edges = append(x.edges, edge{x.current, i, failure, x.caught})
 
-	// A planned way into a Fail is an end that knows where its order is.
+	// A planned way into a Fail is an end that knows the position of its order.
 	if to.kind == "Fail" && to.scope.parent == nil && !failure {
 		x.accept(v)
 	}
 }
 
-// accept records that an execution ends and knows where its order is.
+// accept records that an execution ends and knows the position of its order.
 func (x *explorer) accept(v view) {
 	if v.known == v.actual || v.known == lost {
 		x.accepted[v.actual] = true
@@ -182,6 +183,7 @@ func (x *explorer) accept(v view) {
 func (x *explorer) checkReleased(v view) {
 	var open []string
 	for _, fact := range x.cfg.Released {
+		// Something else has released the fact in this state of the order.
 		elsewhere := v.actual >= 0 && slices.Contains(x.cfg.ReleasedIn[fact], x.order.name(v.actual))
 		if v.facts&x.factBits[fact] != 0 && !elsewhere {
 			open = append(open, fact)
@@ -201,6 +203,7 @@ func (x *explorer) expand(n node) {
 	case "Succeed":
 		x.leaveScope(s.scope, n.view, "")
 	case "Fail":
+		// The end of a branch is not the end of the execution: a state around it may catch the failure.
 		if s.scope.parent == nil {
 			x.ends[x.current] = true
 			return
@@ -214,7 +217,8 @@ func (x *explorer) expand(n node) {
 			x.addEdge(b.byName[b.startAt], n.view, "", false)
 		}
 
-		if s.kind == "Map" { // the list may be empty
+		// The list may be empty.
+		if s.kind == "Map" {
 			x.leave(s, x.afterResult(s, n.view, false), "without an item", false)
 		}
 	case "Task":
@@ -243,6 +247,7 @@ func (x *explorer) followChoice(s *aslState, v view) {
 	undecided := false
 	for i, r := range s.rules {
 		applies := maybe
+		// Only a rule about the variable itself can be decided, and only if the position is known.
 		if v.known >= 0 && s.input == "$" && !s.jsonata {
 			applies = r.cond.evaluate(x.cfg.Variable, x.order.name(v.known))
 		}
@@ -254,6 +259,7 @@ func (x *explorer) followChoice(s *aslState, v view) {
 		x.appliedRules[s][i] = true
 		x.addEdge(s.scope.byName[r.next], v, fmt.Sprintf("rule %d", i+1), false)
 
+		// The rules after it are not reached from here.
 		if applies == yes {
 			return
 		}
@@ -264,6 +270,7 @@ func (x *explorer) followChoice(s *aslState, v view) {
 	switch {
 	case s.hasDefault:
 		x.addEdge(s.scope.byName[s.defaults], v, "default", false)
+	// Perhaps an undecided rule applies, so this is a warning and not an error.
 	case undecided:
 		x.once("choice-without-default", s, func() {
 			x.at(SeverityWarning, "choice-without-default", s, 0,

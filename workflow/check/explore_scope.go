@@ -19,6 +19,7 @@ func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
 	}
 
 	if p.kind == "Map" {
+		// Another item may follow, and the last one leaves the Map.
 		x.addEdge(sc.byName[sc.startAt], v, "next item", false)
 		x.leave(p, x.afterResult(p, v, false), how, false)
 
@@ -31,7 +32,7 @@ func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
 
 	v.facts = x.factsOfSiblings(sc, v.facts)
 
-	// What the Parallel leaves behind follows from the branches that touch the order.
+	// The branches that touch the order decide how the Parallel goes on. Any other branch ends here.
 	anyTouches := slices.ContainsFunc(p.branches, func(b *aslScope) bool { return b.touchesOrder })
 	if !sc.touchesOrder && p.scope.touchesOrder && anyTouches {
 		x.ends[x.current] = true
@@ -44,6 +45,7 @@ func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
 		return
 	}
 
+	// While this branch waited for the others, they may have moved the order.
 	for _, m := range x.siblingMoves[sc][v.actual] {
 		after := view{known: m.to, actual: m.to, facts: v.facts, stale: true}
 		x.leave(p, x.afterResult(p, after, false), m.how, false)
@@ -54,6 +56,7 @@ func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
 // when all of them have ended.
 func (x *explorer) factsOfSiblings(sc *aslScope, facts uint16) uint16 {
 	for _, b := range sc.parent.branches {
+		// Its own facts are in the view already.
 		if b == sc {
 			continue
 		}

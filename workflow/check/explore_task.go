@@ -55,12 +55,13 @@ func (x *explorer) followCreation(s *aslState, v view) {
 	x.raiseFailures(s, v)
 }
 
-// followResumption follows a task that creates the order or takes it as it is. Before the
-// first such task the order may be anywhere.
+// followResumption follows a task that creates the order or takes it as it is. Before the first such task
+// the order may be in any state or not exist.
 func (x *explorer) followResumption(s *aslState, v view) {
 	var moves []outsideMove
 	switch v.actual {
 	case noOrder:
+		// The execution may follow another one, and finds the order where its predecessor left it.
 		for i := range x.order.states {
 			moves = append(moves, outsideMove{int16(i), "the order exists"})
 		}
@@ -75,6 +76,7 @@ func (x *explorer) followResumption(s *aslState, v view) {
 			continue
 		}
 
+		// The task itself creates the order, so nothing else has to be told in the path.
 		if v.actual == noOrder {
 			m.how = ""
 		}
@@ -89,7 +91,7 @@ func (x *explorer) followResumption(s *aslState, v view) {
 	x.raiseFailures(s, v)
 }
 
-// followReading follows a task that returns where the order is.
+// followReading follows a task that returns the position of the order.
 func (x *explorer) followReading(s *aslState, v view) {
 	for _, m := range x.possibleMoves(v.actual) {
 		after := v.moved(m)
@@ -105,8 +107,8 @@ func (x *explorer) followReading(s *aslState, v view) {
 	x.raiseFailures(s, v)
 }
 
-// raiseRefused raises the errors of a task that has applied an event before it failed, for an
-// order that is where the view has it.
+// raiseRefused raises the errors of a task that has applied an event before it
+// failed, for an order at the position of the view.
 func (x *explorer) raiseRefused(s *aslState, v view) {
 	for _, err := range slices.Sorted(maps.Keys(s.effect.Refused)) {
 		event := s.effect.Refused[err]
@@ -125,11 +127,12 @@ func (x *explorer) raiseRefused(s *aslState, v view) {
 func (x *explorer) followTransition(s *aslState, v view, event workflow.Event) {
 	stale := v.known != lost && v.stale
 
-	// A task that gave up may have applied the event all the same, so its errors are
-	// followed with the order in both places.
+	// A task that gave up may nevertheless have applied the event, so the errors
+	// are followed with the order in both positions.
 	unsure := []view{v}
 	for _, m := range x.possibleMoves(v.actual) {
 		targets := x.order.targets(m.to, event)
+		// The fence is refused after any move, even if the order has come back to the same state.
 		if len(targets) == 0 || s.effect.Fenced && (m.how != "" || stale) {
 			x.raiseOvertaken(s, v.moved(m), m.how)
 			continue
@@ -138,6 +141,7 @@ func (x *explorer) followTransition(s *aslState, v view, event workflow.Event) {
 		x.succeeds[s] = true
 		x.raiseRefused(s, v.moved(m))
 
+		// A copy for this move: v is needed unchanged for the next one.
 		v := v
 		v.facts = x.applyFacts(s.effect, v.facts)
 		x.checkRequired(s, v, event)
@@ -188,6 +192,7 @@ func (x *explorer) followAwait(s *aslState, v view) {
 			}
 		}
 
+		// The task learns that its wait has become pointless.
 		if !x.order.reachable(m.to, awaited) {
 			x.raiseOvertaken(s, v.moved(m), m.how)
 		}
@@ -200,7 +205,7 @@ func (x *explorer) followAwait(s *aslState, v view) {
 	x.raiseFailures(s, v)
 }
 
-// raiseOvertaken raises the errors that say that the order has been moved.
+// raiseOvertaken raises the errors that report that another caller has moved the order.
 func (x *explorer) raiseOvertaken(s *aslState, v view, how string) {
 	x.raiseAll(s, x.cfg.Overtaken, v, how)
 }
@@ -218,6 +223,7 @@ func (x *explorer) raiseAll(s *aslState, errors []string, v view, how string) {
 		return
 	}
 
+	// The execution ends here, so the state counts as an end and is not reported as endless, too.
 	x.ends[x.current] = true
 
 	if how == "" {
@@ -229,9 +235,9 @@ func (x *explorer) raiseAll(s *aslState, errors []string, v view, how string) {
 		strings.Join(missed, ", "), how)
 }
 
-// raiseFailures raises all other errors: time-outs and retryable errors whose attempts are used up
-// with each view, and permanent errors with the first, because a permanent error says that nothing
-// was written.
+// raiseFailures raises all other errors. Time-outs and retryable errors whose attempts are used up are
+// raised with each view. Permanent errors are raised with the first view only, because after a permanent
+// error nothing was written.
 func (x *explorer) raiseFailures(s *aslState, views ...view) {
 	retryable := slices.Concat(x.cfg.Retryable, []string{"States.Timeout", "States.HeartbeatTimeout"})
 	for _, v := range views {
@@ -240,7 +246,7 @@ func (x *explorer) raiseFailures(s *aslState, views ...view) {
 		}
 	}
 
-	// Other errors are those that some Catch names, and one that none names ("").
+	// Other errors are the names in some Catch, and an error that no Catch names ("").
 	names := []string{""}
 	for in := s; in != nil; in = in.scope.parent {
 		for _, k := range in.catch {
@@ -251,6 +257,7 @@ func (x *explorer) raiseFailures(s *aslState, views ...view) {
 	for _, err := range names {
 		_, refused := s.effect.Refused[err]
 		followed := refused || slices.Contains(x.cfg.Overtaken, err) || slices.Contains(retryable, err) || slices.Contains(s.effect.Moved, err)
+		// The two catch-all names stand for others, which are raised by their own names.
 		if followed || err == "States.ALL" || err == "States.TaskFailed" {
 			continue
 		}
@@ -295,6 +302,7 @@ func (x *explorer) raise(s *aslState, err string, v view, how string, failure bo
 
 // afterCatch returns the view after a Catch wrote the error into the data.
 func (x *explorer) afterCatch(s *aslState, k aslCatch, v view) view {
+	// The error has replaced the data in which the position was.
 	if !s.jsonata && v.known != noOrder && replaces(k.resultPath, x.cfg.Variable) {
 		v.known = lost
 	}
@@ -308,17 +316,19 @@ func replaces(path, variable string) bool {
 	return path == "$" || path == variable || path != "" && strings.HasPrefix(variable, path+".")
 }
 
-// afterResult returns the view after the state wrote its result. order says that the
-// result is the position of the order; v.actual is where the order then is.
+// afterResult returns the view after the state wrote its result. order says that the result is the
+// position of the order, which then is v.actual.
 func (x *explorer) afterResult(s *aslState, v view, order bool) view {
 	switch {
 	case v.actual == noOrder:
 		return v
 	case s.jsonata:
-		return v.refreshed() // Assign and Output are expressions; they are trusted
+		// Assign and Output are expressions. They are trusted.
+		return v.refreshed()
 	case s.resultPath == "":
 		if order && v.known == noOrder {
-			v.known = lost // created, and its position discarded
+			// Created, and its position discarded.
+			v.known = lost
 		}
 	case s.resultPath == x.base || s.resultPath == x.cfg.Variable:
 		if order || s.kind == "Pass" {
@@ -327,13 +337,16 @@ func (x *explorer) afterResult(s *aslState, v view, order bool) view {
 			v.known = lost
 		}
 	case order && s.kind == "Task" && s.selector.Get(strings.TrimPrefix(x.base, s.resultPath+".")) != nil:
-		v = v.refreshed() // the result holds the position where the variable is
+		// The result holds the position at the place of the variable.
+		v = v.refreshed()
 	case replaces(s.resultPath, x.cfg.Variable):
 		v = x.afterReplacement(s, v)
 	case order && v.known == noOrder:
-		v.known = lost // created, and its position written elsewhere
+		// Created, and its position written elsewhere.
+		v.known = lost
 	}
 
+	// Only a part of the data goes on, and nothing says whether the variable is in it.
 	if s.output != "$" {
 		v.known = lost
 	}
@@ -341,8 +354,8 @@ func (x *explorer) afterResult(s *aslState, v view, order bool) view {
 	return v
 }
 
-// afterReplacement returns the view after a state replaced all data above the variable.
-// A Pass or a Wait may keep the order in it.
+// afterReplacement returns the view after a state replaced all data above the variable. After a Pass or a
+// Wait the order may still be in the data.
 func (x *explorer) afterReplacement(s *aslState, v view) view {
 	field := strings.TrimPrefix(x.base, s.resultPath+".")
 	copied, constant := s.parameters.Get(field+".$"), s.parameters.Get(field)
@@ -350,13 +363,15 @@ func (x *explorer) afterReplacement(s *aslState, v view) view {
 
 	switch {
 	case s.kind == "Wait", s.kind == "Pass" && untouched && s.input == "$":
-		return v // the output is the input
+		// The output is the input.
+		return v
 	case s.kind == "Pass" && copied != nil && copied.Text == x.base:
 		return v
 	case s.kind == "Pass" && (copied != nil || constant != nil):
 		return v.refreshed()
 	case s.kind == "Pass" && untouched:
-		return v.refreshed() // InputPath selects an earlier copy of the data
+		// InputPath selects an earlier copy of the data.
+		return v.refreshed()
 	}
 
 	v.known = lost

@@ -8,7 +8,7 @@ import (
 	"ratchet/workflow"
 )
 
-// addFindings adds what follows from the explored product as a whole.
+// addFindings adds the findings that need the whole explored product.
 func (x *explorer) addFindings() {
 	byState := map[*aslState][]int32{}
 	for i, v := range x.visits {
@@ -16,6 +16,7 @@ func (x *explorer) addFindings() {
 	}
 
 	for _, s := range x.m.all {
+		// Findings about a task would only repeat that no order comes to it.
 		if len(byState[s]) == 0 {
 			x.findDeadState(s)
 			continue
@@ -32,7 +33,7 @@ func (x *explorer) addFindings() {
 	x.findUnusedEvents()
 }
 
-// findDeadState reports a state that has a way to it but that no order comes to.
+// findDeadState reports a state to which the graph has a way, but no order comes.
 func (x *explorer) findDeadState(s *aslState) {
 	unlinked := func(f Finding) bool { return f.Code == "unreachable-state" && f.State == s.path() }
 	if slices.ContainsFunc(x.findings, unlinked) {
@@ -56,6 +57,7 @@ func (x *explorer) findRefusedTask(s *aslState, visits []int32) {
 		v := x.visits[i]
 		name := string(x.order.name(v.actual))
 
+		// On some path the data is current, so the refusal does not come from old data.
 		if !v.stale || v.known == lost {
 			fresh = true
 		}
@@ -64,12 +66,14 @@ func (x *explorer) findRefusedTask(s *aslState, visits []int32) {
 			here = append(here, name)
 		}
 
+		// A stale view is refused for its age, which says nothing about the event.
 		if !v.stale && e.Event != "" && len(x.order.targets(v.actual, e.Event)) == 0 && !slices.Contains(refused, name) {
 			refused = append(refused, name)
 		}
 	}
 
-	x.current = visits[0] // where the path of the finding leads
+	// Where the path of the finding leads.
+	x.current = visits[0]
 	switch {
 	case !x.succeeds[s] && e.Awaits != "":
 		x.report(SeverityError, "awaited-unreachable", s,
@@ -103,6 +107,7 @@ func joinStates(states []workflow.State) string {
 // unknown state has a finding already.
 func (x *explorer) findDeadRules(s *aslState) {
 	for i, r := range s.rules {
+		// A condition on anything else may go either way, so it cannot be dead.
 		if x.appliedRules[s][i] || s.jsonata || !r.cond.onlyAbout(x.cfg.Variable) {
 			continue
 		}
@@ -137,7 +142,7 @@ func (x *explorer) findParallelMoves(s *aslState) {
 			"%d branches move the order at the same time: their transitionIds are computed from the same data, so only one of them wins", moving)
 	}
 
-	// The items of a Map that creates orders move one order each.
+	// A Map that creates orders moves another order in each item.
 	creates := func(e Effect) bool { return e.Creates }
 	if s.kind == "Map" && moving > 0 && !anyInside(s.branches[0], creates) {
 		x.at(SeverityWarning, "parallel-transitions", s, 0,
@@ -173,7 +178,8 @@ func (x *explorer) findEndlessPath() {
 		x.report(SeverityError, "endless-path", v.state,
 			"from here on no end can be reached but by a failure: the execution goes round in circles")
 
-		return // the other visits of the loop would say the same
+		// The other visits of the loop would say the same.
+		return
 	}
 }
 
@@ -190,6 +196,7 @@ func (x *explorer) endingVisits() []bool {
 	var queue []int32
 	ending := make([]bool, len(x.visits))
 	for i, v := range x.visits {
+		// A finding explains this state already, so the search treats it as an end.
 		if x.ends[int32(i)] || x.hasFatalFinding(v.state) {
 			ending[i] = true
 			queue = append(queue, int32(i))
@@ -224,6 +231,7 @@ func (x *explorer) findUnusedEvents() {
 	used := map[workflow.Event]bool{}
 	for _, s := range x.m.all {
 		if s.effect.AnyEvent {
+			// The data may name any event, so none is certainly unused.
 			return
 		}
 

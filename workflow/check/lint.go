@@ -32,6 +32,7 @@ func (c *checker) lintMachine() {
 	c.lintScope(c.m.top)
 
 	seen := map[string]*aslState{}
+	// Names are unique in the whole machine, branches included.
 	for _, s := range c.m.all {
 		if first, dup := seen[s.name]; dup {
 			c.at(SeverityError, "duplicate-state", s, 0, "the name is taken by %s in line %d; names are unique in the whole machine",
@@ -58,7 +59,8 @@ func (c *checker) lintMachine() {
 func (c *checker) lintScope(sc *aslScope) {
 	around := sc.parent
 	if around == nil {
-		around = &aslState{scope: sc} // has no name and no line
+		// Without a name and a line.
+		around = &aslState{scope: sc}
 	}
 
 	start := sc.byName[sc.startAt]
@@ -114,7 +116,7 @@ func (c *checker) lintEnds(sc *aslScope, reached map[*aslState]bool) {
 	for grown := true; grown; {
 		grown = false
 
-		// Ends tend to stand last, so that one round backwards is mostly enough.
+		// States that end tend to be last in a file, so one round backwards is usually enough.
 		for _, s := range slices.Backward(sc.states) {
 			if ends[s] {
 				continue
@@ -142,6 +144,7 @@ func (c *checker) lintState(s *aslState) {
 	switch {
 	case !known:
 		c.at(SeverityError, "unknown-type", s, 0, "Type %q is not one of Task, Pass, Wait, Choice, Parallel, Map, Succeed, Fail", s.kind)
+		// Without a known type, the rules below mean nothing.
 		return
 	case goesOn && s.next == "" && !s.end:
 		c.at(SeverityError, "missing-next", s, 0, "a %s needs Next or End", s.kind)

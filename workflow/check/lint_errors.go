@@ -28,18 +28,19 @@ var serviceErrors = []string{
 	"States.Timeout",
 }
 
-// ServiceErrors returns the error names that Step Functions itself raises, and the two that
-// stand for several in a Retry or Catch: States.ALL and States.TaskFailed.
+// ServiceErrors returns the error names that Step Functions itself raises, and the two names that match
+// several errors in a Retry or Catch: States.ALL and States.TaskFailed.
 func ServiceErrors() []string { return slices.Clone(serviceErrors) }
 
-// matches reports whether an ErrorEquals list takes an error. The error "" has no name that
-// anything knows.
+// matches reports whether an ErrorEquals list takes an error. The
+// error "" stands for a name that no list has.
 func matches(names []string, err string) bool {
 	for _, n := range names {
 		switch n {
 		case err:
 			return true
 		case "States.ALL":
+			// AWS excludes these two from States.ALL.
 			if err != "States.DataLimitExceeded" && err != "States.Runtime" {
 				return true
 			}
@@ -53,7 +54,7 @@ func matches(names []string, err string) bool {
 	return false
 }
 
-// lintErrors checks what Retry and Catch can match, and what they should not.
+// lintErrors checks the names in Retry and Catch.
 func (c *checker) lintErrors(s *aslState) {
 	taken := map[string]int{}
 	for i, r := range s.retry {
@@ -62,6 +63,7 @@ func (c *checker) lintErrors(s *aslState) {
 		c.lintShadow(s, "Retry", r.line, r.errors, taken)
 	}
 
+	// Retry and Catch have lists of their own.
 	clear(taken)
 
 	for i, k := range s.catch {
@@ -106,8 +108,8 @@ func (c *checker) lintNames(s *aslState, what string, line int, names []string, 
 	}
 }
 
-// misspelled reports a name that has the prefix of an error of the config (up to the dot)
-// and is none of them.
+// misspelled reports a name that has the prefix of an error of the
+// config (up to the dot) but is not in the config.
 func (c *checker) misspelled(name string) bool {
 	prefix, _, dotted := strings.Cut(name, ".")
 	if !dotted || prefix == "States" {
@@ -124,7 +126,8 @@ func (c *checker) lintRetry(s *aslState, r aslRetry) {
 	c.lintRetryNumbers(s, r)
 
 	if r.attempts == 0 {
-		return // MaxAttempts 0 excludes errors from the entries after it
+		// MaxAttempts 0 keeps errors from the entries after it.
+		return
 	}
 
 	var terminal []string
@@ -146,6 +149,7 @@ func (c *checker) lintRetry(s *aslState, r aslRetry) {
 
 		swallowed := c.swallowed(s, r)
 		switch {
+		// Only activities raise the errors of the config, so a call of a service gets the milder finding.
 		case s.effect.Activity && len(swallowed) > 0:
 			c.at(SeverityError, "catch-all-retried", s, r.line,
 				"Retry on %s repeats errors that will be the same every time: %s", all, strings.Join(swallowed, ", "))
@@ -180,6 +184,7 @@ func (c *checker) swallowed(s *aslState, all aslRetry) []string {
 	var names []string
 	for _, n := range slices.Concat(c.cfg.Overtaken, c.cfg.Terminal) {
 		first := slices.IndexFunc(s.retry, func(r aslRetry) bool { return slices.Contains(r.errors, n) })
+		// Entries of a Retry are tried in the order of the file.
 		if first < 0 || s.retry[first].line >= all.line {
 			names = append(names, n)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lintTimeouts checks what ends a Task whose worker never answers.
+// lintTimeouts checks the limits that end a Task whose worker never answers.
 func (c *checker) lintTimeouts(s *aslState) {
 	t, h := s.timeout, s.heartbeat
 
@@ -44,12 +44,13 @@ func (c *checker) reportMissingTimeout(s *aslState) {
 	}
 }
 
-// reportMissingHeartbeat grades an activity without HeartbeatSeconds. For a parked task
-// nothing sends heartbeats; it needs a time-out and a new try after it instead.
+// reportMissingHeartbeat grades an activity without HeartbeatSeconds. A parked task sends no heartbeats.
+// It needs a time-out instead, and another try after the time-out.
 func (c *checker) reportMissingHeartbeat(s *aslState) {
 	retried := slices.ContainsFunc(s.retry, func(r aslRetry) bool {
 		return r.attempts > 0 && (slices.Contains(r.errors, "States.Timeout") || slices.Contains(r.errors, "States.ALL"))
 	})
+	// A Catch counts only if its way leads back to the task.
 	caught := slices.ContainsFunc(s.catch, func(k aslCatch) bool {
 		return slices.Contains(k.errors, "States.Timeout") && leadsTo(s.scope.byName[k.next], s, map[*aslState]bool{})
 	})

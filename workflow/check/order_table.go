@@ -74,13 +74,14 @@ type outsideMove struct {
 	how string
 }
 
-// outsideMoves returns for every state where the events can bring an order, by the
-// shortest way. The state itself is among them when the events can bring the order back.
-// The text of a move begins with who.
+// outsideMoves returns for every state the positions to which the events can bring an
+// order, by the shortest way. The state itself is among them if the events can bring
+// the order back. The text of a move begins with who.
 func (t orderTable) outsideMoves(who string, events []workflow.Event) [][]outsideMove {
 	all := make([][]outsideMove, len(t.states))
 	for from := range all {
 		queue := []outsideMove{{int16(from), who}}
+		// The first state is not marked, so that a way back to it is found.
 		seen := map[int16]bool{}
 		for i := 0; i < len(queue); i++ {
 			// Back at the first state the ways from there are known.

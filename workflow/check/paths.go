@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// successors lists where the state leads inside its scope. planned leaves Catch out.
+// successors lists the states to which the state leads inside its scope. planned leaves Catch out.
 func (s *aslState) successors(planned bool) []*aslState {
 	var to []*aslState
 	s.targets(func(next string, _ int, what string) {
@@ -21,12 +21,13 @@ func (s *aslState) successors(planned bool) []*aslState {
 	return to
 }
 
-// shortest returns the usage of the path with the fewest history events that ends well:
-// without an error if there is one, else with caught errors, else of a path that fails.
+// shortest returns the usage of the path with the fewest history events that ends well. It prefers a path
+// without an error, then one with caught errors, and takes a path that fails only if there is no other.
 func (sc *aslScope) shortest() usage {
 	if sc.least == nil {
 		u, endsWell := sc.nearestEnd(true)
 		if !endsWell {
+			// A caught error may be the only way to a good end.
 			u, _ = sc.nearestEnd(false)
 		}
 
@@ -48,12 +49,14 @@ func (sc *aslScope) nearestEnd(planned bool) (nearest usage, endsWell bool) {
 		after := best[s].plus(s.usage(false, true))
 
 		well := s.end || s.kind == "Succeed"
+		// The fewest events count, whatever the number of states.
 		nearer := !found || after.events < nearest.events
 		if well && (!endsWell || nearer) || s.kind == "Fail" && !endsWell && nearer {
 			nearest, endsWell, found = after, well, true
 		}
 
 		for _, t := range s.successors(planned) {
+			// A shorter way may be found later, because states use different numbers of events.
 			if old, seen := best[t]; !seen || after.events < old.events {
 				best[t] = after
 				queue = append(queue, t)
@@ -86,7 +89,7 @@ func (sc *aslScope) computeLongest(worst bool) usage {
 		}
 	}
 
-	// A component comes after every component that it leads to.
+	// A component comes after all its successors, so their usage is computed already.
 	longest := make([]usage, len(components))
 	for i, component := range components {
 		var own, rest usage
@@ -110,9 +113,8 @@ func (sc *aslScope) computeLongest(worst bool) usage {
 	return usage{}
 }
 
-// components returns the strongly connected components of the scope's graph, each after
-// every component that it leads to (Tarjan's algorithm). A state outside any loop is a
-// component of its own.
+// components returns the strongly connected components of the scope's graph (Tarjan's algorithm). A
+// component comes after all its successors. A state outside any loop is a component of its own.
 func (sc *aslScope) components() [][]*aslState {
 	index, low := map[*aslState]int{}, map[*aslState]int{}
 	onStack := map[*aslState]bool{}
@@ -139,7 +141,8 @@ func (sc *aslScope) components() [][]*aslState {
 			return
 		}
 
-		// s is the first state of a component; the others lie above it on the stack.
+		// s is the first state of a component. The other states of the
+		// component lie above it on the stack.
 		at := len(stack) - 1
 		for stack[at] != s {
 			at--
@@ -196,7 +199,7 @@ func turnsWithoutError(loop []*aslState) bool {
 	inLoop := setOf(loop)
 	mark := map[*aslState]int{}
 
-	// A way to a state from which the search has not come back yet closes a loop.
+	// The search is still below an open state, so an edge to it closes a loop.
 	var turns func(s *aslState) bool
 	turns = func(s *aslState) bool {
 		mark[s] = open
@@ -210,7 +213,7 @@ func turnsWithoutError(loop []*aslState) bool {
 	return slices.ContainsFunc(loop, func(s *aslState) bool { return mark[s] == 0 && turns(s) })
 }
 
-// leadsTo reports whether the goal can be reached without a further error.
+// leadsTo reports whether the goal can be reached without another error.
 func leadsTo(from, goal *aslState, seen map[*aslState]bool) bool {
 	if from == nil || seen[from] {
 		return false

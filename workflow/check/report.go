@@ -67,14 +67,14 @@ type PathState struct {
 	Order workflow.State `json:"order,omitempty"`
 	// Actual is where the order is when that differs, because another caller moved it.
 	Actual workflow.State `json:"actual,omitempty"`
-	// How says what led here from the state before.
+	// How says how the execution came here from the state before.
 	How string `json:"how,omitempty"`
 }
 
-// Estimate is what one execution uses.
+// Estimate is the usage of one execution.
 type Estimate struct {
-	// Transitions are what Step Functions charges for, HistoryEvents what counts towards
-	// the limit of 25,000 for an execution.
+	// Transitions are the state transitions that Step Functions bills. HistoryEvents count towards the
+	// limit of 25,000 for an execution.
 	Transitions   int64 `json:"transitions"`
 	HistoryEvents int64 `json:"historyEvents"`
 	// Dollars is the price of the transitions at $0.025 per 1,000 (Standard, us-east-1).

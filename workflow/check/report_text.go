@@ -8,8 +8,7 @@ import (
 	"ratchet/internal/plural"
 )
 
-// Text returns the report for a terminal: findings with their paths, then what an
-// execution uses.
+// Text returns the report for a terminal: findings with their paths, and then the usage of an execution.
 func (r *Report) Text() string {
 	var b strings.Builder
 	for _, f := range r.Findings {
@@ -24,6 +23,7 @@ func (r *Report) Text() string {
 
 	fmt.Fprintf(&b, ": %s, %s\n", plural.Of(r.Count(SeverityError), "error"), plural.Of(r.Count(SeverityWarning), "warning"))
 
+	// A broken machine has no estimates.
 	if r.Longest.Transitions > 0 {
 		r.writeEstimates(&b)
 	}

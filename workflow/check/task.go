@@ -7,13 +7,13 @@ import (
 	"ratchet/workflow"
 )
 
-// Effect is what a task does to the order. The zero value does nothing.
+// Effect is the effect of a task on the order. The zero value is no effect.
 type Effect struct {
-	// Activity says that a worker polls for the task, so that only the time-outs of the
-	// state itself notice a lost one. [Tasks] sets it for every task that it knows.
+	// Activity says that a worker polls for the task, so that only the time-outs of the state itself
+	// notice a lost token. [Tasks] sets it for every task that it knows.
 	Activity bool
-	// Creates says that the task creates the order, in the initial state. Resumes says that
-	// it also takes an order that exists in that state. In any other state it is refused.
+	// Creates says that the task creates the order, in the initial state. Resumes says that the task also
+	// takes an order that exists in that state. An order in any other state is refused.
 	Creates, Resumes bool
 	// Event is the event that the task applies. AnyEvent says that the input of the
 	// execution names the event.
@@ -29,19 +29,19 @@ type Effect struct {
 	// cannot reach the state any more.
 	Awaits workflow.State
 	// Moved are the errors of a task that awaits a state and does not begin to wait if the
-	// order has moved since the execution last read it. Without any, it notices by itself
-	// that the order has been in the state.
+	// order has moved since the execution last read it. Without such errors, the task
+	// notices by itself that the order has been in the state.
 	Moved []string
-	// Reads says that the task returns where the order is. In names the states in which it
-	// does; in others it is refused. Without any, it does so in all.
+	// Reads says that the task returns the position of the order. In lists the accepted states: an order in
+	// another state is refused. Without In, every state is accepted.
 	Reads bool
 	In    []workflow.State
 	// Parks says that nothing sends heartbeats while the task waits, so that it may go
 	// without HeartbeatSeconds.
 	Parks bool
-	// Provides names the facts that hold once the task has succeeded, Releases those
-	// that no longer hold. [Config.Requires] and [Config.Released] test them. A fact is
-	// any text, like "stock reserved".
+	// Provides names the facts that hold once the task has succeeded, Releases the
+	// facts that then no longer hold. [Config.Requires] and [Config.Released] test
+	// them. A fact is any text, like "stock reserved".
 	Provides, Releases []string
 }
 
@@ -59,11 +59,12 @@ func (e Effect) moves() bool { return e.Event != "" || e.AnyEvent }
 // absent. A function must not change them.
 type Tasks map[string]func(parameters map[string]any) Effect
 
-// Effect returns what a task with the resource does. The resource is an ARN or a
-// placeholder like ${ApplyTransitionArn}; its name must be one of the tasks, or end in
-// one after a dash, as in "shop-apply-transition". If several fit, the longest one counts.
-// A task that does not fit, and a Lambda function, does nothing.
+// Effect returns the effect of a task with the resource. The resource is an ARN or a
+// placeholder like ${ApplyTransitionArn}. Its name must be one of the tasks, or end with a dash
+// and one of the tasks, as in "shop-apply-transition". If several fit, the longest one counts.
+// A task that does not fit, and a Lambda function, has no effect.
 func (t Tasks) Effect(resource string, parameters map[string]any) Effect {
+	// A function may have the name of an activity by chance.
 	if strings.Contains(resource, ":function:") {
 		return Effect{}
 	}
@@ -94,6 +95,7 @@ var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 // into "apply-transition" and "shop-apply-transition".
 func activityName(resource string) string {
 	name := strings.TrimSuffix(strings.TrimPrefix(resource, "${"), "}")
+	// An ARN ends with the name. A placeholder has neither colon nor slash.
 	name = name[strings.LastIndexAny(name, ":/")+1:]
 	for _, suffix := range []string{"Arn", "ARN", "_arn"} {
 		name = strings.TrimSuffix(name, suffix)

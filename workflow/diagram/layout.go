@@ -7,9 +7,9 @@ import (
 	"ratchet/workflow"
 )
 
-// layout places states in layers from left to right, after Sugiyama: it breaks the
-// loops, puts every state to the right of its sources, bends long lines around what stands
-// between, and orders each layer by the positions of its neighbors.
+// layout places states in layers from left to right, after Sugiyama: it breaks the loops, puts every state
+// to the right of its sources, bends long lines around the boxes between, and orders each layer by the
+// positions of its neighbors.
 type layout struct {
 	definition    *workflow.Definition
 	index         map[workflow.State]int // of boxes
@@ -68,6 +68,8 @@ func newLayout(d *workflow.Definition) *layout {
 	l.orderLayers()
 	l.assignCoordinates(lines)
 
+	// After the coordinates of all boxes are known. Labels come last,
+	// because they avoid boxes and each other.
 	for _, e := range lines {
 		l.routes = append(l.routes, l.route(e))
 	}
@@ -76,7 +78,7 @@ func newLayout(d *workflow.Definition) *layout {
 	return l
 }
 
-// lines merges the arrows between the same states and marks those that run back.
+// lines merges the arrows between the same states and marks the lines that run back.
 func (l *layout) lines() []line {
 	var lines []line
 	at := map[[2]int]int{}
@@ -98,8 +100,8 @@ func (l *layout) lines() []line {
 	return lines
 }
 
-// markBackLines marks the lines without which there are no loops. A line to a state from
-// which the depth-first search has not come back yet closes a loop.
+// markBackLines marks the lines without which there are no loops. The depth-first search is still below an
+// open state, so a line to it closes a loop.
 func (l *layout) markBackLines(lines []line) {
 	const unseen, open, done = 0, 1, 2
 	mark := make([]int, len(l.boxes))
@@ -117,6 +119,7 @@ func (l *layout) markBackLines(lines []line) {
 			case unseen:
 				visit(lines[i].to)
 			case open:
+				// A self-loop, too: its state is open.
 				lines[i].back = true
 			}
 		}
@@ -129,7 +132,8 @@ func (l *layout) markBackLines(lines []line) {
 // assignLayers puts every state one layer right of its rightmost source.
 func (l *layout) assignLayers(lines []line) {
 	layer := make([]int, len(l.boxes))
-	for moved := true; moved; { // ends because there are no loops without the back lines
+	// Ends, because without the back lines there are no loops.
+	for moved := true; moved; {
 		moved = false
 		for _, e := range lines {
 			if !e.back && layer[e.to] < layer[e.from]+1 {
@@ -154,11 +158,13 @@ func (l *layout) addBends(lines []line) {
 	for i := range lines {
 		e := &lines[i]
 		if e.from == e.to {
+			// A line to the state itself is drawn as a loop above its box.
 			continue
 		}
 
 		left, right := l.boxes[e.from], l.boxes[e.to]
 		if e.back {
+			// Points always run from left to right, so that the layers can be ordered alike.
 			left, right = right, left
 		}
 
@@ -212,6 +218,7 @@ func sortByNeighbors(layer []*point, neighbors func(*point) []*point) {
 	for _, p := range layer {
 		near := neighbors(p)
 		if len(near) == 0 {
+			// A point without neighbors on this side keeps its place.
 			continue
 		}
 
@@ -252,7 +259,8 @@ func (l *layout) assignCoordinates(lines []line) {
 		for _, p := range layer {
 			p.x = x + widest/2
 			if p.isBend() {
-				p.width = widest // the line runs straight past the boxes of its layer
+				// The line runs straight past the boxes of its layer.
+				p.width = widest
 			}
 		}
 
@@ -260,6 +268,7 @@ func (l *layout) assignCoordinates(lines []line) {
 	}
 
 	for i, layer := range l.layers {
+		// Every layer is centered on the tallest one.
 		y := margin + (tallest-heights[i])/2
 		for _, p := range layer {
 			p.y = y + p.height()/2
@@ -267,6 +276,7 @@ func (l *layout) assignCoordinates(lines []line) {
 		}
 	}
 
+	// The last layer has no gap to its right.
 	l.width = x - gaps[len(gaps)-1] - layerGap + margin
 	l.height = tallest + 2*margin
 }

@@ -90,6 +90,7 @@ func label(t workflow.Transition) string {
 // thousands writes 1234567 as 1,234,567.
 func thousands(n int) string {
 	text := strconv.Itoa(n)
+	// There is no comma directly behind a minus.
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}

@@ -34,10 +34,12 @@ func (l *layout) route(e line) route {
 
 	curves := e.curves()
 
+	// The middle first, and then further and further away from it.
 	for _, t := range []float64{0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75} {
 		r.candidates = append(r.candidates, curves[0].at(t))
 	}
 
+	// A line with bends has room beside them, too.
 	if len(curves) > 1 {
 		r.candidates = append(r.candidates, curves[1].at(0.5), curves[len(curves)-1].at(0.5))
 	}
@@ -79,7 +81,8 @@ func (e line) curves() []curve {
 		curves = append(curves, connect(x, y, left, toY))
 
 		x, y = p.x+p.width/2, toY
-		if p.isBend() { // straight past the boxes of the layer
+		// Straight past the boxes of the layer.
+		if p.isBend() {
 			curves = append(curves, connect(left, toY, x, toY))
 		}
 	}
@@ -147,7 +150,8 @@ func (l *layout) placeLabels() {
 		for _, p := range positions {
 			label.x, label.y = p[0], p[1]
 			if !slices.ContainsFunc(taken, label.overlaps) {
-				break // else the last position stays
+				// Otherwise the last position stays.
+				break
 			}
 		}
 

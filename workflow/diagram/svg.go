@@ -33,8 +33,8 @@ const (
 		`stroke="#ffffff" stroke-width="4" paint-order="stroke">%s</text>` + "\n"
 )
 
-// svg draws the definition from left to right: states as boxes, terminal ones with a double
-// border, moves as curves with their events in the middle.
+// svg draws the definition from left to right: states as boxes, terminal states with a double border,
+// moves as curves with their events in the middle.
 func svg(d *workflow.Definition, counts map[workflow.State]int) string {
 	l := newLayout(d)
 
@@ -87,6 +87,7 @@ func writeBox(b *strings.Builder, p *point, s workflow.StateSpec, counts map[wor
 			x+3, y+3, p.width-6, boxHeight-6)
 	}
 
+	// With counts, the name moves up to make room for the second line.
 	base := p.y + 4
 	if counts != nil {
 		base = p.y - 3

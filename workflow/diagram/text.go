@@ -81,6 +81,7 @@ func table(d *workflow.Definition, counts map[workflow.State]int) string {
 		count, doc := orders(thousands(counts[s.State])), s.Doc
 		if s.Terminal {
 			fmt.Fprintf(w, "%s\t%s-\t(end)\t%s\n", s.State, count, doc)
+			// A terminal state has one row, because no event leaves it.
 			continue
 		}
 

@@ -30,6 +30,7 @@ func Format(d *workflow.Definition) string {
 		{"place", stringNode(string(spec.Place))},
 		{"initial", stringNode(string(spec.Initial))},
 	}
+	// Without a list every part is allowed, and an empty list allows none.
 	if spec.Content != nil {
 		entries = append(entries, entry{"content", listNode(spec.Content)})
 	}
@@ -90,6 +91,7 @@ func guardNode(g workflow.Guard) *yaml.Node {
 		{"op", stringNode(string(g.Op))},
 	}
 
+	// Exactly one of the three operands is set, or none.
 	if g.Other != "" {
 		entries = append(entries, entry{"other", stringNode(g.Other)})
 	}
@@ -103,6 +105,7 @@ func guardNode(g workflow.Guard) *yaml.Node {
 	}
 
 	n := mapNode(entries...)
+	// One guard on one line.
 	n.Style = yaml.FlowStyle
 
 	return n

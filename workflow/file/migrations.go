@@ -7,9 +7,8 @@ import (
 	"ratchet/workflow/internal/document"
 )
 
-// ParseMigrations reads mappings between versions from YAML or JSON. The name of the
-// file is used in errors. Every error names the file and the line, including those of
-// [workflow.NewMigrations] about what was read here.
+// ParseMigrations reads mappings between versions from YAML or JSON. Errors begin with the name of the
+// file and the line, also the errors of [workflow.NewMigrations] about these mappings.
 func ParseMigrations(name string, data []byte) ([]workflow.Migration, error) {
 	root, err := document.Read(name, data)
 	if err != nil {
@@ -41,6 +40,7 @@ func ParseMigrations(name string, data []byte) ([]workflow.Migration, error) {
 }
 
 func readMigration(d *document.Decoder, n *document.Node) workflow.Migration {
+	// NewMigrations checks the mappings later, and begins its errors with the Position.
 	migration := workflow.Migration{
 		States:   map[workflow.State]workflow.State{},
 		Position: fmt.Sprintf("%s:%d", d.File, n.Line),

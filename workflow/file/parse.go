@@ -7,8 +7,8 @@ import (
 	"ratchet/workflow/internal/document"
 )
 
-// Parse reads a definition from YAML or JSON. The name of the file is used in errors.
-// Every error names the file and the line, including those of [workflow.New].
+// Parse reads a definition from YAML or JSON. Errors begin with the name of the file and the line, also
+// the errors of [workflow.New].
 func Parse(name string, data []byte) (*workflow.Definition, error) {
 	root, err := document.Read(name, data)
 	if err != nil {
@@ -41,7 +41,7 @@ type parser struct {
 	lines map[part]int
 }
 
-// part names a part of a spec as [workflow.SpecError] does.
+// part names a part of a spec in the terms of [workflow.SpecError].
 type part struct {
 	name  string
 	index int
@@ -49,7 +49,7 @@ type part struct {
 
 func (p *parser) mark(name string, index, line int) { p.lines[part{name, index}] = line }
 
-// lineOf returns the line of the part that the error is about.
+// lineOf returns the line of the part in which the error is.
 func (p *parser) lineOf(err error) int {
 	var wrong *workflow.SpecError
 	if errors.As(err, &wrong) {
@@ -67,6 +67,7 @@ func (p *parser) spec(n *document.Node) workflow.Spec {
 	required := []string{"name", "version", "place", "initial", "states", "transitions"}
 	p.Fields(n, "the definition", required, func(m document.Member) bool {
 		v := m.Value
+		// New reports faults by part, and lineOf finds this line again.
 		p.mark(m.Name, 0, m.Line)
 
 		switch m.Name {
@@ -100,6 +101,7 @@ func (p *parser) content(m document.Member) []workflow.Part {
 		return nil
 	}
 
+	// Not nil, because nil allows every part.
 	parts := []workflow.Part{}
 	for _, item := range m.Value.Items {
 		parts = append(parts, workflow.Part(p.Name(item, m.Name)))
@@ -209,6 +211,7 @@ func (p *parser) guard(n *document.Node) workflow.Guard {
 		return true
 	})
 
+	// After an earlier fault the guard may be incomplete, and only the first error is kept.
 	if p.Err() != nil {
 		return g
 	}
@@ -235,6 +238,7 @@ func (p *parser) constant(n *document.Node) any {
 	case document.List:
 		values := make([]any, len(n.Items))
 		for i, item := range n.Items {
+			// The recursion ends here: DynamoDB's IN takes no lists as operands.
 			if item.Kind == document.List {
 				p.Fail(item.Line, "value: a list of lists is not a value")
 				return nil

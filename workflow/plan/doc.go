@@ -9,13 +9,12 @@
 //
 // An execution takes the way without failures: from StartAt along Next, in a Choice along
 // Default or, without one, the first rule. A wait for a task token takes the time that the
-// load names. If that is longer than the state's TimeoutSeconds, the execution goes round the
-// shortest way back to the state, as often as the time-out runs out. Every other state takes
-// no time but that of the load's tasks, which decides the heartbeats.
+// load names. If that is longer than the state's TimeoutSeconds, the execution goes round the shortest way
+// back to the state, as often as the time-out runs out. All other states take no time, except that the
+// load's tasks take theirs, which decides the number of heartbeats.
 //
 // # Caveats
 //
-// Retries, empty polls, other state machines of the account and bursts are left out. A
-// quota is a rate per second that the account has for itself; the share of it that others
-// use must be taken off.
+// Retries, empty polls, other state machines of the account and bursts are left out. A quota is a rate per
+// second that the account has for itself. Subtract the share that other callers use.
 package plan

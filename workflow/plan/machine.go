@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine is what the plan reads of a state machine.
+// Machine is the part of a state machine that the plan needs.
 type Machine struct {
 	start  string
 	states map[string]state
@@ -51,7 +51,7 @@ func Parse(asl []byte) (*Machine, error) {
 	return m, nil
 }
 
-// targets returns the states that may follow, without those after an error.
+// targets returns the states that may follow, without the states after an error.
 func (s state) targets() (all []string) {
 	if s.Next != "" {
 		all = append(all, s.Next)
@@ -68,7 +68,7 @@ func (s state) targets() (all []string) {
 	return all
 }
 
-// usual returns the state that follows when nothing fails, "" at the end.
+// usual returns the next state if nothing fails, "" at the end.
 func (s state) usual() string {
 	switch {
 	case s.Next != "":
@@ -87,6 +87,7 @@ func (s state) waits() bool { return strings.HasSuffix(s.Resource, ".waitForTask
 
 // isActivity reports whether workers poll for the state's task.
 func (s state) isActivity() bool {
+	// In a template, a placeholder stands for the ARN.
 	return s.Type == "Task" && (strings.Contains(s.Resource, ":activity:") || strings.HasPrefix(s.Resource, "${"))
 }
 
@@ -94,6 +95,7 @@ func (s state) isActivity() bool {
 // without one.
 func (s state) onTimeout() string {
 	for _, c := range s.Catch {
+		// States.TaskFailed is not enough: it does not match States.Timeout.
 		if slices.Contains(c.ErrorEquals, "States.Timeout") || slices.Contains(c.ErrorEquals, "States.ALL") {
 			return c.Next
 		}
@@ -106,6 +108,7 @@ func (s state) onTimeout() string {
 func (m *Machine) way() ([]string, error) {
 	var way []string
 	for name := m.start; name != ""; name = m.states[name].usual() {
+		// The way follows one successor of each state, so a repeated state would repeat without end.
 		if slices.Contains(way, name) {
 			return nil, fmt.Errorf("the way without failures comes back to state %s", name)
 		}
@@ -120,7 +123,8 @@ func (m *Machine) way() ([]string, error) {
 func (m *Machine) Waits() (all []string) {
 	way, err := m.way()
 	if err != nil {
-		return nil // New says why
+		// New reports the error.
+		return nil
 	}
 
 	for _, name := range way {
@@ -132,14 +136,15 @@ func (m *Machine) Waits() (all []string) {
 	return all
 }
 
-// wayBack returns the states from the one after a time-out of name back to name, without
-// name itself: the shortest way. It is nil if there is none.
+// wayBack returns the shortest way from the state after a time-out of name back to name, without name
+// itself. It is nil if there is none.
 func (m *Machine) wayBack(name string) []string {
 	first := m.states[name].onTimeout()
 	if first == "" {
 		return nil
 	}
 
+	// Breadth first, so that the first way found is a shortest one.
 	ways := [][]string{{first}}
 	seen := map[string]bool{first: true}
 

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Load says what an execution meets.
+// Load describes the account and the work around one execution.
 type Load struct {
-	// Quotas are the account's. Default: those of us-east-1.
+	// Quotas are the account's. Default: the quotas of us-east-1.
 	Quotas Quotas
-	// Waits is how long each wait for a task token lasts, by state. A state that is not in
-	// it is answered at once.
+	// Waits is how long each wait for a task token lasts, by state. A
+	// state that is not listed is answered at once.
 	Waits map[string]time.Duration
 	// Task is how long a worker takes for one task. Default 100 ms.
 	Task time.Duration
-	// WriteUnits and ReadUnits are what one order uses in DynamoDB, TableUnits the write
-	// units of them in its busiest table, and ItemUnits those in an item that orders share,
-	// such as the stock of a popular SKU.
+	// WriteUnits and ReadUnits are the units that an order uses in DynamoDB. TableUnits
+	// are the write units in its busiest table, and ItemUnits the write units in an item
+	// that orders share, such as the stock of a popular SKU.
 	WriteUnits, ReadUnits, TableUnits, ItemUnits float64
 }
 
-// Prices in us-east-1, in dollars: DollarsPerTransition is that of a state transition of a
-// Standard workflow. Sources: https://aws.amazon.com/step-functions/pricing/
-// and https://aws.amazon.com/dynamodb/pricing/on-demand/ (November 2024).
+// Prices in us-east-1, in dollars. DollarsPerTransition is the price of a state transition of a Standard
+// workflow. Sources: https://aws.amazon.com/step-functions/pricing/ and
+// https://aws.amazon.com/dynamodb/pricing/on-demand/ (November 2024).
 const (
 	DollarsPerTransition = 0.025 / 1000
 	perWriteUnit         = 0.625 / 1e6
@@ -36,15 +36,15 @@ const (
 type Report struct {
 	// Way are the states of an execution without failures.
 	Way []string `json:"way"`
-	// Transitions are billed, HistoryEvents count towards the limit of 25,000 of an
-	// execution. Both are those of one execution.
+	// Transitions is the number of billed state transitions. HistoryEvents count towards the limit of
+	// 25,000. Both are for one execution.
 	Transitions   int64 `json:"transitions"`
 	HistoryEvents int64 `json:"historyEvents"`
 	// Calls are the requests of one execution by API.
 	Calls map[string]float64 `json:"calls"`
 	// Seconds is how long one execution is open.
 	Seconds float64 `json:"seconds"`
-	// DollarsStepFunctions and DollarsDynamoDB are what one order costs.
+	// DollarsStepFunctions and DollarsDynamoDB are the cost of one order.
 	DollarsStepFunctions float64 `json:"dollarsStepFunctions"`
 	DollarsDynamoDB      float64 `json:"dollarsDynamoDB"`
 	// Limits are sorted: the first binds first.
@@ -64,8 +64,8 @@ type Limit struct {
 // https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 const HistoryLimit = 25_000
 
-// New computes the plan. The error names a wait that is no state which waits, or a way that
-// the machine does not have.
+// New computes the plan. It fails if a wait is for a state that does not wait on the way, or if the
+// machine has no way without failures.
 func New(m *Machine, load Load) (Report, error) {
 	load.Quotas = defaultQuotas(load.Quotas)
 	load.Task = cmp.Or(load.Task, 100*time.Millisecond)
@@ -81,7 +81,8 @@ func New(m *Machine, load Load) (Report, error) {
 		}
 	}
 
-	r := Report{Way: way, Calls: map[string]float64{StartExecution: 1}, HistoryEvents: 2} // started, succeeded
+	// One start. Two events: ExecutionStarted and ExecutionSucceeded.
+	r := Report{Way: way, Calls: map[string]float64{StartExecution: 1}, HistoryEvents: 2}
 	for _, name := range way {
 		m.visit(&r, name, load)
 	}
@@ -109,25 +110,29 @@ func (m *Machine) visit(r *Report, name string, load Load) {
 	wait := load.Waits[name].Seconds()
 	r.Seconds += wait
 
+	// Answered before the time-out, so one visit is enough.
 	if s.TimeoutSeconds == 0 || wait < float64(s.TimeoutSeconds) {
 		return
 	}
 
 	back := m.wayBack(name)
+	// Without a way back the wait is not repeated.
 	if back == nil {
 		return
 	}
 
+	// Each time-out makes a round: the states of the way back and another visit of this one.
 	rounds := int64(wait) / s.TimeoutSeconds
 	for _, other := range back {
 		r.pass(m.states[other], load, rounds)
 	}
 
 	r.pass(s, load, rounds)
-	r.Calls[SendTaskSuccess] -= float64(rounds) // a time-out is no answer
+	// A visit that times out is not answered.
+	r.Calls[SendTaskSuccess] -= float64(rounds)
 }
 
-// pass adds what n visits of a state use.
+// pass adds the usage of n visits of a state.
 func (r *Report) pass(s state, load Load, n int64) {
 	visits := float64(n)
 	r.Transitions += n
@@ -140,6 +145,7 @@ func (r *Report) pass(s state, load Load, n int64) {
 		r.Calls[SendTaskSuccess] += visits
 		r.Seconds += visits * load.Task.Seconds()
 
+		// A worker sends about three heartbeats in each HeartbeatSeconds, see activities/heartbeater.go.
 		if s.HeartbeatSeconds > 0 {
 			r.Calls[SendTaskHeartbeat] += visits * math.Floor(3*load.Task.Seconds()/float64(s.HeartbeatSeconds))
 		}
@@ -151,8 +157,9 @@ func (r *Report) pass(s state, load Load, n int64) {
 	}
 }
 
-// limit fills in what each quota allows.
+// limit fills in how many orders each quota allows.
 func (r *Report) limit(load Load) {
+	// An execution is open for its whole time: at one order a second, Seconds executions are open.
 	used := map[string]float64{
 		StateTransition: float64(r.Transitions),
 		OpenExecutions:  r.Seconds,
@@ -164,12 +171,14 @@ func (r *Report) limit(load Load) {
 	}
 
 	for name, n := range used {
+		// A quota that the order does not use, or that is not known, limits nothing.
 		if allowed := load.Quotas[name]; n > 0 && allowed > 0 {
 			r.Limits = append(r.Limits, Limit{Quota: name, Allowed: allowed, Used: n, OrdersPerSecond: allowed / n})
 		}
 	}
 
 	slices.SortFunc(r.Limits, func(a, b Limit) int {
+		// The name decides between equal limits, so that the report is always the same.
 		return cmp.Or(cmp.Compare(a.OrdersPerSecond, b.OrdersPerSecond), cmp.Compare(a.Quota, b.Quota))
 	})
 }

@@ -23,7 +23,8 @@ const (
 	DescribeStream = "DescribeStream"
 	// OpenExecutions is how many executions may be open at the same time.
 	OpenExecutions = "OpenExecutions"
-	// TableReads and TableWrites are the units a second of one table, ItemWrites those of one item.
+	// TableReads and TableWrites are the units a second of one table,
+	// ItemWrites the units a second of one item.
 	TableReads  = "TableReads"
 	TableWrites = "TableWrites"
 	ItemWrites  = "ItemWrites"
@@ -32,7 +33,7 @@ const (
 // Quotas are the account's limits by name.
 type Quotas map[string]float64
 
-// SourceOfQuotas says where the default quotas come from.
+// SourceOfQuotas names the pages of the default quotas.
 const SourceOfQuotas = stepFunctionsQuotas + " (refill rates) and " + dynamoDBQuotas
 
 // The pages of the default quotas.
@@ -42,7 +43,7 @@ const (
 	streamsQuotas       = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_DescribeStream.html"
 )
 
-// Source returns the page that a default quota comes from.
+// Source returns the page of a default quota.
 func Source(name string) string {
 	switch name {
 	case TableReads, TableWrites, ItemWrites:
@@ -76,6 +77,7 @@ func USEast1() Quotas {
 // OtherRegions returns the default quotas of the other Regions.
 func OtherRegions() Quotas {
 	q := USEast1()
+	// DynamoDB's quotas and OpenExecutions are the same in every Region.
 	q[StartExecution], q[GetActivityTask], q[SendTaskSuccess], q[SendTaskHeartbeat] = 150, 300, 300, 300
 	q[SendTaskFailure], q[RedriveExecution], q[DescribeExecution] = 300, 150, 10
 	q[StateTransition] = 800
@@ -83,14 +85,15 @@ func OtherRegions() Quotas {
 	return q
 }
 
-// ParseQuotas reads quotas from JSON, an object of names and numbers, and puts them over
-// those of base.
+// ParseQuotas reads quotas from JSON, an object of names and numbers. They
+// replace the quotas of the same name in base.
 func ParseQuotas(text []byte, base Quotas) (Quotas, error) {
 	var given map[string]float64
 	if err := json.Unmarshal(text, &given); err != nil {
 		return nil, fmt.Errorf("read quotas: %w", err)
 	}
 
+	// A clone: base may be shared.
 	q := maps.Clone(base)
 	for name, value := range given {
 		if err := q.Set(name, value); err != nil {
@@ -107,6 +110,7 @@ func (q Quotas) Set(name string, value float64) error {
 		return fmt.Errorf("quota %q: one of %s", name, strings.Join(slices.Sorted(maps.Keys(q)), ", "))
 	}
 
+	// Written so that NaN fails, too.
 	if !(value > 0) {
 		return fmt.Errorf("quota %s is %v: must be more than 0", name, value)
 	}

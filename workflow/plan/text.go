@@ -37,13 +37,15 @@ func (r Report) Text() string {
 	return out.String()
 }
 
-// advice says which quotas bind, and what a change of them would give.
+// advice says which quotas bind first, and how much raising them would give.
 func (r Report) advice() string {
 	first := r.Limits[0].OrdersPerSecond
 
 	var names, raised []string
 	var next *Limit
 
+	// Limits are sorted. Quotas that allow the same rate bind together,
+	// and raising only one of them gives nothing.
 	for i, l := range r.Limits {
 		if l.OrdersPerSecond > first {
 			next = &r.Limits[i]
@@ -59,6 +61,7 @@ func (r Report) advice() string {
 	}
 
 	for _, l := range r.Limits[:len(names)] {
+		// Up to the next limit: more would not help.
 		raised = append(raised, fmt.Sprintf("%s raised to %.0f", l.Quota, next.OrdersPerSecond*l.Used))
 	}
 

@@ -39,6 +39,7 @@ func readModule(dir string) (module, error) {
 	}
 
 	required := false
+	// go.mod is read line by line, so that no library is needed for a few directives.
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " //")
 		word, rest, _ := strings.Cut(line, " ")
@@ -62,9 +63,9 @@ func readModule(dir string) (module, error) {
 	return m, nil
 }
 
-// requiredBy returns the go.mod of a module that requires this one, at the place of a replace
-// directive. It has the requirements of this one, so that it builds as it is; `go mod tidy` drops
-// those that it does not need.
+// requiredBy returns the go.mod of a module that requires this one by a replace directive that leads to
+// place. It repeats the requirements of this module, so that it builds at once. `go mod tidy` drops the
+// requirements that it does not need.
 func (m module) requiredBy(name, place string) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "module %s\n\ngo %s\n\nrequire %s v0.0.0\n\nrequire (\n", name, m.language, m.path)
@@ -77,27 +78,35 @@ func (m module) requiredBy(name, place string) []byte {
 	return text.Bytes()
 }
 
-// FindModule returns the directory of Ratchet's sources: the nearest one above start that holds
-// them, else built, where they were when the program was built; "" if there is none.
-func FindModule(start, built string) string {
-	holds := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, "workflow", "scaffold", "module.go"))
-		return err == nil
-	}
-
-	for dir, err := filepath.Abs(start); err == nil; dir = filepath.Dir(dir) {
-		if holds(dir) {
+// FindModule returns the directory of Ratchet's sources: the nearest directory at or above start that
+// holds them, else the nearest at or above the source file of the running program, else "". The source
+// file counts only as an absolute path: a program that was built with -trimpath does not know it.
+func FindModule(start, source string) string {
+	if abs, err := filepath.Abs(start); err == nil {
+		if dir := above(abs); dir != "" {
 			return dir
 		}
-
-		if dir == filepath.Dir(dir) {
-			break
-		}
 	}
 
-	if filepath.IsAbs(built) && holds(built) {
-		return built
+	if filepath.IsAbs(source) {
+		return above(filepath.Dir(source))
 	}
 
 	return ""
+}
+
+// above returns the nearest directory at or above dir that holds this file, "" if there is none.
+func above(dir string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "workflow", "scaffold", "module.go")); err == nil {
+			return dir
+		}
+
+		// The root is its own parent.
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
 }

@@ -1,9 +1,9 @@
-// Package scaffold writes a workflow to start from: a definition, a state machine that fits it, and
-// a Go program with a step, a reaction and tests, in a module of its own.
+// Package scaffold writes the beginning of a workflow: a definition, a state machine that fits it, and a
+// Go program with a step, a reaction and tests, in a module of its own.
 //
 // # Caveats
 //
-// The files are written once and belong to the reader then. Nothing is ever overwritten.
+// The files are written once. From then on they belong to their reader. Nothing is ever overwritten.
 package scaffold
 
 import (
@@ -25,13 +25,13 @@ import (
 //go:embed files/*.tmpl
 var files embed.FS
 
-// ErrInvalid means that a name or a directory breaks a rule, which the text names.
+// ErrInvalid means that a name or a directory breaks a rule. The text names the rule.
 var ErrInvalid = errors.New("workflow new")
 
 // Options say what to write. All fields are required.
 type Options struct {
-	// Name is that of the definition, the module and the program: 1 to 32 of a-z 0-9 -, beginning
-	// with a letter.
+	// Name is the name of the definition, the module and the program: 1 to
+	// 32 of a-z 0-9 -, beginning with a letter.
 	Name string
 	// Dir is the directory, which must not exist or be empty.
 	Dir string
@@ -57,6 +57,7 @@ func New(o Options) ([]string, error) {
 		return nil, err
 	}
 
+	// Checked late, so that mistakes in the name and the directory are reported first.
 	if o.Module == "" {
 		return nil, fmt.Errorf("%w: module: the sources of Ratchet are neither above this directory nor where this program was built: name their directory", ErrInvalid)
 	}
@@ -66,6 +67,7 @@ func New(o Options) ([]string, error) {
 		return nil, err
 	}
 
+	// Such a module could not import Ratchet: its own path would hide it.
 	if o.Name == mod.path || strings.HasPrefix(mod.path, o.Name+"/") {
 		return nil, fmt.Errorf("%w: name %q: is the path of Ratchet's module", ErrInvalid, o.Name)
 	}
@@ -81,6 +83,7 @@ func New(o Options) ([]string, error) {
 		return nil, err
 	}
 
+	// Sorted, so that a failure leaves the same files each time.
 	names := slices.Sorted(maps.Keys(content))
 	for _, name := range names {
 		// O_EXCL: another process may write the same directory.
@@ -98,7 +101,7 @@ func New(o Options) ([]string, error) {
 	return names, nil
 }
 
-// Render returns the files of the program by their names, without those of its module. The program
+// Render returns the files of the program by their names, without the files of its module. The program
 // imports Ratchet under the module path.
 func Render(name, modulePath string) (map[string][]byte, error) {
 	templates, err := template.ParseFS(files, "files/*.tmpl")
@@ -116,6 +119,7 @@ func Render(name, modulePath string) (map[string][]byte, error) {
 		target := strings.TrimSuffix(t.Name(), ".tmpl")
 		content[target] = text.Bytes()
 
+		// Formatted here, because the length of the name moves columns.
 		if strings.HasSuffix(target, ".go") {
 			source, err := format.Source(text.Bytes())
 			if err != nil {
@@ -144,6 +148,7 @@ func checkEmpty(dir string) error {
 // relative returns the path from one directory to another as a replace directive wants it.
 func relative(from, to string) string {
 	path, err := filepath.Rel(from, to)
+	// A replace directive takes a path that begins with ../ or a full path.
 	if err != nil || !strings.HasPrefix(path, "..") {
 		return to
 	}

@@ -15,6 +15,7 @@ func AddNumber(a, b string) (string, error) { return sum(a, b, false) }
 func SubNumber(a, b string) (string, error) { return sum(a, b, true) }
 
 func sum(a, b string, subtract bool) (string, error) {
+	// Most sums are of small integers and need no big.Int.
 	if x, ok := smallInt(a); ok {
 		if y, ok := smallInt(b); ok {
 			if subtract {
@@ -30,7 +31,7 @@ func sum(a, b string, subtract bool) (string, error) {
 		y.negative = !y.negative
 	}
 
-	// Both numbers become integers in units of the finer one's last digit.
+	// Both numbers become integers in units of the smaller of their last digits.
 	scale := min(x.scale(), y.scale())
 	total := x.scaled(scale)
 	total.Add(total, y.scaled(scale))
@@ -47,7 +48,10 @@ func fromScaled(n *big.Int, scale int) (string, error) {
 		return "0", nil
 	}
 
+	// The exponent is of the first digit, so it counts the zeros that were cut off at the end.
 	d := decimal{negative: n.Sign() < 0, exponent: len(text) - 1 + scale}
+
+	// Digits that do not fit are left out here and refused by check.
 	d.n = copy(d.digits[:], digits)
 	if err := d.check(len(digits) > maxDigits); err != nil {
 		return "", err

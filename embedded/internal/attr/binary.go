@@ -36,6 +36,8 @@ func appendMap(dst []byte, i Item) []byte {
 	var buf [namesOnStack]string
 
 	dst = binary.AppendUvarint(dst, uint64(len(i)))
+
+	// In the order of the names, so that equal items have equal bytes.
 	for _, name := range i.appendNames(buf[:0]) {
 		dst = appendText(dst, name)
 		dst = appendValue(dst, i[name])
@@ -63,6 +65,7 @@ func appendValue(dst []byte, v Value) []byte {
 		}
 
 		return append(dst, tagFalse)
+	// A NULL is always true.
 	case NULL:
 		return append(dst, tagNull)
 	case M:
@@ -119,6 +122,8 @@ type itemReader struct{ binaryReader }
 
 func (r *itemReader) item(depth int) Item {
 	n := r.elements(depth)
+
+	// Damaged bytes cannot make n large: see binaryReader.count.
 	item := make(Item, n)
 	last := ""
 	for k := 0; k < n && r.err == nil; k++ {

@@ -2,9 +2,9 @@ package attr
 
 import "unsafe"
 
-// AppendBinaryJSON appends as AWS JSON what AppendBinary wrote: the bytes that DecodeBinary and
-// Item.AppendJSON give together, without the item between them. It fails where DecodeBinary fails;
-// what it returns then is not to be used.
+// AppendBinaryJSON appends an encoded item as AWS JSON: the bytes that DecodeBinary and Item.AppendJSON give
+// together, without the item between them. It fails where DecodeBinary fails; the bytes that it returns then
+// are of no use.
 func AppendBinaryJSON(dst, b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0] != binaryVersion {
 		return dst, errVersion
@@ -17,8 +17,8 @@ func AppendBinaryJSON(dst, b []byte) ([]byte, error) {
 	return dst, r.end()
 }
 
-// jsonReader writes an item as JSON while it reads its encoding. What appendString does for plain texts stands
-// in place for names and texts, with what is around them: a function of its own for that takes half as long again.
+// jsonReader writes an item as JSON while it reads its encoding. Plain names and texts are appended in place,
+// together with the marks around them: with a function for that, the whole takes half as long again.
 type jsonReader struct{ binaryReader }
 
 func (r *jsonReader) item(dst []byte, depth int) []byte {
@@ -50,6 +50,8 @@ func (r *jsonReader) value(dst []byte, depth int) []byte {
 	switch tag := r.byte(); tag {
 	case tagString:
 		text := r.text()
+
+		// The usual types return on their own. The others share the brace at the end.
 		if plain(text) {
 			return append(append(append(dst, `{"S":"`...), text...), `"}`...)
 		}

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// binaryReader reads an encoded item from its start, and checks it. After the first fault it has
-// no bytes left and returns zero values, so that callers check err once at the end. What it reads
-// shares the memory of left.
+// binaryReader reads an encoded item from its start, and checks it. After the first fault it has no
+// bytes left and returns zero values, so that callers check err once at the end. The texts that it
+// returns share the memory of left.
 type binaryReader struct {
 	left string // what comes next
 	err  error
@@ -84,6 +84,8 @@ func (r *binaryReader) count() int {
 // elements reads how many values a map or a list has, which are at that depth.
 func (r *binaryReader) elements(depth int) int {
 	n := r.count()
+
+	// Without elements there is nothing at that depth.
 	if n > 0 && depth > MaxDepth {
 		r.fail("it is nested deeper than %d levels", MaxDepth)
 		return 0
@@ -108,7 +110,7 @@ func (r *binaryReader) text() string {
 	return text
 }
 
-// unknown is the fault of a tag that is none.
+// unknown reports a tag that stands for nothing.
 func (r *binaryReader) unknown(tag byte) { r.fail("tag %d is unknown", tag) }
 
 // members reads how many members a set has.
@@ -137,7 +139,7 @@ func (r *binaryReader) number() string {
 	return text
 }
 
-// checkOrder checks the name of attribute k, which comes after that of the one before.
+// checkOrder checks that the name of attribute k comes after the last name.
 func (r *binaryReader) checkOrder(k int, last, name string) {
 	// Most names differ in the first letter, which takes less time than to compare them as a whole.
 	if k > 0 && (name == "" || last == "" || name[0] <= last[0]) && name <= last {

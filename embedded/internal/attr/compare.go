@@ -13,6 +13,7 @@ func Equal(a, b Value) bool {
 	}
 
 	switch a.Kind {
+	// Equal numbers have equal texts, because they are canonical.
 	case S, N, B:
 		return a.Str == b.Str
 	case BOOL:

@@ -89,9 +89,10 @@ func (d *decimal) compare(o *decimal) int {
 	return order
 }
 
-// compareMagnitude orders by absolute value. With equal exponents the digits decide, and
-// a number whose digits continue those of the other is the larger one.
+// compareMagnitude orders by absolute value. With equal exponents the digits decide; if the digits
+// of one number begin with all digits of the other, the longer number is larger.
 func (d *decimal) compareMagnitude(o *decimal) int {
+	// The exponent of a zero means nothing.
 	if d.exponent != o.exponent && d.n > 0 && o.n > 0 {
 		return cmp.Compare(d.exponent, o.exponent)
 	}
@@ -106,6 +107,7 @@ func (d *decimal) String() string {
 		return "0"
 	}
 
+	// Three more for a sign and "0.".
 	buf := make([]byte, 0, max(d.exponent, d.n-d.exponent, d.n)+3)
 	if d.negative {
 		buf = append(buf, '-')
@@ -136,8 +138,8 @@ func appendZeros(dst []byte, n int) []byte {
 	return dst
 }
 
-// scale returns the exponent of the last digit. That of zero is the largest, so that zero
-// never decides the scale of a sum.
+// scale returns the exponent of the last digit. Zero has the largest scale, so that zero never
+// decides the scale of a sum.
 func (d *decimal) scale() int {
 	if d.n == 0 {
 		return maxExponent

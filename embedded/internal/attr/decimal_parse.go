@@ -54,6 +54,8 @@ func (s *decimalScanner) sign() (negative bool) {
 // there was at least one digit.
 func (s *decimalScanner) mantissa(d *decimal) (tooLong, ok bool) {
 	point, zeros := false, 0
+
+	// The first digit before the point raises it to 0.
 	d.exponent = -1
 	for ; s.at < len(s.text); s.at++ {
 		c := s.text[s.at]

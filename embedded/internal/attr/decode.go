@@ -33,6 +33,7 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 
 	if message != "" {
+		// No attribute can have the empty name, and it is the lowest one: Err finds this fault.
 		item = Item{"": invalid(message)}
 	}
 	*i = item
@@ -106,6 +107,7 @@ func decodeItem(d *jsontext.Decoder, depth int) (item Item, message string, err 
 		}
 
 		switch {
+		// Reading goes on: a SerializationException behind this name goes before its fault.
 		case name == "":
 			message = msgEmptyName
 		case len(name) > MaxNameLength:
@@ -197,6 +199,7 @@ func readKind(d *jsontext.Decoder) (Kind, error) {
 		return Invalid, err
 	}
 
+	// The usual types without a copy of their names.
 	switch string(raw) {
 	case `"S"`:
 		return S, nil
@@ -223,6 +226,7 @@ func decodeMember(d *jsontext.Decoder, kind Kind, depth int) (Value, error) {
 			return Value{}, err
 		}
 
+		// A text that is no number is a fault of the value and not of the JSON.
 		n, err := ParseNumber(s)
 		if err != nil {
 			return invalid(err.Error()), nil
@@ -261,6 +265,7 @@ func decodeMap(d *jsontext.Decoder, depth int) (Value, error) {
 		return invalid(message), nil
 	}
 
+	// A map with an Invalid member is Invalid itself, so that Item.Err looks at one level only.
 	if err := m.Err(); err != nil {
 		return invalid(err.Error()), nil
 	}
@@ -273,6 +278,7 @@ func decodeList(d *jsontext.Decoder, depth int) (Value, error) {
 		return Value{}, err
 	}
 
+	// The list is read to its end: a SerializationException behind a fault goes first.
 	list, fault := []Value{}, ""
 	for d.PeekKind() != ']' {
 		v, err := decodeValue(d, depth+1)

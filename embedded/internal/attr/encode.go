@@ -43,6 +43,7 @@ func (v Value) AppendJSON(dst []byte) []byte {
 	case S:
 		dst = appendString(dst, v.Str)
 	case N:
+		// A canonical number has nothing to escape.
 		dst = append(append(append(dst, '"'), v.Str...), '"')
 	case B:
 		dst = appendBase64(dst, v.Str)
@@ -114,7 +115,7 @@ func appendString(dst []byte, s string) []byte {
 // plain reports whether a JSON string holds s as it is: s has no quotes, no backslashes, no control
 // characters and nothing beyond ASCII.
 func plain(s string) bool {
-	// Words that overlap cover what is left after whole ones.
+	// Eight bytes at a time. The last word overlaps the one before it, which covers any length.
 	switch n := len(s); {
 	case n >= 8:
 		for rest := s; len(rest) > 8; rest = rest[8:] {
@@ -127,6 +128,7 @@ func plain(s string) bool {
 	case n >= 4:
 		return !odd(low4(s) | low4(s[n-4:])<<32)
 	case n > 0:
+		// The first, the middle and the last byte are all of up to three.
 		const spaces = ' '<<24 | ' '<<32 | ' '<<40 | ' '<<48 | ' '<<56
 		return !odd(uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16 | spaces)
 	}
@@ -141,7 +143,7 @@ func low4(s string) uint64 {
 
 // odd reports whether one of the eight bytes of x cannot stand in a JSON string as it is.
 func odd(x uint64) bool {
-	// What a byte must not be sets the highest bit of one of the terms.
+	// A byte that cannot stand there sets its highest bit in one of the terms.
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	return (x|(x+ones)|(x-ones*' ')|((x^ones*'"')-ones)|((x^ones*'\\')-ones))&high != 0
 }

@@ -83,8 +83,8 @@ func TestEncodingsRoundTrip(t *testing.T) {
 	})
 }
 
-// Keys compare as their values do, no key is a prefix of another, and what follows a key
-// does not change its order.
+// Keys compare as their values do, no key is a prefix of another, and bytes behind a key do not
+// change its order.
 func TestKeyOrderIsValueOrder(t *testing.T) {
 	text := rapid.StringMatching(`[\x00\x01a\x{FF}]{0,4}`)
 	pair := func(t *rapid.T, label string) Value {
@@ -250,7 +250,8 @@ func TestReadersOfBrokenRules(t *testing.T) {
 	}
 }
 
-// Lengths on both sides of those that take one byte more survive, in each place that has one.
+// Lengths survive on both sides of each limit at which their encoding takes one byte more, in each place that
+// has a length.
 func TestLengthsOfSeveralBytes(t *testing.T) {
 	for _, n := range []int{0, 1, 126, 127, 128, 129, 255, 256, 257, 16_383, 16_384, 16_385} {
 		text := strings.Repeat("x", n)

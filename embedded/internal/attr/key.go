@@ -18,9 +18,9 @@ const (
 	keyTerminator byte = 0x01
 )
 
-// AppendKey appends an encoding of an S, N or B whose byte order is the order of Compare.
-// No encoding is a prefix of another, so that of a sort key may follow that of a
-// partition key. It panics on other kinds, which a key schema cannot name.
+// AppendKey appends an encoding of an S, N or B whose byte order is the order of Compare. No
+// encoding is a prefix of another, so that a sort key's encoding may follow a partition key's.
+// AppendKey panics on other kinds, which a key schema cannot name.
 func AppendKey(dst []byte, v Value) []byte {
 	if v.Kind == N {
 		return appendKeyNumber(dst, v.Str)
@@ -44,6 +44,7 @@ func AppendKeyPrefix(dst []byte, v Value) []byte {
 	for n := range len(v.Str) {
 		dst = append(dst, v.Str[n])
 
+		// Escaped, because 0x00 begins the end of a key.
 		if v.Str[n] == 0 {
 			dst = append(dst, keyEscaped)
 		}
@@ -86,5 +87,6 @@ func appendKeyNumber(dst []byte, text string) []byte {
 		dst = append(dst, (pair+1)^invert)
 	}
 
+	// The end: below any digit of a positive number, above any digit of a negative one.
 	return append(dst, 0x00^invert)
 }

@@ -50,6 +50,7 @@ func plainInteger(text string) bool {
 		digits = digits[1:]
 	}
 
+	// 0 is canonical; 007 and -0 are not.
 	if len(digits) == 0 || len(digits) > intDigits || digits[0] == '0' && len(text) > 1 {
 		return false
 	}

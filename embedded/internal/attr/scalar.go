@@ -62,6 +62,7 @@ func mismatch(d *jsontext.Decoder, want, class string) error {
 		return serialization("NULL_VALUE cannot be converted to %s", want)
 	case text == "true" || text == "false":
 		return serialization("%s_VALUE cannot be converted to %s", strings.ToUpper(text), want)
+	// The service calls a number with a point or an exponent a decimal.
 	case strings.ContainsAny(text, ".eE"):
 		return serialization("DECIMAL_VALUE cannot be converted to %s", want)
 	default:
@@ -103,8 +104,8 @@ func decodeBytes(d *jsontext.Decoder) (string, error) {
 	return string(b), nil
 }
 
-// readString reads a JSON string or a member's name. The caller has checked that one
-// comes next.
+// readString reads a JSON string or a member's name. The caller has checked that a string comes
+// next.
 func readString(d *jsontext.Decoder) (string, error) {
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -116,6 +117,7 @@ func readString(d *jsontext.Decoder) (string, error) {
 
 // unquote returns the text of a JSON string, copied once when it has no escapes.
 func unquote(raw jsontext.Value) (string, error) {
+	// Invalid UTF-8 takes the slow way, which refuses it.
 	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw[1 : len(raw)-1]), nil
 	}

@@ -80,6 +80,7 @@ func NewSet(kind Kind, members []string) Value {
 
 	SortSet(kind, members)
 
+	// Equal members are neighbors after the sort.
 	for n := 1; n < len(members); n++ {
 		if members[n] == members[n-1] {
 			return invalid(duplicates(kind, given))

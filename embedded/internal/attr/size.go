@@ -38,6 +38,7 @@ func (v Value) Size() int {
 		}
 
 		return total
+	// Sets have no overhead, unlike lists.
 	case SS, BS:
 		total := 0
 		for _, m := range v.Set() {

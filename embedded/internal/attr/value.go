@@ -13,8 +13,8 @@ const MaxDepth = 32
 // Kind is an attribute's type, named by its descriptor on the wire.
 type Kind uint8
 
-// The ten types of DynamoDB. Invalid is the kind of the zero Value, and of what decoding
-// returns for JSON that is not data.
+// The ten types of DynamoDB. Invalid is the kind of the zero Value, and of the value that
+// decoding returns for JSON that is not data.
 const (
 	Invalid Kind = iota
 	S
@@ -45,6 +45,8 @@ func KindOf(descriptor string) Kind {
 	if descriptor == "" {
 		return Invalid
 	}
+
+	// An unknown descriptor has the index -1.
 	return Kind(max(0, slices.Index(kindNames[:], descriptor)))
 }
 

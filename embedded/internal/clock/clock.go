@@ -1,4 +1,4 @@
-// Package clock is the engine's time: that of package time, shifted on command. Inside
+// Package clock is the engine's time: the time of package time, shifted on command. Inside
 // testing/synctest it follows the bubble's clock.
 //
 //	now := s.clock.Now()
@@ -6,7 +6,7 @@
 //	timer := time.NewTimer(s.clock.Until(due))
 //	select {
 //	case <-timer.C:
-//	case <-s.clock.Shifted(): // what is due may be another now
+//	case <-s.clock.Shifted(): // other timers may be due now
 //	}
 package clock
 
@@ -27,8 +27,8 @@ type Clock struct {
 // Now returns the time.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.shift.Load())) }
 
-// Until returns how long it is until at. Timers may take it as it is: they run as fast as the
-// clock.
+// Until returns the time from now until at. A timer can wait for it unchanged, because timers run
+// as fast as the clock.
 func (c *Clock) Until(at time.Time) time.Duration { return at.Sub(c.Now()) }
 
 // Shift sets how far the clock is ahead of package time; behind it, if d is negative.
@@ -39,6 +39,7 @@ func (c *Clock) Shift(d time.Duration) {
 	c.shift.Store(int64(d))
 
 	if c.shifted != nil {
+		// Closed, so that every waiter wakes.
 		close(c.shifted)
 		c.shifted = nil
 	}

@@ -10,8 +10,8 @@ import (
 	"ratchet/embedded/internal/expression"
 )
 
-// answer builds the JSON object of an answer. It does so by hand because reflection is a
-// measurable part of a call for one item.
+// answer builds the JSON object of an answer by hand, because reflection would be a measurable part
+// of a call for one item.
 type answer struct{ buf []byte }
 
 func newAnswer(size int) *answer {
@@ -20,6 +20,7 @@ func newAnswer(size int) *answer {
 
 // name begins a member. The caller appends its value to buf.
 func (a *answer) name(name string) *answer {
+	// No value ends with an opening brace or bracket, so this is the first member.
 	if last := a.buf[len(a.buf)-1]; last != '{' && last != '[' {
 		a.buf = append(a.buf, ',')
 	}

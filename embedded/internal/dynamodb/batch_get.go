@@ -37,6 +37,7 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 		return nil, err
 	}
 
+	// In a fixed order, so that the same request always gets the same answer or error.
 	names := slices.Sorted(maps.Keys(in.RequestItems))
 	count := 0
 	drafts := make([]*expression.Projection, len(names))
@@ -66,7 +67,7 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 	return out.done(), nil
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *batchGetIn) constrain(s *Service) error {
 	c := constraints{alone: wordsOfBatchGet}
 	in.constrainItems(&c, s)
@@ -103,6 +104,8 @@ func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
 	}
 
 	names := slices.Sorted(maps.Keys(in.RequestItems))
+
+	// One breach for all names, because the message quotes the whole map.
 	if slices.ContainsFunc(names, s.isNoTableName) {
 		c.broke("'"+in.itemsText(names)+"'", "requestItems", "Map keys must satisfy constraint: "+mapKeyRules)
 	}
@@ -143,8 +146,8 @@ type batchAnswer struct {
 	sum                    spendings
 }
 
-// draft checks what is asked of one table, as far as the request itself shows it, and returns what it
-// projects, nil for all.
+// draft checks the part of the request for one table, as far as it does not depend on the table, and
+// returns its projection, nil for all.
 func (r *keysAndAttributes) draft() (project *expression.Projection, err error) {
 	err = refuseMix([]parameter{{"AttributesToGet", r.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", r.ProjectionExpression != nil}})
 	if err != nil {
@@ -167,6 +170,7 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 			return nil, err
 		}
 
+		// The table's key is not known yet, but equal keys have equal JSON.
 		text := string(k.AppendJSON(nil))
 		if seen[text] {
 			return nil, invalid("Provided list of item keys contains duplicates")
@@ -184,6 +188,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 		return err
 	}
 
+	// All keys are checked before the first item is read.
 	keys := make([]primary, len(r.Keys))
 	for i, k := range r.Keys {
 		if keys[i], err = t.keyOf(k); err != nil {
@@ -203,6 +208,8 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 			return err
 		}
 
+		// From here on the answer is full: the sum stays above the limit, also for the tables that
+		// follow, whose keys become unprocessed in the same way.
 		if b.bytes += raw.size(); b.bytes > maxBatchResponse {
 			b.addUnprocessed(name, r, r.Keys[i:])
 			break
@@ -247,6 +254,8 @@ func (b *batchAnswer) addUnprocessed(name string, r keysAndAttributes, keys []at
 	}
 
 	out.buf = append(out.buf, ']')
+
+	// Members that the request does not have are left out.
 	if r.ConsistentRead {
 		out.raw("ConsistentRead", []byte("true"))
 	}

@@ -34,6 +34,8 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	for i, a := range actions {
 		hashes[i] = a.key.lock
 	}
+
+	// Held until the batch is on disk, so that no writer comes between evaluation and commit.
 	defer s.stripes.lock(hashes)()
 
 	changes := make([]*change, len(actions))
@@ -67,6 +69,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 
 	names := slices.Sorted(maps.Keys(in.RequestItems))
 
+	// All requests are checked by themselves before the first table is looked for.
 	var drafts [][]*action // by table
 	for _, name := range names {
 		of, err := draftBatch(in.RequestItems[name])
@@ -102,6 +105,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 		}
 	}
 
+	// The model limits the list of each table. This is the limit of all together.
 	if len(actions) > maxBatchWrites {
 		return nil, invalid("Too many items requested for the BatchWriteItem call")
 	}
@@ -109,8 +113,8 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 	return actions, nil
 }
 
-// constrain checks what the API model says about the members. What it says about the names of the
-// tables counts only beside nothing else.
+// constrain checks the members against the API model. Faults of table names count only if there is
+// no other fault.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/batchOperations.test.ts
 func (in *batchWriteIn) constrain(s *Service) error {
 	c := constraints{alone: wordsOfBatchWrite}
@@ -154,12 +158,15 @@ func (in *batchWriteIn) constrainItems(c *constraints) {
 		if n := len(in.RequestItems[name]); n < 1 || n > maxBatchWrites {
 			c.broke("'"+in.itemsText()+"'", "requestItems",
 				"Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
+
+			// One breach for all tables, because the message quotes the whole map.
 			break
 		}
 	}
 
 	for _, name := range names {
 		for i, r := range in.RequestItems[name] {
+			// A function, because only a fault needs the text.
 			at := func() string { return member("requestItems."+name+".member", i) }
 			if r.DeleteRequest != nil && r.DeleteRequest.Key == nil {
 				c.missing(at() + ".deleteRequest.key")

@@ -47,6 +47,7 @@ func (a *action) bind(t *table) (err error) {
 		return err
 	}
 
+	// An update is checked later, when its new item is known.
 	indexes := t.state.Load().record.Indexes
 	for i := range indexes {
 		if err := indexes[i].checkItem(a.item, false); err != nil {

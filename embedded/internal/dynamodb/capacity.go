@@ -29,19 +29,19 @@ func readUnits(bytes int, consistent bool) halfUnits {
 	return halfUnits(steps)
 }
 
-// spent is what a call consumed in one table and its indexes.
+// spent is the capacity that a call consumed in one table and its indexes.
 type spent struct {
 	table   halfUnits
 	indexes []indexSpent
 }
 
-// indexSpent is what a call consumed in one index.
+// indexSpent is the capacity that a call consumed in one index.
 type indexSpent struct {
 	index *indexRecord
 	units halfUnits
 }
 
-// onTable returns what a call consumed that used no index.
+// onTable returns the consumption of a call that used no index.
 func onTable(units halfUnits) spent { return spent{table: units} }
 
 func (s *spent) total() halfUnits {
@@ -53,7 +53,7 @@ func (s *spent) total() halfUnits {
 	return sum
 }
 
-// add adds what another call consumed in the same table.
+// add adds the consumption of another call in the same table.
 func (s *spent) add(other spent) {
 	s.table += other.table
 
@@ -89,6 +89,7 @@ func (c *change) spent() spent {
 			units *= 2
 		}
 
+		// An entry that stays as it is costs nothing and is not reported.
 		if units > 0 {
 			out.indexes = append(out.indexes, indexSpent{c.indexes[i].index, units})
 		}
@@ -97,18 +98,19 @@ func (c *change) spent() spent {
 	return out
 }
 
-// writeUnits returns the sum of what the change costs.
+// writeUnits returns the cost of the change in the table and its indexes.
 func (c *change) writeUnits() halfUnits {
 	s := c.spent()
 	return s.total()
 }
 
-// refusedUnits returns the cost of a failed condition: that of the existing item, one unit
-// if there is none. The answer does not report it, but AWS bills it.
+// refusedUnits returns the cost of a failed condition: the cost of the existing item, or one unit
+// if there is none. AWS bills it, but does not report it in the answer.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html#WorkingWithItems.ConditionalUpdate
 func (c *change) refusedUnits() halfUnits { return c.unitsOf(c.oldSize) }
 
 func (c *change) unitsOf(bytes int) halfUnits {
+	// AWS rounds up to whole KB before a transaction doubles the units.
 	units := halfUnits(2 * max(1, (bytes+1023)/1024))
 	if c.transacted {
 		return 2 * units
@@ -143,6 +145,7 @@ func appendConsumed(dst []byte, want, table string, s *spent, kind string) []byt
 	dst = appendText(append(dst, `{"TableName":`...), table)
 	dst = counts(append(dst, ','), s.total())
 
+	// TOTAL asks for the sum alone.
 	if want == "INDEXES" {
 		dst = append(counts(append(dst, `,"Table":{`...), s.table), '}')
 		dst = appendIndexes(dst, "GlobalSecondaryIndexes", s, false, counts)
@@ -160,6 +163,7 @@ func appendIndexes(dst []byte, name string, s *spent, local bool, counts func([]
 			continue
 		}
 
+		// The member appears only with its first index.
 		if first {
 			dst = append(append(append(dst, `,"`...), name...), `":{`...)
 		} else {
@@ -178,7 +182,7 @@ func appendIndexes(dst []byte, name string, s *spent, local bool, counts func([]
 	return dst
 }
 
-// charge reports to Config.Consumed what a call consumed.
+// charge reports the consumption of a call to Config.Consumed.
 func (s *Service) charge(table string, read, write halfUnits) {
 	if s.cfg.Consumed != nil {
 		s.cfg.Consumed(table, float64(read)/2, float64(write)/2)

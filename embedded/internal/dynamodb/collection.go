@@ -13,8 +13,7 @@ func (c *change) hasCollection() bool {
 	return slices.ContainsFunc(c.state.record.Indexes, func(x indexRecord) bool { return x.Local })
 }
 
-// appendCollection appends the metrics of the item's collection. The estimate is that of a
-// collection below 1 GB.
+// appendCollection appends the metrics of the item's collection. The estimate is always 0 to 1 GB.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
 func (c *change) appendCollection(dst []byte) []byte {
 	hash := c.table.keys.Hash.Name
@@ -32,8 +31,8 @@ func (a *answer) collection(want string, c *change) {
 	}
 }
 
-// collections adds the ItemCollectionMetrics of several writes to the answer: by table, those
-// of each collection once.
+// collections adds the ItemCollectionMetrics of several writes to the answer: grouped by table,
+// each collection once.
 func (a *answer) collections(want string, changes []*change) {
 	if want != "SIZE" {
 		return
@@ -41,6 +40,8 @@ func (a *answer) collections(want string, changes []*change) {
 
 	byTable := map[string][]string{}
 	for _, c := range changes {
+		// A condition check writes nothing. The changes of a replayed transaction have no state: it
+		// was made by an earlier request.
 		if c.verb == check || c.state == nil || !c.hasCollection() {
 			continue
 		}

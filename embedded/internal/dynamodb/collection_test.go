@@ -7,8 +7,8 @@ import (
 )
 
 // TestCollectionsAndTheirCost has a table with a local index that shows keys: writes of several
-// items answer the metrics of each collection once, and what a read fetches from the table is
-// counted there.
+// items answer the metrics of each collection once, and items that a read fetches from the table
+// are counted there.
 func TestCollectionsAndTheirCost(t *testing.T) {
 	s, closeService := openService(t, t.TempDir())
 	defer closeService()
@@ -76,7 +76,7 @@ func TestSegmentsAreDisjointAndComplete(t *testing.T) {
 					}
 					start = `,"ExclusiveStartKey":` + string(page.LastEvaluatedKey)
 
-					// What is written between two pages moves nothing to another segment.
+					// A write between two pages moves no item to another segment.
 					other := fmt.Sprintf(`{"shop":{"S":"other%d"},"num":{"N":"-1"}}`, len(seen))
 					request(t, s, "PutItem", `{"TableName":"orders","Item":`+other+`}`)
 					request(t, s, "DeleteItem", `{"TableName":"orders","Key":`+other+`}`)

@@ -9,14 +9,13 @@ import (
 // Source: https://github.com/architect/dynalite test/createTable.js, recorded on the service
 const maxConstraints = 10
 
-// constraints collects the members of a request that break what the API model says about them. The
-// service holds the whole request against its model before it looks at anything else, and names all
-// members that do not fit in one message. The order in which an operation adds them is the order
-// of the message.
+// constraints collects the members of a request that break the API model. The service checks the
+// whole request against its model before anything else, and names all members that break it in one
+// message. The order in which an operation adds members is the order of the message.
 type constraints struct {
 	broken []breach
-	// alone returns what the operation says about a member that is the only one, empty for the
-	// words of all operations. It may be nil.
+	// alone returns the operation's own words for a breach that is the only one, empty if it has
+	// none. It may be nil.
 	alone func(breach) string
 }
 
@@ -40,7 +39,7 @@ func (c *constraints) broke(value, member, rule string) {
 	}
 }
 
-// err returns the ValidationException for what was added, nil for nothing.
+// err returns the ValidationException for the added members, nil if there are none.
 func (c *constraints) err() error {
 	switch n := len(c.broken); n {
 	case 0:
@@ -117,6 +116,8 @@ func (c *constraints) name(name, member string) {
 	if !matchesNamePattern(name) {
 		c.broke("'"+name+"'", member, "Member must satisfy regular expression pattern: "+namePattern)
 	}
+
+	// Behind the pattern, as in the service's message.
 	c.length(len(name), name, member, minName, maxName)
 }
 
@@ -167,6 +168,7 @@ func (c *constraints) throughput(t *throughput, member string) {
 		return
 	}
 
+	// The service lists the write units first.
 	for _, units := range []struct {
 		name  string
 		value *int64

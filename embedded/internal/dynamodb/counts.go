@@ -39,6 +39,7 @@ func (s *Service) saveCounts() error {
 			continue
 		}
 
+		// Noted before the commit; forgetSavedCounts takes it back if the commit fails.
 		t.saved = now
 		raw, err := json.Marshal(now)
 		if err != nil {

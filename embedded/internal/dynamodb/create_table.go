@@ -65,12 +65,15 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
+	// Under ddl, so that no other call can create the table after this check.
 	if s.tables.get(name) != nil {
 		return nil, wire.Errorf("ResourceInUseException", "Table already exists: %s", name)
 	}
 	now := s.cfg.Clock.Now()
 
 	b := s.db.NewBatch()
+
+	// Numbers are used up even if the batch fails: they only have to be unique.
 	record.Created, record.BillingSince, record.No, record.ID = now, now, s.nextNumber(b), newTableID()
 	for i := range record.Indexes {
 		record.Indexes[i].No = s.nextNumber(b)
@@ -93,6 +96,7 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 		return nil, fmt.Errorf("create table %s: %w", name, err)
 	}
 
+	// Only now: no other call may see a table that a crash could undo.
 	if state.stream != nil {
 		s.streams.Add(state.stream)
 	}
@@ -105,12 +109,15 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 func newTableID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
+
+	// The version and the variant of a random UUID.
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // record checks the request and returns the table it describes.
 func (in *createTableIn) record(name string) (*tableRecord, error) {
+	// Refused and not ignored, because without them the table would behave in another way.
 	for _, refused := range []struct {
 		what string
 		is   bool
@@ -152,7 +159,7 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 	return r, r.addTags(in.Tags)
 }
 
-// constrain checks what the API model says about the members, and returns the table's name.
+// constrain checks the members against the API model, and returns the table's name.
 // Source of the order: https://github.com/architect/dynalite test/createTable.js, recorded on the
 // service; for indexes https://github.com/paritysuite/dynamodb-conformance
 // tests/tier3/validation-ordering/createTable.test.ts
@@ -263,6 +270,7 @@ func schemaText(schema []keyElementIn) string {
 
 // addIndexes checks the definitions of the indexes and adds them to the record.
 func (in *createTableIn) addIndexes(r *tableRecord, kinds definitions) error {
+	// Without indexes, every definition must belong to the table's key.
 	if in.LocalSecondaryIndexes == nil && in.GlobalSecondaryIndexes == nil && len(in.KeySchema) != len(kinds) {
 		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 	}
@@ -290,6 +298,7 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 
 		r.Billing, r.ReadUnits, r.WriteUnits = mode, 0, 0
 
+		// On demand, the indexes lose their units, too.
 		for i := range r.Indexes {
 			r.Indexes[i].ReadUnits, r.Indexes[i].WriteUnits = 0, 0
 		}
@@ -297,6 +306,7 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 		return nil
 	}
 
+	// No BillingMode means PROVISIONED, as on AWS.
 	if t == nil || t.ReadCapacityUnits == nil || t.WriteCapacityUnits == nil {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 	}

@@ -35,6 +35,7 @@ func (d definitions) names() (names []string) {
 
 // keyNames returns the attributes of a KeySchema, all of which must be defined.
 func (d definitions) keyNames(schema []keyElementIn) ([]string, error) {
+	// In this case the service names no attributes.
 	if len(schema) > len(d) {
 		return nil, invalid("Invalid KeySchema: Some index key attribute have no definition")
 	}
@@ -110,10 +111,11 @@ func (r *tableRecord) usesKey(name string) bool {
 	return r.Keys.has(name) || slices.ContainsFunc(r.Indexes, func(x indexRecord) bool { return x.Keys.has(name) })
 }
 
-// definitions returns the attributes of all keys: those of the table first.
+// definitions returns the attributes of all keys, the table's keys first.
 func (r *tableRecord) definitions() (all definitions) {
 	add := func(keys keySchema) {
 		for _, k := range keys.attrs() {
+			// An attribute may be part of several keys.
 			if !slices.Contains(all, k) {
 				all = append(all, k)
 			}

@@ -40,7 +40,7 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 	return s.answerWrite(a, &in.returnsIn)
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *deleteItemIn) constrain(s *Service) error {
 	var c constraints
 	in.returnsIn.constrainOld(&c)
@@ -76,8 +76,8 @@ func (in *deleteItemIn) draft() (*action, error) {
 	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.expectedIn)
 }
 
-// setConditions sets the condition to an Expected or a ConditionExpression; a request has one of
-// them at most.
+// setConditions sets the condition of an Expected or a ConditionExpression. A request cannot have
+// both.
 func (a *action) setConditions(condition *string, in *expressionIn, legacy *expectedIn) error {
 	expected, err := legacy.condition()
 	if err != nil {

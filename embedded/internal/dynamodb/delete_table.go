@@ -30,8 +30,8 @@ func (s *Service) deleteTable(ctx context.Context, in *tableIn) (any, error) {
 		return nil, fmt.Errorf("delete table %s: %w", t.name, err)
 	}
 
-	// New writers see that the table is gone. Those that hold the old state must end before
-	// the data is deleted, or they would write behind the deletion.
+	// New writers see that the table is gone. Writers with the old state must end before the data is
+	// deleted, or they would write items that stay.
 	gone := *state
 	gone.deleted = true
 	t.state.Store(&gone)
@@ -41,6 +41,7 @@ func (s *Service) deleteTable(ctx context.Context, in *tableIn) (any, error) {
 	err = s.deleteData(&state.record)
 	s.resumeAfter(ctx, err)
 
+	// On a full disk the table is gone nevertheless, and Run deletes its data when there is room.
 	if err != nil && !errors.Is(err, store.ErrFull) {
 		return nil, fmt.Errorf("delete the data of table %s: %w", t.name, err)
 	}
@@ -67,6 +68,7 @@ func (s *Service) markDeleted(r *tableRecord) error {
 // deleteData deletes the items of a table that is gone, their expiries and the counts in one batch. The stream
 // is disabled and stays readable, as on AWS. After a crash, Run does it again.
 func (s *Service) deleteData(r *tableRecord) error {
+	// Without the lock, a saveCounts that still has the table could write its counts afterwards.
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
 
@@ -83,12 +85,14 @@ func (s *Service) deleteData(r *tableRecord) error {
 		r.Indexes[i].stageDeletion(b)
 	}
 
+	// Disable commits the batch, together with the end of the stream.
 	if r.StreamOn {
 		if stream := s.streams.Lookup(r.StreamARN); stream != nil {
 			return s.streams.Disable(b, stream, s.cfg.Clock.Now())
 		}
 	}
 
+	// Without a flush: the mark of markDeleted is on disk, and Run deletes again after a crash.
 	return b.CommitLater()
 }
 
@@ -103,6 +107,8 @@ func (s *Service) finishDeletions() error {
 		if err := json.Unmarshal(v, r); err != nil {
 			return false, fmt.Errorf("read deleted table %x: %w", k[2:], err)
 		}
+
+		// Collected first, so that no table is deleted below the open scan.
 		left = append(left, r)
 
 		return true, nil

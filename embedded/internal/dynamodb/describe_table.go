@@ -11,7 +11,7 @@ import (
 
 type tableIn struct{ TableName *string }
 
-// requireTable refuses a request of an operation on tables that names none.
+// requireTable refuses a request without a table, in the words of the operations on tables.
 func requireTable(name *string) error {
 	if name == nil {
 		return invalid("The parameter 'TableName' is required but was not present in the request")
@@ -53,6 +53,8 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 // describe returns the TableDescription.
 func (s *Service) describe(t *table, state *tableState) map[string]any {
 	r := &state.record
+
+	// The counts can be below 0: a crash loses counted insertions, and deletions follow.
 	d := map[string]any{
 		"TableName":                 r.Name,
 		"TableArn":                  s.arnPrefix() + r.Name,
@@ -78,7 +80,9 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 		d["TableClassSummary"] = map[string]any{"TableClass": r.Class}
 	}
 
+	// A disabled stream keeps its ARN here, but has no specification.
 	if r.StreamARN != "" {
+		// The label is the end of the ARN.
 		d["LatestStreamArn"] = r.StreamARN
 		d["LatestStreamLabel"] = r.StreamARN[len(r.StreamARN)-len("2006-01-02T15:04:05.000"):]
 	}
@@ -121,6 +125,7 @@ func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
 
 	names := slices.Sorted(maps.Keys(*s.tables.tables.Load()))
 	if in.ExclusiveStartTableName != nil {
+		// The table may be gone since the last page: its place in the order is enough.
 		at, found := slices.BinarySearch(names, *in.ExclusiveStartTableName)
 		if found {
 			at++
@@ -133,6 +138,8 @@ func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
 		names = names[:limit]
 		out["LastEvaluatedTableName"] = names[limit-1]
 	}
+
+	// An empty list and not null.
 	out["TableNames"] = append([]string{}, names...)
 
 	return out, nil

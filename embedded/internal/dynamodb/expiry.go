@@ -17,6 +17,8 @@ func expiryOf(item attr.Item, attribute string) (int64, bool) {
 	if v.Kind != attr.N {
 		return 0, false
 	}
+
+	// A canonical number has no exponent: its whole part ends at the point.
 	whole, _, _ := strings.Cut(v.Str, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
 
@@ -26,6 +28,7 @@ func expiryOf(item attr.Item, attribute string) (int64, bool) {
 // expiryKey returns the key in the index of expiries of the item with that store key. The
 // index is in the order of expiry, so a sweep reads only what is due.
 func (t *table) expiryKey(seconds int64, item []byte) []byte {
+	// The first 18 bytes are the prefix, the table and the expiry; newExpiryRemoval cuts them off.
 	k := make([]byte, 0, 18+len(item)-len(t.items))
 	k = append(k, store.PrefixDynamoDB, kindExpiry)
 	k = binary.BigEndian.AppendUint64(k, t.no)

@@ -22,6 +22,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 
+	// The service reports faults of the request itself before it looks for the table.
 	project, err := in.draft()
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	return out.done(), nil
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *getItemIn) constrain(s *Service) error {
 	var c constraints
 	c.capacity(in.ReturnConsumedCapacity)
@@ -73,7 +74,8 @@ func (in *getItemIn) constrain(s *Service) error {
 	return c.err()
 }
 
-// draft checks what the request shows by itself, and returns what it projects, nil for all.
+// draft checks the request as far as it does not depend on the table, and returns its projection,
+// nil for all.
 func (in *getItemIn) draft() (*expression.Projection, error) {
 	err := refuseMix([]parameter{{"AttributesToGet", in.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", in.ProjectionExpression != nil}})
 	if err != nil {

@@ -23,12 +23,15 @@ func hashOrder(names []string, buckets uint32) []string {
 		}
 	}
 
+	// A HashMap doubles its buckets when it is more than three quarters full.
 	for int(buckets)*3/4 < len(ordered) {
 		buckets *= 2
 	}
 
 	bucket := func(name string) uint32 {
 		var hash uint32
+
+		// As String.hashCode does it. HashMap then mixes in the upper half.
 		for _, unit := range utf16.Encode([]rune(name)) {
 			hash = 31*hash + uint32(unit)
 		}

@@ -81,6 +81,7 @@ func (x *indexRecord) entryKey(t *table, item attr.Item, primaryKey []byte) []by
 		key = attr.AppendKey(key, item[x.Keys.at(i).Name])
 	}
 
+	// The rest of the primary key keeps the entries of items with equal index keys apart.
 	return append(key, primaryKey[len(t.items)+hashPart:]...)
 }
 
@@ -120,6 +121,7 @@ func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
 		}
 
 		if v.Kind != attr.N && v.Str == "" {
+			// An empty text or binary can be an attribute but no key.
 			kind := "string"
 			if v.Kind == attr.B {
 				kind = "binary"
@@ -129,6 +131,7 @@ func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
 				"The AttributeValue for a key attribute cannot contain an empty %s value. IndexName: %s, IndexKey: %s", kind, x.Name, k.Name)
 		}
 
+		// The attributes of the partition key have one limit together, and so have the sort key's.
 		if i < x.Keys.hashes() {
 			hash += v.Size()
 		} else {
@@ -164,14 +167,14 @@ func (x *indexRecord) entryOf(t *table, item attr.Item, primaryKey []byte) (e en
 	return e
 }
 
-// indexChange is what a change of an item does to its entry in one index.
+// indexChange is the effect of an item's change on its entry in one index.
 type indexChange struct {
 	index    *indexRecord
 	old, new entry
 }
 
-// units returns the write units of the change: those of the larger entry, or of both if the
-// entry moves to another key.
+// units returns the write units of the change: the units of the larger entry, or of both entries if
+// the entry moves to another key.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 func (x *indexChange) units() halfUnits {
 	kb := func(size int) halfUnits { return halfUnits(2 * max(1, (size+1023)/1024)) }
@@ -192,6 +195,7 @@ func (x *indexChange) units() halfUnits {
 
 // stage adds the change to the batch.
 func (x *indexChange) stage(b *store.Batch) {
+	// An entry that keeps its key is overwritten.
 	if x.old.key != nil && !bytes.Equal(x.old.key, x.new.key) {
 		b.Delete(x.old.key)
 	}
@@ -201,10 +205,12 @@ func (x *indexChange) stage(b *store.Batch) {
 	}
 }
 
-// computeIndexes sets what the change does to the table's indexes. It fails if the new item
+// computeIndexes sets the changes of the entries in the table's indexes. It fails if the new item
 // cannot be in one of them.
 func (s *Service) computeIndexes(c *change) error {
 	indexes := c.state.record.Indexes
+
+	// An item that does not change may break the rules of an index that is newer than the item.
 	if len(indexes) == 0 || c.verb == check || !c.differs() {
 		return nil
 	}
@@ -218,7 +224,7 @@ func (s *Service) computeIndexes(c *change) error {
 
 		d := indexChange{index: x, old: x.entryOf(c.table, c.old, c.key.bytes), new: x.entryOf(c.table, c.new, c.key.bytes)}
 		if x.Building && d.old.key != nil {
-			// The old item may not have been entered yet.
+			// The old item may not have been entered yet, and is then neither removed nor counted.
 			_, entered, err := s.db.Get(d.old.key)
 			if err != nil {
 				return err

@@ -21,7 +21,7 @@ type indexUpdate struct {
 	Delete *struct{ IndexName *string }
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (u *indexUpdate) constrain(c *constraints, at string) {
 	if u.Update != nil {
 		c.requiredName(u.Update.IndexName, at+".update.indexName")
@@ -66,9 +66,10 @@ func (u *indexUpdate) actions() (n int) {
 	return n
 }
 
-// checkIndexUpdates refuses a list of no updates, updates of nothing and of several kinds, and two of one
-// index.
-// Source: findings DDB-TABLE-160 and DDB-TABLE-359 of ack-api-quirks, services/dynamodb, recorded on the service
+// checkIndexUpdates refuses an empty list, an update without an action or with several actions, and
+// two updates of one index.
+// Source: findings DDB-TABLE-160 and DDB-TABLE-359 of ack-api-quirks, services/dynamodb, recorded
+// on the service
 func checkIndexUpdates(updates []indexUpdate) error {
 	if updates != nil && len(updates) == 0 {
 		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexUpdates is empty")
@@ -133,6 +134,7 @@ func (r *tableRecord) createIndex(d *indexDefinition, kinds definitions) error {
 		return err
 	}
 
+	// Reads are refused until buildIndexes has entered all items.
 	x.Building = true
 	if err := r.addIndex(x, d); err != nil {
 		return err
@@ -209,7 +211,8 @@ func (in *updateTableIn) applyIndexes(r *tableRecord) error {
 		return err
 	}
 
-	// The request must define all keys of a new index, but what the table defines already stays as it is.
+	// The request must define all keys of a new index, but attributes that the table defines already keep their
+	// types.
 	// Source: https://github.com/nubo-db/dynoxide/issues/144 and
 	// https://github.com/paritysuite/dynamodb-conformance/issues/78, observed on the service
 	defined := r.definitions()
@@ -228,12 +231,13 @@ func (in *updateTableIn) applyIndexes(r *tableRecord) error {
 	return nil
 }
 
-// changeIndexes saves and publishes next, whose indexes differ from those of before, then
-// enters the items into a new index and deletes the entries of one that is gone. The caller
-// holds ddl.
+// changeIndexes saves and publishes next, which is before with other indexes. Then it enters the items into a
+// new index and deletes the entries of a removed one. The caller holds ddl.
 func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tableState) error {
 	b := s.db.NewBatch()
 	for i := range next.record.Indexes {
+		// A new index. A number of its own keeps it apart from the entries of a removed index that
+		// had the same name.
 		if next.record.Indexes[i].No == 0 {
 			next.record.Indexes[i].No = s.nextNumber(b)
 		}
@@ -244,8 +248,8 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 	}
 	t.state.Store(next)
 
-	// Writers that loaded the old state do not maintain a new index, and write to one that is
-	// gone: they must end first.
+	// Writers with the old state do not maintain a new index, and still write to a removed one: they
+	// must end first.
 	s.stripes.waitForWriters()
 
 	for i := range before.record.Indexes {
@@ -298,7 +302,7 @@ func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 		return err
 	}
 
-	// Batches reach the disk in their order: when this record is there, so are the entries.
+	// Batches reach the disk in their order: when this record is on disk, the entries are, too.
 	for _, x := range building {
 		x.Building = false
 	}
@@ -307,6 +311,7 @@ func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 		return fmt.Errorf("build the indexes of table %s: %w", t.name, err)
 	}
 
+	// A crash must not lose these counts: the entries are never counted again.
 	return s.saveCounts()
 }
 
@@ -322,6 +327,7 @@ func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item a
 			continue
 		}
 
+		// An entry that is there is up to date, because writers maintain the index.
 		if _, entered, err := s.db.Get(c.new.key); err != nil || entered {
 			if err != nil {
 				b.Discard()

@@ -65,7 +65,7 @@ func TestADeletedIndexLeavesNoCounts(t *testing.T) {
 	mustAnswer(t, s, "UpdateTable", `{"TableName":"items",`+addIndex+`}`)
 
 	counts := func() bool {
-		no := s.tables.get("items").state.Load().record.No + 1 // the number after that of the table
+		no := s.tables.get("items").state.Load().record.No + 1 // the number after the table's
 
 		_, has, err := s.db.Get(tablePrefix(kindCounts, no))
 		if err != nil {
@@ -121,7 +121,7 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 			runtime.Gosched()
 		}
 
-		// The change has time to go on, which it must not do.
+		// The change has time to go on, but must not.
 		for range 10_000 {
 			runtime.Gosched()
 		}
@@ -179,7 +179,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 		}
 	}
 
-	for range 2 { // another index of the same name is not the one that was read
+	for range 2 { // another index of the same name is not the index that was read
 		mustAnswer(t, s, "UpdateTable", deleted)
 
 		if err := ofIndex(); err == nil || err.Error() != invalidOrder+"The table does not have the specified index: by-k" {

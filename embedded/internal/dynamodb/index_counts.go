@@ -18,6 +18,7 @@ type indexCounter struct {
 func (t *table) counter(x *indexRecord) *indexCounter {
 	c, ok := t.counters.Load(x.No)
 	if !ok {
+		// Two writers may count the first entries at once.
 		c, _ = t.counters.LoadOrStore(x.No, &indexCounter{})
 	}
 

@@ -45,9 +45,9 @@ func (c *constraints) indexes(list []indexDefinition, at string, mostKeys int) {
 	}
 }
 
-// How many elements the model allows in the KeySchema of a table or a local index, and in that of a
+// How many elements the model allows in the KeySchema of a table or a local index, and in the KeySchema of a
 // global index.
-// Source of the latter: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/attribute_definition_messages.rs,
+// Source of mostGlobalKeys: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/attribute_definition_messages.rs,
 // "a_gsi_key_schema_longer_than_eight_fails_the_request_model", recorded on the service
 const (
 	mostKeys       = 2
@@ -93,6 +93,7 @@ func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions)
 		}
 	}
 
+	// A faulty definition is reported before the number of indexes.
 	if len(list) > maxLocalIndexes {
 		return invalid("One or more parameter values were invalid: Number of LocalSecondaryIndexes exceeds per-table limit of %d", maxLocalIndexes)
 	}
@@ -116,6 +117,7 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 		}
 	}
 
+	// With the keys of all indexes, because a definition may be used only by a later one.
 	whole := tableRecord{Keys: r.Keys, Indexes: slices.Concat(r.Indexes, indexes)}
 	if err := kinds.checkUsed(&whole); err != nil {
 		return err
@@ -166,15 +168,16 @@ func (r *tableRecord) addIndex(x indexRecord, d *indexDefinition) error {
 		return invalid("One or more parameter values were invalid: Duplicate index name: %s", x.Name)
 	}
 
+	// Cloned, because append could write into the array of a published state.
 	r.Indexes = append(slices.Clone(r.Indexes), x)
 
 	return r.checkProjected()
 }
 
-// checkProjected refuses more projected attributes than the indexes of a table can have together. One that
-// two indexes project counts twice.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Projection.html; the words are
-// not recorded
+// checkProjected refuses more projected attributes than the indexes of a table can have together.
+// An attribute that two indexes project counts twice.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Projection.html; the
+// words are not recorded
 func (r *tableRecord) checkProjected() error {
 	count := 0
 	for i := range r.Indexes {
@@ -249,9 +252,10 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 	return nil
 }
 
-// checkIndexUnits refuses provisioned throughput of the table of which a global index has no part.
-// Source: https://github.com/architect/dynalite test/updateTable.js, "should allow table to be converted to
-// PAY_PER_REQUEST and back again", recorded on the service
+// checkIndexUnits refuses a change to provisioned throughput that leaves a global index without
+// units.
+// Source: https://github.com/architect/dynalite test/updateTable.js, "should allow table to be
+// converted to PAY_PER_REQUEST and back again", recorded on the service
 func (r *tableRecord) checkIndexUnits() error {
 	var lacking []string
 	for i := range r.Indexes {
@@ -288,6 +292,7 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 			"IndexSizeBytes": bytes,
 		}
 
+		// A local index has no status and no throughput of its own.
 		if x.Local {
 			local = append(local, index)
 			continue

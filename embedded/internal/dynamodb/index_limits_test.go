@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A write costs in an index what the larger of the two entries costs, and both if the entry moves. A
+// A write costs the units of the larger of an index's two entries, and of both if the entry moves. A
 // transaction costs double.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 func TestCostOfEntries(t *testing.T) {

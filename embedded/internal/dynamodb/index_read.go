@@ -7,18 +7,18 @@ import (
 	"ratchet/embedded/internal/expression"
 )
 
-// view is what a Query or Scan reads: a table, or one of its indexes.
+// view is the table or the index that a Query or Scan reads.
 type view struct {
 	keyspace
 	table *table
 	// index is nil for the table itself.
 	index *indexRecord
-	// fetch is set if the items are read from the table, because the entries of a local index
-	// lack what the request asks for.
+	// fetch is set if the items are read from the table, because the entries of a local index lack
+	// requested attributes.
 	fetch bool
 }
 
-// view returns what the request reads.
+// view returns the table or the index that the request reads.
 func (in *pageIn) view(t *table) (*view, error) {
 	if in.IndexName == nil {
 		if in.Select == "ALL_PROJECTED_ATTRIBUTES" {
@@ -41,8 +41,8 @@ func (in *pageIn) view(t *table) (*view, error) {
 	return &view{keyspace: x.space(), table: t, index: x, fetch: x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != projectAll}, nil
 }
 
-// checkThere fails if what was read is gone: it may have gone before it was read, and then nothing was
-// there. Tables and indexes go before their data.
+// checkThere fails if the table or the index is gone: the read may have missed entries that were deleted
+// with it. Tables and indexes go before their data.
 func (v *view) checkThere() error {
 	state := v.table.state.Load()
 	switch {
@@ -52,6 +52,7 @@ func (v *view) checkThere() error {
 		return nil
 	}
 
+	// The index may have been deleted and created again since the request looked it up.
 	if x := state.record.indexNamed(v.index.Name); x == nil || x.No != v.index.No {
 		return invalid("The table does not have the specified index: %s", v.index.Name)
 	}
@@ -135,7 +136,8 @@ func (v *view) lastKey(item attr.Item) attr.Item {
 	return v.index.lastKey(v.table, item)
 }
 
-// single reports whether the condition names one primary key of the table.
+// single reports whether the condition names one primary key of the table. Entries of an index can have
+// equal keys.
 func (v *view) single(c *expression.KeyCondition) bool {
 	return v.index == nil && (v.keys.Range.Name == "" || c.Range.Op == expression.RangeEqual)
 }
@@ -159,7 +161,7 @@ func (v *view) startNames() definitions {
 
 func invalidStart() error { return invalid("The provided starting key is invalid") }
 
-// checkStart checks one key attribute of what is read in an ExclusiveStartKey.
+// checkStart checks one key attribute of the view in an ExclusiveStartKey.
 func checkStart(start attr.Item, k keyAttr) error {
 	value, ok := start[k.Name]
 	switch {
@@ -172,8 +174,8 @@ func checkStart(start attr.Item, k keyAttr) error {
 	return nil
 }
 
-// condition returns the condition of a Query on the keys of what it reads. With it, it checks the
-// same keys in the ExclusiveStartKey, which may be nil.
+// condition returns the condition of a Query on the keys of the view. It also checks these keys in
+// the ExclusiveStartKey, which may be nil.
 func (v *view) condition(terms *expression.KeyTerms, start attr.Item) (*expression.KeyCondition, error) {
 	attrs := v.keys.attrs()
 
@@ -218,6 +220,7 @@ func (v *view) checkScanStart(start attr.Item) error {
 func (v *view) startKey(start attr.Item) ([]byte, error) {
 	of := start
 	if v.index != nil {
+		// The start key has the keys of the index, too, which keyOf would refuse.
 		of = attr.Item{}
 		for _, k := range v.table.keys.attrs() {
 			if value, ok := start[k.Name]; ok {
@@ -259,6 +262,8 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 		return nil, nil, invalid("The query can return at most one row and cannot be restarted")
 	}
 
+	// The item of the start key was on the page before: hi is not part of the range, and key with a
+	// zero byte is the next possible lo.
 	if reverse {
 		return lo, key, nil
 	}
@@ -278,8 +283,8 @@ func (v *view) inRange(c *expression.KeyCondition, start attr.Item) bool {
 	return c.Range.Contains(start[v.keys.at(first+len(c.Equal)).Name])
 }
 
-// spent returns what a page consumed: the bytes of the entries in its index, and those that
-// were fetched from the table, item by item.
+// spent returns the capacity that a page consumed: for all bytes that were read from the table or index
+// together, and for each item that was fetched from the table for an index.
 func (pg *page) spent() spent {
 	units := readUnits(pg.bytes, pg.in.ConsistentRead)
 	if pg.view.index == nil {
@@ -306,6 +311,8 @@ func (s *Service) itemOf(pg *page, raw stored) (item attr.Item, err error) {
 	if err != nil || !ok {
 		return item, err // the item went after the entry was read
 	}
+
+	// AWS charges each fetched item as a read of its own.
 	pg.fetched += readUnits(stored(whole).size(), pg.in.ConsistentRead)
 
 	return stored(whole).item()

@@ -67,7 +67,7 @@ func (k *keySchema) count() int {
 	return k.hashes() + 1 + len(k.MoreRange)
 }
 
-// at returns the i-th key attribute: those of the partition key come first.
+// at returns the i-th key attribute. The attributes of the partition key come first.
 func (k *keySchema) at(i int) keyAttr {
 	n := k.hashes()
 	switch {
@@ -82,7 +82,7 @@ func (k *keySchema) at(i int) keyAttr {
 	return k.MoreRange[i-n-1]
 }
 
-// attrs returns the key attributes, those of the partition key first.
+// attrs returns the key attributes, beginning with the partition key.
 func (k *keySchema) attrs() []keyAttr {
 	all := make([]keyAttr, k.count())
 	for i := range all {
@@ -147,6 +147,7 @@ func (t *table) keyIn(item attr.Item) (primary, error) {
 
 // keyAttrs returns the key attributes of an item.
 func (t *table) keyAttrs(item attr.Item) attr.Item {
+	// A table's key has no further attributes, unlike a global index's.
 	key := attr.Item{t.keys.Hash.Name: item[t.keys.Hash.Name]}
 	if t.keys.Range.Name != "" {
 		key[t.keys.Range.Name] = item[t.keys.Range.Name]
@@ -161,6 +162,7 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 		return primary{}, err
 	}
 
+	// The missing space in the message is the service's.
 	if len(hash.Str) > maxHashKey {
 		return primary{}, invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxHashKey)
 	}
@@ -178,6 +180,8 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 		}
 		p.bytes = attr.AppendKey(p.bytes, v)
 	}
+
+	// Over the table and the whole key, so that items of one partition have different stripes.
 	p.lock = hashBytes(p.bytes)
 
 	return p, nil

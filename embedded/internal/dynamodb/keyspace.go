@@ -49,12 +49,14 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 		return prefix, end, nil
 	}
 
+	// The first attribute of the sort key that has no equality.
 	key := k.keys.at(k.keys.hashes() + len(c.Equal))
 	if err := checkCondition(key, r.Lo); err != nil {
 		return nil, nil, err
 	}
 
 	if r.Op == expression.RangeBeginsWith {
+		// The beginning of a number's key means nothing.
 		if r.Lo.Kind == attr.N {
 			return nil, nil, invalid("Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: N")
 		}
@@ -64,6 +66,8 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	}
 
 	at := attr.AppendKey(bytes.Clone(prefix), r.Lo)
+
+	// Above all keys with this value: other attributes may follow it.
 	above := store.PrefixEnd(at)
 	switch r.Op {
 	case expression.RangeEqual:
@@ -85,8 +89,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	}
 }
 
-// equalPart returns what the store keys begin with whose key attributes have the values that a
-// condition gives them by equality.
+// equalPart returns the beginning of all store keys that satisfy the equalities of a condition.
 func (k keyspace) equalPart(c *expression.KeyCondition) ([]byte, error) {
 	if err := checkCondition(k.keys.Hash, c.Hash); err != nil {
 		return nil, err
@@ -127,6 +130,8 @@ func (k keyspace) segment(segment, total *int64) (lo, hi []byte) {
 	boundary := func(n int64) []byte {
 		return binary.BigEndian.AppendUint32(bytes.Clone(k.prefix), uint32((n<<32)/(*total)))
 	}
+
+	// The end of the last segment, 2^32, does not fit into the four bytes of a hash.
 	if *segment+1 == *total {
 		return boundary(*segment), store.PrefixEnd(k.prefix)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // The parameters that expressions have replaced. They become the same trees as expressions. An
-// empty map is as good as none.
+// empty map counts as no map.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LegacyConditionalParameters.html
 
 // parameter is a parameter of a request, with whether the request has it.
@@ -47,8 +47,8 @@ type legacyCondition struct {
 	ComparisonOperator *string
 }
 
-// comparisons returns the comparisons of a parameter, by name. Their operators were checked by
-// constrainConditions.
+// comparisons returns the comparisons of a parameter, by name. constraints.conditions has checked their
+// operators.
 func comparisons(given map[string]legacyCondition) ([]expression.Comparison, error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -88,14 +88,13 @@ type expectedAttribute struct {
 	Value              *attr.Value
 }
 
-// expectedIn is what the operations that write an item may have instead of a
-// ConditionExpression.
+// expectedIn has the parameters that writes of one item can have instead of a ConditionExpression.
 type expectedIn struct {
 	ConditionalOperator string
 	Expected            map[string]expectedAttribute
 }
 
-// any reports whether the request has one of the parameters.
+// any reports whether the request has an Expected or a ConditionalOperator.
 func (in *expectedIn) any() bool { return in.Expected != nil || in.ConditionalOperator != "" }
 
 func (in *expectedIn) parameters() []parameter {
@@ -185,6 +184,7 @@ func (e expectedAttribute) comparison(name string) (expression.Comparison, error
 		fault = "AttributeValueList can only be used with a ComparisonOperator"
 	case e.Exists == nil && e.Value == nil:
 		fault = "Value must be provided when Exists is null"
+	// A Value alone is compared by EQ.
 	case e.Exists == nil:
 	case *e.Exists && e.Value == nil:
 		fault = "Value must be provided when Exists is true"
@@ -216,6 +216,8 @@ func newLegacyUpdate(updates map[string]attributeUpdate) (*expression.Update, er
 	list := make([]expression.Assignment, 0, len(updates))
 	for _, name := range slices.Sorted(maps.Keys(updates)) {
 		u := updates[name]
+
+		// PUT is the action of a request that names none.
 		a := expression.Assignment{Name: name, Action: "PUT", Value: u.Value}
 		if u.Action != nil {
 			a.Action = *u.Action

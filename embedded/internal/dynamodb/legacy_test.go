@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLegacyParameters sends requests in order and compares the whole answers. What DynamoDB
-// Local answers to the same is compared in tests/conformance.
+// TestLegacyParameters sends requests in order and compares the whole answers. tests/conformance
+// compares the answers of DynamoDB Local to the same requests.
 func TestLegacyParameters(t *testing.T) {
 	s, closeService := openService(t, t.TempDir())
 	defer closeService()

@@ -116,7 +116,7 @@ func (m *indexModel) query(r *rapid.T) {
 	m.compare("Query", want, append(members, `"ScanIndexForward":false`)...)
 }
 
-// queryFrom reads from a start key that no item needs to have. One outside of the condition is refused.
+// queryFrom reads from a start key that no item needs to have. A start key outside of the condition is refused.
 func (m *indexModel) queryFrom(r *rapid.T, c modelCondition, entries []attr.Item, members []string) {
 	start := attr.Item{}
 	for _, k := range append(m.table.attrs(), m.index.attrs()...) {
@@ -212,7 +212,7 @@ func (m *indexModel) order(a, b attr.Item) int {
 	return 0
 }
 
-// scan reads the index in segments, in pages of two, and compares what they have together.
+// scan reads the index in segments, in pages of two, and compares all pages together.
 func (m *indexModel) scan(r *rapid.T) {
 	if !m.indexed {
 		return

@@ -48,7 +48,7 @@ type indexModel struct {
 	table, index keySchema
 	projection   string
 	indexed      bool
-	// no is the number of the index: one that is deleted and added again has another name.
+	// no is the number of the index: an index that is deleted and added again has another name.
 	no    int
 	items map[string]attr.Item // by the JSON of the primary key
 }
@@ -110,7 +110,7 @@ func (m *indexModel) reopen(*rapid.T) {
 	m.open()
 }
 
-// modelPage is what the model reads of answers.
+// modelPage has the members of answers that the model compares.
 type modelPage struct {
 	Items            []attr.Item
 	Count            int
@@ -216,7 +216,7 @@ func drawFault(r *rapid.T, k keyAttr) attr.Value {
 	})).Draw(r, "fault")
 }
 
-// drawPart draws what an item has of a key attribute of the index, with missing and wrong ones.
+// drawPart draws an item's value for a key attribute of the index, which may be missing or wrong.
 func drawPart(r *rapid.T, k keyAttr) (v attr.Value, has bool) {
 	switch rapid.IntRange(0, 19).Draw(r, "case") {
 	case 0:
@@ -292,8 +292,8 @@ func (m *indexModel) remove(r *rapid.T) {
 	m.write(name, nil, "DeleteItem", `"Key":`+name)
 }
 
-// write sends a write after which the item is the one given, nil for none. An index refuses items
-// with wrong values, but for a write that changes nothing.
+// write sends a write after which the item is the given one, nil for none. An index refuses items
+// with wrong values, except in a write that changes nothing.
 func (m *indexModel) write(name string, item attr.Item, operation string, members ...string) {
 	before := m.items[name]
 	same := before != nil && item != nil && attr.EqualItems(before, item)
@@ -317,7 +317,7 @@ func (m *indexModel) write(name string, item attr.Item, operation string, member
 	}
 }
 
-// writeUnits returns what a write costs in the index, whose entries are all smaller than 1 KiB.
+// writeUnits returns the cost of a write in the index, whose entries are all smaller than 1 KiB.
 func (m *indexModel) writeUnits(before, after attr.Item) float64 {
 	if !m.indexed {
 		return 0
@@ -376,7 +376,7 @@ func (m *indexModel) project(item attr.Item) attr.Item {
 	return out
 }
 
-// checkCounts compares what DescribeTable counts.
+// checkCounts compares the counts of DescribeTable.
 func (m *indexModel) checkCounts(*rapid.T) {
 	if !m.indexed {
 		return

@@ -239,8 +239,8 @@ func TestStatementsOnAnIndexOfSeveralAttributes(t *testing.T) {
 	}
 }
 
-// The request that adds an index defines all of its keys, also those that the table defines. A definition
-// does not change the kind of an attribute that has one.
+// The request that adds an index defines all of its keys, also the keys that the table defines already. It
+// cannot change the kind of a defined attribute.
 // Source: https://github.com/nubo-db/dynoxide/issues/144, https://github.com/alexdebrie/dynamodbguide.com/issues/16
 // and https://github.com/paritysuite/dynamodb-conformance/issues/78, all observed on the service
 func TestDefinitionsOfAnAddedIndex(t *testing.T) {

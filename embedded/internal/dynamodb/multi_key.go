@@ -3,7 +3,7 @@ package dynamodb
 import "slices"
 
 // globalKeys checks the KeySchema of a global index against the definitions and returns the key. The
-// attributes of the partition key come before those of the sort key.
+// partition key's attributes come before the sort key's.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.MultiAttributeKeys;
 // the messages: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/multi_attribute_keys.rs,
 // "a_gsi_key_schema_is_checked_against_the_multi_attribute_rules", recorded on the service
@@ -13,6 +13,8 @@ func (d definitions) globalKeys(schema []keyElementIn) (k keySchema, err error) 
 		return k, err
 	}
 
+	// Two HASH elements are a partition key of two attributes. All other pairs have the messages of
+	// a table's key.
 	isPair := len(schema) == 2 && (*schema[0].KeyType != "HASH" || *schema[1].KeyType != "HASH")
 	if len(schema) == 1 || isPair {
 		return d.keys(schema)
@@ -54,6 +56,7 @@ func (d definitions) multiKey(schema []keyElementIn, names []string) (k keySchem
 		}
 	}
 
+	// The first element is a HASH, so hashes has one at least.
 	k.Hash, k.MoreHash = hashes[0], hashes[1:]
 	if len(sorts) > 0 {
 		k.Range, k.MoreRange = sorts[0], sorts[1:]

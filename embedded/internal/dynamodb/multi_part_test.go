@@ -39,7 +39,7 @@ func TestKeysOfEntries(t *testing.T) {
 	}
 }
 
-// Each attribute of the partition key in a start key is the one of the condition.
+// Each attribute of the partition key has the same value in a start key as in the condition.
 func TestStartKeysOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
 	s, closeService := openService(t, t.TempDir())
 	defer closeService()
@@ -84,8 +84,8 @@ func TestConditionsWithEmptyParts(t *testing.T) {
 	}
 }
 
-// The values of a partition key count together, numbers with what DynamoDB counts for them.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+// The values of a partition key count together, each number with the size that DynamoDB counts for
+// it.
 func TestSizeOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
 	s, closeService := openService(t, t.TempDir())
 	defer closeService()

@@ -8,15 +8,15 @@ import (
 )
 
 // The order in which the service validates, as far as it is on record. Each ladder is a request with
-// all the faults of its rungs. The answer names the first; the next request has that one mended, and
-// so on, until there is no fault left. The order and the words come from two suites whose
+// all the faults of its rungs. The answer names the first fault; the next request has this fault mended,
+// and so on, until there is no fault left. The order and the words come from two suites whose
 // expectations were recorded on the service:
 //
 //   - https://github.com/architect/dynalite, test/<operation>.js
 //   - https://github.com/paritysuite/dynamodb-conformance, tests/tier3/validation-ordering
 //
-// Where they differ, the newer one, paritysuite, is right. The words are those of the regions that
-// still name all members that break the model in one answer. Since 2026 other regions leave out the
+// Where they differ, the newer one, paritysuite, is right. The words come from the regions that still
+// name all members that break the model in one answer. Since 2026 other regions leave out the
 // value of some members and name the first fault only.
 
 // rung is a fault of one member of a request: its JSON with the fault and without. An empty text
@@ -32,7 +32,7 @@ type ladder struct {
 	// rest are the members without faults.
 	rest  string
 	rungs []rung
-	// top is what the answer without faults begins with.
+	// top is the beginning of the answer without faults.
 	top string
 }
 
@@ -126,7 +126,7 @@ func broken(members ...string) string {
 	return fmt.Sprintf("%s%d validation errors detected: %s", invalidOrder, len(members), strings.Join(members, "; "))
 }
 
-// must is what the answer says about one member. value is null or 'x'.
+// must returns the words of the answer about one member. value is null or 'x'.
 func must(value, member, rule string) string {
 	return fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: Member must %s", value, member, rule)
 }

@@ -16,10 +16,10 @@ const maxPage = 1 << 20
 // beforeItems begins the answer of a page.
 const beforeItems = `{"Items":[`
 
-// roomForMembers is more than the members of an answer beside its items take, but for keys.
+// roomForMembers is enough for the members of an answer beside its items, without keys.
 const roomForMembers = 256
 
-// pageIn is what Query and Scan have in common.
+// pageIn has the parameters that Query and Scan share.
 type pageIn struct {
 	TableName              *string
 	IndexName              *string
@@ -44,7 +44,7 @@ func (in *pageIn) constrainSelect(c *constraints) {
 	}
 }
 
-// checkSelect checks Select against what the request projects.
+// checkSelect checks that Select and the projection of the request fit together.
 func (in *pageIn) checkSelect() error {
 	switch {
 	case in.Select == "SPECIFIC_ATTRIBUTES" && in.ProjectionExpression == nil && in.AttributesToGet == nil:
@@ -75,7 +75,7 @@ func (in *pageIn) checkStartValues() error {
 	return invalid("The provided starting key is invalid: %s", text)
 }
 
-// bareStartFaults are words of the messages about values to which the service adds nothing in an
+// bareStartFaults are words of the messages about values that stay without a prefix in an
 // ExclusiveStartKey.
 // Source: https://github.com/architect/dynalite test/query.js, recorded on the service
 var bareStartFaults = []string{"contains duplicates", "number set", "numeric value", "significant digits", "number with magnitude"}
@@ -88,13 +88,13 @@ type page struct {
 	project *expression.Projection
 	// legacyFilter is set if the filter is a QueryFilter.
 	legacyFilter bool
-	// single is set if the bounds of the page are those of one primary key.
+	// single is set if the bounds of the page hold exactly one primary key.
 	single bool
-	// shape is what a SELECT shows of an item, nil for all or for what project does.
+	// shape makes a row of a SELECT from an item. It is nil for whole items, and if project is set.
 	shape func(attr.Item) attr.Item
 
-	// items is the begin of the answer: the items so far as JSON elements, with commas between them. It
-	// is nil before the first one.
+	// items is the beginning of the answer: the items so far as JSON elements, with commas between
+	// them. It is nil before the first one.
 	items          []byte
 	count, scanned int
 	bytes          int       // read from the table or the index
@@ -104,8 +104,8 @@ type page struct {
 	full attr.Item
 }
 
-// legacyParameters returns those of the parameters that Query and Scan have in common, in the order
-// in which messages list them. name is QueryFilter or ScanFilter.
+// legacyParameters returns the legacy parameters that Query and Scan share, in the order in which
+// messages list them. name is QueryFilter or ScanFilter.
 func (in *pageIn) legacyParameters(name string, filter map[string]legacyCondition) []parameter {
 	return []parameter{
 		{"AttributesToGet", len(in.AttributesToGet) > 0}, {name, len(filter) > 0}, {"ConditionalOperator", in.ConditionalOperator != ""},
@@ -160,9 +160,9 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 		limit = int(*pg.in.Limit)
 	}
 
-	// The page ends with the item that fills it, but it is known only at the next item
-	// whether there is more: a table that ends there has no LastEvaluatedKey. A page that
-	// ends by Limit always has one, as on AWS.
+	// The page ends with the item that fills it, but only a next item shows whether there is more: at
+	// the end of the table there is no LastEvaluatedKey. A page that ends by Limit always has one, as
+	// on AWS.
 	err := pg.scan(s, lo, hi, reverse, func(value []byte) (more bool, err error) {
 		if pg.bytes >= maxPage {
 			pg.last = pg.full
@@ -219,7 +219,7 @@ func (pg *page) lastKey(value []byte) (attr.Item, error) {
 	return pg.view.lastKey(item), nil
 }
 
-// charge reports what the page consumed.
+// charge reports the capacity that the page consumed.
 func (pg *page) charge(s *Service) {
 	spent := pg.spent()
 	s.charge(pg.view.table.name, spent.total(), 0)
@@ -228,8 +228,11 @@ func (pg *page) charge(s *Service) {
 // take counts one item and adds it to the page if the filter matches.
 func (pg *page) take(s *Service, value []byte) (err error) {
 	pg.scanned++
+
+	// Counted before the filter: AWS bills and limits the items that it reads.
 	pg.bytes += stored(value).size()
 
+	// The usual page copies stored items into the answer without decoding them.
 	if !pg.decodes() {
 		if pg.countMatch() {
 			pg.items, err = stored(value).appendJSON(pg.items)
@@ -238,7 +241,7 @@ func (pg *page) take(s *Service, value []byte) (err error) {
 		return err
 	}
 
-	item, err := s.itemOf(pg, value) // decoding copies what it keeps
+	item, err := s.itemOf(pg, value) // decoding copies the value
 	if err != nil {
 		return err
 	}
@@ -286,6 +289,7 @@ func (pg *page) countMatch() (shown bool) {
 		}
 		pg.items = append(wire.Buffer(room), beforeItems...)
 	default:
+		// An item takes about twice its size as JSON.
 		if cap(pg.items)-len(pg.items) < pg.bytes/pg.scanned*2 {
 			pg.items = wire.Grow(pg.items, len(pg.items)) // append alone takes a quarter more at a time
 		}
@@ -309,7 +313,7 @@ func (pg *page) answer() json.RawMessage {
 	return out.done()
 }
 
-// begin returns the begin of the answer, with the items if they are asked for. The page is used up then.
+// begin returns the beginning of the answer, with the items if they are asked for. The page is used up then.
 func (pg *page) begin() *answer {
 	switch {
 	case pg.in.Select == "COUNT":

@@ -16,6 +16,8 @@ type pageRoom struct{ average atomic.Int64 }
 // first returns the memory with which the items of the next page begin.
 func (r *pageRoom) first() int {
 	average := int(r.average.Load())
+
+	// A quarter more, because pages differ.
 	return min(max(average+average/4, firstRoom), maxFirstRoom)
 }
 

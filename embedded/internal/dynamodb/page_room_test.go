@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The memory of a page follows what the pages before needed, within bounds.
+// The memory of a page follows the needs of the pages before it, within bounds.
 func TestRoomOfPages(t *testing.T) {
 	var r pageRoom
 	if got := r.first(); got != firstRoom {

@@ -98,7 +98,7 @@ func TestPagesOfAMegabyte(t *testing.T) {
 	}
 }
 
-// A page costs what it reads, whatever it shows.
+// A page costs the bytes that it reads, whatever it shows.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 func TestCostOfAPage(t *testing.T) {
 	s := openHeavy(t, 2)
@@ -114,7 +114,7 @@ func TestCostOfAPage(t *testing.T) {
 	}
 }
 
-// What is damaged on disk is an error of every read, and not a part of an answer.
+// A damaged item on disk is an error of every read that meets it, and never part of an answer.
 func TestReadsOfADamagedItem(t *testing.T) {
 	s := openHeavy(t, 0)
 	mustAnswer(t, s, "PutItem", `{"TableName":"heavy","Item":{"pk":{"S":"a"},"h1":{"S":"g"},"h2":{"N":"1"},"s1":{"S":"s"},"s2":{"S":"s"},"x":{"S":"text"}}}`)
@@ -158,7 +158,7 @@ func TestReadsOfADamagedItem(t *testing.T) {
 	}
 }
 
-// One primary key is looked up: it has the answer that a range of one key has.
+// A lookup of one primary key has the same answer as a scan of its range.
 func TestQueryOfOneKey(t *testing.T) {
 	s := openOrders(t)
 	for n := range 3 {

@@ -25,8 +25,8 @@ func (e *expressionIn) params(fields string, used bool) (*expression.Params, err
 	return p, p.Err()
 }
 
-// beside refuses names beside no expression at all, and values beside none that can use them.
-// fields lists those for DynamoDB's message, as "FilterExpression is".
+// beside refuses names without any expression, and values without an expression that can use them. fields
+// lists these expressions for DynamoDB's message, as "FilterExpression is".
 func (e *expressionIn) beside(used, usesValues bool, fields string) error {
 	switch {
 	case e.ExpressionAttributeNames != nil && !used:
@@ -38,7 +38,7 @@ func (e *expressionIn) beside(used, usesValues bool, fields string) error {
 	return nil
 }
 
-// returnsIn is what the operations that write an item may ask for in their answer.
+// returnsIn has the parameters of a write that ask for parts of its answer.
 type returnsIn struct {
 	ReturnConsumedCapacity              string
 	ReturnItemCollectionMetrics         string
@@ -46,8 +46,8 @@ type returnsIn struct {
 	ReturnValuesOnConditionCheckFailure string
 }
 
-// constrainOld checks the values against those of all operations together, in the order of PutItem
-// and DeleteItem; each operation then refuses those that it does not support.
+// constrainOld checks the values against the values of all operations, in the order of PutItem and
+// DeleteItem. Each operation later refuses the values that it does not support.
 func (r *returnsIn) constrainOld(c *constraints) {
 	c.returnValues(r.ReturnValues)
 	c.capacity(r.ReturnConsumedCapacity)

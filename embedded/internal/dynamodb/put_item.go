@@ -38,7 +38,7 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 	return s.answerWrite(a, &in.returnsIn)
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *putItemIn) constrain(s *Service) error {
 	var c constraints
 	in.returnsIn.constrainOld(&c)

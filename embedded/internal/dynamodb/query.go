@@ -15,8 +15,8 @@ type queryIn struct {
 	QueryFilter            map[string]legacyCondition
 }
 
-// query validates a request in the order in which the service does: what its model says, what it
-// shows by itself, then what depends on the table and its index.
+// query validates a request in the order of the service: against the API model, then as far as it does not
+// depend on the table, then against the table and its index.
 // Source: https://github.com/architect/dynalite test/query.js, recorded on the service
 func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 	if err := in.constrain(s); err != nil {
@@ -62,8 +62,10 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
+	// With a start key the bounds are only a part of the range of one key.
 	pg.single = in.ExclusiveStartKey == nil && v.single(cond)
 
+	// A start key at the end of the range leaves nothing to read.
 	if bytes.Compare(lo, hi) < 0 {
 		if err := pg.read(s, lo, hi, reverse); err != nil {
 			return nil, err
@@ -74,7 +76,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 	return pg.answer(), nil
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *queryIn) constrain(s *Service) error {
 	c := constraints{alone: wordsOfLimit}
 	in.constrainSelect(&c)
@@ -100,10 +102,11 @@ func wordsOfLimit(b breach) string {
 	return b.unquoted("Limit")
 }
 
-// parse checks what the request shows by itself. It sets the filter and the projection, and returns
-// what selects the items: the KeyConditionExpression or, if there is none, KeyConditions.
+// parse checks the request as far as it does not depend on the table. It sets the filter and the projection,
+// and returns the comparisons of the keys: of the KeyConditionExpression or, if there is none, of
+// KeyConditions.
 func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
-	// KeyConditions alone may stand beside the other expressions.
+	// KeyConditions may stand beside a FilterExpression or a ProjectionExpression.
 	legacy := append(in.legacyParameters("QueryFilter", in.QueryFilter),
 		parameter{"KeyConditions", len(in.KeyConditions) > 0 && in.KeyConditionExpression != nil})
 
@@ -162,6 +165,7 @@ func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerm
 		}
 	}
 
+	// Before the terms of the key: so far the KeyConditionExpression was read as any condition.
 	if err := pg.parse(p); err != nil {
 		return nil, err
 	}
@@ -178,7 +182,7 @@ func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerm
 	return expression.NewKeyTerms(list)
 }
 
-// checkQueryPaths checks what the filter and the projection of a Query name.
+// checkQueryPaths checks the paths in the filter and the projection of a Query.
 func (pg *page) checkQueryPaths() error {
 	v := pg.view
 	if err := v.checkProjection(pg.project); err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What https://github.com/nubo-db/dynamodb-conformance has recorded on the service, by its folder
-// and test. A row without a test is of the same rule, in what the suite does not record.
+// Answers that https://github.com/nubo-db/dynamodb-conformance has recorded on the service, by its folder
+// and test. A row without a test follows the same rule, in a case that the suite does not record.
 func TestRecordedMessages(t *testing.T) {
 	const (
 		unquoted = oneBroken + "Value at '%s' failed to satisfy constraint: Member must %s"
@@ -57,8 +57,8 @@ func TestRecordedMessages(t *testing.T) {
 	})
 }
 
-// The table of an ARN in another account is denied, whether there is one or not. One that is not
-// in the caller's own account is not found. The account 000000000000 exists on no AWS.
+// The table of an ARN in another account is denied, whether it exists or not. A table that does not
+// exist in the caller's own account is not found. The account 000000000000 exists on no AWS.
 // Source: https://github.com/nubo-db/dynamodb-conformance tests/tier2/tags/basic.test.ts, "rejects
 // ListTagsOfResource with a non-existent ARN", and https://github.com/turbot/steampipe-plugin-aws/issues/1516
 func TestTagsOfTables(t *testing.T) {

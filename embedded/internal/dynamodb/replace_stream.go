@@ -12,6 +12,8 @@ func (s *Service) ReplaceStream(table string) error {
 	}
 
 	spec := streamSpecification{}
+
+	// Without a stream the first of the two changes fails.
 	if stream := t.state.Load().stream; stream != nil {
 		spec.StreamViewType = string(stream.View())
 	}

@@ -27,6 +27,7 @@ func (s *Service) Run(ctx context.Context) error {
 		sweeps = ticker.C
 	}
 
+	// An earlier process may have left something to finish.
 	due := chores{unfinished: true}
 	for {
 		if err := s.do(ctx, &due); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrFull) {

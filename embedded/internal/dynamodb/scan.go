@@ -41,6 +41,7 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
+	// The start key is checked before the projection and the filter.
 	lo, hi, err := in.rangeOf(pg.view)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 	return pg.answer(), nil
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *scanIn) constrain(s *Service) error {
 	var c constraints
 	in.constrainSelect(&c)
@@ -79,6 +80,7 @@ func (in *scanIn) constrain(s *Service) error {
 		return err
 	}
 
+	// The upper bounds are checked behind all other rules, one member at a time.
 	if err := wire.Within(in.TotalSegments, "totalSegments", 1, maxSegments); err != nil {
 		return err
 	}
@@ -86,7 +88,8 @@ func (in *scanIn) constrain(s *Service) error {
 	return wire.Within(in.Segment, "segment", 0, maxSegments-1)
 }
 
-// parse checks what the request shows by itself, and sets the filter and the projection.
+// parse checks the request as far as it does not depend on the table, and sets the filter and the
+// projection.
 func (in *scanIn) parse(pg *page) (err error) {
 	if err := refuseMix(in.legacyParameters("ScanFilter", in.ScanFilter), in.expressionParameters()); err != nil {
 		return err
@@ -101,6 +104,7 @@ func (in *scanIn) parse(pg *page) (err error) {
 		return err
 	}
 
+	// Before the filter, unlike in a Query: the service reports their faults in this order.
 	if pg.project, err = attributesToGet(in.AttributesToGet); err != nil {
 		return err
 	}
@@ -145,6 +149,7 @@ func (in *scanIn) rangeOf(v *view) (lo, hi []byte, err error) {
 		return nil, nil, err
 	}
 
+	// This needs segments: without them the range is the whole table or index.
 	if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
 		return nil, nil, invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: %d Segment: %d",
 			*in.TotalSegments, *in.Segment)

@@ -19,7 +19,7 @@ type Config struct {
 	SweepEvery time.Duration
 	// Consumed, if set, gets the capacity units of every call.
 	Consumed func(table string, readUnits, writeUnits float64)
-	// Clock tells the time. Nil means that of package time.
+	// Clock tells the time. Nil means time.Now.
 	Clock *clock.Clock
 	Log   *slog.Logger
 }

@@ -82,6 +82,8 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 	}
 
 	out := newAnswer(2 * c.newSize)
+
+	// A write always answers with Items, which are empty without a RETURNING clause.
 	out.name("Items").buf = append(out.buf, '[')
 	if attrs := c.returnedAttributes(stmt.Returning); len(attrs) > 0 {
 		out.buf = attrs.AppendJSON(out.buf)

@@ -34,8 +34,8 @@ type batchMember struct {
 	err    error
 }
 
-// batchExecute runs every statement for itself and answers its error in its place. The items
-// of writes must be different ones, and so must those of reads.
+// batchExecute runs each statement by itself and answers its error in its place. No two statements
+// may have the same item.
 func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, error) {
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return nil, err
@@ -77,6 +77,8 @@ func (s *Service) batchMembers(statements []batchStatementIn) ([]batchMember, er
 	for i := range statements {
 		m := &members[i]
 		name := fmt.Sprintf("statements.%d.member.statement", i+1)
+
+		// A statement that breaks the API model refuses the whole batch; parse has the message.
 		if statements[i].Statement == nil || *statements[i].Statement == "" {
 			_, err := statements[i].parse(name)
 			return nil, err
@@ -86,6 +88,7 @@ func (s *Service) batchMembers(statements []batchStatementIn) ([]batchMember, er
 			m.err = s.resolveMember(m, statements[i].ReturnValuesOnConditionCheckFailure)
 		}
 
+		// Any other error, such as a fault of the store, is no answer to a statement.
 		var e *wire.Error
 		if m.err = asWireError(m.err); m.err != nil && !errors.As(m.err, &e) {
 			return nil, m.err
@@ -157,6 +160,8 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 	}
 
 	whole := invalid("Select statements within %s must specify the primary key in the where clause.", operation)
+
+	// A further condition would be a filter, which these operations do not have.
 	if stmt.Index != "" || len(stmt.Where.Conjuncts()) != len(t.keys.attrs()) {
 		return nil, whole
 	}
@@ -197,6 +202,8 @@ func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum sp
 		if err = asWireError(err); !errors.As(err, &e) {
 			return err
 		}
+
+		// A refused statement is a part of the answer and not the error of the call.
 		response.raw("Error", statementError(e))
 	}
 
@@ -242,6 +249,7 @@ func (s *Service) answerMemberWrite(out *answer, m *batchMember, sum spendings) 
 
 // statementError returns the BatchStatementError of an error.
 func statementError(e *wire.Error) []byte {
+	// The codes are the names of the exceptions without this suffix, except for one.
 	code := strings.TrimSuffix(e.Type, "Exception")
 	if code == "Validation" {
 		code = "ValidationError"

@@ -11,8 +11,8 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// executeSelect reads a page of what a SELECT names. The WHERE clause is the filter of every
-// item; what it says about the key narrows the ranges that are read.
+// executeSelect reads one page of a SELECT. The WHERE clause is the filter of every item; its
+// conditions on the key narrow the ranges that are read.
 func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement) (any, error) {
 	t, err := s.lookup(&stmt.Table)
 	if err != nil {
@@ -43,6 +43,7 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 		}
 	}
 
+	// The ranges fill one page together: its limits count across them.
 	for _, r := range ranges {
 		if bytes.Compare(r.lo, r.hi) >= 0 {
 			continue
@@ -67,7 +68,7 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 	return out.done(), nil
 }
 
-// statementView returns what a SELECT reads.
+// statementView returns the table or the index that a SELECT reads.
 func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, error) {
 	if err := checkKeyPaths(t, stmt); err != nil {
 		return nil, err
@@ -87,6 +88,7 @@ func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, e
 		return nil, invalid("Strongly consistent read is not supported on Global Secondary Indexes")
 	}
 
+	// view has the same checks in the words of a Query, and refuses an index that is being built.
 	in := pageIn{IndexName: &stmt.Index}
 
 	v, err := in.view(t)
@@ -128,10 +130,11 @@ func checkKeyPaths(t *table, stmt *partiql.Statement) error {
 	return nil
 }
 
-// list writes names as messages do: [a, b].
+// list joins names as messages do: [a, b].
 func list(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 
-// plan is how a SELECT reads: ranges of store keys, one after the other.
+// plan says how a SELECT reads: ranges of store keys, one after the other, each in the same
+// direction.
 type plan struct {
 	ranges  []keyRange
 	reverse bool
@@ -139,7 +142,7 @@ type plan struct {
 
 type keyRange struct{ lo, hi []byte }
 
-// plan returns the ranges that hold everything for which the WHERE clause can be true.
+// plan returns the ranges that hold every item for which the WHERE clause can be true.
 func (v *view) plan(stmt *partiql.Statement) (*plan, error) {
 	hashes, sort, err := v.keyConditions(stmt.Where)
 	if err != nil {
@@ -182,6 +185,8 @@ var rangeOps = map[string]expression.RangeOp{
 func (v *view) keyConditions(where *partiql.Expr) (hashes []attr.Value, sort expression.Range, err error) {
 	for _, e := range where.Conjuncts() {
 		c, ok := e.Comparison()
+
+		// The first condition narrows the ranges. Further ones only filter.
 		if !ok || c.Name != v.keys.Hash.Name || hashes != nil || c.Operator != "=" && c.Operator != "IN" {
 			continue
 		}
@@ -194,6 +199,8 @@ func (v *view) keyConditions(where *partiql.Expr) (hashes []attr.Value, sort exp
 
 	for _, e := range where.Conjuncts() {
 		c, ok := e.Comparison()
+
+		// The sort key narrows the ranges only within known partitions.
 		if !ok || hashes == nil || v.keys.Range.Name == "" || c.Name != v.keys.Range.Name || sort.Op != expression.RangeNone || rangeOps[c.Operator] == expression.RangeNone {
 			continue
 		}
@@ -228,6 +235,7 @@ func (v *view) checkKeyKinds(where *partiql.Expr) error {
 // sortedValues returns the values in order, each once.
 func sortedValues(values []attr.Value) []attr.Value {
 	sorted := slices.SortedFunc(slices.Values(values), func(a, b attr.Value) int {
+		// They have an order: keyConditions has checked their types.
 		order, _ := attr.Compare(a, b)
 		return order
 	})
@@ -254,6 +262,7 @@ func (v *view) order(p *plan, stmt *partiql.Statement, hashes []attr.Value) erro
 			return invalid("Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.")
 		case o.Name == v.keys.Range.Name:
 			p.reverse = o.Descending
+		// Only the partition key is left. Its values are read in the order of hashes.
 		case o.Descending:
 			slices.Reverse(hashes)
 		}
@@ -262,8 +271,8 @@ func (v *view) order(p *plan, stmt *partiql.Statement, hashes []attr.Value) erro
 	return nil
 }
 
-// checkStatementFilter refuses to filter what is read by key from an index by attributes that
-// the index does not have.
+// checkStatementFilter refuses a filter by attributes that the index does not have, if the index is
+// read by key.
 func (v *view) checkStatementFilter(stmt *partiql.Statement, keyed bool) error {
 	if v.index == nil || !keyed {
 		return nil

@@ -11,8 +11,8 @@ import (
 type cell struct {
 	name string
 	path expression.Path
-	// rest are the paths within the value that the row has of it, none for the whole. project
-	// is the projection to them, nil for none and for paths that contain each other.
+	// rest are the paths within the value that the row shows, none for the whole value. project is
+	// the projection to rest. It is nil without rest, and if paths in rest contain each other.
 	rest    []expression.Path
 	project *expression.Projection
 }
@@ -20,9 +20,9 @@ type cell struct {
 // inCell is the name under which a value is projected to the rest of its paths.
 const inCell = "value"
 
-// shapeOf returns what makes of an item the row that a SELECT of the columns shows, nil for
-// all columns. A column has the name of its last member, but an element of a list ends the
-// name: a.b[0].c is shown as the c in an attribute "b[0]", as in DynamoDB Local.
+// shapeOf returns the function that makes a SELECT's row from an item, nil for all columns. A
+// column has the name of its last member, but an element of a list ends the name: a.b[0].c is shown
+// as the c in an attribute "b[0]", as in DynamoDB Local.
 func shapeOf(columns []expression.Path) func(attr.Item) attr.Item {
 	if columns == nil {
 		return nil
@@ -54,6 +54,7 @@ func cellsOf(columns []expression.Path) []cell {
 			}
 		}
 
+		// Columns within one element of a list share its cell, which has the name of the element.
 		same := slices.IndexFunc(cells, func(o cell) bool { return o.name == c.name && c.rest != nil })
 		if same >= 0 {
 			cells[same].rest = append(cells[same].rest, c.rest...)
@@ -64,6 +65,7 @@ func cellsOf(columns []expression.Path) []cell {
 
 	for i := range cells {
 		if rest := cells[i].rest; rest != nil {
+			// Paths that contain each other leave no projection, and the cell is not shown.
 			cells[i].project, _ = expression.BuildProjection(rest)
 		}
 	}
@@ -71,7 +73,7 @@ func cellsOf(columns []expression.Path) []cell {
 	return cells
 }
 
-// of returns what the item shows in the cell.
+// of returns the value of the cell in the item's row.
 func (c *cell) of(item attr.Item) (attr.Value, bool) {
 	v, ok := c.path.Lookup(item)
 	if !ok || c.rest == nil {

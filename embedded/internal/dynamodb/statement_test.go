@@ -34,8 +34,8 @@ func execute(t *testing.T, s *Service, statement, more string) string {
 	return request(t, s, "ExecuteStatement", `{"Statement":`+string(text)+more+`}`)
 }
 
-// TestStatements runs statements in order and compares the whole answers. What DynamoDB Local
-// answers to the same is compared in tests/conformance.
+// TestStatements runs statements in order and compares the whole answers. tests/conformance
+// compares the answers of DynamoDB Local to the same statements.
 func TestStatements(t *testing.T) {
 	s := openOrders(t)
 

@@ -57,6 +57,7 @@ func (p *plan) resume(v *view, in *statementIn, text string) ([]keyRange, error)
 		return nil, refused
 	}
 
+	// A token continues only its own statement with its own parameters.
 	if of := in.digest(); !bytes.Equal(token.Of, of[:8]) {
 		return nil, refused
 	}
@@ -66,6 +67,7 @@ func (p *plan) resume(v *view, in *statementIn, text string) ([]keyRange, error)
 		return nil, refused
 	}
 
+	// The page before ended in one of the ranges; all earlier ranges are done.
 	for i, r := range p.ranges {
 		if bytes.Compare(at, r.lo) < 0 || bytes.Compare(at, r.hi) >= 0 {
 			continue

@@ -36,6 +36,7 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
+	// Reads use no token: to repeat them does no harm.
 	if reads {
 		return s.transactSelects(in, stmts)
 	}
@@ -86,7 +87,7 @@ func (in *executeTransactionIn) parseAll() (stmts []*partiql.Statement, reads bo
 	return stmts, selects > 0, nil
 }
 
-// failed returns the error of one statement as that of the request.
+// failed returns the request's error for the error of one statement.
 func (in *executeTransactionIn) failed(i int, err error) error {
 	var e *wire.Error
 	if err = asWireError(err); !errors.As(err, &e) || e.Type != "ValidationException" || in.TransactStatements[i].Statement == nil {
@@ -96,7 +97,7 @@ func (in *executeTransactionIn) failed(i int, err error) error {
 	return invalid("Validation failed in TransactStatements[%d]: %s", i, e.Message)
 }
 
-// checkTransacted refuses what a statement may not have in a transaction.
+// checkTransacted refuses clauses that a statement may not have in a transaction.
 func checkTransacted(stmt *partiql.Statement) error {
 	switch {
 	case stmt.Returning != "":
@@ -124,7 +125,7 @@ func (s *Service) transactSelects(in *executeTransactionIn, stmts []*partiql.Sta
 	return s.transactReads(gets, in.ReturnConsumedCapacity)
 }
 
-// digest identifies what the transaction asks for.
+// digest identifies the statements and their parameters.
 func (in *executeTransactionIn) digest() [sha256.Size]byte {
 	var b []byte
 	for i := range in.TransactStatements {

@@ -29,13 +29,14 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 		return nil, err
 	}
 
-	// The WHERE clause holds for no item that is not there: its key is compared, too.
+	// The WHERE clause compares the key, too, so that it does not hold for a missing item.
 	a.cond = stmt.Condition
 	a.returnOld = returns == "ALL_OLD"
 	a.needOld = stmt.Returning == "ALL_OLD" || stmt.Returning == "UPDATED_OLD"
 
 	switch stmt.Command {
 	case partiql.Delete:
+		// A DELETE of a missing item succeeds, as DeleteItem does. An UPDATE fails.
 		a.mayMiss = true
 	case partiql.Update:
 		a.update = stmt.Update
@@ -47,6 +48,7 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 
 // newInsert returns the action that puts an item where there is none.
 func newInsert(t *table, item attr.Item) (*action, error) {
+	// In the words of PartiQL. newPut has the words of PutItem.
 	for _, k := range t.keys.attrs() {
 		v, ok := item[k.Name]
 		if !ok {
@@ -90,6 +92,7 @@ func (t *table) statementKey(where *partiql.Expr) (attr.Item, error) {
 			}
 			key[k.Name] = c.Values[0]
 
+			// A second equality is part of the condition.
 			break
 		}
 	}

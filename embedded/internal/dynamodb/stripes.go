@@ -18,8 +18,8 @@ type stripe struct {
 	version atomic.Uint64
 }
 
-// read returns what the store has under a key of the stripe, nil if there is none. It waits for a change that is
-// visible but not yet on disk, so that a crash cannot undo what a caller has seen.
+// read returns the value under a key of the stripe, nil if there is none. It waits for a change that is visible
+// but not yet on disk, so that a crash cannot undo an answer.
 func (s *stripe) read(db getter, key []byte) (stored, error) {
 	// Without a writer there is nothing to wait for: the version is even and the same before
 	// and after the read.
@@ -56,10 +56,11 @@ func numbersOf(hashes []uint64) []uint64 {
 	}
 	slices.Sort(numbers)
 
+	// Each stripe once: its lock cannot be taken twice, and two steps would make its version even.
 	return slices.Compact(numbers)
 }
 
-// lock locks the stripes of all hashes and returns what unlocks them. It locks each stripe
+// lock locks the stripes of all hashes and returns the function that unlocks them. It locks each stripe
 // once and in ascending order, so that two callers cannot deadlock.
 func (s *stripes) lock(hashes []uint64) (unlock func()) {
 	numbers := numbersOf(hashes)
@@ -89,8 +90,8 @@ func (s *stripes) dirty(hashes []uint64) (clean func()) {
 	}
 }
 
-// waitForWriters waits until every writer that was running when it was called has ended.
-// Later writers see what the caller published before the call.
+// waitForWriters waits until every writer that was running when it was called has ended. Later writers
+// see everything that the caller published before the call.
 func (s *stripes) waitForWriters() {
 	for i := range s {
 		s[i].mu.Lock()

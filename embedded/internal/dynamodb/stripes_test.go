@@ -2,8 +2,8 @@ package dynamodb
 
 import "testing"
 
-// lateWriter is a store in which a writer begins in the middle of the first read. The change is visible to that read. It
-// is not on disk, and the crash of a moment later undoes it.
+// lateWriter is a store in which a writer begins in the middle of the first read. The read sees the
+// change, but the change is not on disk, and a crash a moment later undoes it.
 type lateWriter struct {
 	stripe *stripe
 	reads  int
@@ -24,7 +24,8 @@ func (l *lateWriter) Get([]byte) (value []byte, found bool, err error) {
 	return []byte("visible"), true, nil
 }
 
-// TestAReadWaitsForAWriterWhoBeginsInItsMiddle: the test of linearizability meets this in one of millions of reads.
+// TestAReadWaitsForAWriterWhoBeginsInItsMiddle: the test of linearizability meets this case once in
+// millions of reads.
 func TestAReadWaitsForAWriterWhoBeginsInItsMiddle(t *testing.T) {
 	t.Parallel()
 

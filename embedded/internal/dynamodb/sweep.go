@@ -25,6 +25,8 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 		boundary := func(at time.Time) []byte {
 			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
 		}
+
+		// With the current second: the range ends before hi.
 		hi := boundary(now.Add(time.Second))
 		for lo := boundary(now.Add(-maxExpiryAge)); lo != nil; {
 			keys, next, err := s.keysFrom(lo, hi)
@@ -45,6 +47,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 // expire removes the items of entries of the index of expiries, a hundred with one flush.
 func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now time.Time) error {
 	for group := range slices.Chunk(entries, 100) {
+		// The rest stays due for the next sweep.
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -61,6 +64,7 @@ func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now ti
 			}
 		}
 
+		// The table may have been deleted since the sweep began.
 		if err := s.removeExpired(actions); err != nil && !isMissing(err) {
 			return err
 		}
@@ -72,6 +76,7 @@ func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now ti
 // newExpiryRemoval returns the action that removes the item of an entry of the index of
 // expiries, nil if the item is gone.
 func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*action, error) {
+	// The rest of the entry is the rest of the item's key: see expiryKey.
 	raw, ok, err := s.db.Get(append(bytes.Clone(t.items), entry[18:]...))
 	if err != nil || !ok {
 		return nil, err
@@ -100,6 +105,8 @@ func (s *Service) removeExpired(actions []*action) error {
 	changes := make([]*change, len(actions))
 	for i, a := range actions {
 		var err error
+
+		// Reads the item again under its stripe, because it may have changed since; see isExpired.
 		if changes[i], err = s.evaluate(a); err != nil {
 			return err
 		}
@@ -108,8 +115,8 @@ func (s *Service) removeExpired(actions []*action) error {
 	return s.writeAll(changes, hashes, s.cfg.Clock.Now(), nil)
 }
 
-// isExpired reports whether the sweep may remove the item as it is now. Its time to live may
-// have been extended since the sweep read the index.
+// isExpired reports whether the sweep may remove the item as it is now. Since the sweep read the index, the
+// item's time to live may have been extended, or the table's switched off.
 func (c *change) isExpired() bool {
 	at, has := expiryOf(c.old, c.state.record.TTL)
 	return has && at <= c.expireAt

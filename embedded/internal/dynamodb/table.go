@@ -33,7 +33,7 @@ type tableRecord struct {
 	Class              string            `json:"class,omitempty"`
 	Tags               map[string]string `json:"tags,omitempty"`
 
-	// StreamARN is that of the newest stream; StreamOn is whether it is enabled.
+	// StreamARN is the ARN of the newest stream; StreamOn tells whether that stream is enabled.
 	StreamARN string `json:"streamArn,omitempty"`
 	StreamOn  bool   `json:"streamOn,omitempty"`
 
@@ -45,8 +45,8 @@ type tableRecord struct {
 	TTLChanged  time.Time `json:"ttlChanged,omitzero"`
 }
 
-// tableState is the part of a table that changes. A state is immutable: a change publishes
-// another one, and a writer uses the one that it loaded.
+// tableState is the part of a table that changes. A state is immutable: a change publishes a new state, and a
+// writer goes on with the state that it loaded.
 type tableState struct {
 	record  tableRecord
 	stream  *streams.Stream // nil while disabled
@@ -63,7 +63,7 @@ type table struct {
 
 	// count is the number of items, bytes the sum of their sizes.
 	count, bytes atomic.Int64
-	saved        counts   // as the store has them; under Service.countsMu
+	saved        counts   // as they are on disk; under Service.countsMu
 	counters     sync.Map // *indexCounter by the number of the index
 	room         pageRoom // of the table and its indexes
 }
@@ -111,6 +111,8 @@ func (s *Service) loadTables() error {
 		}
 
 		r := &state.record
+
+		// Streams are loaded before tables, so a missing one is a fault of the store.
 		if r.StreamOn {
 			if state.stream = s.streams.Lookup(r.StreamARN); state.stream == nil {
 				return false, fmt.Errorf("read table %s: its stream %s is not in the store", r.Name, r.StreamARN)
@@ -165,16 +167,16 @@ func stageTable(b *store.Batch, r *tableRecord) error {
 	return nil
 }
 
-// arnPrefix returns what the ARNs of this engine's tables start with.
+// arnPrefix returns the beginning of the ARNs of this engine's tables.
 func (s *Service) arnPrefix() string {
 	return s.regionPrefix() + s.cfg.AccountID + ":table/"
 }
 
-// regionPrefix returns what the ARNs of all tables of this engine's region start with, up to the account.
+// regionPrefix returns the beginning of the ARNs of all tables in this engine's region, up to the account.
 func (s *Service) regionPrefix() string { return "arn:aws:dynamodb:" + s.cfg.Region + ":" }
 
-// lookup returns the table that a request names, by name or ARN. The error is that of the
-// operations on items; see existingTable.
+// lookup returns the table that a request names, by name or ARN. Its error has the words of the operations on
+// items; see existingTable.
 func (s *Service) lookup(name *string) (*table, error) {
 	n, err := s.tableName(name)
 	if err != nil {

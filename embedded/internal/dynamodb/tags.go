@@ -13,8 +13,9 @@ import (
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.html
 const maxTags = 50
 
-// addTags adds tags to the record and replaces those of the same key.
+// addTags adds tags to the record and replaces tags with the same key.
 func (r *tableRecord) addTags(tags []tag) error {
+	// Cloned, because readers use the map of the published state.
 	next := maps.Clone(r.Tags)
 	if next == nil {
 		next = map[string]string{}
@@ -122,11 +123,11 @@ func (s *Service) resource(arn *string, operation string) (*table, error) {
 		s.cfg.AccountID, operation, *arn, operation)
 }
 
-// noAccount is an account that does not exist on AWS. The service denies access to all that is named
-// as its, as to what other accounts have. It is the engine's account by default.
+// noAccount is an account that does not exist on AWS. The service denies access to its resources, as to the
+// resources of other accounts. It is the engine's account by default.
 // Source: https://github.com/nubo-db/dynamodb-conformance tests/tier2/tags/basic.test.ts, "rejects
-// ListTagsOfResource with a non-existent ARN", recorded on the service. That a table is not found
-// in the caller's own account: https://github.com/turbot/steampipe-plugin-aws/issues/1516
+// ListTagsOfResource with a non-existent ARN", recorded on the service. That a table is not found in the
+// caller's own account: https://github.com/turbot/steampipe-plugin-aws/issues/1516
 const noAccount = "000000000000"
 
 // parseTableARN returns the account and the name in the ARN of a table of this engine's region.
@@ -152,6 +153,8 @@ func (s *Service) saveState(t *table, next *tableState) error {
 	if err := b.Commit(); err != nil {
 		return err
 	}
+
+	// Only now, so that no writer uses a state that a crash could undo.
 	t.state.Store(next)
 
 	return nil

@@ -32,8 +32,8 @@ type token struct {
 	lock   uint64
 }
 
-// newToken returns the ClientRequestToken of a request, nil if it has none. digest identifies
-// what the request asks for.
+// newToken returns the ClientRequestToken of a request, nil if it has none. digest identifies the content
+// of the request.
 func newToken(text *string, digest func() [sha256.Size]byte) (*token, error) {
 	if text == nil {
 		return nil, nil
@@ -51,8 +51,7 @@ func spanPrefix(n uint64) []byte { return binary.BigEndian.AppendUint64(storeKey
 
 func (t *token) key(span uint64) []byte { return append(spanPrefix(span), t.text...) }
 
-// digest identifies what a transaction asks for. The order of the members in its JSON does
-// not matter.
+// digest identifies the content of a transaction, whatever the order of members in its JSON.
 func (in *transactWriteIn) digest() [sha256.Size]byte {
 	var b []byte
 	text := func(s *string) {
@@ -60,6 +59,8 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 			b = append(b, 0)
 			return
 		}
+
+		// With its length, so that the same bytes cannot be split into other texts.
 		b = append(binary.AppendUvarint(append(b, 1), uint64(len(*s))), *s...)
 	}
 	for i := range in.TransactItems {
@@ -88,8 +89,8 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// tokenUsed reports whether the token was used within its life, and whether for the same
-// request. The caller holds the token's stripe.
+// tokenUsed reports whether the token was used within its life, and whether by the same request. The caller
+// holds the token's stripe.
 func (s *Service) tokenUsed(t *token, now time.Time) (used, same bool, err error) {
 	for _, n := range []uint64{span(now), span(now) - 1} {
 		raw, ok, err := s.db.Get(t.key(n))
@@ -106,6 +107,8 @@ func (s *Service) tokenUsed(t *token, now time.Time) (used, same bool, err error
 		}
 
 		expires := time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))
+
+		// A token in the span before the current one may be too old.
 		if expires.After(now) {
 			return true, bytes.Equal(raw[8:], t.digest[:]), nil
 		}
@@ -123,6 +126,8 @@ func (t *token) stage(b *store.Batch, now time.Time) {
 // deleteOldTokens deletes the spans in which tokenUsed no longer looks.
 func (s *Service) deleteOldTokens(now time.Time) error {
 	current := span(now)
+
+	// tokenUsed looks in the current span and the one before.
 	if current-2 <= s.tokensDeletedTo {
 		return nil
 	}

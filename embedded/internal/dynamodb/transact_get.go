@@ -23,7 +23,7 @@ type transactGetIn struct {
 type itemRead struct {
 	table *table
 	key   primary
-	// shape is what the request wants to see of the item, nil for all.
+	// shape makes the answer's item from the stored item, nil for the whole item.
 	shape func(attr.Item) attr.Item
 }
 
@@ -53,7 +53,7 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 	return s.transactReads(gets, in.ReturnConsumedCapacity)
 }
 
-// transactReads answers the items that a transaction reads, each of which must be another.
+// transactReads answers the items that a transaction reads. No item may be read twice.
 func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	hashes := make([]uint64, len(gets))
 	seen := make(map[string]bool, len(gets))
@@ -73,6 +73,8 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	if total > maxTransactBytes {
 		return nil, invalid("The aggregate size of the items in the transaction exceeds 4 MB")
 	}
+
+	// The stripes are free again: raws are copies.
 	sum := spendings{}
 	out := newAnswer(2 * total)
 	out.name("Responses")
@@ -82,6 +84,8 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 		if i > 0 {
 			out.buf = append(out.buf, ',')
 		}
+
+		// AWS doubles the units of a transaction, and its reads are consistent.
 		units := 2 * readUnits(raw.size(), true)
 		s.charge(gets[i].table.name, units, 0)
 
@@ -101,7 +105,7 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	return out.done(), nil
 }
 
-// add adds what the request wants to see of the item to an answer.
+// add adds the item to an answer, in the requested shape.
 func (r *itemRead) add(out *answer, raw stored) error {
 	if r.shape == nil {
 		return out.stored("Item", raw, nil)
@@ -115,7 +119,7 @@ func (r *itemRead) add(out *answer, raw stored) error {
 	return err
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *transactGetIn) constrain(s *Service) error {
 	var c constraints
 	c.capacity(in.ReturnConsumedCapacity)
@@ -126,6 +130,7 @@ func (in *transactGetIn) constrain(s *Service) error {
 			continue
 		}
 
+		// Usually the table exists, and member need not build a text.
 		if name := item.Get.TableName; name == nil || s.tables.get(*name) == nil {
 			s.constrainTable(&c, name, member("transactItems", i)+".get.tableName")
 		}
@@ -138,7 +143,8 @@ func (in *transactGetIn) constrain(s *Service) error {
 	return c.err()
 }
 
-// draft checks what the request shows by itself, and returns what it projects, nil for all.
+// draft checks the request as far as it does not depend on the table, and returns its projection, nil for
+// all.
 func (get *transactGet) draft() (*expression.Projection, error) {
 	if get == nil {
 		return nil, invalid("Invalid Request: TransactGetItems should contain Get requests")
@@ -176,6 +182,7 @@ func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, tota
 
 	raws = make([]stored, len(gets))
 	for i := range gets {
+		// Without a Barrier: a writer holds its stripes until its change is on disk.
 		raw, _, err := s.db.Get(gets[i].key.bytes)
 		switch {
 		case err != nil:

@@ -91,6 +91,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 			return nil, err
 		}
 
+		// After the lookup, because a missing table is reported first.
 		if err := in.TransactItems[i].checkUnused(); err != nil {
 			return nil, err
 		}
@@ -99,7 +100,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 	})
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/transactions.test.ts
 func (in *transactWriteIn) constrain(s *Service) error {
 	var c constraints
@@ -124,8 +125,9 @@ func (in *transactWriteIn) constrain(s *Service) error {
 // partNames are the members of a TransactWriteItem, by verb.
 var partNames = [4]string{put: "put", update: "update", remove: "delete", check: "conditionCheck"}
 
-// constrain checks what the API model says about one action, the i-th.
+// constrain checks the i-th action against the API model.
 func (a *transactAction) constrain(c *constraints, s *Service, v verb, i int) {
+	// A function, because only a fault needs the text.
 	at := func() string { return member("transactItems", i) + "." + partNames[v] }
 	if a.TableName == nil || s.tables.get(*a.TableName) == nil {
 		s.constrainTable(c, a.TableName, at()+".tableName")
@@ -162,6 +164,7 @@ func collectActions(n int, actionOf func(i int) (*action, error)) ([]*action, er
 			return err
 		}
 
+		// The store key includes the table.
 		if seen[string(a.key.bytes)] {
 			return invalid("Transaction request cannot include multiple operations on one item")
 		}
@@ -185,6 +188,7 @@ func cancelMismatches(n int, bind func(i int) error) error {
 
 		var mismatch *schemaError
 		switch {
+		// Only noted, because the answer lists the reasons of all items.
 		case errors.As(err, &mismatch):
 			failures[i], failed = mismatch.err, true
 		case err != nil:
@@ -263,6 +267,7 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 	switch {
 	case kind == update:
 		err = a.setUpdate(only.UpdateExpression, only.ConditionExpression, &only.expressionIn)
+	// Without expressions, checkUnused looks for names and values later, when the table is known.
 	case only.ConditionExpression != nil:
 		err = a.setCondition(only.ConditionExpression, &only.expressionIn)
 	}
@@ -278,6 +283,7 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 // true, the transaction of the token was made before; the changes then hold the items as
 // they are now.
 func (s *Service) transact(actions []*action, tok *token) (changes []*change, replayed bool, err error) {
+	// With room for the token's lock.
 	hashes := make([]uint64, len(actions), len(actions)+1)
 	for i, a := range actions {
 		hashes[i] = a.key.lock
@@ -336,6 +342,8 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 		c, err := s.evaluate(a)
 		if err != nil {
 			var e *wire.Error
+
+			// A missing table refuses the whole request and is not the reason of one action.
 			if err = asWireError(err); !errors.As(err, &e) || isMissing(err) {
 				return nil, err
 			}
@@ -363,8 +371,8 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 	return changes, nil
 }
 
-// writeAll commits the changes that differ from what is there as one batch. The caller holds
-// the stripes of hashes, which are those of the items.
+// writeAll commits the changes that make a difference as one batch. hashes are the hashes of the items, whose
+// stripes the caller holds.
 func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, tok *token) error {
 	b := s.db.NewBatch()
 	var records []streams.Change
@@ -382,10 +390,13 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 		tok.stage(b, now)
 	}
 
+	// All items stay as they are, and there is no token to store.
 	if b.Empty() {
 		b.Discard()
 		return nil
 	}
+
+	// Not the token's stripe: a token is read only under its lock.
 	defer s.stripes.dirty(hashes)()
 
 	if err := streams.Commit(b, now, records...); err != nil {
@@ -430,6 +441,8 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 	}
 	e := wire.Errorf("TransactionCanceledException",
 		"Transaction cancelled, please refer cancellation reasons for specific reasons [%s]", strings.Join(codes, ", "))
+
+	// The message is there twice: as in every error, and as a member of this one.
 	e.Members = map[string]any{"CancellationReasons": json.RawMessage(append(reasons, ']')), "Message": e.Message}
 
 	return e

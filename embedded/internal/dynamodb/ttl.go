@@ -43,6 +43,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 
 	r := &next.record
 	switch {
+	// Also if the request disables the time to live.
 	case r.TTL != "" && r.TTL != spec.AttributeName:
 		return nil, invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", r.TTL)
 	case r.TTL != "" && *spec.Enabled:
@@ -50,6 +51,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 	case r.TTL == "" && !*spec.Enabled:
 		return nil, invalid("TimeToLive is already disabled")
 	case *spec.Enabled:
+		// If the indexing is interrupted, this mark lets Run go on with it.
 		r.TTL, r.TTLIndexing = spec.AttributeName, true
 	default:
 		r.TTL, r.TTLIndexing = "", false
@@ -60,7 +62,8 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 		return nil, err
 	}
 
-	// Writers that loaded the old state do not maintain the index: they must end first.
+	// Writers with the old state do not maintain the index of expiries, or enter expiries behind its
+	// deletion: they must end first.
 	s.stripes.waitForWriters()
 
 	if *spec.Enabled {
@@ -103,11 +106,11 @@ func (s *Service) resumeAfter(ctx context.Context, err error) {
 
 	select {
 	case s.unfinished <- struct{}{}:
-	default: // Run was already told
+	default: // a signal is waiting already
 	}
 }
 
-// finish does what is left of requests that a crash, a full disk or a caller who left interrupted.
+// finish completes requests that were interrupted by a crash, by a full disk or by their caller.
 func (s *Service) finish(ctx context.Context) error {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
@@ -117,6 +120,7 @@ func (s *Service) finish(ctx context.Context) error {
 	}
 
 	for _, t := range *s.tables.tables.Load() {
+		// At the end of ctx the rest is left to the next Run: the records say what is unfinished.
 		if err := s.buildIndexes(ctx, t); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("build the indexes of table %s: %w", t.name, err)
 		}
@@ -155,7 +159,7 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 		return err
 	}
 
-	// Batches reach the disk in their order: when this record is there, so are the entries.
+	// Batches reach the disk in their order: when this record is on disk, the entries are, too.
 	next := *t.state.Load()
 	next.record.TTLIndexing = false
 
@@ -193,6 +197,7 @@ func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error
 	st.mu.Lock()
 	defer st.mu.Unlock()
 
+	// Read under the stripe: the item may have changed since its key was listed.
 	raw, ok, err := s.db.Get(key)
 	if err != nil || !ok {
 		return err
@@ -214,6 +219,7 @@ func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error
 	})
 
 	if len(keys) == keysPerStep {
+		// The smallest key behind the last one.
 		next = append(bytes.Clone(keys[keysPerStep-1]), 0)
 	}
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What one UpdateTable can do to indexes, on a table on demand and on a provisioned one.
+// The changes of indexes that one UpdateTable can make, on an on-demand table and on a provisioned one.
 // Source: findings DDB-TABLE-152, 160, 162, 359 and 442 of ack-api-quirks, services/dynamodb, recorded on the
 // service
 func TestRulesOfIndexUpdates(t *testing.T) {
@@ -48,7 +48,7 @@ func TestRulesOfIndexUpdates(t *testing.T) {
 	mustAnswer(t, s, "UpdateTable", `{"TableName":"provisioned",`+updates(create(","+units))+defined+`}`)
 }
 
-// A table has at most 20 global indexes, however they come. An index that is gone leaves room.
+// A table has at most 20 global indexes, however they come. A deleted index makes room.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 func TestTheTwentyFirstIndex(t *testing.T) {
 	s, stop := openService(t, t.TempDir())
@@ -71,7 +71,7 @@ func TestTheTwentyFirstIndex(t *testing.T) {
 	mustAnswer(t, s, "UpdateTable", create(maxGlobalIndexes))
 }
 
-// Attributes that no key uses are found after the keys of the global indexes, before the rest of them.
+// Definitions that no key uses are refused after faults in the keys of the global indexes, before other faults.
 // Source: findings DDB-TABLE-126 and 127 of ack-api-quirks, services/dynamodb, recorded on the service
 func TestUnusedAndDoubleNamesOfNewTables(t *testing.T) {
 	s, stop := openService(t, t.TempDir())

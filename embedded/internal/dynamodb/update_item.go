@@ -38,6 +38,8 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	}
 
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
+
+	// ALL_OLD does not need it: the answer has the stored bytes.
 	a.needOld = in.ReturnValues == "UPDATED_OLD"
 
 	c, err := s.perform(a)
@@ -79,6 +81,7 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 		}
 	}
 
+	// After both expressions, which share the references.
 	return p.Unused()
 }
 
@@ -94,7 +97,7 @@ func (a *action) keepsKey() error {
 	return nil
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *updateItemIn) constrain(s *Service) error {
 	var c constraints
 	c.capacity(in.ReturnConsumedCapacity)
@@ -148,6 +151,7 @@ func (in *updateItemIn) draft() (*action, error) {
 		return nil, err
 	}
 
+	// The legacy parameters, or no update at all: the action then only creates the item.
 	if !used {
 		return a, nil
 	}
@@ -155,7 +159,8 @@ func (in *updateItemIn) draft() (*action, error) {
 	return a, a.setUpdate(in.UpdateExpression, in.ConditionExpression, &in.expressionIn)
 }
 
-// appendReturned adds the attributes that ReturnValues asks for, a whole item as it is stored.
+// appendReturned adds the attributes that ReturnValues asks for. A whole item is added as it is
+// stored.
 func (c *change) appendReturned(out *answer, values string) error {
 	var whole stored
 	switch values {

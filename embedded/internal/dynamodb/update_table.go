@@ -30,7 +30,7 @@ type updateTableIn struct {
 // ignoredThroughput are settings of a table or an index that the engine accepts and ignores.
 type ignoredThroughput struct{ OnDemandThroughput, WarmThroughput *struct{} }
 
-// given reports whether a request has one of them.
+// given reports whether the request sets any of these.
 func (t *ignoredThroughput) given() bool {
 	return t.OnDemandThroughput != nil || t.WarmThroughput != nil
 }
@@ -49,6 +49,8 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 
 	before := t.state.Load()
 	next := *before
+
+	// Cloned, because the units of indexes are changed in place.
 	next.record.Indexes = slices.Clone(next.record.Indexes)
 
 	if err := in.apply(&next.record, s.cfg.Clock.Now()); err != nil {
@@ -66,6 +68,8 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 	}
 
 	switch {
+	// checkTogether refuses indexes that are created or deleted beside it. All else is saved with
+	// next.
 	case in.StreamSpecification != nil:
 		err = s.switchStream(t, &next, in.StreamSpecification)
 	case len(in.GlobalSecondaryIndexUpdates) > 0:
@@ -89,6 +93,7 @@ func (in *updateTableIn) check(s *Service) error {
 		return err
 	}
 
+	// Refused and not ignored: the caller would wait for replicas that never come.
 	for _, refused := range []struct {
 		what string
 		list []jsontext.Value
@@ -153,14 +158,14 @@ func (in *updateTableIn) checkTogether() error {
 	return nil
 }
 
-// checkAlone refuses a change that must be the only one beside any other.
+// checkAlone refuses a change beside others if it must be the only one.
 func (in *updateTableIn) checkAlone() error {
 	type change struct {
 		given bool
-		alone string // how the service calls one that must be alone
+		alone string // the service's name of a change that must be alone
 	}
 
-	// Of several that must be alone, the service names the first.
+	// Of several such changes, the service names the first.
 	given := slices.DeleteFunc([]change{
 		{in.SSESpecification != nil, "Server-Side Encryption modification"},
 		{in.TableClass != "", "TableClass modification"},
@@ -179,7 +184,7 @@ func (in *updateTableIn) checkAlone() error {
 	return nil
 }
 
-// constrain checks what the API model says about the members.
+// constrain checks the members against the API model.
 func (in *updateTableIn) constrain(s *Service) error {
 	if err := requireTable(in.TableName); err != nil {
 		return err
@@ -207,7 +212,7 @@ func (in *updateTableIn) isEmpty() bool {
 		in.SSESpecification == nil && !in.given()
 }
 
-// apply makes the changes to the record, except those to the stream.
+// apply makes the changes to the record, except for the stream and the indexes.
 func (in *updateTableIn) apply(r *tableRecord, now time.Time) error {
 	if in.BillingMode != "" || in.ProvisionedThroughput != nil {
 		mode := in.BillingMode
@@ -220,6 +225,7 @@ func (in *updateTableIn) apply(r *tableRecord, now time.Time) error {
 			return err
 		}
 
+		// Only throughput is refused if nothing changes. A BillingMode may be repeated.
 		if in.ProvisionedThroughput != nil && r.Billing == before.Billing && r.ReadUnits == before.ReadUnits && r.WriteUnits == before.WriteUnits {
 			return invalid("The provisioned throughput for the table will not change. The requested value equals the current value. "+
 				"Current ReadCapacityUnits provisioned for the table: %d. Requested ReadCapacityUnits: %d. "+
@@ -271,6 +277,7 @@ func (s *Service) switchStream(t *table, next *tableState, spec *streamSpecifica
 		return fmt.Errorf("change the stream of table %s: %w", t.name, err)
 	}
 
+	// Before the state: a caller that sees the new ARN must find the stream.
 	if next.stream != nil {
 		s.streams.Add(next.stream)
 	}

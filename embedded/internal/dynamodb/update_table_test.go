@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A stream, units and a new or a deleted index come in requests of their own: what a request must not
-// change with the others is not changed at all.
+// A stream, units, and a new or deleted index need requests of their own: a request that mixes them changes
+// nothing.
 // Source: findings DDB-TABLE-174, DDB-TABLE-382, DDB-TABLE-433 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb,
 // recorded on the service
 func TestChangesThatDoNotComeTogether(t *testing.T) {
@@ -108,7 +108,7 @@ func TestAnIndexWithoutUnits(t *testing.T) {
 	}
 }
 
-// The units of the global indexes go with those of the table, and come back with them.
+// The global indexes lose their units together with the table, and get them back together with it.
 // Source: https://github.com/architect/dynalite test/updateTable.js, "should allow table to be converted to
 // PAY_PER_REQUEST and back again", recorded on the service
 func TestUnitsOfIndexesFollowTheTable(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// verb is what an action does to its item.
+// verb is the kind of an action.
 type verb uint8
 
 const (
@@ -57,8 +57,8 @@ type change struct {
 	indexes        []indexChange
 }
 
-// differs reports whether the item after is another one than the item before. If not, the
-// action is acknowledged without a write and without a stream record, as on AWS.
+// differs reports whether the change alters the item. If not, the action is acknowledged without a write
+// and without a stream record, as on AWS.
 func (c *change) differs() bool {
 	return c.verb != check && !bytes.Equal(c.oldRaw, c.newRaw)
 }
@@ -76,6 +76,7 @@ func (s *Service) perform(a *action) (*change, error) {
 	}
 
 	if !c.differs() {
+		// AWS bills a write even if it changes nothing.
 		s.charge(a.table.name, 0, c.writeUnits())
 		return c, nil
 	}
@@ -83,7 +84,7 @@ func (s *Service) perform(a *action) (*change, error) {
 	b := s.db.NewBatch()
 	record, streamed := c.stage(b)
 
-	// Odd from before the change is visible until it is on disk, see Service.read.
+	// Odd from before the change is visible until it is on disk, see stripe.read.
 	st.version.Add(1)
 	defer st.version.Add(1)
 
@@ -122,6 +123,8 @@ func (s *Service) evaluate(a *action) (*change, error) {
 
 	if ok {
 		c.oldRaw, c.oldSize = raw, stored(raw).size()
+
+		// Without one of these the stored bytes are enough.
 		if a.cond != nil || a.needOld || a.verb == update || c.keepsOld() {
 			if c.old, err = c.oldRaw.item(); err != nil {
 				return nil, err
@@ -129,11 +132,13 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		}
 	}
 
+	// The same bytes before and after, so that nothing is written.
 	if a.expireAt != 0 && !c.isExpired() {
 		c.newRaw, c.newSize = c.oldRaw, c.oldSize
 		return c, nil
 	}
 
+	// Billed like a failed condition.
 	if a.insert && c.oldRaw != nil {
 		s.charge(a.table.name, 0, c.refusedUnits())
 		return nil, wire.Errorf("DuplicateItemException", "Duplicate primary key exists in table")
@@ -172,6 +177,8 @@ func (c *change) compute() error {
 		c.new = c.item
 	case update:
 		base := c.old
+
+		// A missing item is created with its key.
 		if base == nil {
 			base = c.key.attrs
 		}

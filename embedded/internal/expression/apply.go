@@ -8,10 +8,10 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// Apply returns the item after the update. It does not change the item, which may be nil, nor
-// anything in it; both share what the update does not write. The error is an *Error: a path
-// that leads nowhere, a missing attribute, an operand of the wrong type, a number out of
-// range.
+// Apply returns the item after the update. It changes neither the item, which may be nil, nor
+// anything in it; the two items share the parts that the update does not write. The error is an
+// *Error: a path that leads nowhere, a missing attribute, an operand of the wrong type, a number
+// out of range.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	next := edit{item: make(attr.Item, len(item)+1)}
 	maps.Copy(next.item, item)
@@ -32,8 +32,12 @@ func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
 		return nil, err
 	}
 
-	// A value that is copied within the item is in two places then.
+	// A map or list that is copied within the item would be in two places, and must not be changed
+	// in one of them.
 	next.exclusive = next.exclusive && !u.sharesParts(values)
+
+	// All writes come before the removals, which shift the elements behind them: an index means a
+	// position before the update.
 	removes := u.removes
 	for _, n := range u.writes {
 		if values[n].Kind == attr.Invalid {
@@ -106,6 +110,8 @@ func (u *Update) insertRemoval(removes []int, n int) []int {
 	at, _ := slices.BinarySearchFunc(removes, n, func(a, b int) int {
 		return u.actions[b].path.compare(u.actions[a].path)
 	})
+
+	// Cloned, because several goroutines may apply the update.
 	return slices.Insert(slices.Clone(removes), at, n)
 }
 
@@ -133,6 +139,7 @@ func (a action) evaluate(item attr.Item) (attr.Value, error) {
 			err = errorf(msgNoAttribute)
 		}
 
+		// The value stands at the depth of its path.
 		if err == nil && len(a.path)-1+v.Depth() > attr.MaxDepth {
 			err = errorf(msgTooDeep)
 		}
@@ -239,6 +246,7 @@ func (a action) add(item attr.Item) (attr.Value, error) {
 	old, ok := a.path.Lookup(item)
 	switch {
 	case !ok:
+		// A missing attribute counts as 0, or as an empty set or list.
 		return a.value.value, nil
 	case old.Kind != a.value.value.Kind:
 		return old, errorf(msgOperandType)

@@ -2,12 +2,12 @@ package expression
 
 import "ratchet/embedded/internal/attr"
 
-// Node is a part of a condition, an update or a projection that a caller builds itself instead
-// of parsing it, because it has a language of its own. Its messages are those of expressions,
-// without "Invalid ConditionExpression: " in front.
+// Node is a part of a condition, an update or a projection that a caller builds itself instead of
+// parsing it, because the caller has a language of its own. Its messages are the messages of
+// expressions, without "Invalid ConditionExpression: " in front.
 type Node struct{ tree *node }
 
-// PathNode returns an operand that is what an item has at the path.
+// PathNode returns an operand: the value that an item has at the path.
 func PathNode(p Path) Node { return Node{&node{op: opPath, path: p, built: true}} }
 
 // ValueNode returns an operand with that value, which must be valid.
@@ -24,8 +24,8 @@ var operators = map[string]op{
 	"BETWEEN": opBetween, "IN": opIn, "AND": opAnd, "OR": opOr, "NOT": opNot, "+": opPlus, "-": opMinus,
 }
 
-// OperatorNode returns an operation: a comparison, AND, OR and "+" of two nodes, NOT of one,
-// BETWEEN of three, IN of two or more. The sign must be one of expressions.
+// OperatorNode returns an operation: a comparison, AND, OR and "+" of two nodes, NOT of one, BETWEEN of
+// three, IN of two or more. The sign must be a key of operators.
 func OperatorNode(sign string, args ...Node) Node {
 	return Node{&node{op: operators[sign], text: sign, args: trees(args)}}
 }
@@ -39,7 +39,7 @@ func trees(nodes []Node) []*node {
 	return list
 }
 
-// BuildCondition returns the condition that the node is.
+// BuildCondition returns the node as a condition.
 func BuildCondition(n Node) (*Condition, error) {
 	if err := n.tree.check(inCondition); err != nil {
 		return nil, err
@@ -74,6 +74,7 @@ func BuildUpdate(clauses []Clause) (*Update, error) {
 		u.actions, u.paths = append(u.actions, a), append(u.paths, c.Path)
 	}
 
+	// In the order of a parsed update: functions, then overlapping paths, then operands.
 	if err := checkConflicts(u.paths); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ func (n *node) check(at position) *Error {
 			return err
 		}
 
+		// The arguments of a call have rules of their own, which differ between updates and
+		// conditions.
 		if at >= inSet {
 			at = inSetCall
 		} else {
@@ -71,10 +73,12 @@ func (n *node) checkCall(at position) *Error {
 		return errorf("The function is not allowed in a condition expression; function: %s", n.text)
 	case !f.inUpdate() && at >= inSet:
 		return errorf("The function is not allowed in an update expression; function: %s", n.text)
+	// size is an operand. All other functions of conditions are conditions.
 	case at == inCondition:
 		misplaced = f == fnSize
 	case at == inOperand:
 		misplaced = f != fnSize
+	// list_append must be the whole value of a SET; if_not_exists may also be a part of it.
 	case at != inSet:
 		misplaced = f == fnListAppend
 	}
@@ -89,6 +93,7 @@ func (n *node) checkCall(at position) *Error {
 func (p Path) check() *Error {
 	for _, s := range p {
 		switch {
+		// An index out of range has its text as name; see parser.index.
 		case s.List && s.Name != "":
 			return errorf("List index is not within the allowable range; index: [%s]", s.Name)
 		case !s.List && isReserved(s.Name):
@@ -143,6 +148,7 @@ func (n *node) bind(params *Params) *Error {
 	switch n.op {
 	case opCall:
 		return n.checkOperands()
+	// All types can be equal. Only S, N and B have an order.
 	case opEqual, opNotEqual, opIn:
 		return n.checkDistinct()
 	case opLess, opLessEqual, opGreater, opGreaterEqual:
@@ -221,6 +227,8 @@ func (n *node) checkKinds(allowed ...attr.Kind) *Error {
 next:
 	for _, a := range n.args {
 		k := a.operandKind()
+
+		// The type of an attribute is known only with an item.
 		if k == attr.Invalid {
 			continue
 		}
@@ -243,6 +251,7 @@ func (n *node) checkTypeName() *Error {
 	const valid = "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
 	want := n.args[1]
 	switch k := want.operandKind(); {
+	// A type name must be a value. For an attribute or a call the message lists all types.
 	case k == attr.Invalid:
 		return errorf("Incorrect operand type for operator or function; operator or function: %s, operand type: {NS,SS,L,BS,N,M,B,BOOL,NULL,S}", n.text)
 	case k != attr.S:
@@ -264,6 +273,8 @@ func (n *node) checkBetween() *Error {
 	}
 
 	lo, hi := n.args[1], n.args[2]
+
+	// A bound that is an attribute can be compared only with an item.
 	if lo.op != opValue || hi.op != opValue {
 		return nil
 	}

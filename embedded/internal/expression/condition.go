@@ -119,10 +119,12 @@ func (p *parser) comparison(allowOperand bool) (*node, *Error) {
 		return nil, err
 	}
 
+	// A condition in parentheses: only paths, values and calls have the ops up to opCall.
 	if left.op > opCall {
 		return left.checkParentheses()
 	}
 
+	// Now it is known that left is an operand, so its parentheses can be reported (see undecided).
 	if p.kind == kBetween || p.kind == kIn || p.kind >= kEqual && p.kind <= kGreaterEqual {
 		if _, err := left.checkParentheses(); err != nil {
 			return nil, err
@@ -131,6 +133,7 @@ func (p *parser) comparison(allowOperand bool) (*node, *Error) {
 
 	switch p.kind {
 	case kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual:
+		// The tokens and the ops of comparisons are in the same order.
 		op, text := opEqual+op(p.kind-kEqual), p.text()
 		p.advance()
 

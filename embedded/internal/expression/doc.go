@@ -20,7 +20,7 @@
 // the syntax of the whole expression; redundant parentheses; then, left to right, function
 // names, where they may stand, reserved words and list indexes; then, operation by operation
 // from the inside out, undefined references, numbers of operands and their types. The order
-// and the texts are those of DynamoDB Local 3.1.0; tests/conformance compares them.
+// and the texts come from DynamoDB Local 3.1.0; tests/conformance compares them.
 //
 // # Evaluation
 //

@@ -42,8 +42,8 @@ func (e *edit) set(p Path, v attr.Value) error {
 	return nil
 }
 
-// setIn sets v in holder, the value at the first n steps of the path, where the rest of the
-// path leads, and returns the new holder.
+// setIn sets v at the path and returns the new holder. holder is the value at the first n steps of
+// the path.
 func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, bool) {
 	step := p[n]
 	if n+1 < len(p) {
@@ -63,6 +63,7 @@ func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value
 			holder.Map = maps.Clone(holder.Map)
 		}
 
+		// An empty map may be nil, and so is its clone.
 		if holder.Map == nil {
 			holder.Map = attr.Item{}
 		}
@@ -73,6 +74,7 @@ func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value
 		}
 		holder.List()[step.Index] = v
 	case step.List && holder.Kind == attr.L:
+		// Without a claim: Clip leaves append no room, so that it copies the list.
 		holder = attr.NewList(append(slices.Clip(holder.List()), v))
 	default:
 		return holder, false
@@ -93,8 +95,8 @@ func (e *edit) remove(p Path) {
 	}
 }
 
-// removeIn removes from holder, the value at the first n steps of the path, what the rest of
-// the path leads to, and returns the new holder.
+// removeIn removes the value at the path and returns the new holder. holder is the value at the
+// first n steps of the path.
 func (e *edit) removeIn(holder attr.Value, p Path, n int) attr.Value {
 	step := p[n]
 
@@ -105,6 +107,7 @@ func (e *edit) removeIn(holder attr.Value, p Path, n int) attr.Value {
 
 	switch {
 	case n+1 < len(p):
+		// The changed child takes its own place in the holder.
 		if next, ok := e.setIn(holder, p[:n+1], n, e.removeIn(child, p, n+1)); ok {
 			return next
 		}

@@ -23,7 +23,7 @@ const (
 // The limits of an expression.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 const (
-	maxSize      = 4096 // bytes of an expression
+	maxSize      = 4096 // characters of an expression
 	maxOperators = 300  // operators and functions
 	maxIn        = 100  // operands on the right of IN
 	maxReference = 255  // bytes of a #name or :value, with the first character

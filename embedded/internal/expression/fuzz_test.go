@@ -21,15 +21,15 @@ func seeds(f *testing.F) vendorAnswers {
 			}
 		}
 	}
-	// What is a part of the item at two places must not change at both.
+	// A value that is copied to a second place must not change at both.
 	f.Add("SET b = m, m.x = :s")
 	all = readAnswers(f, "updates.json")
 
 	return all
 }
 
-// FuzzParse feeds every parser. None may panic, every refusal is an *Error, and what
-// was parsed can be evaluated without touching the item.
+// FuzzParse feeds every parser. No parser may panic, every refusal is an *Error, and everything
+// that parses can be evaluated without a change of the item.
 func FuzzParse(f *testing.F) {
 	v := seeds(f)
 	before := string(attr.AppendBinary(nil, v.Item))

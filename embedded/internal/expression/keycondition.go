@@ -33,7 +33,7 @@ type KeyCondition struct {
 	Hash attr.Value
 	// MoreHash are the values of the further attributes of the partition key.
 	MoreHash []attr.Value
-	// Equal are the values of the attributes of the sort key before the one that Range bounds.
+	// Equal are the values of the sort key's attributes before the attribute that Range bounds.
 	Equal []attr.Value
 	Range Range
 }
@@ -57,9 +57,8 @@ type KeySchema struct{ Hash, Range []Key }
 // KeyTerms are the comparisons of a key condition, before the table is known.
 type KeyTerms struct{ terms []keyTerm }
 
-// ParseKeyCondition parses a KeyConditionExpression. What it returns was not yet looked at as a
-// key condition: any condition may stand there, see [KeyExpression.Terms]. So the other expressions
-// of the request can be parsed before.
+// ParseKeyCondition parses a KeyConditionExpression as any condition. [KeyExpression.Terms] checks later
+// whether it is a key condition, so that the other expressions of the request can be parsed in between.
 func ParseKeyCondition(src string, params *Params) (*KeyExpression, error) {
 	if params.err != nil {
 		return nil, params.err
@@ -96,8 +95,8 @@ func newKeyTerms(terms []keyTerm) (*KeyTerms, error) {
 }
 
 // Condition returns the condition on the key attributes: the partition key and, if there is one,
-// the sort key. It looks at one after the other, and calls before with the position of each first;
-// before may be nil.
+// the sort key. It checks one key attribute after the other, and calls before with the position of
+// each first; before may be nil.
 // Source of the number of conditions: https://github.com/paritysuite/dynamodb-conformance
 // tests/tier3/error-messages/queryKeyConditionOperands.test.ts
 func (t *KeyTerms) Condition(schema KeySchema, before func(at int) error) (*KeyCondition, error) {
@@ -116,12 +115,15 @@ func (t *KeyTerms) Condition(schema KeySchema, before func(at int) error) (*KeyC
 			return nil, err
 		}
 
+		// After before(0): a fault of the start key's partition key is reported first.
 		if err := t.checkCount(len(keys)); err != nil {
 			return nil, err
 		}
 
 		term, ok := t.of(key.Name)
 		if !ok {
+			// The sort key needs no comparison, unless the second comparison is of another
+			// attribute.
 			if at == 0 || len(t.terms) > 1 {
 				return nil, errorf("Query condition missed key schema element: %s", key.Name)
 			}
@@ -215,6 +217,7 @@ func (n *node) keyTerm() (keyTerm, *Error) {
 	key := -1
 	for at, a := range n.args {
 		switch {
+		// Only begins_with itself may be a call, and not an operand such as size(key).
 		case a.op == opCall:
 			return t, errorf("KeyConditionExpressions cannot contain nested operations")
 		case a.op == opPath && key >= 0:
@@ -243,6 +246,8 @@ func (n *node) keyTerm() (keyTerm, *Error) {
 		}
 	default:
 		t.Op, t.Lo = rangeOps[n.op], n.args[1-key].value
+
+		// :v < key is key > :v.
 		if key == 1 {
 			t.Op = mirrored[t.Op]
 		}

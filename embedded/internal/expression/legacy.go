@@ -7,8 +7,8 @@ import (
 )
 
 // Comparison is one element of the legacy parameters Expected, KeyConditions, QueryFilter and
-// ScanFilter: what an attribute is compared with. The name is that of a top-level attribute,
-// also if it has a dot in it.
+// ScanFilter: it compares an attribute with values. The name is always a top-level attribute, even
+// if it has a dot in it.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Condition.html
 type Comparison struct {
 	Name     string
@@ -78,6 +78,7 @@ func (c *Comparison) check() error {
 	}
 
 	if of.op == opBetween {
+		// Both bounds have one of orderedKinds, and the same one, so they have an order.
 		if order, _ := attr.Compare(c.Values[0], c.Values[1]); order > 0 {
 			return errorf("The BETWEEN condition was provided a range where the lower bound is greater than the upper bound")
 		}
@@ -107,7 +108,7 @@ func (c *Comparison) node() *node {
 		return n
 	}
 
-	// Unlike NOT contains(...), it is false where there is no attribute.
+	// NOT_CONTAINS is false where there is no attribute, unlike NOT contains(...).
 	exists := &node{op: opCall, text: "attribute_exists", args: n.args[:1]}
 
 	return &node{op: opAnd, args: []*node{exists, {op: opNot, args: []*node{n}}}}
@@ -125,8 +126,8 @@ func CheckComparisons(list []Comparison) error {
 	return nil
 }
 
-// NewCondition returns the condition that all comparisons hold or, with or set, that one of
-// them does. CheckComparisons must have accepted them; there must be at least one.
+// NewCondition returns the condition that all comparisons hold or, if or is set, that at least one
+// of them holds. CheckComparisons must have accepted them; there must be at least one.
 func NewCondition(list []Comparison, or bool) *Condition {
 	join := opAnd
 	if or {
@@ -141,11 +142,12 @@ func NewCondition(list []Comparison, or bool) *Condition {
 	return &Condition{root}
 }
 
-// NewKeyTerms returns the comparisons as those of a key condition. CheckComparisons must have
-// accepted them.
+// NewKeyTerms returns the key condition with these comparisons. CheckComparisons must have accepted
+// them.
 func NewKeyTerms(list []Comparison) (*KeyTerms, error) {
 	terms := make([]keyTerm, 0, len(list))
 	for _, c := range list {
+		// An operator that no key takes leaves RangeNone, which keyTerm.check refuses.
 		t := keyTerm{name: c.Name}
 
 		switch of := comparators[c.Operator]; {

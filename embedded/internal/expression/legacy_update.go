@@ -2,8 +2,8 @@ package expression
 
 import "ratchet/embedded/internal/attr"
 
-// Assignment is one element of the legacy parameter AttributeUpdates: what an action does to a
-// top-level attribute.
+// Assignment is one element of the legacy parameter AttributeUpdates: an action on a top-level
+// attribute.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValueUpdate.html
 type Assignment struct {
 	Name string
@@ -32,6 +32,7 @@ func (a *Assignment) check() error {
 	}
 
 	switch k := a.Value.Kind; {
+	// PUT takes all types, and all actions take sets.
 	case a.Action == "PUT" || k == attr.SS || k == attr.NS || k == attr.BS:
 		return nil
 	case a.Action == "DELETE":
@@ -54,6 +55,7 @@ func NewUpdate(list []Assignment) (*Update, error) {
 		a := action{section: kSet, path: Path{{Name: list[i].Name}}}
 
 		switch v := list[i].Value; {
+		// Only DELETE may be without a value; see check.
 		case v == nil:
 			a.section = kRemove
 		case list[i].Action == "ADD":

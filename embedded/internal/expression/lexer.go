@@ -108,6 +108,7 @@ func (l *lexer) scan(at int) token {
 		default:
 			return token{kValue, at, end}
 		}
+	// An index has no leading zero: 01 is two tokens, and so a syntax error.
 	case c == '0':
 		return token{kNumber, at, at + 1}
 	case '1' <= c && c <= '9':
@@ -117,6 +118,7 @@ func (l *lexer) scan(at int) token {
 		}
 
 		return token{kNumber, at, end}
+	// The whole character is one token, because the message quotes the token.
 	case c >= utf8.RuneSelf:
 		_, size := utf8.DecodeRuneInString(src[at:])
 		return token{kBad, at, at + size}
@@ -127,6 +129,7 @@ func (l *lexer) scan(at int) token {
 
 // scanMark reads a token of punctuation at byte at.
 func scanMark(src string, at int) token {
+	// 0 is no mark, so the end of the source needs no case of its own.
 	next := byte(0)
 	if at+1 < len(src) {
 		next = src[at+1]
@@ -182,9 +185,9 @@ func wordEnd(src string, at int) int {
 
 func wordEndsAt(src string, at, end int) bool { return wordEnd(src, at) == end }
 
-// keyword returns the kind of a word: that of a word of the grammar, in upper or lower case,
-// or kWord for a name.
+// keyword returns the kind of a word of the grammar, in upper or lower case, or kWord for a name.
 func keyword(word string) kind {
+	// Most words are names. Their length alone tells most of them from the words of the grammar.
 	switch len(word) {
 	case 2:
 		switch {

@@ -23,6 +23,7 @@ func (n *node) match(item attr.Item) bool {
 
 	left, ok := n.args[0].operand(item)
 	switch n.op {
+	// <> is the only comparison that is true for a missing attribute.
 	case opNotEqual:
 		right, found := n.args[1].operand(item)
 		return !ok || !found || !attr.Equal(left, right)
@@ -46,6 +47,7 @@ func (n *node) match(item attr.Item) bool {
 		return attr.Equal(left, right)
 	}
 
+	// Values of different types have no order, and then no comparison but <> is true.
 	order, ok := attr.Compare(left, right)
 	if !ok {
 		return false
@@ -110,6 +112,7 @@ func size(v attr.Value) (attr.Value, bool) {
 func utf16Length(s string) int {
 	n := 0
 	for _, r := range s {
+		// A character above U+FFFF is two code units.
 		if n++; r >= 1<<16 && r <= utf8.MaxRune {
 			n++
 		}
@@ -125,6 +128,7 @@ func (n *node) matchCall(item attr.Item) bool {
 		return ok
 	case fnAttributeNotExists:
 		return !ok
+	// The argument is a value: see checkTypeName.
 	case fnAttributeType:
 		return ok && v.Kind == attr.KindOf(n.args[1].value.Str)
 	}

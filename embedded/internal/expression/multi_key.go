@@ -13,6 +13,9 @@ import (
 // https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/multi_attribute_keys.rs, recorded on the service
 func (t *KeyTerms) multiCondition(schema KeySchema, before func(at int) error) (*KeyCondition, error) {
 	keys := slices.Concat(schema.Hash, schema.Range)
+
+	// Unlike for a key of single attributes, the start key is checked as a whole before the
+	// conditions.
 	for at := range keys {
 		if err := before(at); err != nil {
 			return nil, err
@@ -34,7 +37,7 @@ func (t *KeyTerms) multiCondition(schema KeySchema, before func(at int) error) (
 	return t.bind(schema)
 }
 
-// withoutEquality returns the names of the keys that no equality takes.
+// withoutEquality returns the names of the keys that have no equality.
 func (t *KeyTerms) withoutEquality(keys []Key) (names []string) {
 	for _, key := range keys {
 		if term, ok := t.of(key.Name); !ok || term.Op != RangeEqual {
@@ -45,10 +48,12 @@ func (t *KeyTerms) withoutEquality(keys []Key) (names []string) {
 	return names
 }
 
-// checkKeys refuses comparisons of other attributes, and those that the keys do not take.
+// checkKeys refuses comparisons of attributes that are no keys, and comparisons that a key does not
+// take.
 func (t *KeyTerms) checkKeys(schema KeySchema, keys []Key) error {
 	for _, key := range keys {
 		if term, ok := t.of(key.Name); ok {
+			// false, because the equalities of the partition key were checked.
 			if err := term.check(key, false); err != nil {
 				return err
 			}
@@ -60,6 +65,8 @@ func (t *KeyTerms) checkKeys(schema KeySchema, keys []Key) error {
 			continue
 		}
 
+		// There is one: each partition key attribute has a comparison, this one is of no key, and
+		// there are no more comparisons than keys.
 		free := slices.IndexFunc(schema.Range, func(k Key) bool {
 			_, ok := t.of(k.Name)
 			return !ok
@@ -72,7 +79,7 @@ func (t *KeyTerms) checkKeys(schema KeySchema, keys []Key) error {
 }
 
 // bind returns the condition. The comparisons of the sort key must not leave out an attribute, and
-// only the last may be another than an equality.
+// all but the last must be equalities.
 func (t *KeyTerms) bind(schema KeySchema) (*KeyCondition, error) {
 	var c KeyCondition
 	for at, key := range schema.Hash {
@@ -84,6 +91,7 @@ func (t *KeyTerms) bind(schema KeySchema) (*KeyCondition, error) {
 		}
 	}
 
+	// The last attribute that has a comparison. All attributes before it need equalities.
 	last := len(schema.Range) - 1
 	for ; last >= 0; last-- {
 		if _, ok := t.of(schema.Range[last].Name); ok {

@@ -2,7 +2,7 @@ package expression
 
 import "ratchet/embedded/internal/attr"
 
-// op is what a node of the syntax tree does.
+// op is the operation of a node of the syntax tree.
 type op uint8
 
 const (

@@ -7,8 +7,8 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// Params holds the references of one request: what the #names and :values of its expressions
-// stand for. It is not safe for concurrent use.
+// Params resolves the references of one request: the #names and :values of its expressions. It is
+// not safe for concurrent use.
 type Params struct {
 	Names  map[string]string
 	Values map[string]attr.Value
@@ -51,6 +51,7 @@ func (p *Params) Unused() error {
 		return p.err
 	}
 
+	// Each used reference is listed once and was given, so the numbers tell whether one is unused.
 	if len(p.usedNames) < len(p.Names) {
 		return unused("ExpressionAttributeNames", p.Names, p.usedNames)
 	}

@@ -33,6 +33,7 @@ func newParser(src string) (parser, *Error) {
 		return parser{}, errorf("The expression can not be empty;")
 	}
 
+	// The limit counts characters, of which there are never more than bytes.
 	if len(src) > maxSize {
 		if size := utf8.RuneCountInString(src); size > maxSize {
 			return parser{}, errorf("Expression size has exceeded the maximum allowed size; expression size: %d", size)
@@ -47,6 +48,7 @@ func (p *parser) finish() *Error {
 	switch {
 	case p.kind != kEnd:
 		return p.syntaxError()
+	// The message has the first count above the limit, whatever the count is.
 	case p.operators > maxOperators:
 		return errorf("The expression contains too many operators; operator count: %d", maxOperators+1)
 	default:
@@ -71,6 +73,9 @@ func (p *parser) node(op op, text string, args ...*node) *node {
 			p.links = make([]*node, 0, cap(p.nodes))
 		}
 		p.links = append(p.links, args...)
+
+		// Later nodes append behind these args. When append moves the block, these args keep the
+		// old one.
 		n.args = p.links[from:len(p.links):len(p.links)]
 	}
 
@@ -118,6 +123,7 @@ func (p *parser) operand() (*node, *Error) {
 			return nil, err
 		}
 
+		// While undecided, comparison reports redundant parentheses later.
 		if n, err = p.closeParenthesis(n); err != nil || p.undecided {
 			return n, err
 		}
@@ -159,6 +165,8 @@ func (p *parser) call() (*node, *Error) {
 	}
 
 	n := p.node(opCall, name, args...)
+
+	// An argument that was read while undecided has not reported its redundant parentheses.
 	for _, a := range args {
 		n.redundant = n.redundant || a.redundant
 	}
@@ -209,6 +217,7 @@ func (p *parser) path() (Path, *Error) {
 				return nil, err
 			}
 		default:
+			// Like the args of a node: later paths append behind this one, or in a new block.
 			return Path(p.steps[from:len(p.steps):len(p.steps)]), nil
 		}
 	}

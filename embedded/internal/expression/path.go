@@ -86,6 +86,7 @@ func (p Path) equal(o Path) bool {
 // compare orders paths. The elements of one list are in the order of their indexes.
 func (p Path) compare(o Path) int {
 	for n := range min(len(p), len(o)) {
+		// Steps into a list have no name, so that only their indexes differ.
 		if c := strings.Compare(p[n].Name, o[n].Name); c != 0 {
 			return c
 		}
@@ -114,8 +115,8 @@ func checkConflict(one, two Path) *Error {
 	return errorf("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", one, two)
 }
 
-// bindPaths resolves the paths of an expression and compares them with each other. It begins
-// with the last one, as DynamoDB does: that shows in which of several errors is reported.
+// bindPaths resolves the paths of an expression and compares them with each other. It begins with
+// the last path, as DynamoDB does: the order shows in which of several errors is reported.
 func bindPaths(paths []Path, params *Params) *Error {
 	for n := len(paths) - 1; n >= 0; n-- {
 		if err := paths[n].bind(params); err != nil {

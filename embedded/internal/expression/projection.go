@@ -12,7 +12,7 @@ type Projection struct {
 	root  tree
 }
 
-// tree says what to keep of a value: the members or elements that it lists or, if it lists
+// tree says which parts of a value to keep: the members or elements that it lists or, if it lists
 // none, the whole value.
 type tree struct {
 	members  map[string]*tree
@@ -62,6 +62,7 @@ func parsePaths(src string, params *Params) ([]Path, *Error) {
 		return nil, err
 	}
 
+	// Only now: faults in the syntax of the whole expression are reported first.
 	for _, path := range paths {
 		if err := path.check(); err != nil {
 			return nil, err
@@ -98,6 +99,7 @@ func (t *tree) child(s Step) *tree {
 		return c
 	}
 
+	// In the order of the indexes, so that the result keeps the order of the list.
 	at, found := slices.BinarySearchFunc(t.elements, s.Index, func(e element, index int) int { return e.index - index })
 	if !found {
 		t.elements = slices.Insert(t.elements, at, element{s.Index, &tree{}})
@@ -106,7 +108,7 @@ func (t *tree) child(s Step) *tree {
 	return t.elements[at].tree
 }
 
-// Apply returns what the item has at the paths. A list has the selected elements in their
+// Apply returns the parts of the item at the paths. A list has the selected elements in their
 // order, without gaps. Maps and lists that would be empty are left out.
 func (p *Projection) Apply(item attr.Item) attr.Item {
 	kept := make(attr.Item, len(p.root.members))

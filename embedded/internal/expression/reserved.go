@@ -12,6 +12,7 @@ func isReserved(name string) bool {
 		return false
 	}
 
+	// On the stack: strings.ToUpper would allocate for every name.
 	var upper [reservedLongest]byte
 	for n := range len(name) {
 		c := name[n]
@@ -25,9 +26,8 @@ func isReserved(name string) bool {
 	return found
 }
 
-// reserved holds the words of
-// (DynamoDB Local lets CONVERT and SIZE pass; the list is the service's.)
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html
+// reserved holds the reserved words of the service. DynamoDB Local lets two of them pass, CONVERT and SIZE.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html
 var reserved = func() map[string]struct{} {
 	words := strings.Fields(reservedWords)
 	set := make(map[string]struct{}, len(words))

@@ -14,11 +14,11 @@ func integer(n int) attr.Value { return attr.Value{Kind: attr.N, Str: strconv.It
 type Update struct {
 	actions []action
 	paths   []Path // of the actions
-	// writes are the indexes of the actions other than REMOVE, ascending by path; removes
-	// those of REMOVE, descending. Elements are so removed from the back of a list, and every
-	// index means a position before the update.
+	// writes are the indexes of the actions other than REMOVE, in ascending order of their paths.
+	// removes are the indexes of the REMOVE actions, in descending order: elements are removed from
+	// the back of a list, so that every index means a position before the update.
 	writes, removes []int
-	// room holds them, if there are few.
+	// room is the memory of both, if there are few actions.
 	room [ordersAtHand]int
 	// legacy is set for AttributeUpdates, which have a message of their own for operands whose
 	// type does not fit.
@@ -68,12 +68,14 @@ func parseUpdate(src string, params *Params) (*Update, *Error) {
 		return nil, err
 	}
 
-	// At least as many as there are: a comma or one of four sections begins each clause.
+	// At least as many as there are clauses: a comma or one of four sections begins each clause.
 	clauses := strings.Count(src, ",") + 4
 
 	p.nodes = make([]node, 0, clauses)
 	u := &Update{actions: make([]action, 0, clauses), paths: make([]Path, 0, clauses)}
 	sections := make([]string, 0, 4)
+
+	// At least once: the end of the source is no section, so an update without clauses is refused.
 	for first := true; first || p.kind != kEnd; first = false {
 		section, word := p.kind, ""
 		switch section {
@@ -128,6 +130,7 @@ func (p *parser) actions(u *Update, section kind) *Error {
 			}
 			a.value, err = p.sum()
 		case kAdd, kDelete:
+			// ADD and DELETE take a :value and nothing else.
 			if p.kind != kValue {
 				return p.syntaxError()
 			}
@@ -150,6 +153,8 @@ func (p *parser) actions(u *Update, section kind) *Error {
 // parentheses.
 func (p *parser) sum() (*node, *Error) {
 	left, err := p.addend()
+
+	// A sum in parentheses cannot be added to again: a SET has two addends at most.
 	if err != nil || left.op >= opPlus || p.kind != kPlus && p.kind != kMinus {
 		return left, err
 	}
@@ -277,6 +282,8 @@ func (u *Update) sortActions() {
 			order = append(order, n)
 		}
 	}
+
+	// Both orders are in one block, removes behind writes.
 	u.removes = order[len(u.writes):]
 	byPath := func(a, b int) int { return u.actions[a].path.compare(u.actions[b].path) }
 	slices.SortFunc(u.writes, byPath)

@@ -137,7 +137,7 @@ func TestUpdateNeverChangesItsInput(t *testing.T) {
 	})
 }
 
-// An update in place gives the same item as one of a copy.
+// An update in place gives the same item as an update of a copy.
 func TestUpdateInPlace(t *testing.T) {
 	values := map[string]attr.Value{
 		":n": {Kind: attr.N, Str: "3"}, ":s": {Kind: attr.S, Str: "new"}, ":ss": attr.NewSortedSet(attr.SS, []string{"a", "c"}),
@@ -165,7 +165,7 @@ func TestUpdateInPlace(t *testing.T) {
 	})
 }
 
-// Two items that come from one do not share the room behind its lists.
+// Two updates of one item do not share the spare capacity of its lists.
 func TestUpdatesDoNotShareRoom(t *testing.T) {
 	one := attr.Value{Kind: attr.N, Str: "1"}
 	item := attr.Item{"l": attr.NewList(append(make([]attr.Value, 0, 8), one))}

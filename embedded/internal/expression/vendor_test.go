@@ -12,7 +12,7 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// vendorAnswers are what DynamoDB Local 3.1.0 says to expressions; the files under
+// vendorAnswers are the answers of DynamoDB Local 3.1.0 to expressions; the files under
 // testdata were recorded from it, and tests/conformance asks it again.
 type vendorAnswers struct {
 	Item   attr.Item
@@ -106,7 +106,7 @@ func sameWords(a, b string) bool {
 	return sorted(a) == sorted(b)
 }
 
-// checkAnswer compares what came out with a vendor's row: an error with a message,
+// checkAnswer compares a result with a vendor's row: an error with a message,
 // anything else as JSON.
 func checkAnswer(t *testing.T, file, src string, want json.RawMessage, got any, err error) {
 	t.Helper()

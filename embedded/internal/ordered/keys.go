@@ -47,6 +47,8 @@ func (o *Keys[K]) Set(key K, order int64) {
 	}
 
 	o.put(i, item[K]{key, order})
+
+	// A new key starts as the last leaf. A known one may move up or down.
 	o.fix(i)
 }
 
@@ -89,6 +91,7 @@ func (o *Keys[K]) fix(i int) {
 	}
 
 	for {
+		// An item that has moved up is smaller than everything below it, and stays.
 		down := 2*i + 1
 		if down+1 < len(o.items) && o.items[down+1].order < o.items[down].order {
 			down++

@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/expression"
 )
 
-// builder turns what is written into the trees of package expression.
+// builder turns a parsed statement into the trees of package expression.
 type builder struct {
 	src string
 	// clause names the clause in messages: "Condition" or "Update".
@@ -87,6 +87,8 @@ func (b *builder) assign(a assignment) (expression.Clause, error) {
 	}
 
 	c.Section = "SET"
+
+	// set_add and set_delete are functions only in PartiQL: expressions have clauses for them.
 	value := a.value
 	if section := map[string]string{"set_add": "ADD", "set_delete": "DELETE"}[value.text]; value.op == opCall && section != "" {
 		c.Section = section
@@ -143,9 +145,11 @@ func (b *builder) condition(e *Expr, otherwise string) (expression.Node, error) 
 	switch {
 	case e.op == opIs:
 		return b.test(e)
+	// Every function but size is a condition. operand refuses an unknown one.
 	case e.op == opCall && e.text != "size":
 		return b.operand(e)
 	case e.op != opOperator || slices.Contains(arithmetic, e.text):
+		// A fault within the expression goes before its wrong type.
 		if _, err := b.operand(e); err != nil {
 			return expression.Node{}, err
 		}
@@ -171,6 +175,7 @@ func (b *builder) test(e *Expr) (expression.Node, error) {
 		return expression.CallNode("attribute_not_exists", operand), nil
 	}
 
+	// IS NULL holds for an attribute of the type NULL, and not for a missing one.
 	return expression.CallNode("attribute_type", operand, expression.ValueNode(attr.Value{Kind: attr.S, Str: "NULL"})), nil
 }
 
@@ -196,8 +201,8 @@ func convertAll(list []*Expr, convert func(*Expr) (expression.Node, error)) ([]e
 	return nodes, nil
 }
 
-// functions are those that expressions have. Whether one may stand where it stands is checked
-// there.
+// functions are the functions of expressions. Package expression checks whether a function may
+// stand where it stands.
 var functions = []string{
 	"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size", "if_not_exists", "list_append",
 }
@@ -228,6 +233,8 @@ func (b *builder) operand(e *Expr) (expression.Node, error) {
 		return expression.Node{}, errorf("Unsupported operator in %s Expression. Operator: %s", b.clause, strings.ToLower(e.text))
 	default:
 		v, err := literal(b.src, e, "root")
+
+		// Noted in the tree of the statement, too: Comparison looks for values in the WHERE clause.
 		e.op, e.value = opValue, v
 
 		return expression.ValueNode(v), err

@@ -11,9 +11,9 @@
 // # Errors
 //
 // An error is an [*Error], an *expression.Error or an *attr.ValidationError, whose text is the
-// whole message of a ValidationException. The texts are those of the service as far as it is on
-// record (https://github.com/paritysuite/dynamodb-conformance), else those of DynamoDB Local
-// 3.1.0.
+// whole message of a ValidationException. The texts come from recorded answers of the service
+// (https://github.com/paritysuite/dynamodb-conformance) or, where none is recorded, from DynamoDB
+// Local 3.1.0.
 //
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.html
 package partiql

@@ -16,7 +16,7 @@ const (
 	kNumber
 	kParameter // ?
 	kMark      // an operator or punctuation
-	kBad       // what no token begins with, or one that does not end
+	kBad       // a character with which no token begins, or a token without an end
 )
 
 // token is a part of the source.
@@ -66,6 +66,7 @@ func scan(src string, at int) token {
 		text := src[at:end]
 
 		return token{kind: kWord, text: text, upper: strings.ToUpper(text), start: at, end: end}
+	// A point begins a number only before a digit. Elsewhere it is a mark.
 	case isDigit(c) || c == '.' && at+1 < len(src) && isDigit(src[at+1]):
 		return scanNumber(src, at)
 	case c == '\'':
@@ -99,6 +100,7 @@ func skipSpace(src string, at int) (next int, ok bool) {
 			}
 			at += end + 1
 		case strings.HasPrefix(src[at:], "/*"):
+			// Behind the opening mark, so that /*/ does not end the comment.
 			end := strings.Index(src[at+2:], "*/")
 			if end < 0 {
 				return at, false
@@ -134,11 +136,14 @@ func scanNumber(src string, at int) token {
 		}
 
 		from := end
+
+		// An exponent needs digits: 1e is no number.
 		if digits(); end == from {
 			return token{kind: kBad, start: at, end: end}
 		}
 	}
 
+	// 1abc is neither a number nor a name.
 	if end < len(src) && isWordStart(src[end]) {
 		return token{kind: kBad, start: at, end: end}
 	}
@@ -160,6 +165,7 @@ func scanQuoted(src string, at int, k kind) token {
 		text.WriteString(src[from : from+end])
 		from += end + 1
 
+		// The quote is not doubled, so it ends the text.
 		if !strings.HasPrefix(src[from:], quote) {
 			return token{kind: k, text: text.String(), start: at, end: from}
 		}

@@ -8,9 +8,8 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// literal returns the value that an expression without paths is. where names the place within
-// the value for messages, from "root" on. Only the value itself may be a parameter, no part of
-// it.
+// literal returns the value of an expression without paths. where names the place within the value
+// for messages, and begins with "root". Only the whole value may be a parameter, not a part of it.
 func literal(src string, e *Expr, where string) (attr.Value, error) {
 	switch e.op {
 	case opValue:
@@ -28,6 +27,8 @@ func literal(src string, e *Expr, where string) (attr.Value, error) {
 
 func unsupported(src string, e *Expr, where string) error {
 	what := src[e.at.start:e.at.end]
+
+	// The messages write root[0] as root.0 here.
 	key := strings.NewReplacer("[", ".", "]", "").Replace(where)
 
 	switch {
@@ -52,6 +53,8 @@ func unsupported(src string, e *Expr, where string) error {
 
 // scalar returns the value of a literal that has no parts, or of a parameter.
 func scalar(e *Expr, where string) (attr.Value, error) {
+	// A parameter was decoded with the request. A literal number is still a text: its sign may come
+	// from factor.
 	if e.value.Kind != attr.N || e.parameter {
 		return e.value, nil
 	}
@@ -66,6 +69,8 @@ func scalar(e *Expr, where string) (attr.Value, error) {
 
 func list(src string, e *Expr, where string) (attr.Value, error) {
 	elements := make([]attr.Value, len(e.args))
+
+	// v keeps the slice, which is filled below.
 	v := attr.NewList(elements)
 
 	for i, a := range e.args {
@@ -136,7 +141,7 @@ func eachMember(src string, e *Expr, where string, visit func(name string, membe
 	return nil
 }
 
-// typeName names what stands in the place of a struct's key.
+// typeName names the type of an expression in the place of a struct's key.
 func typeName(e *Expr) string {
 	switch {
 	case e.op == opPath:
@@ -157,6 +162,8 @@ func bag(src string, e *Expr, where string) (attr.Value, error) {
 	}
 
 	kinds := map[attr.Kind]attr.Kind{attr.S: attr.SS, attr.N: attr.NS}
+
+	// The kind is Invalid if the first member can be in no set, which the loop reports.
 	set := attr.Value{Kind: kinds[e.args[0].value.Kind]}
 
 	var members []string
@@ -177,6 +184,7 @@ func bag(src string, e *Expr, where string) (attr.Value, error) {
 		members = append(members, v.Str)
 	}
 
+	// A set with duplicates becomes an Invalid value, whose error is returned.
 	set = attr.NewSet(set.Kind, members)
 
 	return set, set.Err()

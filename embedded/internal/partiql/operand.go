@@ -54,7 +54,7 @@ func not(e *Expr, at token) *Expr {
 // signs are the comparisons with the signs that expressions write for them.
 var signs = map[string]string{"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
-// comparison reads an operand and, if there is one, what it is compared with.
+// comparison reads an operand and, if it is compared, the rest of the comparison.
 func (p *parser) comparison() (*Expr, error) {
 	left, err := p.sum()
 	if err != nil {
@@ -79,6 +79,8 @@ func (p *parser) comparison() (*Expr, error) {
 
 	negated := p.tok.isWord("NOT")
 	if negated {
+		// A NOT before any other word is not part of this comparison; the caller finds it left
+		// over.
 		if next := scan(p.src, p.tok.end); !next.isWord("IN", "BETWEEN", "LIKE") {
 			return left, nil
 		}
@@ -142,6 +144,7 @@ func (p *parser) between(left *Expr, at token) (*Expr, error) {
 func (p *parser) membership(left *Expr, at token) (*Expr, error) {
 	end := map[string]string{"(": ")", "[": "]"}[p.tok.text]
 	if p.tok.kind != kMark || end == "" {
+		// Reported by Parse, when the whole statement was read.
 		p.badIn = true
 		return p.comparison()
 	}
@@ -166,6 +169,8 @@ var arithmetic = []string{"+", "-", "||", "*", "/", "%"}
 // sum reads operands between which arithmetic operators stand.
 func (p *parser) sum() (*Expr, error) {
 	left, err := p.factor()
+
+	// All on one level: operators other than + and - are refused later, whatever their precedence.
 	for err == nil && slices.ContainsFunc(arithmetic, p.tok.is) {
 		at := p.tok
 		p.advance()
@@ -192,6 +197,7 @@ func (p *parser) factor() (*Expr, error) {
 		return nil, err
 	}
 
+	// A sign belongs only to a literal number, which has one minus at most.
 	if e.op == opValue && e.value.Kind == attr.N && !e.parameter && !strings.HasPrefix(e.text, "-") {
 		if at.is("-") {
 			e.text = "-" + e.text
@@ -225,6 +231,7 @@ func (p *parser) primary() (*Expr, error) {
 		return p.list(opBag, ">>", at)
 	case p.accept("{"):
 		return p.structure(at)
+	// Before a parenthesis all words are functions but these: IN (...) and AND (...) are not calls.
 	case at.kind == kWord && !at.isWord("AND", "BETWEEN", "FALSE", "IN", "IS", "LIKE", "MISSING", "NULL", "OR", "TRUE") && scan(p.src, at.end).is("("):
 		return p.call(at)
 	case p.isName():
@@ -264,6 +271,8 @@ func (p *parser) number(at token) (*Expr, error) {
 // param returns the value of the next parameter.
 func (p *parser) param(at token) *Expr {
 	e := &Expr{op: opValue, parameter: true, at: at}
+
+	// Parse reports missing values after the faults of the syntax.
 	if p.used < len(p.params) {
 		e.value = p.params[p.used]
 	}
@@ -279,6 +288,7 @@ func (p *parser) parentheses(at token) (*Expr, error) {
 		return nil, err
 	}
 
+	// Without a comma the parentheses only group.
 	if p.accept(",") {
 		l, err := p.list(opList, ")", at)
 		if err != nil {
@@ -354,6 +364,8 @@ func (p *parser) call(at token) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// Names of functions are case-insensitive here, but not in expressions.
 	e.text = strings.ToLower(at.text)
 
 	return e, nil
@@ -395,6 +407,7 @@ func (p *parser) element() (expression.Step, error) {
 
 	switch {
 	case e.op == opValue && e.value.Kind == attr.N && !e.parameter:
+		// A number with a point or an exponent is no index, either.
 		n, err := strconv.ParseInt(e.text, 10, 32)
 		if err != nil || n < 0 {
 			return expression.Step{}, errorf("List index is not within the allowable range; index: [%s] at %s", e.text, p.position(e.at))

@@ -12,6 +12,7 @@ func (p *parser) selection(s *syntax) error {
 	s.Command = Select
 
 	switch {
+	// PartiQL has these clauses. DynamoDB refuses them with messages of their own.
 	case p.tok.isWord("VALUE", "PIVOT"):
 		return errorf("Select projection doesn't support value or pivot keywords")
 	case p.tok.isWord("DISTINCT"):
@@ -47,7 +48,7 @@ func (p *parser) selection(s *syntax) error {
 	return p.tail(s)
 }
 
-// columns reads the list of what a SELECT shows.
+// columns reads the columns of a SELECT.
 func (p *parser) columns(s *syntax) error {
 	var names []string
 	for {
@@ -60,6 +61,7 @@ func (p *parser) columns(s *syntax) error {
 			return errorf("Unexpected path component at %s", p.position(e.at))
 		}
 
+		// An alias may stand without AS.
 		if p.tok.isWord("AS") || p.isName() {
 			return errorf(msgAlias)
 		}
@@ -95,6 +97,7 @@ func (p *parser) tail(s *syntax) error {
 	case p.tok.isWord("GROUP"):
 		return errorf("Unsupported clause: GROUP BY")
 	case p.tok.isWord("HAVING", "LIMIT", "OFFSET"):
+		// The operand is read first, because the message has its position.
 		clause := p.tok.upper
 		p.advance()
 

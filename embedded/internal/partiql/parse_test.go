@@ -53,8 +53,8 @@ func TestParametersStandForValues(t *testing.T) {
 	}
 }
 
-// TestErrors has the messages that the service is known to give. Those of DynamoDB Local are
-// compared in tests/conformance.
+// TestErrors has the recorded messages of the service. tests/conformance compares the messages of
+// DynamoDB Local.
 func TestErrors(t *testing.T) {
 	const malformed = "Statement wasn't well formed, can't be processed: "
 

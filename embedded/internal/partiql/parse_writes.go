@@ -12,6 +12,7 @@ func (p *parser) insertion(s *syntax) error {
 		return err
 	}
 
+	// PartiQL has these forms of INSERT, and DynamoDB does not.
 	if p.tok.isWord("VALUES") || p.tok.is("{") {
 		return errorf("Unsupported operation: InsertOp")
 	}
@@ -100,6 +101,8 @@ func (p *parser) existence(s *syntax) error {
 	if err := p.selection(s); err != nil {
 		return err
 	}
+
+	// Only now: selection has read a SELECT, whose table may have an index.
 	s.Command = Exists
 
 	return p.expect(")")
@@ -118,6 +121,8 @@ func (p *parser) sets(s *syntax) error {
 			if err != nil {
 				return err
 			}
+
+			// REMOVE takes one path: a further path needs a REMOVE of its own.
 			s.assignments = append(s.assignments, assignment{path: path})
 		case len(s.assignments) == 0:
 			return p.unexpected("Expected SET or REMOVE")
@@ -165,6 +170,7 @@ func (p *parser) returning(s *syntax) error {
 		return nil
 	}
 
+	// Both words are checked before the first is passed, so that the error is at the first one.
 	what, which := p.tok, scan(p.src, p.tok.end)
 	if !what.isWord("ALL", "MODIFIED") || !which.isWord("OLD", "NEW") {
 		return p.unexpected("Expected ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause")

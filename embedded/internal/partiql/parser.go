@@ -12,7 +12,7 @@ type parser struct {
 	params []attr.Value
 	// used counts the parameters of the statement so far.
 	used int
-	// badIn is whether an IN has something else than a path before it and values behind it.
+	// badIn is set if an IN does not have a path before it and values behind it.
 	badIn bool
 }
 
@@ -43,6 +43,7 @@ func Parse(src string, params []attr.Value) (*Statement, error) {
 		return nil, err
 	}
 
+	// From here on the syntax is right. Faults in it go before all others.
 	if p.badIn {
 		return nil, errorf(msgBadIn)
 	}
@@ -115,6 +116,7 @@ func (p *parser) expectWord(word string) error {
 }
 
 func (p *parser) finish() error {
+	// A semicolon may end the statement, but no second statement may follow.
 	p.accept(";")
 
 	if p.tok.kind != kEnd {
@@ -165,6 +167,7 @@ func (p *parser) source(s *syntax, mayHaveAlias bool) error {
 	}
 
 	switch {
+	// Two parts are a table and its index, which only a SELECT can read.
 	case (s.Command == Update || s.Command == Delete) && len(parts) == 2:
 		return errorf(msgOnIndex)
 	case s.Command == Update && len(parts) > 1:
@@ -178,6 +181,7 @@ func (p *parser) source(s *syntax, mayHaveAlias bool) error {
 	}
 	s.Table = parts[0]
 
+	// An INSERT has no alias: the caller finds such a word left over.
 	if mayHaveAlias && (p.tok.isWord("AS") || p.isName()) {
 		return errorf(msgAlias)
 	}

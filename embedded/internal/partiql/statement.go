@@ -5,7 +5,7 @@ import (
 	"ratchet/embedded/internal/expression"
 )
 
-// Command is what a statement does.
+// Command is the kind of a statement.
 type Command uint8
 
 // The commands. Exists is EXISTS(SELECT ...), a condition within a transaction.
@@ -23,18 +23,18 @@ type Statement struct {
 	Table   string
 	// Index is the secondary index that a SELECT reads, empty for none.
 	Index string
-	// Columns is what a SELECT shows, nil for all.
+	// Columns are the columns of a SELECT, nil for all.
 	Columns []expression.Path
-	// Item is what an INSERT writes.
+	// Item is the item of an INSERT.
 	Item attr.Item
-	// Update is what an UPDATE does.
+	// Update is the update of an UPDATE.
 	Update *expression.Update
 	// Where is the WHERE clause, nil for none, and Condition the same as a condition.
 	Where     *Expr
 	Condition *expression.Condition
 	Order     []Order
-	// Returning is what the RETURNING clause asks for, as ReturnValues of UpdateItem name it;
-	// empty for no clause.
+	// Returning is the RETURNING clause in the form of UpdateItem's ReturnValues, empty for no
+	// clause.
 	Returning string
 }
 
@@ -44,7 +44,7 @@ type Order struct {
 	Descending bool
 }
 
-// op is what an Expr does.
+// op is the operation of an Expr.
 type op uint8
 
 const (
@@ -97,8 +97,8 @@ type Comparison struct {
 
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-// Comparison returns the comparison that the expression is. ok is false if it is something
-// else, or compares with what is not a value.
+// Comparison returns the expression as a comparison with values. ok is false if it is anything
+// else.
 func (e *Expr) Comparison() (c Comparison, ok bool) {
 	if e.op != opOperator && (e.op != opCall || e.text != "begins_with") || len(e.args) < 2 {
 		return c, false
@@ -106,6 +106,8 @@ func (e *Expr) Comparison() (c Comparison, ok bool) {
 
 	left, others := e.args[0], e.args[1:]
 	c.Operator = e.text
+
+	// 5 < a is a > 5.
 	if turned := mirrored[e.text]; turned != "" && left.op == opValue {
 		left, others, c.Operator = e.args[1], e.args[:1], turned
 	}

@@ -1,5 +1,5 @@
-// Package smalldisk has a disk for tests: in memory, with the free space that the test says, and with syncs that
-// take as long, or fail, as it likes.
+// Package smalldisk has a disk for tests, in memory. A test sets its free space, and can delay its syncs or let
+// them fail.
 package smalldisk
 
 import (
@@ -11,10 +11,10 @@ import (
 // FS is a file system in memory.
 type FS struct {
 	*vfs.MemFS
-	// Free is what GetDiskUsage says is free, in bytes.
+	// Free is the free space in bytes that GetDiskUsage reports.
 	Free atomic.Uint64
-	// BeforeSync, unless it is nil, is called before the data of a created file is synced. A sync fails with its
-	// error. Set it before the first file is created.
+	// BeforeSync, unless it is nil, is called before the data of a created file is synced. A sync fails with the
+	// error of BeforeSync. Set it before the first file is created.
 	BeforeSync func() error
 }
 
@@ -46,7 +46,7 @@ type file struct {
 	beforeSync func() error
 }
 
-// SyncData syncs what the file holds.
+// SyncData syncs the content of the file.
 func (f file) SyncData() error {
 	if err := f.beforeSync(); err != nil {
 		return err

@@ -77,9 +77,11 @@ func parseSettings(attributes map[string]string) settings {
 		delay:        seconds("DelaySeconds"),
 		wait:         seconds("ReceiveMessageWaitTimeSeconds"),
 		retention:    seconds("MessageRetentionPeriod"),
-		maxSize:      int(seconds("MaximumMessageSize") / time.Second),
+		// All numeric attributes are read as seconds; this one is a number of bytes.
+		maxSize: int(seconds("MaximumMessageSize") / time.Second),
 	}
 	if text := attributes["RedrivePolicy"]; text != "" {
+		// The policy was valid when it was set.
 		s.redrive, _ = readRedrive(text)
 	}
 
@@ -90,8 +92,8 @@ func invalidAttribute(name string) *wire.Error {
 	return wire.Errorf("InvalidAttributeValue", "Invalid value for the parameter %s.", name)
 }
 
-// checkAttributes fails for attributes that a queue of that kind cannot have. It reports
-// the first in the order of their names.
+// checkAttributes fails for attributes that a queue of that kind cannot have. It reports the first faulty
+// one in the order of their names.
 func (s *Service) checkAttributes(attributes map[string]string, fifo bool) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if err := s.checkAttribute(name, attributes[name], fifo); err != nil {
@@ -162,6 +164,7 @@ func (s *Service) checkRedrive(text string, fifo bool) error {
 
 	target := s.byARN(policy.target)
 	switch {
+	// The target must exist when the policy is set. Later it may be deleted: see moveToDeadLetters.
 	case target == nil:
 		return invalid("Dead letter target does not exist.")
 	case target.fifo != fifo:
@@ -181,6 +184,7 @@ func readRedrive(text string) (policy *redrive, ok bool) {
 		return nil, false
 	}
 
+	// The count may be a JSON number or a text.
 	maxReceives, err := strconv.ParseInt(strings.Trim(string(in.MaxReceives), `"`), 10, 64)
 	if err != nil || maxReceives < 1 || maxReceives > 1000 || in.Target == "" {
 		return nil, false
@@ -189,8 +193,8 @@ func readRedrive(text string) (policy *redrive, ok bool) {
 	return &redrive{target: in.Target, maxReceives: maxReceives}, true
 }
 
-// describe returns all attributes of a queue: what was set, the defaults, and the counts
-// of messages.
+// describe returns all attributes of a queue: the attributes that were set, the defaults of the others,
+// and the counts of messages.
 func (s *Service) describe(q *queue) map[string]string {
 	out := map[string]string{
 		"QueueArn":                              s.arn(q.Name),
@@ -209,6 +213,7 @@ func (s *Service) describe(q *queue) map[string]string {
 			out[name] = allowed[0]
 		}
 	}
+	// Last, because an attribute that was set replaces its default.
 	maps.Copy(out, q.Attributes)
 
 	return out

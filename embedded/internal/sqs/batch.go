@@ -58,6 +58,7 @@ func checkBatch(ids []string) error {
 	}
 
 	seen := make(map[string]bool, len(ids))
+	// The whole batch fails for one bad ID: without distinct IDs the caller could not match the results.
 	for _, id := range ids {
 		if !entryIDRule.MatchString(id) {
 			return wire.Errorf("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, "+
@@ -94,6 +95,8 @@ func (s *Service) forEachEntry(in *receiptBatch, do func(*queue, *store.Batch, *
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
 		for i := range in.Entries {
 			err := do(q, b, &in.Entries[i], now)
+			// An answer of the API belongs to its entry. Any other error fails the
+			// batch, whose changes are stored nevertheless.
 			if err := out.add(ids[i], done{ids[i]}, err); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// content is what a sender has sent. It never changes once stored.
+// content is the part of a message that its sender determines. It never changes once stored.
 type content struct {
 	ID         string               `json:"id"`
 	Body       string               `json:"body"`
@@ -29,7 +29,7 @@ func validText(text string) bool {
 			return false
 		}
 
-		// U+FFFD itself is valid; it is also what a broken byte decodes to.
+		// U+FFFD itself is valid, but a broken byte decodes to U+FFFD, too.
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
 				return false

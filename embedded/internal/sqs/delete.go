@@ -12,6 +12,7 @@ import (
 // message. A FIFO queue fails then, and also when the message is visible again.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html
 func (q *queue) delete(b *store.Batch, handle string) error {
+	// In a standard queue, an old handle falls through all cases: the call succeeds and the message stays.
 	m, current, err := q.messageOf(handle)
 	switch {
 	case err != nil || m == nil:

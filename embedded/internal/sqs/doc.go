@@ -19,7 +19,7 @@
 //
 // # Guarantees
 //
-//   - What was answered is on disk: messages, receives with their visibility timeouts and
+//   - Every answer is on disk before it is sent: messages, receives with their visibility timeouts and
 //     counts, deletions, deduplication ids.
 //   - A message is received again and again until it is deleted, exceeds the queue's
 //     retention, or becomes a dead letter. While it is in flight, no other receive gets it.

@@ -39,7 +39,7 @@ func invalidParameter(parameter, value, reason string) *wire.Error {
 	return e
 }
 
-// invalidText is invalidParameter with a text of its own.
+// invalidText is invalidParameter with another text.
 func invalidText(format string, args ...any) *wire.Error {
 	e := invalidParameter("", "", "")
 	e.Message = fmt.Sprintf(format, args...)

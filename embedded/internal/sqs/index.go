@@ -18,6 +18,7 @@ type group struct {
 // they follow the clock. They repeat only when the clock is set back while the queue is
 // empty and the engine restarts.
 func (q *queue) next(now time.Time) uint64 {
+	// The clock, because it also passes the numbers of messages that were deleted before a restart.
 	q.last = max(q.last+1, uint64(now.UnixMicro()))
 	return q.last
 }
@@ -38,6 +39,7 @@ func (q *queue) add(m *message, now int64) {
 		g.seqs = append(g.seqs, m.seq)
 	}
 
+	// recover adds messages that may have been received before: these are in flight and not delayed.
 	if m.Visible > now {
 		q.hide(m, m.Received > 0)
 	} else {
@@ -47,6 +49,7 @@ func (q *queue) add(m *message, now int64) {
 
 // hide makes the message invisible until m.Visible. It is in flight, or else delayed.
 func (q *queue) hide(m *message, inFlight bool) {
+	// Also if the message is in flight already: ChangeMessageVisibility moves the time.
 	q.hidden.Set(m.seq, m.Visible)
 
 	if inFlight && !m.inFlight {
@@ -60,7 +63,7 @@ func (q *queue) hide(m *message, inFlight bool) {
 
 	q.updateReady(m)
 
-	// A waiting receive sleeps until the next message becomes visible; that is earlier now.
+	// A waiting receive sleeps until the next message becomes visible. That time is earlier now.
 	if first, _, _ := q.hidden.Min(); first == m.seq {
 		q.wake()
 	}
@@ -89,6 +92,7 @@ func (q *queue) updateReady(m *message) {
 		return
 	}
 
+	// removeFromIndex has taken a deleted message out of q.messages before.
 	if _, hidden := q.hidden.Order(m.seq); hidden || q.messages[m.seq] == nil {
 		q.ready.Remove(m.seq)
 		return
@@ -98,10 +102,11 @@ func (q *queue) updateReady(m *message) {
 	q.wake()
 }
 
-// updateReadyGroup is updateReady for a FIFO queue: a group is in q.ready by its first
-// message, when that one is visible and none of the group is in flight.
+// updateReadyGroup is updateReady for a FIFO queue. A group stands in q.ready with its first message, if
+// that message is visible and no message of the group is in flight.
 func (q *queue) updateReadyGroup(name string) {
 	g := q.groups[name]
+	// Removed first, because the first message of the group may be another one now.
 	if g.ready != 0 {
 		q.ready.Remove(g.ready)
 		g.ready = 0
@@ -113,6 +118,7 @@ func (q *queue) updateReadyGroup(name string) {
 	}
 
 	first := g.seqs[0]
+	// A hidden first message holds up its whole group, which keeps its order.
 	if _, hidden := q.hidden.Order(first); hidden || g.inFlight > 0 {
 		return
 	}
@@ -124,6 +130,7 @@ func (q *queue) updateReadyGroup(name string) {
 
 // wake makes waiting receives look again.
 func (q *queue) wake() {
+	// Closing wakes all receives at once; the new channel is for the next change.
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -135,6 +142,7 @@ func (q *queue) removeFromIndex(m *message) {
 
 	if q.fifo {
 		g := q.groups[m.Group]
+		// Messages are mostly deleted in their order.
 		if g.seqs[0] == m.seq {
 			g.seqs = g.seqs[1:]
 		} else if i, ok := slices.BinarySearch(g.seqs, m.seq); ok {
@@ -142,8 +150,8 @@ func (q *queue) removeFromIndex(m *message) {
 		}
 	}
 
-	// The message leaves hidden and the counts of those in flight. updateReady does not
-	// list it, as it is no longer among the messages.
+	// The message leaves hidden and the count of messages in flight. updateReady does not list it, because
+	// it is no longer among the messages.
 	q.show(m)
 }
 
@@ -154,9 +162,10 @@ func (q *queue) remove(b *store.Batch, m *message) {
 	q.removeFromIndex(m)
 }
 
-// advance brings the queue to the time now: messages past the retention are removed,
-// those hidden long enough become visible, old deduplication ids are forgotten.
+// advance brings the queue to the time now: messages past the retention are removed, messages that were
+// hidden long enough become visible, and old deduplication ids are forgotten.
 func (q *queue) advance(b *store.Batch, now int64) {
+	// Before messages become visible, so that no receive gets an expired one.
 	for {
 		seq, sent, ok := q.age.Min()
 		if !ok || sent+q.retention.Milliseconds() > now {
@@ -181,6 +190,7 @@ func (q *queue) advance(b *store.Batch, now int64) {
 			break
 		}
 
+		// From the disk, too: recover would remember the id again.
 		b.Delete(dedupKey(q.ID, k))
 		delete(q.dedup, k)
 		q.dedupAge.Remove(k)

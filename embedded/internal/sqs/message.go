@@ -13,13 +13,12 @@ type message struct {
 	// Group and Sent are copied from the content, so that the index needs no contents.
 	Group string `json:"g,omitempty"`
 	Sent  int64  `json:"s"`
-	// Visible is when it may be received next, First and Received are its first and last
-	// receive.
+	// Visible is when it may be received next. First is its first receive, Received its last.
 	Visible  int64 `json:"v"`
 	Received int64 `json:"r,omitempty"`
 	First    int64 `json:"f,omitempty"`
-	// Receives counts all receives, Tries those from this queue: a dead letter keeps
-	// Receives and starts with no Tries.
+	// Receives counts all receives, Tries only receives from this queue: a dead
+	// letter keeps Receives and starts with no Tries.
 	Receives int64 `json:"n,omitempty"`
 	Tries    int64 `json:"t,omitempty"`
 	// Nonce identifies the last receive: only its receipt handle is valid.

@@ -30,8 +30,8 @@ var (
 
 const maxAttributes = 10
 
-// checkMessageAttributes fails for attributes that a message cannot have. It reports the
-// first in the order of their names.
+// checkMessageAttributes fails for attributes that a message cannot have. It reports the first faulty one
+// in the order of their names.
 func checkMessageAttributes(attributes map[string]attribute) error {
 	if len(attributes) > maxAttributes {
 		return invalidParameter("MessageAttributes", fmt.Sprint(len(attributes)),
@@ -50,6 +50,7 @@ func checkMessageAttributes(attributes map[string]attribute) error {
 
 func (a *attribute) check(name string) error {
 	lower := strings.ToLower(name)
+	// Reserved in capitals and in small letters.
 	reserved := strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon.")
 
 	switch {
@@ -64,6 +65,7 @@ func (a *attribute) check(name string) error {
 	}
 
 	var ok bool
+	// Exactly one of the two values is set, and not empty.
 	if a.binary() {
 		ok = len(a.BinaryValue) > 0 && a.StringValue == nil
 	} else {
@@ -96,6 +98,7 @@ func attributesDigest(attributes map[string]attribute) string {
 		return ""
 	}
 
+	// Each part has its length before it, in four bytes.
 	var b []byte
 	part := func(p []byte) {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))

@@ -12,6 +12,7 @@ func (s *Service) byURL(url string) (*queue, error) {
 		return nil, missingParameter("QueueUrl")
 	}
 
+	// A name without a slash is taken as it is.
 	q := s.queues[url[strings.LastIndexByte(url, '/')+1:]]
 	if q == nil {
 		return nil, queueDoesNotExist()

@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// record is what the store keeps of a queue.
+// record is the stored form of a queue.
 type record struct {
 	ID         uint64            `json:"id"`
 	Name       string            `json:"name"`
@@ -35,7 +35,7 @@ type queue struct {
 	// Only in a FIFO queue.
 	groups   map[string]*group
 	dedup    map[string]dedup     // by dedupKey
-	dedupAge ordered.Keys[string] // their keys by the time at which the message was sent
+	dedupAge ordered.Keys[string] // the keys of dedup, by the time at which the message was sent
 
 	// changed is closed and replaced when a receive may find more than before.
 	changed chan struct{}
@@ -70,6 +70,7 @@ func (q *queue) clear(b *store.Batch) {
 		b.DeleteRange(key(kind, q.ID), store.PrefixEnd(key(kind, q.ID)))
 	}
 
+	// One by one, because the index has counts and groups, and waiting receives must look again.
 	for _, m := range q.messages {
 		q.removeFromIndex(m)
 	}

@@ -30,6 +30,7 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 	fifo := in.Attributes["FifoQueue"] == "true"
 
 	err := s.update(func(b *store.Batch) error {
+		// Under the lock, because a redrive policy names another queue.
 		if err := checkName(in.QueueName, fifo); err != nil {
 			return err
 		}
@@ -44,6 +45,7 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 		}
 
 		if q := s.queues[in.QueueName]; q != nil {
+			// Creating a queue that exists succeeds if nothing differs.
 			return s.checkSameAttributes(q, in.Attributes)
 		}
 
@@ -84,6 +86,8 @@ func (s *Service) getQueueURL(_ context.Context, in *struct {
 	QueueName string
 	Owner     string `json:"QueueOwnerAWSAccountId"`
 }) (any, error) {
+	// update, although nothing is changed: its Barrier keeps a crash
+	// from undoing the queue after this answer.
 	err := s.update(func(*store.Batch) error {
 		if s.queues[in.QueueName] == nil || in.Owner != "" && in.Owner != s.cfg.AccountID {
 			return queueDoesNotExist()
@@ -114,6 +118,7 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 
 			if value, ok := all[name]; ok {
 				out[name] = value
+				// A valid attribute without a value, as RedrivePolicy, is left out of the answer.
 			} else if numberAttributes[name] == (bounds{}) && enumAttributes[name] == nil && name != "RedrivePolicy" {
 				return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
 			}
@@ -148,13 +153,15 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 			return err
 		}
 
+		// An empty policy removes the old one.
 		if changed["RedrivePolicy"] == "" {
 			delete(changed, "RedrivePolicy")
 		}
 		q.Attributes = changed
 		q.Modified = now.UnixMilli()
 		q.settings = parseSettings(changed)
-		q.advance(b, q.Modified) // a shorter retention takes effect at once
+		// A shorter retention takes effect at once.
+		q.advance(b, q.Modified)
 
 		return q.store(b)
 	})
@@ -187,6 +194,7 @@ func (s *Service) listQueues(_ context.Context, in *struct {
 	}{}
 	err = s.update(func(*store.Batch) error {
 		for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+			// The token is the last name of its page, which may have been deleted since.
 			if !strings.HasPrefix(name, in.QueueNamePrefix) || name <= string(last) {
 				continue
 			}
@@ -222,7 +230,8 @@ func (s *Service) deleteQueue(_ context.Context, in *queueRequest) (any, error) 
 		b.Delete(queueKey(q.Name))
 
 		delete(s.queues, q.Name)
-		q.wake() // receives that wait for messages fail now
+		// Receives that wait for messages fail now.
+		q.wake()
 
 		return nil
 	})

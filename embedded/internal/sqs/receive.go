@@ -85,9 +85,11 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 			return nil, context.Canceled
 		}
 
+		// Taken before the clock is read, so that no shift is missed.
 		shifted := s.cfg.Clock.Shifted()
 
 		err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
+			// Counted from the first look, and not from each of the looks.
 			if deadline.IsZero() {
 				deadline = now.Add(q.wait)
 				if in.WaitTimeSeconds != nil {
@@ -110,6 +112,7 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 			return nil, err
 		}
 
+		// At the deadline an answer without messages is right, too.
 		if len(out) > 0 || !s.cfg.Clock.Now().Before(deadline) {
 			return receiveAnswer{out}, nil
 		}
@@ -135,6 +138,7 @@ func (s *Service) receiveAvailable(b *store.Batch, q *queue, in *receiveRequest,
 
 	// At the quota a standard queue fails and a FIFO queue returns no messages.
 	// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
+	// A batch must not pass the quota either.
 	if room := s.maxInFlight - q.inFlight; room < limit {
 		if room <= 0 && !q.fifo {
 			return nil, wire.Errorf("OverLimit", "The maximum number of in flight messages is reached: %d.", s.maxInFlight)
@@ -168,6 +172,7 @@ func (s *Service) receiveAvailable(b *store.Batch, q *queue, in *receiveRequest,
 			if moved, err := s.moveToDeadLetters(b, q, m, c, now); err != nil {
 				return out, err
 			} else if moved {
+				// It is a dead letter now and does not count for this receive.
 				continue
 			}
 
@@ -186,6 +191,7 @@ func (s *Service) receiveAvailable(b *store.Batch, q *queue, in *receiveRequest,
 func (s *Service) content(q *queue, m *message) (*content, error) {
 	text, ok, err := s.db.Get(contentKey(q.ID, m.seq))
 	if err == nil && !ok {
+		// The index is built from the states, so a missing content is damage.
 		err = errors.New("it is missing")
 	}
 
@@ -211,6 +217,7 @@ func (q *queue) nextRun() []*message {
 
 	var run []*message
 	for _, seq := range q.groups[m.Group].seqs {
+		// A group must not skip a hidden message. No receive returns more than ten.
 		if _, hidden := q.hidden.Order(seq); hidden || len(run) == 10 {
 			break
 		}
@@ -234,6 +241,7 @@ func (q *queue) receive(b *store.Batch, m *message, now time.Time, hide time.Dur
 	m.Nonce = rand.Uint64() //nolint:gosec // it distinguishes receives and protects nothing
 	q.hide(m, true)
 
+	// Also with a timeout of 0: the message is in flight until the next advance shows it again.
 	return q.storeState(b, m)
 }
 
@@ -245,10 +253,12 @@ func (s *Service) moveToDeadLetters(b *store.Batch, q *queue, m *message, c *con
 	}
 
 	target := s.byARN(q.redrive.target)
+	// Without a target the message is received as before.
 	if target == nil || target == q {
 		return false, nil
 	}
 
+	// The target's expired messages and ids go before it takes a new message.
 	target.advance(b, now.UnixMilli())
 	c.Source = s.arn(q.Name)
 	state := message{
@@ -286,6 +296,7 @@ func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) r
 
 	requested := slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
 	if !slices.Contains(requested, "All") {
+		// The request names each attribute that it wants. By default there is none.
 		maps.DeleteFunc(out.Attributes, func(name, _ string) bool { return !slices.Contains(requested, name) })
 	}
 
@@ -298,6 +309,7 @@ func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) r
 		}
 	}
 
+	// Of the returned attributes only, so that the receiver can check it.
 	out.MD5OfMessageAttributes = attributesDigest(out.MessageAttributes)
 
 	return out
@@ -319,6 +331,7 @@ func (s *Service) systemAttributes(q *queue, m *message, c *content) map[string]
 		all["SequenceNumber"] = sequence(m.seq)
 	}
 
+	// Attributes without a value, as MessageGroupId in a standard queue, are left out.
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 
 	return all

@@ -54,6 +54,7 @@ func (s *Service) sendMessageBatch(_ context.Context, in *struct {
 	QueueUrl string //nolint:revive // the wire's name
 	Entries  []sendEntry
 }) (any, error) {
+	// The limit is for the batch as a whole, beside each queue's own limit for one message.
 	total := 0
 	ids := make([]string, len(in.Entries))
 	for i, e := range in.Entries {
@@ -93,8 +94,8 @@ func (s *Service) sendMessageBatch(_ context.Context, in *struct {
 	return out, nil
 }
 
-// send accepts one message. A FIFO queue that has accepted one under the same
-// deduplication id answers with the first one's id and stores nothing.
+// send accepts one message. If a FIFO queue has accepted a message under the same deduplication id, send
+// answers with that message's id and stores nothing.
 func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error) {
 	if err := q.checkSend(in); err != nil {
 		return sent{}, err
@@ -117,12 +118,14 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 
 	c.Dedup = q.dedupID(in)
 	dedupName := q.dedupKey(c)
+	// A repeat is answered even if the first message has been received and deleted since.
 	if first, ok := q.dedup[dedupName]; ok && q.fifo {
 		out.MessageID, out.SequenceNumber = first.ID, sequence(first.Seq)
 		return out, nil
 	}
 
 	delay := q.delay
+	// A FIFO queue has a delay for all its messages only.
 	if in.DelaySeconds != nil && !q.fifo {
 		delay = time.Duration(*in.DelaySeconds) * time.Second
 	}
@@ -154,6 +157,7 @@ func (q *queue) enqueue(b *store.Batch, c *content, state message, now time.Time
 	}
 
 	m := &state
+	// The content keeps the group, too. The copy in the state spares recover the contents.
 	m.seq, m.Group = q.next(now), c.Group
 	b.Set(contentKey(q.ID, m.seq), text)
 
@@ -206,8 +210,8 @@ func (q *queue) checkSend(in *sendEntry) error {
 	return checkMessageAttributes(in.MessageAttributes)
 }
 
-// checkSendKind fails for parameters that only the other kind of queue has, and for those
-// that a FIFO queue needs.
+// checkSendKind fails for parameters that the queue's kind does not have, and
+// for missing parameters that a FIFO queue needs.
 func (q *queue) checkSendKind(in *sendEntry) error {
 	switch {
 	case !q.fifo && in.MessageDeduplicationID != nil:

@@ -17,7 +17,7 @@ import (
 type Config struct {
 	// Region and AccountID are part of every ARN and URL. Both must be set.
 	Region, AccountID string
-	// Clock tells the time. Nil means that of package time.
+	// Clock is the source of the time. Nil means the clock of package time.
 	Clock *clock.Clock
 	// Log receives the engine's own faults. Nil means slog.Default().
 	Log *slog.Logger
@@ -67,6 +67,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 
 		q := newQueue(r)
 		s.queues[r.Name] = q
+		// A deleted queue leaves no keys behind, so its number may be used again after a restart.
 		s.lastID = max(s.lastID, r.ID)
 
 		return true, s.recover(q)
@@ -91,6 +92,7 @@ func (s *Service) recover(q *queue) error {
 			return false, fmt.Errorf("read the state of a message in queue %s: %w", q.Name, err)
 		}
 
+		// The scan is in the order of the numbers, as add needs it.
 		q.add(m, now)
 
 		return true, nil
@@ -128,7 +130,8 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 
 		if s.db.HasRoom() != nil {
-			continue // the next sweep removes them
+			// The disk is full. The next sweep removes them.
+			continue
 		}
 
 		if err := s.sweep(s.cfg.Clock.Now()); err != nil {
@@ -137,7 +140,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// sweep removes what has expired in all queues.
+// sweep removes expired messages and ids of all queues.
 func (s *Service) sweep(now time.Time) error {
 	return s.update(func(b *store.Batch) error {
 		for _, q := range s.queues {
@@ -164,8 +167,8 @@ func (s *Service) update(fn func(b *store.Batch) error) error {
 			return callErr
 		}
 
-		// fn may have read what another call has applied and not synced yet. A crash must
-		// not undo what this call reports.
+		// fn may have read changes that another call has applied and not synced yet. A crash must not undo
+		// them after this call's answer.
 		return s.db.Barrier()
 	}
 
@@ -176,6 +179,7 @@ func (s *Service) update(fn func(b *store.Batch) error) error {
 	}
 	s.mu.Unlock()
 
+	// Outside the lock, so that concurrent calls share one flush of the disk.
 	if err := b.Sync(); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
@@ -193,6 +197,7 @@ func (s *Service) withQueue(url string, fn func(q *queue, b *store.Batch, now ti
 		}
 
 		now := s.cfg.Clock.Now()
+		// Even if fn fails, the messages that advance removes stay removed: update stores the batch.
 		q.advance(b, now.UnixMilli())
 
 		return fn(q, b, now)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The digests are those that AWS returned.
+// The digests were returned by AWS.
 // Source: https://github.com/getmoto/moto (tests/test_sqs/test_sqs.py).
 func TestAttributesDigest(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{

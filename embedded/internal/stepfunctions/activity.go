@@ -35,7 +35,7 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 	s.activitiesMu.Lock()
 	defer s.activitiesMu.Unlock()
 
-	// Creating an activity that exists returns the existing one, with the tags that it has.
+	// Creating an activity that exists returns the existing one. Its tags stay as they are.
 	a := s.activities[in.Name]
 	if a == nil {
 		id, err := s.ids.next()
@@ -105,6 +105,7 @@ func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, e
 	s.activitiesMu.Lock()
 	defer s.activitiesMu.Unlock()
 
+	// DeleteActivity has no error for an activity that does not exist.
 	if s.activities[name] == nil || !ours {
 		return empty, nil
 	}
@@ -116,6 +117,7 @@ func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, e
 		return nil, fmt.Errorf("delete activity %s: %w", name, err)
 	}
 
+	// The queue in memory stays: tasks that are scheduled still wait in it until they time out.
 	delete(s.activities, name)
 
 	return empty, nil
@@ -124,6 +126,7 @@ func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, e
 func (s *Service) listActivities(_ context.Context, in *listRequest) (any, error) {
 	s.activitiesMu.RLock()
 
+	// A slice of its own, because pageOf sorts and cuts its argument in place.
 	all := make([]*activity, 0, len(s.activities))
 	for _, a := range s.activities {
 		all = append(all, a)

@@ -22,7 +22,7 @@ import (
 var order = `{"orderId":"o-1","items":[` + strings.Repeat(`{"sku":"SKU-0001","quantity":2,"price":{"amount":1999,"currency":"EUR"}},`, 11) +
 	`{"sku":"last","quantity":1}],"total":{"amount":45998,"currency":"EUR"},"order":{"transitionId":7}}`
 
-// chain returns a definition with n activities, like that of the order's machine.
+// chain returns a definition with n activities in a row, like the definition of the order's machine.
 func chain(activity string, n int) string {
 	var states strings.Builder
 	for i := range n {

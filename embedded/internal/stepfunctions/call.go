@@ -16,8 +16,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// callers is how many calls of other services run at the same time, and functionsAtATime how many
-// functions of the embedding program; others wait.
+// callers is how many calls of other services run at the same time. functionsAtATime is how many functions
+// of the embedding program do. Further ones wait.
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
 const (
 	callers          = 32
@@ -38,7 +38,8 @@ func (s *Service) runCalls(ctx context.Context) error {
 		})
 	}
 
-	// Functions have places of their own: one may wait for other executions, whose calls must not wait for it.
+	// Functions have slots of their own: a function may wait for other
+	// executions, whose calls must not wait for it.
 	places := make(chan struct{}, functionsAtATime)
 	begin := func(ctx context.Context, q *queue, task taskOrder) {
 		g.Go(func() error {
@@ -50,6 +51,8 @@ func (s *Service) runCalls(ctx context.Context) error {
 	}
 
 	g.Go(func() error {
+		// The slot is taken before the task, so that a task stays in its queue, where a timeout can remove
+		// it, while all slots are in use.
 		for {
 			select {
 			case places <- struct{}{}:
@@ -73,6 +76,7 @@ func (s *Service) takeCall(ctx context.Context, q *queue, pass func(context.Cont
 		return false
 	}
 
+	// The queue is memory only, so the task goes back for a later Run of this service.
 	if !s.waitForRoom(ctx) {
 		q.put(task)
 		return false
@@ -83,12 +87,13 @@ func (s *Service) takeCall(ctx context.Context, q *queue, pass func(context.Cont
 	return true
 }
 
-// retryCall puts a task back whose call could not be made or stored.
+// retryCall puts back a task whose call could not be made or whose answer could not be stored.
 func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err error) {
 	if ctx.Err() == nil {
 		s.log.Error("step functions: service integration", "machine", task.execution.machine,
 			"execution", task.execution.id, "error", err)
 
+		// Without the wait, a lasting fault would make this loop busy.
 		select {
 		case <-ctx.Done():
 		case <-time.After(timerRetry):
@@ -100,6 +105,7 @@ func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err e
 
 // call returns the call that a task waits for.
 func (s *Service) call(task taskOrder) (call execution.Call, err error) {
+	// No turn is returned: this stimulus reads the state under the lock and stores nothing.
 	_, err = s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		call, err = env.Call(st, task.thread, task.attempt)
 		return nil, err
@@ -108,14 +114,15 @@ func (s *Service) call(task taskOrder) (call execution.Call, err error) {
 	return call, err
 }
 
-// makeCall makes the call of one task and applies its answer. If the answer is not stored, the call has to
-// be made again.
+// makeCall makes the call of one task and applies its answer. If the answer cannot be stored, the task
+// goes back into the queue and the call is made again.
 func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder) {
 	call, err := s.call(task)
 	if err == nil {
 		output, refused := s.callService(ctx, call, task.name())
 
-		err = ctx.Err() // the answer may be that of an interrupted call
+		// The end of ctx interrupts a call with an error, which is not the service's answer.
+		err = ctx.Err()
 		if err == nil {
 			err = s.storeAnswer(task, output, refused)
 		}
@@ -147,6 +154,7 @@ func (t queuedTask) name() string {
 // callService makes a call and returns its answer as the task sees it. An execution that the
 // call starts without a name gets the name.
 func (s *Service) callService(ctx context.Context, call execution.Call, name string) ([]byte, *execution.CallFailure) {
+	// Step Functions is not among Config.Services: it does not exist yet when the Config is made.
 	operations := s.cfg.Services[call.Service].Operations
 	if ownService(call) {
 		operations = s.operations
@@ -174,6 +182,7 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 		return nil, s.refusal(call, err)
 	}
 
+	// Text that is JSON already is passed on as it is: json.Marshal would compact it.
 	raw, ok := answer.(json.RawMessage)
 	if !ok {
 		if raw, err = json.Marshal(answer); err != nil {
@@ -181,6 +190,7 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 		}
 	}
 
+	// A function's ARN as the Resource returns the payload only, lambda:invoke the whole answer.
 	if call.Function != "" {
 		raw, _ = rawjson.Member(raw, "Payload")
 	}
@@ -192,8 +202,8 @@ func (s *Service) callService(ctx context.Context, call execution.Call, name str
 // own, and the name of the service in a cause by the first AWS SDK for Java.
 type errorNames struct{ prefix, general, first string }
 
-// sdkErrors are the names in AWS SDK integrations, optimizedErrors those in optimized ones, which go
-// through the first SDK, as functions by their ARN do.
+// sdkErrors are the names in AWS SDK integrations, optimizedErrors the names in optimized integrations.
+// Optimized integrations, and functions by their ARN, go through the first SDK.
 // Sources: https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html;
 // LocalStack's recordings of AWS (test_task_service_dynamodb, test_task_service_sqs,
 // test_task_service_sfn, test_task_service_lambda, test_aws_sdk, test_sfn_send_task_outcome_with_no_such_token).
@@ -243,6 +253,7 @@ func (s *Service) refusal(call execution.Call, err error) *execution.CallFailure
 		names = sdkErrors[call.Service]
 	}
 
+	// An error of a function's own has the name that the function gives it, without a service's prefix.
 	if own := (*functionError)(nil); errors.As(err, &own) {
 		return own.failure()
 	}
@@ -252,6 +263,7 @@ func (s *Service) refusal(call execution.Call, err error) *execution.CallFailure
 	}
 
 	var e *wire.Error
+	// Not an answer of the API but a fault of the engine: its text goes to the log, not into the history.
 	if !errors.As(err, &e) {
 		s.log.Error("step functions: service integration", "service", call.Service, "operation", call.Operation, "error", err)
 		e = &wire.Error{Type: s.cfg.Services[call.Service].InternalError, Status: 500, Message: "the embedded engine failed; its log has the cause"}
@@ -263,7 +275,7 @@ func (s *Service) refusal(call execution.Call, err error) *execution.CallFailure
 	}
 
 	if ownService(call) && !strings.HasSuffix(name, "Exception") {
-		name += "Exception" // the SDK's class
+		name += "Exception" // as the SDK's class is called
 	}
 
 	return &execution.CallFailure{
@@ -272,8 +284,8 @@ func (s *Service) refusal(call execution.Call, err error) *execution.CallFailure
 	}
 }
 
-// callBody returns the request of a call. The optimized integration of SQS takes a message
-// body that is any JSON and sends its text.
+// callBody returns the request of a call. The optimized integration of SQS takes any JSON as the message
+// body and sends it as text.
 func (s *Service) callBody(call execution.Call) ([]byte, error) {
 	if call.Service == "lambda" {
 		return s.invocation(call), nil
@@ -288,6 +300,7 @@ func (s *Service) callBody(call execution.Call) ([]byte, error) {
 		return nil, fmt.Errorf("read the parameters: %w", err)
 	}
 
+	// A body that is a string is sent as it is: encoding it again would send its quotes, too.
 	if body := members["MessageBody"]; len(body) > 0 && body[0] != '"' && rawjson.KindOf(body) != rawjson.Null {
 		text, err := json.Marshal(string(body))
 		if err != nil {

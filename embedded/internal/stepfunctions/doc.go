@@ -20,7 +20,7 @@
 //
 // # Guarantees
 //
-//   - What was answered is on disk: started executions, task tokens, heartbeats, timers and
+//   - Every answer is on disk before it is sent: started executions, task tokens, heartbeats, timers and
 //     names survive kill -9.
 //   - Of several completions of one task exactly one counts. The others get TaskTimedOut, as
 //     on AWS. A completion after the deadline is late, also when the timer has not run yet.
@@ -29,7 +29,7 @@
 //     activity gives out its tasks in the order in which they were scheduled.
 //   - For activities TimeoutSeconds and HeartbeatSeconds count from ActivityStarted. Only
 //     the machine's TimeoutSeconds bounds the wait in the queue.
-//   - An execution keeps the definition with which it was started.
+//   - An execution keeps the definition of its start.
 //
 // # Supported
 //
@@ -49,14 +49,13 @@
 // up to 1,000 executions at a time; StartSyncExecution stores nothing. Both end after five
 // minutes and refuse activities, .sync and .waitForTaskToken.
 //
-// Language (JSONPath and JSONata): Task with the ARNs of activities and functions and with the service integrations below, Pass, Choice with all operators,
-// variables (Assign, $name), Wait, Parallel, Map (inline, at most 40 iterations at a time, or
-// distributed), Succeed, Fail;
+// Language (JSONPath and JSONata): Task with the ARNs of activities and functions and with the
+// service integrations below, Pass, Choice with all operators, variables (Assign, $name), Wait,
+// Parallel, Map (inline, at most 40 iterations at a time, or distributed), Succeed, Fail;
 // InputPath, Parameters, ItemSelector, ResultSelector, ResultPath, OutputPath, and in JSONata
-// Arguments, Output, Items and Condition;
-// Retry with backoff, maximum delay and jitter; Catch; timeouts and heartbeats, also by
-// path; the context object; all 18 intrinsic functions. Limits: 256 KiB for documents,
-// 25,000 events, 1 MiB for definitions.
+// Arguments, Output, Items and Condition; Retry with backoff, maximum delay and jitter; Catch;
+// timeouts and heartbeats, also by path; the context object; all 18 intrinsic functions. Limits:
+// 256 KiB for documents, 25,000 events, 1 MiB for definitions.
 //
 // Distributed Maps (maprun*.go) run each item of the state's input, or each batch of items, as
 // an execution of its own. The state waits for a Map Run, a record that counts its children.
@@ -70,12 +69,12 @@
 // and Step Functions as AWS SDK integrations (arn:aws:states:::aws-sdk:dynamodb:updateItem),
 // request-response and .waitForTaskToken, and the optimized dynamodb:getItem, putItem,
 // updateItem, deleteItem, sqs:sendMessage and states:startExecution, the last one also with
-// .sync and .sync:2. The engine calls its own services. A call runs at least once: one that a
-// stop interrupts is made again. An execution without a name is started once by a task.
+// .sync and .sync:2. The engine calls its own services. A call runs at least once: a call that a stop
+// interrupts is made again. An execution that a task starts without a name is started once.
 //
-// Functions of the embedding program (lambda.go) run through lambda:invoke, or by a function's ARN
-// as the Resource. The latter get the state's input as their payload, their result is that of the
-// task, and their histories have the LambdaFunction events.
+// Functions of the embedding program (lambda.go) run through lambda:invoke, or by a function's ARN as the
+// Resource. In the second form the function gets the state's input as its payload, the function's result
+// is the task's result, and the history has the LambdaFunction events.
 //
 // # Not supported
 //
@@ -90,7 +89,7 @@
 //   - Histories are kept as long as the machine, and not for 90 days.
 //   - Logging and tracing configurations are stored and described, and have no effect.
 //   - There is no throttling and no account quota.
-//   - States.MathRandom with a seed repeats its numbers, which are not those of AWS.
+//   - States.MathRandom with a seed repeats its own numbers. AWS gives other numbers for that seed.
 //   - $$.Task.Token is absent for activities, as on AWS: GetActivityTask returns the token.
 //   - The answer of an optimized integration has no SdkHttpMetadata.
 //   - A missed heartbeat is recorded as States.Timeout, as on AWS. ErrorEquals matches it as
@@ -102,27 +101,26 @@
 //     that AWS gives for lambda:invoke. There is no LambdaFunctionScheduleFailed and no
 //     LambdaFunctionStartFailed. The events of the start of a call and of a function have the time of
 //     its answer. HeartbeatSeconds has no effect on a function.
-//   - $ in the Assign of a Task, Parallel or Map is the result before ResultSelector. AWS's
-//     pages do not say which one it is.
-//   - A path with .. or filters reads its document up to 4 GiB in all and matches up to 16 MiB. One that
-//     would need more fails with States.Runtime.
+//   - $ in the Assign of a Task, Parallel or Map is the result before ResultSelector. AWS's pages do not
+//     say whether it is that result or the selected one.
+//   - A path with .. or filters reads its document up to 4 GiB in all and matches up to 16 MiB. A path
+//     that would need more fails with States.Runtime.
 //   - Paths inside a filter, as in $.list[?(@.id == $.id)], cannot begin with a variable.
-//   - TestState moves its clock on instead of waiting, and takes no mapItemReaderData. It checks
-//     mocks of the optimized integrations of DynamoDB, SQS, Lambda and Step Functions; those of
-//     any other call can be what they like.
+//   - TestState moves its clock on instead of waiting, and takes no mapItemReaderData. It checks mocks of
+//     the optimized integrations of DynamoDB, SQS, Lambda and Step Functions. It accepts any mock of
+//     another call.
 //   - Causes of refused calls have no request ID.
 //   - A tolerance of an inline Map has no effect.
 //   - SDKs send TestState and StartSyncExecution to the
-//     host "sync-" + host: over a socket, turn that off in the SDK (Go: an APIOption with
+//     host "sync-" + host: over a socket, turn the prefix off in the SDK (Go: an APIOption with
 //     smithyhttp.DisableEndpointHostPrefix; boto3: Config(inject_host_prefix=False);
 //     JavaScript: disableHostPrefix) or use a name that resolves with the prefix.
 //   - An execution that a .sync task has started goes on when the task is aborted or times out.
 //   - Express executions have no log: their end is a message of level debug in the engine's
 //     log. Their histories, too, are limited to 25,000 events.
 //   - Redrive runs a failed state again in place, without a new StateEntered.
-//   - Express executions that a Map Run has started are stored: after a crash they go on where
-//     they were, and a redrive of theirs counts as one in DescribeExecution. Their histories cannot
-//     be read, as on AWS.
+//   - Express executions that a Map Run has started are stored: after a crash they go on where they were,
+//     and DescribeExecution counts a redrive of them as one. Their histories cannot be read, as on AWS.
 //   - A child that StopExecution has aborted does not count as a failure of its Map. AWS's pages
 //     name failed and timed-out items only.
 //   - The number of children that a Map Run with an ItemBatcher has yet to start is computed

@@ -23,6 +23,7 @@ func (h history) Assigned(ref execution.Ref) ([]byte, error) {
 }
 
 func (h history) find(ref execution.Ref, in func(execution.Ref, []byte) ([]byte, error)) ([]byte, error) {
+	// recent keeps only the newest turn with documents, which need not be the turn that ref names.
 	if item, ok := h.s.recent.get(h.key); ok && item.chunk == ref.Chunk {
 		return in(ref, item.events)
 	}

@@ -13,7 +13,7 @@ type randomness struct{}
 
 func (randomness) Uint64() uint64 { return rand.Uint64() } //nolint:gosec // jitter, MathRandom and UUID promise no secrecy
 
-// env returns what a stimulus to the execution depends on.
+// env returns the environment for a stimulus to the execution.
 func (s *Service) env(key executionKey, st *execution.State, rev *revision) *execution.Env {
 	env := s.envOf(key, rev)
 	env.Identity = func() execution.Identity { return s.identity(st, rev) }
@@ -22,6 +22,8 @@ func (s *Service) env(key executionKey, st *execution.State, rev *revision) *exe
 		return env
 	}
 
+	// A child runs the item processor of its Map as its machine, and an
+	// Express child has the limit of Express executions.
 	d := rev.program.States[st.Child.Map].Distributed
 	if env.Machine = d.Child; d.Express {
 		env.Limit = expressSeconds
@@ -30,9 +32,10 @@ func (s *Service) env(key executionKey, st *execution.State, rev *revision) *exe
 	return env
 }
 
-// identity is what the context object tells about an execution.
+// identity returns the names and ARNs that the context object shows for an execution.
 func (s *Service) identity(st *execution.State, rev *revision) execution.Identity {
 	o, err := s.originOf(rev.Machine, st)
+	// The context object cannot fail: without its Map Run, the child gets the machine's names.
 	if err != nil {
 		s.log.Error("step functions: context object", "machine", rev.Machine, "execution", st.Name, "error", err)
 	}
@@ -50,7 +53,7 @@ func (s *Service) identity(st *execution.State, rev *revision) execution.Identit
 	return i
 }
 
-// envOf returns what a stimulus to an execution of the revision depends on, but the identity.
+// envOf returns the environment for a stimulus to an execution of the revision, without the identity.
 func (s *Service) envOf(key executionKey, rev *revision) *execution.Env {
 	env := &execution.Env{
 		Machine:        rev.program,
@@ -75,6 +78,7 @@ func (s *Service) activityExists(arn string) bool {
 	s.activitiesMu.RLock()
 	defer s.activitiesMu.RUnlock()
 
+	// The name is the ARN's last part. The prefix refuses ARNs of other accounts and Regions.
 	_, ok := s.activities[arn[strings.LastIndexByte(arn, ':')+1:]]
 
 	return ok && strings.HasPrefix(arn, s.arn("activity", ""))

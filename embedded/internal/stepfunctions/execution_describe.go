@@ -58,7 +58,8 @@ func (s *Service) summarize(o origin, st *execution.State) *executionDescription
 	}
 
 	if d.MapRunArn = s.runARN(o.run); o.run.Express {
-		d.RedriveDate = nil // the service does not tell it for Express executions
+		// The service does not return the date for Express executions.
+		d.RedriveDate = nil
 	}
 
 	return d
@@ -102,6 +103,8 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		d.Cause = &st.Cause
 	}
 
+	// A child's own status stays FAILED, TIMED_OUT or ABORTED: only its
+	// Map Run knows that it waits for a redrive.
 	d.RedriveStatus, d.RedriveStatusReason = s.redriveStatus(st, o.run)
 	if o.run.waits(key, st) {
 		d.Status = pendingRedrive
@@ -113,6 +116,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 
 	h := history{s, key}
 
+	// ExecutionStarted is event 1 of the turn at event 1. It holds the input.
 	input, err := h.Document(execution.Ref{Chunk: 1, ID: 1})
 	if err != nil {
 		return nil, err

@@ -38,7 +38,8 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	if o, err := s.originOf(m.Name, st); err != nil {
 		return nil, err
 	} else if o.run != nil && o.run.Express {
-		return nil, wrongType() // as for every Express execution
+		// The history of an Express execution cannot be read, also when a Map Run has started it.
+		return nil, wrongType()
 	}
 
 	rev, err := s.revision(m.ID, st.Revision)
@@ -51,12 +52,14 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		at = uint64(st.LastEvent)
 	}
 
+	// The token names the event with which the next page begins, in either direction.
 	if in.NextToken != "" {
 		if at, err = readPageToken(in.NextToken, keyHistory, key.id); err != nil {
 			return nil, err
 		}
 	}
 
+	// An absent IncludeExecutionData means true.
 	p := &historyPage{
 		reader:  history{s, key},
 		program: rev.program,
@@ -103,12 +106,14 @@ type historyPage struct {
 // fill reads events from the one with id at onwards. It returns the id of the first that
 // did not fit, or 0.
 func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool) (next int64, err error) {
+	// Not nil, so that the answer has [] and not null.
 	p.events = []map[string]any{}
 
 	lo, hi := key.history(0), key.history(at+1)
 	if !reverse {
-		// The key of a turn is its first event: the turn that has the event at is the last one
-		// that starts at or before it.
+		// A turn is stored under the ID of its first event, so the turn that holds event at is the newest
+		// turn that begins at or before at.
+		// Every event's ID is smaller than 1<<62.
 		lo, hi = key.history(at), key.history(1<<62)
 
 		err = s.db.Scan(key.history(0), key.history(at+1), true, func(k, _ []byte) (bool, error) {
@@ -124,6 +129,8 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 		var turn []execution.Event
 
 		err := execution.ReadEvents(int64(number(k)), v, func(e *execution.Event) bool {
+			// ReadEvents reuses its event and calls in ascending order, so the
+			// events are copied and turned around below.
 			if reverse && e.ID <= at || !reverse && e.ID >= at {
 				turn = append(turn, *e)
 			}
@@ -140,6 +147,8 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 				e = &turn[len(turn)-1-i]
 			}
 
+			// Checked before the event is added: a page has at least one
+			// event, however long its document is.
 			if len(p.events) == p.size || p.bytes > historyBytes {
 				next = e.ID
 				return false, nil
@@ -167,6 +176,7 @@ func (p *historyPage) add(e *execution.Event) error {
 
 	name, details := p.details(e)
 	if details != nil {
+		// A type without details has no place for a document either.
 		if e.Doc != nil {
 			if err := p.document(e, details); err != nil {
 				return err
@@ -193,9 +203,9 @@ func (p *historyPage) add(e *execution.Event) error {
 func (p *historyPage) document(e *execution.Event, details map[string]any) error {
 	field := "output"
 	switch e.Type {
-	case execution.MapStateStarted: // what a Map in JSONata has evaluated is the engine's
+	case execution.MapStateStarted: // the document of a Map in JSONata is the engine's own
 		return nil
-	case execution.TaskScheduled: // its parameters have no details beside them
+	case execution.TaskScheduled: // the parameters have no details beside them
 		field = "parameters"
 	case execution.ExecutionStarted, execution.StateEntered, execution.ActivityScheduled, execution.LambdaFunctionScheduled:
 		field = "input"
@@ -207,6 +217,7 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 	}
 
 	text := e.Doc.JSON
+	// A stored event without JSON refers to an earlier event with the same document.
 	if text == nil {
 		var err error
 		if text, err = p.reader.Document(e.Doc.Ref); err != nil {
@@ -279,6 +290,7 @@ func (p *historyPage) resource(e *execution.Event) map[string]any {
 // details returns the name of the event's member with details, and the details that only
 // its type has. Types without details give "".
 func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
+	// Closures, because events of the execution itself have the state -1.
 	name := func() string { return p.program.States[e.State].Name }
 	iteration := func() map[string]any { return map[string]any{"name": name(), "index": e.Index} }
 

@@ -69,14 +69,16 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 		answer.Executions[i] = d
 	}
 
+	// The numbers of executions grow, so an execution that starts meanwhile moves no page.
 	if more {
 		answer.NextToken = pageToken(keyRunning, from.number, found[len(found)-1].id)
 	}
 
+	// The list shows turns that may not be on disk yet.
 	return answer, s.db.Barrier()
 }
 
-// listSource is what ListExecutions lists: the executions of a machine or of a Map Run.
+// listSource is the source of a list of executions: a machine or a Map Run.
 type listSource struct {
 	origin
 	number uint64 // of the machine or of the Map Run
@@ -95,6 +97,7 @@ func (s *Service) listSource(machineARN, runARN string) (l listSource, err error
 			return l, err
 		}
 
+		// The children have the Map Run's number in their keys, so the list needs no filter.
 		return listSource{origin{r.Machine, r}, k.id, func(*execution.State) bool { return true }}, nil
 	}
 
@@ -114,6 +117,8 @@ func (s *Service) listSource(machineARN, runARN string) (l listSource, err error
 const pendingRedrive = "PENDING_REDRIVE"
 
 // waits reports whether a child of the Map Run, which may be nil, waits for a redrive.
+// A redrive takes the children in the order of their numbers. RedriveAt is
+// the first child that the redrive has not reached.
 func (r *mapRun) waits(k executionKey, st *execution.State) bool {
 	return r != nil && r.RedriveAt != 0 && k.id >= r.RedriveAt &&
 		st.Status != execution.Running && st.Status != execution.Succeeded
@@ -135,7 +140,7 @@ func (s *Service) waitingChildren(
 		return keep(st) && st.Status != execution.Running && st.Status != execution.Succeeded
 	})
 
-	// The oldest children have been redriven before the others.
+	// found is in descending order: from the first child below RedriveAt on, all have had their redrive.
 	for i, f := range found {
 		if f.id < r.RedriveAt {
 			return found[:i], false, err
@@ -183,6 +188,7 @@ func (s *Service) newestExecutions(
 				count++
 			}
 
+			// One more than size shows that there is another page.
 			return count <= size, nil
 		})
 	}
@@ -190,6 +196,8 @@ func (s *Service) newestExecutions(
 	want, known := execution.StatusNamed(status)
 	switch {
 	case status == "":
+		// Running executions first: an execution that ends between the scans is found twice instead of
+		// never.
 		if err = scan(keyRunning); err == nil {
 			err = scan(keyEnded)
 		}
@@ -202,7 +210,7 @@ func (s *Service) newestExecutions(
 		found, err = s.newestWithStatus(machine, want, before, size, keep)
 	}
 
-	// An execution that ended between the two scans is found twice.
+	// Duplicates are executions that ended between the two scans.
 	slices.SortFunc(found, func(a, b listed) int { return cmp.Compare(b.id, a.id) })
 
 	found = slices.CompactFunc(found, func(a, b listed) bool { return a.id == b.id })
@@ -222,10 +230,12 @@ func (s *Service) newestWithStatus(
 	hi := executionKey{machine, before}.status(status)
 	err = s.db.Scan(lo, hi, true, func(k, _ []byte) (bool, error) {
 		_, st, err := s.loadExecution(executionKey{machine, number(k)})
-		if errors.Is(err, errNoExecution) { // removed since, with its machine
+		// Removed since the scan, with its machine.
+		if errors.Is(err, errNoExecution) {
 			return true, nil
 		}
 
+		// The scan holds no lock, so a redrive may have changed the status since.
 		if err == nil && st.Status == status && keep(st) {
 			found = append(found, listed{number(k), st})
 		}

@@ -9,9 +9,10 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// executionNamed returns the execution with an ARN, and its machine. Of Express executions it
-// finds those that a Map Run has started.
+// executionNamed returns the execution with an ARN, and its machine. It finds an Express execution only if
+// a Map Run has started it.
 func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
+	// Only a child of a Map Run has a slash in its ARN, between the machine's name and the label.
 	resource := "execution"
 	if _, rest, _ := strings.Cut(arn, ":express:"); strings.Contains(rest, "/") {
 		resource = "express"
@@ -37,7 +38,8 @@ func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
 	}
 
 	if resource == "express" {
-		name, _, _ = strings.Cut(name, ":") // what follows tells attempts of one name apart
+		// Express ARNs go on after the name, with an ID that tells executions of one name apart.
+		name, _, _ = strings.Cut(name, ":")
 	}
 
 	id, found, err := s.db.Get(childNameKey(m.ID, label, name))
@@ -49,6 +51,8 @@ func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
 		return executionKey{}, nil, missing
 	}
 
+	// The entry of a child's name holds two numbers: the Map Run's, which
+	// stands for the machine's in keys, and the child's.
 	if isChild {
 		return executionKey{binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])}, m, nil
 	}
@@ -60,7 +64,7 @@ func executionDoesNotExist(arn string) error {
 	return wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist: '%s'", arn)
 }
 
-// readExecution returns an execution's state, which is on disk by then.
+// readExecution returns an execution's state after it is on disk.
 func (s *Service) readExecution(key executionKey) (*execution.State, error) {
 	lock := s.lock(key)
 	lock.Lock()
@@ -71,5 +75,6 @@ func (s *Service) readExecution(key executionKey) (*execution.State, error) {
 		return nil, err
 	}
 
-	return st, s.db.Barrier() // a crash must not undo what the caller reports
+	// A crash must not undo the caller's answer.
+	return st, s.db.Barrier()
 }

@@ -14,9 +14,9 @@ import (
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_RedriveExecution.html
 var clientToken = regexp.MustCompile(`^[!-~]{1,64}$`)
 
-// redriveExecution redrives an execution. A repeated request, which has the client token of an earlier
-// one, gets the answer of that one: SDKs send a token of their own with each request, and the same one
-// with its retries.
+// redriveExecution redrives an execution. SDKs send a client token of their own
+// with each request and repeat it in retries. A request whose token has redriven
+// the execution before gets the first answer again.
 func (s *Service) redriveExecution(_ context.Context, in *struct {
 	ExecutionArn string
 	ClientToken  *string
@@ -42,11 +42,13 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 		}
 
 		if redriven = st.RedrivenBy(token, env.Now); redriven != 0 {
+			// A repeated request: no turn, so nothing changes and no batch is stored.
 			return nil, nil
 		}
 
 		turn, err := env.Redrive(st)
 		if redriven = st.Redriven; err == nil {
+			// In the same turn as the redrive, so that a crash cannot separate the redrive from its token.
 			st.RememberRedrive(token)
 		}
 
@@ -61,7 +63,8 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 		return nil, wire.Errorf("ExecutionNotRedrivable", "%s", refused.Reason)
 	}
 
-	if err == nil && batch == nil { // redriven before, and this answer must be as durable as the first
+	// Redriven before. This answer must be as durable as the first one.
+	if err == nil && batch == nil {
 		err = s.db.Barrier()
 	}
 
@@ -70,6 +73,7 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 
 // revive applies a stimulus that lets an ended execution run again.
 func (s *Service) revive(m *machine, key executionKey, apply stimulus) (*store.Batch, error) {
+	// The deletion of the machine must not run between this check and the new turn.
 	release, held := s.hold(m)
 	if !held {
 		return nil, &execution.NotRedrivableError{Reason: "Execution cannot be redriven because its state machine is being deleted"}

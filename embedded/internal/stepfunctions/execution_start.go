@@ -22,6 +22,7 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
+	// An absent input means {}, an empty one is an error.
 	// Source: LocalStack's recordings of AWS (test_invalid_start_execution_input).
 	if given, ok := rawjson.Member(body, "input"); ok && in[2] == "" && rawjson.KindOf(given) == rawjson.String {
 		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault(nil))
@@ -37,6 +38,8 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
+	// After start has released the machine and its locks, so that
+	// concurrent starts share one flush of the disk.
 	return answer, sync()
 }
 
@@ -76,14 +79,15 @@ func (s *Service) newName() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&(1<<48-1))
 }
 
-// start stores a new execution, or finds the one that has the name. It returns the answer and
-// what makes it durable.
+// start stores a new execution, or finds the execution with that name. It returns the answer, and a
+// function that makes the answer durable.
 func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sync func() error, err error) {
 	t, err := s.startTarget(arn)
 	if err != nil {
 		return nil, nil, err
 	}
 
+	// From the look-up above to the first turn, the machine must not be deleted.
 	release, held := s.hold(t.machine)
 	if !held {
 		return nil, nil, machineDeleting(arn)
@@ -92,6 +96,7 @@ func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sy
 
 	if t.machine.Express {
 		answer, err = s.startExpress(t, name, input)
+		// startExpress has committed its record, so nothing is left to sync.
 		return answer, func() error { return nil }, err
 	}
 
@@ -99,7 +104,8 @@ func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sy
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case batch == nil: // it runs already, and this answer must be as durable as the first
+	// It runs already. This answer must be as durable as the first one.
+	case batch == nil:
 		sync = s.db.Barrier
 	default:
 		sync = batch.Sync
@@ -108,8 +114,8 @@ func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sy
 	return &startAnswer{s.executionARN(t.machine.Name, name), stamp(started)}, sync, nil
 }
 
-// startStandard stores a new execution of a Standard machine, or finds the one that has the
-// name; the batch is nil then. The caller holds the machine.
+// startStandard stores a new execution of a Standard machine. If an execution with that name exists, the
+// batch is nil. The caller holds the machine.
 func (s *Service) startStandard(t target, name string, input []byte) (*store.Batch, int64, error) {
 	m := t.machine
 
@@ -118,7 +124,7 @@ func (s *Service) startStandard(t target, name string, input []byte) (*store.Bat
 		return nil, 0, err
 	}
 
-	// One start at a time looks up the name and takes it.
+	// One start at a time looks up the name and takes it. Names that share a lock only wait longer.
 	named := executionNameKey(m.ID, name)
 	hash := fnv.New64a()
 	_, _ = hash.Write(named)
@@ -136,6 +142,7 @@ func (s *Service) startStandard(t target, name string, input []byte) (*store.Bat
 		return nil, started, err
 	}
 
+	// A number that an error below wastes is never used again. Gaps do no harm.
 	next, err := s.ids.next()
 	if err != nil {
 		return nil, 0, err
@@ -152,6 +159,8 @@ func (s *Service) startStandard(t target, name string, input []byte) (*store.Bat
 func (s *Service) storeFirstTurn(
 	key executionKey, first *firstTurn, st *execution.State, rev *revision, input []byte,
 ) (*store.Batch, int64, error) {
+	// storeTurn makes tasks and timers visible before it returns, so workers
+	// may come at once. They wait for this lock.
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
@@ -180,6 +189,7 @@ func (s *Service) answerStarted(key executionKey, machine, name string, input []
 		return 0, err
 	}
 
+	// The inputs are compared as texts: other white space is another input.
 	if st.Status == execution.Running && string(first) == string(input) {
 		return st.Started, nil
 	}

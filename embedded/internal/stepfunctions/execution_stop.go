@@ -20,7 +20,8 @@ func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Err
 	var stopped int64
 
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
-		if st.Child != nil && env.Limit != 0 { // it is an Express execution
+		// A child of an Express Map: only these have a limit of their own.
+		if st.Child != nil && env.Limit != 0 {
 			return nil, wrongType()
 		}
 
@@ -29,11 +30,13 @@ func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Err
 
 		return turn, err
 	})
+	// Stop applies due timers first, so there may be a batch even if
+	// the execution turns out to have ended.
 	if syncErr := syncBatch(batch); syncErr != nil {
 		return nil, errors.Join(err, syncErr)
 	}
 
-	// Stopping an ended execution changes nothing and succeeds.
+	// Stopping an ended execution changes nothing and succeeds. Its end may not be on disk yet.
 	if errors.Is(err, execution.ErrNotRunning) {
 		return map[string]any{"stopDate": stamp(stopped)}, s.db.Barrier()
 	}

@@ -11,21 +11,20 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// expressSeconds is the longest time of an Express execution, and expressAtATime is how many
-// asynchronous ones the engine runs side by side; others wait.
+// expressSeconds is the longest time of an Express execution. expressAtATime is how many asynchronous
+// Express executions the engine runs side by side; further ones wait.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 const (
 	expressSeconds = 300
 	expressAtATime = 1000
 )
 
-// expressQueue is the name of the queue of Express executions that wait to run. It is the ARN
-// of no activity.
+// expressQueue is the name of the queue of Express executions that wait to run. No activity has this ARN.
 const expressQueue = "express"
 
-// expressRecord is an asynchronous Express execution that has not ended. It is stored from
-// StartExecution's answer on until the execution has ended: one that a stop interrupts runs
-// again from its start.
+// expressRecord is an asynchronous Express execution that has not ended. It is
+// stored from StartExecution's answer until the execution has ended. An execution
+// that a stop interrupts runs again from its start.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/choosing-workflow-type.html
 type expressRecord struct {
 	Machine  string `json:"machine"`
@@ -52,9 +51,11 @@ func (s *Service) startExpress(t target, name string, input []byte) (*startAnswe
 	}
 
 	k := executionKey{t.machine.ID, id}
+	// Run is stored, so that the ARN stays the same when a crash makes the execution run again.
 	record := expressRecord{Machine: t.machine.Name, Revision: t.revision, Name: name, Run: s.newName(), Input: string(input)}
 	started := stamp(s.cfg.Clock.Now().UnixMilli())
 
+	// On disk before the execution is queued: from here on it runs at least once.
 	if err := s.commitRecord(k.express(), record); err != nil {
 		return nil, err
 	}
@@ -89,6 +90,7 @@ func (s *Service) runExpresses(ctx context.Context) error {
 			return g.Wait()
 		}
 
+		// At the limit, Go blocks, and further executions stay in the queue.
 		g.Go(func() error {
 			if err := s.runExpress(ctx, task.execution); err != nil && ctx.Err() == nil {
 				s.log.Error("step functions: express execution", "machine", task.execution.machine,
@@ -104,7 +106,8 @@ func (s *Service) runExpresses(ctx context.Context) error {
 // record stays, and it runs again when the engine is opened.
 func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 	text, ok, err := s.db.Get(k.express())
-	if err != nil || !ok { // deleted since, with its machine
+	// Without a record, the execution was deleted with its machine.
+	if err != nil || !ok {
 		return err
 	}
 
@@ -126,6 +129,7 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 	s.log.Debug("step functions: express execution has ended", "execution", s.expressARN(record.Machine, record.Name, record.Run),
 		"status", m.state.Status.String(), "error", m.state.Error, "cause", m.state.Cause)
 
+	// Only after the end: a crash before this point lets the execution run again.
 	b := s.db.NewBatch()
 	b.Delete(k.express())
 
@@ -138,6 +142,8 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 
 // newExpress returns an Express execution that has not started.
 func (s *Service) newExpress(rev *revision, name, run string, sync bool) *memory {
+	// The zero key: nothing is stored under it, newMemory replaces the history that would use it, and
+	// Express machines have no task tokens.
 	env := s.envOf(executionKey{}, rev)
 	identity := s.identity(&execution.State{Name: name}, rev)
 	identity.ARN, identity.NoRedrives = s.expressARN(rev.Machine, name, run), sync
@@ -157,8 +163,8 @@ func (m *memory) start(ctx context.Context, input []byte) error {
 	return m.run(ctx)
 }
 
-// startSync runs an Express execution while the caller waits. It runs at most once: nothing
-// of it is stored.
+// startSync runs an Express execution while the caller waits. The execution
+// runs at most once, because nothing of it is stored.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartSyncExecution.html
 func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Name, Input, IncludedData string }) (any, error) {
 	if err := checkIncluded(in.IncludedData); err != nil {
@@ -170,6 +176,7 @@ func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Na
 		return nil, err
 	}
 
+	// The machine is not held: a deletion has nothing of this execution to remove.
 	t, err := s.startTarget(in.StateMachineArn)
 	switch {
 	case err != nil:
@@ -221,6 +228,7 @@ func (m *memory) answerSync(data bool, input []byte) map[string]any {
 		"billingDetails": map[string]int64{"billedDurationInMilliseconds": steps * billedStep, "billedMemoryUsedInMB": billedMemory},
 	}
 
+	// A timeout of the whole execution records no error, but the answer has one.
 	if st.Status == execution.TimedOut {
 		answer["error"] = "States.Timeout"
 	}
@@ -239,6 +247,7 @@ func (m *memory) answerSync(data bool, input []byte) map[string]any {
 
 	answer["input"] = string(input)
 	if st.Status == execution.Succeeded {
+		// The documents are in memory, and the state keeps its output's turn there.
 		output, _ := m.Document(st.Output)
 		answer["output"] = string(output)
 	}

@@ -22,7 +22,7 @@ type outOfStock struct{}
 func (outOfStock) Error() string     { return "no <stock>" }
 func (outOfStock) ErrorType() string { return "OutOfStock" }
 
-// functions are what the tests of tasks invoke.
+// functions are the functions that the tests of tasks invoke.
 var functions = map[string]Function{
 	"echo": func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil },
 	"odd": func(_ context.Context, payload []byte) ([]byte, error) {
@@ -65,8 +65,8 @@ func inFunctions(t *testing.T, test func(t *testing.T, b *bench)) {
 // is the function's.
 // Sources: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
 // services/test_lambda_task, error_handling/test_task_lambda, arguments/test_arguments,
-// query_language/test_mixed_query_language. The cause of an unknown function is that of
-// lambda:invoke (error_handling/test_task_service_lambda): no recording has the other one.
+// query_language/test_mixed_query_language. The cause of an unknown function is the
+// cause of lambda:invoke (error_handling/test_task_service_lambda): no recording has another.
 func TestATaskThatIsAFunction(t *testing.T) {
 	for _, row := range []struct{ is, states, input, want string }{
 		{"gets the state's input", `"A":{` + function("echo") + `,"End":true}`, `{"v": "<x>"}`, `SUCCEEDED {"v":"<x>"}`},
@@ -259,7 +259,7 @@ func TestFunctionsMayWaitForEachOther(t *testing.T) {
 	})
 }
 
-// Functions run in the children of a distributed Map, and a redrive runs those again that failed.
+// Functions run in the children of a distributed Map, and a redrive runs the failed ones again.
 func TestFunctionsOfADistributedMap(t *testing.T) {
 	for _, kind := range []string{"STANDARD", "EXPRESS"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,9 +14,10 @@ var (
 	unquotedField = regexp.MustCompile(`^\s*\{\s*([^"\s}])`)
 )
 
-// inputFault says what is wrong with an execution's input that is not JSON, in the words
-// that StartExecution was recorded to use.
+// inputFault describes the fault of an execution's input that is not JSON, with texts that were recorded
+// from StartExecution.
 func inputFault(input []byte) string {
+	// true, false and null are words, too, but valid ones.
 	if m := unknownToken.FindSubmatch(input); m != nil && rawjson.Valid(m[1]) != nil {
 		const fault = "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 

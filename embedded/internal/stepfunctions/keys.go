@@ -27,8 +27,8 @@ const (
 	keyRunOf   byte = 'U' // machine, execution, Map Run -> nothing
 )
 
-// executionKey identifies an execution by numbers, which grow and are never reused. machine is
-// the number of the machine, or that of the Map Run that has started the execution.
+// executionKey identifies an execution by numbers, which grow and are never reused. machine is the number
+// of the machine. For a child of a Map Run, it is the number of the Map Run.
 type executionKey struct{ machine, id uint64 }
 
 func key(kind byte, parts ...uint64) []byte {
@@ -47,8 +47,8 @@ func executionNameKey(machine uint64, name string) []byte {
 	return append(key(keyName, machine), name...)
 }
 
-// named returns what the name of an execution of a Map Run leads to. Names of other executions
-// lead to their number only.
+// named returns the value under the name of a child of a Map Run: both numbers. Under other names there is
+// only the execution's number.
 func (k executionKey) named() []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, k.machine), k.id)
 }

@@ -60,7 +60,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// report is what the victim has printed, by the name of the execution: its last step
+// report holds the lines that the victim has printed, by the name of the execution: its last step
 // (started, taken, done) and the token of a task that is not done.
 type report struct{ step, tokens map[string]string }
 

@@ -32,6 +32,7 @@ func Lambda(functions map[string]Function) wire.Service {
 // Source: LocalStack's recordings of AWS (test_lambda_task_service, test_invoke).
 func invoke(ctx context.Context, functions map[string]Function, body []byte) (any, error) {
 	value, _ := rawjson.Member(body, "FunctionName")
+	// Without a FunctionName, no function is found below.
 	name, _ := rawjson.Text(value)
 
 	function := functions[functionName(name)]
@@ -77,6 +78,7 @@ func (e panicError) Error() string { return fmt.Sprint(e.value) }
 
 // ErrorType returns the name of the value's type.
 func (e panicError) ErrorType() string {
+	// As in the Go runtime of Lambda, a pointer has the name of its element's type.
 	t := reflect.TypeOf(e.value)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -98,6 +100,7 @@ func (s *Service) invocation(call execution.Call) []byte {
 		name = s.functionARN(name)
 		payload, _ = rawjson.Member(call.Parameters, "Payload")
 
+		// A text that is JSON becomes the payload itself, without its quotes.
 		if text, ok := rawjson.Text(payload); ok && rawjson.Valid([]byte(text)) == nil {
 			payload = []byte(text)
 		} else if rawjson.KindOf(payload) == rawjson.Null {
@@ -126,7 +129,7 @@ func (s *Service) functionARN(text string) string {
 	return fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", s.cfg.Region, s.cfg.AccountID, text)
 }
 
-// qualifiedFunction returns a function's ARN with the version that runs without one.
+// qualifiedFunction returns a function's ARN with a version: $LATEST if the ARN names none.
 func qualifiedFunction(arn string) string {
 	if _, name, _ := strings.Cut(arn, ":function:"); strings.Contains(name, ":") {
 		return arn
@@ -135,8 +138,8 @@ func qualifiedFunction(arn string) string {
 	return arn + ":$LATEST"
 }
 
-// functionName returns the name in what FunctionName may be: a name or an ARN, with or without
-// a version.
+// functionName returns the name in a FunctionName, which may be a
+// name or an ARN, with or without a version.
 func functionName(text string) string {
 	if _, rest, ok := strings.Cut(text, ":function:"); ok {
 		text = rest
@@ -150,9 +153,9 @@ func functionName(text string) string {
 // functionError is the error of a function itself.
 type functionError struct{ error }
 
-// failure returns the error as Lambda reports it: its type is the task's error, and the cause
-// an object. Functions name the type by a method ErrorType; otherwise it is that of the Go
-// runtime of Lambda.
+// failure returns the error as Lambda reports it: the error's type is the task's error, and the cause is
+// an object. A function names the type by a method ErrorType. Without one, the type is errorString, as in
+// the Go runtime of Lambda.
 func (e *functionError) failure() *execution.CallFailure {
 	var typed interface{ ErrorType() string }
 

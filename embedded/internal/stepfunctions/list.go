@@ -15,7 +15,7 @@ type listRequest struct {
 }
 
 // pageOf sorts all by a key and returns one page, and the token of the next one. A token holds the key of
-// the item before its page, which may be gone by then.
+// the last item of its page. That item may be gone when the token comes back.
 func pageOf[T any](all []T, in *listRequest, kind byte, key func(T) string) (page []T, next *string, err error) {
 	size, err := pageSize(in.MaxResults)
 	if err != nil {
@@ -30,6 +30,7 @@ func pageOf[T any](all []T, in *listRequest, kind byte, key func(T) string) (pag
 			return nil, nil, err
 		}
 
+		// Compared by key, so that the page goes on correctly even if the token's item was deleted.
 		all = slices.DeleteFunc(all, func(item T) bool { return key(item) <= string(last) })
 	}
 
@@ -83,7 +84,7 @@ func newPageToken(kind byte, place []byte) *string {
 	return &text
 }
 
-// The longest tokens of a page, that of ListExecutions apart.
+// The longest token of a page: of ListExecutions, and of all other lists.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html
 const (
 	maxPageToken       = 1024
@@ -95,6 +96,7 @@ var errPageToken = wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
 // readPagePlace reads what newPageToken wrote.
 func readPagePlace(token string, kind byte) (place []byte, err error) {
 	longest := maxPageToken
+	// keyRunning is the kind of the tokens of ListExecutions.
 	if kind == keyRunning {
 		longest = maxExecutionsToken
 	}
@@ -104,6 +106,7 @@ func readPagePlace(token string, kind byte) (place []byte, err error) {
 			"Member must have length less than or equal to %d", token, longest)
 	}
 
+	// Strict: one token has one text only.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < 2 || b[0] != kind {
 		return nil, errPageToken

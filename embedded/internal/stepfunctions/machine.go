@@ -14,7 +14,7 @@ type machine struct {
 	Created  int64  `json:"created"`
 	Revision uint64 `json:"revision"`
 	Express  bool   `json:"express,omitempty"`
-	// FirstRevision is the revision of the creation; 0 in records of earlier versions.
+	// FirstRevision is the revision of the creation.
 	FirstRevision uint64          `json:"firstRevision,omitempty"`
 	Logging       json.RawMessage `json:"logging,omitempty"`
 	Tracing       json.RawMessage `json:"tracing,omitempty"`
@@ -39,7 +39,7 @@ func (m *machine) revisionID() string {
 	return revisionID(m.Revision)
 }
 
-// machineNamed returns the machine with an ARN, which must not be that of a version or alias.
+// machineNamed returns the machine with an ARN, which must not be the ARN of a version or alias.
 func (s *Service) machineNamed(arn string) (*machine, error) {
 	name, ours, err := s.resourceName(arn, "stateMachine")
 	if err != nil {
@@ -92,15 +92,17 @@ func (s *Service) lookup(name string) *machine {
 	return s.machines[name]
 }
 
-// hold keeps a machine while an execution starts in it or runs again, until release is called. held is false if
-// it is being deleted or is gone. The start may take long, as its expressions do, and holds up nothing but the
-// deletion of this machine.
+// hold keeps a machine while an execution starts in it or runs again, until release is called. held is
+// false if the machine is being deleted or is gone. A start may take long because of its expressions.
+// Meanwhile only the deletion of this machine waits.
 func (s *Service) hold(m *machine) (release func(), held bool) {
 	if m.Deleting {
 		return nil, false
 	}
 	m.starts.RLock()
 
+	// m may be an old copy. The deletion marks the machine before it waits
+	// for the starts, so this look sees the mark.
 	if now := s.lookup(m.Name); now == nil || now.ID != m.ID || now.Deleting {
 		m.starts.RUnlock()
 		return nil, false
@@ -109,8 +111,8 @@ func (s *Service) hold(m *machine) (release func(), held bool) {
 	return m.starts.RUnlock, true
 }
 
-// waitForStarts waits for the executions that are starting in a machine which is marked as deleting: no others
-// start.
+// waitForStarts waits for the executions that are starting in a machine
+// that is marked as deleting. No others can start.
 func (m *machine) waitForStarts() {
 	m.starts.Lock()
 	defer m.starts.Unlock()

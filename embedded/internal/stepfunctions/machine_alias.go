@@ -64,6 +64,7 @@ func (a *alias) pick(draw int) uint64 {
 		}
 	}
 
+	// Not reached: the weights of an alias add up to 100.
 	return a.Routes[0].Version
 }
 
@@ -145,6 +146,8 @@ func (s *Service) routesOf(requests []routeRequest) (name string, routes []route
 	}
 
 	for i, r := range requests {
+		// The versions are looked up without the lock. changeMachine
+		// looks again where the alias is written.
 		machine, number, ours, err := s.qualified(r.StateMachineVersionArn)
 		if err != nil {
 			return "", nil, err
@@ -171,15 +174,15 @@ func noAlias() error {
 	return wire.Errorf("ResourceNotFound", "Request references a resource that does not exist.")
 }
 
-// hasVersions reports whether the machine still has the versions of the routes. It is asked
-// again where the alias is written.
+// hasVersions reports whether the machine still has the versions of the routes. It is called again, under
+// the lock, where the alias is written.
 func (m *machine) hasVersions(routes []route) bool {
 	return !slices.ContainsFunc(routes, func(r route) bool {
 		return m.findVersion(func(v *version) bool { return v.Number == r.Version }) == nil
 	})
 }
 
-// createAlias creates an alias. Creating one that exists succeeds if it is the same.
+// createAlias creates an alias. Creating an alias that exists succeeds if both are the same.
 func (s *Service) createAlias(_ context.Context, in *struct {
 	Name, Description    string
 	RoutingConfiguration []routeRequest
@@ -212,6 +215,7 @@ func (s *Service) createAlias(_ context.Context, in *struct {
 					"Failed to create alias because an alias with the same name and a different routing configuration already exists.")
 			}
 
+			// The answer has the date of the existing alias.
 			created = *old
 
 			return nil
@@ -224,6 +228,7 @@ func (s *Service) createAlias(_ context.Context, in *struct {
 			return noAlias()
 		}
 
+		// A clone, because readers of the old record share its slice.
 		m.Aliases = append(slices.Clone(m.Aliases), created)
 
 		return nil
@@ -316,6 +321,7 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 			return noAlias()
 		}
 
+		// m is a copy, but it shares its slice with the old record.
 		m.Aliases = slices.Clone(m.Aliases)
 
 		changed := m.aliasNamed(a.Name)
@@ -351,8 +357,8 @@ func (s *Service) deleteAlias(_ context.Context, in *aliasRequest) (any, error) 
 	})
 }
 
-// listAliases lists a machine's aliases in the order of their creation, or those that refer
-// to a version.
+// listAliases lists a machine's aliases in the order of their creation. With the ARN of a version it lists
+// the aliases that refer to the version.
 func (s *Service) listAliases(_ context.Context, in *struct {
 	listRequest
 	StateMachineArn string
@@ -372,6 +378,7 @@ func (s *Service) listAliases(_ context.Context, in *struct {
 		all = slices.DeleteFunc(all, func(a alias) bool { return !slices.Contains(names, a.Name) })
 	}
 
+	// With leading zeros, because pageOf compares texts.
 	order := func(a alias) string { return fmt.Sprintf("%020d", a.ID) }
 
 	page, next, err := pageOf(all, &in.listRequest, keyAliases, order)

@@ -63,6 +63,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		return nil, err
 	}
 
+	// Before the lock: compiling a long definition takes time.
 	program, err := parseDefinition(*in.Definition, in.Type == typeExpress)
 	if err != nil {
 		return nil, err
@@ -114,8 +115,8 @@ func (s *Service) answerCreated(m *machine, in *machineSettings) map[string]any 
 	return answer
 }
 
-// answerExisting answers the creation of a machine that exists: it succeeds when the
-// definition, the type and what is published are the same. The role and tags do not count.
+// answerExisting answers the creation of a machine that exists. It succeeds when the definition, the type
+// and the published version are the same. The role and tags do not count.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
 func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) (any, error) {
 	arn := s.arn("stateMachine", m.Name)
@@ -149,6 +150,7 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 		m.FirstRevision = rev.ID
 	}
 
+	// Before the record is encoded, which holds the versions.
 	if in.Publish {
 		if _, err := m.publish(in.VersionDescription, s.cfg.Clock.Now()); err != nil {
 			return err
@@ -173,6 +175,7 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 		return fmt.Errorf("store state machine %s: %w", m.Name, err)
 	}
 
+	// Memory follows the disk: after a failed commit the old machine is still in place.
 	s.machines[m.Name] = m
 	s.cacheRevision(rev)
 

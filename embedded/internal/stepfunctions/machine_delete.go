@@ -27,9 +27,11 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 		return empty, nil
 	}
 
+	// Marked on disk before anything is removed: after a crash, Run finds the mark.
 	marked := *m
 	marked.Deleting = true
 	err = s.replaceMachine(&marked)
+	// removeMachine may take long, and takes the lock itself for its last step.
 	s.mu.Unlock()
 
 	if err != nil {
@@ -47,8 +49,8 @@ func (s *Service) removeMachine(m *machine) error {
 		return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
 	}
 
-	// Executions that have ended start no more Map Runs, and Map Runs without them no more
-	// children, unless these have Map Runs of their own.
+	// An ended execution starts no more Map Runs, and an ended Map Run no more children. A child that was
+	// aborted here may have started a Map Run of its own before, so the loop lists the Map Runs again.
 	for {
 		runs, err := s.runsOf(m.ID)
 		if err != nil {
@@ -70,6 +72,7 @@ func (s *Service) removeMachine(m *machine) error {
 // stopExecutions aborts the running executions of a machine or of a Map Run.
 func (s *Service) stopExecutions(number uint64) error {
 	for {
+		// A machine may have more running executions than memory should list at a time.
 		keys, err := s.runningExecutions(number, 256)
 		if err != nil || len(keys) == 0 {
 			return err
@@ -83,6 +86,7 @@ func (s *Service) stopExecutions(number uint64) error {
 				err = errors.Join(err, batch.Sync())
 			}
 
+			// It has ended by itself since it was listed.
 			if err != nil && !errors.Is(err, execution.ErrNotRunning) && !errors.Is(err, errNoExecution) {
 				return err
 			}
@@ -90,17 +94,18 @@ func (s *Service) stopExecutions(number uint64) error {
 	}
 }
 
-// removeEnded removes a machine with its executions and its Map Runs, which are runs. done is
-// false if one of them has started a child or another Map Run since they were listed.
+// removeEnded removes a machine with its executions and with runs, its Map Runs. done is false if an
+// execution or a child has started another one since the Map Runs were listed.
 func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	if s.machines[m.Name] != m {
-		return true, nil // another call has removed it
+		// Another call has removed it. A new machine may have taken the name.
+		return true, nil
 	}
 
-	// No turn changes a Map Run meanwhile.
+	// From here to the commit, no turn can add a Map Run or a child.
 	s.runsMu.Lock()
 	defer s.runsMu.Unlock()
 
@@ -109,6 +114,7 @@ func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) 
 		return false, err
 	}
 
+	// One batch: after a crash the machine is either there with its mark, or gone with everything.
 	b := s.db.NewBatch()
 	for _, id := range runs {
 		if keys, err := s.runningExecutions(id, 1); err != nil || len(keys) > 0 {

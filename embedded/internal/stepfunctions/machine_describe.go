@@ -19,6 +19,7 @@ func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachi
 		return nil, err
 	}
 
+	// DescribeStateMachine takes a machine or a version, and no alias.
 	if t.alias != "" {
 		return nil, machineDoesNotExist(in.StateMachineArn)
 	}
@@ -31,6 +32,7 @@ func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachi
 	}
 
 	answer := s.definitionAnswer(m, rev)
+	// The API returns an empty definition, and not none.
 	if in.IncludedData == metadataOnly {
 		answer["definition"] = "{}"
 	}
@@ -56,7 +58,7 @@ func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachi
 // metadataOnly asks for a description without data.
 const metadataOnly = "METADATA_ONLY"
 
-// checkIncluded fails for an includedData that there is not.
+// checkIncluded fails for a value of includedData that does not exist.
 func checkIncluded(data string) error {
 	return wire.OneOf(data, "includedData", "ALL_DATA", metadataOnly)
 }
@@ -73,7 +75,8 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 		"tracingConfiguration":    map[string]any{"enabled": false},
 		"encryptionConfiguration": map[string]any{"type": "AWS_OWNED_KEY"},
 	}
-	if rev.ID != m.FirstRevision { // the service has no revision id before the first update
+	// The service has no revision ID before the first update.
+	if rev.ID != m.FirstRevision {
 		answer["revisionId"] = revisionID(rev.ID)
 	}
 

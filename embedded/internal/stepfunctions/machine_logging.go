@@ -26,6 +26,7 @@ func (c *loggingConfiguration) check() error {
 		return err
 	}
 
+	// Level OFF is the default and needs no destination.
 	n := len(c.Destinations)
 	if n > 1 || n == 0 && cmp.Or(c.Level, "OFF") != "OFF" {
 		return wire.Errorf("InvalidLoggingConfiguration", "Invalid Logging Configuration: Must specify exactly one Log Destination.")

@@ -227,7 +227,7 @@ func TestValidateDefinition(t *testing.T) {
 	}
 }
 
-// Warnings are only for those who ask for them, and an answer has as many diagnostics as asked for.
+// An answer has warnings only if the request asks for them, and as many diagnostics as it asks for.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ValidateStateMachineDefinition.html
 func TestValidateBySeverity(t *testing.T) {
 	b := open(t, t.TempDir())

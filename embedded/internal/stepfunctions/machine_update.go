@@ -39,6 +39,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 		return nil, err
 	}
 
+	// The copies share the definition and its compiled program until a new definition replaces them.
 	m, next := *old, *rev
 	next.Updated = s.cfg.Clock.Now().UnixMilli()
 	if in.Definition != nil {
@@ -63,6 +64,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 		m.Tracing = in.TracingConfiguration
 	}
 
+	// A change of the tracing configuration alone makes no new revision.
 	if next.Definition == rev.Definition && next.RoleARN == rev.RoleARN && !logsChange {
 		err = s.commitUnchanged(&m, &in.machineSettings)
 	} else {

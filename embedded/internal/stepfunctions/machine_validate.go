@@ -17,8 +17,8 @@ const (
 	severityWarning = "WARNING"
 )
 
-// validateDefinition answers what is wrong with a definition. Warnings are only for those who ask for
-// them.
+// validateDefinition answers with the diagnostics of a definition. It
+// includes warnings only if the request asks for them.
 func (s *Service) validateDefinition(_ context.Context, in *struct {
 	Definition string
 	Type       string
@@ -33,6 +33,7 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 		return nil, err
 	}
 
+	// A maxResults of 0 means the default.
 	size := maxDiagnostics
 	if in.MaxResults != nil && *in.MaxResults > 0 {
 		size = int(*in.MaxResults)
@@ -44,6 +45,7 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 		Diagnostics []map[string]string `json:"diagnostics"`
 		Truncated   bool                `json:"truncated"`
 	}{Result: "OK", Diagnostics: []map[string]string{}}
+	// Warnings alone do not fail a definition.
 	if found.Err() != nil {
 		answer.Result = "FAIL"
 	}
@@ -58,6 +60,7 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 			severity = severityWarning
 		}
 
+		// Truncated only if a diagnostic is left over, not if the answer is merely full.
 		if len(answer.Diagnostics) == size {
 			answer.Truncated = true
 			break

@@ -22,7 +22,7 @@ const (
 	maxDescription = 256
 )
 
-// version is a revision under a number, which is never used again. It never changes.
+// version is a revision with a number. The number is never used again, and the version never changes.
 type version struct {
 	Number      uint64 `json:"number"`
 	Revision    uint64 `json:"revision"`
@@ -50,8 +50,7 @@ func (m *machine) findVersion(is func(*version) bool) *version {
 	return nil
 }
 
-// publish adds a version for the current revision to a copy of a machine, unless there is
-// one.
+// publish adds a version for the current revision to a copy of a machine, unless the revision has one.
 func (m *machine) publish(description string, now time.Time) (*version, error) {
 	if v := m.versionOf(m.Revision); v != nil {
 		return v, nil
@@ -63,6 +62,7 @@ func (m *machine) publish(description string, now time.Time) (*version, error) {
 
 	m.LastVersion++
 	v := version{Number: m.LastVersion, Revision: m.Revision, Description: description, Created: now.UnixMilli()}
+	// A clone, because readers of the old record share its slice.
 	m.Versions = append(slices.Clone(m.Versions), v)
 
 	return &v, nil
@@ -99,6 +99,7 @@ func (s *Service) changeMachine(arn, name string, change func(m *machine) error)
 		return machineDeleting(arn)
 	}
 
+	// A copy, because readers use the old record without a lock.
 	m := *old
 	if err := change(&m); err != nil {
 		return err
@@ -118,8 +119,8 @@ func (s *Service) replaceMachine(m *machine) error {
 	return nil
 }
 
-// publishVersion publishes the current revision. Publishing it again answers the version
-// that it has.
+// publishVersion publishes the current revision. If the revision
+// has a version, that version is the answer.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_PublishStateMachineVersion.html
 func (s *Service) publishVersion(_ context.Context, in *struct{ StateMachineArn, RevisionID, Description string }) (any, error) {
 	if err := checkDescription("description", in.Description); err != nil {
@@ -134,6 +135,7 @@ func (s *Service) publishVersion(_ context.Context, in *struct{ StateMachineArn,
 	var published *version
 
 	err = s.changeMachine(in.StateMachineArn, m.Name, func(m *machine) (err error) {
+		// The revision of the creation has no ID. Requests call it INITIAL.
 		if now := cmp.Or(m.revisionID(), "INITIAL"); in.RevisionID != "" && in.RevisionID != now {
 			return wire.Errorf("ConflictException", "Failed to publish the State Machine version for revision %s. "+
 				"The current State Machine revision is %s.", in.RevisionID, now)
@@ -184,6 +186,7 @@ func (s *Service) deleteVersion(_ context.Context, in *struct{ StateMachineVersi
 	}
 
 	return empty, s.changeMachine(in.StateMachineVersionArn, m.Name, func(m *machine) error {
+		// The look-up above was without the lock.
 		v := m.versionNumbered(number)
 		if v == nil {
 			return nil
@@ -211,6 +214,7 @@ func (s *Service) listVersions(_ context.Context, in *struct {
 		return nil, err
 	}
 
+	// pageOf sorts ascending, so the newest version needs the smallest text.
 	order := func(v version) string { return fmt.Sprintf("%020d", math.MaxUint64-v.Number) }
 
 	page, next, err := pageOf(slices.Clone(m.Versions), &in.listRequest, keyVersions, order)

@@ -10,9 +10,9 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// runKey identifies a Map Run by the numbers of its machine and its own. Its executions have
-// keys in which the Map Run's number stands for the machine's, so that they are listed by Map
-// Run and not among those of the machine.
+// runKey identifies a Map Run by the numbers of its machine and its own. In the keys of its executions the
+// Map Run's number stands in the place of the machine's number, so that they are listed by Map Run and not
+// among the machine's own executions.
 type runKey struct{ machine, id uint64 }
 
 func (k runKey) record() []byte { return key(keyMapRun, k.machine, k.id) }
@@ -34,8 +34,8 @@ func ownerOf(k executionKey, st *execution.State) uint64 {
 	return k.machine
 }
 
-// mapRun is the record of a Map Run. It changes under Service.runsMu, in the batch of the turn
-// that changes it: that of its parent, or of one of its children.
+// mapRun is the record of a Map Run. It changes under Service.runsMu, in the batch of the turn that
+// changes it. That turn belongs to its parent or to one of its children.
 type mapRun struct {
 	ID uint64 `json:"id"`
 	// Name is the label and the name with a colon between them.
@@ -57,8 +57,8 @@ type mapRun struct {
 	Status   execution.Status `json:"status"`
 	Redriven int64            `json:"redriven,omitempty"`
 	Redrives int64            `json:"redrives,omitempty"`
-	// Ending is the status that a running Map Run gets as soon as none of its children runs. It
-	// starts no more of them. 0 means that it goes on.
+	// Ending is the status that a running Map Run gets as soon as none of its children runs. It starts no
+	// more children. 0 means that it goes on.
 	Ending execution.Status `json:"ending,omitempty"`
 	// Failure is why it fails, nil for too many failed items.
 	Failure *execution.CallFailure `json:"failure,omitempty"`
@@ -78,13 +78,14 @@ type mapRun struct {
 	// Executions counts the children that have started, and Items their items, by status.
 	Executions tally `json:"executions"`
 	Items      tally `json:"items"`
-	// WaitingExecutions and WaitingItems are those that wait for a redrive, by the status that
-	// they still have. Children from the number RedriveAt on have not been looked at yet; 0 means
-	// that none waits.
+	// WaitingExecutions and WaitingItems count the children that wait for a redrive, and their items, by
+	// the status that the children still have. A redrive has not reached the children from the number
+	// RedriveAt on. 0 means that no child waits.
 	WaitingExecutions tally  `json:"waitingExecutions"`
 	WaitingItems      tally  `json:"waitingItems"`
 	RedriveAt         uint64 `json:"redriveAt,omitempty"`
-	// NotRedrivable and NotRedrivableItems count those that a redrive had to leave.
+	// NotRedrivable and NotRedrivableItems count the children that a
+	// redrive could not run again, and their items.
 	NotRedrivable      int64 `json:"notRedrivable,omitempty"`
 	NotRedrivableItems int64 `json:"notRedrivableItems,omitempty"`
 }
@@ -124,22 +125,23 @@ func (r *mapRun) room() int64 {
 // exhausted reports whether every item has been given to a child.
 func (r *mapRun) exhausted() bool { return int64(r.Next.Item) >= r.TotalItems }
 
-// pending returns the number of children that have not started. With batches that are limited
-// by their size it is what their number of items leads to.
+// pending returns the number of children that have not started. With batches that are limited by their
+// size only, it is computed from the number of items that are left.
 func (r *mapRun) pending() int64 {
 	left := r.TotalItems - int64(r.Next.Item)
 	switch {
 	case !r.Batches || left == 0:
 		return left
 	case r.BatchItems == 0:
+		// How many items fit into a batch is known only when it is filled.
 		return 1
 	default:
 		return (left + r.BatchItems - 1) / r.BatchItems
 	}
 }
 
-// exceeded reports whether more items have failed or timed out than the Map Run tolerates. A
-// limit of 0 is one that is not set; without any, no failure is tolerated.
+// exceeded reports whether more items have failed or timed out than the Map Run tolerates. A limit of 0 is
+// not set. Without a limit, no failure is tolerated.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
 func (r *mapRun) exceeded() bool {
 	failed := r.Items[execution.Failed] + r.Items[execution.TimedOut]
@@ -147,22 +149,25 @@ func (r *mapRun) exceeded() bool {
 		return failed > 0
 	}
 
+	// Max avoids a division by zero for a Map without items.
 	percentage := float64(failed) * 100 / math.Max(1, float64(r.TotalItems))
 
 	return r.ToleratedCount > 0 && failed > r.ToleratedCount ||
 		r.ToleratedPercentage > 0 && percentage > r.ToleratedPercentage
 }
 
-// count records what a turn has made of a child: was is its status before, which a child that
-// starts does not have.
+// count records the change of a child by a turn. was is its status before the turn. A child that starts
+// has none, and next is the place after its items.
 func (r *mapRun) count(k executionKey, st *execution.State, was execution.Status, next *execution.MapCursor) {
 	switch {
 	case next != nil:
+		// The cursor moves in the batch that stores the child: a crash
+		// neither skips an item nor gives it out twice.
 		r.Next = *next
 	case was == execution.Running:
 		r.Executions[was]--
 		r.Items[was] -= st.Child.Items
-	default: // a redrive
+	default: // a redrive, in which the child was not running before
 		r.leaveWaiting(k, st.Child, was)
 	}
 
@@ -170,10 +175,11 @@ func (r *mapRun) count(k executionKey, st *execution.State, was execution.Status
 	r.Items[st.Status] += st.Child.Items
 }
 
-// leaveWaiting takes a child out of those that wait for a redrive.
+// leaveWaiting takes a child out of the counts of the children that wait for a redrive.
 func (r *mapRun) leaveWaiting(k executionKey, c *execution.Child, was execution.Status) {
 	r.WaitingExecutions[was]--
 	r.WaitingItems[was] -= c.Items
+	// Children are redriven in the order of their numbers.
 	r.RedriveAt = k.id + 1
 }
 
@@ -194,7 +200,8 @@ func (r *mapRun) abandon() {
 	}
 }
 
-// finish ends the Map Run. Children that wait for a redrive stay what they are.
+// finish ends the Map Run. Children that wait for a redrive keep
+// their status and are counted under it again.
 func (r *mapRun) finish(status execution.Status, now time.Time) {
 	r.Status, r.Stopped, r.Ending = status, now.UnixMilli(), 0
 	for _, s := range unsuccessful {
@@ -209,6 +216,7 @@ func (r *mapRun) finish(status execution.Status, now time.Time) {
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/redrive-map-run.html
 func (r *mapRun) redrive(now time.Time) {
 	r.Redrives, r.Redriven = r.Redrives+1, now.UnixMilli()
+	// It is still stopping its children. closeRun resumes it after that.
 	if r.running() {
 		r.Again = true
 		return
@@ -220,6 +228,7 @@ func (r *mapRun) redrive(now time.Time) {
 // resume lets a Map Run that has ended go on: its unsuccessful children wait for a redrive.
 func (r *mapRun) resume() {
 	r.Status, r.Stopped, r.Ending, r.Again, r.Failure = execution.Running, 0, 0, false, nil
+	// Numbers of executions are at least 1, so no child has been reached yet.
 	r.NotRedrivable, r.NotRedrivableItems, r.RedriveAt = 0, 0, 1
 
 	for _, s := range unsuccessful {
@@ -255,8 +264,8 @@ func saveRun(b *store.Batch, k runKey, r *mapRun) error {
 	return nil
 }
 
-// changeRun changes a Map Run outside of a turn and wakes it. change reports whether it has
-// changed anything. A Map Run that is gone is left.
+// changeRun changes a Map Run outside of a turn and wakes it. change reports whether it has changed
+// anything. If the Map Run is gone, nothing happens.
 func (s *Service) changeRun(k runKey, change func(r *mapRun) (changed bool, err error)) (*store.Batch, error) {
 	s.runsMu.Lock()
 	defer s.runsMu.Unlock()
@@ -281,6 +290,7 @@ func (s *Service) changeRun(k runKey, change func(r *mapRun) (changed bool, err 
 		return nil, fmt.Errorf("store Map Run %d: %w", k.id, err)
 	}
 
+	// After Apply, so that advanceRun reads the new record.
 	s.runs.wake(k)
 
 	return b, nil

@@ -37,9 +37,9 @@ func (s *Service) recoverRuns() error {
 	})
 }
 
-// runMapRuns starts, redrives and stops the children of Map Runs, and ends Map Runs, until ctx
-// ends. Everything that it does is one turn of an execution, which counts itself in the record
-// of the Map Run: after a crash the record says what is left to do.
+// runMapRuns starts, redrives and stops the children of Map Runs, and ends Map Runs, until ctx ends. Each
+// of its steps is a turn of an execution, and the turn's batch also updates the record of the Map Run. So
+// after a crash the record shows the next step.
 func (s *Service) runMapRuns(ctx context.Context) error {
 	for {
 		k, ok := s.runs.take(ctx)
@@ -60,14 +60,15 @@ func (s *Service) runMapRuns(ctx context.Context) error {
 	}
 }
 
-// advanceRun takes the next steps of a Map Run: at most runChunk, after which it is listed
-// again.
+// advanceRun takes the next steps of a Map Run, at most runChunk. The
+// turns of these steps list the Map Run again.
 func (s *Service) advanceRun(k runKey) error {
 	r, err := s.loadRun(k)
 	if err != nil || r == nil || !r.running() {
 		return err
 	}
 
+	// Before anything else starts: the child that woke the Map Run may be the failure that is too many.
 	if r.Ending == 0 && r.exceeded() {
 		return s.failRun(k, nil)
 	}
@@ -77,13 +78,15 @@ func (s *Service) advanceRun(k runKey) error {
 	switch {
 	case r.Ending != 0 && idle:
 		return s.endRun(k, r)
-	case r.Ending != 0 && r.Express: // which cannot be stopped
+	// The service cannot stop Express executions, so the Map Run waits for them to end.
+	case r.Ending != 0 && r.Express:
 		return nil
 	case r.Ending != 0:
 		return s.stopChildren(k, r)
 	case r.RedriveAt != 0 && r.room() > 0:
 		return s.redriveChildren(k, r)
 	case r.RedriveAt != 0:
+		// No room. A child that ends wakes the Map Run.
 		return nil
 	case !r.exhausted() && r.room() > 0:
 		return s.startChildren(k, r)
@@ -94,7 +97,7 @@ func (s *Service) advanceRun(k runKey) error {
 	}
 }
 
-// synced is the end of a change that has one batch, which may be nil.
+// synced syncs the batch of a change, which may be nil, and joins both errors.
 func synced(batch *store.Batch, err error) error { return errors.Join(err, syncBatch(batch)) }
 
 // stopChildren aborts children that run.
@@ -107,9 +110,10 @@ func (s *Service) stopChildren(k runKey, r *mapRun) error {
 	return s.stopEach(keys)
 }
 
-// stopEach aborts children. One that was deleted with its machine since it was listed is left.
+// stopEach aborts children. It skips a child that was deleted with its machine since it was listed.
 func (s *Service) stopEach(keys []executionKey) (err error) {
 	var batches []*store.Batch
+	// Synced together at the end, so that a chunk costs one flush of the disk.
 	for _, child := range keys {
 		batch, stopErr := s.stimulate(child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 			return env.Stop(st, "", "")
@@ -138,7 +142,8 @@ func syncAll(batches []*store.Batch) (err error) {
 func (s *Service) startChildren(k runKey, r *mapRun) error {
 	inputs, refused, err := s.nextInputs(r, min(r.room(), int64(s.chunk)))
 	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
-		return nil // the execution is over, and has told the Map Run
+		// The parent has ended or left the state, and that turn has told the Map Run.
+		return nil
 	}
 
 	if err != nil {
@@ -146,11 +151,13 @@ func (s *Service) startChildren(k runKey, r *mapRun) error {
 	}
 
 	var batches []*store.Batch
+	// Each child that has started is in exactly one of the two tallies, so their sum is the next index.
 	index := r.Executions.total() + r.WaitingExecutions.total()
 
 	for _, in := range inputs {
 		batch, startErr := s.startChild(k, r, index, in)
 		if startErr != nil {
+			// The Map Run has begun to end since r was read. The children before this one are stored.
 			if !errors.Is(startErr, errRunOver) {
 				err = startErr
 			}
@@ -164,7 +171,7 @@ func (s *Service) startChildren(k runKey, r *mapRun) error {
 
 	err = errors.Join(err, syncAll(batches))
 
-	// An input that cannot be made fails the Map Run once those before it have started.
+	// An input that cannot be made fails the Map Run, but only after the children before it have started.
 	if err == nil && refused != nil && len(batches) == len(inputs) {
 		return s.failRun(k, refused)
 	}
@@ -225,6 +232,7 @@ func (s *Service) redriveChildren(k runKey, r *mapRun) error {
 		return err
 	}
 
+	// No child is left for the redrive, so new children may start.
 	if len(found) == 0 {
 		return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
 			r.RedriveAt = 0
@@ -235,7 +243,8 @@ func (s *Service) redriveChildren(k runKey, r *mapRun) error {
 	return s.redriveEach(k, r, found)
 }
 
-// redriveEach runs children again, up to one that was deleted with its machine since it was listed.
+// redriveEach runs children again. It stops at a child that was
+// deleted with its machine since it was listed.
 func (s *Service) redriveEach(k runKey, r *mapRun, found []executionKey) (err error) {
 	var batches []*store.Batch
 	for _, child := range found {
@@ -244,6 +253,7 @@ func (s *Service) redriveEach(k runKey, r *mapRun, found []executionKey) (err er
 				return nil, nil
 			}
 
+			// An Express execution cannot continue where it failed, so it runs again from its first state.
 			if r.Express {
 				return env.Rerun(st)
 			}
@@ -253,6 +263,7 @@ func (s *Service) redriveEach(k runKey, r *mapRun, found []executionKey) (err er
 
 		var refused *execution.NotRedrivableError
 		if errors.As(redriveErr, &refused) {
+			// Without this, the Map Run would try the same child again and again.
 			batch, redriveErr = s.leaveChild(k, child)
 		}
 
@@ -265,6 +276,7 @@ func (s *Service) redriveEach(k runKey, r *mapRun, found []executionKey) (err er
 				err = redriveErr
 			}
 
+			// The children after it wait: RedriveAt must not pass a child that was not redriven.
 			break
 		}
 	}
@@ -272,7 +284,7 @@ func (s *Service) redriveEach(k runKey, r *mapRun, found []executionKey) (err er
 	return errors.Join(err, syncAll(batches))
 }
 
-// leaveChild lets a child that cannot be redriven be.
+// leaveChild records that a child cannot be redriven. The child stays as it is.
 func (s *Service) leaveChild(k runKey, child executionKey) (*store.Batch, error) {
 	st, err := s.readExecution(child)
 	if err != nil {

@@ -72,6 +72,7 @@ func (s *Service) describeMapRun(_ context.Context, in *mapRunRequest) (any, err
 		answer["redriveDate"] = stamp(r.Redriven)
 	}
 
+	// The counts include turns that may not be on disk yet.
 	return answer, s.db.Barrier()
 }
 
@@ -102,6 +103,7 @@ func (s *Service) listMapRuns(_ context.Context, in *struct {
 	err = s.db.Scan(key(keyRunOf, parent.machine, parent.id), runKey{id: before}.ofExecution(parent), true,
 		func(k, _ []byte) (bool, error) {
 			runs = append(runs, number(k))
+			// One more than a page shows that there is another page.
 			return len(runs) <= size, nil
 		})
 	if err != nil {
@@ -123,7 +125,8 @@ func (s *Service) listMapRuns(_ context.Context, in *struct {
 			return nil, err
 		}
 
-		if r == nil { // removed since, with its machine
+		// Removed since the scan, with its machine.
+		if r == nil {
 			continue
 		}
 
@@ -191,6 +194,7 @@ func (s *Service) updateMapRun(_ context.Context, in *updateMapRunRequest) (any,
 		return nil, err
 	}
 
+	// changeRun wakes the Map Run, so a raised limit takes effect at once.
 	batch, err := s.changeRun(k, func(r *mapRun) (bool, error) {
 		if !r.running() {
 			return false, invalidFor("CANNOT_UPDATE_COMPLETED_MAP_RUN", "Map Run '%s' has completed and cannot be updated", in.MapRunArn)

@@ -189,9 +189,8 @@ func (c *cutter) describe(arn string) (d cutDescription) {
 	return d
 }
 
-// A Map Run that loses the engine between any two of its steps ends as it should: each child
-// runs once, a redrive runs the unsuccessful ones again, and the counts are those of the
-// children all the time.
+// A Map Run that loses the engine between any two of its steps ends as it should: each child runs once, a
+// redrive runs the unsuccessful children again, and the counts agree with the children all the time.
 func TestMapRunsCutAtEveryStep(t *testing.T) {
 	db, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -333,8 +332,8 @@ func (m *cutMap) inputs() (inputs []string, bad []int) {
 	return inputs, bad
 }
 
-// checkEnd compares the end of the execution, and how often its items were run, with what they
-// should be.
+// checkEnd compares the end of the execution, and the number of runs of its items, with the expected
+// values.
 func (m *cutMap) checkEnd(c *cutter, arn string, stopped bool) {
 	inputs, bad := m.inputs()
 	d := c.describe(arn)

@@ -9,9 +9,10 @@ import (
 	"ratchet/embedded/internal/stepfunctions/execution"
 )
 
-// endRun ends a Map Run of which no child runs any more and which starts none.
+// endRun ends a Map Run that starts no more children and of which no child runs.
 func (s *Service) endRun(k runKey, r *mapRun) error {
 	switch {
+	// A redrive came while the Map Run was stopping. Its parent waits for the next end, not for this one.
 	case r.Again:
 		return s.closeRun(k)
 	case r.Ending == execution.Failed && r.Failure != nil:
@@ -26,6 +27,8 @@ func (s *Service) endRun(k runKey, r *mapRun) error {
 // closeRun ends a Map Run for which no state waits, or lets it go on after a redrive.
 func (s *Service) closeRun(k runKey) error {
 	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+		// The record may have changed since advanceRun read it, so the
+		// conditions are checked again under the lock.
 		switch {
 		case !r.running() || r.Ending == 0 || r.Executions[execution.Running] != 0:
 			return false, nil
@@ -42,6 +45,7 @@ func (s *Service) closeRun(k runKey) error {
 // failRun lets a Map Run fail as soon as none of its children runs.
 func (s *Service) failRun(k runKey, why *execution.CallFailure) error {
 	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+		// UpdateMapRun may have raised the tolerance since.
 		if !r.running() || r.Ending != 0 || why == nil && !r.exceeded() {
 			return false, nil
 		}
@@ -62,13 +66,15 @@ func (s *Service) completeRun(k runKey, r *mapRun) error {
 	return s.tellParent(k, r, output, nil)
 }
 
-// tellParent ends the state that waits for a Map Run. Without one the Map Run ends alone.
+// tellParent ends the state that waits for a Map Run. If no state
+// waits for it, the Map Run ends on its own.
 func (s *Service) tellParent(k runKey, r *mapRun, output []byte, failed *execution.CallFailure) error {
 	batch, err := s.stimulate(r.parent(), func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.MapEnded(st, r.Thread, r.ID, r.Redrives, output, failed)
 	})
 	err = errors.Join(err, syncBatch(batch))
 
+	// The parent has left the state, has ended or was deleted.
 	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
 		return s.closeRun(k)
 	}
@@ -76,9 +82,9 @@ func (s *Service) tellParent(k runKey, r *mapRun, output []byte, failed *executi
 	return err
 }
 
-// runOutput returns the results of a Map Run as an array in the order of its items. A child that
-// has failed is described in it. The array is longer than a document may be when it is too long,
-// and then incomplete.
+// runOutput returns the results of a Map Run as an array in the order of its items. A child that failed is
+// described in its place. If the results are longer than a document may be, the array is cut off after it
+// has passed that length, and the parent's check refuses it.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-resultwriter.html
 func (s *Service) runOutput(r *mapRun) ([]byte, error) {
 	out := []byte{'['}
@@ -101,13 +107,14 @@ func (s *Service) runOutput(r *mapRun) ([]byte, error) {
 
 		out = append(out, result...)
 
+		// The parent refuses a longer array anyway, so the rest is not read.
 		return len(out) <= execution.MaxDocument, nil
 	})
 
 	return append(out, ']'), err
 }
 
-// childResult returns what a child contributes to the result of its Map.
+// childResult returns the element of a child in the result of its Map.
 func (s *Service) childResult(k executionKey, r *mapRun, st *execution.State) ([]byte, error) {
 	h := history{s, k}
 	if st.Status == execution.Succeeded {

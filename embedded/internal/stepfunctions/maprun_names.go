@@ -12,8 +12,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// The ARNs of a Map Run and of what belongs to it have the machine's name and the Map's label
-// with a slash between them, which names of machines cannot contain.
+// The ARNs of a Map Run and of its children have the machine's name and the Map's label with a slash
+// between them. Names of machines cannot contain a slash.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
 
 // labeled returns the name of a machine with the label of one of its Maps.
@@ -35,12 +35,14 @@ func childNameKey(machine uint64, label, name string) []byte {
 	return executionNameKey(machine, label+"/"+name)
 }
 
-// labelOf returns the label of a Map: that of the definition, or one that its place leads to.
+// labelOf returns the label of a Map. Without a label in the definition, it is computed from the names of
+// the machine and the state.
 func labelOf(machine string, state *asl.State) string {
 	if label := state.Distributed.Label; label != "" {
 		return label
 	}
 
+	// A hash and not a random number, so that all executions of the machine compute the same label.
 	sum := sha256.Sum256([]byte(machine + "/" + state.Name))
 
 	return formatUUID(sum[:16])
@@ -48,6 +50,7 @@ func labelOf(machine string, state *asl.State) string {
 
 // formatUUID returns 16 bytes in the form of a UUID that has been computed from a name.
 func formatUUID(b []byte) string {
+	// Version 8, which RFC 9562 leaves to the application, and the variant of the RFC.
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
 	h := hex.EncodeToString(b)
 
@@ -101,6 +104,7 @@ func (s *Service) runNamed(arn string) (runKey, *mapRun, error) {
 		return k, nil, err
 	}
 
+	// The number alone does not make the ARN right: label and name must be the Map Run's, too.
 	if r == nil || r.Name != name {
 		return k, nil, missing
 	}
@@ -114,6 +118,7 @@ func (s *Service) childARN(machine, label, name string, express bool) string {
 		return s.executionARN(labeled(machine, label), name)
 	}
 
+	// Computed from the name, because every answer must show the same ARN and no record keeps it.
 	sum := sha256.Sum256([]byte(label + ":" + name))
 
 	return s.expressARN(labeled(machine, label), name, formatUUID(sum[:16]))

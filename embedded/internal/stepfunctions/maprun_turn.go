@@ -11,22 +11,24 @@ import (
 // errRunOver reports that a Map Run starts no more children.
 var errRunOver = errors.New("the Map Run is ending")
 
-// firstTurn is what the first turn of an execution stores beside its state.
+// firstTurn is stored with the first turn of an execution, beside its state.
 type firstTurn struct {
-	// named is the key of the execution's name, value what it leads to.
+	// named is the key of the execution's name, and value is stored under it.
 	named, value []byte
 	// next is the place after the items of a child; nil for other executions.
 	next *execution.MapCursor
 }
 
-// applyTurn applies the batch of a turn, with what the turn makes of Map Runs.
+// applyTurn applies the batch of a turn together with the changes of Map Runs that the turn causes.
 func (s *Service) applyTurn(
 	batch *store.Batch, k executionKey, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
 ) error {
+	// Most turns concern no Map Run and do not wait for the lock that all Map Runs share.
 	if st.Child == nil && len(turn.Runs) == 0 && len(turn.EndedRuns) == 0 {
 		return batch.Apply()
 	}
 
+	// Always after the execution's lock, which the caller holds.
 	s.runsMu.Lock()
 	defer s.runsMu.Unlock()
 
@@ -49,6 +51,7 @@ func (s *Service) applyTurn(
 		return err
 	}
 
+	// After Apply, so that advanceRun reads the new records.
 	for id := range c.runs {
 		s.runs.wake(runKey{c.machine, id})
 	}
@@ -56,8 +59,8 @@ func (s *Service) applyTurn(
 	return nil
 }
 
-// runChanges are the Map Runs that a turn changes, by number; nil for one that is gone with its
-// machine.
+// runChanges are the Map Runs that a turn changes, by number. A Map
+// Run that was deleted with its machine is nil.
 type runChanges struct {
 	s       *Service
 	machine uint64
@@ -81,6 +84,7 @@ func (c *runChanges) collect(
 	now := c.s.cfg.Clock.Now()
 
 	for _, order := range turn.Runs {
+		// 0 redrives means that the state has just started the Map Run.
 		if order.Redrives == 0 {
 			r, err := c.s.newRun(k, st, &order)
 			if err != nil {
@@ -110,6 +114,7 @@ func (c *runChanges) collect(
 		}
 
 		switch {
+		// The Map Run was deleted with its machine.
 		case r == nil:
 		case ended.Succeeded:
 			r.finish(execution.Succeeded, now)
@@ -130,7 +135,8 @@ func (c *runChanges) collect(
 	}
 
 	if first == nil && r == nil {
-		return errNoExecution // its machine was deleted since it was read, and the child with it
+		// The machine was deleted since the child was read, and the child with it.
+		return errNoExecution
 	}
 
 	if first == nil {
@@ -138,6 +144,7 @@ func (c *runChanges) collect(
 		return nil
 	}
 
+	// The Map Run began to end after the input of this child was computed.
 	if r == nil || !r.running() || r.Ending != 0 {
 		return errRunOver
 	}
@@ -177,6 +184,7 @@ func (s *Service) newRun(k executionKey, st *execution.State, order *execution.M
 
 	if st.Child != nil {
 		parent, err := s.loadRun(runOf(st.Child))
+		// The Map Run of the parent is gone, and so is the machine.
 		if err != nil || parent == nil {
 			return nil, errors.Join(err, errRunOver)
 		}

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// runWork is the list of Map Runs that may have something to do. It is an index in memory: New
-// adds all that run, and each turn adds those that it changes. A Map Run is in it once.
+// runWork is the list of Map Runs that may have something to do. It is an index in
+// memory: New adds all Map Runs that are running, and each turn adds the Map Runs that
+// it changes. The list holds a Map Run at most once.
 type runWork struct {
 	mu     sync.Mutex
 	listed map[runKey]bool
@@ -35,6 +36,7 @@ func (w *runWork) wake(k runKey) {
 // announce lets take look at the list. The caller holds w.mu.
 func (w *runWork) announce() {
 	select {
+	// A full channel already tells take to look.
 	case w.signal <- struct{}{}:
 	default:
 	}
@@ -46,6 +48,7 @@ func (w *runWork) pop() (k runKey, ok bool) {
 	defer w.mu.Unlock()
 
 	if len(w.order) == 0 {
+		// Lets go of the array, through which the slice has moved.
 		w.order = nil
 		return runKey{}, false
 	}

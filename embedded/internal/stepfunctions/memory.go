@@ -12,10 +12,10 @@ import (
 // memory is an execution that is not stored: it lives in one goroutine and ends with it.
 type memory struct {
 	s     *Service
-	env   *execution.Env // Now is that of the newest stimulus
+	env   *execution.Env // Now is the time of the newest stimulus
 	state *execution.State
-	turns map[int64][]byte // those whose documents the state still needs, by first event
-	calls []execution.Task // that wait to be made
+	turns map[int64][]byte // the turns with documents that the state still needs, by first event
+	calls []execution.Task // the tasks whose calls wait to be made
 }
 
 func (s *Service) newMemory(env *execution.Env, name string) *memory {
@@ -48,7 +48,7 @@ func (m *memory) apply(now time.Time, stimulate stimulus) (*execution.Turn, erro
 		m.turns[turn.Chunk()] = execution.AppendEvents(nil, turn.Events)
 	}
 
-	// What no thread refers to is forgotten, so that a long execution stays small.
+	// Turns to which no thread refers are dropped, so that a long execution stays small.
 	needed := m.state.Chunks()
 	for chunk := range m.turns {
 		if !needed[chunk] {
@@ -56,7 +56,8 @@ func (m *memory) apply(now time.Time, stimulate stimulus) (*execution.Turn, erro
 		}
 	}
 
-	// A call that has left the queue is under way, or its task has timed out.
+	// A task that has left the queue needs nothing here: its call is
+	// running, or run finds that it has timed out.
 	m.calls = append(m.calls, turn.Queued...)
 
 	return turn, err
@@ -76,6 +77,7 @@ func (m *memory) run(ctx context.Context) error {
 	answers := make(chan answer)
 	open := 0
 
+	// Each call sends one answer. They are received here, so that no call outlives the execution.
 	defer func() {
 		cancel()
 
@@ -88,7 +90,8 @@ func (m *memory) run(ctx context.Context) error {
 		for _, task := range m.calls {
 			call, err := m.env.Call(m.state, task.Thread, task.Attempt)
 			if err != nil {
-				continue // it has timed out
+				// The task has timed out since.
+				continue
 			}
 
 			open++
@@ -121,7 +124,7 @@ func (m *memory) run(ctx context.Context) error {
 	return nil
 }
 
-// answered applies the answer to a call, unless its task is over.
+// answered applies the answer to a call. If its task is over, the answer is ignored.
 func (m *memory) answered(a *answer) error {
 	_, err := m.apply(m.s.cfg.Clock.Now(), func(e *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return e.Called(st, a.task.Thread, a.task.Attempt, a.output, a.refused)
@@ -135,7 +138,8 @@ func (m *memory) answered(a *answer) error {
 
 // wait waits for an answer or for the execution's next timer; the answer is nil then.
 func (m *memory) wait(ctx context.Context, answers <-chan answer) (*answer, error) {
-	// A tick that comes too early changes nothing.
+	// Taken before the time of the timer is computed, so that no shift is
+	// missed. A tick that comes too early changes nothing.
 	shifted := m.s.cfg.Clock.Shifted()
 
 	var timer <-chan time.Time

@@ -14,12 +14,12 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// ownService reports whether a call is one of Step Functions itself.
+// ownService reports whether a call goes to Step Functions itself.
 func ownService(call execution.Call) bool { return call.Service == "states" || call.Service == "sfn" }
 
-// ownOperation turns an operation of the service into one as tasks call it: members begin
-// with capitals, and an input may be any JSON. An execution without a name gets the given
-// one, so that a start that is made again finds the execution of the first time.
+// ownOperation turns an operation of the service into the form that tasks call: members begin with
+// capitals, and an input may be any JSON. An execution without a name gets the given name, so that a start
+// that is made again after a crash finds the execution of the first time.
 func (s *Service) ownOperation(call execution.Call, operation wire.Operation, name string) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		members, err := ownMembers(body)
@@ -40,6 +40,8 @@ func (s *Service) ownOperation(call execution.Call, operation wire.Operation, na
 		answer, err := operation(ctx, request)
 
 		var refused *wire.Error
+		// The name is unique to this attempt of the task, so an execution
+		// with it was started by the task itself.
 		if !named && errors.As(err, &refused) && refused.Type == "ExecutionAlreadyExists" {
 			answer, err = s.startedBefore(members, name)
 		}
@@ -74,6 +76,7 @@ func ownMembers(body []byte) (map[string]json.RawMessage, error) {
 		name = strings.ToLower(name[:1]) + name[1:]
 		value := json.RawMessage(c.Value)
 		if (name == "input" || name == "output") && rawjson.KindOf(value) != rawjson.String {
+			// The API takes input and output as text.
 			value = rawjson.AppendBytes(nil, rawjson.AppendCompact(nil, value))
 		}
 
@@ -107,8 +110,8 @@ func machineName(arn string) string {
 	return parts[6]
 }
 
-// capitalized appends an answer as tasks see it: names begin with capitals. Dates are texts in
-// answers of the SDK and milliseconds since 1970 in those of an optimized integration.
+// capitalized appends an answer as tasks see it: names begin with capitals. Dates are texts for an AWS SDK
+// integration, and milliseconds since 1970 for an optimized one.
 func capitalized(out, v []byte, sdk bool) []byte {
 	kind := rawjson.KindOf(v)
 	if kind != rawjson.Object && kind != rawjson.Array {
@@ -129,7 +132,9 @@ func capitalized(out, v []byte, sdk bool) []byte {
 
 		name, _ := rawjson.Text(c.Key)
 		out = append(rawjson.AppendText(out, strings.ToUpper(name[:1])+name[1:]), ':')
+		// Dates are known by the end of their names: in AWS JSON they are plain numbers.
 		if at, err := strconv.ParseFloat(string(c.Value), 64); err == nil && strings.HasSuffix(name, "Date") {
+			// Rounded, because a float does not hold the milliseconds exactly.
 			out = appendDate(out, int64(at*1000+0.5), sdk)
 			continue
 		}
@@ -152,9 +157,9 @@ func appendDate(out []byte, ms int64, sdk bool) []byte {
 	return rawjson.AppendText(out, time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// endedExecution returns the description of an execution that has ended, as the task sees
-// that has started it, and whether the execution has succeeded. With parsed its input and
-// output are JSON and not texts.
+// endedExecution returns the description of an execution that has ended, in the form in
+// which the task that started it sees it, and whether the execution has succeeded. If
+// parsed is set, input and output are JSON and not texts.
 // Source: LocalStack's recordings of AWS (test_base_callbacks, test_sfn_start_execution_sync).
 func (s *Service) endedExecution(key executionKey, m *machine, st *execution.State, parsed bool) ([]byte, bool, error) {
 	value := func(ref execution.Ref) (any, error) {
@@ -171,6 +176,7 @@ func (s *Service) endedExecution(key executionKey, m *machine, st *execution.Sta
 		return nil, false, fmt.Errorf("read the input of execution %d: %w", key.id, err)
 	}
 
+	// Dates are milliseconds, as in all answers of optimized integrations.
 	included := map[string]bool{"Included": true}
 
 	d := map[string]any{

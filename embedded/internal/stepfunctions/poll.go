@@ -43,17 +43,20 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 	for {
 		task, ok := q.take(wait)
 		if !ok {
+			// If the caller has disconnected, no answer reaches it.
 			if ctx.Err() != nil {
 				return nil, context.Canceled
 			}
 
+			// The time is over without a task. The API answers null, and not an error.
 			return json.RawMessage(`{"taskToken":null}`), nil
 		}
 
 		answer, err := s.startTask(ctx, task, worker)
 		switch {
 		case errors.Is(err, execution.ErrNotScheduled), errors.Is(err, errNoExecution):
-			continue // the task was over before this poll could start it
+			// The task ended before this poll could start it. The next task may be there already.
+			continue
 		case errors.Is(err, errCallerGone):
 			q.put(task)
 			return nil, context.Canceled
@@ -72,6 +75,8 @@ func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) 
 
 	var input []byte
 	start := func(env *execution.Env, st *execution.State) (turn *execution.Turn, err error) {
+		// Checked under the execution's lock, as late as possible: a task that is started for a caller
+		// that has gone is lost until its heartbeat times out.
 		if ctx.Err() != nil {
 			return nil, errCallerGone
 		}
@@ -82,10 +87,12 @@ func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) 
 	}
 
 	batch, err := s.stimulate(task.execution, start)
+	// The token leaves only after it is on disk.
 	if syncErr := syncBatch(batch); syncErr != nil || err != nil {
 		return nil, errors.Join(err, syncErr)
 	}
 
+	// A quarter more than the input is usually enough for the quotes that AppendBytes escapes.
 	answer := append(make([]byte, 0, len(input)+len(input)/4+128), `{"taskToken":"`...)
 	answer = append(append(answer, token.String()...), `","input":`...)
 

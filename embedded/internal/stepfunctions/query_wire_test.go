@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 )
 
-// An execution in JSONata survives a restart between its events, and its history has what the
-// service's has.
+// An execution in JSONata survives a restart between its events, and its history agrees with the
+// service's.
 func TestQueriesOnTheWire(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)
@@ -76,7 +76,7 @@ func TestQueriesOnTheWire(t *testing.T) {
 	}
 }
 
-// TestState with states in JSONata. The causes are those of TestState on AWS.
+// TestState with states in JSONata. The causes were answered by TestState on AWS.
 // Source: https://github.com/floci-io/floci/issues/2737
 func TestTestStateQueries(t *testing.T) {
 	b := open(t, t.TempDir())
@@ -131,7 +131,7 @@ func TestTestStateQueries(t *testing.T) {
 	}
 }
 
-// The example in docs/engine.md does what the page says.
+// The example in docs/engine.md works as the page describes.
 func TestTheExampleOfJSONata(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/engine.md")
 	if err != nil {

@@ -25,7 +25,7 @@ type queue struct {
 type poll struct {
 	// task receives the poll's task. It has a buffer of one, so that match never blocks.
 	task chan taskOrder
-	done bool // it has its task, or has given up
+	done bool // the poll has its task, or has given up
 }
 
 // taskOrder is a task with its place in the queue.
@@ -55,6 +55,7 @@ func (q *queue) remove(t queuedTask) {
 func (q *queue) match() {
 	for len(q.polls) > 0 && q.tasks.Len() > 0 {
 		p := q.polls[0]
+		// Cleared, so that the array does not keep the poll in memory.
 		q.polls[0] = nil
 		q.polls = q.polls[1:]
 
@@ -72,6 +73,7 @@ func (q *queue) match() {
 // take waits for a task until ctx ends; ok is false then. A task that arrives at the same
 // moment goes back to its place.
 func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
+	// A caller that has gone already must not be given a task.
 	if ctx.Err() != nil {
 		return t, false
 	}
@@ -91,6 +93,7 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
+	// match sets done under the same lock, so a task is either still queued or already in the channel.
 	if !p.done {
 		p.done = true
 		q.removePoll(p)
@@ -98,6 +101,7 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 		return t, false
 	}
 
+	// The task came after ctx had ended: it returns to its place, and another poll may take it.
 	t = <-p.task
 	q.tasks.Set(t.queuedTask, t.order)
 	q.match()
@@ -115,8 +119,7 @@ func (q *queue) removePoll(p *poll) {
 	}
 }
 
-// queue returns the queue of an activity. The activity may have been deleted: its queue
-// outlives it, as its tasks do.
+// queue returns the queue of an activity. The queue and its tasks outlive a deleted activity.
 func (s *Service) queue(arn string) *queue {
 	s.queuesMu.Lock()
 	defer s.queuesMu.Unlock()

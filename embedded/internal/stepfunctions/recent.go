@@ -2,13 +2,13 @@ package stepfunctions
 
 import "sync"
 
-// recentBytes bounds the memory of recent. It is small beside that of Pebble, whose newest changes
-// hold what recent drops for much longer.
+// recentBytes bounds the memory of recent. That is little compared with Pebble, whose memory holds its
+// newest changes much longer than recent does.
 const recentBytes = 8 << 20
 
-// recent caches the stored form of recently active executions: the state and the newest
-// turn that holds documents, which is nearly all that the next stimulus reads. It drops
-// the least recently used. Entries change under their execution's lock.
+// recent caches the stored form of recently active executions: the state and the newest turn that holds
+// documents. The next stimulus seldom reads more. It drops the least recently used execution. Entries
+// change under their execution's lock.
 type recent struct {
 	mu    sync.Mutex
 	items map[executionKey]*recentItem
@@ -41,6 +41,7 @@ func (r *recent) get(key executionKey) (recentItem, bool) {
 		return recentItem{}, false
 	}
 
+	// Used, and so the newest again.
 	r.unlink(item)
 	r.link(item)
 
@@ -68,11 +69,14 @@ func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte)
 	r.link(item)
 
 	item.state = state
+	// A turn without documents leaves the older one in place: the
+	// next stimulus reads documents from there.
 	if chunk != 0 {
 		item.chunk, item.events = chunk, events
 	}
 
 	r.bytes += item.size()
+	// The new entry stays even if it is over the bound alone.
 	for r.bytes > recentBytes && r.oldest != item {
 		r.drop(r.oldest)
 	}

@@ -59,9 +59,11 @@ func (s *Service) recoverExecutions() error {
 
 		for _, t := range st.Tasks(rev.program) {
 			s.queue(t.Resource).put(taskOrder{queuedTask{id, t.Thread, t.Attempt}, int64(t.Queue)})
+			// New tasks must join the queues behind all that are recovered.
 			s.queueOrder.Store(max(s.queueOrder.Load(), t.Queue))
 		}
 
+		// Also timers that came due while the engine was closed: runTimers fires them at once.
 		s.timers.set(id, st.NextTimer())
 
 		return true, nil

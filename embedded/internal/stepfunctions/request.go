@@ -37,6 +37,7 @@ func textMembers(body []byte, names ...string) ([]string, error) {
 	}
 
 	for c := rawjson.Walk(body); c.Next(); {
+		// A member that is null counts as absent.
 		for i, name := range names {
 			if !c.Is(name) || rawjson.KindOf(c.Value) == rawjson.Null {
 				continue

@@ -49,6 +49,7 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 		return nil, fmt.Errorf("read definition %d: %w", id, err)
 	}
 
+	// The definition was accepted before it was stored, so a fault now is damage.
 	program, found := parserOf(rev.Express)([]byte(rev.Definition))
 	if program == nil {
 		return nil, fmt.Errorf("read definition %d: %w", id, found.Err())
@@ -60,12 +61,13 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 	return rev, nil
 }
 
-// cacheRevision adds a revision to the cache, in the place of any other when it is full.
+// cacheRevision adds a revision to the cache. If the cache is full, some other revision makes room.
 func (s *Service) cacheRevision(rev *revision) {
 	s.revisionsMu.Lock()
 	defer s.revisionsMu.Unlock()
 
 	if len(s.revisions) >= revisionCache {
+		// The first in a map's random order. An unlucky choice costs one compilation.
 		for id := range s.revisions {
 			delete(s.revisions, id)
 			break

@@ -16,7 +16,7 @@ const (
 	timerRetry    = 5 * time.Second // the wait before a timer that failed is tried again
 )
 
-// roomRetry is the wait before the next look whether a full disk has room.
+// roomRetry is the wait between two looks at a full disk.
 const roomRetry = time.Second
 
 // waitForRoom waits while the disk is full, so that no execution fails because of it. It returns false if
@@ -33,10 +33,12 @@ func (s *Service) waitForRoom(ctx context.Context) bool {
 	return true
 }
 
-// Run finishes deletions that a crash has interrupted, fires timers, makes the calls of
-// service integrations, runs Express executions and advances Map Runs until ctx ends. It returns nil; errors go to the log.
+// Run finishes deletions that a crash has interrupted, fires timers, makes the calls of service
+// integrations, runs Express executions and advances Map Runs until ctx ends. It returns nil; errors go to
+// the log.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.finishDeletions(); err != nil {
+		// Not fatal: the machine stays marked, and the next Run tries again.
 		s.log.Error("step functions: finish deletions", "error", err)
 	}
 
@@ -50,8 +52,8 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// runTimers fires timers until ctx ends, and then waits for those that are firing. An execution
-// whose expressions take long holds up its own timers only.
+// runTimers fires timers until ctx ends, and then waits for the ticks that are running. An execution whose
+// expressions take long delays its own timers only.
 func (s *Service) runTimers(ctx context.Context) error {
 	var firing errgroup.Group
 	firing.SetLimit(timersAtATime)
@@ -60,9 +62,11 @@ func (s *Service) runTimers(ctx context.Context) error {
 	defer alarm.Stop()
 
 	for ctx.Err() == nil {
+		// Taken before the clock is read, so that no shift is missed.
 		shifted := s.cfg.Clock.Shifted()
 
 		var keys []executionKey
+		// While the disk is full, no timer is taken: its turn could not be stored.
 		next := s.cfg.Clock.Now().Add(roomRetry).UnixMilli()
 
 		if s.db.HasRoom() == nil {
@@ -76,6 +80,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 			})
 		}
 
+		// More timers than timersAtATime may be due.
 		if len(keys) > 0 {
 			continue
 		}
@@ -103,8 +108,10 @@ func (s *Service) tick(key executionKey) {
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Tick(st)
 	})
-	if err != nil && !errors.Is(err, errNoExecution) { // it has been deleted since its timer was taken
+	// A deleted execution needs no timer any more.
+	if err != nil && !errors.Is(err, errNoExecution) {
 		s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
+		// pop has removed the timer, and only a turn that is stored sets it again.
 		s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
 	}
 

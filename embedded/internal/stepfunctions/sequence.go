@@ -41,6 +41,7 @@ func (s *sequence) next() (uint64, error) {
 
 	if s.last == s.reserved {
 		b := s.db.NewBatch()
+		// On disk before the first number of the block is used: a crash skips numbers and repeats none.
 		b.Set(key(keySequence), binary.BigEndian.AppendUint64(nil, s.reserved+sequenceBlock))
 
 		if err := b.Commit(); err != nil {

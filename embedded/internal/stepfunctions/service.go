@@ -19,7 +19,7 @@ type Config struct {
 	Region, AccountID string
 	// Services are what tasks may call, by the name in their Resource: "dynamodb", "sqs".
 	Services map[string]wire.Service
-	// Clock tells the time. Nil means that of package time.
+	// Clock is the source of the time. Nil means the clock of package time.
 	Clock *clock.Clock
 	// Log receives the engine's own faults. Nil means slog.Default().
 	Log *slog.Logger
@@ -64,7 +64,7 @@ type Service struct {
 
 	executionLocks, nameLocks [lockStripes]sync.Mutex
 
-	// operations are those of the service itself, which tasks may call, too.
+	// operations are the operations of the service itself. Tasks may call them, too.
 	operations map[string]wire.Operation
 }
 
@@ -93,6 +93,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 		queues:     map[string]*queue{},
 		revisions:  map[uint64]*revision{},
 	}
+	// Room for one: a second signal would say nothing more.
 	s.timers.wake = make(chan struct{}, 1)
 	s.runs, s.chunk = newRunWork(), runChunk
 	s.operations = s.Wire().Operations

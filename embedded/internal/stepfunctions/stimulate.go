@@ -9,17 +9,16 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// errNoExecution reports that there is no such execution. A caller whose execution is deleted after
-// its name was looked up gets it as it is.
+// errNoExecution reports that there is no such execution. The caller gets it unchanged if the execution
+// was deleted after its name was looked up.
 var errNoExecution error = wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist")
 
 // stimulus changes an execution's state and returns the turn that results.
 type stimulus func(env *execution.Env, st *execution.State) (*execution.Turn, error)
 
-// stimulate applies a stimulus under the execution's lock and makes its effect visible.
-// The caller syncs the batch, outside the lock, before it answers. The batch may be nil,
-// and there may be one beside an error: timers that were due count even if the stimulus
-// failed.
+// stimulate applies a stimulus under the execution's lock and makes its effect visible. The caller syncs
+// the batch, outside the lock, before it answers. The batch may be nil. There may be a batch beside an
+// error, because timers that were due count even if the stimulus failed.
 func (s *Service) stimulate(key executionKey, apply stimulus) (*store.Batch, error) {
 	lock := s.lock(key)
 	lock.Lock()
@@ -41,6 +40,8 @@ func (s *Service) stimulate(key executionKey, apply stimulus) (*store.Batch, err
 	}
 
 	after := execution.AppendState(nil, st)
+	// Nothing has changed, as after a tick that came too early.
+	// runTimers has taken the timer, so it is set again.
 	if len(turn.Events) == 0 && bytes.Equal(before, after) {
 		s.timers.set(key, st.NextTimer())
 		return nil, applied
@@ -50,7 +51,7 @@ func (s *Service) stimulate(key executionKey, apply stimulus) (*store.Batch, err
 	return batch, errors.Join(applied, err)
 }
 
-// syncBatch syncs a batch of stimulate, which may be nil.
+// syncBatch syncs a batch that stimulate has returned, which may be nil.
 func syncBatch(batch *store.Batch) error {
 	if batch == nil {
 		return nil

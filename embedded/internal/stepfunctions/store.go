@@ -25,10 +25,9 @@ func (s *Service) commitRecord(key []byte, record any) error {
 	return nil
 }
 
-// storeTurn makes a turn visible in the store, in queues and in timers, and returns the
-// batch to sync. state is the stored form of st, before the stored form of the state before
-// the turn. In the first turn before is nil, and first is nil in the others. The caller holds
-// the execution's lock.
+// storeTurn makes a turn visible in the store, in queues and in timers, and returns the batch to sync.
+// state is the stored form of st, and before is the stored form of the state before the turn. before is
+// nil in the first turn, and first is nil in all others. The caller holds the execution's lock.
 func (s *Service) storeTurn(
 	key executionKey, before []byte, st *execution.State, state []byte, turn *execution.Turn, first *firstTurn,
 ) (*store.Batch, error) {
@@ -38,10 +37,13 @@ func (s *Service) storeTurn(
 	if before == nil {
 		batch.Set(first.named, first.value)
 	} else if was = execution.StoredStatus(before); was == execution.Running {
+		// A running execution has one key. An ended one has two: its state,
+		// and the entry in the list of its status.
 		if st.Status != execution.Running {
 			batch.Delete(key.running())
 		}
 	} else {
+		// It had ended, so this is a redrive. The execution may have ended again within the turn.
 		batch.Delete(key.status(was))
 
 		if st.Status == execution.Running {
@@ -67,6 +69,7 @@ func (s *Service) storeTurn(
 		}
 	}
 
+	// Memory follows the store: if the batch fails, queues and timers stay as they are.
 	if err := s.applyTurn(batch, key, was, st, turn, first); err != nil {
 		batch.Discard()
 		return nil, fmt.Errorf("store a turn of execution %d: %w", key.id, err)
@@ -75,6 +78,7 @@ func (s *Service) storeTurn(
 	if st.Status == execution.Running {
 		s.recent.put(key, state, chunk, events)
 	} else {
+		// An ended execution rarely gets another stimulus.
 		s.recent.remove(key)
 	}
 
@@ -84,6 +88,7 @@ func (s *Service) storeTurn(
 	}
 
 	if st.Status != execution.Running {
+		// watchRunning adds a watcher under the same lock, so none is added after this point.
 		for _, t := range s.watchers.ended(key) {
 			s.queue(execution.WatchQueue).put(t)
 		}
@@ -103,6 +108,7 @@ func (s *Service) storeTurn(
 func (s *Service) loadExecution(key executionKey) ([]byte, *execution.State, error) {
 	var data []byte
 	var err error
+	// The cache holds running executions only, and nearly all stimuli are for these.
 	item, ok := s.recent.get(key)
 	if data = item.state; !ok {
 		data, ok, err = s.db.Get(key.running())

@@ -39,6 +39,7 @@ func (t tags) check() error {
 		}
 	}
 
+	// with drops repeated keys, which count once.
 	return tags{}.with(t).checkCount()
 }
 
@@ -116,6 +117,7 @@ func (s *Service) listTags(_ context.Context, in *struct{ ResourceArn string }) 
 		found = a.Tags
 	}
 
+	// Not nil, so that the answer has [] and not null.
 	return map[string]tags{"tags": append(tags{}, found...)}, nil
 }
 
@@ -169,6 +171,7 @@ func (s *Service) changeMachineTags(arn, name string, change func(tags) tags) er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
+	// Looked up again: the machine may have been deleted before the lock.
 	old := s.machines[name]
 	if old == nil {
 		return noTagged(arn)

@@ -2,8 +2,8 @@ package stepfunctions
 
 import "ratchet/embedded/internal/stepfunctions/execution"
 
-// target is what an ARN starts: a machine's current revision, or a version that the ARN or
-// an alias names.
+// target is the machine and revision that an ARN starts: a machine's current revision, or a version. The
+// ARN names the version itself or an alias that chooses it.
 type target struct {
 	machine  *machine
 	revision uint64
@@ -11,8 +11,8 @@ type target struct {
 	alias    string // "" without one
 }
 
-// started reports whether an execution of the machine belongs to the target: of a machine all,
-// of a version and of an alias those that it has started.
+// started reports whether an execution of the machine belongs to the target. A machine has all its
+// executions, a version or an alias only those executions that it has started.
 func (t target) started(st *execution.State) bool {
 	switch {
 	case t.alias != "":
@@ -24,7 +24,7 @@ func (t target) started(st *execution.State) bool {
 	}
 }
 
-// startTarget returns what an ARN of a machine, version or alias names.
+// startTarget returns the target of an ARN of a machine, version or alias.
 func (s *Service) startTarget(arn string) (target, error) {
 	name, qualifier, ours, err := s.qualified(arn)
 	if err != nil {
@@ -42,6 +42,7 @@ func (s *Service) startTarget(arn string) (target, error) {
 	}
 
 	v := m.versionNumbered(qualifier)
+	// Names of aliases are never numbers, so at most one of the two look-ups finds something.
 	if a := m.aliasNamed(qualifier); a != nil {
 		number := a.pick(s.random.IntN(100))
 		t.alias, v = a.Name, m.findVersion(func(v *version) bool { return v.Number == number })

@@ -92,11 +92,13 @@ func (s *Service) sendTaskHeartbeat(_ context.Context, body []byte) (any, error)
 func (s *Service) applyToTask(token taskToken, apply stimulus) (any, error) {
 	batch, err := s.stimulate(token.execution, apply)
 	if syncErr := syncBatch(batch); syncErr != nil {
+		// Synced even beside an error: the turn may hold the timeout that made this answer late.
 		return nil, errors.Join(err, syncErr)
 	}
 
 	switch {
 	case errors.Is(err, errNoExecution):
+		// The machine was deleted, and the execution with it.
 		return nil, wire.Errorf("TaskDoesNotExist", "Task Does Not Exist: 'Provided task does not exist'")
 	case errors.Is(err, execution.ErrTaskTimedOut):
 		return nil, wire.Errorf("TaskTimedOut", "Task Timed Out: 'Provided task does not exist anymore'")

@@ -54,6 +54,7 @@ func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
 		return nil, err
 	}
 
+	// The number of iterations is known only after the run.
 	if t.iterations != nil && in.StateConfiguration.failures() > *t.iterations {
 		return nil, validation("Map iteration failure count must be less than or equal to the number of Map iterations")
 	}
@@ -61,7 +62,7 @@ func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
 	return t.answer(), nil
 }
 
-// testIdentity is that of an execution whose machine has a name of its own for each test.
+// testIdentity is the identity of an execution whose machine has a random name, another one for each test.
 // Source: LocalStack's recordings of AWS (test_state_task_catch_error).
 func (s *Service) testIdentity(name, machine, role string) execution.Identity {
 	return execution.Identity{
@@ -82,8 +83,8 @@ type test struct {
 	texts     map[string]string // "error" and "cause" of a failure
 	secret    [execution.TokenSize]byte
 
-	numbers, details map[string]json.RawMessage // of the inspection data, and of its errorDetails
-	iterations       *int64                     // of a Map; nil until its items are known
+	numbers, details map[string]json.RawMessage // the inspection data's numbers, and its errorDetails
+	iterations       *int64                     // the number of a Map's iterations; nil until its items are known
 
 	left     bool // the state has ended
 	output   []byte
@@ -91,8 +92,7 @@ type test struct {
 	assigned []byte
 }
 
-// inspect keeps what the state's fields made of their data. Those of the states after it do
-// not count.
+// inspect keeps the values of the state's fields. Values of the states after it do not count.
 func (t *test) inspect(field string, value []byte) {
 	if t.left {
 		return
@@ -109,7 +109,8 @@ func (t *test) inspect(field string, value []byte) {
 		n, _ := rawjson.Int(value)
 		t.iterations = &n
 	case "input":
-		if _, again := t.inspected[field]; again { // of the state after it
+		// A second input is the next state's: the state under test has ended.
+		if _, again := t.inspected[field]; again {
 			t.left = true
 			return
 		}
@@ -120,8 +121,8 @@ func (t *test) inspect(field string, value []byte) {
 	}
 }
 
-// run runs the state to its end, or to the first retry. It waits for no timer: the clock of
-// a Wait and of a limit is moved on.
+// run runs the state to its end, or to the first retry. It waits for no timer: it moves the clock on to
+// the end of a Wait or of a time limit.
 func (t *test) run(ctx context.Context) error {
 	now := t.memory.s.cfg.Clock.Now()
 	input := []byte(t.in.Input)
@@ -137,6 +138,7 @@ func (t *test) run(ctx context.Context) error {
 			continue
 		}
 
+		// No call is left, so only a timer can continue the state: the clock jumps to it.
 		now = time.UnixMilli(m.state.NextTimer())
 		turn, err = m.apply(now, func(e *execution.Env, st *execution.State) (*execution.Turn, error) { return e.Tick(st) })
 	}
@@ -144,7 +146,7 @@ func (t *test) run(ctx context.Context) error {
 	return err
 }
 
-// call makes the call of a task and applies its answer, or that of the mock.
+// call makes the call of a task and applies the answer. With a mock, it applies the mock instead.
 func (t *test) call(ctx context.Context, now time.Time, task execution.Task) (*execution.Turn, error) {
 	m := t.memory
 	if t.in.Mock != nil {
@@ -166,19 +168,21 @@ func (t *test) call(ctx context.Context, now time.Time, task execution.Task) (*e
 	})
 }
 
-// mock answers a task with the mock: a call in the place of its service, any other task in
-// that of its worker.
+// mock answers a task with the mock. For a call the mock takes the place of the service, for any other
+// task the place of its worker.
 func (t *test) mock(e *execution.Env, st *execution.State, task execution.Task) (*execution.Turn, error) {
 	output, refused := t.in.Mock.answer()
 
 	call := t.program.Flow.Start.Integration
 	switch {
-	case call != nil && call.Sync && refused == nil: // the execution that it starts has ended
+	// The mock describes the end of the execution that the call would start.
+	case call != nil && call.Sync && refused == nil:
 		return e.Succeed(st, task.Thread, t.secret, output)
 	case call != nil && !call.Callback:
 		return e.Called(st, task.Thread, task.Attempt, output, refused)
 	}
 
+	// An activity's task must be started before it can be answered.
 	if call == nil {
 		if _, turn, err := e.StartTask(st, task.Thread, task.Attempt, "", t.secret); err != nil {
 			return turn, err
@@ -197,6 +201,7 @@ func (t *test) follow(turn *execution.Turn) bool {
 	for i := range turn.Events {
 		e := &turn.Events[i]
 		switch {
+		// 0 is the state under test. The others are only followed to learn which one is next.
 		case t.output == nil && e.Type == execution.StateExited && e.State == 0:
 			t.output, t.assigned, t.left = e.Doc.JSON, e.Assigned, true
 		case t.output != nil && e.Type == execution.StateEntered:
@@ -246,8 +251,8 @@ func (t *test) status() string {
 	}
 }
 
-// inspection returns the inspection data: what the state's fields made of its data, and the
-// variables after it.
+// inspection returns the inspection data: the values of the state's
+// fields, and the variables after the state.
 func (t *test) inspection() map[string]any {
 	data := map[string]any{}
 	for field, text := range t.inspected {
@@ -262,7 +267,7 @@ func (t *test) inspection() map[string]any {
 		data["errorDetails"] = t.details
 	}
 
-	// The service leaves out what a literal Result makes pointless.
+	// The service leaves out the fields that a literal Result makes pointless.
 	if t.program.Flow.Start.Result != nil {
 		delete(data, "afterInputPath")
 		delete(data, "afterParameters")

@@ -18,17 +18,17 @@ type testRequest struct {
 	StateConfiguration *testConfiguration
 }
 
-// testMock is what a task, a Map or a Parallel answers instead of its work.
+// testMock is the answer of a task, a Map or a Parallel that does not do its work.
 type testMock struct {
 	Result              *string
 	ErrorOutput         *struct{ Error, Cause string }
 	FieldValidationMode string
 }
 
-// testConfiguration is what has happened before the mock's answer.
+// testConfiguration describes the attempts and iterations before the mock's answer.
 type testConfiguration struct {
 	RetrierRetryCount        int64
-	ErrorCausedByState       string // changes nothing: the error is that of the Map or Parallel
+	ErrorCausedByState       string // changes nothing: the error is the Map's or the Parallel's own
 	MapIterationFailureCount *int64
 	MapItemReaderData        *string
 }
@@ -56,7 +56,8 @@ func (in *testRequest) executionMock() *execution.Mock {
 	}
 
 	output, failed := in.Mock.answer()
-	if failed == nil { // its spaces stay: LocalStack's test_base_parallel_state_mock_success
+	// The spaces of a result stay: LocalStack's test_base_parallel_state_mock_success.
+	if failed == nil {
 		output = []byte(*in.Mock.Result)
 	}
 
@@ -229,8 +230,8 @@ func (in *testRequest) checkResult(state *asl.State) error {
 }
 
 // contextFields are the fields of a context object that a test may have, and their kinds.
-// Source: LocalStack's recordings of AWS (test_state_context_object); the fields themselves
-// are those of https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
+// Sources: LocalStack's recordings of AWS (test_state_context_object), and for the fields
+// https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
 var contextFields = map[string]map[string]string{
 	"Execution": {
 		"Id": "string", "Input": "", "Name": "string", "RoleArn": "string", "StartTime": "string",
@@ -263,6 +264,7 @@ func (in *testRequest) checkContext(state *asl.State) error {
 
 func checkContextPart(state *asl.State, part string, value []byte) error {
 	fields := contextFields[part]
+	// Only these two patterns give a task a token.
 	waits := strings.HasSuffix(state.Resource, ".waitForTaskToken") || strings.Contains(state.Resource, ".sync")
 	switch {
 	case part == "Map":

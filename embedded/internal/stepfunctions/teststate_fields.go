@@ -8,17 +8,17 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// field is what the API of a service says of a member of an answer.
+// field is the type of a member of an answer in the API of a service.
 type field struct {
 	kind     string // of kindNames; "" for any
 	required bool
 	fields   map[string]field // of an object
 }
 
-// answers are the members of the answers of optimized integrations, as far as mocks of them are
-// checked. Members that are not there are not checked, as the digests of a message on AWS.
-// Sources: LocalStack's recordings of AWS (test_field_validation_mode); the API references of
-// the services.
+// answers are the members of the answers of optimized integrations, as far as mocks of them are checked.
+// Members that are not listed are not checked. AWS does not check the digests of a message either.
+// Sources: LocalStack's recordings of AWS
+// (test_field_validation_mode); the API references of the services.
 var answers = map[string]map[string]field{
 	"states:startExecution": {
 		"ExecutionArn": {kind: "string", required: true},
@@ -63,10 +63,11 @@ var kindNames = map[rawjson.Kind]string{
 	rawjson.String: "string", rawjson.Number: "number", rawjson.Object: "object", rawjson.Array: "array",
 }
 
-// checkFields checks the mocked result of a task against the API of its service. The mode
-// PRESENT asks for no members, NONE checks nothing, and STRICT is the default.
+// checkFields checks the mocked result of a task against the API of its service. The mode PRESENT accepts
+// missing members, NONE checks nothing, and STRICT is the default.
 func checkFields(state *asl.State, result []byte, mode string) error {
 	i := state.Integration
+	// A function by its ARN may return anything.
 	if i == nil || i.Function != "" || mode == "NONE" || rawjson.KindOf(result) != rawjson.Object {
 		return nil
 	}

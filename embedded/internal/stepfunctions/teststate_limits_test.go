@@ -155,8 +155,8 @@ func TestTestStateInsideOfAMap(t *testing.T) {
 	}
 }
 
-// TestTestStateTolerates has the failures of iterations at the tolerance of a Map of four items and
-// above it. A mocked error stands before that of the tolerance.
+// TestTestStateTolerates has the failures of iterations at the tolerance of a Map of four items and above
+// it. A mocked error comes before the error of the tolerance.
 func TestTestStateTolerates(t *testing.T) {
 	b := open(t, t.TempDir())
 	failed := &types.MockInput{ErrorOutput: &types.MockErrorOutput{Error: aws.String("E")}}

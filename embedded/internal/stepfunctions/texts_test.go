@@ -12,7 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestRefusalsHaveTheWordsOfTheService compares the texts with those recorded on AWS.
+// TestRefusalsHaveTheWordsOfTheService compares texts with the texts that were recorded on AWS.
 func TestRefusalsHaveTheWordsOfTheService(t *testing.T) {
 	b := open(t, t.TempDir())
 	machine := b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
@@ -75,7 +75,7 @@ func TestRefusalsHaveTheWordsOfTheService(t *testing.T) {
 	}
 }
 
-// TestDiagnosticsHaveTheWordsOfTheService compares them with those recorded on AWS.
+// TestDiagnosticsHaveTheWordsOfTheService compares diagnostics with the diagnostics that were recorded on AWS.
 // Source: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
 // test_sfn_api_validation.py, test_create_delete_invalid_sm, test_wait_timestamp_invalid,
 // test_illegal_escapes, test_invalid_integration and test_parallel_state_empty_branches.

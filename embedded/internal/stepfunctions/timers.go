@@ -26,6 +26,7 @@ func (t *timers) set(key executionKey, at int64) {
 
 	t.due.Set(key, at)
 
+	// runTimers sleeps until the earliest time, so only a new earliest time must wake it.
 	if first, _, _ := t.due.Min(); first == key {
 		select {
 		case t.wake <- struct{}{}:

@@ -75,7 +75,7 @@ func TestTheTimerOfADeletedExecution(t *testing.T) {
 	}
 }
 
-// The end of timers waits for those that are firing: after it the store may close.
+// The end of runTimers waits for timers that are firing. After that, the store may close.
 func TestTheEndOfTimersWaits(t *testing.T) {
 	db, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -182,7 +182,7 @@ func TestAliases(t *testing.T) {
 		}
 	}
 
-	// A version that an alias names stays; one that it named before can go.
+	// A version that an alias names stays. A version that the alias named before can go.
 	_, err = b.DeleteStateMachineVersion(t.Context(), &sfn.DeleteStateMachineVersionInput{StateMachineVersionArn: &two})
 	if code(err) != "ConflictException" || !strings.Contains(err.Error(), "Current list of aliases referencing this version: [both]") {
 		t.Errorf("delete a version in use: %v", err)
@@ -222,7 +222,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestAliasesThatAreRefused compares the texts with those recorded on AWS.
+// TestAliasesThatAreRefused compares texts with the texts that were recorded on AWS.
 // Source: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
 // test_sfn_api_aliasing and test_sfn_api_versioning.
 func TestAliasesThatAreRefused(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// watchers are the tasks that wait for the end of executions. They are an index in memory: New
-// queues the waiting tasks of all running executions, and runWatches adds them here.
+// watchers are the tasks that wait for the end of executions. They are an index in memory: New queues the
+// waiting tasks of all running executions, and runWatches adds them to the index.
 type watchers struct {
 	mu sync.Mutex
-	// tasks are by the execution that they wait for, with their order; watched has the same by
-	// task.
+	// tasks has the waiting tasks and their order, by the execution for which
+	// they wait. watched has that execution by task.
 	tasks   map[executionKey]map[queuedTask]int64
 	watched map[queuedTask]executionKey
 }
@@ -54,8 +54,8 @@ func (w *watchers) remove(t queuedTask) {
 	}
 }
 
-// ended removes and returns the tasks that wait for an execution, which has ended. The caller
-// holds the execution's lock.
+// ended removes and returns the tasks that wait for an execution that has
+// just ended. The caller holds the execution's lock.
 func (w *watchers) ended(key executionKey) (all []taskOrder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,19 +80,21 @@ func (s *Service) runWatches(ctx context.Context) error {
 		}
 
 		err := s.watch(task)
+		// Not scheduled means that the task was over already.
 		if err != nil && !errors.Is(err, execution.ErrNotScheduled) && !errors.Is(err, errNoExecution) {
 			s.retryCall(ctx, q, task, err)
 		}
 	}
 }
 
-// watch ends a task if the execution that it waits for has ended, and lets it wait otherwise.
+// watch ends a task whose watched execution has ended, and lets any other task wait on.
 func (s *Service) watch(task taskOrder) error {
 	var call execution.Call
 	var submitted []byte
 
 	_, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		call, submitted, err = env.Watch(st, task.thread, task.attempt)
+		// No turn: this stimulus only reads.
 		return nil, err
 	})
 	if err != nil {
@@ -104,7 +106,8 @@ func (s *Service) watch(task taskOrder) error {
 
 	key, m, err := s.executionNamed(arn)
 	if refused := (*wire.Error)(nil); errors.As(err, &refused) {
-		// It was deleted with its machine, or is an Express execution, which has no description.
+		// The execution was deleted with its machine. Or it is an
+		// Express execution, which has no description.
 		return s.storeWatched(task, nil, s.refusal(call, refused))
 	}
 
@@ -114,9 +117,11 @@ func (s *Service) watch(task taskOrder) error {
 
 	st, err := s.watchRunning(key, task)
 	if errors.Is(err, errNoExecution) {
+		// Deleted since it was looked up.
 		return s.storeWatched(task, nil, s.refusal(call, executionDoesNotExist(arn)))
 	}
 
+	// While it runs, the task is in the index, and its end puts the task into the queue again.
 	if err != nil || st.Status == execution.Running {
 		return err
 	}
@@ -133,13 +138,14 @@ func (s *Service) watch(task taskOrder) error {
 	return s.storeWatched(task, description, nil)
 }
 
-// watchRunning returns the state of an execution. If it runs, the task waits for its end from
-// now on.
+// watchRunning returns the state of an execution. If the execution
+// runs, the task waits for its end from now on.
 func (s *Service) watchRunning(key executionKey, task taskOrder) (*execution.State, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
 
+	// Read and added under one lock: an end between the two steps would never reach the task.
 	_, st, err := s.loadExecution(key)
 	if err == nil && st.Status == execution.Running {
 		s.watchers.add(key, task)

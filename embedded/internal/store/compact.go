@@ -21,12 +21,13 @@ func (d *DB) Rewritten() int64 {
 // firstKey and lastKey are below and above all keys, which begin with the letter of their service.
 var firstKey, lastKey = []byte{0}, []byte{0xff}
 
-// cover lets the next compaction rewrite every table that there is now. Pebble moves a table as it is
-// that overlaps none of the level below, and leaves one of the lowest level that nothing above
-// overlaps; both may hold keys that were deleted. The store has no range keys, so the deletion
-// of all of them changes nothing, and overlaps every table.
+// cover makes the next compaction rewrite every table that exists now. Pebble moves a table as it
+// is if the table overlaps nothing of the level below, and leaves a table of the lowest level alone
+// if no table above overlaps it; such tables may hold keys that were deleted. The store has no
+// range keys, so a deletion of all range keys changes nothing, but overlaps every table.
 func (d *DB) cover(ctx context.Context) error {
-	// In a table of its own, it keeps the one of the newest changes from being moved.
+	// The newest changes become a table first, so that the deletion is in a later table, which
+	// overlaps it.
 	flushed, err := d.pebble.AsyncFlush()
 	if err != nil {
 		return err
@@ -41,20 +42,22 @@ func (d *DB) cover(ctx context.Context) error {
 	return d.pebble.RangeKeyDelete(firstKey, lastKey, pebble.NoSync)
 }
 
-// Compact rewrites the tables on disk, so that they hold nothing but the newest value of each key that
-// there is. Other goroutines may read and write meanwhile. It returns when the tables that it replaced
-// are deleted, or when ctx ends; what it has begun then still goes on for a while.
+// Compact rewrites the tables on disk, so that they hold only the newest value of each key that
+// exists. Other goroutines may read and write meanwhile. Compact returns when the replaced tables
+// are deleted, or when ctx ends; a compaction that has begun then goes on for a while.
 //
-// Two kinds of files may keep bytes of older values: logs of this opening, which the store overwrites
-// from their beginning when it needs another log, and manifests, which name the first and last key of
-// each table. The next Open deletes the logs, and the one after it the manifests.
+// Two kinds of files may keep bytes of older values: logs of this opening, which the store
+// overwrites from their beginning when it needs another log, and manifests, which name the first
+// and last key of each table. The next Open deletes the logs, and the Open after that the
+// manifests.
 //
-// It returns ErrFull if the disk has no room for a second copy of the files.
+// Compact returns ErrFull if the disk has no room for a second copy of the files.
 func (d *DB) Compact(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 
+	// The new tables are complete before the old ones are deleted: both need room.
 	m := d.pebble.Metrics()
 	if err := d.hasRoom(m.DiskSpaceUsage() + m.WAL.Size + roomForCalls); err != nil {
 		return fmt.Errorf("compact the store: %w", err)

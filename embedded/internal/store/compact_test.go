@@ -76,7 +76,7 @@ func TestCompactLeavesNoDeletedKey(t *testing.T) {
 		t.Errorf("of the newest changes, the deleted key is in %v", with)
 	}
 
-	// The store itself moves tables so. A moment later it may have rewritten one by itself.
+	// The store itself moves tables in this way. A moment later it may have rewritten one by itself.
 	moved := false
 	for range 100 {
 		write("q-a", "q-second-person")

@@ -9,9 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// cuttingFS calls cut before each operation that changes the file system, as a power failure may come
-// there. It says how much room it has. If it is ordered, changes of names are on disk at once, as those of
-// a journal that keeps their order.
+// cuttingFS calls cut before each operation that changes the file system, because a power failure may come
+// there. It reports how much room it has. If it is ordered, changes of names are on disk at once, as on a file
+// system whose journal keeps their order.
 type cuttingFS struct {
 	*vfs.MemFS
 	cut     func()
@@ -96,26 +96,26 @@ func (c cuttingFile) SyncData() error {
 	return c.File.SyncData()
 }
 
-// outages takes what power failures leave: of what was not synced a part, or nothing.
+// outages keeps the disks that power failures leave, with a part of the unsynced data or without it.
 type outages struct {
 	mu    sync.Mutex
 	dice  *rand.Rand
 	every int // about how many operations are between two of them
 	disk  *vfs.MemFS
 	acked func() int
-	// parts are the percentages of what was not synced and is there nevertheless.
+	// parts are the percentages of unsynced data that is on disk nevertheless.
 	parts []int
 
 	left []outage
 }
 
-// outage is what a power failure left, and how many changes had been acknowledged by then.
+// outage is the disk after a power failure, and how many changes had been acknowledged by then.
 type outage struct {
 	disk  *vfs.MemFS
 	acked int
 }
 
-// cut takes a power failure now and then.
+// cut keeps the disk of a power failure now and then.
 func (o *outages) cut() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

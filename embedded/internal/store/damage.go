@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// ErrDamaged reports files that do not hold what was written to them.
+// ErrDamaged reports files that were changed or lost behind the store's back.
 var ErrDamaged = errors.New("files are damaged")
 
 // ErrLocked reports a directory that another process has open.
@@ -26,8 +26,9 @@ const (
 	newerFormat = "unknown format major version"
 )
 
-// openError returns the error of a store that cannot be opened, with what to do about it. Anything but an
-// error of the operating system is about what the files hold, and so is a file that is missing.
+// openError returns the error of a store that cannot be opened, with advice. An error of the
+// operating system is returned as it is. Any other error means damaged files, and so does a missing
+// file.
 func openError(dir string, err error) error {
 	var system syscall.Errno
 	switch {
@@ -58,8 +59,8 @@ func readError(err error) error {
 	return err
 }
 
-// damaged is called when a read, also one of the store itself, meets a damaged file. The read fails; the process
-// goes on, since other files may be sound.
+// damaged returns the listener for damaged files. Pebble calls it when a read meets one, also a read of its
+// own. The read fails; the process goes on, because other files may be sound.
 func damaged(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 	return func(info pebble.DataCorruptionInfo) {
 		log.Error("store: a file is damaged; "+whatToDo, "file", info.Path, "error", info.Details)
@@ -85,5 +86,6 @@ func (d *DB) fail(detail string) {
 		}()
 	})
 
+	// No caller may go on and acknowledge its change while the process ends.
 	select {}
 }

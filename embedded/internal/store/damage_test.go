@@ -94,8 +94,9 @@ var damages = []struct {
 	}},
 }
 
-// TestDamagedFilesAreNeverReadAsData damages each file of a store that was closed, at random places. What is
-// read afterwards is right, or the store says that its files are damaged, and what to do.
+// TestDamagedFilesAreNeverReadAsData damages each file of a store that was closed, at random
+// places. Reads afterwards return the right data, or the store says that its files are damaged, and
+// what to do.
 func TestDamagedFilesAreNeverReadAsData(t *testing.T) {
 	t.Parallel()
 
@@ -197,7 +198,7 @@ func TestALostEndOfALogIsNoticed(t *testing.T) {
 }
 
 // TestAMissingFileIsDamage: the store does not open without a file that it needs, says so, and deletes none of the
-// others, since they may be what is left. It opens without files that hold no changes.
+// other files, which may be the last copy of the data. It opens without files that hold no changes.
 func TestAMissingFileIsDamage(t *testing.T) {
 	t.Parallel()
 
@@ -242,8 +243,8 @@ func TestAMissingFileIsDamage(t *testing.T) {
 	}
 }
 
-// TestADamagedStoreKeepsItsFiles: one whose manifest has lost its end does not know its newest tables and
-// logs, and leaves them nevertheless.
+// TestADamagedStoreKeepsItsFiles: a store whose manifest has lost its end does not know its newest
+// tables and logs, but does not delete them.
 func TestADamagedStoreKeepsItsFiles(t *testing.T) {
 	t.Parallel()
 
@@ -303,7 +304,7 @@ func missingFiles(t *testing.T, from, in string) (missing []string) {
 	return missing
 }
 
-// TestASoundStoreDeletesItsFiles: those that it does not need, when it opens and later.
+// TestASoundStoreDeletesItsFiles: the store deletes the files that it does not need, when it opens and later.
 func TestASoundStoreDeletesItsFiles(t *testing.T) {
 	t.Parallel()
 

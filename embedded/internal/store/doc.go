@@ -17,9 +17,8 @@
 //
 // # Reading
 //
-// A read sees every applied batch, also one that is not on disk yet. A service that
-// answers from what it read calls [DB.Barrier] first, so that a crash cannot undo what it
-// has reported.
+// A read sees every applied batch, even before the batch is on disk. A service calls
+// [DB.Barrier] between a read and its answer, so that a crash cannot undo the answer.
 //
 // # Disks
 //

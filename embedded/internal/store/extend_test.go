@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// stuntingFS refuses to make logs larger than what is written to them, from a number of times on.
+// stuntingFS refuses to make logs larger than their records, after a number of times.
 type stuntingFS struct {
 	*vfs.MemFS
 	after int
@@ -58,8 +58,9 @@ func (s *stuntedLog) WriteAt(p []byte, at int64) (int, error) {
 	return 0, s.fs.err
 }
 
-// TestALogThatCannotBeExtendedTakesChanges: whenever the disk begins to refuse that, every change that was acknowledged
-// is there after a power failure, in a copy, and at the next opening. Each log tries once more, and no more.
+// TestALogThatCannotBeExtendedTakesChanges: whenever the disk begins to refuse larger logs, every
+// acknowledged change is there after a power failure, in a copy, and at the next opening. Each log
+// tries only once more.
 func TestALogThatCannotBeExtendedTakesChanges(t *testing.T) {
 	t.Parallel()
 

@@ -14,17 +14,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Generations number the parts of the key space's life. Each is a key, on disk, and then a number in a file
-// beside the key space. One begins at Open and with each new log, and one is the last change before Close. So
-// each log, and what becomes of it, has one.
+// Generations number the parts of the key space's life. A generation is first a key on disk and then a number
+// in a file beside the key space. A generation begins at Open and with each new log, and another one is the
+// last change before Close. So each log holds a generation, which its changes keep when they move to tables.
 //
-// If the newest one of the file is not among the keys, or one between them is missing, changes are gone: a log or
-// a manifest has lost its end. Pebble alone would take that for the trace of a crash and go on without
-// them. What a crash leaves cannot be told from a log whose end, behind its generation, was lost later
-// on.
+// If the newest generation of the file is not among the keys, or a generation between the keys is missing,
+// changes are lost: a log or a manifest has lost its end. Pebble alone would take that for the trace of a crash
+// and go on without them. A loss behind the newest generation of a log is not noticed: it looks like a crash.
 
 const (
-	// generationFile is the name of the file. Directories of earlier versions, and backups, have none.
+	// generationFile is the name of the file. Backups have none.
 	generationFile = "GENERATION"
 	// generationPrefix is below the keys of all services.
 	generationPrefix byte = 1
@@ -36,8 +35,9 @@ func generationKey(n uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{generationPrefix}, n)
 }
 
-// newestGeneration returns the generation of the file, or 0 if there is none. Beside the file there is a key
-// space: Pebble would make a new one if the name of its manifest is missing.
+// newestGeneration returns the generation in the file, or 0 if there is no file. With the file
+// there must be a key space: if only the name of its manifest is missing, Pebble would create an
+// empty one.
 func (d *DB) newestGeneration() (uint64, error) {
 	newest, err := d.generationOfFile()
 	if newest == 0 || err != nil {
@@ -51,10 +51,13 @@ func (d *DB) newestGeneration() (uint64, error) {
 	return newest, nil
 }
 
-// checkGenerations compares the generations with each other and with that of the file, and begins the next one.
+// checkGenerations compares the generations among the keys with each other and with want, the
+// generation in the file. Then it begins the next generation.
 func (d *DB) checkGenerations(want uint64) error {
 	err := d.Scan([]byte{generationPrefix}, []byte{generationPrefix + 1}, false, func(key, _ []byte) (bool, error) {
 		n := binary.BigEndian.Uint64(key[1:])
+
+		// The first key may have any number: nextGeneration deletes the oldest keys.
 		if d.generation != 0 && n != d.generation+1 {
 			return false, fmt.Errorf("%w: changes are missing between the generations %d and %d", ErrDamaged, d.generation, n)
 		}
@@ -66,6 +69,7 @@ func (d *DB) checkGenerations(want uint64) error {
 		return err
 	}
 
+	// The file is written after the key, so a file that is ahead proves that keys were lost.
 	if d.generation < want {
 		return fmt.Errorf("%w: the newest changes are missing, from generation %d to %d", ErrDamaged, d.generation+1, want)
 	}
@@ -93,6 +97,8 @@ func (d *DB) generationOfFile() (uint64, error) {
 	number, _, _ := strings.Cut(string(text), " ")
 
 	n, err := strconv.ParseUint(number, 10, 64)
+
+	// The whole text must be as it was written, with its checksum.
 	if err != nil || string(text) != generationText(n) {
 		return 0, fmt.Errorf("%w: the file %s (if no other file is, you can delete it)", ErrDamaged, generationFile)
 	}
@@ -100,19 +106,20 @@ func (d *DB) generationOfFile() (uint64, error) {
 	return n, nil
 }
 
-// generationText is what the file holds: the generation and a checksum.
+// generationText returns the content of the file: the generation and a checksum.
 func generationText(n uint64) string {
 	number := strconv.FormatUint(n, 10)
 	return fmt.Sprintf("%s %08x\n", number, crc32.ChecksumIEEE([]byte(number)))
 }
 
-// nextGeneration stores the next generation: in the key space first, so that the file is never ahead. On a
-// full disk it does nothing.
+// nextGeneration stores the next generation: in the key space first, so that the file is never
+// ahead of it. On a full disk it does nothing.
 func (d *DB) nextGeneration() error {
 	next := d.generation + 1
 	b := d.NewBatch()
 	b.Set(generationKey(next), nil)
 
+	// One key goes for each new one.
 	if next > keptGenerations {
 		b.Delete(generationKey(next - keptGenerations))
 	}
@@ -144,10 +151,12 @@ func (d *DB) writeGeneration() error {
 		return err
 	}
 
+	// The content is on disk: a power failure cannot leave the name without it.
 	if err := d.disk.Rename(name+".new", name); err != nil {
 		return err
 	}
 
+	// The new name is durable only when the directory is on disk, too.
 	dir, err := d.disk.OpenDir(d.dir)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// generations returns the first and the last generation among the keys, and that of the file.
+// generations returns the first and the last generation among the keys, and the generation in the file.
 func generations(t *testing.T, db *DB) (first, last, file uint64) {
 	t.Helper()
 
@@ -35,7 +35,7 @@ func generations(t *testing.T, db *DB) (first, last, file uint64) {
 	return first, last, file
 }
 
-// TestOldGenerationsAreDeleted: a store that was opened often keeps the newest ones.
+// TestOldGenerationsAreDeleted: a store that was opened often keeps only the newest generations.
 func TestOldGenerationsAreDeleted(t *testing.T) {
 	t.Parallel()
 
@@ -52,7 +52,7 @@ func TestOldGenerationsAreDeleted(t *testing.T) {
 	}
 }
 
-// TestEachLogHasAGeneration: also those that come while the store is open.
+// TestEachLogHasAGeneration: also the logs that begin while the store is open.
 func TestEachLogHasAGeneration(t *testing.T) {
 	t.Parallel()
 
@@ -133,7 +133,7 @@ func TestMissingGenerationsAreNamed(t *testing.T) {
 	}
 }
 
-// TestADirectoryWithoutTheFileOpens: one of an earlier version, or a backup.
+// TestADirectoryWithoutTheFileOpens: a backup has none.
 func TestADirectoryWithoutTheFileOpens(t *testing.T) {
 	t.Parallel()
 

@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// keeper is a file system that deletes no tables, logs and manifests before release. Pebble deletes what it
-// does not need as soon as it opens a directory. If changes turn out to be missing there, these files may
-// be what is left of them.
+// keeper is a file system that deletes no tables, logs and manifests before release. When Pebble opens a
+// directory, it deletes the files that it does not need. If changes turn out to be missing then, these files
+// may be the last copy of them.
 type keeper struct {
 	vfs.FS
 	mu       sync.Mutex
@@ -20,7 +20,8 @@ type keeper struct {
 	kept     []string
 }
 
-// Remove deletes a file, or does so later. Pebble gives none of the later ones' names to another file.
+// Remove deletes a file at once or at release. Pebble never reuses the name of a table, log or manifest, so
+// release cannot delete a newer file.
 func (k *keeper) Remove(name string) error {
 	if k.keeps(name) {
 		return nil
@@ -30,6 +31,7 @@ func (k *keeper) Remove(name string) error {
 }
 
 func (k *keeper) keeps(name string) bool {
+	// Only these files hold changes, or say which files do. Others, such as options, go at once.
 	switch base := k.PathBase(name); filepath.Ext(base) {
 	case ".sst", ".blob", logExtension:
 	default:
@@ -48,7 +50,7 @@ func (k *keeper) keeps(name string) bool {
 	return !k.released
 }
 
-// release deletes what was kept.
+// release deletes the kept files. From then on Remove deletes at once.
 func (k *keeper) release() (err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -19,7 +19,7 @@ var (
 	flagLifeSeed = flag.Uint64("lifeseed", 1, "seed of the lives")
 )
 
-// life is a store that lives through everything that may happen to one. Its changes are numbered.
+// life is a store that lives through everything that may happen to a store. Its changes are numbered.
 type life struct {
 	t       *testing.T
 	dice    *rand.Rand
@@ -78,7 +78,7 @@ func (l *life) setFree(free uint64) {
 	l.db.lookAtDisk(-int64(roomNotice))
 }
 
-// write makes the next change. One that was refused leaves nothing.
+// write makes the next change. A refused change leaves nothing.
 func (l *life) write(commit func(*Batch) error, durable bool) {
 	b := l.db.NewBatch()
 	b.Set(lifeKey(l.written), lifeValue(l.written))
@@ -116,7 +116,7 @@ func (l *life) reopen() {
 	}
 }
 
-// crash goes on with what a power failure leaves at this moment.
+// crash goes on with the disk that a power failure leaves at this moment.
 func (l *life) crash() {
 	l.outages.mu.Lock()
 	left := l.outages.now()
@@ -177,7 +177,8 @@ func (l *life) read(db *DB) (n int) {
 	return n
 }
 
-// verify opens what power failures have left, twice: also the second one finds what is there sound.
+// verify opens each disk that a power failure has left, twice: the second opening also finds it
+// sound.
 func (l *life) verify(left []outage) {
 	l.t.Helper()
 
@@ -194,8 +195,8 @@ func (l *life) verify(left []outage) {
 	}
 }
 
-// TestASoundStoreOpens: whatever happens to a store, at every moment a power failure leaves what opens, with all
-// changes that were acknowledged.
+// TestASoundStoreOpens: whatever happens to a store, a power failure at any moment leaves a store
+// that opens, with all acknowledged changes.
 func TestASoundStoreOpens(t *testing.T) {
 	t.Parallel()
 
@@ -211,7 +212,7 @@ func TestASoundStoreOpens(t *testing.T) {
 			l.free.Store(1 << 30)
 			l.outages = &outages{dice: rand.New(rand.NewPCG(seed, 1)), every: 40, disk: l.disk, acked: func() int { return int(l.acked.Load()) }, parts: []int{0, 100}}
 
-			// Pebble does not stand a directory whose later names are there and whose earlier ones are not.
+			// Pebble does not accept a directory that has later names without the earlier ones.
 			if l.ordered = seed%2 == 0; l.ordered {
 				l.outages.parts = []int{0, 30, 50, 90, 100}
 			}

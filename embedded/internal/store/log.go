@@ -10,20 +10,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// logExtension is that of Pebble's logs, which hold the newest changes.
+// logExtension is the extension of Pebble's logs, which hold the newest changes.
 const logExtension = ".log"
 
-// logStep is by how many bytes a log becomes larger at a time.
+// logStep is the number of bytes by which a log grows at a time.
 const logStep = 256 << 10
 
-// logZeros is what a log is made larger with.
+// logZeros are the bytes with which a log grows.
 var logZeros [logStep]byte
 
-// logFS is a file system whose logs are larger than what they hold, with zeros behind the records.
+// logFS is a file system whose logs are larger than their records, with zeros behind the records.
 //
 // A sync of records that are behind the end of the file, or in a part that was only reserved, waits for the file's
 // size and for the file system's own log, too: it takes nearly twice as long on ext4 as a sync of records over
-// zeros. Pebble reserves room for its logs and no more. It reads the zeros as the end of the log.
+// zeros. Pebble only reserves room for its logs. It reads the zeros as the end of the log.
 type logFS struct {
 	vfs.FS
 	written *sync.Map // the *logFile of each name that is being written
@@ -41,7 +41,8 @@ func (l logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 	return l.write(name, file, 0), nil
 }
 
-// ReuseForWrite makes a new log of one that is not needed any more. Its records count as zeros.
+// ReuseForWrite makes a new log from an old one that is no longer needed. The old records are room
+// for new records, as zeros are.
 func (l logFS) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := l.FS.ReuseForWrite(oldName, newName, category)
 	if err != nil || filepath.Ext(newName) != logExtension {
@@ -64,9 +65,9 @@ func (l logFS) write(name string, file vfs.File, size int64) *logFile {
 	return log
 }
 
-// Open opens a file to read it. Of a log that is being written it reads the records of this moment: behind them are
-// zeros, or records of an earlier log. Who reads on there while the log is written may miss records and see
-// later ones, and a copy like that counts as damaged.
+// Open opens a file for reading. Of a log that is being written, a reader gets the records of this moment:
+// behind them are zeros, or records of an earlier log. A reader that went on there while the log is written
+// could miss records and see later ones, and such a copy counts as damaged.
 func (l logFS) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
 	log, written := l.written.Load(name)
 
@@ -105,6 +106,7 @@ type logFile struct {
 
 // Write appends to the records.
 func (l *logFile) Write(p []byte) (int, error) {
+	// Zeros first, and the records over them: the sync then does not wait for a new size.
 	for end := l.end.Load() + int64(len(p)); l.size < end; {
 		l.extend()
 	}
@@ -124,8 +126,8 @@ func (l *logFile) Close() error {
 	return l.File.Close()
 }
 
-// extend makes the file larger by a step. If that fails, for example on a full disk, syncs take longer, and that
-// is all.
+// extend makes the file larger by a step. If that fails, for example on a full disk, syncs only
+// take longer.
 func (l *logFile) extend() {
 	n, err := l.WriteAt(logZeros[:], l.size)
 	l.size += int64(n)

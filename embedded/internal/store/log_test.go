@@ -99,7 +99,8 @@ func TestACopyOfALogThatIsWrittenOpens(t *testing.T) {
 	}
 }
 
-// TestALogThatWasWrittenIsReadToItsEnd: only of one that is open for writing the records of the moment are read.
+// TestALogThatWasWrittenIsReadToItsEnd: only a log that is open for writing is read up to its
+// records of the moment.
 func TestALogThatWasWrittenIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 
@@ -145,7 +146,8 @@ func TestALogThatWasWrittenIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-// growingFile counts what is written ahead of the records, and fails a test if room is reserved.
+// growingFile counts the bytes that are written ahead of the records, and fails a test if room is
+// reserved.
 type growingFile struct {
 	vfs.File
 	t     *testing.T
@@ -162,8 +164,9 @@ func (g *growingFile) WriteAt(p []byte, at int64) (int, error) {
 	return g.File.WriteAt(p, at)
 }
 
-// TestALogGrowsByZeros: what is ahead of the records is written, since a sync of a part that was only reserved takes
-// longer, and it is no more than a step, since a small store must not take much of a disk.
+// TestALogGrowsByZeros: zeros are written ahead of the records, because a sync of a part that was
+// only reserved takes longer. They are no more than a step, because a small store must not take
+// much of a disk.
 func TestALogGrowsByZeros(t *testing.T) {
 	t.Parallel()
 

@@ -14,13 +14,13 @@ const (
 	// roomForCalls is the free space with which HasRoom lets a call begin.
 	roomForCalls = 32 << 20
 	// roomForBatches is the free space with which a batch is applied: less, so that a call that has begun
-	// ends, and what the engine does by itself goes on for a while.
+	// can end, and the engine's own work goes on for a while.
 	roomForBatches = 16 << 20
 	// roomForCopies is the free space beside the logs that Checkpoint copies.
 	roomForCopies = 8 << 20
 	// roomNotice is how long batches are still applied after the first call was refused: a disk may
-	// lose more than the difference at once, and a call that has begun may have changed what its service
-	// remembers.
+	// lose more than the difference at once, and a call that has begun may already have changed its
+	// service's memory.
 	roomNotice = time.Second
 	// roomCheck is the time after which the store looks at the disk again.
 	roomCheck = 100 * time.Millisecond
@@ -58,6 +58,8 @@ func (r *room) now() int64 { return int64(time.Since(r.opened)) }
 
 func (d *DB) hasRoom(needed uint64) error {
 	now := d.room.now()
+
+	// One goroutine looks at the disk. Others use the result of the last look meanwhile.
 	if next := d.room.next.Load(); now >= next && d.room.next.CompareAndSwap(next, now+int64(roomCheck)) {
 		d.lookAtDisk(now)
 	}
@@ -69,7 +71,8 @@ func (d *DB) hasRoom(needed uint64) error {
 	return nil
 }
 
-// lookAtDisk notes how much room there is. A file system that does not say has enough.
+// lookAtDisk notes how much room the disk has. A file system that cannot tell counts as having
+// enough.
 func (d *DB) lookAtDisk(now int64) {
 	free := uint64(1) << 62
 	if usage, err := d.disk.GetDiskUsage(d.dir); err == nil {

@@ -23,8 +23,8 @@ import (
 	"ratchet/embedded/internal/smalldisk"
 )
 
-// TestAFullDiskRefusesChanges: nothing of a refused change is stored, reads go on, and changes do when
-// there is room again. The store can be closed and opened meanwhile.
+// TestAFullDiskRefusesChanges: nothing of a refused change is stored, reads go on, and changes are
+// accepted again when there is room. The store can be closed and opened meanwhile.
 func TestAFullDiskRefusesChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := smalldisk.New()
@@ -120,7 +120,7 @@ func TestCopiesNeedRoom(t *testing.T) {
 		db := open(t, disk)
 
 		b := db.NewBatch()
-		value := make([]byte, 4<<20) // of what cannot be compressed
+		value := make([]byte, 4<<20) // that cannot be compressed
 		_, _ = rand.NewChaCha8([32]byte{}).Read(value)
 		b.Set([]byte("d"), value)
 
@@ -174,7 +174,8 @@ func (s *slowTables) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return s.FS.Create(name, category)
 }
 
-// TestACheckpointNeedsRoomForOlderLogs: they are copied as large as they are, although a used one may hold little.
+// TestACheckpointNeedsRoomForOlderLogs: older logs are copied whole, although a reused one may hold
+// few records.
 func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 	t.Parallel()
 
@@ -226,7 +227,7 @@ func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 const failingProcess = "RATCHET_TEST_FAILING_DISK"
 
 // TestAFailingDiskEndsTheProcess: a change that may not be on disk is not acknowledged, and not shown either. The
-// process also ends if the change is that of a caller who recovers, as net/http does.
+// process also ends if the caller recovers from panics, as net/http does.
 func TestAFailingDiskEndsTheProcess(t *testing.T) {
 	rows := map[string]struct {
 		failed func(error)

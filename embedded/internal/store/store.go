@@ -43,7 +43,7 @@ type DB struct {
 	unsynced atomic.Int64
 	room     room
 
-	// generation is the newest one, of Open, then of keepGenerations, then of Close.
+	// generation is the newest generation. Open sets it, then keepGenerations, then Close.
 	generation uint64
 	newLog     chan struct{} // has room for one
 	closing    chan struct{} // closed by Close
@@ -90,6 +90,7 @@ func Open(cfg Config) (*DB, error) {
 	d.room.full.Store(enough)
 	d.lookAtDisk(-int64(roomNotice)) // on a disk that is full at Open no call has begun
 
+	// Before pebble.Open, which creates a key space where it finds none.
 	newest, err := d.newestGeneration()
 	if err != nil {
 		return nil, openError(d.dir, err)
@@ -100,6 +101,7 @@ func Open(cfg Config) (*DB, error) {
 		return nil, openError(d.dir, err)
 	}
 
+	// Nothing is deleted until the generations are known to be complete.
 	if err := d.checkGenerations(newest); err != nil {
 		return nil, errors.Join(openError(d.dir, err), d.pebble.Close())
 	}
@@ -143,9 +145,9 @@ func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
 	return options
 }
 
-// letOthersCommit is called between two syncs of the log. It waits for no time, but lets goroutines run that are
-// ready, such as those whose batches the last sync has written: the batches that they commit now take part in
-// the next sync. Under load that is a third of the syncs, which are a large part of what a write costs.
+// letOthersCommit is called between two syncs of the log. It does not wait, but lets goroutines run that are
+// ready, such as writers of the last sync's batches: the batches that they commit now take part in the
+// next sync. Under load this saves a third of the syncs, which are a large part of the cost of a write.
 func letOthersCommit() time.Duration {
 	runtime.Gosched()
 	return 0
@@ -165,13 +167,14 @@ func Exists(dir string) (bool, error) {
 	return desc.Exists, nil
 }
 
-// Checkpoint writes a copy of the key space into dir, which must not exist, while other
-// goroutines read and write. The copy holds every batch that was visible when Checkpoint was
-// called. Of later batches it holds a part of their order: none without all before it. Tables
-// are linked and not copied if dir is on the same file system. It returns ErrFull if the disk has no room for
-// the logs.
+// Checkpoint writes a copy of the key space into dir, which must not exist, while other goroutines
+// read and write. The copy holds every batch that was visible when Checkpoint was called. It may
+// hold later batches, but none without all earlier ones. Tables are linked and not copied if dir is
+// on the same file system. Checkpoint returns ErrFull if the disk has no room for the logs.
 func (d *DB) Checkpoint(dir string) error {
-	logs := d.pebble.Metrics().WAL // Size is what they hold, PhysicalSize that of the files, for the newest one when it began
+	// Size counts the records of the logs. PhysicalSize counts whole files, but the newest one as
+	// large as it was when it began.
+	logs := d.pebble.Metrics().WAL
 	if err := d.hasRoom(logs.Size + logs.PhysicalSize + roomForCopies); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)
 	}
@@ -188,6 +191,7 @@ func (d *DB) Close() error {
 	close(d.closing)
 	<-d.ended
 
+	// The last change of this opening: if the next Open finds it, no earlier change is missing.
 	return errors.Join(d.nextGeneration(), d.pebble.Close())
 }
 
@@ -216,6 +220,7 @@ func (d *DB) GetRare(key []byte) (value []byte, found bool, err error) {
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 
+	// The prefix of a key is the whole key here, so a hit is the key itself.
 	if !it.SeekPrefixGE(key) {
 		return nil, false, readError(it.Error())
 	}
@@ -243,6 +248,7 @@ func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more 
 	}
 
 	for ok := start(); ok; ok = next() {
+		// The value may be read from disk only here, so this can fail, too.
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return readError(err)
@@ -256,16 +262,15 @@ func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more 
 	return readError(it.Error())
 }
 
-// Barrier returns once everything that was visible when it was called is on disk. Call it
-// after reading and before reporting what was read. It costs nothing while no batch waits
-// for the disk.
+// Barrier returns when everything that was visible at the call is on disk. Call it between a read
+// and its answer. Barrier costs nothing while no batch waits for the disk.
 func (d *DB) Barrier() error {
 	if d.unsynced.Load() == 0 {
 		return nil
 	}
 
-	// Batches reach the disk in the order of Apply: when this one is there, so are all
-	// that were visible before.
+	// Batches reach the disk in the order of Apply: when this one is there, so are all that were
+	// visible before. LogData gives the batch something to write without changing a key.
 	b := d.NewBatch()
 	must(b.pebble.LogData(nil, nil))
 

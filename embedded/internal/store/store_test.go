@@ -59,7 +59,7 @@ func TestPowerFailure(t *testing.T) {
 		applied      []batchID
 		acknowledged [writers]int
 
-		// What the crash leaves, and what had been acknowledged by then.
+		// The disk after the crash, and the changes that had been acknowledged by then.
 		crashed *vfs.MemFS
 		want    [writers]int
 	)
@@ -188,8 +188,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestGetRare: it finds what Get finds, in the newest changes and in tables, and no key that another one
-// begins with or that begins with another one.
+// TestGetRare: GetRare finds the same keys as Get, in the newest changes and in tables. It takes
+// neither a prefix nor an extension of a key for the key.
 func TestGetRare(t *testing.T) {
 	db := open(t, vfs.NewMem())
 	defer shut(t, db)
@@ -226,7 +226,7 @@ func TestGetRare(t *testing.T) {
 	}
 }
 
-// What was applied before a barrier survives a power failure after it.
+// A batch that was applied before a barrier survives a power failure after it.
 func TestBarrier(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	db := open(t, fs)
@@ -315,7 +315,7 @@ func TestOnlyOneOpensADirectory(t *testing.T) {
 	}
 }
 
-// TestADirectoryOfAnotherProcessIsNamed: with the error that the system has for it.
+// TestADirectoryOfAnotherProcessIsNamed: by the error that the operating system has for its lock.
 func TestADirectoryOfAnotherProcessIsNamed(t *testing.T) {
 	t.Parallel()
 
@@ -326,7 +326,7 @@ func TestADirectoryOfAnotherProcessIsNamed(t *testing.T) {
 	}
 }
 
-// TestADirectoryOfANewerVersionIsNamed: it is sound.
+// TestADirectoryOfANewerVersionIsNamed: such a directory is not called damaged.
 func TestADirectoryOfANewerVersionIsNamed(t *testing.T) {
 	t.Parallel()
 

@@ -37,8 +37,8 @@ func (s *Service) Split(arn, shardID string) error {
 	return nil
 }
 
-// Stall makes a shard show no records to readers, as if it were idle, or ends that. Writers do
-// not notice. It fails when the shard does not exist. A restart ends every stall.
+// Stall makes a shard show no records to readers, as if it were idle, or ends the stall. Writers do not
+// notice. It fails when the shard does not exist. A restart ends every stall.
 func (s *Service) Stall(arn, shardID string, stalled bool) error {
 	st, err := s.streamOf(&arn)
 	if err != nil {
@@ -54,6 +54,8 @@ func (s *Service) Stall(arn, shardID string, stalled bool) error {
 	}
 
 	sh.stalled.Store(stalled)
+
+	// The end of a stall can make records readable, so watchers must look again.
 	st.wake()
 
 	return nil
@@ -87,6 +89,7 @@ func (s *Service) Trim(arn string, to TrimPoint) error {
 	case !to.Time.IsZero():
 		cutoff = sequenceAt(to.Time)
 	default:
+		// A new number and not the time: it is above every record and every closing so far.
 		cutoff = st.clock.next(s.cfg.Clock.Now())
 	}
 

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Event is what happened to an item.
+// Event is the kind of a change of an item.
 type Event byte
 
 // The three events of a stream.
@@ -52,6 +52,7 @@ func (c *Change) parts(view View) [3][]byte {
 
 // encodedSize returns how many bytes encode appends.
 func (c *Change) encodedSize(view View) int {
+	// The event and the flags are one byte each.
 	size := 2 + uvarintSize(uint64(c.Size))
 	for _, part := range c.parts(view) {
 		size += uvarintSize(uint64(len(part))) + len(part)
@@ -99,10 +100,14 @@ func (c *Change) decode(raw []byte) error {
 	c.Size, raw = int(size), raw[width:]
 	for _, part := range [...]*[]byte{&c.Keys, &c.New, &c.Old} {
 		n, width := binary.Uvarint(raw)
+
+		// Compared before slicing: a damaged record must give an error and not a panic.
 		if width <= 0 || n > uint64(len(raw)-width) {
 			return errShort
 		}
 		raw = raw[width:]
+
+		// The capacity ends with the part, so that an append cannot overwrite the next one.
 		*part, raw = raw[:n:n], raw[n:]
 	}
 

@@ -60,6 +60,7 @@ func commitOne(b *store.Batch, now time.Time, c *Change) error {
 func commitAll(b *store.Batch, now time.Time, changes []Change) error {
 	routes, locked := lockShards(changes)
 
+	// As in commitOne, numbering and Apply are one step, here for all shards of the batch.
 	last := make([]sequence, len(changes))
 	for i := range changes {
 		if sh := routes[i]; sh != nil {
@@ -100,6 +101,8 @@ func lockShards(changes []Change) (routes, locked []*shard) {
 		locked = locked[:0]
 		for i, c := range changes {
 			routes[i] = c.Stream.route(c.Hash)
+
+			// Several changes may be in one shard, and a mutex can be locked only once.
 			if sh := routes[i]; sh != nil && !slices.Contains(locked, sh) {
 				locked = append(locked, sh)
 			}
@@ -128,6 +131,7 @@ func (s *shard) append(b *store.Batch, now time.Time, c *Change) sequence {
 	seq := c.Stream.clock.next(now)
 	s.last = seq
 
+	// Read without the stream's mu: the view of a stream never changes.
 	view := c.Stream.record.View
 	b.SetIn(s.key(seq), c.encodedSize(view), func(value []byte) { c.encode(value[:0], view) })
 

@@ -77,6 +77,9 @@ func (s *Service) describeStream(_ context.Context, in *describeStreamIn) (any, 
 
 		d.Shards = append(d.Shards, r.describe())
 	}
+
+	// st.all is in the order of numbers. Pages continue by id, and shards of one millisecond may
+	// have ids in another order than their numbers.
 	slices.SortFunc(d.Shards, func(a, b shardOut) int { return strings.Compare(a.ShardId, b.ShardId) })
 
 	if len(d.Shards) > limit {

@@ -69,6 +69,9 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 	}
 
 	out := append(p.out, ']')
+
+	// Without a NextShardIterator the reader knows that the shard is closed and read to its end,
+	// and goes on with the children. Each new iterator lives for another 15 minutes.
 	if more {
 		out = append(out, `,"NextShardIterator":`...)
 		// It fails only on text that is not UTF-8; an iterator is ASCII.
@@ -79,14 +82,16 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 }
 
 // read fills the page with the records of shard no from position next on, and returns the
-// position after them. more is false when the shard is closed and has no more records. It
-// holds s.mu, so that trim does not remove what it reads.
+// position after them. more is false when the shard is closed and has no more records. read
+// holds s.mu, so that trim cannot remove records while they are read.
 func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 
 	byNumber := func(sh *shard, no uint64) int { return cmp.Compare(sh.record.No, no) }
 	at, found := slices.BinarySearchFunc(s.all, no, byNumber)
+
+	// Only trim removes shards, so the records of a missing shard were trimmed.
 	if !found {
 		return 0, false, trimmed(fmt.Sprintf("number %d of %s is gone", no, s.record.ARN))
 	}
@@ -94,15 +99,19 @@ func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool,
 	sh := s.all[at]
 
 	r := &sh.record
+
+	// Position 0 is TRIM_HORIZON: it begins with the oldest record that is left and is never
+	// trimmed.
 	if next != 0 && next < r.Horizon {
 		return 0, false, trimmed(r.ID)
 	}
 
+	// As if the shard were idle: no records, and the position stays.
 	if sh.stalled.Load() {
 		return next, true, nil
 	}
 
-	// Readers see only what is on disk. All records of a closed shard are.
+	// Readers see only records that are on disk. A closed shard has only such records.
 	tip := sequence(sh.durable.Load())
 	full := false
 	if next <= tip {
@@ -128,6 +137,7 @@ func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool,
 		return next, true, nil
 	}
 
+	// While the shard has no record, position 0 stays 0 and still means the oldest record.
 	if tip > 0 {
 		next = max(next, tip+1)
 	}

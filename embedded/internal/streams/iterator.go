@@ -47,11 +47,13 @@ func parseIterator(text string) (arn string, it iterator, err error) {
 		return "", it, bad
 	}
 
+	// Strict refuses the other texts that decode to the same bytes.
 	b, err := base64.RawStdEncoding.Strict().DecodeString(rest)
 	if err != nil || len(b) != 28 {
 		return "", it, bad
 	}
 
+	// The capacity of 24 keeps append from overwriting the checksum, which is compared below.
 	sum := crc32.ChecksumIEEE(append(b[:24:24], arn...))
 	if sum != binary.BigEndian.Uint32(b[24:]) {
 		return "", it, bad
@@ -92,6 +94,8 @@ func (s *Service) getShardIterator(_ context.Context, in *getShardIteratorIn) (a
 	}
 
 	now := s.cfg.Clock.Now()
+
+	// Held until the position is chosen, so that trim cannot move the horizon in between.
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 
@@ -114,6 +118,7 @@ func (in *getShardIteratorIn) place(sh *shard, now time.Time) (sequence, error) 
 	tip := sequence(sh.durable.Load())
 	switch in.ShardIteratorType {
 	case "LATEST":
+		// tip is 0 in a shard without a record.
 		return max(tip+1, sh.record.Start, sh.record.Horizon), nil
 	case "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER":
 		return in.placeAtSequence(sh, tip)
@@ -145,6 +150,8 @@ func (in *getShardIteratorIn) placeAtSequence(sh *shard, tip sequence) (sequence
 
 	seq, err := parseSequence(*in.SequenceNumber)
 	r := &sh.record
+
+	// An empty shard accepts its own Start, which DescribeStream shows as StartingSequenceNumber.
 	if err != nil || seq < r.Start || seq > max(r.Start, tip) {
 		return 0, wire.Invalid("Invalid SequenceNumber %s in request: it is not one of shard %s", *in.SequenceNumber, r.ID)
 	}

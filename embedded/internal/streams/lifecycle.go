@@ -17,6 +17,7 @@ func (s *Service) Create(b *store.Batch, now time.Time, spec Spec) (*Stream, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
+	// The number is used up even if b fails: numbers are unique and may have gaps.
 	s.numbers++
 	st := &Stream{db: s.db, record: streamRecord{Spec: spec, No: s.numbers}}
 
@@ -45,6 +46,7 @@ func (s *Service) Create(b *store.Batch, now time.Time, spec Spec) (*Stream, err
 
 	st.updateRoutes()
 
+	// After the shards, because the stream's record has the number of the newest shard.
 	return st, st.stageRecord(b)
 }
 
@@ -74,6 +76,7 @@ func (s *Service) Disable(b *store.Batch, st *Stream, now time.Time) error {
 		return b.Commit()
 	}
 
+	// A copy: the stream itself changes only when b is on disk.
 	record := st.record
 	record.Disabled = now
 	if err := stage(b, streamKey(record.No), record); err != nil {

@@ -31,6 +31,8 @@ func (s *Service) listStreams(_ context.Context, in *listStreamsIn) (any, error)
 	}
 
 	list := []map[string]string{}
+
+	// Start ARNs are compared and not looked up: the stream may be gone since the last page.
 	for _, st := range s.sorted() {
 		if table != "" && st.record.Table != table ||
 			in.ExclusiveStartStreamArn != nil && st.record.ARN <= *in.ExclusiveStartStreamArn {

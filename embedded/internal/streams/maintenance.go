@@ -9,8 +9,9 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// Run rolls shards that are old enough and removes what is past the retention, until ctx
-// ends. While the disk is full it waits. It returns nil in the end, or the error of the store that it failed with.
+// Run rolls shards that are old enough and removes what is past the retention, until ctx ends.
+// While the disk is full it waits. Run returns nil when ctx ends, or the error of the store that
+// stopped it.
 func (s *Service) Run(ctx context.Context) error {
 	// Once a minute, and more often when a test shortens the times.
 	pause := time.Minute
@@ -41,10 +42,10 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Maintain does once what Run does all the time.
+// Maintain does the work of Run once.
 func (s *Service) Maintain() error { return s.maintain(s.cfg.Clock.Now()) }
 
-// maintain does what is due now.
+// maintain does the work that is due now.
 func (s *Service) maintain(now time.Time) error {
 	cutoff := now.Add(-s.cfg.Retention)
 	rollBefore := now.Add(-s.cfg.RollEvery)
@@ -75,6 +76,7 @@ func (s *Service) removeDisabled(st *Stream, cutoff time.Time) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 
+	// Trim removes the shards first, with their records. Then only the stream's own record is left.
 	if st.record.Disabled.IsZero() || st.record.Disabled.After(cutoff) || len(st.all) > 0 {
 		return nil
 	}

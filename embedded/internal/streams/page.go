@@ -28,6 +28,8 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	}
 
 	if p.count > 0 {
+		// About the size of the record as JSON. To grow for many records at once copies the answer
+		// less often than append does.
 		if cap(p.out)-len(p.out) < 512+3*c.Size {
 			p.out = wire.Grow(p.out, p.room())
 		}
@@ -41,10 +43,13 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	return true, err
 }
 
-// room returns by how many bytes the answer grows: enough for the records that are still to come if they are as
-// those before them, and at least twice as many as now.
+// room returns by how many bytes the answer grows: enough for the records that are still to come if
+// they are as large as the records so far, and at least as many bytes as the answer has now.
 func (p *page) room() int {
+	// The page ends at its limit, at the end of the shard, or when it has maxRecordBytes.
 	records := min(p.limit, p.ahead, p.count*maxRecordBytes/max(p.bytes, 1))
+
+	// The growth has an eighth to spare, for records that are larger than the average.
 	average := len(p.out) / p.count
 
 	return max(average*(records-p.count)*9/8, len(p.out))

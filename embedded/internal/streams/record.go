@@ -23,6 +23,8 @@ func (e Event) name() string {
 
 // appendJSON appends the record as GetRecords returns it.
 func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string) ([]byte, error) {
+	// The eventID looks random but depends only on the stream and the sequence, so that every read
+	// of a record returns the same one: consumers recognize repeated records by it.
 	dst = append(dst, `{"eventID":"`...)
 	dst = appendHex(appendHex(dst, mix(st.record.No)), mix(uint64(seq)))
 	dst = append(dst, `","eventName":"`...)
@@ -41,6 +43,7 @@ func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string)
 		{name: "NewImage", raw: c.New},
 		{name: "OldImage", raw: c.Old},
 	} {
+		// The view does not have the image, or there was no item before or after the change.
 		if len(part.raw) == 0 {
 			continue
 		}

@@ -8,9 +8,8 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// The records of GetRecords, letter by letter. Consumers know a record again by its eventID, so it must be
-// the same in each version, and another for each record.
-// Source of the members: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_Record.html
+// The records of GetRecords, letter by letter. Consumers recognize a record by its eventID: it must
+// stay the same in all versions and differ between records.
 func TestRecords(t *testing.T) {
 	image := func(s string) []byte { return attr.AppendBinary(nil, attr.Item{"id": {Kind: attr.S, Str: s}}) }
 

@@ -29,6 +29,7 @@ func (s *Service) load() error {
 		return err
 	}
 
+	// Keys end in the number of the shard, so the shards of a stream arrive in the order of st.all.
 	prefix = key(kindShard)
 
 	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
@@ -62,6 +63,7 @@ func (s *Stream) recover() error {
 	for _, sh := range s.all {
 		s.clock.raise(max(sh.record.Start, sh.record.End, sh.record.Horizon))
 
+		// A reverse scan begins with the last record, and one key is enough.
 		err := s.db.Scan(sh.prefix, store.PrefixEnd(sh.prefix), true, func(k, _ []byte) (bool, error) {
 			sh.last = sequence(binary.BigEndian.Uint64(k[len(sh.prefix):]))
 			return false, nil
@@ -76,6 +78,8 @@ func (s *Stream) recover() error {
 		}
 
 		s.clock.raise(sh.last)
+
+		// What a restart finds is on disk. A closed shard without records has its Start as End.
 		sh.durable.Store(uint64(max(sh.last, sh.record.End)))
 	}
 

@@ -29,8 +29,8 @@ func (s *Stream) replaceShards(b *store.Batch, now time.Time, parents []*shard, 
 		return err
 	}
 
-	// This commit comes after every record of the parents in the log: once it is on disk,
-	// they are too.
+	// This commit comes after every record of the parents in the log: once it is on disk, the
+	// records are on disk, too.
 	if err := b.Commit(); err != nil {
 		return err
 	}
@@ -45,6 +45,8 @@ func (s *Stream) replaceShards(b *store.Batch, now time.Time, parents []*shard, 
 		done()
 	}
 
+	// The parents are still locked: writers that waited for them find closed set and the new
+	// routes.
 	s.updateRoutes()
 
 	return nil

@@ -53,6 +53,7 @@ func (s *Stream) split(now time.Time, id string) error {
 		return wire.Invalid("shard %s cannot be split any further", id)
 	}
 
+	// Lo+Hi could overflow.
 	middle := sh.record.Lo + (sh.record.Hi-sh.record.Lo)/2
 	b := s.db.NewBatch()
 

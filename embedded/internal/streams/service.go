@@ -23,7 +23,7 @@ type Config struct {
 	// Retention is the age at which records are trimmed, and how long a disabled stream
 	// stays readable. Zero means 24 hours, as on AWS.
 	Retention time.Duration
-	// Clock tells the time. Nil means that of package time.
+	// Clock tells the time. Nil means time.Now.
 	Clock *clock.Clock
 	Log   *slog.Logger
 }

@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// shardRecord is what the store keeps of a shard, under its number.
+// shardRecord is a shard as the store keeps it, under its number.
 type shardRecord struct {
 	No     uint64   `json:"no"`
 	ID     string   `json:"id"`

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// shardID returns an id that looks like those of AWS: the time of creation in
-// milliseconds, then eight hex digits that distinguish shards of one millisecond. A
-// child's id is above its parent's.
+// shardID returns an id in the form of AWS's shard ids: the time of creation in milliseconds, then
+// eight hex digits that distinguish shards of one millisecond. A child's id is above its parent's
+// id.
 func shardID(created time.Time, parent string, streamNo, no uint64) string {
 	ms := created.UnixMilli()
 	if parent != "" {
 		var before int64
 		if _, err := fmt.Sscanf(parent, "shardId-%020d-", &before); err == nil {
+			// The clock may be behind the parent's time.
 			ms = max(ms, before+1)
 		}
 	}

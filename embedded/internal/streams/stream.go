@@ -22,7 +22,7 @@ type Spec struct {
 	HashKey, RangeKey string
 }
 
-// streamRecord is what the store keeps of a stream.
+// streamRecord is a stream as the store keeps it.
 type streamRecord struct {
 	Spec
 	No       uint64    `json:"no"`
@@ -71,8 +71,8 @@ func (s *Stream) route(hash uint64) *shard {
 	return open[i]
 }
 
-// updateRoutes makes the open shards of s.all those that writers use. The caller holds
-// s.mu, or nothing else can reach the stream yet.
+// updateRoutes lets writers use the open shards of s.all. The caller holds s.mu, or nothing else
+// can reach the stream yet.
 func (s *Stream) updateRoutes() {
 	var open []*shard
 	for _, sh := range s.all {
@@ -124,6 +124,8 @@ func stage(b *store.Batch, key []byte, value any) error {
 // hashRanges divides all hashes into n ranges of nearly equal width, as pairs of the
 // lowest and the highest hash.
 func hashRanges(n int) (bounds [][2]uint64) {
+	// With one range the width overflows to 0. The range is still right, because the last range
+	// always ends with the largest hash.
 	width := math.MaxUint64/uint64(n) + 1
 	for i := range uint64(n) {
 		hi := i*width + (width - 1)

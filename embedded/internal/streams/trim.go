@@ -16,6 +16,7 @@ func (s *Service) trim(st *Stream, cutoff sequence) error {
 	var gone []*shard
 	horizons := map[*shard]sequence{}
 	for _, sh := range st.all {
+		// Closed is above all records of the shard, so no record at or above cutoff goes with it.
 		if sh.record.End != 0 && sh.record.Closed <= cutoff {
 			gone = append(gone, sh)
 			b.Delete(shardKey(st.record.No, sh.record.No))
@@ -56,6 +57,8 @@ func (s *Service) trim(st *Stream, cutoff sequence) error {
 		return err
 	}
 
+	// Only after the commit: if it fails, the records are still there and their positions stay
+	// valid.
 	for sh, horizon := range horizons {
 		sh.record.Horizon = horizon
 	}
@@ -68,6 +71,7 @@ func (s *Service) trim(st *Stream, cutoff sequence) error {
 // lastBelow returns the highest sequence of the shard's records below cutoff, 0 when there
 // is none.
 func (s *Stream) lastBelow(sh *shard, cutoff sequence) (last sequence, err error) {
+	// Records are above Start, and the records below Horizon are gone.
 	if cutoff <= max(sh.record.Start, sh.record.Horizon) {
 		return 0, nil
 	}

@@ -1,6 +1,6 @@
 package streams
 
-// View is what a record holds of the item (StreamViewType).
+// View says which parts of an item a record holds (StreamViewType).
 type View string
 
 // The four view types.

@@ -24,11 +24,13 @@ func (s *Service) Watch(arn string) (hints <-chan struct{}, stop func(), err err
 	}, nil
 }
 
-// editWatchers replaces the list of watchers by what edit makes of a copy of it.
+// editWatchers replaces the list of watchers with the result of edit, which gets a copy of the
+// list.
 func (s *Stream) editWatchers(edit func([]chan struct{}) []chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
+	// A copy, because wake reads the list without the lock.
 	var all []chan struct{}
 	if old := s.watchers.Load(); old != nil {
 		all = slices.Clone(*old)
@@ -48,7 +50,7 @@ func (s *Stream) wake() {
 	for _, hint := range *all {
 		select {
 		case hint <- struct{}{}:
-		default: // the watcher has yet to take the last value, which covers this record too
+		default: // the watcher has not taken the last value yet, which covers this record, too
 		}
 	}
 }

@@ -24,6 +24,7 @@ func breakOff(w http.ResponseWriter, err error) (done bool) {
 
 	local, ok := w.(*response)
 	if !ok {
+		// net/http closes the connection and logs nothing.
 		panic(http.ErrAbortHandler)
 	}
 	local.broken = broken.Cause

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// leastReused is from how many bytes on the memory of an answer is used again. For less, that
-	// costs as much as new memory.
+	// leastReused is the size in bytes of the smallest memory that is used for another answer. The
+	// reuse of less costs as much as new memory.
 	leastReused = 8 << 10
-	// mostReused is up to how many bytes it is: a page of 1 MB of items fits.
+	// mostReused is the size of the largest such memory: a page of 1 MB of items fits.
 	mostReused = 4 << 20
 )
 
-// buffers holds the memory of answers that were sent, as *[]byte, by its size: number n has that from
-// leastReused<<n bytes on. An answer gets no memory that is much too large for it.
+// buffers holds the memory of answers that were sent, as *[]byte, by size: pool n has memory of
+// leastReused<<n bytes or more, so that no answer gets memory that is much too large for it.
 var buffers [10]sync.Pool
 
 // poolOf returns the pool of memory of so many bytes, nil if such memory is not used again.
@@ -35,6 +35,7 @@ func Buffer(size int) []byte {
 	// Answers to the same call differ a little: a later one should find room in this memory.
 	room := (size/leastReused + 1) * leastReused
 	if pool := poolOf(room); pool != nil {
+		// Memory of the same pool differs in size by up to a factor of two.
 		if b, ok := pool.Get().(*[]byte); ok && cap(*b) >= size {
 			return *b
 		}
@@ -48,7 +49,7 @@ func Grow(answer []byte, size int) []byte {
 	return append(Buffer(len(answer)+size), answer...)
 }
 
-// reuse lets a later answer have the memory of one that was sent.
+// reuse lets a later answer use the memory of an answer that was sent.
 func reuse(answer []byte) {
 	if pool := poolOf(cap(answer)); pool != nil {
 		empty := answer[:0] // a variable of its own, so that small answers allocate nothing here

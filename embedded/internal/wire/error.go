@@ -37,6 +37,7 @@ func Errorf(typ, format string, args ...any) *Error {
 // body encodes the error as JSON. Where callers race for the same item, refused calls
 // are as frequent as successful ones, so it avoids reflection where it can.
 func (e *Error) body(prefix, messageKey string) []byte {
+	// An estimate, so that the usual error needs one allocation.
 	size := 64 + len(e.Message)
 	for _, member := range e.Members {
 		if raw, ok := member.(json.RawMessage); ok {

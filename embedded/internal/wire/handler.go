@@ -164,7 +164,8 @@ func send(w http.ResponseWriter, status int, body []byte) {
 		return
 	}
 
-	// It fails only when the caller is gone. A server of HTTP/2 may read body then although Write has ended.
+	// Write fails only when the caller is gone. An HTTP/2 server may then still read body, although
+	// Write has returned.
 	if _, err := w.Write(body); err == nil {
 		reuse(body)
 	}

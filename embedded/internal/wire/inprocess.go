@@ -5,15 +5,15 @@ import (
 	"net/http"
 )
 
-// InProcess returns an HTTP client (aws.Config.HTTPClient takes one) that calls h in the
-// caller's goroutine. The bytes are those of the wire; there is no socket. A call ends
-// with its context only if h watches the request's context.
+// InProcess returns an HTTP client (aws.Config.HTTPClient takes one) that calls h in the caller's
+// goroutine. Requests and answers have the bytes of the wire; there is no socket. A call ends with
+// its context only if h watches the request's context.
 func InProcess(h http.Handler) *http.Client {
 	return &http.Client{Transport: Direct(h)}
 }
 
-// Direct returns the transport of InProcess, for callers that need nothing of what
-// http.Client adds to it, such as redirects and cookies.
+// Direct returns the transport of InProcess, for callers that do not need the features of
+// http.Client, such as redirects and cookies.
 func Direct(h http.Handler) Transport { return Transport{h} }
 
 // Transport passes requests to a handler. It is an http.RoundTripper and an HTTP client
@@ -23,8 +23,8 @@ type Transport struct{ handler http.Handler }
 // Do is RoundTrip under the name that the SDK calls.
 func (t Transport) Do(r *http.Request) (*http.Response, error) { return t.RoundTrip(r) }
 
-// RoundTrip passes the request to the handler and returns what the handler wrote. It
-// fails only when the request's context ends.
+// RoundTrip passes the request to the handler and returns the handler's response. It fails only
+// when the request's context ends, or when the handler breaks the connection.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ type response struct {
 	http.Response
 	written []byte
 	body    bytes.Reader
-	broken  error // what the caller gets in place of the response
+	broken  error // the caller's error in place of a response
 }
 
 func (r *response) Header() http.Header        { return r.Response.Header }

@@ -26,11 +26,11 @@ type Service struct {
 	// protocol, which goes into the header X-Amzn-Query-Error. Nil means that the service
 	// never spoke that protocol.
 	QueryCode func(errorType string) string
-	// Operations holds what the service can do, by the name after the target's dot.
+	// Operations holds the operations, by the name after the target's dot.
 	Operations map[string]Operation
 }
 
-// Around returns the service with every operation replaced by wrap(its name, it).
+// Around returns the service with every operation replaced by wrap(name, operation).
 func (s Service) Around(wrap func(name string, call Operation) Operation) Service {
 	wrapped := make(map[string]Operation, len(s.Operations))
 	for name, call := range s.Operations {

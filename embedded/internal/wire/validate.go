@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Invalid returns a ValidationException. Its prefix is that of Coral, the framework that
-// AWS's JSON services share, and not the service's own.
+// Invalid returns a ValidationException. It has the prefix of Coral, the framework that AWS's JSON
+// services share, and not the service's own prefix.
 func Invalid(format string, args ...any) *Error {
 	e := Errorf("ValidationException", format, args...)
 	e.Prefix = "com.amazon.coral.validate#"

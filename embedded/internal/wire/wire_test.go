@@ -49,7 +49,7 @@ func ask(t *testing.T, h http.Handler, method, target, body string) (int, http.H
 	return res.StatusCode, res.Header, string(raw)
 }
 
-// echoService answers as an AWS service does, and fails in each way that one can.
+// echoService answers as an AWS service does, and can fail in each way that a service can.
 func echoService() Service {
 	return Service{
 		Target:        "Test_1",
@@ -288,7 +288,7 @@ func TestAnswersShareNoMemoryWhileTheyAreSent(t *testing.T) {
 	}
 }
 
-// TestAnAnswerInProcessKeepsItsMemory: the caller of the transport has it, for as long as it wants.
+// TestAnAnswerInProcessKeepsItsMemory: the caller of the transport owns the memory and may keep it.
 func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
 	const size = 2 * leastReused
 	h := letters(size, func([]byte) {})
@@ -312,7 +312,7 @@ func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
 	_ = first.Close()
 }
 
-// writer is a socket that looks at the memory of what is written.
+// writer is a socket that looks at the memory of the written bytes.
 type writer struct {
 	http.ResponseWriter
 	write func(p []byte) (int, error)
@@ -323,8 +323,8 @@ func (w writer) Write(p []byte) (int, error) { return w.write(p) }
 // shares reports whether a is the memory of b.
 func shares(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }
 
-// TestMemoryIsFreeOnlyAfterItsAnswerWasWritten: neither while an answer is written nor after the caller has gone does
-// another answer get its memory.
+// TestMemoryIsFreeOnlyAfterItsAnswerWasWritten: no other answer gets the memory of an answer that
+// is being written, or whose caller has gone.
 func TestMemoryIsFreeOnlyAfterItsAnswerWasWritten(t *testing.T) {
 	const size = 2 * leastReused
 

@@ -89,6 +89,7 @@ func (d *Decoder) Fields(n *Node, what string, required []string, fn func(m Memb
 		return
 	}
 
+	// Unknown fields first: a misspelled name is one fault, and not also a missing field.
 	for _, m := range n.Members {
 		if !fn(m) {
 			d.Fail(m.Line, "%s has no field %q", what, m.Name)

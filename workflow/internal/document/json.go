@@ -31,6 +31,7 @@ func readJSON(file string, data []byte) (*Node, error) {
 		return nil, err
 	}
 
+	// After the value only white space may follow.
 	if _, err := r.decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, &Error{file, r.lineAt(r.decoder.InputOffset()), errors.New("text after the document's end")}
 	}
@@ -56,6 +57,7 @@ func (r *jsonReader) token() (jsontext.Token, error) {
 		return t, nil
 	}
 
+	// The offset of the last good token, unless the decoder knows better.
 	offset := r.decoder.InputOffset()
 
 	var syntax *jsontext.SyntacticError
@@ -64,6 +66,7 @@ func (r *jsonReader) token() (jsontext.Token, error) {
 		err = syntax.Err
 	}
 
+	// The text has ended inside a value.
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -79,6 +82,7 @@ func (r *jsonReader) read(depth int) (*Node, error) {
 	}
 
 	n := &Node{Line: r.lineAt(r.decoder.InputOffset())}
+	// Before the value is read, so that a hostile file cannot nest any deeper.
 	if depth > MaxDepth {
 		return nil, &Error{r.file, n.Line, fmt.Errorf("nested more than %d levels deep", MaxDepth)}
 	}
@@ -104,6 +108,7 @@ func (r *jsonReader) read(depth int) (*Node, error) {
 }
 
 func (r *jsonReader) readItems(n *Node, depth int) error {
+	// PeekKind also ends at a fault, which the next read reports.
 	for r.decoder.PeekKind() != ']' {
 		item, err := r.read(depth + 1)
 		if err != nil {

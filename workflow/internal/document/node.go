@@ -121,8 +121,10 @@ func Read(file string, data []byte) (*Node, error) {
 		return nil, fmt.Errorf("%s: %d bytes; at most %d are read", file, len(data), maxSize)
 	}
 
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // byte order mark
+	// A byte order mark.
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 
+	// YAML may begin with a brace, too. It is read as JSON all the same.
 	read := readYAML
 	if text := bytes.TrimLeft(data, " \t\r\n"); len(text) > 0 && text[0] == '{' {
 		read = readJSON

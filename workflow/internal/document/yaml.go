@@ -17,6 +17,7 @@ func readYAML(file string, data []byte) (*Node, error) {
 
 	var doc yaml.Node
 	err := decoder.Decode(&doc)
+	// An empty file has no document, or a document without content.
 	if errors.Is(err, io.EOF) || (err == nil && len(doc.Content) != 1) {
 		return nil, &Error{file, 1, errors.New("the file is empty")}
 	} else if err != nil {
@@ -28,6 +29,7 @@ func readYAML(file string, data []byte) (*Node, error) {
 		return nil, err
 	}
 
+	// Only one document is read. A second one would be ignored without a word.
 	var next yaml.Node
 	if err := decoder.Decode(&next); err == nil {
 		return nil, &Error{file, max(next.Line, 1), errors.New("a second document; one is read")}
@@ -64,6 +66,7 @@ func fromYAML(file string, y *yaml.Node, depth int) (*Node, error) {
 	switch y.Kind {
 	case yaml.ScalarNode:
 		n.Kind = scalarKind(y.ShortTag())
+		// YAML also writes True and TRUE.
 		if n.Kind == Bool {
 			n.Text = strings.ToLower(y.Value)
 		}
@@ -113,7 +116,8 @@ func itemsFromYAML(file string, n *Node, y *yaml.Node, depth int) error {
 }
 
 func membersFromYAML(file string, n *Node, y *yaml.Node, depth int) error {
-	for i := 0; i+1 < len(y.Content); i += 2 { // keys and values take turns
+	// Keys and values take turns.
+	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
 			return &Error{file, key.Line, errors.New("keys are plain names; lists, aliases and merges are not read")}

@@ -64,6 +64,7 @@ func orderTimes(a, b []byte) (int, bool) {
 
 func orderBooleans(a, b []byte) (int, bool) {
 	ok := rawjson.KindOf(a) == rawjson.Bool && rawjson.KindOf(b) == rawjson.Bool
+	// Booleans have no order: compileComparison allows Equals only.
 	if rawjson.True(a) == rawjson.True(b) {
 		return 0, ok
 	}
@@ -85,9 +86,10 @@ func instant(v []byte) (time.Time, bool) {
 
 var errTimestamp = errors.New("a comma before the fraction, or an hour of one digit")
 
-// ParseTimestamp reads an RFC 3339 timestamp. time.Parse takes some that are none.
+// ParseTimestamp reads an RFC 3339 timestamp. It refuses two forms that time.Parse accepts.
 func ParseTimestamp(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
+	// The first colon stands behind an hour of two digits.
 	if err == nil && (strings.Contains(text, ",") || strings.Index(text, ":") != len("2006-01-02T15")) {
 		err = errTimestamp
 	}

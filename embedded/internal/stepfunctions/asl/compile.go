@@ -9,8 +9,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// fields are the fields of each kind of state in JSONPath, beside Type, Comment and
-// QueryLanguage. Those in JSONata are in queryFields.
+// fields are the fields of each kind of state in JSONPath, beside Type, Comment and QueryLanguage. The
+// fields in JSONata are in queryFields.
 // Source: https://states-language.net/spec.html#state-type-table
 var fields = [...][]string{
 	Task: {
@@ -79,8 +79,9 @@ func (b *builder) fieldsOf(k Kind) []string {
 	return fields[k]
 }
 
-// compile compiles one state: the fields that kinds share, then those of its kind.
+// compile compiles one state: the fields that several kinds share, and then the fields of its own kind.
 func (b *builder) compile(d declared) {
+	// A Map or Parallel compiles its inner states on the way, so both are kept and put back.
 	outer, language := b.reads, b.jsonata
 	b.reads = map[string]bool{}
 	defer func() {
@@ -96,6 +97,7 @@ func (b *builder) compile(d declared) {
 	}
 
 	s.Kind = Kind(kind)
+	// First, because the language decides which of the other fields are allowed.
 	b.jsonata = b.queryLanguage(o, b.machineJSONata)
 	s.JSONata = b.jsonata
 	o.allowFields("a "+s.Kind.String()+" state", append([]string{"Type", "Comment", "QueryLanguage"}, b.fieldsOf(s.Kind)...)...)
@@ -128,9 +130,10 @@ func (b *builder) compile(d declared) {
 	b.compileCatch(s, o)
 }
 
-// compileDataFlow reads what a state takes from its data and makes of it.
+// compileDataFlow reads the fields that select a state's data and shape its result.
 func (b *builder) compileDataFlow(s *State, o *object) {
 	var access jsonata.Access
+	// Only these kinds have a result that expressions can read.
 	if s.Kind == Task || s.Kind == Parallel || s.Kind == Map {
 		access = jsonata.Result
 	}
@@ -145,13 +148,15 @@ func (b *builder) compileDataFlow(s *State, o *object) {
 	s.InputPath, s.OutputPath = o.pathField("InputPath"), o.pathField("OutputPath")
 	s.ResultPath = o.resultField("ResultPath")
 	s.ResultSelector = b.template(o, "ResultSelector")
-	if s.Kind != Map { // in a Map, Parameters is the old name of ItemSelector
+	// In a Map, Parameters is the old name of ItemSelector.
+	if s.Kind != Map {
 		s.Parameters = b.payload(o, "Parameters", "", 0)
 	}
 }
 
 // compileTransition reads Next and End. A kind that has them needs exactly one.
 func (b *builder) compileTransition(s *State, o *object) {
+	// The tables of both languages agree about Next.
 	if !slices.Contains(fields[s.Kind], "Next") {
 		return
 	}

@@ -10,9 +10,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// assign reads the field Assign of a state, a choice rule or a catcher: an object with the
-// names of variables. It returns nil when the field is absent. prefix and access are those of
-// payload.
+// assign reads the field Assign of a state, a choice rule or a catcher: an object with the names of
+// variables. It returns nil when the field is absent. payload explains prefix and access.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
 func (b *builder) assign(o *object, prefix string, access jsonata.Access) *Payload {
 	v, ok := o.field("Assign")
@@ -37,6 +36,7 @@ func (b *builder) assign(o *object, prefix string, access jsonata.Access) *Paylo
 		}
 
 		b.assigned[name] = o.at + "/Assign/" + key
+		// Only the Assign of a catcher may read the error.
 		if access&jsonata.ErrorOutput == 0 {
 			b.scoped[name] = true
 		}
@@ -52,9 +52,9 @@ func (p *parser) read(names []string) {
 	}
 }
 
-// checkScopes reports variables that a flow assigns although a flow around it does. Inner
-// flows read the variables of outer ones and cannot change them. As on AWS, what a Catch assigns
-// does not count for the flows inside.
+// checkScopes reports variables that a flow assigns although a flow around it assigns them, too. Inner
+// flows read the variables of outer flows and cannot change them. As on AWS, the variables of a Catch do
+// not count for the flows inside.
 // Source: LocalStack's recordings of AWS (test_error_output,
 // test_parallel_catch_error[PARALLEL_CATCH_ERROR_VARIABLE_SAMPLING]).
 func (b *builder) checkScopes() {
@@ -67,8 +67,7 @@ func (b *builder) checkScopes() {
 	}
 }
 
-// scopes returns the variables that the flow and those inside of it assign, with their
-// places.
+// scopes returns the variables that the flow and the flows inside it assign, with their places.
 func (b *builder) scopes() map[string]string {
 	all := maps.Clone(b.assigned)
 	for _, inner := range b.inner {

@@ -49,6 +49,7 @@ func (b *builder) queryCondition(r *object, prefix string) *Payload {
 		return nil
 	}
 
+	// The kind of an expression's value is known only when it is evaluated.
 	if v := condition.Query.Literal(); v != nil && rawjson.KindOf(v) != rawjson.Bool {
 		b.fault(CodeSchema, r.at+"/Condition", "the value for the field 'Condition' must be a BOOLEAN or a JSONata expression")
 	}
@@ -81,6 +82,7 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 				b.fault(CodeSchema, o.at+"/"+name, "the field '%s' is only allowed in a top-level rule", name)
 			}
 		default:
+			// Every other member must be the operator.
 			operator, value = name, c.Value
 			count++
 		}
@@ -154,6 +156,7 @@ func (b *builder) compileComparison(operator string, variable *jsonpath.Path, va
 
 	name, byPath := strings.CutSuffix(operator, "Path")
 	for _, family := range comparedTypes {
+		// The prefix and the suffix of the operator, as in Numeric + LessThan, choose the comparison.
 		suffix, ok := strings.CutPrefix(name, family.prefix)
 		if !ok || family.prefix == "Boolean" && suffix != "Equals" {
 			continue
@@ -178,6 +181,7 @@ func (b *builder) compileComparison(operator string, variable *jsonpath.Path, va
 			}
 
 			c.with = rawjson.AppendCompact(nil, value)
+			// A constant of another type cannot be compared, not even with itself.
 			if _, ok := family.order(c.with, c.with); !ok {
 				b.fault(CodeSchema, at, "the value for the field '%s' must be a %s", operator, family.constant)
 			}

@@ -30,6 +30,7 @@ func (b *builder) compileDistributed(s *State, o, inner *object, config processo
 	}
 
 	first, outer := len(b.parser.states), b.express
+	// Children of the type EXPRESS obey the rules of Express machines.
 	b.express = b.express || config.express
 	flow := b.compileFlow(inner, b.depth+1)
 	b.express = outer
@@ -42,7 +43,8 @@ func (b *builder) compileDistributed(s *State, o, inner *object, config processo
 		return
 	}
 
-	// The executions begin without variables.
+	// The child executions begin without variables. compileFlow has just added
+	// the variables of this flow as the last entry.
 	own := b.inner[len(b.inner)-1]
 	for _, state := range b.parser.states[first:] {
 		for _, name := range state.Reads {
@@ -64,7 +66,7 @@ const (
 	maxBatchBytes = 256 << 10
 )
 
-// label reads the Label of a Map, which no other Map of the machine has.
+// label reads the Label of a Map, which must be unique in the machine.
 func (b *builder) label(o *object) string {
 	if !o.has("Label") {
 		return ""
@@ -122,8 +124,8 @@ func (b *builder) batcher(o *object) *Batcher {
 	}
 }
 
-// percentage reads a number from 0 to 100 from field, in JSONata also as an expression, or from
-// field + "Path".
+// percentage reads a number from 0 to 100 from field. In JSONata field may be an expression; in JSONPath
+// field + "Path" may stand in its place.
 func (o *object) percentage(field string) (p Percentage) {
 	if p.Query = o.query(field); p.Query != nil {
 		return p

@@ -27,6 +27,7 @@ func (b *builder) compileMap(s *State, o *object) {
 	inner := b.object(v, o.at+"/"+field)
 	inner.allowFields("an item processor", "StartAt", "States", "Comment", "ProcessorConfig")
 
+	// States inside learn from this count that a Map is around them.
 	b.maps++
 	defer func() { b.maps-- }()
 
@@ -38,7 +39,8 @@ func (b *builder) compileMap(s *State, o *object) {
 		return
 	}
 
-	// Source: LocalStack's recordings of AWS: an inline Map may have a tolerance.
+	// An inline Map may have a tolerance, as LocalStack's recordings of
+	// AWS show. The values are checked and dropped.
 	o.seconds("ToleratedFailureCount", 0, maxTolerated)
 	o.percentage("ToleratedFailurePercentage")
 
@@ -56,6 +58,7 @@ func (b *builder) compileItemsPath(s *State, o *object) {
 	o.exclusive("ItemSelector", "Parameters")
 
 	s.ItemsPath = o.pathField("ItemsPath")
+	// Unlike InputPath and OutputPath, ItemsPath cannot be null.
 	if s.ItemsPath.Null {
 		b.fault(CodeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath")
 	}
@@ -65,8 +68,7 @@ func (b *builder) compileItemsPath(s *State, o *object) {
 	}
 }
 
-// checkItems reports Items that are neither an expression nor an array nor, in a distributed
-// Map, an object.
+// checkItems reports Items that are no expression and no array. A distributed Map may have an object, too.
 func (b *builder) checkItems(s *State, o *object, distributed bool) {
 	if s.Items == nil || s.Items.Query.Single() {
 		return

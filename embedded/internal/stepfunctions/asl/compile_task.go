@@ -8,7 +8,7 @@ import (
 // activityARN is the form of a Task's Resource.
 var activityARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]+:\d{12}:activity:[^\s:]{1,80}$`)
 
-// ForeignResource is the format of what the engine says of a Resource that it does not run.
+// ForeignResource is the format of the fault for a Resource that the engine does not run.
 const ForeignResource = "the embedded engine runs activities " +
 	"(arn:aws:states:REGION:ACCOUNT:activity:NAME), functions (arn:aws:lambda:REGION:ACCOUNT:function:NAME) " +
 	"and the service integrations of DynamoDB, SQS, Step Functions and Lambda " +
@@ -27,6 +27,8 @@ func (b *builder) compileTask(s *State, o *object) {
 	}
 
 	switch {
+	// refusedByExpress comes first, because it reports a fault even for a Resource that the engine runs. A
+	// test lets foreign Resources through: its mock answers them.
 	case b.refusedByExpress(s, o) || !s.Foreign || b.tested:
 	case unknownOperation(s.Resource):
 		b.fault(CodeSchema, o.at+"/Resource", unknownResource, s.Resource)
@@ -36,13 +38,13 @@ func (b *builder) compileTask(s *State, o *object) {
 
 	s.Timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)
 	s.Heartbeat = o.seconds("HeartbeatSeconds", 1, maxSeconds)
+	// A limit that comes from the data is 0 here and is not compared.
 	if s.Timeout.Value > 0 && s.Heartbeat.Value >= s.Timeout.Value {
 		b.fault(CodeSchema, o.at+"/HeartbeatSeconds", "HeartbeatSeconds must be smaller than TimeoutSeconds")
 	}
 }
 
-// refusedByExpress reports a Resource that an Express machine may not have, in the words of the
-// service.
+// refusedByExpress reports a Resource that an Express machine may not have, with the service's text.
 func (b *builder) refusedByExpress(s *State, o *object) bool {
 	if !b.express {
 		return false

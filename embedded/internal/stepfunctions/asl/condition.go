@@ -67,6 +67,7 @@ func (c anyOf) Holds(s *jsonpath.Scope) (bool, error) {
 
 func (c not) Holds(s *jsonpath.Scope) (bool, error) {
 	ok, err := c.Condition.Holds(s)
+	// An error stays an error: Not does not make it true.
 	return !ok && err == nil, err
 }
 
@@ -74,6 +75,7 @@ func (c present) Holds(s *jsonpath.Scope) (bool, error) {
 	_, err := c.variable.Evaluate(s)
 
 	var missing *jsonpath.NotFoundError
+	// Only IsPresent takes a path that matches nothing for an answer.
 	if err != nil && !errors.As(err, &missing) {
 		return false, err
 	}
@@ -101,6 +103,7 @@ func (c comparison) Holds(s *jsonpath.Scope) (bool, error) {
 
 	order, ok := c.order(v, with)
 
+	// Values of different types have no order, and the rule does not hold.
 	return ok && c.accepts(order), nil
 }
 
@@ -117,6 +120,7 @@ func (c matches) Holds(s *jsonpath.Scope) (bool, error) {
 
 // wildcard reports whether text is the literal parts with any text between them.
 func wildcard(text string, parts []string) bool {
+	// Without a star, the whole text must be equal.
 	if len(parts) == 1 {
 		return text == parts[0]
 	}
@@ -127,6 +131,8 @@ func wildcard(text string, parts []string) bool {
 
 	text = text[len(parts[0]):]
 	last := len(parts) - 1
+	// The leftmost match of each part leaves the most text for the parts
+	// behind it, so no other match has to be tried.
 	for _, part := range parts[1:last] {
 		i := strings.Index(text, part)
 		if i < 0 {
@@ -136,6 +142,7 @@ func wildcard(text string, parts []string) bool {
 		text = text[i+len(part):]
 	}
 
+	// In the rest only, so that the last part does not overlap the others.
 	return strings.HasSuffix(text, parts[last])
 }
 

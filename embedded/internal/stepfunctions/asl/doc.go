@@ -10,9 +10,9 @@
 // reached, and every flow can end. Parse reports all faults that it finds, with their
 // places, and warnings.
 //
-// A state has one of the two query languages, JSONPath or JSONata, and the fields of that
-// language (language.go). What the engine does not have (other task resources, items and
-// results in S3) is refused with a diagnostic that names the feature: see unsupported.go.
+// A state is written in JSONPath or in JSONata, and has only the fields of that query language
+// (language.go). Parse refuses features that the engine does not have (other task resources, items and
+// results in S3) with a diagnostic that names the feature: see unsupported.go.
 //
 // To add a field to a kind of state, add it to the tables in compile.go and to [State], and
 // read it in the compile_*.go file of that kind.

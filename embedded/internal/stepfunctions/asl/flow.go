@@ -62,6 +62,7 @@ func (p *parser) compileFlow(o *object, depth int) *Flow {
 
 	b.checkScopes()
 
+	// The flow around this one checks its scopes with the variables of this one.
 	if p.flow = outer; outer != nil {
 		outer.inner = append(outer.inner, b.scopes())
 	}
@@ -95,8 +96,8 @@ type builder struct {
 	targets  map[*State][]*State
 	open     bool                // a transition to an unknown state adds a Succeed
 	assigned map[string]string   // variables that the flow assigns, with their places
-	scoped   map[string]bool     // those of them that not only a Catch assigns
-	inner    []map[string]string // the variables that the flows inside of this one assign
+	scoped   map[string]bool     // assigned variables, without variables that only a Catch assigns
+	inner    []map[string]string // the variables that the flows inside this one assign
 }
 
 // declared is a state that is not compiled yet.
@@ -116,6 +117,7 @@ func (b *builder) declare(c *rawjson.Cursor) {
 
 	if b.names[name] {
 		b.fault(CodeDuplicate, at, "State name '%s' is used more than once", name)
+		// The first state with the name stays.
 		return
 	}
 
@@ -135,6 +137,7 @@ func (b *builder) target(from *State, o *object, field string) *State {
 	}
 
 	to := b.states[name]
+	// A test runs one state only: a Succeed takes the place of every target.
 	if to == nil && b.open {
 		to = &State{Ordinal: len(b.parser.states), Name: name, Kind: Succeed}
 		b.parser.states, b.states[name] = append(b.parser.states, to), to
@@ -163,6 +166,7 @@ func (b *builder) checkReachable(start *State) {
 	for len(todo) > 0 {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		// A Choice has no Next either, but it never ends its flow.
 		ends = ends || s.Next == nil && s.Kind != Choice
 
 		for _, to := range b.targets[s] {

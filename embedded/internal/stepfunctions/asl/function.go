@@ -8,7 +8,7 @@ import "regexp"
 // recordings of AWS (test_state, BASE_MAP_STATE_CATCH).
 var functionARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):lambda:[A-Za-z0-9-]*:[A-Za-z0-9-]*:function:[A-Za-z0-9_-]{1,140}(:[A-Za-z0-9_$-]{1,128})?$`)
 
-// parseFunction reads the Resource of a Task that is a function. It returns nil for any other.
+// parseFunction reads the Resource of a Task that is a function. It returns nil for any other Resource.
 func parseFunction(resource string) *Integration {
 	if !functionARN.MatchString(resource) {
 		return nil

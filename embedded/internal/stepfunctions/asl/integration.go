@@ -15,22 +15,22 @@ type Integration struct {
 	Service, Operation string
 	// SDK tells an AWS SDK integration from an optimized one.
 	SDK bool
-	// Sync reports that the task ends with the execution that its call starts, and Parsed that
-	// the answer then has that execution's input and output as JSON and not as texts.
+	// Sync reports that the task ends with the execution that its call starts. Parsed reports that the
+	// answer then has that execution's input and output as JSON and not as texts.
 	Sync, Parsed bool
 	// Callback reports that the task ends with the answer to its token, and not with the
 	// answer of the call.
 	Callback bool
-	// Function is the ARN of the Lambda function that is the Resource itself, "" for a call of an
-	// API. The function gets the state's input, and its result is the state's.
+	// Function is the ARN of the Lambda function that is the Resource itself, "" for a call of an API. The
+	// function gets the state's input, and its result is the state's result.
 	Function string
 }
 
 // integrationARN is the form of a Resource that calls a service.
 var integrationARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]*:\d*:(aws-sdk:)?([a-z0-9]+):([A-Za-z0-9]+)(\.[A-Za-z]+(?::\d)?)?$`)
 
-// The suffixes of a Resource: callbackPattern of one whose task waits for the answer to its
-// token, the others of one whose task waits for the execution that it starts.
+// The suffixes of a Resource. With callbackPattern the task waits for the answer to its token, with the
+// others for the execution that it starts.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
 const (
 	callbackPattern = ".waitForTaskToken"
@@ -38,8 +38,7 @@ const (
 	parsedPattern   = ".sync:2"
 )
 
-// optimized are the optimized integrations that the engine runs, with the suffixes that they
-// allow.
+// optimized are the optimized integrations that the engine runs, with their allowed suffixes.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/integrate-services.html
 var optimized = map[string][]string{
 	"dynamodb:getItem":    {""},
@@ -52,15 +51,16 @@ var optimized = map[string][]string{
 	"states:startExecution": {"", syncPattern, parsedPattern, callbackPattern},
 }
 
-// unknownResource is the format of what the service says of a Resource that it does not know.
+// unknownResource is the format of the service's fault for a Resource that does not exist.
 // Source: LocalStack's recordings of AWS (test_dynamodb_task_service, test_invalid_integration).
 const unknownResource = "The resource provided %s is not recognized. " +
 	"The value is not a valid resource ARN, or the resource is not available in this region."
 
-// unknownOperation reports whether a Resource names an optimized integration that no account has:
-// the engine has all of those of its services.
+// unknownOperation reports whether a Resource names an optimized integration that does not exist on AWS.
+// The engine has all optimized integrations of the services that it runs, so any other one is unknown.
 func unknownOperation(resource string) bool {
 	m := integrationARN.FindStringSubmatch(resource)
+	// An SDK integration that the engine does not have may well exist on AWS.
 	if m == nil || m[2] != "" {
 		return false
 	}
@@ -77,8 +77,7 @@ func unknownOperation(resource string) bool {
 // sdkServices are the services whose operations the engine runs as AWS SDK integrations.
 var sdkServices = map[string]bool{"dynamodb": true, "sqs": true, "sfn": true}
 
-// parseIntegration reads the Resource of a Task. It returns nil if the engine does not run
-// it.
+// parseIntegration reads the Resource of a Task. It returns nil if the engine does not run it.
 func parseIntegration(resource string) *Integration {
 	m := integrationARN.FindStringSubmatch(resource)
 	if m == nil {
@@ -88,6 +87,7 @@ func parseIntegration(resource string) *Integration {
 	sdk, service, operation, suffix := m[2] != "", m[3], m[4], m[5]
 	allowed := optimized[service+":"+operation]
 	if sdk {
+		// An SDK integration takes any operation, and has no .sync.
 		allowed = nil
 		if sdkServices[service] {
 			allowed = []string{"", callbackPattern}

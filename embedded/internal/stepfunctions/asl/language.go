@@ -24,8 +24,8 @@ var (
 	jsonataFields = []string{"Arguments", "Output", "Items", "Condition"}
 )
 
-// queryLanguage reads QueryLanguage and reports whether it is JSONata. Only the text JSONPath
-// is JSONPath: a wrong value is JSONata and a fault, as on the service.
+// queryLanguage reads QueryLanguage and reports whether it is JSONata. As on the service, a wrong value is
+// a fault and counts as JSONata.
 func (p *parser) queryLanguage(o *object, inherited bool) (jsonata bool) {
 	const field = "QueryLanguage"
 
@@ -54,6 +54,7 @@ func (o *object) otherLanguage(field string) bool {
 		language, other, fields = languageJSONata, languageJSONPath, jsonPathFields
 	}
 
+	// reads is nil outside of states, where fields belong to no language.
 	if o.p.reads == nil || !slices.Contains(fields, field) {
 		return false
 	}

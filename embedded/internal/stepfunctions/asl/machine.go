@@ -13,7 +13,7 @@ type Machine struct {
 	Flow           *Flow
 	// States has the states of all flows. A state's Ordinal is its index.
 	States []*State
-	// Distributed reports that one of the states is a distributed Map.
+	// Distributed reports whether a state is a distributed Map.
 	Distributed bool
 }
 
@@ -47,8 +47,7 @@ type State struct {
 	Kind    Kind
 	// Next is nil if the state ends its flow.
 	Next *State
-	// JSONata is the state's query language, JSONPath otherwise. A state has the fields of its
-	// language only; the others are as if absent.
+	// JSONata is the state's query language, JSONPath otherwise. Only the fields of its language are set.
 	JSONata bool
 
 	// Assign gives variables their values when the state ends; nil if absent. Reads are the
@@ -73,7 +72,7 @@ type State struct {
 	// service, and for a Lambda function.
 	Resource    string
 	Integration *Integration
-	// Foreign reports a Resource that the engine does not run. Only tests of states have it.
+	// Foreign reports a Resource that the engine does not run. Only tests of states let it through.
 	Foreign bool
 	// Iterated reports that a Map is around the state.
 	Iterated           bool
@@ -83,7 +82,7 @@ type State struct {
 	Choices []Rule
 	Default *State
 
-	// Wait has one of these.
+	// Wait. Either Seconds or Timestamp is set.
 	Seconds   Seconds
 	Timestamp Timestamp
 
@@ -102,7 +101,7 @@ type State struct {
 	Error, Cause TextField
 }
 
-// Distributed is what a Map has whose iterations are executions of their own.
+// Distributed holds the fields of a distributed Map, whose iterations are executions of their own.
 type Distributed struct {
 	// Label is "" if absent.
 	Label string
@@ -114,7 +113,7 @@ type Distributed struct {
 	Definition []byte
 	// Batcher is nil if absent.
 	Batcher *Batcher
-	// More failed items than one of these fail the Map. 0 is no tolerance of its own.
+	// The Map fails if more items fail than one of these tolerances allows. 0 means not set.
 	ToleratedCount      Seconds
 	ToleratedPercentage Percentage
 }
@@ -125,7 +124,7 @@ type Batcher struct {
 	Input        *Payload // nil if absent
 }
 
-// Payload is JSON with expressions in it. It has one of its templates.
+// Payload is JSON with expressions in it. Either Path or Query is set, by the state's language.
 type Payload struct {
 	Path  *jsonpath.Template
 	Query *jsonata.Template

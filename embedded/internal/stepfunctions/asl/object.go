@@ -19,6 +19,7 @@ type object struct {
 // object starts to read an object at a location of the definition.
 func (p *parser) object(raw []byte, at string) *object {
 	if rawjson.KindOf(raw) != rawjson.Object {
+		// The empty object lets the compilation go on and report further faults.
 		p.fault(CodeSchema, at, "an OBJECT is expected")
 		raw = []byte("{}")
 	}
@@ -56,7 +57,8 @@ func (o *object) allowFields(what string, fields ...string) {
 			continue
 		}
 
-		if name == "QueryLanguage" { // of a flow, which has none
+		// A flow has no query language of its own.
+		if name == "QueryLanguage" {
 			o.p.fault(CodeSchema, o.at, "Field 'QueryLanguage' is not supported")
 			continue
 		}
@@ -109,7 +111,7 @@ func (o *object) integer(field string, absent, least, most int64) int64 {
 	return n
 }
 
-// float reads a number of at least least, as integer does.
+// float reads a number of at least least. It returns absent as integer does.
 func (o *object) float(field string, absent, least float64) float64 {
 	v, ok := o.field(field)
 	if !ok {
@@ -149,6 +151,7 @@ func (o *object) pathField(field string) (f PathField) {
 		return PathField{Null: true}
 	}
 
+	// $ is the default. Without a path it costs no evaluation.
 	if f.Path = o.path(field); f.Path != nil && f.Path.IsRoot() {
 		f.Path = nil
 	}
@@ -172,6 +175,7 @@ func (o *object) resultField(field string) ResultField {
 		return ResultField{}
 	}
 
+	// $ is the default.
 	if ref.IsRoot() {
 		return ResultField{}
 	}
@@ -179,14 +183,15 @@ func (o *object) resultField(field string) ResultField {
 	return ResultField{Path: ref}
 }
 
-// seconds reads a number of seconds from field, in JSONata also as an expression, or from
-// field + "Path".
+// seconds reads a number of seconds from field. In JSONata field may be an expression; in JSONPath field +
+// "Path" may stand in its place.
 func (o *object) seconds(field string, least, most int64) (s Seconds) {
 	if s.Query = o.query(field); s.Query != nil {
 		s.Set = true
 		return s
 	}
 
+	// JSONata has no fields that end with Path.
 	if o.p.jsonata {
 		return Seconds{Value: o.integer(field, 0, least, most), Set: o.has(field)}
 	}
@@ -203,7 +208,8 @@ func (o *object) seconds(field string, least, most int64) (s Seconds) {
 	return s
 }
 
-// textField reads a text from field, in JSONata also as an expression, or from field + "Path".
+// textField reads a text from field. In JSONata field may be an expression; in
+// JSONPath field + "Path" may stand in its place.
 func (o *object) textField(field string) (f TextField) {
 	if f.Query = o.query(field); f.Query != nil {
 		f.Set = true

@@ -20,8 +20,8 @@ const (
 
 // Parse compiles a definition. The machine is nil if the diagnostics have a fault.
 //
-// Beside what the language forbids, it refuses the fields in unsupported.go and Task resources
-// that the engine does not run.
+// It refuses definitions that the language forbids, the fields in unsupported.go,
+// and Task resources that the engine does not run.
 func Parse(definition []byte) (*Machine, Diagnostics) { return parse(definition, false) }
 
 // ParseExpress compiles the definition of an Express machine, which may not wait for
@@ -47,6 +47,7 @@ func (p *parser) parse(definition []byte) (*Machine, Diagnostics) {
 		p.fault(CodeSchema, "/Version", "Version must be \"1.0\"")
 	}
 
+	// Before the flows, whose states inherit the language.
 	p.machineJSONata = p.queryLanguage(o, false)
 	m.TimeoutSeconds = o.integer("TimeoutSeconds", 0, 1, maxSeconds)
 
@@ -60,9 +61,9 @@ func (p *parser) parse(definition []byte) (*Machine, Diagnostics) {
 	return m, p.found
 }
 
-// allStates returns the states of all flows, and gives them to the machines of distributed
-// Maps.
+// allStates returns the states of all flows. It also gives them to the machines of distributed Maps.
 func (p *parser) allStates() []*State {
+	// Only now is the list complete. Children use the ordinals of the whole definition.
 	for _, d := range p.distributed {
 		d.Child.States = p.states
 	}
@@ -70,8 +71,8 @@ func (p *parser) allStates() []*State {
 	return p.states
 }
 
-// unknownToken is a text that begins with a word, and jsonSource where the service's JSON parser
-// finds a fault in a text.
+// unknownToken matches a text that begins with a word. jsonSource is the format in which the service's
+// JSON parser shows the place of a fault.
 // Source: LocalStack's recordings of AWS (test_validate_state_machine_definition_not_a_definition).
 var unknownToken = regexp.MustCompile(`^\s*([A-Za-z_$][A-Za-z0-9_$]*)`)
 
@@ -84,9 +85,11 @@ func (p *parser) valid(definition []byte) bool {
 		return false
 	}
 
+	// true, false and null are words, too, but valid ones.
 	if m := unknownToken.FindSubmatchIndex(definition); m != nil && rawjson.Valid(definition[m[2]:m[3]]) != nil {
 		before := definition[:m[3]]
 		line, column := 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
+		// The service quotes the beginning only. The cut may split a character, which ToValidUTF8 removes.
 		source := fmt.Sprintf(jsonSource, strings.ToValidUTF8(string(definition[:min(len(definition), 500)]), ""), line, column)
 		p.fault(CodeJSON, source, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token "+
 			"'null', 'true' or 'false')\n at %s", definition[m[2]:m[3]], source)
@@ -107,8 +110,8 @@ func (p *parser) valid(definition []byte) bool {
 	return true
 }
 
-// ParseState compiles a definition that is one state. The machine starts with it, and each
-// state that it leads to is a Succeed. It lets Resources through that the engine does not run.
+// ParseState compiles a definition that is one state. The machine starts with the state, and every target
+// of the state is a Succeed. Resources that the engine does not run are no fault here.
 func ParseState(name string, definition []byte) (*Machine, Diagnostics) {
 	p := &parser{names: map[string]bool{}, tested: true, flow: &builder{assigned: map[string]string{}, scoped: map[string]bool{}}}
 	if !p.valid(definition) {
@@ -116,6 +119,7 @@ func ParseState(name string, definition []byte) (*Machine, Diagnostics) {
 	}
 
 	b := p.flow
+	// An open flow makes the targets that the definition does not have.
 	b.parser, b.at, b.states, b.open = p, "/States", map[string]*State{}, true
 
 	at := b.at + "/" + name
@@ -134,19 +138,19 @@ func ParseState(name string, definition []byte) (*Machine, Diagnostics) {
 // parser collects the states and diagnostics of one definition.
 type parser struct {
 	found Diagnostics
-	// express refuses what Express machines have not.
+	// express refuses states that Express machines may not have.
 	express bool
-	// tested lets Resources through that the engine does not run.
+	// tested accepts Resources that the engine does not run.
 	tested bool
 	names  map[string]bool // of all states in all flows
 	reads  map[string]bool // variables that the state under compilation reads; nil outside of states
 	labels map[string]bool // of all distributed Maps
-	maps   int             // around the flow under compilation
+	maps   int             // the number of Maps around the flow under compilation
 	states []*State
 	// distributed are the distributed Maps of all flows.
 	distributed []*Distributed
-	// jsonata is the query language of the state under compilation, machineJSONata that of
-	// states without one of their own.
+	// jsonata is the query language of the state under compilation. machineJSONata is the machine's
+	// language, for states that name none.
 	jsonata, machineJSONata bool
 
 	flow *builder // the flow under compilation

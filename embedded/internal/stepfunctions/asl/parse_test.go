@@ -464,7 +464,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// An Express machine says what it cannot wait for, also of a service that the engine does not have.
+// An Express machine names a wait that it cannot have, also for a service that the engine does not have.
 // Source: https://github.com/localstack/localstack
 // tests/aws/services/stepfunctions/v2/test_sfn_api_express.py, test_illegal_callbacks.
 func TestExpressMachinesDoNotWait(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// payload reads JSON with expressions in the state's query language; nil when absent. prefix
-// is the place of o in the state. access is what expressions in JSONata may read.
+// payload reads JSON with expressions in the state's query language; nil when absent. prefix is the place
+// of o in the state. access says which members of $states its JSONata may read.
 func (p *parser) payload(o *object, field, prefix string, access jsonata.Access) *Payload {
 	v, ok := o.field(field)
 	if !ok {
@@ -29,6 +29,7 @@ func (p *parser) payload(o *object, field, prefix string, access jsonata.Access)
 	}
 
 	t, faults := jsonata.CompileTemplate(v, access)
+	// A template may have several faults, and all are reported.
 	for _, f := range faults {
 		p.queryFault(f.Err, o.at+"/"+field+f.At)
 	}
@@ -69,7 +70,8 @@ func (o *object) query(field string) *jsonata.Expression {
 	e, err := jsonata.Compile(source, 0)
 	if err != nil {
 		o.p.queryFault(err, o.at+"/"+field)
-		return &jsonata.Expression{} // not used: the definition has a fault
+		// Not nil, which would mean a literal. The definition has a fault, so it is never evaluated.
+		return &jsonata.Expression{}
 	}
 
 	o.p.read(e.Variables())

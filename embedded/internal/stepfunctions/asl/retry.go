@@ -95,6 +95,7 @@ func (b *builder) compileCatch(s *State, o *object) {
 			Next:        b.target(s, r, "Next"),
 		}
 
+		// The language decides how a catcher shapes its output.
 		if s.JSONata {
 			r.allowFields("a catcher", "ErrorEquals", "Next", "Output", "Assign", "Comment")
 			catcher.Output = b.payload(r, "Output", prefix, jsonata.ErrorOutput)

@@ -2,8 +2,8 @@ package asl
 
 import "slices"
 
-// ParseSingle compiles a definition and returns one of its states, of any flow, as ParseState
-// does: as the start of a machine in which it has another name. The machine is nil if the
+// ParseSingle compiles a definition and returns one of its states, from any flow, in the form of
+// ParseState: as the start of a machine in which the state has the name name. The machine is nil if the
 // definition has no such state.
 func ParseSingle(definition []byte, state, name string) (*Machine, Diagnostics) {
 	m, found := (&parser{names: map[string]bool{}, tested: true}).parse(definition)
@@ -19,9 +19,9 @@ func ParseSingle(definition []byte, state, name string) (*Machine, Diagnostics) 
 	return m.States[i].single(name), found
 }
 
-// single returns a machine that starts with a copy of the state. Each state that it leads to
-// is a Succeed.
+// single returns a machine that starts with a copy of the state. Every target of the state is a Succeed.
 func (s *State) single(name string) *Machine {
+	// A copy, because the definition's machine is immutable.
 	start := *s
 	start.Ordinal, start.Name = 0, name
 	m := &Machine{Flow: &Flow{Start: &start}, States: []*State{&start}}
@@ -36,6 +36,7 @@ func (s *State) single(name string) *Machine {
 	end(&start.Next)
 	end(&start.Default)
 
+	// Clones, because end changes the targets in them.
 	start.Catch, start.Choices = slices.Clone(s.Catch), slices.Clone(s.Choices)
 	for i := range start.Catch {
 		end(&start.Catch[i].Next)

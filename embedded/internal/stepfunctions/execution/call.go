@@ -50,10 +50,9 @@ func (e *Env) Call(s *State, id, attempt int64) (Call, error) {
 	return Call{Integration: *t.state(th).Integration, Parameters: parameters}, err
 }
 
-// Called applies the answer to a task's call: its output, or a failure. The task ends with
-// it, or waits for the answer to its token from now on. It fails with ErrNotScheduled when
-// the task is over, or was answered before the call was; the turn then holds what was due
-// before.
+// Called applies the answer to a task's call: its output, or a failure. The task ends with the answer, or
+// waits for the answer to its token from now on. Called fails with ErrNotScheduled when the task is over,
+// or was answered before its call. The turn then holds the effect of due timers.
 func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFailure) (*Turn, error) {
 	t := e.turn(s)
 	t.expire()
@@ -66,6 +65,7 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 	t.recordStarted(th)
 	call := t.state(th).Integration
 
+	// An answer over the limit is a failure of the call, not of the state's fields.
 	if refused == nil && len(output) > MaxDocument {
 		refused = tooLarge(call)
 	}
@@ -73,6 +73,7 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 	switch {
 	case refused != nil:
 		event := t.taskEvents(th).failed
+		// The call was to start the work only, so its failure has an event of its own.
 		if call.Callback || call.Sync {
 			event = TaskSubmitFailed
 		}
@@ -83,11 +84,13 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 		doc := &Doc{JSON: output}
 		t.recordOn(th, Event{Type: TaskSubmitted, Doc: doc})
 
+		// Watch reads the ARN of the execution from this answer. The task joins another queue, at its end.
 		th.phase, th.taskInput, th.queue = watching, doc.Ref, t.env.Sequence()
 	case call.Callback:
 		t.recordOn(th, Event{Type: TaskSubmitted, Doc: &Doc{JSON: output}})
 
 		th.phase = started
+		// HeartbeatSeconds counts from here, TimeoutSeconds from the scheduling.
 		if th.heartbeat > 0 {
 			th.heartbeatAt = t.now + th.heartbeat*1000
 		}
@@ -106,7 +109,7 @@ func tooLarge(call *asl.Integration) *CallFailure {
 	return &CallFailure{Name: dataLimitError, Cause: fmt.Sprintf(sizeCause, resource)}
 }
 
-// taskSucceeded ends a task whose call, or the execution that it started, has succeeded.
+// taskSucceeded ends a task whose call has succeeded, or whose watched execution has.
 func (t *turn) taskSucceeded(th *thread, output []byte) {
 	doc := &Doc{JSON: output}
 	t.recordOn(th, Event{Type: t.taskEvents(th).succeeded, Doc: doc})
@@ -150,6 +153,7 @@ func (e *Env) Watched(s *State, id, attempt int64, output []byte, failed *CallFa
 		t.recordOn(th, Event{Type: TaskFailed, Error: failed.Name, Cause: failed.Cause})
 		t.fail(th, &failure{name: failed.Name, cause: failed.Cause})
 	case len(output) > MaxDocument:
+		// For its failure only: the cause names the state.
 		t.try(th, func() error { _, err := t.checkSize(th, output); return err })
 	default:
 		t.taskSucceeded(th, output)
@@ -158,16 +162,16 @@ func (e *Env) Watched(s *State, id, attempt int64, output []byte, failed *CallFa
 	return t.end()
 }
 
-// recordStarted records the start of a call, once. A token can be answered before the call
-// that carried it is.
+// recordStarted records the start of a call, once. An answer to the token can come before the answer to
+// the call that carried the token.
 func (t *turn) recordStarted(th *thread) {
 	if th.phase == calling {
 		t.recordOn(th, Event{Type: t.taskEvents(th).started})
 	}
 }
 
-// awaitsAnswer reports whether the answer to the thread's token ends its task. That of a task
-// which waits for an execution does, too.
+// awaitsAnswer reports whether the answer to the thread's token ends its task. A task that waits for an
+// execution is ended by such an answer, too.
 // Source: LocalStack's recordings of AWS (test_sync_with_task_token).
 func (t *turn) awaitsAnswer(th *thread) bool {
 	if th.phase == calling {

@@ -39,6 +39,7 @@ func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 		}
 
 		t.fail(th, inner)
+	// Any other error is the engine's and ends the turn.
 	default:
 		t.err = err
 	}
@@ -61,6 +62,7 @@ func (f *failure) output() []byte {
 
 // exitWithError leaves the state with the error as the catcher's fields see it.
 func (t *turn) exitWithError(th *thread, c *asl.Catcher, raw, failed *Doc) error {
+	// JSONata has no ResultPath: Output decides, and without it the error is the output.
 	if t.state(th).JSONata {
 		scope := t.query(th, raw)
 		scope.ErrorOutput = failed.JSON

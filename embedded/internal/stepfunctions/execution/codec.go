@@ -35,6 +35,7 @@ func (r *reader) byte() byte {
 }
 
 func (r *reader) int() int64 {
+	// n is 0 if the bytes end too early, and negative for a number that is too large.
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
 		r.bad = true

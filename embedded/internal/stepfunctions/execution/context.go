@@ -11,6 +11,7 @@ import (
 // innermost iteration.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
 func (t *turn) context(th *thread) []byte {
+	// The innermost Map around the thread. A Parallel between them has no item.
 	for inner := th; inner.parent != 0; {
 		outer := t.s.thread(inner.parent)
 		if t.state(outer).Kind == asl.Map {
@@ -36,6 +37,8 @@ func (t *turn) input() []byte {
 		return input
 	}
 
+	// An expression cannot fail with an error of the engine, so the
+	// error waits in the turn, which ends with it.
 	if t.err == nil {
 		t.err = err
 	}
@@ -45,6 +48,7 @@ func (t *turn) input() []byte {
 
 // contextWith returns the context object with the item of a Map, or without one when i is nil.
 func (t *turn) contextWith(th *thread, i *item) []byte {
+	// A test has given the context object. Only the item may be missing in it.
 	if t.env.Context != nil {
 		if i == nil {
 			return t.env.Context
@@ -80,11 +84,13 @@ func (t *turn) contextWith(th *thread, i *item) []byte {
 	text(`},"State":{"Name":`, t.state(th).Name)
 	text(`,"EnteredTime":`, stamp(th.entered))
 
-	if kind := t.state(th).Kind; kind == asl.Task || kind == asl.Parallel || kind == asl.Map { // which can have a Retry
+	// Only these kinds can have a Retry.
+	if kind := t.state(th).Kind; kind == asl.Task || kind == asl.Parallel || kind == asl.Map {
 		b = strconv.AppendInt(append(b, `,"RetryCount":`...), th.retries, 10)
 	}
 
 	b = append(b, '}')
+	// The token is in the context object of callbacks and .sync only, and while it can be answered.
 	if s := t.state(th); s.Integration != nil && (s.Integration.Callback || s.Integration.Sync) && th.phase.hasToken() {
 		text(`,"Task":{"Token":`, t.env.Token(th.id, th.token))
 		b = append(b, '}')

@@ -12,6 +12,7 @@ import (
 func (t *turn) selectPath(th *thread, f asl.PathField, doc *Doc) (*Doc, error) {
 	switch {
 	case f.Null:
+		// A path of null selects nothing.
 		return &Doc{JSON: []byte("{}")}, nil
 	case f.Path == nil:
 		return doc, nil
@@ -76,6 +77,7 @@ func (t *turn) complete(th *thread, raw, result *Doc) error {
 		return t.completeQuery(th, raw, result, s.Next)
 	}
 
+	// Before ResultSelector: in Assign, $ is the whole result.
 	assigned, err := t.assign(th, s.Assign, result)
 	if err != nil {
 		return err
@@ -134,10 +136,12 @@ func (t *turn) leave(th *thread, s *asl.State, out *Doc, assigned []byte, next *
 func (t *turn) exit(th *thread, out *Doc, assigned []byte, next *asl.State) error {
 	t.recordOn(th, Event{Type: StateExited, Doc: out, Assigned: assigned})
 
+	// The history is full. end fails the execution.
 	if t.exhausted {
 		return nil
 	}
 
+	// StateExited, which has just been recorded, holds the values.
 	th.setVariables(assigned, Ref{Chunk: t.chunk, ID: th.last})
 
 	th.next, th.running, th.results = 0, 0, nil

@@ -10,10 +10,10 @@
 //
 // # Stimuli
 //
-// A stimulus is a method of Env: Start, StartTask, Succeed, Fail, Heartbeat, Called, Watched,
-// MapEnded, Tick, Stop, Redrive, Rerun. It takes the execution through all states that need no outside event (Pass,
-// Choice, Succeed and so on) up to the next wait, so that the caller stores its whole
-// effect at once. A crash between two stimuli loses nothing.
+// A stimulus is a method of Env: Start, StartTask, Succeed, Fail, Heartbeat, Called, Watched, MapEnded,
+// Tick, Stop, Redrive, Rerun. It takes the execution through all states that need no outside event (Pass,
+// Choice, Succeed and so on) up to the next wait, so that the caller stores the whole effect of the
+// stimulus at once. A crash between two stimuli loses nothing.
 //
 // Every stimulus first applies the timers that were due before it. So a task's result that
 // arrives after its deadline is late, also when Tick has not run yet.

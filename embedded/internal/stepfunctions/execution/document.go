@@ -12,6 +12,7 @@ type Doc struct {
 
 // document reads a document of this or an earlier turn.
 func (t *turn) document(ref Ref) ([]byte, error) {
+	// The events of this turn are not stored yet.
 	if ref.Chunk == t.chunk {
 		return t.events[ref.ID-ref.Chunk].Doc.JSON, nil
 	}

@@ -9,6 +9,7 @@ import (
 // enter records that the thread enters its state, and executes the state.
 func (t *turn) enter(th *thread, raw *Doc) error {
 	th.attempts, th.retries, th.entered, th.run = nil, 0, t.now, 0
+	// A test says how often each retrier has retried before.
 	if n := t.env.Retries; n > 0 {
 		th.attempts = slices.Repeat([]int64{n}, len(t.state(th).Retry))
 	}
@@ -24,8 +25,8 @@ func (t *turn) enter(th *thread, raw *Doc) error {
 	return t.execute(th, raw)
 }
 
-// effectiveInput computes the input of the state that the thread is in, as its InputPath selects it, once
-// more: when a state goes on, only its raw input is stored.
+// effectiveInput computes once more the input of the state that the thread is in, as its InputPath selects
+// it: when a state goes on, only its raw input is stored.
 func (t *turn) effectiveInput(th *thread) (*Doc, error) {
 	raw, err := t.rawInput(th)
 	if err != nil {
@@ -46,6 +47,7 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 		return t.executeQuery(th, s, raw)
 	}
 
+	// A Fail has no InputPath.
 	if s.Kind == asl.Fail {
 		t.inspect("afterInputPath", raw)
 		return t.failState(th, s, raw)
@@ -56,7 +58,8 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 		return err
 	}
 
-	if s.Kind != asl.Parallel { // AWS leaves it out: test_io_parallel_state_mock_success
+	// AWS leaves it out for a Parallel: test_io_parallel_state_mock_success.
+	if s.Kind != asl.Parallel {
 		t.inspect("afterInputPath", in)
 	}
 
@@ -70,7 +73,7 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 	}
 }
 
-// executeQuery runs a state in JSONata. Its fields see its input as it is.
+// executeQuery runs a state in JSONata. Its fields see its input unchanged.
 func (t *turn) executeQuery(th *thread, s *asl.State, raw *Doc) error {
 	switch s.Kind {
 	case asl.Pass, asl.Succeed:
@@ -82,8 +85,8 @@ func (t *turn) executeQuery(th *thread, s *asl.State, raw *Doc) error {
 	}
 }
 
-// executeKind runs a state of a kind that does the same in both query languages. in is what its
-// fields see.
+// executeKind runs a state of a kind that works the same in both query
+// languages. in is the input for its fields.
 func (t *turn) executeKind(th *thread, s *asl.State, in *Doc) error {
 	mocked := t.env.Mock != nil
 	switch {

@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/asl"
 )
 
-// Identity is what the context object tells about the execution.
+// Identity holds the names and ARNs of an execution for its context object.
 type Identity struct {
 	ARN, RoleARN, MachineARN, MachineName string
 	// NoRedrives leaves RedriveCount out, as in executions that cannot be redriven.
@@ -22,8 +22,7 @@ type History interface {
 	Assigned(ref Ref) ([]byte, error)
 }
 
-// Env is what a stimulus depends on beside the execution's state. The fields up to Token are
-// required.
+// Env is the environment of a stimulus, beside the execution's state. The fields up to Token are required.
 type Env struct {
 	Machine *asl.Machine
 	// Identity is called only when an expression reads the context object.
@@ -45,16 +44,16 @@ type Env struct {
 	// Only machines with a distributed Map need it.
 	NewRun func(state *asl.State) (run uint64, name string, err error)
 
-	// Variables are those with which Start begins, as an object; nil for none.
+	// Variables are the variables with which Start begins, as an object; nil for none.
 	Variables []byte
 	// Limit bounds the time of an execution beside the machine's TimeoutSeconds, in seconds; 0
 	// means no bound.
 	Limit int64
-	// Inspect, if set, is called with what the fields of states make of their data. The names
-	// are those of TestState's inspection data, and "error" and "cause" for a failure.
+	// Inspect, if set, is called with the values of the states' fields. The names are the names in
+	// TestState's inspection data, and "error" and "cause" for a failure.
 	Inspect func(field string, value []byte)
-	// Mock, if set, is what the Map or Parallel under test answers, Context the context object,
-	// and Retries how often each retrier has retried before.
+	// Mock, if set, is the answer of the Map or Parallel under test, Context its context object, and
+	// Retries how often each retrier has retried before.
 	Mock    *Mock
 	Context []byte
 	Retries int64
@@ -68,7 +67,8 @@ type Turn struct {
 	Events []Event
 	// Queued tasks have joined their queue, Dequeued tasks have left it.
 	Queued, Dequeued []Task
-	// Runs are the Map Runs that start or are redriven, EndedRuns those that then are over.
+	// Runs are the Map Runs that start or are redriven. EndedRuns are
+	// the Map Runs that are over after the turn.
 	Runs      []MapRun
 	EndedRuns []EndedRun
 	// Documents reports that the events hold documents of their own.
@@ -85,6 +85,8 @@ func (e *Env) Start(s *State, input []byte) (*Turn, error) {
 	s.Deadline = e.deadline(t.now)
 
 	doc := &Doc{JSON: input}
+	// The variables have their place in this event, as the variables
+	// of an Assign have theirs in StateExited.
 	t.record(Event{Type: ExecutionStarted, State: -1, Doc: doc, Assigned: e.Variables})
 
 	root := t.spawn(nil, 0, e.Machine.Flow.Start)
@@ -115,10 +117,11 @@ func (e *Env) Tick(s *State) (*Turn, error) {
 	return t.end()
 }
 
-// Stop aborts the execution. It fails with ErrNotRunning when the execution has ended; the
-// turn then holds what was due before.
+// Stop aborts the execution. It fails with ErrNotRunning when the execution has ended. The turn then holds
+// the effect of due timers.
 func (e *Env) Stop(s *State, name, cause string) (*Turn, error) {
 	t := e.turn(s)
+	// A timer that was due before the stop may have ended the execution.
 	t.expire()
 
 	if s.Status != Running {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestAFailedEvaluationIsInTheHistory compares the events of fields in JSONata that fail with
-// those recorded on AWS.
+// the recordings of AWS.
 // Source: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
 // test_undefined_reference, test_wait_timestamp_jsonata, test_map_state_items_eval_jsonata_fail,
 // test_map_state_items_input_types and test_map_catch_error.

@@ -127,8 +127,8 @@ type Event struct {
 	Assigned []byte
 	// Timeout and Heartbeat are in seconds, 0 when there is none.
 	Timeout, Heartbeat int64
-	// Worker is the name of the worker that ActivityStarted tells, that of the Map Run in
-	// MapRunStarted and MapRunRedriven, and that of the field in EvaluationFailed.
+	// Worker is a name: of the worker in ActivityStarted, of the Map Run in MapRunStarted and
+	// MapRunRedriven, and of the field in EvaluationFailed.
 	Worker, Error, Cause string
 }
 

@@ -30,6 +30,7 @@ func AppendEvents(dst []byte, events []Event) []byte {
 	dst = slices.Grow(dst, size)
 	for i := range events {
 		at := len(dst)
+		// Room for the length, which is known only afterwards.
 		dst = appendEvent(append(dst, 0, 0, 0, 0), &events[i])
 		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	}
@@ -42,6 +43,7 @@ const eventSize = 48
 
 func appendEvent(b []byte, e *Event) []byte {
 	b = append(b, byte(e.Type))
+	// Differences and small numbers are short as varints.
 	b = binary.AppendVarint(b, e.ID-e.Prev)
 	b = binary.AppendVarint(b, e.At)
 	b = binary.AppendVarint(b, int64(e.State))
@@ -79,9 +81,8 @@ func appendEvent(b []byte, e *Event) []byte {
 	}
 }
 
-// ReadEvents calls fn for each event of the stored turn whose first event is chunk, until
-// fn returns false. Documents share memory with data, and e is reused: fn copies what it
-// keeps.
+// ReadEvents calls fn for each event of the stored turn whose first event is chunk, until fn returns
+// false. Documents share memory with data, and e is reused: fn copies the parts that it keeps.
 func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
 	var e Event
 	for id := chunk; len(data) > 0; id++ {
@@ -154,8 +155,11 @@ func find(ref Ref, data []byte, of func(*Event) []byte) ([]byte, error) {
 			return nil, errCorrupt
 		}
 
+		// The events before it are skipped by their length, without decoding.
 		if id == ref.ID {
 			var found []byte
+			// With id in the place of the chunk, only the Ref of the
+			// event is wrong, which nothing reads here.
 			err := ReadEvents(id, data[:4+n], func(e *Event) bool {
 				found = of(e)
 				return false

@@ -45,9 +45,8 @@ type failure struct {
 
 func (f *failure) Error() string { return f.name + ": " + f.cause }
 
-// matches reports whether ErrorEquals with these names handles the failure. Nothing
-// handles States.Runtime, and States.ALL covers States.DataLimitExceeded for the
-// answer of a call only.
+// matches reports whether ErrorEquals with these names handles the failure. Nothing handles
+// States.Runtime. States.ALL covers States.DataLimitExceeded only if the failure is the answer of a call.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
 func (f *failure) matches(names []string) bool {
 	if f.name == runtimeError || f.final {
@@ -59,6 +58,7 @@ func (f *failure) matches(names []string) bool {
 		case anyError:
 			return f.answered || f.name != dataLimitError
 		case taskError:
+			// As on AWS, a missed heartbeat is a timeout for this purpose: it has that name, too.
 			return f.name != timeoutError && f.name != dataLimitError
 		case heartbeatError:
 			return f.heartbeat || f.name == name

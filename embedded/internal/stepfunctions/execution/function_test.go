@@ -21,8 +21,8 @@ func (w *world) call(task Task, output []byte, failure string) error {
 // isCall reports whether a task waits for a call of the engine.
 func isCall(task Task) bool { return task.Resource == CallQueue || task.Resource == FunctionQueue }
 
-// callCommand checks what the call of a state sends ("payload"), answers it with a result
-// ("answer"), or with an error's name and a cause ("refuse").
+// callCommand checks the payload of a state's call ("payload"), answers the call with a result ("answer"),
+// or with an error's name and a cause ("refuse").
 func (w *world) callCommand(verb, state, value string) error {
 	i := slices.IndexFunc(w.queue, func(task Task) bool {
 		return task.Resource == FunctionQueue && w.machine.States[w.state().thread(task.Thread).state].Name == state

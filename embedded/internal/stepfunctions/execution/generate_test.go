@@ -110,7 +110,7 @@ func (g *generator) state(i, depth int, scope []string) {
 	}
 }
 
-// resource is that of a Task: an activity or a function.
+// resource is the Resource of a Task: an activity or a function.
 func (g *generator) resource() string {
 	return rapid.SampledFrom([]string{
 		"arn:aws:states:us-east-1:000000000000:activity:w", "arn:aws:lambda:us-east-1:000000000000:function:w",

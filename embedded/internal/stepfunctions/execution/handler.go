@@ -2,8 +2,8 @@ package execution
 
 import "ratchet/embedded/internal/stepfunctions/asl"
 
-// fail finds the Retry or Catch that handles the failure, from the thread's state
-// outwards. Without one the execution fails, and its threads stay for a redrive.
+// fail finds the Retry or Catch that handles the failure, from the thread's state outwards. Without a
+// handler the execution fails, and its threads stay for a redrive.
 func (t *turn) fail(th *thread, f *failure) {
 	if t.exhausted {
 		return
@@ -17,8 +17,8 @@ func (t *turn) fail(th *thread, f *failure) {
 		t.recordEvaluation(th, f)
 	}
 
-	// A Map that fails by itself, as by its ItemSelector, may have iterations that run. It goes on
-	// without them: another attempt, or a redrive, starts all of them.
+	// A Map that fails by itself, as by its ItemSelector, may have running iterations. It goes on without
+	// them: another attempt, or a redrive, starts all iterations again.
 	t.abortChildren(th, nil, th.last)
 	t.removeChildren(th)
 
@@ -43,6 +43,7 @@ func (t *turn) fail(th *thread, f *failure) {
 	}
 
 	if handler == nil {
+		// A redrive runs the state again.
 		th.phase = halted
 		t.record(Event{Type: ExecutionFailed, Prev: prev, State: -1, Error: f.name, Cause: f.cause})
 		t.finish(Failed, f.name, f.cause)
@@ -50,6 +51,7 @@ func (t *turn) fail(th *thread, f *failure) {
 		return
 	}
 
+	// A late answer to this attempt must not match the next one.
 	handler.token = [TokenSize]byte{}
 	if i := t.findRetrier(handler, f); i >= 0 {
 		t.retry(handler, i)
@@ -59,15 +61,16 @@ func (t *turn) fail(th *thread, f *failure) {
 	t.catch(handler, t.findCatcher(handler, f), f)
 }
 
-// recordEvaluation records that a field in JSONata has failed, and with it a Map that has not
-// started, unless that is retried. While the state has only been entered, the event follows the
-// one before that, except in a Wait.
+// recordEvaluation records that a field in JSONata has failed. If the field belongs to a Map that has not
+// started and is not retried, the Map has failed, too. While the state has only been entered, the event
+// follows the one before StateEntered, except in a Wait.
 // Source: LocalStack's recordings of AWS (test_assign_reference_variables, test_base_scenarios).
 func (t *turn) recordEvaluation(th *thread, f *failure) {
 	e := Event{Type: EvaluationFailed, State: th.state, Prev: th.last, Worker: f.location, Error: f.name, Cause: f.cause}
 
 	s := t.state(th)
 	entered := th.last == th.enteredEvent
+	// An event of an earlier turn is not at hand here.
 	if i := int(th.enteredEvent - t.chunk); entered && s.Kind != asl.Wait && i >= 0 {
 		e.Prev = t.events[i].Prev
 	}
@@ -109,7 +112,7 @@ func (t *turn) failOuter(inner, outer *thread, prev int64, retried bool) int64 {
 	return t.record(Event{Type: event, Prev: prev, State: outer.state})
 }
 
-// abortChildren records that the children of outer end, except the one that has failed.
+// abortChildren records that the children of outer end, except for the failed child.
 func (t *turn) abortChildren(outer, failed *thread, prev int64) {
 	for _, child := range t.children(outer) {
 		if child == failed {

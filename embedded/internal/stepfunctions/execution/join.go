@@ -9,6 +9,7 @@ import (
 // childInput computes the input with which a branch or iteration of th starts.
 func (t *turn) childInput(th *thread, index int) (*Doc, error) {
 	s := t.state(th)
+	// The Arguments were evaluated when the Parallel started, and are not evaluated again.
 	if s.Kind == asl.Parallel && s.JSONata {
 		return t.loadDoc(th.taskInput)
 	}
@@ -37,6 +38,7 @@ func (t *turn) endChild(child *thread, out *Doc) error {
 	parent.results[child.index] = out.Ref
 	parent.running--
 
+	// The next iteration of a Map follows this event, and not MapIterationSucceeded.
 	ended := child.last
 	last := ended
 	t.remove(child)
@@ -53,7 +55,7 @@ func (t *turn) endChild(child *thread, out *Doc) error {
 		err = t.completeJoin(parent, last)
 	}
 
-	// The failure is the parent's: the caller would put it down to the child.
+	// A failure here belongs to the parent. The caller would take it for the child's.
 	var f *failure
 	if errors.As(err, &f) {
 		t.fail(parent, f)
@@ -66,6 +68,7 @@ func (t *turn) endChild(child *thread, out *Doc) error {
 // completeJoin completes a Parallel or Map with the array of its children's outputs. last
 // is the event that ended the last child.
 func (t *turn) completeJoin(th *thread, last int64) error {
+	// The outputs may be in the history of earlier turns.
 	out := []byte{'['}
 	for i, ref := range th.results {
 		v, err := t.document(ref)
@@ -97,7 +100,8 @@ func (t *turn) completeJoin(th *thread, last int64) error {
 	}
 
 	t.recordOn(th, Event{Type: event})
-	th.last = last // of the event and of StateExited after it, as in AWS's histories
+	// The same for the event and for StateExited after it, as in AWS's histories.
+	th.last = last
 
 	return t.complete(th, raw, result)
 }

@@ -79,7 +79,7 @@ func TestRedriveWindow(t *testing.T) {
 	}
 }
 
-// What was due before a stop comes first: an execution that has timed out cannot be stopped.
+// Timers that were due before a stop fire first: an execution that has timed out cannot be stopped.
 func TestAStopComesAfterTheDeadline(t *testing.T) {
 	w := newWorld(t, `{"TimeoutSeconds":5,"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":60,"End":true}}}`)
 	if err := w.start(`{}`); err != nil {
@@ -93,7 +93,7 @@ func TestAStopComesAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// An execution that has succeeded is not redriven: what it was doing is forgotten.
+// An execution that has succeeded is not redriven, so its threads are dropped.
 func TestASucceededExecutionHasNoThreads(t *testing.T) {
 	w := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
 	if err := w.start(`{}`); err != nil || w.state().Status != Succeeded || len(w.state().threads) > 0 {

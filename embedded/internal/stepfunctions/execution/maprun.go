@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// MapRun is what a turn asks of a Map Run: its start, or its redrive.
+// MapRun is the order of a turn to a Map Run: to start, or to be redriven.
 type MapRun struct {
 	// Run is the number of the Map Run, Name its label and name with a colon between them.
 	Run  uint64
@@ -48,8 +48,7 @@ func (s *State) runs() (all []uint64) {
 	return all
 }
 
-// mapping returns the thread that waits for a Map Run after that many redrives, nil if there
-// is none.
+// mapping returns the thread that waits for a Map Run after that many redrives, nil if no thread does.
 func (s *State) mapping(id int64, run uint64, redrives int64) *thread {
 	th := s.thread(id)
 	if s.Status != Running || th == nil || th.phase != mapping || th.run != run || th.runRedrives != redrives {
@@ -59,8 +58,8 @@ func (s *State) mapping(id int64, run uint64, redrives int64) *thread {
 	return th
 }
 
-// endedRuns returns the Map Runs that a turn has ended: those in before, and those that it has
-// started or redriven, for which no thread waits any more.
+// endedRuns returns the Map Runs that a turn has ended: Map Runs of before the turn, or started or
+// redriven in it, for which no thread waits any more.
 func (t *turn) endedRuns() (ended []EndedRun) {
 	after := t.s.runs()
 	before := t.runsBefore
@@ -84,18 +83,20 @@ func (t *turn) endedRuns() (ended []EndedRun) {
 	return ended
 }
 
-// MapEnded ends a distributed Map with the array of its results, or with the failure of its Map
-// Run. It fails with ErrNotScheduled when the state no longer waits for the Map Run; the turn
-// then holds what was due before.
+// MapEnded ends a distributed Map with the array of its results, or with the failure of its Map Run. It
+// fails with ErrNotScheduled when the state no longer waits for the Map Run. The turn then holds the
+// effect of due timers.
 func (e *Env) MapEnded(s *State, id int64, run uint64, redrives int64, output []byte, failed *CallFailure) (*Turn, error) {
 	t := e.turn(s)
 	t.expire()
 
+	// After a redrive the same Map Run has another number of redrives: its former end comes too late.
 	th := s.mapping(id, run, redrives)
 	if th == nil {
 		return t.notScheduled()
 	}
 
+	// The Map Run is over, even if its state fails below.
 	t.finished = &EndedRun{Run: run, Finished: true}
 
 	var result *Doc
@@ -114,6 +115,7 @@ func (e *Env) MapEnded(s *State, id int64, run uint64, redrives int64, output []
 		f := &failure{name: failed.Name, cause: failed.Cause}
 		t.mapRunFailed(th, f)
 		t.fail(th, f)
+	// After an error of the engine the turn is dropped, and the Map Run tries again.
 	case result != nil && t.err == nil:
 		t.finished.Succeeded = true
 		t.try(th, func() error { return t.mapRunSucceeded(th, result) })
@@ -140,14 +142,15 @@ func (t *turn) mapRunSucceeded(th *thread, result *Doc) error {
 	return t.complete(th, raw, result)
 }
 
-// mapRunFailed records that a Map Run has failed, and its state with it unless that is retried.
-// A redrive continues the Map Run of a state whose items have failed. It starts another one
-// after any other failure.
+// mapRunFailed records that a Map Run has failed, and that its state has failed
+// unless it is retried. A redrive continues the Map Run of a state whose items have
+// failed. After any other failure it starts another Map Run.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/redrive-map-run.html
 func (t *turn) mapRunFailed(th *thread, err error) {
 	var f *failure
 	if !errors.As(err, &f) {
-		return // the engine's
+		// The error is the engine's.
+		return
 	}
 
 	if f.name != thresholdError {

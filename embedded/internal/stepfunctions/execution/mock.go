@@ -9,7 +9,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// Mock is what the Map or Parallel under test answers instead of running its flows.
+// Mock is the answer of the Map or Parallel under test, in the place of its flows.
 type Mock struct {
 	Result []byte
 	Failed *CallFailure // nil for a Result
@@ -19,6 +19,7 @@ type Mock struct {
 
 // mockParallel ends a Parallel with the mock.
 func (t *turn) mockParallel(th *thread, s *asl.State, in *Doc) error {
+	// Only for its failure: the mock does not use the value.
 	if _, err := t.applyPayload(th, s.Parameters, in); err != nil {
 		return err
 	}
@@ -48,6 +49,7 @@ func (t *turn) mockMap(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
+	// The tolerance counts the iterations that the test declares as failed.
 	if exceeded && t.env.Mock.Failed == nil {
 		f := ToleranceExceeded()
 		return &failure{name: f.Name, cause: f.Cause}
@@ -56,8 +58,8 @@ func (t *turn) mockMap(th *thread, s *asl.State, in *Doc) error {
 	return t.mocked(th)
 }
 
-// mockItems returns the items of a Map. It evaluates the inputs of all its iterations, which
-// no iteration does, up to the size of a document: TestState shows no longer ones.
+// mockItems returns the items of a Map. It also evaluates the inputs of all iterations, although none
+// runs, up to the size of a document: TestState shows no longer text.
 func (t *turn) mockItems(th *thread, s *asl.State, in *Doc) (items *Doc, err error) {
 	if s.JSONata {
 		items, err = t.queryItems(th, s, in)

@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// number returns an integer from the definition or, by the field's Path form, from the data.
+// number returns an integer from the definition or, with the field's Path form, from the data.
 func (t *turn) number(th *thread, field string, f asl.Seconds, in *Doc) (int64, error) {
 	return t.integer(th, field, f, in, rawjson.Int)
 }
@@ -67,7 +67,8 @@ func (t *turn) percentage(th *thread, field string, f asl.Percentage, in *Doc) (
 		return 0, t.runtimeFailure(th, cause, field, plainText(v), f.Path)
 	}
 
-	if !(n >= 0 && n <= 100) { // NaN, too
+	// Written so that NaN fails, too.
+	if !(n >= 0 && n <= 100) {
 		return 0, t.runtimeFailure(th, "%s must be between 0 and 100.", field)
 	}
 
@@ -84,7 +85,7 @@ func (t *turn) limit(th *thread, field string, f asl.Seconds, in *Doc) (int64, e
 	return n, err
 }
 
-// plainText returns a value as causes quote it: a string without its quotes.
+// plainText returns a value in the form in which causes quote it: a string without its quotes.
 func plainText(v []byte) []byte {
 	if text, ok := rawjson.Text(v); ok {
 		return []byte(text)

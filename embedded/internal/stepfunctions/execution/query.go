@@ -10,7 +10,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// query returns what the thread's expressions in JSONata can read.
+// query returns the environment of the thread's expressions in JSONata.
 func (t *turn) query(th *thread, in *Doc) *jsonata.Scope {
 	return &jsonata.Scope{
 		Input:    in.JSON,
@@ -21,8 +21,8 @@ func (t *turn) query(th *thread, in *Doc) *jsonata.Scope {
 	}
 }
 
-// queryFailure turns an error of an expression in JSONata into a failure. TestState leaves out
-// where the state was entered.
+// queryFailure turns an error of an expression in JSONata into a failure. TestState leaves out the event
+// at which the state was entered.
 // Source: https://github.com/floci-io/floci/issues/2737: answers of TestState on AWS.
 func (t *turn) queryFailure(th *thread, err error) error {
 	var e *jsonata.EvaluationError
@@ -59,8 +59,8 @@ func (t *turn) queryError(th *thread, field, format string, args ...any) *failur
 	return &failure{name: queryError, cause: firstCharacters(cause, maxCause), evaluated: true, location: field}
 }
 
-// dataFailure is the failure of a field whose value is not what the field needs: of the query
-// in JSONata, of the engine in JSONPath.
+// dataFailure is the failure of a field whose value the field cannot use. In JSONata it is an error of the
+// query, in JSONPath of the engine.
 func (t *turn) dataFailure(th *thread, field, format string, args ...any) *failure {
 	if t.state(th).JSONata {
 		return t.queryError(th, field, format, args...)
@@ -144,6 +144,7 @@ func (t *turn) completeQuery(th *thread, raw, result *Doc, next *asl.State) erro
 func (t *turn) leaveQuery(th *thread, scope *jsonata.Scope, out *Doc, assign, output *asl.Payload, next *asl.State) error {
 	var assigned []byte
 	if assign != nil {
+		// Assign and Output both see the old values: exit sets the new ones.
 		v, err := t.evaluate(th, assign, scope)
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func TestLargeValuesOfFailures(t *testing.T) {
 	}
 }
 
-// The variables of an execution have 10 MiB together, also those of states in JSONata.
+// The variables of an execution have 10 MiB together, also the variables of states in JSONata.
 func TestVariablesOfQueriesHaveALimit(t *testing.T) {
 	const states = maxVariables/MaxDocument + 2
 

@@ -7,9 +7,9 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// A Map in JSONata evaluates its fields once, when it starts. Their values are a document in the
-// history, to which the thread refers: what goes on later, also after a crash or a redrive, does
-// not evaluate them again. The members of the document are:
+// A Map in JSONata evaluates its fields once, when it starts. Their values are a document in the history,
+// to which the thread refers. Later steps, also after a crash or a redrive, do not evaluate the fields
+// again. The members of the document are:
 //
 //	Items, MaxConcurrency
 //	BatchInput, MaxItemsPerBatch, MaxInputBytesPerBatch   with an ItemBatcher
@@ -50,6 +50,7 @@ func (t *turn) queryItems(th *thread, s *asl.State, in *Doc) (*Doc, error) {
 	}
 
 	scope := t.query(th, in)
+	// A distributed Map takes an object, too, and the value decides.
 	if s.Distributed != nil {
 		items, err := t.evaluate(th, s.Items, scope)
 		if err != nil {

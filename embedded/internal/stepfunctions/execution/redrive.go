@@ -46,8 +46,8 @@ func (e *Env) Redrive(s *State) (*Turn, error) {
 	return t.end()
 }
 
-// Rerun runs an ended execution again from its first state. Express executions, which have no
-// history, are redriven so. It fails as Redrive does.
+// Rerun runs an ended execution again from its first state. This is how Express executions, which have no
+// history, are redriven. It fails as Redrive does.
 func (e *Env) Rerun(s *State) (*Turn, error) {
 	if reason := s.NotRedrivable(e.Now); reason != "" {
 		return nil, &NotRedrivableError{reason}
@@ -60,6 +60,7 @@ func (e *Env) Rerun(s *State) (*Turn, error) {
 		return nil, err
 	}
 
+	// Nothing of the first run is left but its history.
 	s.threads = nil
 	t.work = append(t.work, workItem{th: t.spawn(nil, 0, e.Machine.Flow.Start), doc: input, enter: true})
 
@@ -71,6 +72,7 @@ func (e *Env) revive(s *State) *turn {
 	t := e.turn(s)
 	s.Status, s.Stopped, s.Error, s.Cause = Running, 0, "", ""
 	s.Redrives, s.Redriven = s.Redrives+1, t.now
+	// The time limit counts from the redrive.
 	s.Deadline = e.deadline(t.now)
 
 	t.record(Event{Type: ExecutionRedriven, State: -1, Index: s.Redrives})

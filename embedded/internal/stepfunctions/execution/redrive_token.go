@@ -13,7 +13,8 @@ const (
 	redriveTokenLife = 15 * time.Minute
 )
 
-// redriveToken is the client token of a request that has redriven the execution, and the time of that.
+// redriveToken is the client token of a request that has redriven
+// the execution, and the time of the redrive.
 type redriveToken struct {
 	text string
 	at   int64
@@ -21,6 +22,7 @@ type redriveToken struct {
 
 // RedrivenBy returns when the request with a client token has redriven the execution, 0 if none has.
 func (s *State) RedrivenBy(token string, now time.Time) int64 {
+	// RememberRedrive stores no empty token, so a request without a token never matches.
 	for _, t := range s.redriveTokens {
 		if t.text == token && now.UnixMilli()-t.at < redriveTokenLife.Milliseconds() {
 			return t.at
@@ -36,6 +38,7 @@ func (s *State) RememberRedrive(token string) {
 		return
 	}
 
+	// The tokens stay in the order of their redrives, so the oldest is dropped first.
 	s.redriveTokens = append(s.redriveTokens, redriveToken{token, s.Redriven})
 	s.redriveTokens = slices.DeleteFunc(s.redriveTokens, func(t redriveToken) bool {
 		return s.Redriven-t.at >= redriveTokenLife.Milliseconds()

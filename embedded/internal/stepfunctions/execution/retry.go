@@ -36,6 +36,7 @@ func (th *thread) attemptsOf(i int) int64 {
 func (t *turn) interval(th *thread, i int) float64 {
 	r := &t.state(th).Retry[i]
 
+	// Many attempts make this infinite. The limits below bound it.
 	delay := float64(r.IntervalSeconds) * math.Pow(r.BackoffRate, float64(th.attemptsOf(i)))
 	if r.MaxDelaySeconds > 0 {
 		delay = min(delay, float64(r.MaxDelaySeconds))
@@ -58,9 +59,11 @@ func (t *turn) retry(th *thread, i int) {
 
 	th.attempts[i]++
 
+	// All attempts of all retriers, for the context object.
 	th.retries++
 	th.run = 0 // another attempt of a distributed Map is another Map Run
 	th.phase, th.wake = backoff, t.now+int64(delay*1000)
+	// Full jitter can draw 0. The attempt then follows in the same turn.
 	if th.wake <= t.now {
 		t.work = append(t.work, workItem{th: th})
 	}

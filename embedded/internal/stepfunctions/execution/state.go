@@ -28,8 +28,8 @@ func StatusNamed(name string) (Status, bool) {
 	return 0, false
 }
 
-// State is what an execution stores beside its history. Times are milliseconds since 1970;
-// 0 means never.
+// State is the part of an execution that is stored beside its history.
+// Times are milliseconds since 1970; 0 means never.
 type State struct {
 	Name string
 	// Revision is the definition with which the execution was started. It never changes.
@@ -76,10 +76,10 @@ func (s *State) Backoff() bool {
 	return len(s.threads) > 0 && s.threads[0].phase == backoff
 }
 
-// Chunks returns the first events of the turns that hold documents which the state still
-// needs.
+// Chunks returns the first events of the turns whose documents the state still needs.
 func (s *State) Chunks() map[int64]bool {
-	chunks := map[int64]bool{1: true, s.Output.Chunk: true} // the context object has the input
+	// Chunk 1 holds the input of the execution, which the context object has.
+	chunks := map[int64]bool{1: true, s.Output.Chunk: true}
 	for _, t := range s.threads {
 		chunks[t.input.Chunk], chunks[t.taskInput.Chunk] = true, true
 

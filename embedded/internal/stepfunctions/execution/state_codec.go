@@ -2,13 +2,12 @@ package execution
 
 import "encoding/binary"
 
-// stateVersion is the first byte of every stored state. States of version 1 have no
-// variables, machine version and alias, those of version 2 no Map Runs, those of version 3 no
-// tokens of threads that watch an execution, those of version 4 no client tokens of redrives.
-const stateVersion = 5
+// stateVersion is the first byte of every stored state. A state of another version is refused as corrupt.
+const stateVersion = 1
 
 // AppendState appends the stored form of s.
 func AppendState(b []byte, s *State) []byte {
+	// StoredStatus relies on the place of the status.
 	b = append(b, stateVersion, byte(s.Status))
 	b = appendText(b, s.Name)
 	b = binary.AppendUvarint(b, s.Revision)
@@ -102,8 +101,7 @@ func StoredStatus(data []byte) Status { return Status(data[1]) }
 func ReadState(data []byte) (*State, error) {
 	r := &reader{b: data}
 
-	version := r.byte()
-	if version < 1 || version > stateVersion {
+	if version := r.byte(); version != stateVersion {
 		return nil, errCorrupt
 	}
 
@@ -112,23 +110,16 @@ func ReadState(data []byte) (*State, error) {
 	s.LastEvent, s.nextThread = r.int(), r.int()
 	s.Output, s.Error, s.Cause = r.ref(), r.text(), r.text()
 
-	if version > 1 {
-		s.Version, s.Alias = uint64(r.int()), r.text()
-	}
-
-	if version > 2 {
-		s.Child = readChild(r)
-	}
+	s.Version, s.Alias = uint64(r.int()), r.text()
+	s.Child = readChild(r)
 
 	count := r.count()
 	s.threads = make([]*thread, 0, count+1)
 	for range count {
-		s.threads = append(s.threads, readThread(r, version))
+		s.threads = append(s.threads, readThread(r))
 	}
 
-	if version > 4 {
-		s.redriveTokens = readRedriveTokens(r)
-	}
+	s.redriveTokens = readRedriveTokens(r)
 
 	if r.bad || int(s.Status) >= len(statuses) {
 		return nil, errCorrupt
@@ -137,7 +128,7 @@ func ReadState(data []byte) (*State, error) {
 	return s, nil
 }
 
-func readThread(r *reader, version byte) *thread {
+func readThread(r *reader) *thread {
 	t := &thread{phase: phase(r.byte())}
 	t.id, t.parent, t.index, t.state = r.int(), r.int(), int(r.int()), int(r.int())
 	t.entered, t.enteredEvent, t.last, t.retries = r.int(), r.int(), r.int(), r.int()
@@ -153,8 +144,7 @@ func readThread(r *reader, version byte) *thread {
 		}
 	}
 
-	stored := t.phase.hasToken() && (version > 3 || t.phase != watching)
-	if stored && len(r.b) >= TokenSize {
+	if t.phase.hasToken() && len(r.b) >= TokenSize {
 		r.b = r.b[copy(t.token[:], r.b):]
 	}
 
@@ -165,16 +155,12 @@ func readThread(r *reader, version byte) *thread {
 		}
 	}
 
-	if version > 1 {
-		for range r.count() {
-			t.variables = append(t.variables, variable{name: r.text(), ref: r.ref(), size: r.int()})
-		}
+	for range r.count() {
+		t.variables = append(t.variables, variable{name: r.text(), ref: r.ref(), size: r.int()})
 	}
 
-	if version > 2 {
-		if t.run = r.uint(); t.run != 0 {
-			t.runName, t.runRedrives = r.text(), r.int()
-		}
+	if t.run = r.uint(); t.run != 0 {
+		t.runName, t.runRedrives = r.text(), r.int()
 	}
 
 	return t

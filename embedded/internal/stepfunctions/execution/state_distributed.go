@@ -37,6 +37,7 @@ func (t *turn) startMapRun(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
+	// Last, so that a Map that fails takes no number.
 	if run.Run, run.Name, err = t.env.NewRun(s); err != nil {
 		return err
 	}
@@ -72,6 +73,7 @@ func (t *turn) batchLimits(th *thread, b *asl.Batcher, in *Doc) (items, bytes in
 		}
 	}
 
+	// A limit of 0 is not set. The size of a document always holds.
 	if bytes == 0 || bytes > MaxDocument {
 		bytes = MaxDocument
 	}
@@ -120,8 +122,8 @@ func (t *turn) batchInput(th *thread, s *asl.State, in *Doc) ([]byte, error) {
 	}
 }
 
-// MapCursor is the place of the next item of a distributed Map: its index, and where the item
-// before it ends in the JSON of the items.
+// MapCursor is the place of the next item of a distributed Map: its index, and the end of the previous
+// item in the JSON of the items.
 type MapCursor struct{ Item, At int }
 
 // MapInput is the input of one child of a distributed Map.
@@ -132,10 +134,10 @@ type MapInput struct {
 	Next MapCursor
 }
 
-// MapInputs calls yield with the inputs of the children of a Map Run from a place on, until
-// yield returns false or no item is left. Their values are the same each time unless the
-// ItemSelector reads the time or draws random ones. It fails with ErrNotScheduled when the state no longer waits
-// for the Map Run, and returns the failure of an input that cannot be made.
+// MapInputs calls yield with the inputs of the children of a Map Run from a place on, until yield returns
+// false or no item is left. A repeated call yields the same values unless the ItemSelector reads the time
+// or draws random numbers. MapInputs fails with ErrNotScheduled when the state no longer waits for the Map
+// Run, and returns the failure of an input that cannot be made.
 func (e *Env) MapInputs(
 	s *State, id int64, run uint64, redrives int64, from MapCursor, yield func(MapInput) bool,
 ) (*CallFailure, error) {
@@ -148,6 +150,7 @@ func (e *Env) MapInputs(
 	err := t.mapInputs(th, from, yield)
 
 	var f *failure
+	// A failure of the workflow is an answer here. The caller fails the Map Run with it.
 	if errors.As(err, &f) {
 		return &CallFailure{Name: f.name, Cause: f.cause}, t.err
 	}
@@ -169,6 +172,7 @@ func (t *turn) mapInputs(th *thread, from MapCursor, yield func(MapInput) bool) 
 	}
 
 	place := from
+	// From the place itself: the items before it are not read again.
 	for c := rawjson.WalkFrom(items.JSON, from.At); c.Next(); {
 		selected, err := t.selectItem(th, s, in, itemOf(&c, place.Item))
 		if err != nil {
@@ -184,6 +188,7 @@ func (t *turn) mapInputs(th *thread, from MapCursor, yield func(MapInput) bool) 
 			continue
 		}
 
+		// place is the place of this item, with which the next batch begins.
 		if b.full(selected.JSON) {
 			if !yield(b.close(place)) {
 				return nil
@@ -193,6 +198,7 @@ func (t *turn) mapInputs(th *thread, from MapCursor, yield func(MapInput) bool) 
 		b.add(selected.JSON)
 		place = MapCursor{place.Item + 1, c.Offset()}
 
+		// An item may be too large for any batch.
 		if _, err := t.checkSize(th, append(b.text, batchEnd...)); err != nil {
 			return err
 		}

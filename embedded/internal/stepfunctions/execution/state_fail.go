@@ -22,6 +22,7 @@ func (t *turn) failState(th *thread, s *asl.State, raw *Doc) error {
 		*field.to = field.from.Value
 		if field.from.Query != nil {
 			var err error
+			// In JSONata the fields are called Error and Cause.
 			if *field.to, err = t.queryText(th, strings.TrimSuffix(field.name, "Path"), field.from.Query, raw); err != nil {
 				return err
 			}

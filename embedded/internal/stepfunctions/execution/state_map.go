@@ -33,6 +33,7 @@ func (t *turn) beginMap(th *thread, s *asl.State, in *Doc) (items *Doc, err erro
 	} else {
 		items, err = t.mapItems(th, s, in)
 		if err == nil {
+			// Only for its failure: a bad MaxConcurrency must fail the Map before it starts.
 			_, err = t.concurrency(th, s, in)
 		}
 	}
@@ -48,6 +49,7 @@ func (t *turn) beginMap(th *thread, s *asl.State, in *Doc) (items *Doc, err erro
 		th.taskInput = prepared.Ref
 	}
 
+	// The results of a distributed Map are the outputs of its child executions.
 	if s.Distributed == nil {
 		th.results = make([]Ref, n)
 	}
@@ -64,6 +66,7 @@ func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc, prev in
 		return err
 	}
 
+	// Without a place in the history, an iteration could not record its start.
 	for th.next < len(th.results) && int64(th.running) < limit && !t.exhausted {
 		doc, err := t.iterationInput(th, s, in, items, th.next)
 		if err != nil {
@@ -106,7 +109,8 @@ func (t *turn) mapConcurrency(th *thread, s *asl.State, in *Doc) (int64, error) 
 	return limit, err
 }
 
-// continueMap starts further iterations after one has ended, whose last event is prev.
+// continueMap starts further iterations after one has ended. prev
+// is the last event of the ended iteration.
 func (t *turn) continueMap(th *thread, s *asl.State, prev int64) error {
 	in, items, err := t.mapInput(th)
 	if err != nil {
@@ -116,7 +120,7 @@ func (t *turn) continueMap(th *thread, s *asl.State, prev int64) error {
 	return t.startIterations(th, s, in, items, prev)
 }
 
-// mapInput computes the input of a Map, as its InputPath selects it, and the items in it, once more.
+// mapInput computes once more the input of a Map, as its InputPath selects it, and the items in it.
 func (t *turn) mapInput(th *thread) (in, items *Doc, err error) {
 	if in, err = t.effectiveInput(th); err != nil {
 		return nil, nil, err
@@ -179,7 +183,7 @@ func (t *turn) iterationInput(th *thread, s *asl.State, in, items *Doc, index in
 	return t.selectItem(th, s, in, item{index: index, value: value})
 }
 
-// item is one of those over which a Map iterates.
+// item is one item over which a Map iterates.
 type item struct {
 	index int
 	key   []byte // quoted; nil in an array
@@ -189,7 +193,7 @@ type item struct {
 // itemOf returns the item under a cursor.
 func itemOf(c *rawjson.Cursor, index int) item { return item{index, c.Key, c.Value} }
 
-// document returns the item as an iteration sees it that selects nothing, without spaces.
+// document returns the input of an iteration without an ItemSelector: the item without spaces.
 // Source: LocalStack's recordings of AWS (test_base_scenarios, test_map_state_nested and
 // test_map_state_config_inline_parameters).
 func (i item) document() []byte {
@@ -238,6 +242,7 @@ func (t *turn) mapItem(th *thread, index int) []byte {
 		return v
 	}
 
+	// As in input: the error waits in the turn.
 	if t.err == nil {
 		t.err = err
 	}

@@ -10,7 +10,8 @@ func (t *turn) startParallel(th *thread, s *asl.State, in *Doc) error {
 	}
 
 	started := Event{Type: ParallelStateStarted}
-	if s.JSONata { // an expression is not evaluated again when a branch starts later
+	// An expression is not evaluated again when a branch starts later, so its value is stored.
+	if s.JSONata {
 		started.Doc = input
 	}
 
@@ -21,6 +22,7 @@ func (t *turn) startParallel(th *thread, s *asl.State, in *Doc) error {
 	}
 
 	n := len(s.Branches)
+	// next is at the end, because all branches start at once: endChild starts no others.
 	th.phase, th.next, th.running, th.results = joining, n, n, make([]Ref, n)
 	for i, branch := range s.Branches {
 		t.work = append(t.work, workItem{th: t.spawn(th, i, branch.Start), doc: input, enter: true})

@@ -16,6 +16,7 @@ func (t *turn) pass(th *thread, s *asl.State, raw, in *Doc) error {
 		t.inspect("result", result)
 	}
 
+	// A literal Result can be as long as a definition.
 	if result, err = t.checkSize(th, result.JSON); err != nil {
 		return err
 	}

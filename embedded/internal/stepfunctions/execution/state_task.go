@@ -2,8 +2,8 @@ package execution
 
 import "ratchet/embedded/internal/stepfunctions/asl"
 
-// scheduleTask puts a task into the queue of its activity, or into that of the calls which
-// the engine makes.
+// scheduleTask puts a task into the queue of its activity, or into a
+// queue of the calls that the engine makes.
 func (t *turn) scheduleTask(th *thread, s *asl.State, in *Doc) error {
 	if s.Integration != nil {
 		return t.scheduleCall(th, s, in)
@@ -14,6 +14,8 @@ func (t *turn) scheduleTask(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
+	// Checked now, because the activity may have been created or
+	// deleted since the definition was accepted.
 	if !t.env.ActivityExists(s.Resource) {
 		return t.runtimeFailure(th, "The activity %s does not exist.", s.Resource)
 	}
@@ -50,6 +52,8 @@ func (t *turn) enqueue(th *thread, p phase, e Event) {
 	t.recordOn(th, e)
 
 	th.phase, th.taskInput, th.queue = p, e.Doc.Ref, t.env.Sequence()
+	// An answer to an earlier attempt does not match any more.
 	th.attempt++
+	// For an activity they count from its start, see StartTask.
 	th.timeoutAt, th.heartbeatAt = 0, 0
 }

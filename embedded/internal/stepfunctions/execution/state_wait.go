@@ -6,8 +6,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// Limits of waits in seconds: of one that the data counts in seconds, and of one until a
-// timestamp, which fails from 24,856 days on.
+// Limits of waits in seconds: of a wait that the data counts in seconds, and of a wait until a timestamp,
+// which fails from 24,856 days on.
 const (
 	maxWait      = 99_999_999
 	maxWaitUntil = 1<<31 - 1
@@ -20,6 +20,7 @@ func (t *turn) wait(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
+	// A time in the past is no wait, and sets no timer.
 	if until <= t.now {
 		return t.follow(th, s, in, s.Assign, s.Output, s.Next)
 	}
@@ -42,6 +43,7 @@ func (t *turn) waitUntil(th *thread, s *asl.State, in *Doc) (int64, error) {
 	case s.Seconds.Path != nil:
 		n, err := t.waitSeconds(th, s.Seconds.Path, in)
 		return t.now + n*1000, err
+	// A constant was checked when the definition was accepted.
 	case s.Seconds.Set:
 		return t.now + s.Seconds.Value*1000, nil
 	}

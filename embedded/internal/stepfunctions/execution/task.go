@@ -74,13 +74,14 @@ func (t *turn) notScheduled() (*Turn, error) {
 	return turn, errors.Join(err, ErrNotScheduled)
 }
 
-// StartTask gives a scheduled task to a worker and returns its input. token is the secret
-// that completes the task. It fails with ErrNotScheduled when another worker has the task
-// or it is over; the turn then holds what was due before.
+// StartTask gives a scheduled task to a worker and returns its input. token is the secret that completes
+// the task. StartTask fails with ErrNotScheduled when another worker has the task or the task is over. The
+// turn then holds the effect of due timers.
 func (e *Env) StartTask(
 	s *State, id, attempt int64, worker string, token [TokenSize]byte,
 ) (input []byte, _ *Turn, err error) {
 	t := e.turn(s)
+	// A timer that was due may have ended the task.
 	t.expire()
 
 	th := s.task(scheduled, id, attempt)
@@ -94,6 +95,7 @@ func (e *Env) StartTask(
 	}
 
 	th.phase, th.token = started, token
+	// Both limits count from the start: the wait in the queue is not bounded by them.
 	if th.timeout > 0 {
 		th.timeoutAt = t.now + th.timeout*1000
 	}
@@ -144,15 +146,15 @@ func (e *Env) Heartbeat(s *State, id int64, token [TokenSize]byte) (*Turn, error
 	})
 }
 
-// completeTask checks the token and calls apply. With ErrTaskTimedOut the turn may still
-// hold what was due before.
+// completeTask checks the token and calls apply. Beside ErrTaskTimedOut there may be a turn: it holds the
+// effect of due timers.
 func (e *Env) completeTask(s *State, id int64, token [TokenSize]byte, apply func(*turn, *thread)) (*Turn, error) {
+	// First the timers: an answer after the deadline is late, also if Tick has not run yet.
 	t := e.turn(s)
 	t.expire()
 
 	th := s.thread(id)
-	// States of version 3 hold no tokens of threads that watch an execution: zeros match nothing.
-	late := s.Status != Running || th == nil || !t.awaitsAnswer(th) || th.token == [TokenSize]byte{} ||
+	late := s.Status != Running || th == nil || !t.awaitsAnswer(th) ||
 		subtle.ConstantTimeCompare(th.token[:], token[:]) != 1
 	if !late {
 		apply(t, th)

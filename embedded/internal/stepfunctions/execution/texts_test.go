@@ -6,7 +6,7 @@ import (
 )
 
 // TestFailuresHaveTheWordsOfTheService compares errors and causes of running states with
-// those recorded on AWS.
+// the recordings of AWS.
 // Source: https://github.com/localstack/localstack tests/aws/services/stepfunctions/v2,
 // base/test_wait and scenarios/test_base_scenarios.
 func TestFailuresHaveTheWordsOfTheService(t *testing.T) {

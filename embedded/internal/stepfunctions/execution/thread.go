@@ -6,7 +6,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/asl"
 )
 
-// phase is what a thread is doing.
+// phase says how far a thread is in its state.
 type phase byte
 
 // The phases. Their numbers are stored: new ones go to the end.
@@ -37,7 +37,7 @@ type thread struct {
 
 	input        Ref     // the state's raw input
 	entered      int64   // when it entered the state
-	enteredEvent int64   // the event of that
+	enteredEvent int64   // the event StateEntered of that state
 	last         int64   // its newest event
 	attempts     []int64 // retries of the state, by retrier
 	retries      int64   // all retries of the state
@@ -80,6 +80,7 @@ func (s *State) thread(id int64) *thread {
 func (t *turn) spawn(parent *thread, index int, at *asl.State) *thread {
 	t.s.nextThread++
 
+	// The thread's first event follows the newest event of its parent.
 	th := &thread{id: t.s.nextThread, index: index, state: at.Ordinal}
 	if parent != nil {
 		th.parent, th.last = parent.id, parent.last

@@ -37,8 +37,8 @@ func (t *thread) due() int64 {
 	}
 }
 
-// expire applies the timers that are due, the oldest first. The deadline of the execution
-// comes before those of its threads.
+// expire applies the timers that are due, the oldest first. The deadline of the
+// execution comes before the timers of its threads.
 func (t *turn) expire() {
 	s := t.s
 	if s.Status != Running {
@@ -57,6 +57,7 @@ func (t *turn) expire() {
 		}
 	}
 
+	// Stable, so that timers of the same time fire in the order of the threads.
 	slices.SortStableFunc(due, func(a, b *thread) int { return cmp.Compare(a.due(), b.due()) })
 
 	for _, th := range due {
@@ -69,6 +70,7 @@ func (t *turn) expire() {
 		case started, calling, watching:
 			t.recordStarted(th)
 
+			// Asked before recordOn and fail, which change the thread.
 			heartbeat := th.heartbeatAt != 0 && th.heartbeatAt == th.due()
 			t.recordOn(th, Event{Type: t.taskEvents(th).timedOut, Error: timeoutError})
 			t.fail(th, &failure{name: timeoutError, heartbeat: heartbeat})
@@ -76,6 +78,7 @@ func (t *turn) expire() {
 			th.wake = 0
 			t.try(th, func() error { return t.finishWait(th) })
 		default:
+			// The attempt after a retry, or the entry that a large turn has put off: end runs it.
 			t.work = append(t.work, workItem{th: th, enter: th.phase == ready})
 			th.wake = 0
 		}

@@ -23,7 +23,7 @@ type turn struct {
 	runs      []MapRun   // that start or are redriven
 	finished  *EndedRun  // the Map Run that the stimulus has ended
 	exhausted bool       // the history is full
-	err       error      // of the engine, not of the workflow
+	err       error      // an error of the engine, not of the workflow
 
 	runsBefore []uint64 // the Map Runs before the stimulus
 }
@@ -37,6 +37,7 @@ type workItem struct {
 }
 
 func (e *Env) turn(s *State) *turn {
+	// events has room for a usual turn.
 	return &turn{
 		env:    e,
 		s:      s,
@@ -70,6 +71,7 @@ func (t *turn) end() (*Turn, error) {
 	}
 
 	turn := &Turn{Events: t.events, Documents: t.bytes > 0, Runs: t.runs, EndedRuns: t.endedRuns()}
+	// The caller's queues need the differences only.
 	after := t.s.Tasks(t.env.Machine)
 	for _, task := range t.before {
 		if !slices.Contains(after, task) {
@@ -98,6 +100,7 @@ func (t *turn) run(next workItem) {
 	}
 
 	t.try(th, func() (err error) {
+		// Read only here, because most threads bring their document along.
 		if next.doc == nil {
 			if next.doc, err = t.rawInput(th); err != nil {
 				return err
@@ -159,6 +162,7 @@ func (t *turn) failExhausted() {
 
 	t.finish(Failed, runtimeError, cause)
 	prev := t.s.LastEvent
+	// record keeps this last place free.
 	t.s.LastEvent++
 	t.events = append(t.events, Event{
 		ID:    t.s.LastEvent,
@@ -187,6 +191,7 @@ func (t *turn) finish(status Status, name, cause string) {
 		t.s.threads = nil
 	}
 
+	// ready and joining threads keep their phase, which tells a redrive how to go on.
 	for _, th := range t.s.threads {
 		if th.phase != ready && th.phase != joining {
 			th.phase = halted
@@ -194,7 +199,7 @@ func (t *turn) finish(status Status, name, cause string) {
 	}
 }
 
-// scope returns what the thread's expressions can read.
+// scope returns the environment of the thread's expressions.
 func (t *turn) scope(th *thread, input []byte) *jsonpath.Scope {
 	return &jsonpath.Scope{
 		Input:    input,
@@ -206,7 +211,7 @@ func (t *turn) scope(th *thread, input []byte) *jsonpath.Scope {
 
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// inspect tells Env.Inspect what a field made of the data.
+// inspect passes the value of a field to Env.Inspect.
 func (t *turn) inspect(field string, doc *Doc) {
 	if t.env.Inspect != nil {
 		t.env.Inspect(field, doc.JSON)

@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// maxVariables is the size of all variables of an execution, in bytes. Those that one Assign
+// maxVariables is the size of all variables of an execution, in bytes. The variables that a single Assign
 // sets have at most MaxDocument bytes.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 const maxVariables = 10 << 20
@@ -20,9 +20,8 @@ type variable struct {
 	size int64 // of the value, in bytes
 }
 
-// assign evaluates an Assign, in which $ is data, and returns the new values as an object;
-// nil without one. The values are those before the state ended: the names in the template
-// have their old values.
+// assign evaluates an Assign, in which $ is data, and returns the new values as an object; nil without an
+// Assign. Variables in the template have their old values.
 func (t *turn) assign(th *thread, assign *asl.Payload, data *Doc) ([]byte, error) {
 	if assign == nil {
 		return nil, nil
@@ -36,7 +35,7 @@ func (t *turn) assign(th *thread, assign *asl.Payload, data *Doc) ([]byte, error
 	return t.checkVariables(th, v)
 }
 
-// checkVariables returns the new values of variables, nil for none. It fails for too large ones.
+// checkVariables returns the new values of variables, nil for none. It fails if they are too large.
 func (t *turn) checkVariables(th *thread, v []byte) ([]byte, error) {
 	if rawjson.Len(v) == 0 {
 		return nil, nil
@@ -59,6 +58,7 @@ func (t *turn) checkVariables(th *thread, v []byte) ([]byte, error) {
 func (t *turn) variableBytes(th *thread, assigned []byte) int64 {
 	total := int64(len(assigned))
 	for _, other := range t.s.threads {
+		// The old value of a variable that gets a new one does not count.
 		for _, v := range other.variables {
 			if _, replaced := rawjson.Member(assigned, v.name); other == th && replaced {
 				continue
@@ -89,6 +89,7 @@ func (t *thread) setVariables(assigned []byte, ref Ref) {
 
 // variable returns the value of a variable of the thread, or of one around it.
 func (t *turn) variable(th *thread, name string) ([]byte, bool) {
+	// An inner variable hides an outer one of the same name.
 	for ; th != nil; th = t.s.thread(th.parent) {
 		for _, v := range th.variables {
 			if v.name == name {
@@ -102,6 +103,7 @@ func (t *turn) variable(th *thread, name string) ([]byte, bool) {
 
 func (t *turn) variableValue(v variable) ([]byte, bool) {
 	var assigned []byte
+	// The events of this turn are not stored yet.
 	if v.ref.Chunk == t.chunk {
 		assigned = t.events[v.ref.ID-v.ref.Chunk].Assigned
 	} else {

@@ -9,23 +9,23 @@ import (
 	"github.com/recolabs/gnata"
 )
 
-// analysis is what the syntax tree of an expression tells.
+// analysis holds the facts that the syntax tree of an expression shows before it runs.
 type analysis struct {
 	// references are the names that the expression reads at its top level, where there is no
 	// input to read them from: names of fields, "$", and, at any place, "$$".
 	references []string
-	// states are the members of $states that it reads. whole says that it reads $states itself.
+	// states are the members of $states that it reads. whole reports that it reads $states itself.
 	states []string
 	whole  bool
-	// read are the variables that it reads, without $states. variables are those of them that
-	// it does not bind and that are no functions of the language.
+	// read are the variables that the expression reads, without $states. variables are the names in read
+	// that the expression does not bind and that are no functions of the language.
 	read, variables []string
 	// depth is the number of nested nodes.
 	depth int
 }
 
-// node is a node of gnata's syntax tree, which the library keeps to itself. Reflection reads
-// it; TestSyntaxTree says when another version of the library has another tree.
+// node is a node of gnata's syntax tree, which the library does not export. Reflection reads it.
+// TestSyntaxTree fails when another version of the library has another tree.
 type node struct{ v reflect.Value }
 
 func (n node) null() bool { return !n.v.IsValid() || n.v.IsNil() }
@@ -81,6 +81,7 @@ func analyze(program *gnata.Expression) *analysis {
 	w.walk(node{reflect.ValueOf(program).Elem().FieldByName("ast")}, true, 1)
 
 	w.read = slices.Sorted(maps.Keys(w.names))
+	// A name that is bound anywhere counts as bound everywhere: blocks are not told apart.
 	for _, name := range w.read {
 		if !w.bound[name] && !library().has(name) {
 			w.variables = append(w.variables, name)
@@ -90,8 +91,8 @@ func analyze(program *gnata.Expression) *analysis {
 	return &w.analysis
 }
 
-// walk visits a node. top says that the expression's own input is the node's input, and depth
-// is the number of nodes around it, with itself.
+// walk visits a node. top reports that the node sees the expression's own input, and depth is the number
+// of nodes around the node, plus one.
 func (w *walker) walk(n node, top bool, depth int) {
 	if n.null() {
 		return
@@ -112,12 +113,15 @@ func (w *walker) walk(n node, top bool, depth int) {
 		w.walk(n.child("Left"), top, depth+1)
 		w.walk(n.child("Right"), top && n.text("Value") != "[", depth+1)
 	case "bind":
+		// The left side is the name, which bind has noted.
 		w.walk(n.child("Right"), top, depth+1)
 	case "transform":
+		// All three see a part of the transformed value, and not the expression's own input.
 		w.walk(n.child("Pattern"), false, depth+1)
 		w.walk(n.child("Update"), false, depth+1)
 		w.walk(n.child("Delete"), false, depth+1)
 	case "lambda":
+		// A lambda's body sees the input of the place where the lambda was made.
 		w.walk(n.child("Body"), top, depth+1)
 	default:
 		for _, field := range []string{"Procedure", "Left", "Right", "Expression", "Condition", "Then", "Else", "Body"} {
@@ -145,13 +149,15 @@ func (w *walker) path(n node, top bool, depth int) {
 	steps := n.children("Steps")
 	if member, ok := statesMember(steps); ok {
 		w.states = append(w.states, member)
+		// The member's own step is still walked, because its filters may read variables.
 		steps = steps[1:]
 		top = false
 	}
 
 	for _, step := range steps {
 		inner := depth + 1
-		if step.text("Type") == "binary" { // a step with a filter is one level in JSONata
+		// A step with a filter is one level in JSONata.
+		if step.text("Type") == "binary" {
 			inner = depth
 		}
 
@@ -160,14 +166,15 @@ func (w *walker) path(n node, top bool, depth int) {
 	}
 }
 
-// statesMember returns the member of $states that a path begins with.
+// statesMember returns the member of $states with which a path begins.
 func statesMember(steps []node) (member string, ok bool) {
 	if len(steps) < 2 || steps[0].text("Type") != "variable" || steps[0].text("Value") != "states" {
 		return "", false
 	}
 
 	second := steps[1]
-	for second.text("Type") == "binary" && second.text("Value") == "[" { // with a filter
+	// A filter stands around the name.
+	for second.text("Type") == "binary" && second.text("Value") == "[" {
 		second = second.child("Left")
 	}
 
@@ -204,6 +211,7 @@ func (w *walker) variable(name string, top bool) {
 	case "":
 		w.refer("$", top)
 	case "$":
+		// $$ is the expression's own input at any depth.
 		w.refer("$$", true)
 	case "states":
 		w.whole = true
@@ -221,7 +229,7 @@ func (w *walker) refer(name string, top bool) {
 // reads reports whether the expression may read a member of $states.
 func (a *analysis) reads(member string) bool { return a.whole || slices.Contains(a.states, member) }
 
-// check fails with a *CompileError for what an expression must not read.
+// check fails with a *CompileError if the expression reads something that does not exist in its field.
 // Source: https://github.com/floci-io/floci/issues/2670, 2745: measured on AWS.
 func (a *analysis) check(access Access) error {
 	if len(a.references) > 0 {

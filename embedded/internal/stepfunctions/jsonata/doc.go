@@ -14,12 +14,11 @@
 //
 // An expression has at most 32 KiB, and nests at most 100 levels. Its evaluation is bounded in
 // time (5 seconds), in steps, and in the size of its values; past a limit it fails with an
-// *EvaluationError, as it does when gnata panics. What one step can do is bounded beforehand
-// where it is known to grow without bound (guards.go). One case remains: a structure that
-// contains itself many times over, made into a text by & or compared by =, is one step. Its
-// caller gets the error of the time limit, and the step goes on in its own goroutine.
-// It keeps its place among the evaluations that run at a time (places.go), so that there is a
-// bounded number of such goroutines. Memory counts as the heap's profile tells it (memory.go).
+// *EvaluationError, as it does when gnata panics. Steps that are known to grow without bound are checked
+// beforehand (guards.go). One case remains: a structure that contains itself many times over, made into a
+// text by & or compared by =, is one step. Its caller gets the error of the time limit, and the step goes
+// on in its own goroutine. The step keeps its slot among the evaluations that run at a time (places.go), so that
+// there is a bounded number of such goroutines. Memory is measured by the profile of the heap (memory.go).
 //
 // # Determinism
 //

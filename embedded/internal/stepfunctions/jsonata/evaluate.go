@@ -9,8 +9,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// Scope is what the expressions of one field can read. All values are JSON. The field as a
-// whole has the time that one evaluation may take.
+// Scope is the environment of the expressions of one field. All values are JSON. All expressions of the
+// field together have the time limit of one evaluation.
 type Scope struct {
 	// Input is $states.input. Result and ErrorOutput are nil where they do not exist.
 	Input, Result, ErrorOutput []byte
@@ -26,8 +26,8 @@ type Scope struct {
 	deadline time.Time // of all evaluations; zero before the first
 }
 
-// EvaluationError reports why a field has no value. Its text is a sentence about the
-// expression and the field, without the state. Field is that of Evaluate.
+// EvaluationError reports why a field has no value. Text is a sentence about the expression and the field,
+// without the state. Field is the argument of Evaluate.
 type EvaluationError struct{ Text, Field string }
 
 func (e *EvaluationError) Error() string { return e.Text }
@@ -76,6 +76,7 @@ func (e *Expression) failure(field, format string, args ...any) error {
 
 // run evaluates the expression. The value is nil if there is none.
 func (e *Expression) run(s *Scope) ([]byte, error) {
+	// Not refused by Compile: JSONata finds such a nesting only when the expression runs.
 	if e.found.depth > maxDepth {
 		return nil, errDepth
 	}
@@ -85,6 +86,7 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 		return nil, err
 	}
 
+	// The wait for a slot is over before the time of the evaluation begins.
 	if err := s.begin(maxQueued); err != nil {
 		return nil, err
 	}
@@ -106,6 +108,7 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 		done <- result{value, err}
 	}()
 
+	// A second later than the deadline, at which the evaluation itself usually ends with a better error.
 	late := time.NewTimer(time.Until(deadline) + time.Second)
 	defer late.Stop()
 
@@ -127,12 +130,14 @@ func (e *Expression) call(bindings map[string]any, limits *budget) (value []byte
 
 	v, err := e.program.EvalWithVars(limits, nil, bindings)
 	switch {
-	case limits.err != nil: // gnata may have made another error of it
+	// gnata may have replaced the error of the limit by another one.
+	case limits.err != nil:
 		return nil, limits.err
 	case err != nil:
 		return nil, err
 	case v == nil:
 		return nil, nil
+	// JSON has no functions.
 	case isFunction(v):
 		return nil, errUnsupported
 	}
@@ -151,6 +156,7 @@ func (e *Expression) bindings(s *Scope) (map[string]any, error) {
 
 	all["states"] = states
 	for _, name := range e.found.read {
+		// A variable without a value is undefined in JSONata and no error.
 		value, ok := s.Variable(name)
 		if !ok {
 			continue
@@ -167,6 +173,7 @@ func (e *Expression) bindings(s *Scope) (map[string]any, error) {
 // states returns $states with the members that the expression reads.
 func (e *Expression) states(s *Scope) (any, error) {
 	text := []byte{'{'}
+	// Members that the expression does not read are not decoded: the context object can be large.
 	add := func(name string, value func() []byte) {
 		if !e.found.reads(name) {
 			return

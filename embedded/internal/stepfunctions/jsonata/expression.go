@@ -87,6 +87,6 @@ func parse(source string) (program *gnata.Expression, err error) {
 // String returns the expression as it was written, without {% and %}.
 func (e *Expression) String() string { return e.source }
 
-// Variables returns the names of the variables that the expression reads, sorted, without
-// those that it binds itself and the functions of the language.
+// Variables returns the sorted names of the variables that the expression reads, without names that the
+// expression binds itself and without functions of the language.
 func (e *Expression) Variables() []string { return e.found.variables }

@@ -102,7 +102,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// The same scope gives the same value, random ones included.
+// The same scope gives the same value, random values included.
 func TestTheSameScopeGivesTheSameValue(t *testing.T) {
 	const source = `[$random(), $uuid(), $shuffle([1..100]), $now(), $millis()]`
 	if a, b := outcome(t, source), outcome(t, source); a != b {
@@ -110,8 +110,8 @@ func TestTheSameScopeGivesTheSameValue(t *testing.T) {
 	}
 }
 
-// What gnata's parser makes of expressions is what the analysis expects. It fails when another
-// version of the library has another syntax tree.
+// gnata's parser makes the syntax trees that the analysis expects. This fails when another version of the
+// library has another tree.
 func TestSyntaxTree(t *testing.T) {
 	for _, row := range []struct {
 		source                        string

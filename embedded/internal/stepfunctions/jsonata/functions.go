@@ -12,13 +12,13 @@ import (
 	"github.com/recolabs/gnata"
 )
 
-// builtin is a function of the language: its arguments, and the value at which it is called.
+// builtin is a function of the language. It gets its arguments and
+// its focus: the value to which the call is applied.
 type builtin = func(args []any, focus any) (any, error)
 
-// functions are the functions of the language, and what replaces some of them.
+// functions are the functions of the language, with replacements for some of them.
 type functions struct {
-	// language has gnata's own functions, and kind is their type, which the library keeps to
-	// itself.
+	// language has gnata's own functions. kind is their type, which the library does not export.
 	language map[string]any
 	kind     reflect.Type
 	// fixed are the functions that are the same in each evaluation.
@@ -43,6 +43,7 @@ var library = sync.OnceValue(func() *functions {
 		f.fixed[name] = guarded(f.language[name], guard)
 	}
 
+	// After the guards, because it wraps the guarded function.
 	f.fixed["match"] = matching(f.fixed["match"])
 
 	return f
@@ -80,9 +81,11 @@ func (f *functions) bindings(s *Scope) map[string]any {
 	all["shuffle"] = f.wrap(func(args []any, focus any) (any, error) {
 		items, ok := argument(args, 0).([]any)
 		if !ok {
+			// gnata answers, or refuses, every other argument.
 			return f.original("shuffle")(args, focus)
 		}
 
+		// A clone, because the argument may be a part of the input.
 		items = slices.Clone(items)
 		s.Random.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 

@@ -19,11 +19,13 @@ func matching(original any) any {
 		text, isText := argument(args, 0).(string)
 		expression, isExpression := argument(args, 1).(map[string]any)
 		if !isText || !isExpression {
+			// gnata answers, or refuses, all other arguments.
 			return f.Call(in)
 		}
 
 		v, err := matches(text, expression, args)
 
+		// Through pointers, because reflect.ValueOf(nil) has no type.
 		return []reflect.Value{reflect.ValueOf(&v).Elem(), reflect.ValueOf(&err).Elem()}
 	}).Interface()
 }
@@ -47,11 +49,13 @@ func matches(text string, expression map[string]any, args []any) (any, error) {
 			return nil, fmt.Errorf("D3040: %v", limit)
 		}
 
+		// Bounded before the conversion: an infinite limit fits no int.
 		most = int(math.Ceil(min(limit, maxRanged+1)))
 	}
 
 	var found []any
 	at, index := 0, 0
+	// One match more than allowed shows that there are too many.
 	for _, place := range pattern.FindAllStringSubmatchIndex(text, maxRanged+1) {
 		switch {
 		case len(found) == most:
@@ -62,11 +66,13 @@ func matches(text string, expression map[string]any, args []any) (any, error) {
 			return nil, fmt.Errorf("D1004: %s", pattern)
 		}
 
+		// Counted from the match before, so that the text is read only once.
 		index += units(text[at:place[0]])
 		at = place[0]
 
 		groups := make([]any, 0, len(place)/2-1)
 		for g := 2; g < len(place); g += 2 {
+			// A group that took no part in the match is an empty text.
 			group := ""
 			if place[g] >= 0 {
 				group = text[place[g]:place[g+1]]

@@ -13,8 +13,8 @@ import (
 )
 
 // The functions that Step Functions adds to JSONata.
-// Sources: https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html and,
-// for what the page does not say, https://github.com/floci-io/floci/pull/2676: measured on AWS.
+// Sources: https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html and, for details
+// that the page leaves out, https://github.com/floci-io/floci/pull/2676: measured on AWS.
 
 // partition splits an array into arrays of a size. It has no value for an empty array and for
 // the size 0.
@@ -41,14 +41,15 @@ func partition(args []any, _ any) (any, error) {
 	parts := []any{}
 	for len(items) > 0 {
 		n := min(int64(len(items)), size)
+		// The third index keeps an append to one part from writing into the next.
 		parts, items = append(parts, items[:n:n]), items[n:]
 	}
 
 	return parts, nil
 }
 
-// rangeOf returns the numbers from the first argument to the second in steps of the third. It
-// has no value if the step leads away from the end, and a range of one number is that number.
+// rangeOf returns the numbers from the first argument to the second in steps of the third. It has no value
+// if the step leads away from the end. A range of one number is the number itself.
 func rangeOf(args []any, _ any) (any, error) {
 	var bounds [3]int64
 	for i := range bounds {
@@ -74,6 +75,7 @@ func rangeOf(args []any, _ any) (any, error) {
 	}
 
 	count := distance / stride
+	// The range has count+1 numbers.
 	if count >= maxRanged {
 		return nil, errMemory
 	}

@@ -25,13 +25,15 @@ var guards = map[string]func(args []any, focus any) error{
 	"string":        smallValue,
 }
 
-// guarded returns a function of gnata with a guard before it.
+// guarded returns a function of gnata that calls a guard first.
 func guarded(function any, guard func(args []any, focus any) error) any {
 	f := reflect.ValueOf(function)
 
 	return reflect.MakeFunc(f.Type(), func(in []reflect.Value) []reflect.Value {
 		args, _ := in[0].Interface().([]any)
 		if err := guard(args, in[1].Interface()); err != nil {
+			// Through a pointer, because reflect.ValueOf would take the
+			// error's own type and not the interface.
 			return []reflect.Value{reflect.Zero(reflect.TypeFor[any]()), reflect.ValueOf(&err).Elem()}
 		}
 
@@ -68,11 +70,11 @@ func fewObjects(args []any, _ any) error {
 	return nil
 }
 
-// wholeNumber refuses numbers that gnata would take for another one: those that no integer of 64
-// bits holds.
+// wholeNumber refuses numbers that fit no integer of 64 bits. gnata would silently use another number.
 func wholeNumber(args []any, focus any) error {
 	v := argument(args, 0)
 	if v == nil {
+		// Without arguments, as in 10.$formatBase(), the function works on its focus.
 		v = focus
 	}
 
@@ -108,6 +110,7 @@ var wideComponent = regexp.MustCompile(`\[[^\]]*\d{4,}[^\]]*\]`)
 func narrowPicture(args []any, _ any) error {
 	picture, _ := argument(args, 1).(string)
 	for _, component := range wideComponent.FindAllString(picture, -1) {
+		// Two widths of up to three digits each are allowed.
 		if _, width, ok := strings.Cut(component, ","); ok && len(strings.Trim(width, "]*-0123456789")) == 0 && len(width) > len("123-123]") {
 			return errMemory
 		}
@@ -116,8 +119,8 @@ func narrowPicture(args []any, _ any) error {
 	return nil
 }
 
-// patternMatch refuses a text as the pattern, as JSONata does. gnata would make a regular
-// expression of it, and keep that as long as the process lives.
+// patternMatch refuses a text as the pattern, as JSONata does. gnata would compile it to a regular
+// expression, and keep the expression as long as the process lives.
 func patternMatch(args []any, _ any) error {
 	if _, ok := argument(args, 1).(string); ok {
 		return wrongArgument("match", 1)
@@ -151,6 +154,7 @@ func shortReplacement(args []any, _ any) error {
 	text, _ := argument(args, 0).(string)
 	replacement, _ := argument(args, 2).(string)
 
+	// A regular expression can match before every character and at the end.
 	matches := len(text) + 1
 	if pattern, ok := argument(args, 1).(string); ok && pattern != "" {
 		matches = strings.Count(text, pattern)
@@ -178,9 +182,10 @@ func smallValue(args []any, focus any) error {
 	return nil
 }
 
-// fits reports whether the text of a value takes about left bytes or less. It counts a value
-// as often as it occurs.
+// fits reports whether the text of a value takes about left bytes or less. A
+// value that occurs several times counts each time.
 func fits(v any, left *int) bool {
+	// Every value takes at least one byte.
 	*left--
 	ok := true
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Limits of an evaluation. Those of values and levels are the service's, as measured on AWS;
-// the service does not tell its limit of time.
+// Limits of an evaluation. The limits of values and levels are the service's, as measured on AWS. The
+// service does not publish its time limit.
 // Source: https://github.com/floci-io/floci/pull/2783
 const (
 	maxTime   = 5 * time.Second
@@ -18,7 +18,7 @@ const (
 	maxValue  = 6_990_256 // bytes
 	maxItems  = 873_782   // of an array
 	maxRanged = 360_145   // of $range
-	maxCall   = 64 << 20  // bytes that one call of a function may make
+	maxCall   = 64 << 20  // bytes that a single call of a function may make
 
 	// maxHeap is how much memory an evaluation may hold, in bytes: a step that finds that the heap
 	// of the process has grown by as much looks at the evaluations' part of it.
@@ -29,7 +29,7 @@ const (
 	lookEvery = 16
 )
 
-// What a limit says. The texts are those of JSONata's own guards, which the service uses.
+// The errors of the limits. The texts are from JSONata's own guards, which the service uses.
 var (
 	errMemory = errors.New("Expression evaluation memory limit exceeded: Check for excessive memory usage")
 	errTime   = errors.New("Expression evaluation timeout: Check for infinite loop")
@@ -66,6 +66,7 @@ func (b *budget) Err() error {
 	switch {
 	case b.steps > maxSteps:
 		b.err = errTime
+	// Reading the heap's size at every step would cost more than most steps do.
 	case b.busy || b.steps%lookEvery == 0:
 		b.look()
 	}
@@ -81,10 +82,12 @@ func (b *budget) look() {
 	}
 
 	now := b.read()
-	if b.before == 0 || now < b.before { // the collector has run
+	// The collector has run since, so the growth is counted from here.
+	if b.before == 0 || now < b.before {
 		b.before = now
 	}
 
+	// The growth may be garbage. Only a collection can tell.
 	if now-b.before > maxHeap {
 		b.collect()
 		return
@@ -104,9 +107,9 @@ func (b *budget) read() uint64 {
 	return b.heap[0].Value.Uint64()
 }
 
-// collect finds out how much of the growth evaluations hold. It runs once for each maxHeap bytes.
-// The profile does not tell the evaluations apart: each that runs adds its share to the limit, so
-// that a small one does not fail for a large one.
+// collect finds out how much of the growth is held by evaluations. It runs once for each maxHeap bytes.
+// The profile does not tell the evaluations apart: each running evaluation adds its share to the limit, so
+// that a small evaluation does not fail because of a large one.
 func (b *budget) collect() {
 	runtime.GC()
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// inUse returns how many bytes of the heap the evaluations of the process had at the end of the
-// last garbage collection, about: the profile of the heap is a sample. Memory that other code has
-// allocated does not count, unless the program has switched the profile off.
+// inUse returns about how many bytes of the heap the evaluations of the process had at the end of the last
+// garbage collection. The profile of the heap is a sample. Memory that other code has allocated does not
+// count, unless the program has switched the profile off.
 func (b *budget) inUse() uint64 {
 	if runtime.MemProfileRate <= 0 {
 		return b.read()
@@ -22,6 +22,7 @@ func (b *budget) inUse() uint64 {
 			break
 		}
 
+		// The profile may have grown between the two calls, so there is room for a quarter more.
 		records = make([]runtime.MemProfileRecord, n+n/4)
 	}
 
@@ -35,8 +36,8 @@ func (b *budget) inUse() uint64 {
 	return uint64(total)
 }
 
-// evaluates reports whether a stack is that of an evaluation: one that gnata's evaluator or its
-// functions stand in. Its parser does not, whose trees stay.
+// evaluates reports whether a stack belongs to an evaluation: whether gnata's evaluator or its functions
+// are in it. gnata's parser does not count, because its trees stay in memory.
 func evaluates(stack []uintptr) bool {
 	frames := runtime.CallersFrames(stack)
 	for {

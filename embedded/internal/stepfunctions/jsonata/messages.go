@@ -65,6 +65,7 @@ func parserMessage(err error) string {
 	}
 
 	code, token, text := m[1], m[2], m[3]
+	// JSONata has one text for every unexpected end.
 	if token == `"EOF"` && (code == "S0201" || code == "S0207") {
 		return messages["S0207"]
 	}
@@ -77,6 +78,7 @@ func parserMessage(err error) string {
 	case "S0202":
 		want := expectedToken.FindStringSubmatch(text)
 		if want == nil || tokens[want[1]] == "" {
+			// An unknown token: the text below is gnata's own.
 			break
 		}
 

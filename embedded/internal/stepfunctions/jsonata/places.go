@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// maxRunning is the number of evaluations that run at a time in the process. An evaluation that
-// its caller has given up keeps its place until it ends, so that the number of those is bounded,
-// too.
+// maxRunning is the number of evaluations that run at a time in the process. An evaluation whose caller
+// has given up keeps its slot until it ends, so that the number of such evaluations is bounded, too.
 const maxRunning = 4
 
 // maxQueued is how long an evaluation waits for a place.
@@ -17,9 +16,9 @@ var places = make(chan struct{}, maxRunning)
 
 var errBusy = errors.New("too many evaluations are running in this process")
 
-// begin waits for a place, but not longer than longest, and sets the deadline. The time of the
-// wait does not count.
+// begin waits for a slot, at most for longest, and sets the deadline. The time of the wait does not count.
 func (s *Scope) begin(longest time.Duration) error {
+	// The usual case needs no timer.
 	select {
 	case places <- struct{}{}:
 		if s.deadline.IsZero() {
@@ -44,6 +43,7 @@ func (s *Scope) begin(longest time.Duration) error {
 	if s.deadline.IsZero() {
 		s.deadline = now.Add(maxTime)
 	} else {
+		// A later expression of the same field: its wait does not use up the field's time.
 		s.deadline = s.deadline.Add(now.Sub(began))
 	}
 

@@ -23,8 +23,8 @@ type templateMember struct {
 	value *Template
 }
 
-// Fault is what CompileTemplate finds: a *CompileError, or another fault of the JSON, with its
-// place in the template, like "/total" or "[2]/name".
+// Fault is a fault that CompileTemplate finds, a *CompileError or a fault of the JSON, with its place in
+// the template, like "/total" or "[2]/name".
 type Fault struct {
 	At  string
 	Err error
@@ -78,6 +78,7 @@ func (c *templateCompiler) compileText(text []byte, at string) *Template {
 		c.fault(at, err)
 	}
 
+	// After a fault e is nil, but then CompileTemplate returns no template.
 	return &Template{expression: e}
 }
 
@@ -87,6 +88,7 @@ func (c *templateCompiler) compileArray(text []byte, at string) *Template {
 		t.items = append(t.items, c.compile(items.Value, fmt.Sprintf("%s[%d]", at, i)))
 	}
 
+	// Without an expression, the whole array is one literal.
 	if !slices.ContainsFunc(t.items, (*Template).dynamic) {
 		return &Template{literal: rawjson.AppendCompact(nil, text)}
 	}
@@ -141,8 +143,8 @@ func (t *Template) Variables() (names []string) {
 	return names
 }
 
-// Evaluate returns the template with the values of its expressions. field is its place in the
-// state. It fails with the *EvaluationError of the first expression that has no value. A value that is
+// Evaluate returns the template with the values of its expressions. field is its place in the state.
+// Evaluate fails with the *EvaluationError of the first expression that has no value. A value that is
 // longer than a document may be can be incomplete.
 func (t *Template) Evaluate(s *Scope, field string) ([]byte, error) {
 	switch {
@@ -166,6 +168,7 @@ func (t *Template) EvaluateTo(kind rawjson.Kind, s *Scope, field string) ([]byte
 
 func (t *Template) append(out []byte, s *Scope, field string) (_ []byte, err error) {
 	switch {
+	// No document may be so long, so the rest does not matter.
 	case len(out) > maxValue:
 		return out, nil
 	case t.literal != nil:

@@ -12,7 +12,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// orderedObject is an object as gnata decodes and makes it, with the order of its members.
+// orderedObject is an object in the form that gnata decodes and makes, with the order of its members.
 type orderedObject interface {
 	Len() int
 	Range(f func(name string, value any) bool)
@@ -66,6 +66,7 @@ func (e *encoder) value(v any, depth int) {
 	case map[string]any:
 		e.plainObject(v, depth)
 	default:
+		// gnata has a value of its own for null, because nil means undefined.
 		if !gnata.IsNull(v) {
 			e.err = errUnsupported
 			return
@@ -115,8 +116,8 @@ func (e *encoder) object(members func(func(string, any) bool), depth int) {
 	e.out = append(e.out, '}')
 }
 
-// plainObject writes a map, in the order of names: gnata makes some without an order, as for
-// the matches of an expression.
+// plainObject writes a map in the order of its names. gnata makes some objects as maps, for example the
+// matches of an expression.
 func (e *encoder) plainObject(m map[string]any, depth int) {
 	e.object(func(yield func(string, any) bool) {
 		for _, name := range sortedNames(m) {
@@ -154,6 +155,7 @@ func appendFloat(out []byte, f float64) []byte {
 		return append(out, '0')
 	}
 
+	// JavaScript writes numbers in this range without an exponent.
 	if size := math.Abs(f); size >= 1e-6 && size < 1e21 {
 		return strconv.AppendFloat(out, f, 'f', -1, 64)
 	}
@@ -161,13 +163,14 @@ func appendFloat(out []byte, f float64) []byte {
 	text := strconv.FormatFloat(f, 'e', -1, 64)
 	mantissa, exponent, _ := strings.Cut(text, "e")
 
+	// Go writes two digits of the exponent at least, JavaScript no leading zero.
 	return append(out, mantissa+"e"+exponent[:1]+strings.TrimLeft(exponent[1:], "0")...)
 }
 
 // decode reads JSON as gnata does.
 func decode(text []byte) (any, error) { return gnata.DecodeJSON(text) }
 
-// isFunction reports whether a value of gnata is a function: its own or one of the language.
+// isFunction reports whether a value of gnata is a function: of the expression itself or of the language.
 func isFunction(v any) bool {
 	if v == nil {
 		return false
@@ -178,6 +181,7 @@ func isFunction(v any) bool {
 		return true
 	}
 
+	// gnata does not export these types, so only their names are known.
 	return t.Kind() == reflect.Pointer && (t.Elem().Name() == "Lambda" || t.Elem().Name() == "SignedBuiltin")
 }
 

@@ -8,14 +8,14 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// Scope is what an expression can read.
+// Scope is the environment in which an expression is evaluated.
 type Scope struct {
 	// Input is the document behind $.
 	Input []byte
-	// Context returns the document behind $$. It is called only when an expression reads it.
+	// Context returns the document behind $$. It is called only when an expression reads $$.
 	Context func() []byte
-	// Variable returns the value of a variable, the document behind $name. It is called only
-	// when an expression reads one.
+	// Variable returns the value of a variable, the document behind $name. It is called only when an
+	// expression reads a variable.
 	Variable func(name string) ([]byte, bool)
 	// Random is the source of States.MathRandom and States.UUID.
 	Random *rand.Rand
@@ -38,8 +38,8 @@ func (s *Scope) variable(name string) []byte {
 // NotFoundError reports a path that matches nothing.
 type NotFoundError struct {
 	Path string
-	// steps are those of the path up to the first that matches nothing, and last reports
-	// that the path ends there.
+	// steps are the steps of the path up to the first step that matches
+	// nothing. last reports that the path ends there.
 	steps []rawjson.Step
 	last  bool
 	// variable is the name of a variable that has no value; the other fields are zero then.
@@ -72,8 +72,8 @@ func (e *NotFoundError) Reason() string {
 	return "Missing property in path " + at.String()
 }
 
-// Evaluate returns what the path matches, or fails with a *NotFoundError. The result may
-// share memory with the scope's documents.
+// Evaluate returns the value that the path matches, or fails with a *NotFoundError. The result may share
+// memory with the scope's documents.
 func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 	document := s.Input
 	switch {
@@ -89,6 +89,7 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 	}
 
 	if p.many {
+		// Inside a filter $ is the input, even if the path leads into a variable or the context.
 		return p.all(document, s.Input, maxRead)
 	}
 
@@ -101,6 +102,7 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 
 // notFound returns the error for a path that matches nothing in the document.
 func (p *Path) notFound(document []byte) error {
+	// The error names the shortest beginning of the path that matches nothing.
 	depth := 1
 	for depth < len(p.plain) {
 		if _, ok := follow(document, p.plain[:depth]); !ok {
@@ -117,13 +119,13 @@ func (p *Path) notFound(document []byte) error {
 	}
 }
 
-// maxRead is how many bytes a path that may match several places reads. Each .. and each filter in it
-// can read the document once for every place, so that a path of 20 characters can read one of 256 KiB
-// for hours.
+// maxRead is how many bytes a path that may match several places reads. Each .. and each
+// filter in it can read the document once for every place. Without the limit, a path of 20
+// characters could read a document of 256 KiB for hours.
 const maxRead = 4 << 30
 
-// maxResult is the size of what a path matches, of the arguments of a function, and of what is written
-// of a template, in bytes. A document may have a small part of it only.
+// maxResult bounds the values that a path matches, the arguments of a function, and the text of a
+// template, in bytes. It is much larger than a document, which may have a small part of such a value only.
 const maxResult = 16 << 20
 
 // search is one evaluation of a path that may match several places.
@@ -132,13 +134,14 @@ type search struct {
 	left int64  // bytes that it may still read
 }
 
-// all returns an array of what the path matches in a document, of which it may read most bytes.
+// all returns an array of the values that the path matches in a document. most bounds the bytes that it reads.
 func (p *Path) all(document, root []byte, most int64) ([]byte, error) {
 	r := &search{root: root, left: most}
 
 	out := []byte{'['}
 	r.match(document, p.steps, func(v []byte) {
 		if len(out) > maxResult {
+			// A negative number ends the search.
 			r.left = -1
 			return
 		}
@@ -157,8 +160,8 @@ func (p *Path) all(document, root []byte, most int64) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// read counts that a value is read so many times. Reading a short one takes about as long as
-// reading 128 bytes more.
+// read counts that a value is read so many times. Reading a short value
+// takes about as long as reading 128 bytes more.
 func (r *search) read(v []byte, times int) { r.left -= int64(len(v)+128) * int64(times) }
 
 // follow returns the one place to which plain steps lead.
@@ -175,6 +178,7 @@ func follow(v []byte, steps []rawjson.Step) (_ []byte, ok bool) {
 		}
 	}
 
+	// An empty text is a document that does not exist, as $$ without a context.
 	return v, len(v) > 0
 }
 
@@ -190,6 +194,7 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 	}
 
 	s, rest := &steps[0], steps[1:]
+	// Each name and each index walks through the value once.
 	r.read(v, len(s.names)+len(s.indexes))
 
 	switch s.kind {
@@ -212,6 +217,7 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 			r.match(c.Value, rest, found)
 		}
 	case stepDescend:
+		// The place itself first: descent includes it.
 		r.match(v, rest, found)
 
 		for c := rawjson.Walk(v); c.Next(); {

@@ -76,6 +76,7 @@ func (e *Expression) Evaluate(s *Scope) ([]byte, error) {
 			return nil, err
 		}
 
+		// Every argument may be the whole document, so their sum is bounded before the function sees them.
 		if size += len(v); size > maxResult {
 			return nil, &IntrinsicError{Call: e.call.text, Reason: fmt.Sprintf("the arguments have more than %d bytes", maxResult)}
 		}

@@ -65,6 +65,7 @@ func (p *parser) argument(depth int) (*Expression, error) {
 		return p.text()
 	}
 
+	// A literal ends where another token can begin.
 	rest := p.s[p.i:]
 	end := strings.IndexAny(rest, ",) ")
 	if end < 0 {
@@ -74,6 +75,7 @@ func (p *parser) argument(depth int) (*Expression, error) {
 	text := []byte(rest[:end])
 	switch rawjson.KindOf(text) {
 	case rawjson.Number, rawjson.Bool, rawjson.Null:
+		// KindOf takes any text that is nothing else for a number, so Valid decides.
 		if rawjson.Valid(text) == nil {
 			p.i += end
 			return &Expression{literal: text}, nil
@@ -106,6 +108,7 @@ func (p *parser) text() (*Expression, error) {
 				return nil, p.errorf("\\\" is no escape")
 			}
 
+			// A backslash before any other character stands for itself.
 			if !strings.ContainsRune(`'{}\`, rune(next)) {
 				plain.WriteByte('\\')
 			}

@@ -17,8 +17,8 @@ type (
 	not   struct{ condition }
 	// exists holds if the operand's path matches something.
 	exists struct{ operand operand }
-	// compare compares two operands. Operands of different types, and those that match
-	// nothing, are only unequal.
+	// compare compares two operands. Operands of different types are only unequal. The same holds if one
+	// operand's path matches nothing.
 	compare struct {
 		left, right operand
 		operator    string
@@ -63,6 +63,7 @@ func (c compare) holds(v []byte, r *search) bool {
 	left, okLeft := c.left.value(v, r)
 	right, okRight := c.right.value(v, r)
 	if !okLeft || !okRight {
+		// Two paths that match nothing are neither equal nor unequal.
 		return c.operator == "!=" && okLeft != okRight
 	}
 
@@ -82,6 +83,7 @@ func (c compare) holds(v []byte, r *search) bool {
 	}
 
 	kind := rawjson.KindOf(left)
+	// Only values of one type have an order.
 	if kind != rawjson.KindOf(right) {
 		return false
 	}
@@ -110,7 +112,7 @@ func (c compare) holds(v []byte, r *search) bool {
 	}
 }
 
-// value returns the operand's value. Of several matches the first counts.
+// value returns the operand's value. If its path matches several places, the first one counts.
 func (o operand) value(v []byte, r *search) ([]byte, bool) {
 	if o.path == nil {
 		return o.literal, true

@@ -109,6 +109,8 @@ func (p *parser) primary(depth int) (condition, error) {
 		return nil, p.errorf("regular expressions in filters are not supported")
 	}
 
+	// An operator before its own prefix: <= before <. The space after
+	// "in" is needed, because a name could go on.
 	for _, operator := range []string{"==", "!=", "<=", ">=", "<", ">", "in "} {
 		if !p.take(operator) {
 			continue
@@ -134,6 +136,7 @@ func (p *parser) operand() (o operand, err error) {
 	case c == '@' || c == '$':
 		p.i++
 		o.root = c == '$'
+		// Always a search: operands are not sorted into plain steps and others.
 		o.path = &Path{many: true}
 		o.path.steps, err = p.steps()
 
@@ -152,6 +155,7 @@ func (p *parser) literal() ([]byte, error) {
 	rest := p.s[p.i:]
 	end := strings.IndexAny(rest, " )&|,")
 	if strings.HasPrefix(rest, "[") {
+		// An array ends at its bracket, because it may contain the other delimiters.
 		end = strings.IndexByte(rest, ']') + 1
 	}
 

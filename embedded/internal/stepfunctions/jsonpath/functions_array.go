@@ -101,6 +101,7 @@ func arrayRange(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 		}
 
 		out = strconv.AppendInt(out, v, 10)
+		// Stops before the sum overflows and the loop begins at the other end.
 		if next := v + by; (next > v) != (by > 0) {
 			break // v + by overflows
 		}
@@ -142,6 +143,7 @@ func arrayUnique(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 
 	seen := map[string]bool{}
 	for _, item := range items {
+		// One pass with canonical texts instead of a comparison of each pair.
 		if same := string(rawjson.AppendCanonical(nil, item)); !seen[same] {
 			seen[same] = true
 			unique = append(unique, item)

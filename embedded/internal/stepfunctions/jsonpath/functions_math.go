@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// mathRandom returns an integer from first (included) to last (excluded). With a seed the
-// result is always the same; AWS's generator is unknown, so its results differ.
+// mathRandom returns an integer from first (included) to last (excluded). With a seed the result is always
+// the same. AWS's generator is unknown, so AWS gives other results for that seed.
 func mathRandom(s *Scope, _ *call, a [][]byte) ([]byte, error) {
 	first, err := whole(a[0], "start")
 	if err != nil {
@@ -19,6 +19,7 @@ func mathRandom(s *Scope, _ *call, a [][]byte) ([]byte, error) {
 		return nil, err
 	}
 
+	// The difference of two integers can overflow, too.
 	if last <= first || last-first <= 0 {
 		return nil, errors.New("the end must be greater than the start")
 	}
@@ -48,6 +49,8 @@ func mathAdd(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	}
 
 	sum := x + y
+	// Adding a positive number must make the sum larger, and a negative
+	// one smaller. Otherwise it has overflowed.
 	if (sum > x) != (y > 0) && y != 0 {
 		return nil, errors.New("the sum does not fit 64 bits")
 	}

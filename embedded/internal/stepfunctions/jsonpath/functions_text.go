@@ -15,8 +15,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// format replaces each {} with the next argument. \{ \} \' and \\ stand for the second
-// character.
+// format replaces each {} with the next argument. \{, \}, \' and \\
+// stand for the character after the backslash.
 func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 	// A literal is read with its backslashes; any other value is data.
 	template := c.args[0].raw
@@ -28,6 +28,7 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 	}
 
 	var out strings.Builder
+	// args[0] is the template itself.
 	next := 1
 	for i := 0; i < len(template); i++ {
 		switch b := template[i]; {
@@ -80,6 +81,7 @@ func writeFormatted(out *strings.Builder, value []byte) {
 		writeFormatted(out, c.Value)
 	}
 
+	// Without members, no separator has opened the map.
 	if separator == "{" {
 		out.WriteString(separator)
 	}
@@ -126,6 +128,7 @@ func base64Decode(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 func hash(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	data, ok := rawjson.Text(a[0])
 	if !ok {
+		// Any other value is hashed as its JSON.
 		data = string(rawjson.AppendCompact(nil, a[0]))
 	}
 

@@ -57,14 +57,14 @@ func (p *parser) number() (int, bool) {
 
 	n, err := strconv.Atoi(p.s[from:p.i])
 	if err != nil {
+		// A lone minus, or digits that fit no int, are no number.
 		p.i = from
 	}
 
 	return n, err == nil
 }
 
-// quoted reads a string in single or double quotes. A backslash stands for the character
-// after it.
+// quoted reads a string in single or double quotes. A backslash escapes the character after it.
 func (p *parser) quoted() (string, error) {
 	quote := p.peek()
 	if quote != '\'' && quote != '"' {

@@ -7,7 +7,7 @@ type Path struct {
 	text    string
 	context bool // starts with $$
 	many    bool // may match more than one place
-	// variable is the name of the variable in which the path starts, "" for none.
+	// variable is the name of the variable at the start of the path, "" for none.
 	variable string
 	steps    []step
 	plain    []rawjson.Step // the same steps when many is false; nil otherwise

@@ -6,7 +6,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// path reads a path that starts with $, $$ or $name and ends where no step follows.
+// path reads a path that starts with $, $$ or $name, up to its last step.
 func (p *parser) path() (*Path, error) {
 	from := p.i
 	path := &Path{}
@@ -16,6 +16,7 @@ func (p *parser) path() (*Path, error) {
 	}
 
 	if path.variable = p.variable(); path.variable == "" {
+		// A second $ is no beginning of a name, so this is the context object.
 		path.context = p.take("$")
 	}
 
@@ -25,6 +26,7 @@ func (p *parser) path() (*Path, error) {
 	}
 
 	path.text = p.s[from:p.i]
+	// A path that leads to one place only is followed without a search.
 	plain := make([]rawjson.Step, 0, len(path.steps))
 	for _, s := range path.steps {
 		switch {
@@ -44,7 +46,7 @@ func (p *parser) path() (*Path, error) {
 	return path, nil
 }
 
-// maxDescents bounds the cost of a path: each .. multiplies the places that it visits.
+// maxDescents bounds the cost of a path: each .. multiplies the places that the path visits.
 const maxDescents = 3
 
 // steps reads all steps that follow.
@@ -60,6 +62,7 @@ func (p *parser) steps() ([]step, error) {
 
 			steps = append(steps, step{kind: stepDescend})
 
+			// The loop reads the bracket as the next step.
 			if p.peek() == '[' {
 				continue
 			}
@@ -90,7 +93,7 @@ func (p *parser) steps() ([]step, error) {
 	}
 }
 
-// dotted reads what follows a dot: a name or *.
+// dotted reads a name or * after a dot.
 func (p *parser) dotted() (step, error) {
 	if p.take("*") {
 		return step{kind: stepAll}, nil
@@ -127,6 +130,7 @@ func (p *parser) bracket() (s step, err error) {
 			return s, err
 		}
 	case c == '\'' || c == '"':
+		// Several names are a union, as in ['a','b'].
 		s.kind = stepMembers
 		for {
 			name, err := p.quoted()
@@ -161,6 +165,7 @@ func (p *parser) bracket() (s step, err error) {
 func (p *parser) numbers() (s step, err error) {
 	s = step{kind: stepIndexes, by: 1}
 	var n int
+	// Before a colon the number may be missing: [:2] begins at the start.
 	n, found := p.number()
 	if p.space(); p.take(":") {
 		s.kind, s.from, s.hasFrom = stepSlice, n, found
@@ -170,6 +175,7 @@ func (p *parser) numbers() (s step, err error) {
 		if p.space(); p.take(":") {
 			p.space()
 
+			// Without a number, the step stays 1.
 			if by, ok := p.number(); ok {
 				s.by = by
 			}

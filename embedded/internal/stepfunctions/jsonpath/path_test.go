@@ -121,7 +121,7 @@ func TestBadPaths(t *testing.T) {
 	}
 }
 
-// Plain paths match what the ojg module matches.
+// Plain paths match the same values as in the module ojg.
 func TestAgainstOjg(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "c"})
@@ -178,7 +178,7 @@ func TestAgainstOjg(t *testing.T) {
 	})
 }
 
-// A path reads what the same reference path wrote.
+// A path reads the value that the same reference path wrote.
 func TestPutThenGet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		document := rapid.SampledFrom([]string{`{}`, `{"a":1}`, `{"a":{"b":[1,{"c":2}]},"d":[]}`, `{"a":[{"b":{}}]}`, store}).Draw(t, "document")

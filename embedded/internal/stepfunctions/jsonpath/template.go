@@ -73,6 +73,7 @@ func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
 			return nil, false, err
 		}
 
+		// Compared after .$ is cut off: "a" and "a.$" would both set a.
 		if seen[string(m.key)] {
 			return nil, false, fmt.Errorf("the field %s is set twice", m.key)
 		}
@@ -102,7 +103,7 @@ func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error
 		}
 
 		if m.expr, err = CompileExpression(source); err != nil {
-			// AWS's own words, which do not tell the fault.
+			// The service's own text, which does not say what is wrong.
 			const rule = "The value for the field '%s' must be a valid JSONPath or a valid intrinsic function call"
 
 			return m, false, fmt.Errorf(rule, name) //nolint:staticcheck // AWS's own words
@@ -117,9 +118,9 @@ func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error
 	return m, dynamic, err
 }
 
-// Evaluate returns the template with the values of its expressions. If one fails, the
-// error is a *FieldError with the expression's error. A value that is longer than a document may be
-// can be incomplete.
+// Evaluate returns the template with the values of its expressions. If an
+// expression fails, the error is a *FieldError with the expression's error. A value
+// that is longer than a document may be can be incomplete.
 func (t *Template) Evaluate(s *Scope) ([]byte, error) {
 	if t.literal != nil {
 		return t.literal, nil
@@ -130,7 +131,8 @@ func (t *Template) Evaluate(s *Scope) ([]byte, error) {
 
 func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
 	switch {
-	case len(out) > maxResult: // no document may be so long, whatever comes next
+	// No document may be so long, so the rest does not matter.
+	case len(out) > maxResult:
 		return out, nil
 	case t.literal != nil:
 		return append(out, t.literal...), nil

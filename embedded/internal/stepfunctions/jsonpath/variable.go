@@ -10,8 +10,8 @@ import (
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
 const maxVariableName = 80
 
-// CheckVariable fails for a name that no variable can have: one that is no identifier of
-// Unicode (UAX #31), one that is too long, and the reserved name "states".
+// CheckVariable fails for a name that no variable can have: a name that is no Unicode identifier (UAX
+// #31), a name that is too long, and the reserved name "states".
 func CheckVariable(name string) error {
 	p := &parser{s: name}
 	switch {
@@ -19,6 +19,7 @@ func CheckVariable(name string) error {
 		return fmt.Errorf("the variable name 'states' is reserved")
 	case utf8.RuneCountInString(name) > maxVariableName:
 		return fmt.Errorf("the variable name '%s' is longer than %d characters", name, maxVariableName)
+	// The parser stops at the first character that no name may have there.
 	case p.variable() != name || name == "":
 		return fmt.Errorf("the variable name '%s' must be a letter, followed by letters, digits or underscores", name)
 	}

@@ -6,11 +6,12 @@ import (
 	"strconv"
 )
 
-// AppendCanonical appends a text that two values share if and only if they are the same JSON value,
-// as Equal has it. Of the members of an object with equal names the last counts.
+// AppendCanonical appends a text that two values share if and only if they are the same JSON value, as in
+// Equal. If members of an object have equal names, the last one counts.
 func AppendCanonical(dst, v []byte) []byte {
 	switch KindOf(v) {
 	case Number:
+		// 1, 1.0 and 10e-1 have the same digits and the same point.
 		d := parseDecimal(v)
 		if d.neg {
 			dst = append(dst, '-')
@@ -23,6 +24,7 @@ func AppendCanonical(dst, v []byte) []byte {
 	case Array:
 		dst = append(dst, '[')
 		for c := Walk(v); c.Next(); {
+			// The comma behind the last element does no harm: the text is only compared.
 			dst = append(AppendCanonical(dst, c.Value), ',')
 		}
 
@@ -38,6 +40,7 @@ func appendCanonicalObject(dst, v []byte) []byte {
 	members := map[string][]byte{}
 	for c := Walk(v); c.Next(); {
 		name, _ := Text(c.Key)
+		// A later member replaces an earlier one of the same name.
 		members[name] = c.Value
 	}
 

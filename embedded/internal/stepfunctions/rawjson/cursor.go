@@ -24,7 +24,7 @@ func Walk(v []byte) Cursor {
 	return Cursor{b: v, i: i + 1, object: v[i] == '{'}
 }
 
-// WalkFrom returns a cursor that continues where another one of v was, at its Offset.
+// WalkFrom returns a cursor that continues at the Offset of another cursor over v.
 func WalkFrom(v []byte, offset int) Cursor {
 	c := Walk(v)
 	if offset > c.i && offset <= len(v) {
@@ -40,6 +40,7 @@ func (c *Cursor) Offset() int { return c.i }
 // Next moves to the next member and reports whether there was one.
 func (c *Cursor) Next() bool {
 	i := space(c.b, c.i)
+	// The comma is not checked: Valid has accepted the document.
 	if i < len(c.b) && c.b[i] == ',' {
 		i = space(c.b, i+1)
 	}
@@ -70,6 +71,7 @@ func keyIs(quoted []byte, name string) bool {
 		return true
 	}
 
+	// A key with escapes is longer than its name, never shorter.
 	if len(quoted) <= len(name)+2 {
 		return false
 	}

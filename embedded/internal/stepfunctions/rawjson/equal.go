@@ -19,6 +19,7 @@ func Equal(a, b []byte) bool {
 		return x == y
 	case Array:
 		x, y := Walk(a), Walk(b)
+		// Both walks must end together.
 		for {
 			mx, my := x.Next(), y.Next()
 			if !mx || !my {

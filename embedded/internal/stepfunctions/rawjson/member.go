@@ -14,6 +14,7 @@ func member(object []byte, name string) (at, end int, ok bool) {
 		return 0, 0, false
 	}
 
+	// All members are read, because the last one of equal names counts.
 	for c.Next() {
 		if keyIs(c.Key, name) {
 			at, end, ok = c.at, c.end, true

@@ -1,6 +1,7 @@
 package rawjson
 
-// Merge returns an object with the members of both objects. Those of b replace those of a.
+// Merge returns an object with the members of both objects. A member
+// of b replaces a's member of the same name.
 func Merge(a, b []byte) []byte {
 	out := append(make([]byte, 0, len(a)+len(b)+1), '{')
 	add := func(key, value []byte) {

@@ -10,6 +10,7 @@ import (
 // notation (12, 1.2e1).
 func Int(v []byte) (int64, bool) {
 	v = Trim(v)
+	// The usual notation needs no decimal.
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return n, true
 	}
@@ -23,6 +24,8 @@ func Int(v []byte) (int64, bool) {
 		return 0, true
 	}
 
+	// A fraction, or more digits than int64 has. The bound also keeps
+	// a huge exponent from making a huge text.
 	if d.point < len(d.digits) || d.point > 19 {
 		return 0, false
 	}
@@ -54,7 +57,8 @@ func Rounded(v []byte) (int64, bool) {
 	}
 
 	n := math.Floor(f)
-	if f-n >= 0.5 { // f+0.5 may round to the next integer
+	// f+0.5 would be wrong for large numbers, where the sum itself is rounded.
+	if f-n >= 0.5 {
 		n++
 	}
 
@@ -113,6 +117,7 @@ func CompareNumbers(a, b []byte) int {
 
 		return 1
 	}
+	// Zero has no digits and no sign, so -0 equals 0.
 	if sx, sy := sign(x), sign(y); sx != sy || sx == 0 {
 		return min(max(sx-sy, -1), 1)
 	}

@@ -7,10 +7,10 @@ type Step struct {
 	IsIndex bool
 }
 
-// Set returns a copy of document with value at the end of the path. It adds members that
-// are missing. ok is false if the path leads through something that is not an object or
-// array, or past the end of an array.
+// Set returns a copy of document with value at the end of the path. It adds members that are missing. ok
+// is false if the path leads through a value that is no object or array, or past the end of an array.
 func Set(document []byte, path []Step, value []byte) (changed []byte, ok bool) {
+	// document[at:end] is the value that the steps so far lead to.
 	at, end := 0, len(document)
 	for n, step := range path {
 		here := document[at:end]
@@ -35,6 +35,7 @@ func Set(document []byte, path []Step, value []byte) (changed []byte, ok bool) {
 			continue
 		}
 
+		// From the first missing member on, the rest of the path is new.
 		return insert(document, at, end, path[n:], value)
 	}
 
@@ -47,6 +48,7 @@ func Set(document []byte, path []Step, value []byte) (changed []byte, ok bool) {
 // insert adds a member to the object document[at:end], before its closing brace: path[0],
 // and the rest of the path inside of it.
 func insert(document []byte, at, end int, path []Step, value []byte) ([]byte, bool) {
+	// White space may follow the closing brace of a whole document.
 	for end > at && document[end-1] != '}' {
 		end--
 	}
@@ -60,6 +62,7 @@ func insert(document []byte, at, end int, path []Step, value []byte) ([]byte, bo
 
 	out = append(AppendText(out, path[0].Name), ':')
 	for _, step := range path[1:] {
+		// An array that does not exist has no elements.
 		if step.IsIndex {
 			return nil, false
 		}

@@ -32,6 +32,7 @@ func skip(b []byte, i int) int {
 	case '"':
 		return skipString(b, i)
 	case '{', '[':
+		// The two kinds of brackets are counted together: Valid has checked that they match.
 		depth := 0
 		for i < len(b) {
 			switch b[i] {

@@ -51,6 +51,7 @@ func Text(v []byte) (s string, ok bool) {
 					}
 				}
 
+				// A surrogate without its other half has no character.
 				r = utf8.RuneError
 			}
 
@@ -88,6 +89,7 @@ func AppendText(dst []byte, s string) []byte {
 
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
+			// A U+FFFD that is written correctly has three bytes.
 			if r == utf8.RuneError && n == 1 {
 				dst = append(append(dst, s[from:i]...), "\uFFFD"...)
 				from = i + 1

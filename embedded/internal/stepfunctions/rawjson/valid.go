@@ -14,6 +14,7 @@ func Valid(b []byte) error {
 	i, ok := value(b, space(b, 0), 0)
 	if ok {
 		if i = space(b, i); i == len(b) {
+			// Last, because the other faults have a place in the text.
 			if !utf8.Valid(b) {
 				return fmt.Errorf("JSON text is not valid UTF-8")
 			}
@@ -31,6 +32,7 @@ func Valid(b []byte) error {
 
 // value returns the index after the value at i, or the index of the fault.
 func value(b []byte, i, depth int) (int, bool) {
+	// The depth is bounded, because other functions recurse with it, too.
 	if i >= len(b) || depth > MaxDepth {
 		return i, false
 	}
