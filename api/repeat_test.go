@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ratchet/activities/tasktoken"
 	"ratchet/api"
@@ -308,10 +307,7 @@ var repeats = []repeated{
 func waiting(w *world) string { w.waitForShipment("o-1"); return "" }
 
 func parkedTask(w *world) string {
-	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}
-	if err := w.cfg.Parked.Park(context.Background(), task, time.Now().Add(time.Hour)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
 
 	return ""
 }
