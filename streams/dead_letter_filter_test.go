@@ -147,7 +147,7 @@ func TestDeadLettersExpireBeforeClaimsDo(t *testing.T) {
 		t.Errorf("redriven after the end: %v", err)
 	}
 
-	// Dead letters of earlier versions have no end.
+	// One whose time to live was taken away has no end.
 	w.changeLetter(l.ID, DeadLetterExpiryAttribute, func(u *dynamo.Update) { u.RemoveAttribute(DeadLetterExpiryAttribute) })
 
 	if letters := w.deadLetters("h"); len(letters) != 1 || !letters[0].ExpiresAt.IsZero() {

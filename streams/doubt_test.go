@@ -312,7 +312,6 @@ func TestAShardOfTheFirstListingThatHadNoReaderForADayIsAGap(t *testing.T) {
 	}{
 		{"a day ago", time.Now().Add(-25 * time.Hour), 1},
 		{"today", time.Now().Add(-23 * time.Hour), 0},
-		{"by an earlier version", time.Time{}, 0},
 	} {
 		w := newTestEnv(t, 1)
 		l, g := newRecorder(), &gaps{}

@@ -50,35 +50,6 @@ func TestEachGroupGetsAllRecordsAndKeepsItsOwnState(t *testing.T) {
 	}
 }
 
-func TestTheDefaultGroupContinuesWhereEarlierVersionsWere(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
-	w.stopped(p)
-
-	// A row as earlier versions wrote it, under the stream's ARN.
-	old := w.leases()[0]
-	row := dynamo.Item{
-		"stream": dynamo.S(w.arn), "shardId": dynamo.S(old.Shard), "epoch": dynamo.N(old.Epoch), "counter": dynamo.N(old.Counter),
-		"checkpoint": dynamo.S(old.Checkpoint), "handledAt": dynamo.Millis(old.HandledAt), "atHorizon": dynamo.Bool(true), "parentDone": dynamo.Bool(true),
-	}
-
-	if err := w.table().deleteRow(t.Context(), old.Shard); err != nil {
-		t.Fatal(err)
-	}
-
-	if stored, err := w.table().insertRow(t.Context(), row); err != nil || !stored {
-		t.Fatal(stored, err)
-	}
-	w.write("o-0", 2)
-	p = w.start(w.config(l.handle))
-	w.until("the next record is handled", func() bool { return l.count() == 2 })
-	w.stopped(p)
-	l.ordered(t, 1, 2)
-}
-
 func TestAThirdGroupIsReported(t *testing.T) {
 	w := newTestEnv(t, 1)
 	ctx := t.Context()

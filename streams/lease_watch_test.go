@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -121,5 +122,34 @@ func TestRowsOfWorkersThatHaveEndedAreDeleted(t *testing.T) {
 		})
 		w.stopped(stays)
 		_ = crashes.stop()
+	})
+}
+
+// TestALeaseWhoseOwnerHasNoRowIsTakenAfterItsDuration: the owner has died, and its row was deleted.
+func TestALeaseWhoseOwnerHasNoRowIsTakenAfterItsDuration(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestEnv(t, 2, func(c *embedded.Config) { c.Dir = dir })
+		first := w.start(w.config(newRecorder().handle, defaultTimes))
+		sleepUntil(t, time.Minute, func() bool { return w.owners()[first.Owner()] == 2 })
+		w.stopped(first)
+
+		for i, l := range w.leases() {
+			if _, taken, err := w.table().take(t.Context(), l, []string{"gone", "stays"}[i]); err != nil || !taken {
+				t.Fatal(taken, err)
+			}
+		}
+		stays := newLiveness(w.table(), "stays", 10*time.Second, func(err error) { t.Error(err) })
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go stays.run(ctx)
+
+		second := w.start(w.config(newRecorder().handle, defaultTimes))
+		sleepUntil(t, 12*time.Second, func() bool { return w.owners()[second.Owner()] == 1 })
+
+		if owners := w.owners(); owners["stays"] != 1 {
+			t.Errorf("leases by owner: %v", owners)
+		}
+		w.stopped(second)
 	})
 }

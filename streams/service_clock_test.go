@@ -129,8 +129,8 @@ func handOverBetweenClocks(t *testing.T, ahead time.Duration) {
 	}
 }
 
-// TestTheEpochOfAChildIsAboveThatOfItsParent has a parent whose epoch is in the future, as a worker of an
-// earlier version with a wrong clock stored it.
+// TestTheEpochOfAChildIsAboveThatOfItsParent has a parent whose epoch is in the future, as a worker with
+// a wrong clock stored it.
 func TestTheEpochOfAChildIsAboveThatOfItsParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)

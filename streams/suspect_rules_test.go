@@ -93,7 +93,6 @@ func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
 		{"up to a record", nil, suspectBatch + 1, 2},
 		{"a batch has ended a worker", &tryNote{upTo: "5"}, records + 1, 5 + 3},
 		{"a record has", &tryNote{upTo: "5", sequence: "2", tries: map[string]int{"h": 1}}, 7, 5 + 1},
-		{"in an earlier version", &tryNote{sequence: "2", tries: map[string]int{"h": 1}}, 2, 2},
 	} {
 		r, notes := suspectReader(t, newRecorder().handle, records, test.left, test.died)
 		if err := r.run(t.Context()); !errors.Is(err, errShardEnd) {
