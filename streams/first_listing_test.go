@@ -14,6 +14,8 @@ import (
 // TestAFirstListingThatIsResumedLaterDeclaresWhatWasLost: a worker has begun to read the stream and
 // died before it had listed it. What was trimmed until another one did so was asked for.
 func TestAFirstListingThatIsResumedLaterDeclaresWhatWasLost(t *testing.T) {
+	t.Parallel()
+
 	for _, test := range []struct {
 		name  string
 		away  time.Duration // until the second worker comes

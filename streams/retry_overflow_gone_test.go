@@ -88,85 +88,89 @@ func TestRecordsWhoseRowsAreGoneAreADeclaredGap(t *testing.T) {
 		{"under GapHalt", true, 2, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newTestEnv(t, 1)
-			table, l := w.retries(), newRecorder()
-			hash := w.storeVersions(max(test.row, 1))
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				table, l := w.retries(), newRecorder()
+				hash := w.storeVersions(max(test.row, 1))
 
-			counted := table.update("h", hash).SetValue(retryMore, dynamo.N(int64(test.left+gone)))
-			if test.row == 0 {
-				counted.Remove("#records[0]")
-			}
-
-			if _, _, err := applyUpdate(t.Context(), w.db, counted); err != nil {
-				t.Fatal(err)
-			}
-			w.storeBeside(table, test.row+1, test.row+test.left)
-
-			gaps := make(chan Gap, 10)
-			run := func(policy GapPolicy) *runningPoller {
-				return w.start(w.config(l.handle, func(c *Config) {
-					c.OnGap = policy
-					c.Events.Gap = func(g Gap) { gaps <- g }
-				}))
-			}
-
-			want := Gap{Reason: GapQueue, Handler: "h", Item: "o-0"}
-			if handled := test.row + test.left; handled > 0 {
-				want.From = strconv.Itoa(handled)
-			}
-			declared := func() {
-				t.Helper()
-
-				got := <-gaps
-				if got.Until.IsZero() {
-					t.Error("the gap has no time")
+				counted := table.update("h", hash).SetValue(retryMore, dynamo.N(int64(test.left+gone)))
+				if test.row == 0 {
+					counted.Remove("#records[0]")
 				}
 
-				if got.Until = (time.Time{}); got != want {
-					t.Errorf("gap %+v, want %+v", got, want)
+				if _, _, err := applyUpdate(t.Context(), w.db, counted); err != nil {
+					t.Fatal(err)
 				}
-			}
+				w.storeBeside(table, test.row+1, test.row+test.left)
 
-			if test.halt {
-				p := run(GapHalt)
-				<-p.done
-
-				var gap *GapError
-				if err := p.stop(); !errors.As(err, &gap) || gap.Gap.Reason != GapQueue {
-					t.Errorf("Run: %v", err)
+				gaps := make(chan Gap, 10)
+				run := func(policy GapPolicy) *runningPoller {
+					return w.start(w.config(l.handle, func(c *Config) {
+						c.OnGap = policy
+						c.Events.Gap = func(g Gap) { gaps <- g }
+					}))
 				}
+
+				want := Gap{Reason: GapQueue, Handler: "h", Item: "o-0"}
+				if handled := test.row + test.left; handled > 0 {
+					want.From = strconv.Itoa(handled)
+				}
+				declared := func() {
+					t.Helper()
+
+					got := <-gaps
+					if got.Until.IsZero() {
+						t.Error("the gap has no time")
+					}
+
+					if got.Until = (time.Time{}); got != want {
+						t.Errorf("gap %+v, want %+v", got, want)
+					}
+				}
+
+				if test.halt {
+					p := run(GapHalt)
+					<-p.done
+
+					var gap *GapError
+					if err := p.stop(); !errors.As(err, &gap) || gap.Gap.Reason != GapQueue {
+						t.Errorf("Run: %v", err)
+					}
+					declared()
+				}
+
+				p := run(GapContinue)
 				declared()
-			}
-
-			p := run(GapContinue)
-			declared()
-			w.until("the others are handled", func() bool { return l.count() == test.row+test.left })
-			w.until("the row is gone", func() bool { return len(w.waitingRows()) == 0 })
-			w.stopped(p)
+				w.until("the others are handled", func() bool { return l.count() == test.row+test.left })
+				w.until("the row is gone", func() bool { return len(w.waitingRows()) == 0 })
+				w.stopped(p)
+			})
 		})
 	}
 }
 
 // TestAMoveThatIsRefusedIsNotRepeatedAtOnce: the pauses between the tries grow.
 func TestAMoveThatIsRefusedIsNotRepeatedAtOnce(t *testing.T) {
-	w := newTestEnv(t, 1)
-	row := w.storeOverflow(2, 1)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		row := w.storeOverflow(2, 1)
 
-	transport, throughTransport := w.intercept()
-	transport.Inject(refusedTransactions)
+		transport, throughTransport := w.intercept()
+		transport.Inject(refusedTransactions)
 
-	cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
-	q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0]}
-	item := &queuedItem{queue: q, hash: row.hash}
+		cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
+		q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0]}
+		item := &queuedItem{queue: q, hash: row.hash}
 
-	for range 8 {
-		if _, err := item.try(context.Background(), nil); err != nil {
-			t.Fatal(err)
+		for range 8 {
+			if _, err := item.try(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
 
-	next, err := item.try(context.Background(), nil)
-	if err != nil || time.Until(next) < time.Second {
-		t.Errorf("the next try is in %v, %v", time.Until(next), err)
-	}
+		next, err := item.try(context.Background(), nil)
+		if err != nil || time.Until(next) < time.Second {
+			t.Errorf("the next try is in %v, %v", time.Until(next), err)
+		}
+	})
 }
