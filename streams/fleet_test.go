@@ -265,12 +265,7 @@ func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 func TestOneWorkerListsForTheFleet(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
-		const workers = 10
-
-		shards := 250
-		if testing.Short() {
-			shards = 110 // two pages
-		}
+		const workers, shards = 10, 110 // two pages
 		stream, inFleet := newFleet(shards)
 
 		var h holdings

@@ -48,6 +48,7 @@ func TestARetryRowOfANewerFormatIsRefusedByName(t *testing.T) {
 
 		var faults atomic.Int32
 		p := w.start(w.config(l.handle, func(c *Config) {
+			c.DrainTimeout = 50 * time.Millisecond
 			c.Events.Fault = func(_, _ string, err error) {
 				if errors.Is(err, errNewerFormat) {
 					faults.Add(1)
