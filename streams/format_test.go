@@ -69,7 +69,8 @@ func TestARetryRowOfANewerFormatIsRefusedByName(t *testing.T) {
 			t.Errorf("waiting %+v, %v", waiting, err)
 		}
 
-		parts := w.scanDeadLetters()
+		rows := w.scanDeadLetters()
+
 		for what, add := range map[string]func() error{
 			"create": func() error { _, err := table.create(t.Context(), hash, first, retryRow{}); return err },
 			"append": func() error { _, err := table.append(t.Context(), hash, w.waitingVersion(3)); return err },
@@ -87,8 +88,8 @@ func TestARetryRowOfANewerFormatIsRefusedByName(t *testing.T) {
 			refusedByName(t, what, add(), hash.rowID())
 		}
 
-		if n := w.scanDeadLetters(); n != parts {
-			t.Errorf("%d rows after adding to the row, %d before", n, parts)
+		if n := w.scanDeadLetters(); n != rows {
+			t.Errorf("%d rows after adding to the row, %d before", n, rows)
 		}
 
 		// A worker that knows the format.
