@@ -33,7 +33,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		kills       = 3
 	)
 
-	bin, dir, listen := program.Self(t), t.TempDir(), program.FreeAddress(t)
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{
 		EndpointURL: "http://" + listen,

@@ -47,7 +47,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	t.Parallel()
 
 	orders := 120 * *flagLoad
-	bin, dir, listen := program.Self(t), t.TempDir(), program.FreeAddress(t)
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{
 		EndpointURL: "http://" + listen,

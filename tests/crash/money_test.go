@@ -101,7 +101,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 
 	const callers, each = 8, 30
 
-	bin, dir, listen := program.Self(t), t.TempDir(), program.FreeAddress(t)
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b := openAccounts(t, listen)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -197,7 +197,7 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 	t.Parallel()
 
 	count := 4 * *flagLoad
-	bin, dir, listen := program.Self(t), t.TempDir(), program.FreeAddress(t)
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b := openAccounts(t, listen)
 

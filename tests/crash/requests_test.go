@@ -27,7 +27,7 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	const each = 40
 
 	orders := 15 * *flagLoad
-	bin, dir, listen := program.Self(t), t.TempDir(), program.FreeAddress(t)
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	queue := []string{"--requests-queue", "requests.fifo"}
 
 	running := start(t, bin, dir, listen)

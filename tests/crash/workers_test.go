@@ -156,7 +156,7 @@ func TestKillNineAmongWorkers(t *testing.T) {
 
 	const ordersPerKill = 40
 
-	bin, dir := program.Self(t), t.TempDir()
+	bin, dir := program.Self(t, "ratchet"), t.TempDir()
 	engine := embeddedtest.Open(t)
 	embeddedtest.Run(t, engine)
 

@@ -7,17 +7,14 @@ import (
 	"testing"
 )
 
-// name is the name of the link under which a test's own binary is the command.
-const name = "ratchet"
-
-// Main is the TestMain of a package whose own binary is also the command `ratchet`: the processes that the
-// tests start then cost no build. command is what a process does that was started with the path of Self.
+// Main is the TestMain of a package whose own binary is also a program, so that the processes that the tests
+// start cost no build. programs are the main functions by their names; see Self.
 //
 // Parallel tests run at the same time whatever the number of processors is, unless -parallel says
 // otherwise: most of their time they wait for processes and for what follows a kill.
-func Main(m *testing.M, command func()) {
-	if filepath.Base(os.Args[0]) == name {
-		command()
+func Main(m *testing.M, programs map[string]func()) {
+	if run, is := programs[filepath.Base(os.Args[0])]; is {
+		run()
 		return
 	}
 
@@ -35,8 +32,9 @@ func Main(m *testing.M, command func()) {
 	os.Exit(m.Run())
 }
 
-// Self returns the path under which the test's own binary is the command. The package must call Main.
-func Self(t testing.TB) string {
+// Self returns a path under which the test's own binary is the program with the name. The package's TestMain
+// must be Main.
+func Self(t testing.TB, name string) string {
 	t.Helper()
 
 	self, err := os.Executable()
