@@ -35,7 +35,8 @@ func TestWhatWorkflowNewWritesBuildsAndPasses(t *testing.T) {
 	for _, args := range [][]string{{"vet", "./..."}, {"test", "-vet=off", "-count=1", "./..."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
+		// With the flags of this test, so that what it depends on is in the build's cache.
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=readonly -buildvcs=false", "GOWORK=off")
 
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %q: %v\n%s", args, err, text)
