@@ -59,6 +59,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	t.Helper()
 	w := &world{t: t, engine: embeddedtest.Open(t)}
 	aws := w.engine.AWSConfig()
+	aws.Retryer = embeddedtest.RetryAtOnce
 	w.transport = embeddedtest.Intercept(&aws)
 	w.db = dynamodb.NewFromConfig(aws)
 	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
@@ -138,6 +139,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	endpoints, deliveries := w.notifications()
 
 	calls := w.engine.AWSConfig()
+	calls.Retryer = embeddedtest.RetryAtOnce
 	w.answers = embeddedtest.Intercept(&calls)
 	w.sfn = sfn.NewFromConfig(calls)
 

@@ -36,6 +36,7 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 
 	aws := embeddedtest.Open(t).AWSConfig()
+	aws.Retryer = embeddedtest.RetryAtOnce
 	s := &shop{t: t, transport: embeddedtest.Intercept(&aws)}
 	s.db = dynamodb.NewFromConfig(aws)
 	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), lists.TableInput("lists"))
