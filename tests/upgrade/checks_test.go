@@ -41,7 +41,7 @@ func (s *shop) check() {
 	}
 	s.load.untilQueueEmpty(s.ctx, t, s.look)
 
-	count, err := s.load.plan.Settle(s.ctx, s.look)
+	count, err := s.load.plan.RecountUntilConsistent(s.ctx, s.look)
 	if err != nil {
 		t.Fatal(err)
 	}
