@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -48,16 +49,16 @@ func TestAnOrderKeepsItsCustomer(t *testing.T) {
 // TestAnOrderWithoutCustomerIsAsBefore: its item and its input of an execution are those of
 // earlier versions, whose repeats must stay Replayed.
 func TestAnOrderWithoutCustomerIsAsBefore(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	n := transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 5}}, Total: transitions.Money{Amount: 5, Currency: "EUR"}}
 
 	if _, err := s.Create(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 
-	table := "orders"
+	table := shop.OrdersTable
 
-	out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("o-1")}})
+	out, err := s.DB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("o-1")}})
 	if err != nil {
 		t.Fatal(err)
 	}
