@@ -44,6 +44,7 @@ func (s *service) accountRoutes(h huma.API) {
 		summary: "Read an account",
 	}, s.getAccount)
 	register(s, h, route{
+		// The table has the accounts of all tenants, and a page leaves out the accounts of others.
 		id:          "list-accounts",
 		method:      http.MethodGet,
 		path:        "/v1/accounts",
@@ -54,6 +55,7 @@ func (s *service) accountRoutes(h huma.API) {
 		description: "The order of the list is not specified. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listAccounts)
 	register(s, h, route{
+		// The ledger cannot tell a repeat from the first request: the first stored answer decides.
 		id:          "close-account",
 		method:      http.MethodPost,
 		path:        "/v1/accounts/{accountId}/close",
@@ -77,6 +79,7 @@ func (s *service) accountRoutes(h huma.API) {
 		summary:     "Read an account's statement",
 		description: "Oldest first. The entries of a sharded account follow shard by shard.",
 	}, s.listEntries)
+	// A variable, because the other routes of a hold share its path.
 	hold := route{
 		id:          "hold-money",
 		method:      http.MethodPut,
@@ -226,6 +229,7 @@ func (s *service) closeAccount(ctx context.Context, c caller, in *input.Account)
 	if err := s.cfg.Ledger.CloseAccount(ctx, c.tenant.storedID(in.AccountID)); err != nil {
 		return nil, err
 	}
+	// CloseAccount returns no account.
 	return s.getAccount(ctx, c, in)
 }
 
@@ -252,6 +256,7 @@ type listEntriesOutput struct {
 }
 
 func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInput) (*listEntriesOutput, error) {
+	// A cursor is valid for the statement of this account only.
 	binding := []string{"entries", string(c.tenant), in.AccountID}
 
 	position, p := s.cursors.open(in.Cursor, binding...)

@@ -16,6 +16,7 @@ import (
 
 func (s *service) actionRoutes(h huma.API) {
 	register(s, h, route{
+		// The payload may be any JSON value, also null, which other members must not be.
 		id:          "create-action",
 		method:      http.MethodPost,
 		path:        "/v1/actions",
@@ -61,6 +62,7 @@ func (s *service) actionRoutes(h huma.API) {
 		summary:     "Read an action without using it",
 		description: "The answer has no payload, and only the state of an action with a PIN, so it may be shown to anyone who has the id.",
 	}, s.getAction)
+	// The record of an action has the consumer, the holder and the end, and so the first answer.
 	verb := func(id, path, summary, description string) route {
 		return route{
 			id:          id,
@@ -101,6 +103,7 @@ func (s *service) actionRoutes(h huma.API) {
 		description:       "The codes can be typed, but not guessed. They are derived from the batch's name and their index: a repeat returns the same codes and creates no action twice. The next part begins at next.",
 	}, s.makeActions)
 	cancel := verb("cancel-action", "cancel", "Cancel an action that was not used", "A repeat gets the same answer.")
+	// The id is enough: only the owner cancels, without PIN and hold.
 	cancel.body = false
 	register(s, h, cancel, s.cancelAction)
 }
@@ -193,6 +196,7 @@ func (s *service) createAction(ctx context.Context, c caller, in *createActionIn
 		return nil, err
 	}
 	spec := in.Body.spec()
+	// The key names the creation, so that a repeat finds the action.
 	spec.RequestID = in.Key
 
 	made, err := all.Create(ctx, spec)
@@ -226,6 +230,7 @@ func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (
 	spec.Code = in.Action
 
 	made, err := all.Create(ctx, spec)
+	// domainErrors blames the Idempotency-Key for this error, but here it is the code.
 	if errors.Is(err, actions.ErrConflict) {
 		return nil, newProblem(http.StatusConflict, "conflict", "The code was used with other content.")
 	}
@@ -298,6 +303,7 @@ type used struct {
 }
 
 func (s *service) consumeAction(ctx context.Context, c caller, in *consumeInput) (*usedOutput, error) {
+	// The key names the consumption, so that a repeat gets the payload again.
 	return s.runAction(c, actions.Consumed, func(all *actions.Actions) (actions.Result, error) {
 		return all.Consume(ctx, actions.Request{
 			ID:        actions.ID(in.Action.Action),
@@ -310,6 +316,7 @@ func (s *service) consumeAction(ctx context.Context, c caller, in *consumeInput)
 }
 
 func (s *service) reserveAction(ctx context.Context, c caller, in *reserveActionInput) (*usedOutput, error) {
+	// The key names the holder, so that a repeat gets the same hold.
 	return s.runAction(c, actions.Reserved, func(all *actions.Actions) (actions.Result, error) {
 		return all.Reserve(ctx, actions.Request{
 			ID:     actions.ID(in.Action.Action),
@@ -320,6 +327,7 @@ func (s *service) reserveAction(ctx context.Context, c caller, in *reserveAction
 }
 
 func (s *service) releaseAction(ctx context.Context, c caller, in *releaseActionInput) (*usedOutput, error) {
+	// The holder is the key of the reservation, which the caller may have sent in quotes.
 	return s.runAction(c, actions.Released, func(all *actions.Actions) (actions.Result, error) {
 		return all.Release(ctx, actions.Request{
 			ID:     actions.ID(in.Action.Action),

@@ -14,9 +14,9 @@ import (
 	"ratchet/operate/audit"
 )
 
-// isAct reports whether the operation is one of a person: it changes something, and is for
-// administrators only. What services do with other scopes is no act; each order, payment and
-// transfer has its own record of it.
+// isAct reports whether the operation is an act of a person: it changes something, and is for
+// administrators only. A change that a service makes with another scope is no act: the order, the
+// payment or the transfer records it.
 func (r route) isAct() bool { return r.mutates && r.scope == auth.Admin }
 
 // beginAct writes the row of an act before it is done, and returns a function that adds the result.
@@ -58,6 +58,7 @@ func (s *service) endAct(r *http.Request, w http.ResponseWriter, act *audit.Act,
 
 	result, code := audit.Done, ""
 	switch {
+	// No answer was begun: the handler has panicked.
 	case status == 0:
 		result, code = audit.Failed, "panic"
 	case status >= http.StatusInternalServerError:
@@ -120,6 +121,7 @@ const actsSince = 7 * 24 * time.Hour
 
 func (s *service) listActs(ctx context.Context, c caller, in *listActsInput) (*listActsOutput, error) {
 	owner := c.tenant.owner()
+	// A cursor is valid with the same filters only.
 	binding := []string{"acts", string(c.tenant), strconv.FormatInt(in.Since.UnixNano(), 10), in.Who, in.Act, in.On}
 
 	position, p := s.cursors.open(in.Cursor, binding...)
@@ -127,6 +129,7 @@ func (s *service) listActs(ctx context.Context, c caller, in *listActsInput) (*l
 		return nil, p
 	}
 
+	// A pointer to the owner: nil would select the acts of all tenants.
 	f := audit.Filter{Since: in.Since, Who: in.Who, Act: in.Act, On: in.On, Tenant: &owner}
 	if f.Since.IsZero() {
 		f.Since = s.cfg.Now().Add(-actsSince)

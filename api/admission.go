@@ -11,17 +11,17 @@ import (
 // unsignedBodyTimeout bounds how long a body may take whose sender is unknown.
 const unsignedBodyTimeout = 5 * time.Second
 
-// admission limits what is done at once. A request passes up to three limits, each for the
-// time of one stage only. A slot is therefore never held for a client that is slow to send,
-// nor for one whose credential was not checked.
+// admission limits concurrent work. A request passes up to three limits, each for the time of
+// one stage only. A slot is therefore never held for a client that is slow to send, or whose
+// credential was not checked.
 type admission struct {
 	// checks limits the checks of credentials that are not known to be valid, by network.
 	checks *loadShedder
-	// bodies limits the bodies of authenticated callers that are arriving, by caller, and
-	// unsigned those that need no credential, by network.
+	// bodies limits the arriving bodies of authenticated callers, by caller, and unsigned the
+	// arriving bodies that need no credential, by network.
 	bodies, unsigned *loadShedder
 	// work limits the requests of authenticated callers that are being served, by caller,
-	// and callbacks those that carry a signature in their body.
+	// and callbacks the requests whose body is signed.
 	work, callbacks *loadShedder
 }
 
@@ -33,6 +33,8 @@ func newAdmission(cfg Config) admission {
 		slots.each, queue.each = slots.total, queue.total
 	}
 
+	// Strangers have limits of their own, so that they never take the place of a caller. All
+	// callbacks count for one sender, which may have the whole limit.
 	return admission{
 		checks:    newLoadShedder(limit{64, 16}, limit{256, 64}),
 		bodies:    newLoadShedder(limit{2 * slots.total, 2 * slots.each}, queue),
@@ -54,7 +56,7 @@ func (a admission) admit(ctx context.Context, to route, c *call) (release func()
 	return func() {}, nil // the probes answer even when the server is overloaded
 }
 
-// readBody reads the body of a request within the limits of those that are arriving.
+// readBody reads the body of a request within the limits of arriving bodies.
 func (a admission) readBody(ctx context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) ([]byte, *problem) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -80,7 +82,7 @@ func (a admission) readBody(ctx context.Context, w http.ResponseWriter, r *http.
 		return nil, p
 	}
 
-	// The body has arrived. The time in which it had to arrive must not end the request.
+	// The body has arrived. The deadline for it must not end the request.
 	_ = control.SetReadDeadline(time.Time{})
 
 	return body, nil
@@ -96,8 +98,8 @@ func address(r *http.Request) string {
 	return host
 }
 
-// network returns what limits by address count: the IPv4 address, or the /64 network of the
-// IPv6 address, because one customer of a provider has all addresses of such a network.
+// network returns the unit of the limits by address: the IPv4 address, or the /64 network of
+// the IPv6 address, because one customer of a provider has all addresses of such a network.
 func network(r *http.Request) string {
 	text := address(r)
 

@@ -26,7 +26,7 @@ const (
 	answerTimeout = 5 * time.Second
 )
 
-// putter is what this file calls of a *dynamodb.Client.
+// putter has the method of a *dynamodb.Client that this file calls.
 type putter interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
@@ -60,6 +60,7 @@ func answerKey(parts ...string) string {
 // concurrent repeats get the same answer.
 func (a answerStore) keep(ctx context.Context, key string, answer storedAnswer) (kept storedAnswer, first bool, err error) {
 	sealed, err := a.seal(key, answer)
+	// Too large for an item: the answer is not stored, and every repeat is served like the first.
 	if err != nil || len(sealed) > maxAnswer {
 		return answer, true, err
 	}
@@ -68,6 +69,7 @@ func (a answerStore) keep(ctx context.Context, key string, answer storedAnswer) 
 	defer cancel()
 
 	now := a.now()
+	// An expired answer counts as absent until TTL deletes it.
 	condition := "attribute_not_exists(idempotencyKey) OR " + once.ExpiryAttribute + " <= :now"
 
 	_, err = a.db.PutItem(ctx, &dynamodb.PutItemInput{
@@ -97,7 +99,7 @@ func (a answerStore) keep(ctx context.Context, key string, answer storedAnswer) 
 		return answer, true, nil
 	}
 
-	// An answer that another secret has sealed cannot be read. This one takes its place.
+	// An answer that another secret has sealed cannot be read. The caller gets this call's answer.
 	if kept, err = a.open(key, stored); err != nil {
 		return answer, false, nil //nolint:nilerr // the caller still gets an answer
 	}

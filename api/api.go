@@ -44,6 +44,7 @@ func New(cfg Config) (http.Handler, error) {
 
 // OpenAPI returns the OpenAPI 3.1 document of an authenticated server, as JSON.
 func OpenAPI() ([]byte, error) {
+	// The document contains nothing of the secret.
 	s, err := newService(Config{Secret: make([]byte, secretBytes)}.withDefaults())
 	if err != nil {
 		return nil, err
@@ -72,6 +73,7 @@ func newService(cfg Config) (*service, error) {
 		return nil, err
 	}
 
+	// failures has a low limit of its own: a high Rate is for callers, not for guesses.
 	s := &service{
 		cfg:         cfg,
 		mux:         http.NewServeMux(),
@@ -88,9 +90,11 @@ func newService(cfg Config) (*service, error) {
 
 	h := humago.New(s.mux, humaConfig())
 	s.routes(h)
+	// The least specific pattern: it gets every request that no route matches.
 	s.mux.HandleFunc("/", s.noRoute)
 	s.mux.HandleFunc("GET /openapi.json", s.serveDocument)
 	s.mux.HandleFunc("GET "+ErrorsPath, s.serveErrors)
+	// After the routes, whose registration builds the document.
 	s.document, err = json.MarshalIndent(h.OpenAPI(), "", "  ")
 
 	return s, err

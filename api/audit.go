@@ -61,6 +61,7 @@ func (s *service) auditRecord(r *http.Request, w http.ResponseWriter, to route, 
 	}
 
 	if key := r.Header.Get(idempotencyKey); key != "" {
+		// A key may be a secret of the caller, like the name of a claim.
 		sum := sha256.Sum256([]byte(key))
 		record.AddAttrs(slog.String("idempotencyKeyHash", hex.EncodeToString(sum[:8])))
 	}
@@ -68,8 +69,8 @@ func (s *service) auditRecord(r *http.Request, w http.ResponseWriter, to route, 
 	return record
 }
 
-// auditedID returns a parameter of the path as audit rows and lines show it. It reports false for
-// one that is no valid id.
+// auditedID returns a parameter of the path as audit rows and lines show it. It reports false for a
+// value that is no valid id.
 func auditedID(r *http.Request, name string) (id string, ok bool) {
 	id = r.PathValue(name)
 	if name == "action" {

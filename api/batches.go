@@ -47,6 +47,7 @@ func (s *service) makeActions(ctx context.Context, c caller, in *makeActionsInpu
 		return nil, err
 	}
 
+	// The count of a batch includes the indexes before From.
 	b := actions.Batch{
 		ID:        in.Batch,
 		Prefix:    in.Body.Prefix,

@@ -17,11 +17,13 @@ import (
 func registerCallback[I, O any](s *service, h huma.API, r route, content string, handle handleFunc[I, O]) {
 	r.method, r.tag, r.status = http.MethodPost, "callbacks", http.StatusOK
 	r.public, r.mutates, r.rawBody = true, true, true
+	// A sender has no Idempotency-Key. The event's id and the bytes identify a callback.
 	r.repeats, r.contentIsIdentity = firstStored, true
 	r.errors = append(r.errors, http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge)
 	r.description = "A signature after Standard Webhooks replaces the credential. It is checked over the raw bytes before they are parsed. " + r.description
 	register(s, h, r, handle)
 
+	// The input has no body, because the handler reads the raw bytes, so huma documents none.
 	h.OpenAPI().Paths[r.path].Post.RequestBody = &huma.RequestBody{
 		Required: true,
 		Content:  map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: content}}},

@@ -36,6 +36,7 @@ func (s *service) carrierRoutes(h huma.API) {
 	}, s.listCarrierReports)
 
 	register(s, h, route{
+		// The first closing is stored with the report, and is the answer to every later request.
 		id:          "end-carrier-report",
 		method:      http.MethodPost,
 		path:        path + "/reports/{ref}/done",
@@ -102,7 +103,7 @@ type carrierReport struct {
 	Done      *closing  `json:"done,omitempty" doc:"Who has dealt with it, and why."`
 }
 
-// closing is what a person has said about a report.
+// closing is a person's word that a report needs no more work.
 type closing struct {
 	Cause *cause    `json:"cause"`
 	At    time.Time `json:"at"`
@@ -185,11 +186,13 @@ func (s *service) endCarrierReport(ctx context.Context, c caller, in *endReportI
 		return nil, err
 	}
 
+	// A report about another tenant's order does not exist for the caller.
 	if _, own := c.tenant.showReport(stored); !own {
 		return nil, reports.ErrUnknownReport
 	}
 
 	out := &endReportOutput{}
+	// The first closing stays, so this request repeats it.
 	if stored.Effect == reports.Done {
 		out.MarkReplayed()
 	}

@@ -12,7 +12,7 @@ import (
 // sourceAPI is the source of the transitions that are requested over HTTP.
 const sourceAPI = "api"
 
-// newCause is why a caller requests a transition. Who the caller is comes from the credential.
+// newCause is a caller's reason for a transition. The actor comes from the credential.
 type newCause struct {
 	Code string `json:"code,omitempty" maxLength:"32" pattern:"^[A-Za-z0-9_.-]+$" doc:"For programs." example:"fraud-check"`
 	Text string `json:"text,omitempty" maxLength:"1000" pattern:"^[^\\x00-\\x1F\\x7F-\\x9F]*$" doc:"For people, no personal data, no control characters, at most 1,000 bytes. What is stored is cut to 128 bytes, together with the trace."`
@@ -27,7 +27,7 @@ type cause struct {
 	Trace  string `json:"trace,omitempty" doc:"The W3C traceparent of the request."`
 }
 
-// showCause returns what callers see of a cause, nil for none.
+// showCause returns a cause as callers see it, nil for none.
 func showCause(c transitions.Cause) *cause {
 	if c == (transitions.Cause{}) {
 		return nil
@@ -38,8 +38,8 @@ func showCause(c transitions.Cause) *cause {
 	return &shown
 }
 
-// cause returns the cause of a transition that the caller requests. Its trace is that of the
-// request's traceparent header; an invalid one is ignored, as W3C Trace Context asks for.
+// cause returns the cause of a transition that the caller requests. Its trace comes from the
+// request's traceparent header; an invalid header is ignored, as W3C Trace Context asks for.
 func (c caller) cause(ctx context.Context, given *newCause) transitions.Cause {
 	out := transitions.Cause{Actor: actorOf(c.ID), Source: sourceAPI}
 	if trace := callOf(ctx).trace; transitions.ValidTrace(trace) {
@@ -53,8 +53,8 @@ func (c caller) cause(ctx context.Context, given *newCause) transitions.Cause {
 	return out
 }
 
-// actorOf returns the id of a principal as an actor. Of an id that is too long or has other
-// characters it is a digest, after the id's kind.
+// actorOf returns the id of a principal as an actor. An id that is too long or has other
+// characters is replaced by its digest, after the id's kind.
 func actorOf(id string) string {
 	if (transitions.Cause{Actor: id}).Validate() == nil {
 		return id

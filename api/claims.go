@@ -39,6 +39,7 @@ func (s *service) claimRoutes(h huma.API) {
 			"409 in_progress: another caller holds the key, at most as long as Retry-After says. 422: the key was claimed with another payload. "+
 			"With an Idempotency-Key, a repeat during the lease gets the ticket again, with taken_over: the work may have begun. Without one, "+
 			"a lost answer blocks the key until the lease ends.")
+	// The record of the claim returns the ticket to a repeat, so no secret has to be stored.
 	take.status, take.alsoStatus, take.anyJSON, take.repeats = http.StatusCreated, []int{http.StatusOK}, "/payload", fromRecord
 	take.links = map[string]*huma.Link{"get": {
 		OperationID: "get-claim",
@@ -49,6 +50,7 @@ func (s *service) claimRoutes(h huma.API) {
 	complete.anyJSON = "/result"
 	register(s, h, complete, s.completeClaim)
 	extend := verb("extend-claim", "/extend", "Renew the lease", "From now on. Each request renews it, unless it repeats one with the same Idempotency-Key.")
+	// An extension begins the lease again each time, so only a key makes a request a repeat.
 	extend.repeats = ifKeyed
 	register(s, h, extend, s.extendClaim)
 	register(s, h, verb("release-claim", "/release", "Release the key", "For work that was not done, or was undone. The next caller may do it."), s.releaseClaim)
@@ -154,6 +156,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	}
 
 	payload := in.Body.Payload
+	// No payload and null are the same payload.
 	if len(payload) == 0 {
 		payload = json.RawMessage("null")
 	}
@@ -166,6 +169,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	out := &claimOutput{Status: http.StatusCreated, Body: claimed{Key: in.Key.Key}}
 	var claim *once.Claim
 	if key := c.tenant.claimKey(in.Key.Key); in.Request != "" {
+		// With the caller's id, because two callers may use the same Idempotency-Key.
 		claim, err = claims.ClaimAs(ctx, c.ID+" "+in.Request, key, payload)
 	} else {
 		claim, err = claims.Claim(ctx, key, payload)
@@ -240,6 +244,7 @@ type stepOutput struct {
 
 // withTicket calls do with the claim that the ticket proves, and answers with the outcome.
 func (s *service) withTicket(c caller, key, ticket, outcome string, do func(*once.Claim) error) (*stepOutput, error) {
+	// The ticket names its lease. This only bounds a forged one.
 	claims, err := s.claimsWithLease(longestLease)
 	if err != nil {
 		return nil, err
@@ -279,7 +284,7 @@ func (s *service) failClaim(ctx context.Context, c caller, in *failInput) (*step
 
 type recordOutput struct{ Body record }
 
-// record is the stored state of a claim. Its result is returned to those who claim the key.
+// record is the stored state of a claim. Only a caller that claims the key gets its result.
 type record struct {
 	Key         string    `json:"key"`
 	Status      string    `json:"status" enum:"IN_PROGRESS,COMPLETED,FAILED,UNKNOWN,RELEASED"`

@@ -55,7 +55,7 @@ type Config struct {
 	Lists *lists.Lists
 	// Handlers are the stream handlers whose dead letters can be listed and redriven.
 	Handlers []streams.Handler
-	// Around is what an order's explanation shows beside its transitions. What is nil is left out.
+	// Around has the sources of an order's explanation beside its transitions. A nil source is left out.
 	Around inspect.Around
 	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
 	Replay func(context.Context, Replay) (streams.RebuildCount, error)
@@ -85,7 +85,7 @@ type Config struct {
 	// Secret is 32 bytes that all instances share. It encrypts cursors.
 	Secret []byte
 	// Hosts are host names, in addition to localhost, that requests to a loopback address
-	// may name: those of a proxy on the same machine.
+	// may name: the names of a proxy on the same machine.
 	Hosts []string
 
 	// Rate and Burst limit the requests per second of each caller. Default 200, and twice
@@ -125,6 +125,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Rate, 200)
+	// After the Rate, because the default burst depends on it.
 	setDefault(&c.Burst, burstOf(c.Rate))
 	setDefault(&c.TenantRate, -1)
 	setDefault(&c.InFlight, 256)
@@ -182,6 +183,7 @@ func (c Config) validate() error {
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)
 
 	for tenant, limit := range c.TenantRates {
+		// Whether 0 means no limit or no requests would be a guess.
 		check(limit != 0, "TenantRates[%s]: must be more than 0, or negative for no limit", tenant)
 	}
 

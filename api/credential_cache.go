@@ -10,8 +10,8 @@ import (
 const maxCredentials = 10_000
 
 // credentialCache remembers the digests of credentials that were valid when they were last
-// checked. It replaces no check: it only exempts a credential from the limit of invalid
-// ones from its address.
+// checked. It replaces no check: it only exempts a credential from the limit on invalid
+// credentials of its address.
 type credentialCache struct {
 	mu      sync.Mutex
 	digests map[[sha256.Size]byte]struct{}

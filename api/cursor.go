@@ -21,7 +21,7 @@ const secretBytes = 32
 // caller's tenant and to the list, so that it cannot be used with another one.
 type sealer struct{ aead cipher.AEAD }
 
-// errUnsealed says that the bytes are too short to be sealed ones.
+// errUnsealed says that the bytes are too short to be sealed.
 var errUnsealed = errors.New("too short")
 
 func newSealer(secret []byte) (sealer, error) {
@@ -58,6 +58,7 @@ func (s sealer) open(cursor string, binding ...string) (string, *problem) {
 		}
 	}
 
+	// The same answer for a damaged cursor and for a cursor of another tenant.
 	p := newProblem(http.StatusBadRequest, "invalid_cursor", "The cursor does not belong to this list. Start without one.")
 
 	return "", p.withField("query", "cursor", "must come from the previous page")
@@ -71,7 +72,7 @@ func (s sealer) sealBytes(plain []byte, binding ...string) []byte {
 	return s.aead.Seal(nonce, nonce, plain, additionalData(binding))
 }
 
-// openBytes decrypts what sealBytes has encrypted with the same binding.
+// openBytes is the inverse of sealBytes with the same binding.
 func (s sealer) openBytes(sealed []byte, binding ...string) ([]byte, error) {
 	n := s.aead.NonceSize()
 	if len(sealed) <= n {
@@ -86,7 +87,7 @@ func additionalData(parts []string) []byte { return []byte(strings.Join(parts, "
 
 func formatTransitionID(id transitions.TransitionID) string { return strconv.FormatInt(int64(id), 10) }
 
-// parseTransitionID reads what formatTransitionID wrote, 0 for "". It ignores other errors:
+// parseTransitionID is the inverse of formatTransitionID; "" is 0. It ignores other errors:
 // a cursor is sealed, and the schema checks the header that holds an id.
 func parseTransitionID(text string) transitions.TransitionID {
 	n, _ := strconv.ParseInt(text, 10, 64)

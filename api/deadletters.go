@@ -110,7 +110,7 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 	return out, err
 }
 
-// letterID returns the id as callers see it. A stored one has characters that a path cannot have.
+// letterID returns the id as callers see it. A stored id has characters that a path cannot have.
 func letterID(l streams.DeadLetter) string { return base64.RawURLEncoding.EncodeToString([]byte(l.ID)) }
 
 // orderIDOf returns the stored id of the order that the letter is about, "" if it is unknown.
@@ -176,7 +176,7 @@ func (s *service) discardLetter(ctx context.Context, c caller, in *redriveInput)
 	return out, nil
 }
 
-// ownLetter returns the dead letter that the request names, if it is the caller's tenant's.
+// ownLetter returns the dead letter that the request names, if it belongs to the caller's tenant.
 func (s *service) ownLetter(ctx context.Context, c caller, in *redriveInput) (streams.DeadLetter, error) {
 	h, err := s.handler(in.Handler)
 	if err != nil {
@@ -189,6 +189,7 @@ func (s *service) ownLetter(ctx context.Context, c caller, in *redriveInput) (st
 	}
 
 	l, err := s.cfg.DeadLetters.Get(ctx, h.Name, string(id))
+	// An unreadable letter comes with an error, and can still be discarded.
 	if err != nil && l.Unreadable == "" {
 		return streams.DeadLetter{}, err
 	}

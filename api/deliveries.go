@@ -98,6 +98,7 @@ func (s *service) listOrderDeliveries(ctx context.Context, c caller, in *input.O
 	out.Body.Deliveries = []delivery{}
 
 	for _, d := range all {
+		// Endpoints that the command line has made for several tenants belong to the default tenant.
 		if _, own := c.tenant.ownID(d.Endpoint); own {
 			out.Body.Deliveries = append(out.Body.Deliveries, c.tenant.showDelivery(d))
 		}
@@ -146,6 +147,7 @@ type deliveryOutput struct {
 }
 
 func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (*deliveryOutput, error) {
+	// Both stored ids contain the tenant, so the delivery cannot be another tenant's.
 	id := notify.Delivery{Endpoint: c.tenant.storedID(in.EndpointID)}
 	id.OrderID, id.TransitionID = c.tenant.orderID(in.OrderID), transitions.TransitionID(in.TransitionID)
 

@@ -4,11 +4,11 @@
 //
 // A request passes these checks, in this order: the host and origin that it names, its
 // credential, the caller's rate limit, the scope of the route, the size and strictness of
-// its JSON, the limit of concurrent requests, and the schema in the OpenAPI document. A
-// slot of the limit is held neither by a stranger nor by a body that is still arriving.
-// Then one call of the domain package decides. Its verdict or error becomes a status and a
-// stable code in problem+json (RFC 9457). Every request that may change something writes
-// one line to the audit log.
+// its JSON, the limit of concurrent requests, and the schema in the OpenAPI document.
+// Strangers, and bodies that are still arriving, hold no slot of the limit. Then one call of
+// the domain package decides. Its verdict or error becomes a status and a stable code in
+// problem+json (RFC 9457). Every request that may change something writes one line to the
+// audit log.
 //
 // A caller sees only the tenant of its credential. [auth.DefaultTenant] stores ids as they
 // are. Any other tenant stores them behind its name and a colon, and no id of the API
@@ -38,6 +38,7 @@
 // # Caveats
 //
 // All limits apply per process. Without Config.Lists, listing orders scans the table: that is
-// meant for people, not for frequent calls. If-Match compares only the part of the ETag that the request can
-// conflict with: the transitionId for a transition, the contentVersion for an edit.
+// meant for people, not for frequent calls. If-Match compares only the part of the ETag with
+// which the request can conflict: the transitionId for a transition, the contentVersion for an
+// edit.
 package api

@@ -15,6 +15,7 @@ import (
 )
 
 func (s *service) editRoutes(h huma.API) {
+	// The order recognizes a repeat by the key as long as it remembers the edit.
 	edit := func(id, method, path, summary string, body bool, target ...string) route {
 		return route{
 			id:          id,
@@ -153,6 +154,7 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
 	result, err := s.cfg.AddReserved(ctx, e, c.tenant.items(in.Body.Items)...)
 	switch {
+	// The claim's key is the Idempotency-Key here, so domainErrors would name the wrong code.
 	case errors.Is(err, once.ErrMismatch):
 		return nil, keyReused()
 	case err == nil && result.Verdict.Done():
@@ -192,7 +194,7 @@ func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*ord
 	return s.editOutput(c, e, result, err)
 }
 
-// edit returns the identity of an edit: its order, its key and its condition, and why it is made.
+// edit returns an edit with its order, key, condition and cause.
 func (c caller) edit(ctx context.Context, id string, k input.Keyed, condition input.Conditional, why *newCause) transitions.Edit {
 	e := transitions.Edit{OrderID: c.tenant.orderID(id), EventID: transitions.RequestID(k.Key), Cause: c.cause(ctx, why)}
 	if _, content, conditional := condition.Seen(); conditional {
@@ -217,6 +219,7 @@ func (s *service) editOutput(c caller, e transitions.Edit, result transitions.Ed
 
 		return out, nil
 	case transitions.NotFound:
+		// The order exists, so the line does not.
 		if result.Order != nil {
 			return nil, newProblem(http.StatusNotFound, "item_not_found", "The order has no line with this SKU.").withOrder(result.Order)
 		}
@@ -224,6 +227,7 @@ func (s *service) editOutput(c caller, e transitions.Edit, result transitions.Ed
 	case transitions.Superseded:
 		return nil, orderChanged(result.Order)
 	case transitions.Conflict:
+		// One verdict stands for two conflicts. The reason tells them apart.
 		if e.IfMatch != nil && strings.HasPrefix(result.Reason, "ifMatch") {
 			return nil, newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a contentVersion that the order has not reached.").withOrder(result.Order)
 		}

@@ -16,8 +16,8 @@ import (
 	"ratchet/workflow"
 )
 
-// endpointRoutes are the routes of endpoints. Who may set where messages go reads them, so all
-// need the scope admin.
+// endpointRoutes are the routes of endpoints. All need the scope admin, even for reading: an endpoint
+// shows where messages go.
 func (s *service) endpointRoutes(h huma.API) {
 	verb := func(id, method, path, summary, description string) route {
 		return adminVerb("notifications", id, method, "/v1/endpoints/{endpoint}"+path, summary, description, "endpoint").mayConflict()
@@ -47,6 +47,7 @@ func (s *service) endpointRoutes(h huma.API) {
 
 	create := verb("create-endpoint", http.MethodPut, "", "Create an endpoint",
 		"The answer has the new secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret.").withBody()
+	// Not 404: a new endpoint does not exist.
 	create.status, create.errors = http.StatusCreated, []int{http.StatusConflict}
 	register(s, h, create, s.createEndpoint)
 	register(s, h, verb("change-endpoint", http.MethodPost, "/settings", "Replace the settings of an endpoint",
@@ -69,7 +70,7 @@ type endpointFilter struct {
 	Attributes map[string]string `json:"attributes,omitempty" doc:"currency, customer, placedBy"`
 }
 
-// endpointSettings are what a request says about an endpoint.
+// endpointSettings are the settings of an endpoint in a request.
 type endpointSettings struct {
 	Destination string            `json:"destination" minLength:"1" maxLength:"2048" example:"https://example.com/hook"`
 	Description string            `json:"description,omitempty" maxLength:"256"`
@@ -108,6 +109,7 @@ func (in endpointSettings) settings(t tenant) notify.Settings {
 			s.Filter.Events = append(s.Filter.Events, workflow.Event(event))
 		}
 	}
+	// The caller's tenant, whatever the request's filter is.
 	s.Filter.Tenant = t.owner()
 
 	return s
@@ -156,6 +158,7 @@ func (t tenant) showEndpoint(e notify.Endpoint) endpoint {
 		DisabledAt:   optionalTime(e.DisabledAt),
 		FailingSince: optionalTime(e.FailingSince),
 	}
+	// The values may be credentials.
 	for name := range e.Headers {
 		out.Headers = append(out.Headers, name)
 	}
@@ -164,8 +167,8 @@ func (t tenant) showEndpoint(e notify.Endpoint) endpoint {
 	return out
 }
 
-// owned returns an endpoint of the caller's tenant. The default tenant also sees those that the
-// command line has made for several tenants.
+// owned returns an endpoint of the caller's tenant. The default tenant also sees the endpoints that
+// the command line has made for several tenants.
 func (s *service) owned(ctx context.Context, c caller, id string) (notify.Endpoint, error) {
 	e, err := s.cfg.Endpoints.Get(ctx, c.tenant.storedID(id))
 	if err != nil {
@@ -344,6 +347,7 @@ func (s *service) testEndpoint(ctx context.Context, c caller, in *operateEndpoin
 	}
 
 	out := &testEndpointOutput{}
+	// A failed delivery is the result of the test, and no error of the request.
 	answer, err := s.cfg.Deliveries.Test(ctx, e.ID)
 	out.Body.Delivered, out.Body.Answer, out.Body.Response = err == nil, answer.Status, answer.Text
 

@@ -11,7 +11,7 @@ import (
 type ErrorCode struct {
 	Status int
 	Code   string
-	// Hint is what the caller, or a person, does about it.
+	// Hint is advice for the caller, or for a person.
 	Hint string
 }
 
@@ -19,7 +19,7 @@ type ErrorCode struct {
 // is this path with the code as fragment, relative to the URL of the request.
 const ErrorsPath = "/errors"
 
-// errorCodes has every code of the API, by what it is about.
+// errorCodes has every code of the API, grouped by status and subject.
 var errorCodes = []ErrorCode{
 	{400, "malformed_request", "The request cannot be parsed. Compare it with /openapi.json."},
 	{400, "malformed_json", "The body is not one JSON value, or names a member twice. Correct the body."},
@@ -125,8 +125,8 @@ var errorCodes = []ErrorCode{
 	{503, "audit_unavailable", "Nothing was done, because the act could not be written down. See the log of the server; `ratchet init` creates a missing table."},
 }
 
-// ErrorCodes returns what the page of ErrorsPath and docs/errors.md show: every code of the API, once for
-// each status that it comes with.
+// ErrorCodes returns every code of the API, once for each status that it comes with. The page of
+// ErrorsPath and docs/errors.md show them.
 func ErrorCodes() []ErrorCode { return slices.Clone(errorCodes) }
 
 // HintOf returns the first hint of a code, "" if the API does not have it.
@@ -140,8 +140,8 @@ func HintOf(code string) string {
 	return ""
 }
 
-// CodeOf returns the code with which the API answers an error of a domain package, "" if it answers
-// with none of its own.
+// CodeOf returns the code with which the API answers an error of a domain package, "" if the error has
+// no code of its own.
 func CodeOf(err error) string {
 	for _, row := range domainErrors {
 		if errors.Is(err, row.err) {
@@ -167,8 +167,8 @@ func (s *service) serveErrors(w http.ResponseWriter, _ *http.Request) {
 	_ = errorsPage.Execute(w, codesTogether()) // fails only if the client is gone
 }
 
-// codesTogether returns the entries of each code, in the order of their first ones: the page has one
-// fragment for a code, whatever its status.
+// codesTogether returns the entries of each code, in the order of the codes' first entries: the page has
+// one fragment for a code, even if the code comes with several statuses.
 func codesTogether() (all [][]ErrorCode) {
 	at := map[string]int{}
 	for _, c := range errorCodes {

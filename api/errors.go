@@ -38,7 +38,8 @@ type domainError struct {
 	detail string // "" for the text of the error, which names the field and its rule
 }
 
-// domainErrors are the errors of the domain packages that a caller can act on.
+// domainErrors are the errors of the domain packages that a caller can act on. The first match
+// counts: an error that wraps another one belongs before it.
 var domainErrors = []domainError{
 	// Orders.
 	{transitions.ErrInvalidRequest, http.StatusUnprocessableEntity, "invalid_request", ""},
@@ -156,6 +157,7 @@ func (d domainError) problem(err error, members map[string]bool) *problem {
 func isTransient(err error) bool {
 	var apiError smithy.APIError
 	if errors.As(err, &apiError) {
+		// Most of these come with status 400, which the SDK takes for a fault of the client.
 		switch apiError.ErrorCode() {
 		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "InternalServerError",
 			"ServiceUnavailable", "TransactionConflictException", "TransactionInProgressException":

@@ -41,8 +41,8 @@ type eventStream struct {
 	seen transitions.TransitionID // the newest that was written, or that the client has
 	err  error                    // of the first failed write; nothing is written after it
 
-	// behind is the newest state of the order while transitions before it are missing, and
-	// since is when the first of them was missed.
+	// behind is the newest state of the order while earlier transitions are missing. since is
+	// when the first one was missed.
 	behind *transitions.Order
 	since  time.Time
 }
@@ -54,6 +54,7 @@ func (e *eventStream) run(ctx context.Context, opened *watch) {
 	// The request was read completely. Its read deadline must not end the stream.
 	_ = e.control.SetReadDeadline(time.Time{})
 
+	// A comment of the protocol. It sends the header at once, so the client sees an open stream.
 	e.write(": watching\n\n")
 
 	heartbeat := time.NewTicker(heartbeatInterval)
@@ -85,6 +86,7 @@ func (e *eventStream) run(ctx context.Context, opened *watch) {
 				return
 			}
 		case <-journal.C:
+			// nil, unless transitions are missing.
 			order = e.behind
 		case order = <-opened.moved:
 		}
@@ -104,6 +106,7 @@ func (e *eventStream) mayContinue(ctx context.Context, checked *time.Time) bool 
 	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 
+	// The answer may be slow: the credential was valid at the earliest moment of the check.
 	began := time.Now()
 
 	principal, err := e.s.cfg.Auth.Authenticate(ctx, e.token)
@@ -115,19 +118,21 @@ func (e *eventStream) mayContinue(ctx context.Context, checked *time.Time) bool 
 		return false
 	}
 
+	// The check itself has failed. A short outage must not end every stream.
 	return time.Since(*checked) < maxUnchecked
 }
 
 // writeOrder writes the transitions of the order that the client has not seen. It reports
-// whether the stream has ended. If the journal lacks some of them, it writes those before
-// the first that is missing, and remembers the order for another attempt.
+// whether the stream has ended. If the journal lacks some transitions, it writes only up to the
+// first missing transition, and remembers the order for another attempt.
 func (e *eventStream) writeOrder(ctx context.Context, order *transitions.Order) (ended bool) {
 	rows, complete := order.Since(e.seen)
-	complete = complete || e.seen == 0 // a new stream begins with what the ring holds
+	complete = complete || e.seen == 0 // a new stream begins with the ring's transitions
 
 	var err error
 	if !complete {
 		complete, err = e.writeJournal(ctx, order)
+		// The journal's rows have moved e.seen.
 		rows, _ = order.Since(e.seen)
 	}
 
@@ -156,7 +161,7 @@ func (e *eventStream) writeOrder(ctx context.Context, order *transitions.Order) 
 }
 
 // writeJournal writes the rows of the journal that follow the last written transition. It
-// reports whether the order's ring holds all that is left.
+// reports whether the order's ring holds all later transitions.
 func (e *eventStream) writeJournal(ctx context.Context, order *transitions.Order) (complete bool, err error) {
 	if !e.s.cfg.Orders.HasJournal() {
 		return false, nil
@@ -190,11 +195,12 @@ func (e *eventStream) mayWait(order *transitions.Order) bool {
 	return e.s.cfg.Orders.HasJournal() && time.Since(e.since) < maxJournalWait
 }
 
-// writeGap says that there are transitions that have no record, after the last written one
-// and before the newest of the rows that follow each other without a gap.
+// writeGap says that transitions have no record: after the last written transition and before
+// the newest rows that follow each other without a gap.
 func (e *eventStream) writeGap(ctx context.Context, order *transitions.Order, rows []transitions.Row) {
 	before := order.TransitionID
 	for _, row := range slices.Backward(rows) {
+		// Skipped ids look like missing ones here: only the journal could tell.
 		if row.ID < before-1 {
 			break
 		}
@@ -220,7 +226,7 @@ func (e *eventStream) writeTransition(t transitions.Transition) {
 	e.write(fmt.Sprintf("event: transition\nid: %d\ndata: %s\n\n", t.ID, data))
 }
 
-// writeEvent writes an event without an id, so that the client keeps that of the last
+// writeEvent writes an event without an id, so that the client keeps the id of the last
 // transition.
 func (e *eventStream) writeEvent(name string, data any) {
 	text, err := json.Marshal(data)

@@ -11,7 +11,7 @@ import (
 // a field, sometimes its value, and a colon. The rest is the rule.
 var fieldErrorPrefix = regexp.MustCompile(`^([A-Za-z]+)((?:\[[0-9]+\])?(?:\.[A-Za-z]+)?)(?: \S+)?: `)
 
-// wireNames are the members of the API that the domain packages call otherwise.
+// wireNames are the members of the API that have other names in the domain packages.
 var wireNames = map[string]string{"until": "expiresAt"}
 
 // addFieldOf adds the field that the problem's detail names, if it is a member of the
@@ -30,6 +30,7 @@ func (p *problem) addFieldOf(kind error, members map[string]bool) {
 		name = wireName
 	}
 
+	// A domain package may also check fields that do not come from the body.
 	if members[name] {
 		_, pointer := pointerOf("body." + name + parts[2])
 		p.Fields = append(p.Fields, fieldProblem{In: "body", Pointer: pointer, Detail: text[len(parts[0]):]})

@@ -24,6 +24,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 
+	// Deferred before recoverPanic: Served runs last and sees the status of a recovered panic.
 	if s.cfg.Served != nil {
 		defer func() { s.cfg.Served(r, r.Pattern, rec.Header(), rec.status, time.Since(began)) }()
 	}
@@ -44,6 +45,7 @@ func (s *service) recoverPanic(rec *recorder, r *http.Request) {
 		return
 	}
 
+	// A handler that aborts on purpose is no failure: net/http closes the connection.
 	if err, isError := cause.(error); isError && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
@@ -112,6 +114,7 @@ func wouldRedirect(path string) bool {
 func (s *service) noRoute(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		// The mux only looks at the copy.
 		other := *r
 		other.Method = method
 

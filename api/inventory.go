@@ -25,6 +25,7 @@ func (s *service) inventoryRoutes(h huma.API) {
 		summary: "Read the stock of a SKU",
 	}, s.getStock)
 	register(s, h, route{
+		// A second write of the same level would undo the reservations since the first one.
 		id:          "set-stock",
 		method:      http.MethodPut,
 		path:        "/v1/inventory/{sku}",
@@ -60,6 +61,7 @@ func (s *service) inventoryRoutes(h huma.API) {
 		}
 	}
 	reserve := verb("reserve-stock", "", "Reserve stock for an order, all lines or none", "An order has one reservation, so its id makes the request idempotent.", true)
+	// Other lines or another end are another request: the stock decides whether it may replace the first.
 	reserve.method, reserve.contentIsIdentity = http.MethodPut, true
 	reserve.links = map[string]*huma.Link{"get": {
 		OperationID: "get-reservation",

@@ -108,11 +108,13 @@ func checkJSON(body []byte, anyJSON string) *problem {
 			return malformed(d.StackPointer(), "invalid JSON from here on")
 		case d.StackDepth() > maxDepth:
 			return malformed("", "more than 64 levels")
+		// null for an absent member would give one request two spellings.
 		case token.Kind() == 'n' && !isWithin(string(d.StackPointer()), anyJSON):
 			p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "Omit a member that has no value.")
 			return p.withField("body", string(d.StackPointer()), "must not be null")
 		}
 
+		// The value is complete. The decoder would accept another value after it.
 		if d.StackDepth() == 0 {
 			if rest := bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
 				return malformed("", "data after the value")

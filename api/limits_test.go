@@ -197,7 +197,7 @@ func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
 	group.Wait()
 }
 
-// onWire serves the API on a TCP address, which it returns.
+// onWire serves the API on a TCP address, and returns the address.
 func onWire(t *testing.T, w *world) string {
 	t.Helper()
 	server := api.Server(w.handler)

@@ -13,7 +13,7 @@ const maxQueueWait = time.Second
 
 // loadShedder limits how many requests do something at once, in total and of one caller. A
 // bounded number of further requests wait; the rest are refused before any work is done for
-// them. No caller can take all slots, nor all places in the queue, unless there is only one.
+// them. No caller can take all slots or all places in the queue, unless there is only one caller.
 type loadShedder struct {
 	slots, queue limit
 
@@ -29,7 +29,7 @@ type limit struct{ total, each int }
 // share returns the limit by which one caller gets three quarters of the total at most.
 func share(total int) limit { return limit{total, total - total/4} }
 
-// usage is what a limit bounds.
+// usage is the number that a limit bounds.
 type usage struct {
 	total int
 	each  map[string]int
@@ -100,6 +100,7 @@ func (l *loadShedder) enter(caller string) (*waiter, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
+	// No waiting request fits now, or release would have served it: none is overtaken.
 	if l.busy.fits(caller, l.slots) {
 		l.busy.add(caller)
 		return nil, nil
@@ -148,6 +149,7 @@ func (l *loadShedder) release(caller string) {
 
 	l.busy.remove(caller)
 
+	// The first one whose caller has room, so that a caller with many requests does not block others.
 	for i, w := range l.waiters {
 		if l.busy.fits(w.caller, l.slots) {
 			l.busy.add(w.caller)

@@ -16,7 +16,7 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// middleware returns what runs before the handler of a route: authentication, rate limit,
+// middleware returns the steps before the handler of a route: authentication, rate limit,
 // authorization, and the strict reading of the request. It writes the audit line of a
 // route that changes something.
 func (s *service) middleware(to route) func(huma.Context, func(huma.Context)) {
@@ -25,6 +25,7 @@ func (s *service) middleware(to route) func(huma.Context, func(huma.Context)) {
 		c := callOf(r.Context())
 		started := s.cfg.Now()
 
+		// Deferred first, so that it runs last and sees the final status.
 		if to.mutates {
 			defer func() { s.writeAudit(r, w, to, c, started) }()
 		}
@@ -78,6 +79,7 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		return p
 	}
 
+	// Before the body: a request that is wrong in any case should not take its time.
 	if p := checkParameters(r, to); p != nil {
 		return p
 	}
@@ -89,6 +91,7 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	}
 
 	if to.mutates {
+		// The ids identify the repeats of the request (see identity).
 		c.path = to.pathValues(r)
 	}
 
@@ -104,7 +107,7 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return nil
 }
 
-// identify sets the caller of the request and charges its rate limit, and then that of its tenant.
+// identify sets the caller of the request and charges the caller's rate limit, and then the tenant's.
 func (s *service) identify(ctx context.Context, r *http.Request, to route, c *call) *problem {
 	switch {
 	case to.public:
@@ -162,6 +165,7 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 		}
 	}
 
+	// A token that was valid before has ended, and must not stay exempt.
 	s.credentials.remove(token)
 	s.failures.charge(network(r))
 
@@ -170,8 +174,8 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	return auth.Principal{}, p.withHeader("WWW-Authenticate", `Bearer realm="ratchet"`)
 }
 
-// bearerToken returns the token of the only Authorization header. It reports false if there
-// are none or several headers, or if the scheme is another one.
+// bearerToken returns the token of the only Authorization header. It reports false if there is
+// no such header or more than one, or if the scheme is not Bearer.
 func bearerToken(r *http.Request) (token string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return token, len(r.Header.Values("Authorization")) == 1 && strings.EqualFold(scheme, "Bearer")
@@ -210,6 +214,7 @@ func checkParameters(r *http.Request, to route) *problem {
 		empty := len(values) == 1 && values[0] == ""
 
 		switch {
+		// More likely a mistake of the client than the wish to send no key.
 		case empty && name == idempotencyKey && to.mutates:
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "The Idempotency-Key header has no value.")
 		case empty && name != idempotencyKey, len(values) > 1:
@@ -238,6 +243,7 @@ func takeKey(r *http.Request, c *call) *problem {
 	}
 
 	c.key = key
+	// The handlers and the schema see the key without quotes.
 	r.Header.Set(idempotencyKey, key)
 
 	return nil
@@ -251,6 +257,7 @@ func (s *service) takeRawBody(ctx context.Context, w http.ResponseWriter, r *htt
 
 	body, p := s.admission.readBody(ctx, w, r, to, c)
 	c.header, c.raw = r.Header, body
+	// The path of a callback has no ids. The id of the event identifies its repeats.
 	c.path = append(c.path, r.Header.Get(webhooks.HeaderID))
 
 	return p

@@ -58,7 +58,7 @@ type transition struct {
 	Cause        *cause    `json:"cause,omitempty" doc:"Why, and who asked. In the answer to a transition only its code; order.cause has the rest."`
 }
 
-// showOrder returns what the tenant sees of a stored order.
+// showOrder returns a stored order as the tenant sees it.
 func (t tenant) showOrder(o *transitions.Order) order {
 	out := order{
 		OrderID:           t.publicID(string(o.ID)),
@@ -77,6 +77,7 @@ func (t tenant) showOrder(o *transitions.Order) order {
 		CreatedAt:         o.CreatedAt,
 		UpdatedAt:         o.UpdatedAt,
 	}
+	// An order with an empty list shows the list. Without lines the member is absent.
 	if o.HasLines() {
 		out.Items = make([]line, len(o.Items))
 	}

@@ -80,6 +80,7 @@ func (s *service) orderRoutes(h huma.API) {
 			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listOrders)
 
+	// The registration has made the schemas that these two change.
 	s.enumerate(h.OpenAPI())
 	s.describeContent(h.OpenAPI())
 }
@@ -93,6 +94,7 @@ func (s *service) describeContent(doc *huma.OpenAPI) {
 	body := doc.Paths["/v1/orders"].Post.RequestBody.Content["application/json"].Schema
 	schema := doc.Components.Schemas.SchemaFromRef(body.Ref)
 	schema.Required = append(schema.Required, "total")
+	// huma keeps the messages about required members, which have changed.
 	schema.PrecomputeMessages()
 }
 
@@ -111,8 +113,8 @@ func (s *service) enumerate(doc *huma.OpenAPI) {
 	}
 }
 
-// definition returns the definition of the orders. Without a server, when only the document
-// is made, it is the built-in one.
+// definition returns the definition of the orders. Without orders, when only the document is
+// made, it returns the built-in definition.
 func (s *service) definition() *workflow.Definition {
 	if s.cfg.Orders == nil {
 		return workflow.Order()
@@ -125,7 +127,7 @@ type newOrder struct {
 	Items []newLine `json:"items,omitempty" maxItems:"1000"`
 	// Total is required if the definition has one: see describeContent.
 	Total *newMoney `json:"total,omitempty" doc:"What the customer pays."`
-	// The pattern is that of transitions.NewOrder.
+	// transitions.NewOrder has the same pattern.
 	Customer        string          `json:"customer,omitempty" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Whose order it is: an id of your system, no personal data."`
 	Reference       string          `json:"reference,omitempty" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"The order's number in your system, for searches. It need not be unique."`
 	ShippingAddress addressFields   `json:"shippingAddress,omitempty"`
@@ -156,6 +158,7 @@ type orderOutput struct {
 
 func (s *service) createOrder(ctx context.Context, c caller, in *createOrderInput) (*orderOutput, error) {
 	out, verdict, err := s.createAndStart(ctx, c, keyedOrderID(in.Key), in.Body)
+	// The id comes from the key, so other content is another use of the key.
 	if verdict == transitions.Conflict {
 		return nil, keyReused()
 	}
@@ -269,6 +272,7 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 				Limit:     n,
 			})
 			out.Body.Scanned = page.Scanned
+			// One page may take several reads.
 			out.Body.Stale += page.Stale
 
 			return page.Orders, page.Next, err

@@ -40,6 +40,7 @@ func (s *service) parkedRoutes(h huma.API) {
 			"A page may be shorter than the limit, even empty, and have a next one. Task tokens are never shown.",
 	}, s.listAllParked)
 
+	// For administrators: an answer decides how an execution goes on.
 	answer := func(id, method, path, summary, description string) route {
 		return adminVerb("parked tasks", id, method, "/v1/orders/{orderId}/parked-tasks/{state}"+path, summary, description, "orderId", "state")
 	}
@@ -89,6 +90,7 @@ func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParked
 		order, row, _ := strings.Cut(after, "\n")
 
 		tasks, err := s.cfg.Parked.List(ctx, tasktoken.Task{OrderID: order, Awaited: row}, n)
+		// A short read is the last one.
 		if err != nil || len(tasks) < n {
 			return tasks, "", err
 		}
@@ -104,6 +106,7 @@ func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParked
 			return shown, own, nil
 		}
 
+		// One read for each task, so only if the caller wants to know.
 		order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id))
 		if err != nil || !found {
 			return shown, false, err
@@ -154,6 +157,7 @@ func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput)
 		return out, nil
 	}
 
+	// Without its order no task counts as overdue.
 	order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(in.OrderID))
 	if err != nil || !found {
 		return out, err

@@ -11,7 +11,7 @@ import (
 	"ratchet/api/internal/input"
 )
 
-// completer is what this package calls of an *activities.Completer.
+// completer has the methods of an *activities.Completer that this package calls.
 type completer interface {
 	Succeed(ctx context.Context, token activities.Token, output any) (activities.Outcome, error)
 	Fail(ctx context.Context, token activities.Token, failure error) (activities.Outcome, error)
@@ -20,7 +20,7 @@ type completer interface {
 // abandoned is the error name of a task that an operator gave up.
 const abandoned = "Order.Abandoned"
 
-// reservedErrors is how the error names begin that only Step Functions gives.
+// reservedErrors begins the error names that only Step Functions gives.
 const reservedErrors = "States."
 
 type abandonParkedInput struct {
@@ -34,8 +34,8 @@ type answerParkedOutput struct {
 	Body parkedTask
 }
 
-// abandonParked fails a task. A task that has ended already is no reason for a refusal: what
-// the caller wants is that it is gone.
+// abandonParked fails a task. If the task has ended already, the request succeeds all the same:
+// the caller only wants the task to be gone.
 func (s *service) abandonParked(ctx context.Context, c caller, in *abandonParkedInput) (*answerParkedOutput, error) {
 	task, err := s.parkedTask(ctx, c, in.OrderID, in.State)
 	if err != nil {
@@ -71,6 +71,7 @@ func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput)
 		return nil, err
 	}
 
+	// The default lets the state machine's Catch go on from where the order is.
 	cause := in.Body.Cause
 	if cause == "" {
 		position, err := s.position(ctx, c, in.OrderID)
@@ -133,9 +134,9 @@ func (s *service) fail(ctx context.Context, task tasktoken.Task, name, cause str
 	return outcome, s.answered(ctx, task, outcome, err)
 }
 
-// answered removes the token of a task that is over. A token that stays is reported as over
-// by the next answer, so its removal does not decide the request. Where no answer was given,
-// the error is a 503: the Completer has tried for its whole time, whatever the reason was.
+// answered removes the token of a task that is over. If the removal fails, the next answer finds
+// the task over and removes the token, so the removal does not decide the request. If Step
+// Functions gave no answer, the error is a 503: the Completer has tried for its whole time.
 func (s *service) answered(ctx context.Context, task tasktoken.Task, outcome activities.Outcome, err error) error {
 	request := callOf(ctx).id
 

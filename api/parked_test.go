@@ -255,7 +255,7 @@ func TestOverdueParkedTasksAreListed(t *testing.T) {
 	}
 }
 
-// The list of all orders' tasks has those of the caller's tenant, in pages, without tokens.
+// The list of all orders' tasks has the tasks of the caller's tenant, in pages, without tokens.
 func TestTheParkedTasksOfAllOrdersAreListed(t *testing.T) {
 	w := newWorld(t, nil)
 	acme, other, reader := w.key("acme", auth.Admin), w.key("other", auth.Admin), w.key("acme", auth.Read)

@@ -24,6 +24,8 @@ func (s *service) paymentRoutes(h huma.API) {
 	}}
 
 	register(s, h, route{
+		// A repeat continues a payment where the last request stopped. The first answer of the
+		// finished step is stored.
 		id:          "authorize-payment",
 		method:      http.MethodPut,
 		path:        "/v1/payments/{paymentId}",
@@ -161,6 +163,7 @@ func (t tenant) showPayment(p payments.Payment) payment {
 	step := func(s payments.Step) paymentStep {
 		return paymentStep{s.ID, string(s.Kind), s.Amount, string(s.Outcome), s.At}
 	}
+	// Steps is not nil: a list is never null in JSON.
 	out := payment{
 		PaymentID:  t.publicID(p.ID),
 		OrderID:    t.publicID(p.OrderID),

@@ -120,6 +120,7 @@ func (s *service) asProblem(ctx context.Context, err error, members map[string]b
 		}
 	}
 
+	// After the domain's errors, which say more than that the time is over.
 	if ctx.Err() != nil {
 		return newProblem(http.StatusServiceUnavailable, "timeout", "The request took too long. Its outcome is unknown: send the same request again.").retryAfter(1)
 	}
@@ -145,6 +146,7 @@ var humaCodes = map[int]string{
 // humaProblem converts an error of huma. The problem contains no value of the request.
 func humaProblem(status int, message string, errs ...error) *problem {
 	code, known := humaCodes[status]
+	// huma has failed in a way that the request did not cause.
 	if !known {
 		return internal()
 	}
@@ -172,6 +174,7 @@ func humaProblem(status int, message string, errs ...error) *problem {
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "This request needs an Idempotency-Key header: a new key for each new request, the same key for each repeat.")
 		}
 
+		// huma's location is the object. The caller needs the name of the member.
 		if name, required := missingMember(text); required && in == "body" {
 			pointer += "/" + name
 		}

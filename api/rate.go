@@ -18,7 +18,7 @@ const maxBuckets = 10_000
 type rateLimiter struct {
 	limit rate.Limit
 	burst int
-	// own are the limits of callers that have another one.
+	// own has the limits of callers that differ from limit.
 	own map[string]rate.Limit
 	now func() time.Time
 
@@ -27,7 +27,7 @@ type rateLimiter struct {
 	order   bucketOrder
 }
 
-// bucket is the tokens of a caller.
+// bucket holds the tokens of a caller.
 type bucket struct {
 	*rate.Limiter
 
@@ -44,10 +44,12 @@ func (b *bucket) fullIn(now time.Time) time.Duration {
 	switch {
 	case missing <= 0:
 		return 0
+	// Without a rate the bucket is never full again.
 	case b.Limit() <= 0:
 		return math.MaxInt64
 	}
 
+	// Bounded, because the caller adds it to a time.
 	return time.Duration(min(missing/float64(b.Limit())*float64(time.Second), math.MaxInt64/2))
 }
 
@@ -55,8 +57,8 @@ func newRateLimiter(perSecond float64, burst int, now func() time.Time) *rateLim
 	return &rateLimiter{limit: rate.Limit(perSecond), burst: burst, now: now, buckets: map[string]*bucket{}}
 }
 
-// newTenantLimiter limits all callers of a tenant together. A tenant may do in a moment what it may do
-// in two seconds.
+// newTenantLimiter limits all callers of a tenant together. The burst of a tenant is as large as its
+// limit for two seconds.
 func newTenantLimiter(perSecond float64, own map[string]float64, now func() time.Time) *rateLimiter {
 	l := newRateLimiter(perSecond, burstOf(perSecond), now)
 
@@ -124,6 +126,7 @@ func (l *rateLimiter) charge(caller string) {
 		defer l.mu.Unlock()
 
 		now := l.now()
+		// Unlike AllowN, a reservation takes a token that is not there yet.
 		l.bucket(caller, now).ReserveN(now, 1)
 	}
 }
@@ -133,7 +136,7 @@ func limited(limit rate.Limit, tokens float64) *problem {
 	return newProblem(http.StatusTooManyRequests, "rate_limited", "Too many requests of this caller or its tenant.").retryAfter(max(1, int(seconds)))
 }
 
-// bucket returns the caller's bucket, a full one if it has none. The caller of bucket holds l.mu.
+// bucket returns the caller's bucket, a new and full bucket if there is none. l.mu must be held.
 func (l *rateLimiter) bucket(caller string, now time.Time) *bucket {
 	if b, found := l.buckets[caller]; found {
 		return b
@@ -153,11 +156,12 @@ func (l *rateLimiter) bucket(caller string, now time.Time) *bucket {
 	return b
 }
 
-// evict removes a full bucket, which changes nothing: the caller's next one is full, too. If none is
-// full, it removes the one that would be full first.
+// evict removes a full bucket, which changes nothing: the caller's next bucket is full, too. If no
+// bucket is full, it removes the bucket that would be full first.
 //
-// The times of the order are those of earlier evictions, so the first bucket goes behind the others
-// until its time is right. Each such step is due to a token that was taken since.
+// The times in the heap were computed by earlier evictions. A bucket whose time has become wrong moves
+// back, until the first bucket's time is right. A time becomes wrong only by a token that was taken
+// since, so there are no more steps than tokens.
 func (l *rateLimiter) evict(now time.Time) {
 	for {
 		first := l.order[0]

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestOnlyFullBucketsAreForgotten: among 10,000 tenants that have used a token each, one that has used
-// none since is forgotten for a new tenant, wherever it is. So no tenant gets new tokens by being
-// forgotten, as long as there is a full bucket.
+// TestOnlyFullBucketsAreForgotten: of 10,000 tenants that have used a token each, the tenant whose bucket
+// is full again is forgotten for a new tenant, wherever the bucket is. So no tenant gets new tokens by
+// being forgotten, as long as there is a full bucket.
 func TestOnlyFullBucketsAreForgotten(t *testing.T) {
 	now := time.Now()
 	l := newTenantLimiter(1, nil, func() time.Time { return now })

@@ -20,7 +20,7 @@ type redriveManyInput struct {
 	}
 }
 
-// redriven is what became of one dead letter.
+// redriven is the result for one dead letter.
 type redriven struct {
 	ID      string `json:"id"`
 	OrderID string `json:"orderId"`
@@ -41,6 +41,7 @@ func (s *service) redriveLetters(ctx context.Context, c caller, in *redriveManyI
 	}
 
 	filter := streams.DeadLetterFilter{Since: in.Body.Since, Error: in.Body.Error}
+	// Not bound to dryRun: a cursor of a dry run also continues the redrive.
 	binding := []string{"redrive", string(c.tenant), in.Handler, filter.Since.UTC().Format(time.RFC3339Nano), filter.Error}
 	out := &redriveManyOutput{}
 	var err error
@@ -62,8 +63,8 @@ func (s *service) redriveLetters(ctx context.Context, c caller, in *redriveManyI
 	return out, err
 }
 
-// redriveOne puts the dead letter into its handler's queue and returns what became of it, ""
-// if it is gone.
+// redriveOne puts the dead letter into its handler's queue and returns the result, "" if the dead
+// letter is gone.
 func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun bool) (result string, err error) {
 	if !dryRun {
 		err = s.cfg.RetryQueue.Redrive(ctx, l.Handler, l.ID)
@@ -74,6 +75,7 @@ func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun b
 		return "unreadable", nil
 	case errors.Is(err, streams.ErrRedriving), dryRun && !l.QueuedAt.IsZero():
 		return "waiting", nil
+	// Handled or discarded since the page was read.
 	case errors.Is(err, streams.ErrDeadLetterNotFound):
 		return "", nil
 	case err != nil:

@@ -19,7 +19,7 @@ import (
 type repetition int
 
 const (
-	// fromRecord: the handler makes the first answer from the record of what was done.
+	// fromRecord: the handler makes the first answer from the record of the domain package.
 	fromRecord repetition = iota + 1
 	// fromAnswer: the domain package recognizes the repeat and does nothing; the first
 	// answer is stored. The handler marks repeats.
@@ -49,6 +49,7 @@ func withRepeats[I, O any](s *service, to route, handle handleFunc[I, O]) handle
 		return handle
 	}
 
+	// A mistake in a route, found when the routes are registered.
 	if _, ok := any(new(O)).(repeatable); !ok || to.repeats == 0 {
 		panic(fmt.Errorf("%w: %s", errNotRepeatable, to.id))
 	}
@@ -76,7 +77,7 @@ func withRepeats[I, O any](s *service, to route, handle handleFunc[I, O]) handle
 	return handle
 }
 
-// keepAnswer stores the answer to the request, or returns the one that is stored.
+// keepAnswer stores the answer to the request, or returns the stored answer.
 func keepAnswer[I, O any](ctx context.Context, s *service, to route, c caller, in *I, out *O) (*O, error) {
 	content, err := contentOf(ctx, in)
 	if err != nil {
@@ -99,6 +100,7 @@ func keepAnswer[I, O any](ctx context.Context, s *service, to route, c caller, i
 		return nil, err
 	case first:
 		return out, nil
+	// The domain package did not compare this part of the content.
 	case string(kept.Content) != string(content):
 		return nil, otherContent(ctx)
 	}
@@ -126,8 +128,8 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 		return nil, err
 	}
 
-	// A request that died may have had its effect, and none of these can be asked whether
-	// it had: a person has to look.
+	// A request that died may have had its effect, and no operation with this rule can be asked
+	// about it: a person has to look.
 	claims, err := once.New(once.Config{
 		DynamoDB:         s.cfg.Claims.DynamoDB,
 		Table:            s.cfg.Claims.Table,
@@ -166,11 +168,12 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 
 	out, err := handle(ctx, c, in)
 
-	// The client may be gone. What became of its request must be recorded all the same.
+	// The client may be gone. The outcome of its request must be recorded all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 
 	if err != nil {
+		// An error records nothing: a repeat runs the handler again.
 		if released := claim.Release(ctx); released != nil {
 			s.cfg.Log.WarnContext(ctx, "a key stays claimed", "request", callOf(ctx).id, "error", released)
 		}
@@ -209,8 +212,8 @@ func otherContent(ctx context.Context) *problem {
 	return newProblem(http.StatusConflict, "conflict", detailIDReused)
 }
 
-// identity returns what makes a request the repeat of another one: the tenant, the route,
-// the ids in the path, and the key.
+// identity returns the parts that a request and its repeats have in common: the tenant, the
+// route, the ids in the path, and the key.
 func (s *service) identity(ctx context.Context, to route, c caller) []string {
 	call := callOf(ctx)
 
@@ -222,6 +225,7 @@ func (s *service) identity(ctx context.Context, to route, c caller) []string {
 func contentOf(ctx context.Context, in any) ([]byte, error) {
 	body := reflect.ValueOf(in).Elem().FieldByName("Body")
 	if !body.IsValid() {
+		// A callback, or a route without a body, whose raw bytes are none.
 		return digestOf(callOf(ctx).raw), nil
 	}
 

@@ -19,7 +19,7 @@ import (
 // repeated is a row about an operation that changes something.
 type repeated struct {
 	operation string
-	// path and body of the request, in which $ stands for what setup returns.
+	// path and body of the request, in which $ stands for the result of setup.
 	path, body string
 	keyed      bool // the request has an Idempotency-Key
 	setup      func(w *world) string
@@ -452,8 +452,8 @@ func TestARequestWithoutItsOptionalKeyIsANewOne(t *testing.T) {
 	}
 }
 
-// The answer is stored before it is sent. Without it, the request is sent again, and finds
-// what the first has done.
+// The answer is stored before it is sent. Without an answer, the request is sent again, and finds
+// the work of the first request.
 func TestAnAnswerThatCannotBeStoredIsNotGiven(t *testing.T) {
 	w := newWorld(t, dev)
 	placed(w)

@@ -15,8 +15,8 @@ import (
 type Replay struct {
 	Order    transitions.OrderID
 	Handlers []streams.Handler
-	// Again is a new ending of the effects' keys, so that they are repeated; "" repeats none
-	// that has happened.
+	// Again is a new ending of the effects' keys, with which the effects are repeated. With ""
+	// no effect that has happened is repeated.
 	Again string
 	// DryRun counts and delivers nothing.
 	DryRun bool
@@ -67,6 +67,7 @@ func (s *service) replayOrder(ctx context.Context, c caller, in *replayInput) (*
 	}
 
 	if in.Body.Again {
+		// A new ending of the effects' keys: the far side takes them for new effects.
 		r.Again = streams.NewAgain()
 	}
 

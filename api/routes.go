@@ -42,7 +42,7 @@ type route struct {
 	summary          string
 	description      string
 
-	// scope is what the credential must include, unless the route is public.
+	// scope must be included in the credential, unless the route is public.
 	scope  auth.Scope
 	public bool
 
@@ -69,8 +69,8 @@ type route struct {
 	// streams exempts the operation from requestTimeout.
 	streams bool
 
-	// status is that of success, alsoStatus others with the same body, and errors those
-	// that not every operation may return.
+	// status is the status of success. alsoStatus are other statuses with the same body.
+	// errors are the error statuses that not every operation may return.
 	status     int
 	alsoStatus []int
 	errors     []int
@@ -117,6 +117,7 @@ type caller struct {
 // register adds an operation. The handler gets the caller, because only the caller's
 // tenant can make stored ids.
 func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]) {
+	// Derived from the input, so that no route can forget it.
 	r.keyed, r.pathNames = isKeyed(reflect.TypeFor[I]()), pathNames(r.path)
 
 	op := huma.Operation{
@@ -208,8 +209,8 @@ func operationOf(item *huma.PathItem, method string) *huma.Operation {
 	}
 }
 
-// completeOperation adds to the document what huma cannot derive from the types: links,
-// further statuses and headers.
+// completeOperation adds the parts of the document that huma cannot derive from the types:
+// links, further statuses and headers.
 func completeOperation(op *huma.Operation, r route) {
 	success := op.Responses[strconv.Itoa(op.DefaultStatus)]
 	success.Links = r.links
@@ -241,6 +242,7 @@ func completeOperation(op *huma.Operation, r route) {
 		}
 	}
 
+	// No operation with a body can do without it.
 	if op.RequestBody != nil {
 		op.RequestBody.Required = true
 	}

@@ -14,7 +14,7 @@ import (
 
 // The test sends at least 50 secrets: task tokens, valid and invalid API keys, PINs, tickets,
 // ids and consume ids of actions, payloads, notes and addresses. No log line and no audit
-// line contains one, and an answer contains only those of its owner.
+// line contains a secret, and an answer contains only secrets of its owner.
 func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 	w := newWorld(t, nil)
 	bearer := w.key("acme", auth.Admin)

@@ -104,6 +104,7 @@ func (s *service) systemStatus(ctx context.Context, c caller, _ *struct{}) (*sta
 		out.Body.DeadLetters += h.DeadLetters
 	}
 
+	// A skipped survey has counted nothing, which must not look like no stuck orders.
 	if survey := status.Stuck; survey != nil && survey.Skipped == "" {
 		out.Body.StuckOrders, out.Body.CountedAt = survey.Stuck, optionalTime(survey.At)
 	}
@@ -116,6 +117,7 @@ func showProcesses(status inspect.SystemStatus) []statusProcess {
 	shown := make([]statusProcess, len(status.Processes))
 
 	for i, p := range status.Processes {
+		// Parts is never nil: a list is never null in JSON.
 		shown[i] = statusProcess{
 			ID:        p.ID,
 			Name:      p.Name,

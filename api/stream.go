@@ -38,7 +38,7 @@ type streamShard struct {
 	Gaps          int64      `json:"gaps" doc:"How often records of the shard were lost."`
 }
 
-// streamHandler is what a handler has left undone. It shows no error, which may name an order
+// streamHandler is the unfinished work of a handler. It shows no error, which may name an order
 // of another tenant.
 type streamHandler struct {
 	Handler     string     `json:"handler"`
@@ -71,6 +71,7 @@ func (s *service) stream(ctx context.Context, _ caller, _ *struct{}) (*streamOut
 		return nil, err
 	}
 
+	// One moment for all ages, so that they can be compared.
 	now := time.Now()
 	out := &streamOutput{}
 	out.Body.State = string(status.State)

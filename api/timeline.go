@@ -18,8 +18,8 @@ type moment struct {
 	Next string    `json:"next,omitempty" doc:"What brings the order on from here. Absent if nothing has to be done."`
 }
 
-// timeline returns the time line of an explanation as the caller may see it, and what could not be read
-// for it. The reasons are for the log: they name tables and permissions.
+// timeline returns the time line of an explanation as the caller may see it, and the names of the parts
+// that could not be read. The reasons are for the log: they name tables and permissions.
 func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation) (moments []moment, incomplete []string) {
 	found, unread := e.Timeline(ctx, s.definition(), s.around(c))
 
@@ -36,8 +36,8 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 	return moments, incomplete
 }
 
-// around returns what the caller may see beside an order's transitions. Tasks, deliveries and dead
-// letters are for administrators, as are their lists.
+// around returns the sources that the caller may see beside an order's transitions. Tasks, deliveries and
+// dead letters are for administrators, as are their lists.
 func (s *service) around(c caller) inspect.Around {
 	a := inspect.Around{Executions: s.cfg.Around.Executions, Refusals: s.cfg.Around.Refusals}
 	if !c.May(auth.Admin) {
@@ -60,9 +60,10 @@ type ownDeliveries struct {
 	tenant tenant
 }
 
-// OfOrder returns those of an order.
+// OfOrder returns the deliveries of an order.
 func (o ownDeliveries) OfOrder(ctx context.Context, order string) (own []notify.Delivery, err error) {
 	all, err := o.all.OfOrder(ctx, order)
+	// With an error, too: the deliveries that were read are shown.
 	for _, d := range all {
 		if _, is := o.tenant.ownID(d.Endpoint); is {
 			own = append(own, d)
@@ -79,5 +80,6 @@ func (t tenant) ownWords(text string) string {
 		return text
 	}
 
+	// Texts name stored ids.
 	return strings.ReplaceAll(text, owner+":", "")
 }

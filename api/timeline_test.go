@@ -18,7 +18,7 @@ import (
 	"ratchet/transitions/refusals"
 )
 
-// seen is what is around every order, for two tenants.
+// seen has the same surroundings for every order, for two tenants.
 type seen struct{ err error }
 
 func (s seen) Of(_ context.Context, order string) (refusals.Entries, error) {

@@ -106,6 +106,7 @@ func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferIn
 	}
 	for i, l := range in.Body.Legs {
 		t.Legs[i] = ledger.Leg{Account: c.tenant.storedID(l.Account), Amount: l.Amount, Release: l.Release}
+		// The stored id of "" would not be empty.
 		if l.Hold != "" {
 			t.Legs[i].Hold = c.tenant.storedID(l.Hold)
 		}

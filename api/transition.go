@@ -35,6 +35,7 @@ func (s *service) transitionRoutes(h huma.API) {
 	}, s.applyTransition)
 
 	register(s, h, route{
+		// The parcel's id in the path identifies the request, so no Idempotency-Key is needed.
 		id:          "ship-parcel",
 		method:      http.MethodPut,
 		path:        "/v1/orders/{orderId}/parcels/{parcelId}",
@@ -79,6 +80,7 @@ func (s *service) transitionRoutes(h huma.API) {
 func (s *service) enumerateEvents(doc *huma.OpenAPI) {
 	body := doc.Components.Schemas.SchemaFromRef("#/components/schemas/NewTransition")
 	for _, event := range s.definition().Events() {
+		// Another route places orders.
 		if event != s.definition().Place() {
 			body.Properties["event"].Enum = append(body.Properties["event"].Enum, string(event))
 		}
@@ -154,6 +156,7 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 			withField("header", ifMatch, "not together with transitionId")
 	}
 
+	// These ids tell who has paid or canceled an order, so no other caller may use them.
 	if r.RequestID.IsReserved() {
 		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "The key is one of those that executions use.").
 			withField("header", idempotencyKey, "must not be a key of executions, such as payment/paid")
@@ -207,6 +210,7 @@ func verdictProblem(r transitions.Request, result transitions.Result) *problem {
 
 		return p
 	case transitions.Conflict:
+		// One verdict stands for two conflicts. This one is about the ETag.
 		if r.IfMatch != nil && result.Order.TransitionID < *r.IfMatch {
 			return newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a transition that was not applied to the order.").withOrder(result.Order)
 		}
@@ -221,7 +225,7 @@ func verdictProblem(r transitions.Request, result transitions.Result) *problem {
 	return newProblem(http.StatusUnprocessableEntity, "illegal", "The definition has no such transition.").withOrder(result.Order)
 }
 
-// toStrings converts the strings to plain ones, none to nil.
+// toStrings converts the values to plain strings. It returns nil for an empty list.
 func toStrings[T ~string](in []T) []string {
 	var out []string
 	for _, s := range in {
@@ -251,6 +255,7 @@ func (s *service) listTransitions(ctx context.Context, c caller, in *listTransit
 		return nil, p
 	}
 
+	// An unknown order is a 404. An order without rows has an empty list.
 	if _, err := s.getOwnOrder(ctx, c, in.OrderID); err != nil {
 		return nil, err
 	}
@@ -319,6 +324,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		return nil, err
 	}
 
+	// Steps and Options are not nil: a list is never null in JSON.
 	out := explanation{
 		Order:        c.tenant.showOrder(e.Order),
 		Steps:        []step{},

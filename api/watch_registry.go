@@ -80,6 +80,7 @@ func (w *watchRegistry) open(id transitions.OrderID, caller string, current *tra
 
 	order := w.orders[id]
 	if order == nil {
+		// The poller may outlive the request that starts it: other streams use it, too.
 		ctx, stop := context.WithCancel(context.Background())
 		order = &watchedOrder{watches: map[*watch]struct{}{}, last: current, stop: stop}
 		w.orders[id] = order
@@ -87,11 +88,13 @@ func (w *watchRegistry) open(id transitions.OrderID, caller string, current *tra
 		go w.poll(ctx, id, order)
 	}
 
+	// The request has read the order after the poller did.
 	if current.TransitionID > order.last.TransitionID {
 		order.last = current
 	}
 
 	opened := &watch{moved: make(chan *transitions.Order, 1), broken: make(chan struct{})}
+	// The channel is new and has room for one.
 	opened.moved <- order.last
 	opened.close = sync.OnceFunc(func() { w.remove(id, caller, order, opened) })
 
@@ -144,6 +147,7 @@ func (w *watchRegistry) interrupt(id transitions.OrderID, order *watchedOrder, c
 // and interrupts the watches when the order was not read for maxUnread, or is gone.
 func (w *watchRegistry) poll(ctx context.Context, id transitions.OrderID, order *watchedOrder) {
 	interval, lastRead, failing := minPollInterval, time.Now(), false
+	// No ticker: the interval grows while the order does not move.
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
 
@@ -158,6 +162,7 @@ func (w *watchRegistry) poll(ctx context.Context, id transitions.OrderID, order 
 		interval = min(interval*3/2, maxPollInterval)
 
 		switch {
+		// Before the error, which may only mean that the last watch was closed.
 		case ctx.Err() != nil:
 			return
 		case err == nil && !found:
@@ -191,8 +196,8 @@ func (w *watchRegistry) read(ctx context.Context, id transitions.OrderID) (*tran
 	return w.get(ctx, id)
 }
 
-// publish gives the current state to all watches of the order, in place of one that they
-// have not received yet. It reports whether the order has moved.
+// publish gives the current state to all watches of the order. It replaces a state that a watch
+// has not received yet. It reports whether the order has moved.
 func (w *watchRegistry) publish(order *watchedOrder, current *transitions.Order) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

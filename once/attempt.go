@@ -72,6 +72,7 @@ func checkKey(key string) error {
 		return fmt.Errorf("%w: key: 1 to %d bytes of UTF-8, got %d", ErrInvalid, keys.MaxBytes, len(key))
 	}
 
+	// Locks, chunks of results, counts and the probe of Check share the table with claims.
 	for _, prefix := range []string{lockPrefix, chunkPrefix, probePrefix, countPrefix} {
 		if strings.HasPrefix(key, prefix) {
 			return fmt.Errorf("%w: key: must not begin with %s", ErrInvalid, prefix)

@@ -21,7 +21,7 @@ var errFarSide = errors.New("the far side does not answer")
 func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 	for _, test := range []struct {
 		about string
-		// between is what happens after the first holder has died.
+		// between runs after the first holder has died.
 		between func(t *testing.T, w *world)
 	}{
 		{about: "the second looks first, and the far side fails", between: func(t *testing.T, w *world) {

@@ -146,7 +146,8 @@ func TestTheBoundsAndDefaultsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// An operator's page of unsettled claims has those of the time, and none that has ended.
+// An operator's page of unsettled claims has the claims up to the given time, and no claim that has
+// ended.
 func TestOnlyOpenClaimsAreUnsettled(t *testing.T) {
 	w := newWorld(t)
 	for name, end := range map[string]func(c *once.Claim, ctx context.Context) error{

@@ -67,6 +67,7 @@ func (c *cache) get(key string, now time.Time) (finished, bool) {
 	}
 
 	f := e.Value.(cacheEntry).finished
+	// Whole seconds, as the table compares the expiry.
 	if !f.until.IsZero() && f.until.Unix() < now.Unix() {
 		c.drop(e)
 		return finished{}, false
@@ -97,6 +98,7 @@ func (c *cache) drop(e *list.Element) {
 // has no finished claim of the key.
 func (c *Claims) cached(a *attempt) (*Claim, error) {
 	now := c.cfg.Now()
+	// The end of a key counts even if this process still has the result.
 	if a.keyEnded(now) {
 		return nil, ErrKeyExpired
 	}

@@ -53,6 +53,7 @@ func Check(ctx context.Context, db inspector, table string) error {
 		fault("time to live is on %s, must be on %s", aws.ToString(ttl.TimeToLiveDescription.AttributeName), ExpiryAttribute)
 	}
 
+	// The probe writes, so the table must be the right one.
 	if len(faults) == 0 {
 		if err := probe(ctx, db, table); err != nil {
 			fault("%w", err)
@@ -77,6 +78,7 @@ func probe(ctx context.Context, db dynamoDB, table string) error {
 	item := recordKey(probePrefix + "check")
 	item[ExpiryAttribute] = dynamo.N(1)
 
+	// The key is fixed, so any number of checks leave one item.
 	if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
 		return fmt.Errorf("write the probe: %w", err)
 	}

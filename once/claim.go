@@ -12,10 +12,10 @@ import (
 type Claim struct {
 	// Outcome is Acquired, TakenOver, Replayed or Untracked. After TakenOver another caller,
 	// or an earlier sending of the same [Claims.ClaimAs], may have begun the work. Ask the
-	// far side what became of it. If this caller releases the key, the next one is TakenOver,
-	// too.
+	// far side what became of the work. If this caller releases the key, the next caller is
+	// TakenOver, too.
 	Outcome Outcome
-	// Result is what the work returned, if the claim is Replayed.
+	// Result is the result of the work, if the claim is Replayed.
 	Result []byte
 
 	key, owner  string
@@ -40,9 +40,9 @@ const (
 	claimEnded
 )
 
-// Fence returns the number of this claim. It is larger than that of every earlier claim of
-// the key, also after the record was deleted. A write that is conditional on it refuses
-// former holders.
+// Fence returns the number of this claim. It is larger than the fence of every earlier claim
+// of the key, also after the record was deleted. A write that is conditional on the fence
+// refuses former holders.
 func (c *Claim) Fence() int64 { return c.fence }
 
 // newClaim returns the claim that the attempt has made.
@@ -68,7 +68,7 @@ func (c *Claims) newClaim(a *attempt, fence int64) *Claim {
 }
 
 // earlierClaim returns the claim that an earlier sending of the attempt has made. A repeat of
-// a named request may ask for another lease, and gets the one that the record has.
+// a named request may ask for another lease, and gets the lease of the record.
 func (c *Claims) earlierClaim(a *attempt, r *Record) *Claim {
 	a.tookOver = r.MayHaveBegun
 	claim := c.newClaim(a, r.Fence)
@@ -90,8 +90,8 @@ func (c *Claim) startLease(sent time.Time) {
 	c.end.Store(&end)
 }
 
-// Claim claims the key, or returns the result of the caller that completed it. The payload
-// is what the work depends on; all callers under one key must bring the same. Claim returns
+// Claim claims the key, or returns the result of the caller that completed it. The payload is
+// the input of the work; all callers under one key must bring the same payload. Claim returns
 // a [Failure] if the work failed for good, and ErrInProgress, ErrMismatch,
 // ErrUnknownOutcome, ErrKeyExpired or ErrClockSkew if the key cannot be claimed.
 func (c *Claims) Claim(ctx context.Context, key string, payload []byte) (*Claim, error) {
@@ -120,8 +120,8 @@ func (c *Claims) claim(ctx context.Context, key string, payload []byte, lease ti
 	return c.claimFor(ctx, key, a, err)
 }
 
-// claimFor carries out the attempt, unless err says that there is none, and reports the
-// outcome.
+// claimFor carries out the attempt and reports the outcome. If err says why there is no
+// attempt, claimFor only reports err.
 func (c *Claims) claimFor(ctx context.Context, key string, a *attempt, err error) (*Claim, error) {
 	if err != nil {
 		return nil, c.observe("claim", key, "", err)
@@ -157,8 +157,9 @@ func (c *Claims) acquire(ctx context.Context, a *attempt) (*Claim, error) {
 	return claim, err
 }
 
-// resolve does what the snapshot of the record calls for. If a write fails its condition,
-// it starts again with the record that the failed condition returns.
+// resolve decides on the snapshot of the record: it claims the key, marks the outcome as
+// unknown, or answers. If a write fails its condition, it starts again with the record that
+// the failed condition returns.
 func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, error) {
 	for range rounds {
 		now := c.cfg.Now()
@@ -173,6 +174,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 		switch {
 		case decision == claimFree:
 			u = c.claimNew(a, now, inProgress)
+		// No lease runs, so the clock does not matter.
 		case decision == takeOver && s.record.Status == StatusReleased:
 			u = c.claimSeen(a, now, s.record, inProgress)
 		case (decision == takeOver || decision == leaseRanOut) && clockAhead:
@@ -185,6 +187,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 			return c.answer(ctx, a, s.record, decision)
 		}
 
+		// Before the write: the time until the answer belongs to the lease.
 		a.sent = time.Now()
 		applied, next, err := c.apply(ctx, a.key, u.Update)
 
@@ -195,6 +198,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 			return nil, err
 		case err != nil:
 			return nil, err
+		// The write has stored the unknown outcome. The key is not claimed.
 		case applied && decision == leaseRanOut:
 			return nil, ErrUnknownOutcome
 		case applied && next.ahead < -c.cfg.Margin:
@@ -210,7 +214,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 	return nil, inProgressError{c.cfg.Now()} // the record changes faster than this caller reads it
 }
 
-// answer returns what a record says that cannot be claimed.
+// answer returns the answer of a record that cannot be claimed.
 func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) (*Claim, error) {
 	switch d {
 	case ours:
@@ -231,6 +235,7 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) 
 	case refuseUnknown:
 		return nil, ErrUnknownOutcome
 	case refuseInProgress:
+		// The holder's clock may be a margin behind, and this caller's a margin ahead.
 		return nil, inProgressError{r.LeaseUntil.Add(2 * c.cfg.Margin)}
 	}
 

@@ -14,12 +14,12 @@ type step struct {
 	verb    string
 	outcome Outcome
 	status  Status
-	// change adds what the step assigns beyond status and time; nil for nothing.
+	// change adds the step's assignments beside status and time; nil for none.
 	change func(*dynamo.Update)
 	// needsLease makes the step fail if the lease has run out.
 	needsLease bool
-	// keep is when the record may count as absent. Zero leaves that as it is, and stays
-	// removes it.
+	// keep is when the record may count as absent. Zero leaves the record's expiry as it is;
+	// stays removes the expiry.
 	keep  time.Time
 	stays bool
 	// done recognizes the record that this very step leaves; nil if the status is enough.
@@ -152,6 +152,7 @@ func (c *Claim) Extend(ctx context.Context) error {
 		change:     func(u *dynamo.Update) { u.SetValue(attrLease, dynamo.Millis(until)) },
 		done:       func(r *Record) bool { return r.LeaseUntil.UnixMilli() == until.UnixMilli() },
 	}
+	// A record that must not expire (see stays) keeps having no end.
 	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown && !(c.begun && c.keyEnd.IsZero()) {
 		s.keep = c.keepUntil(now)
 	}
@@ -168,6 +169,7 @@ func (c *Claim) Extend(ctx context.Context) error {
 // send sends the step. It returns nil if an earlier sending of the step was carried out.
 func (c *Claim) send(ctx context.Context, now time.Time, s step) error {
 	if c.Outcome == Untracked {
+		// There is no record to update (see Config.FailOpen).
 		return nil
 	}
 
@@ -207,6 +209,7 @@ func (c *Claim) update(now time.Time, s step) *dynamo.Update {
 	}
 
 	if s.status == StatusCompleted || s.status == StatusFailed {
+		// The outcome is known, so an effect of a former holder no longer matters.
 		u.RemoveAttribute(attrBegun)
 	}
 
@@ -226,6 +229,7 @@ func (c *Claim) refusal(now time.Time, s step, r *Record) error {
 	switch {
 	case r == nil || r.owner != c.owner || r.Fence != c.fence:
 		return ErrStaleOwner
+	// Before the lease: a step that was carried out counts, even if the lease has run out since.
 	case r.Status == s.status && (s.done == nil || s.done(r)):
 		return nil
 	case r.Status == StatusInProgress && !now.Before(r.LeaseUntil):

@@ -13,7 +13,7 @@ type claimUpdate struct {
 	fence int64
 }
 
-// target is what a claim makes of the record: in progress, or completed at once.
+// target is the state that a claim gives the record: in progress, or completed at once.
 type target struct {
 	status Status
 	result []byte // nil for none
@@ -38,8 +38,8 @@ func (c *Claims) claimNew(a *attempt, now time.Time, to target) claimUpdate {
 	return u
 }
 
-// seenCondition lets a claim replace only the record that was seen: one that has expired,
-// or one for the same payload that was released or whose lease has ended.
+// seenCondition lets a claim replace only the record that was seen. The record must have
+// expired; or it has the same payload, and was released or its lease has ended.
 const seenCondition = "#fence = :seen AND ((#payloadHash = :seenPrint AND (#status = :released OR " +
 	"(#status = :inProgress AND #leaseUntil <= :stale))) OR #expiresAt < :nowSeconds)"
 
@@ -59,6 +59,7 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, seen *Record, to target) c
 		Bind(":nowSeconds", dynamo.Seconds(now))
 	c.bindSeen(u.Update, seen, now)
 
+	// A reader must not find the former holder's result beside the new claim.
 	for _, attribute := range formerEnd {
 		isSet := attribute == attrResult && to.result != nil || attribute == attrBegun && a.tookOver
 		if !isSet { // one update cannot set and remove it
@@ -129,14 +130,15 @@ func (c *Claims) markUnknown(now time.Time, seen *Record) claimUpdate {
 	return claimUpdate{Update: u}
 }
 
-// undo releases what a call may have claimed that returns an error, so that no caller has to
-// wait for the lease to end. If undo fails, the lease ends by itself. What the record says
-// about a former holder stays.
+// undo releases the key after a call that returns an error and may have claimed it, so that no
+// caller has to wait for the lease to end. If undo fails, the lease ends by itself. The
+// record's mark of a former holder stays.
 func (c *Claims) undo(ctx context.Context, a *attempt) {
 	if a.named {
 		return // another sending of the request may work under the claim
 	}
 
+	// The end of the caller's context is one of the reasons for undo.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 

@@ -57,6 +57,7 @@ func (c *Claims) Ref(key string) string {
 // that carries its end stays until every clock has passed that end.
 func (c *Claims) keepUntil(now, keyEnd time.Time) time.Time {
 	until := now.Add(c.cfg.Retention)
+	// A margin for the clock of this caller, one for another caller's, a second for rounding.
 	if end := keyEnd.Add(2*c.cfg.Margin + time.Second); end.After(until) { // never for the zero time
 		return end
 	}

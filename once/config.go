@@ -21,7 +21,7 @@ type dynamoDB interface {
 // operations may share a table, each with a Config of its own.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Operation names what is done under the keys, with a version if its payload has
 	// changed: "refund/v1". A key that another operation has used is a mismatch. It is the
@@ -58,7 +58,7 @@ type Config struct {
 	// Failures registers errors as final failures, by code. Work that returns one of them,
 	// or an error that [Fail] made, is not repeated.
 	Failures map[string]error
-	// Reconcile finds out what became of work with an unknown outcome. [Claims.Do] and
+	// Reconcile finds out how work with an unknown outcome ended. [Claims.Do] and
 	// [Claims.Sweep] call it for such keys.
 	Reconcile func(context.Context, Record) (Resolution, error)
 	// FailOpen makes [Claims.Do] run the work without a claim while DynamoDB cannot be
@@ -110,6 +110,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Retention, 24*time.Hour)
 	setDefault(&c.Margin, time.Second)
 	setDefault(&c.Inline, defaultInline)
+	// After the defaults, because either value may be one.
 	require(c.Retention > c.Lease, "Retention %s: must be longer than Lease (%s)", c.Retention, c.Lease)
 
 	if c.Now == nil {

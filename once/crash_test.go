@@ -18,7 +18,7 @@ import (
 )
 
 // shop is the engine of the crash matrix, which survives, and the effects that reached the
-// far side, each with the fence under which it happened.
+// far side, each with its fence.
 type shop struct {
 	engine  *embedded.Engine
 	clock   embeddedtest.Clock
@@ -78,10 +78,10 @@ func (s *shop) claims(t *testing.T, db *dynamodb.Client, unknown bool, observed 
 var errCrash = errors.New("the work failed before it had an effect")
 
 // crashRow is one row of the matrix: where the first process dies. The test adds how many
-// effects there are in the end, and what the next caller observes.
+// effects there are in the end, and the outcome that the next caller observes.
 type crashRow struct {
 	mode, killed string
-	at           int // the request at which it dies, 0 for not at all
+	at           int // the number of its last request, 0 for no death
 	after        bool
 	run          func(t *testing.T, s *shop, db *dynamodb.Client, first bool) once.Outcome
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// decision is what a claim does about the record under its key.
+// decision says how a claim proceeds with the record under its key.
 type decision int
 
 const (
@@ -26,6 +26,8 @@ func (a *attempt) decide(r *Record, now time.Time, margin time.Duration, expired
 	switch {
 	case r == nil:
 		return claimFree
+	// A named request owns its claim only during the lease. Afterwards a repeat takes over like
+	// any other caller.
 	case r.Status == StatusInProgress && r.owner == a.owner && a.matches(r.fingerprint) && (!a.named || now.Before(r.LeaseUntil)):
 		return ours
 	case r.expired(now):

@@ -45,6 +45,7 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(con
 
 		return result, false, err
 	case err != nil:
+		// These two come from earlier work, so they count as replayed.
 		return nil, errors.As(err, &failure) || errors.Is(err, ErrResultUnavailable), err
 	case claim.Outcome == Replayed:
 		return claim.Result, true, nil
@@ -170,6 +171,7 @@ func (c *Claim) finish(ctx context.Context, result []byte, err error) error {
 // retryUntil repeats a write that has no answer until the deadline, or, once the caller's
 // context has ended, for as long as one write may take.
 func retryUntil(caller context.Context, deadline time.Time, write func(context.Context) error) error {
+	// The work is done: its end is stored even if the caller has gone.
 	ctx, began := context.WithoutCancel(caller), time.Now()
 	for n := 1; ; n++ {
 		limited, cancel := context.WithTimeout(ctx, endTimeout)
@@ -188,9 +190,9 @@ func retryUntil(caller context.Context, deadline time.Time, write func(context.C
 // throttling recognizes the errors of a service that had no capacity for the request.
 var throttling = retry.IsErrorThrottles(retry.DefaultThrottles)
 
-// unreachable reports whether DynamoDB could not be asked: there was no answer, or one that
-// reports a fault of its own, or throttling. A refusal, such as a missing permission, does
-// not count.
+// unreachable reports whether DynamoDB could not be asked: there was no answer, or the answer
+// reports a fault of DynamoDB or throttling. A refusal, such as a missing permission, does not
+// count.
 func unreachable(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil || outcomeOf(err) != outcomeUnavailable {
 		return false

@@ -342,8 +342,8 @@ func TestTheLeaseIsNoLongerThanTheWorkCanTake(t *testing.T) {
 	}
 }
 
-// The work's context ends with the work, and what the work returns is returned also if it
-// has ended its claim itself.
+// The work's context ends with the work. The work's result is returned even if the work has
+// ended its claim itself.
 func TestTheContextOfTheWorkEndsWithIt(t *testing.T) {
 	w := newWorld(t)
 	var work context.Context

@@ -28,8 +28,8 @@
 //   - A key has one holder at a time, as long as no caller's clock is further off the
 //     service's than [Config.Margin]. A caller whose clock is seen to be further off is
 //     refused.
-//   - A key has one recorded result. A former holder can neither complete its claim, nor
-//     overwrite the result, nor restore a deleted record.
+//   - A key has one recorded result. A former holder cannot complete its claim, overwrite the
+//     result or restore a deleted record.
 //   - The winner learns that it won, also if the answer was lost.
 //   - Fences always grow, also past the deletion of a record.
 //   - Another payload is refused whatever the status.

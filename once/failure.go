@@ -47,14 +47,15 @@ func (f *Failure) Is(target error) bool {
 	return ok && other.Code == f.Code
 }
 
-// finalFailure returns the final failure that an error of the work stands for: one that
-// Fail made, or an error that Config.Failures registers.
+// finalFailure returns the final failure that an error of the work stands for: Fail made it,
+// or Config.Failures registers it.
 func (c *Claims) finalFailure(err error) (*Failure, bool) {
 	var f *Failure
 	if errors.As(err, &f) && f.Code != "" {
 		return &Failure{Code: f.Code, Message: err.Error(), cause: err}, true
 	}
 
+	// Sorted, so that an error with two codes always gets the same one.
 	for _, code := range slices.Sorted(maps.Keys(c.cfg.Failures)) {
 		if errors.Is(err, c.cfg.Failures[code]) {
 			return &Failure{Code: code, Message: err.Error(), cause: err}, true
@@ -73,6 +74,7 @@ type storedFailure struct {
 // of valid UTF-8.
 func (f *Failure) encode() []byte {
 	message := f.Message
+	// Byte by byte, until the text is valid: a part of a character ends it.
 	for len(message) > maxFailure || !utf8.ValidString(message) {
 		message = message[:min(len(message)-1, maxFailure)]
 	}

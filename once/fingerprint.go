@@ -57,6 +57,7 @@ func (a *attempt) matches(stored []byte) bool {
 	own := a.fingerprint
 	if stored[0] != own[0] {
 		var err error
+		// The record was stored under the other setting of Config.PayloadJSON.
 		if own, err = fingerprint(scheme(stored[0]), a.operation, a.payload); err != nil {
 			return false
 		}
@@ -69,7 +70,7 @@ func (a *attempt) matches(stored []byte) bool {
 const maxExact = 1<<53 - 1
 
 // Canonical returns a JSON value in the form of RFC 8785: members sorted, no spaces,
-// numbers as doubles. It returns ErrInvalid for what would make different values equal:
+// numbers as doubles. It returns ErrInvalid where different values would become equal:
 // duplicate names, invalid UTF-8, lone surrogates, and numbers beyond 2^53-1, which must be
 // written as strings.
 func Canonical(text []byte) ([]byte, error) {
@@ -84,6 +85,7 @@ func Canonical(text []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%w: payload: not JSON: at byte %d", ErrInvalid, d.InputOffset()) // without the cause, which may quote the payload
 		}
 
+		// jsontext has this kind for every number.
 		if token.Kind() == '0' {
 			if n, err := strconv.ParseFloat(token.String(), 64); err != nil || math.Abs(n) > maxExact {
 				return nil, fmt.Errorf("%w: payload: number at byte %d: beyond 2^53-1, write it as a string", ErrInvalid, d.InputOffset())

@@ -72,7 +72,7 @@ func TestPoint14_PayloadsOfTheOtherSchemeAreRecognizedDuringARollout(t *testing.
 	claim(asJSON, "bad", "{", once.ErrInvalid)
 }
 
-// A fingerprint that this version cannot compare is that of another payload: nothing is
+// A fingerprint that this version cannot compare counts as another payload: nothing is
 // replayed and nothing taken over on a guess.
 func TestAFingerprintThatCannotBeComparedIsAnother(t *testing.T) {
 	for about, stored := range map[string]types.AttributeValue{

@@ -18,6 +18,7 @@ func (c *Claim) workContext(ctx context.Context) (work context.Context, stop fun
 		return work, cancel
 	}
 
+	// A timer and not a deadline, because the heartbeat moves the end.
 	work, cancel := context.WithCancelCause(ctx)
 	lease := time.AfterFunc(time.Until(end), func() { cancel(ErrLeaseExpired) })
 	done := make(chan struct{})
@@ -28,6 +29,7 @@ func (c *Claim) workContext(ctx context.Context) (work context.Context, stop fun
 
 	return work, func() {
 		cancel(nil)
+		// Before the timer is stopped: a heartbeat that still runs would start it again.
 		<-done
 		lease.Stop()
 	}

@@ -202,7 +202,7 @@ func TestAHeartbeatEndsWithTheClaim(t *testing.T) {
 	})
 }
 
-// What is left of the lease is for the write that ends the claim.
+// The rest of the lease is for the write that ends the claim.
 func TestTheEndOfTheWorkCutsOffAnExtensionInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := beating(t)

@@ -50,10 +50,10 @@ const (
 	// markPrefix begins the attributes of marks, which are named by a digest of the key.
 	markPrefix = "once#"
 	markCount  = "once#count"
-	// markSerial counts the marks that the item ever had. Each mark has its number in an
-	// attribute of its own, whose name ends in serialSuffix: only an assignment of its own
-	// can take the number from the counter in the write that makes the mark. The callers'
-	// clocks differ, so they cannot tell which mark is older.
+	// markSerial counts the marks that the item ever had. The number of a mark is a separate
+	// attribute, whose name ends in serialSuffix: an update cannot set the mark, which is a
+	// map, and compute a member of the map. The numbers tell which mark is older. The callers'
+	// clocks could not, because they differ.
 	markSerial   = "once#serial"
 	serialSuffix = "#n"
 	maxMark      = 256
@@ -192,6 +192,7 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 		If("attribute_not_exists(#once_count) OR #once_count < :once_room").
 		Set("#once_mark = :once_mark").
 		Set("#once_count = if_not_exists(#once_count, :once_zero) + :once_delta").
+		// Both assignments read the counter as it was before the write, so they get the same number.
 		Set("#once_serial = if_not_exists(#once_serial, :once_zero) + :once_one").
 		Set("#once_number = if_not_exists(#once_serial, :once_zero) + :once_one").
 		Bind(":once_mark", dynamo.M(mark)).
@@ -218,6 +219,7 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 	}
 
 	if w.Condition != "" {
+		// In parentheses, because an OR in it would bypass the mark.
 		u.If("(" + w.Condition + ")")
 	}
 

@@ -80,8 +80,8 @@ func marksOf(t testing.TB, i item) int64 {
 	return marks
 }
 
-// The promise counts keys, not time: what a caller wrote is remembered although its clock
-// is behind those of the others.
+// The promise counts keys, not time: a caller's write is remembered although the caller's clock
+// is behind the other clocks.
 func TestAMarkIsNotForgottenBecauseOfItsWritersClock(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)

@@ -23,7 +23,7 @@ type Lock struct {
 	Acquired bool `json:"acquired"`
 	// First is set if this call acquired the key.
 	First bool `json:"first"`
-	// Holder is the holder of the key, Since the time at which it was acquired (ms).
+	// Holder is the holder of the key, Since the time of the acquisition (ms).
 	Holder string    `json:"holder"`
 	Since  time.Time `json:"since"`
 }
@@ -31,7 +31,7 @@ type Lock struct {
 // LocksConfig says where once-locks are kept. DynamoDB and Table must be set.
 type LocksConfig struct {
 	DynamoDB locksDB
-	// Table is one that [TableInput] describes; claims may be in the same table.
+	// Table is the name of a table as [TableInput] describes it; claims may be in the same table.
 	Table string
 	// Now is the caller's clock, for Lock.Since only. Default time.Now.
 	Now func() time.Time
@@ -42,10 +42,10 @@ type locksDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
-// Locks acquires once-locks with one write each. A key has at most one holder, ever. What
-// the holder does under the lock is done at most once: if the holder crashes, it is not
-// done, and no other caller may do it. Use [Claims] for what must be done. The methods may
-// be called from many goroutines.
+// Locks acquires once-locks with one write each. A key has at most one holder, ever. The
+// holder's work under the lock is done at most once: if the holder crashes, the work is not
+// done, and no other caller may do it. Use [Claims] for work that must be done. The methods
+// may be called from many goroutines.
 type Locks struct{ cfg LocksConfig }
 
 // NewLocks checks cfg and returns the locks.
@@ -117,6 +117,7 @@ func (l *Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 
 	lock, err := decodeLock(old)
 	lock.Acquired = err == nil && lock.Holder == holder
+	// The call's name tells its own write, whose answer was lost, from an earlier call of the holder.
 	lock.First = lock.Acquired && dynamo.Text(old, attrCall) == call
 
 	return lock, err

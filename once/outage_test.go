@@ -101,7 +101,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 	}
 }
 
-// Every way to do work under a key honors what the others have left there.
+// Every way to do work under a key respects the records of the other ways.
 func TestEveryModeHonorsTheRecord(t *testing.T) {
 	for state, want := range map[string]error{
 		"free": nil, "released": nil, "held": once.ErrInProgress, "unknown": once.ErrUnknownOutcome, "completed": nil,

@@ -104,9 +104,10 @@ func outcomeOf(err error) Outcome {
 	return outcomeUnavailable
 }
 
-// observe reports the outcome of a call: success, or that of the error. It returns the
-// error with the verb and the key's digest.
+// observe reports the outcome of a call: success, or the outcome of the error. It returns
+// the error with the verb and the key's digest.
 func (c *Claims) observe(verb, key string, success Outcome, err error) error {
+	// The digest of the key is only for events and errors.
 	if err == nil && c.cfg.Events.Observed == nil {
 		return nil
 	}

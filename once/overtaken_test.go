@@ -128,7 +128,7 @@ func TestAnOutcomeThatIsFoundOutMeanwhileStays(t *testing.T) {
 	}
 }
 
-// A canceled call releases only what it has claimed itself.
+// A canceled call releases only its own claim.
 func TestACanceledCallReleasesNoOtherClaim(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -215,7 +215,7 @@ func TestOnlyOpenOutcomesAreResolved(t *testing.T) {
 	}
 }
 
-// An operator releases what was seen, and nothing that has become of it since.
+// An operator releases the record that was seen, and no later one.
 func TestAForcedReleaseOfAnOldSightIsRefused(t *testing.T) {
 	w := newWorld(t)
 	c := take(t, w.Claims, "k")

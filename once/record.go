@@ -23,7 +23,7 @@ const (
 	StatusReleased   Status = "RELEASED"
 )
 
-// Record is what the table holds under a key.
+// Record is the item under a key.
 type Record struct {
 	Key       string `json:"key"`
 	Operation string `json:"operation,omitempty"`
@@ -43,9 +43,10 @@ type Record struct {
 	// ReleasedBy and Reason are the arguments of [Claims.ForceRelease].
 	ReleasedBy string `json:"releasedBy,omitempty"`
 	Reason     string `json:"reason,omitempty"`
-	// MayHaveBegun is set if a former holder may have begun the work, and it is not known
-	// what became of it. The next caller to claim the key is TakenOver. A completion, a final failure or
-	// [Claims.Resolve] ends it. Until then the record does not expire, unless its key does.
+	// MayHaveBegun is set if a former holder may have begun the work, with an unknown
+	// outcome. The next caller that claims the key is TakenOver. A completion, a final
+	// failure or [Claims.Resolve] clears it. Until then the record does not expire, unless
+	// its key does.
 	MayHaveBegun bool `json:"mayHaveBegun,omitempty"`
 
 	owner       string
@@ -90,8 +91,8 @@ const ExpiryAttribute = "expiresAt"
 // Keys that begin with these belong to the package.
 const lockPrefix, chunkPrefix, probePrefix, countPrefix = "lock#", "result#", "probe#", "counted#"
 
-// TableInput describes the table: key idempotencyKey. Expiry is switched on apart from
-// it, on the attribute [ExpiryAttribute].
+// TableInput describes the table: key idempotencyKey. Time to live is switched on
+// separately, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(attrKey))
 }
@@ -122,6 +123,7 @@ func decode(item dynamo.Item) (Record, error) {
 		r.result = append([]byte{}, b.Value...) // an empty result is not nil
 	}
 
+	// A large result is stored elsewhere, and the record has its size.
 	r.ResultBytes = max(dynamo.Number(item, attrSize), int64(len(r.result)))
 	_, r.lost = item[attrLost]
 	_, r.MayHaveBegun = item[attrBegun]
@@ -135,6 +137,7 @@ func decode(item dynamo.Item) (Record, error) {
 	case r.Status == StatusInProgress && (r.owner == "" || dynamo.Number(item, attrLease) <= 0):
 		return r, fmt.Errorf("%w: it is in progress without an owner or a lease", ErrCorrupt)
 	case r.Status == StatusFailed:
+		// Read here, so that a replay of the failure cannot go wrong later.
 		f, err := decodeFailure(r.failure, nil)
 		if err != nil {
 			return r, err

@@ -9,11 +9,10 @@ import (
 // once per key, and stores its result. It costs one read and one write, where [Claims.Do]
 // costs two writes. No other caller is kept out meanwhile: callers at the same moment, and a
 // caller after a crash between the work and the write, run the work again. The first result
-// to be stored is the key's; every call returns that one.
+// that is stored belongs to the key; every call returns it.
 //
-// It honors what the other modes have stored under the key: it replays results and final
-// failures, and returns ErrInProgress while a claim is held. If fn returns an error, nothing
-// is stored.
+// The records of the other modes count: DoRepeatable replays their results and final failures,
+// and returns ErrInProgress while a claim is held. If fn returns an error, nothing is stored.
 func (c *Claims) DoRepeatable(ctx context.Context, key string, payload []byte, fn func(context.Context) ([]byte, error)) (result []byte, replayed bool, err error) {
 	a, err := c.newAttempt(key, payload, 0)
 	if err != nil {
@@ -61,6 +60,7 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 			return nil, false, tooFarAhead(s.ahead, c.cfg.Margin) // by the service's clock the lease may still run
 		}
 
+		// Once per call: if the record has changed since it was read, only the write is repeated.
 		if !ran {
 			if result, err = fn(ctx); err != nil {
 				return nil, false, err
@@ -69,6 +69,7 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 			if len(result) > c.cfg.Inline {
 				return nil, false, fmt.Errorf("%w: result: %d bytes, at most %d of repeatable work", ErrInvalid, len(result), c.cfg.Inline)
 			}
+			// The work takes time, and the record is kept from its end on.
 			ran, now = true, c.cfg.Now()
 		}
 

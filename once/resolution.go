@@ -9,18 +9,19 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Resolution is what became of work with an unknown outcome: StatusCompleted with its
-// Result, StatusFailed with a Failure, or StatusReleased if it had no effect. The zero
-// value means that the outcome is still unknown.
+// Resolution says how work with an unknown outcome ended: StatusCompleted with its Result,
+// StatusFailed with a Failure, or StatusReleased if it had no effect. The zero value means
+// that the outcome is still unknown.
 type Resolution struct {
 	Status  Status
 	Result  []byte
 	Failure *Failure
 }
 
-// Resolve ends a record with an unknown outcome, one in progress whose lease has run out, or
-// one that was released although a former holder may have begun the work. The argument is the record as it was read. Resolve returns ErrStaleOwner if the
-// record has changed since, unless the same resolution has changed it.
+// Resolve settles a record: its outcome is unknown, its lease has run out, or it was released
+// although a former holder may have begun the work. The argument is the record as it was
+// read. Resolve returns ErrStaleOwner if the record has changed since, unless the same
+// resolution has changed it.
 func (c *Claims) Resolve(ctx context.Context, r Record, to Resolution) error {
 	return c.observe("resolve", r.Key, outcomeResolved, c.applyResolution(ctx, r, to))
 }
@@ -121,6 +122,7 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 		IfEquals(attrFence, dynamo.N(r.Fence)).
 		IfEquals(attrStatus, dynamo.S(string(r.Status))).
 		SetValue(attrStatus, dynamo.S(string(StatusReleased))).
+		// The new fence makes every step of the former holder fail.
 		SetValue(attrFence, dynamo.N(r.Fence+1)).
 		SetValue(attrUpdated, dynamo.Millis(now)).
 		SetValue(attrReleasedBy, dynamo.S(by)).

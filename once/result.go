@@ -72,7 +72,7 @@ const (
 	chunkSize = 350 << 10
 )
 
-// chunkKey names a chunk. Every chunk contains their number.
+// chunkKey names a chunk. Every chunk contains the number of chunks.
 func chunkKey(name string, n int) string { return fmt.Sprintf("%s/%d", name, n) }
 
 func (s chunks) Put(ctx context.Context, name string, body []byte, keep time.Time) error {

@@ -160,8 +160,8 @@ func TestPoint21_WorkIsNotRepeatedBecauseItsResultIsMissing(t *testing.T) {
 	}
 }
 
-// A large result that cannot be stored does not end the claim, and one that cannot be read
-// is not replayed as another one. The error names the chunk.
+// A large result that cannot be stored does not end the claim, and a large result that cannot be
+// read is not replayed with other content. The error names the chunk.
 func TestAFailureOfOneChunkIsAnErrorThatNamesIt(t *testing.T) {
 	const chunk = 350 << 10
 	body := []byte(strings.Repeat("0123456789", chunk/4)) // 2.5 chunks

@@ -14,7 +14,7 @@ import (
 	"ratchet/once/txn"
 )
 
-// A claim that is extended outlives the retention, and one that must be resolved does not
+// A claim that is extended outlives the retention, and a claim that must be resolved does not
 // expire.
 func TestAnExtendedClaimDoesNotExpireBeforeItsLease(t *testing.T) {
 	w := newWorld(t)

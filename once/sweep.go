@@ -12,10 +12,12 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Unsettled reads one page of the table, of at most limit items. It returns the records on
-// it, of any operation, that have an unknown outcome, or a lease that ran out before the
-// given time, or that were released although a former holder may have begun the work. The first page comes after "". The last page returns "" as next.
+// Unsettled reads one page of the table, of at most limit items. It returns the unsettled
+// records on the page, of any operation: their outcome is unknown, their lease ran out before
+// the given time, or they were released although a former holder may have begun the work. The
+// first page comes after "". The last page returns "" as next.
 func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, limit int32) (page []Record, next string, err error) {
+	// The limit counts the items that are read: the filter may leave an empty page before the end.
 	in := &dynamodb.ScanInput{
 		TableName:        &c.cfg.Table,
 		Limit:            &limit,
@@ -55,8 +57,8 @@ func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, 
 
 // Swept counts what a sweep did.
 type Swept struct {
-	// Found counts the unsettled records, Moved those that Config.Reconcile resolved, and
-	// Failed those for which it, or the write, failed.
+	// Found counts the unsettled records, Moved the records that Config.Reconcile resolved, and
+	// Failed the records for which Config.Reconcile or the write failed.
 	Found, Moved, Failed int
 }
 
@@ -81,6 +83,7 @@ func (c *Claims) Sweep(ctx context.Context, age time.Duration) (s Swept, err err
 		}
 
 		for _, r := range page {
+			// Other operations in the table have reconcilers of their own.
 			if r.Operation != c.cfg.Operation {
 				continue
 			}

@@ -43,10 +43,9 @@ func (c *Claim) Ticket() Ticket {
 	return Ticket(fmt.Sprintf("%s-%d-%d-%s%s", c.owner, c.fence, c.lease.Milliseconds(), base64.RawURLEncoding.EncodeToString(c.fingerprint), mark))
 }
 
-// Resume returns the claim of a ticket, TakenOver if a former holder may have
-// begun the work. It sends no request. If the claim was lost
-// meanwhile, its next step returns ErrStaleOwner or ErrLeaseExpired. Extend extends its
-// lease by at most Config.Lease.
+// Resume returns the claim of a ticket, TakenOver if a former holder may have begun the work.
+// It sends no request. If the claim was lost meanwhile, its next step returns ErrStaleOwner or
+// ErrLeaseExpired. Extend extends its lease by at most Config.Lease.
 func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
 	keyEnd, err := c.keyEnd(key)
 	if err != nil {

@@ -66,6 +66,7 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 		}
 
 		var t txn.Transaction
+		// The record is the marker: if the answer is lost, the record names this call.
 		t.Marker("claim", types.TransactWriteItem{Update: u.Part()})
 		add(&t)
 
@@ -95,6 +96,7 @@ func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Tra
 	var t txn.Transaction
 	switch {
 	case c.Outcome == Untracked:
+		// No record exists: the parts are written without one.
 		add(&t)
 		return c.claims.writer.Write(ctx, &t)
 	case c.claims == nil || c.state.Load() != claimHeld:
@@ -111,6 +113,7 @@ func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Tra
 
 	t.Marker("claim", types.TransactWriteItem{Update: c.update(now, s).Part()})
 	add(&t)
+	// A repeat of the call has the same token. If its body differs, the marker decides.
 	t.Token(c.key, c.fence)
 
 	err = c.claims.writer.Write(ctx, &t)

@@ -10,14 +10,14 @@ import (
 )
 
 // pollBackoff is the wait between two reads of a key in progress, and between two tries to
-// end a claim. A read costs a quarter of what a claim costs.
+// end a claim. A read costs a quarter of a claim.
 var pollBackoff = worker.Backoff{Base: minPoll, Max: 2 * time.Second}
 
 const minPoll = 20 * time.Millisecond
 
 // await reads a key in progress until it has ended or become free, until the waiting time
-// is over, or until ctx ends. In the last two cases it returns the refusal that it had
-// last. It does not write to the record.
+// is over, or until ctx ends. In the last two cases it returns the last refusal. While the key
+// is in progress, it writes nothing.
 func (c *Claims) await(ctx context.Context, a *attempt, refusal error) (*Claim, error) {
 	waiting, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()

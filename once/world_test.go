@@ -162,7 +162,7 @@ type world struct {
 	service   *dated
 	transport *embeddedtest.Transport
 	db        *meter
-	// events are those that were observed.
+	// events are the observed events.
 	mu     sync.Mutex
 	events []once.Event
 }

@@ -10,7 +10,7 @@ import (
 // Result is the answer to a request.
 type Result struct {
 	Verdict Verdict `json:"verdict"`
-	// Transition is what was applied, when the verdict is Applied or Replayed.
+	// Transition is the applied transition, when the verdict is Applied or Replayed.
 	Transition Transition `json:"transition,omitzero"`
 	// Order is the order as it is now; nil when NotFound, or Illegal for every state.
 	Order *Order `json:"order,omitempty"`
@@ -58,6 +58,7 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 	switch {
 	case err != nil:
 		return Result{}, err
+	// No state of the definition has the event, so no order has to be read.
 	case len(p.groups) == 0:
 		return Result{Verdict: Illegal}, nil
 	}

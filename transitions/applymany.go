@@ -20,10 +20,10 @@ const maxConcurrency = 1024
 // their outcomes by index. Requests of one order are applied one after the other, in the
 // order of the list; different orders do not wait for each other.
 //
-// A refusal is a verdict and does not stop an order's later requests. An error does: they
-// end in ErrNotSent, because applying them could take the place of the failed one, and
-// can be sent again, after the failed one. ApplyMany itself fails only with
-// ErrInvalidRequest, if concurrency is out of range.
+// A refusal is a verdict and does not stop an order's later requests. An error does: the later
+// requests end in ErrNotSent, because they could take the place of the failed request. Send
+// them again after the failed request. ApplyMany itself fails only with ErrInvalidRequest, if
+// concurrency is out of range.
 func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency int) ([]Outcome, error) {
 	if concurrency < 1 || concurrency > maxConcurrency {
 		return nil, fmt.Errorf("apply %d requests: %w: concurrency %d: 1 to %d", len(requests), ErrInvalidRequest, concurrency, maxConcurrency)
@@ -43,12 +43,14 @@ func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency 
 	var workers sync.WaitGroup
 	for range min(concurrency, len(orders)) {
 		workers.Go(func() {
+			// One worker takes all requests of an order, so none can overtake another.
 			for indices := range next {
 				o.applyInTurn(ctx, requests, indices, outcomes)
 			}
 		})
 	}
 
+	// Sent even after ctx has ended: the workers then mark the requests as not sent.
 	for _, id := range orders {
 		next <- byOrder[id]
 	}

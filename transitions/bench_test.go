@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkApply holds and releases orders from many goroutines. The engine syncs every
-// write. The allocations include those of the SDK's client and of the engine.
+// write. The SDK's client and the engine are included in the allocations.
 func BenchmarkApply(b *testing.B) {
 	s := newOrders(b)
 	var next atomic.Int64

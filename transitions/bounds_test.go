@@ -38,7 +38,7 @@ func TestTheContentHasLimits(t *testing.T) {
 		t.Errorf("21 lines: %q", what)
 	}
 
-	// Each line is at its bound, and both together are beyond that of the total.
+	// Each line is at its bound, and both together are beyond the bound of the total.
 	dear := transitions.Item{SKU: "ring", Quantity: 1_000_000, Price: 1_000_000_000}
 
 	_, err = s.AddItems(t.Context(), edit("o-1", "e-2"), dear, dear)
@@ -162,7 +162,7 @@ func TestVerdictsAreTexts(t *testing.T) {
 	}
 }
 
-// An error of a call names what was asked of which order.
+// An error of a call names the event and the order.
 func TestErrorsNameTheRequest(t *testing.T) {
 	s := newOrders(t)
 	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException"))
@@ -181,7 +181,7 @@ func TestErrorsNameTheRequest(t *testing.T) {
 	}
 }
 
-// An order has reached its state, and those that it entered after the id that is given.
+// An order has reached its state, and every state that it entered after the given id.
 func TestAnOrderHasReachedItsNewestStates(t *testing.T) {
 	s := newOrders(t)
 	n := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}

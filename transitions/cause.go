@@ -31,8 +31,8 @@ type Cause struct {
 	// Actor is who asked: 1 to 64 printable ASCII characters without spaces, like "key:2vq0" or
 	// "cli:ada".
 	Actor string `json:"actor,omitempty"`
-	// Source is what the request came through, like "api", "cli", "execution" or "queue": 1 to 16
-	// characters of A-Z a-z 0-9 _ . -
+	// Source names the way by which the request came, like "api", "cli", "execution" or "queue": 1
+	// to 16 characters of A-Z a-z 0-9 _ . -
 	Source string `json:"source,omitempty"`
 	// Trace is the W3C traceparent of the request, of version 00: 55 characters.
 	Trace string `json:"trace,omitempty"`
@@ -71,8 +71,8 @@ func (c Cause) Validate() error {
 	return nil
 }
 
-// validateOf is Validate of the cause of a request for the order. The name of the order's own
-// execution is as long as the order's id.
+// validateOf is Validate for a request for the order. The order's own execution is a valid actor,
+// even if the order's id makes its name too long.
 func (c Cause) validateOf(id OrderID) error {
 	if c.Actor == ownExecution+string(id) {
 		c.Actor = ownExecution
@@ -94,6 +94,7 @@ func (c Cause) fitted() Cause {
 	}
 
 	end := room - len(cutMark)
+	// Back to the beginning of a character, which may have up to four bytes.
 	for !utf8.RuneStart(c.Text[end]) {
 		end--
 	}
@@ -102,10 +103,11 @@ func (c Cause) fitted() Cause {
 	return c
 }
 
-// brief returns what the ring keeps of the cause.
+// brief returns the part of the cause that the ring keeps: its code.
 func (c Cause) brief() Cause { return Cause{Code: c.Code} }
 
-// WithoutPerson returns what of the cause stays when a person is erased: the code and the source.
+// WithoutPerson returns the parts of the cause that stay when a person is erased: the code and the
+// source.
 func (c Cause) WithoutPerson() Cause { return Cause{Code: c.Code, Source: c.Source} }
 
 // hasDetails reports whether the cause has more than the ring keeps.
@@ -115,9 +117,9 @@ func (c Cause) hasDetails() bool { return c != c.brief() }
 //
 //	"<id> <source> <actor> <trace> <text>"
 //
-// with a dash for what is empty. The trace is in base64, because it counts in the size of every
-// order. An earlier version of this package leaves the attribute as it is, so the id says of which
-// transition it is.
+// with a dash for an empty field. The trace is in base64, because it counts in the size of every
+// order. An earlier version of this package leaves the attribute as it is, so the id names the
+// transition.
 const causeAttribute = "cause"
 
 // causeValue returns the value of causeAttribute for the order.
@@ -125,8 +127,9 @@ func (t Transition) causeValue(id OrderID) types.AttributeValue {
 	return dynamo.S(strconv.FormatInt(int64(t.ID), 10) + " " + t.Cause.details(id))
 }
 
-// Traces reads the two images of a stream record. If it reports a transition, trace is that of its
-// cause, and previous that of the transition before it; each is empty if it was not stored.
+// Traces reads the two images of a stream record. moved says whether the record reports a transition.
+// If so, trace is the trace of its cause, and previous the trace of the transition before. Each is
+// empty if it was not stored.
 func Traces(oldImage, newImage image) (trace, previous string, moved bool) {
 	before, after := dynamo.Number(oldImage, "transitionId"), dynamo.Number(newImage, "transitionId")
 
@@ -149,7 +152,7 @@ func (t Transition) setCause(item image, id OrderID) {
 	}
 }
 
-// detailsOf returns the details in the value of causeAttribute if they are of the transition.
+// detailsOf returns the details in the value of causeAttribute if they belong to the transition.
 func detailsOf(t TransitionID, value string) string {
 	id, details, _ := strings.Cut(value, " ")
 	if id != strconv.FormatInt(int64(t), 10) {
@@ -193,8 +196,7 @@ func undashed(s string) string {
 	return s
 }
 
-// addDetails adds to the cause what details has written. A text of another format is ignored: no
-// verdict depends on it.
+// addDetails is the inverse of details. A text of another format is ignored: no verdict depends on it.
 func (c *Cause) addDetails(id OrderID, details string) {
 	parts := strings.SplitN(details, " ", 4)
 	if len(parts) < 4 {
@@ -206,6 +208,7 @@ func (c *Cause) addDetails(id OrderID, details string) {
 		c.Actor += string(id)
 	}
 
+	// 16 bytes of trace id, 8 of parent id, 1 of flags.
 	if raw, err := base64.RawURLEncoding.DecodeString(undashed(parts[2])); err == nil && len(raw) == 25 {
 		text := hex.EncodeToString(raw)
 		c.Trace = "00-" + text[:32] + "-" + text[32:48] + "-" + text[48:]
@@ -229,7 +232,7 @@ func (c Cause) addTo(row image, id OrderID) {
 	}
 }
 
-// cause reads what addTo has written.
+// cause is the inverse of addTo.
 func (r *reader) cause(row image) Cause {
 	c := Cause{Code: r.optional(row, rowCode)}
 	c.addDetails(OrderID(r.text(row, "orderId")), r.optional(row, rowDetails))

@@ -32,7 +32,7 @@ func because(c transitions.Cause, r transitions.Request) transitions.Request {
 	return r
 }
 
-// ringed is what the ring keeps of fullCause.
+// ringed is the part of fullCause that the ring keeps.
 var ringed = transitions.Cause{Code: "fraud-check"}
 
 // TestACauseTravelsWithItsTransition: into the answer, the order, the stream's record and the

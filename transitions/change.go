@@ -60,6 +60,7 @@ func FromRecord(oldImage, newImage image) (Change, bool, error) {
 		}
 	}
 
+	// Edits, notes and repeated images of a replica have the same id.
 	if c.New.TransitionID <= c.PreviousID() {
 		return Change{}, false, nil
 	}

@@ -119,8 +119,8 @@ type model struct {
 }
 
 // TestVerdictsFollowTheModel applies random requests, both kinds mixed, and compares
-// each verdict with that of a plain model. Histories are short enough for the ring; older
-// evidence is tested with the journal.
+// each verdict with the verdict of a plain model. Histories are short enough for the ring;
+// older evidence is tested with the journal.
 func TestVerdictsFollowTheModel(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)

@@ -12,7 +12,7 @@ import (
 	"ratchet/workflow"
 )
 
-// dynamoDB is what this package calls of a *dynamodb.Client.
+// dynamoDB has the methods of a *dynamodb.Client that this package calls.
 type dynamoDB interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -22,7 +22,8 @@ type dynamoDB interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
-// Config says where orders live and what they may do. DynamoDB and Table must be set.
+// Config says where orders are stored and which definition they follow. DynamoDB and Table
+// must be set.
 type Config struct {
 	DynamoDB dynamoDB
 	// Table holds the orders.
@@ -37,7 +38,7 @@ type Config struct {
 	RequestsTable string
 	// Journal says what writes the JournalTable. Default: JournalByStream.
 	Journal JournalMode
-	// Definition is what orders may do. Default: workflow.Order().
+	// Definition has the states and events of the orders. Default: workflow.Order().
 	Definition *workflow.Definition
 	// Versions are other versions of the definition whose orders may be moved as if they
 	// were of this one, for the time in which two versions of the workers run side by
@@ -58,8 +59,8 @@ type Config struct {
 	Log *slog.Logger
 	// Events lets a program count what happens.
 	Events Events
-	// Now stamps what is written. No verdict on a transition depends on it. Default:
-	// time.Now.
+	// Now is the clock of the stored times. No verdict on a transition depends on it.
+	// Default: time.Now.
 	Now func() time.Time
 }
 
@@ -77,7 +78,7 @@ type Events struct {
 	Refused func(Refusal)
 	// Consumed is called with the capacity units of every Apply, Create, ShipParcel and
 	// edit that ended in a verdict, all their requests added up. DynamoDB bills a failed
-	// condition like a write, but reports no units with it: those are not in.
+	// condition like a write, but reports no units with it, so these units are missing.
 	Consumed func(id OrderID, v Verdict, readUnits, writeUnits float64)
 }
 

@@ -146,6 +146,7 @@ func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 	case delta > 0:
 		d.If(amount + " <= " + d.Value(dynamo.N(maxAmount-delta)))
 	default:
+		// The SET needs a number even if it adds nothing.
 		d.If("attribute_exists(" + amount + ")")
 	}
 	d.Set(amount + " = " + amount + " + " + d.Value(dynamo.N(delta)))
@@ -188,7 +189,7 @@ func (c *addItems) plan(order *Order, d draft) (Verdict, string, error) {
 	}
 
 	// A condition cannot count SKUs. It allows as many lines as SKUs; for more lines, the SKUs are
-	// counted here, and the write is made only if the lines are still those.
+	// counted here, and the write is made only if the lines are still the same.
 	if few := maxSKUs - countSKUs(c.lines); order == nil || len(order.Items) <= few {
 		room = min(room, few)
 	} else {
@@ -244,6 +245,7 @@ func (c *changeItem) plan(order *Order, d draft) (Verdict, string, error) {
 	if i < 0 {
 		return NotFound, noSuchLine, nil
 	}
+	// The index i is valid for this version only: another edit may remove a line before it.
 	d.requireVersion(order.ContentVersion)
 	old := order.Items[i]
 
@@ -277,7 +279,8 @@ func (c *removeItem) validate() error {
 func (c *removeItem) content() digest { return digestOf(c.sku) }
 func (c *removeItem) blind() bool     { return false }
 
-// maxRemoved is the most lines that one write removes. Expressions are limited to 4 KB.
+// maxRemoved is the largest number of lines that a single write removes. Expressions are limited
+// to 4 KB.
 const maxRemoved = 20
 
 func (c *removeItem) plan(order *Order, d draft) (Verdict, string, error) {
@@ -296,6 +299,7 @@ func (c *removeItem) plan(order *Order, d draft) (Verdict, string, error) {
 		if err != nil {
 			return 0, "", err
 		}
+		// Every index is of the list before the write: DynamoDB removes all of them at once.
 		d.Remove(d.pin(i, line))
 		delta -= cost
 	}
@@ -322,7 +326,8 @@ func (c *setAddress) validate() error {
 	return c.address.validate("address")
 }
 
-// validate names the first rule that the address of this name breaks. Its errors repeat no text.
+// validate names the first rule that the address of this name breaks. Its errors do not repeat the
+// texts.
 func (a Address) validate(field string) error {
 	if len(a) == 0 || len(a) > maxFields {
 		return fmt.Errorf("%w: %s: %d fields, 1 to %d", ErrInvalidRequest, field, len(a), maxFields)
@@ -394,6 +399,7 @@ func (c *addNote) plan(order *Order, d draft) (Verdict, string, error) {
 	if order != nil && len(order.Notes) >= maxNotes {
 		return 0, "", &LimitError{What: "notes", Limit: maxNotes}
 	}
+	// The condition repeats the check: the order may not be known, or have more notes by now.
 	notes := d.Name("notes")
 	d.If("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.Value(dynamo.N(maxNotes)) + ")")
 	d.appendTo("notes", dynamo.M(image{"at": dynamo.N(c.note.At.UnixMilli()), "by": dynamo.S(c.note.By), "text": dynamo.S(c.note.Text)}))

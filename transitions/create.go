@@ -19,16 +19,16 @@ type NewOrder struct {
 	// Items: at most 1,000 lines of at most 97 different SKUs, each with a quantity of at
 	// least 1 and a price of at least 0.
 	Items []Item `json:"items,omitempty"`
-	// Total is what the customer pays, at least 0. The zero Money is no total, which is only
-	// allowed if the definition has none (see [workflow.Spec].Content).
+	// Total is the amount that the customer pays, at least 0. The zero Money is no total. It is
+	// only allowed if the definition has no totals (see [workflow.Spec].Content).
 	Total Money `json:"total,omitzero"`
-	// Customer refers to whose order it is, by an id of the caller's system: 1 to 100 of
-	// A-Z a-z 0-9 . _ : - or empty. It is no place for personal data. It is part of the
-	// content and never changes.
+	// Customer is the customer's id in the caller's system: 1 to 100 of A-Z a-z 0-9 . _ : -
+	// or empty. It is no place for personal data. It is part of the content and never
+	// changes.
 	Customer string `json:"customer,omitempty"`
 	// Reference is the order's number in the caller's system, like the number that a shop shows
-	// to its customers. Its rule is that of Customer. It need not be unique: the id is. It is part
-	// of the content and never changes.
+	// to its customers. It has the same form as Customer, and need not be unique. It is part of
+	// the content and never changes.
 	Reference string `json:"reference,omitempty"`
 	// Shipping and Billing are part of the content. They may be edited later.
 	Shipping Address `json:"shippingAddress,omitempty"`
@@ -38,7 +38,7 @@ type NewOrder struct {
 	// PlacedBy names who places the order, like an execution. It is stored with the order and
 	// is no part of its content. It may be empty.
 	PlacedBy string `json:"-"`
-	// Cause is that of the first transition. It is no part of the content.
+	// Cause is the cause of the first transition. It is no part of the content.
 	Cause Cause `json:"-"`
 }
 
@@ -112,7 +112,7 @@ func errCurrency(m Money) error {
 	return fmt.Errorf("%w: total.currency %q: three capital letters (ISO 4217)", ErrInvalidRequest, clip(m.Currency))
 }
 
-// checkSKUs checks that one transaction can reserve the lines.
+// checkSKUs checks that the lines can be reserved in one transaction.
 func checkSKUs(items []Item) error {
 	if n := countSKUs(items); n > maxSKUs {
 		return fmt.Errorf("%w: items: %d different SKUs, at most %d, because their stock is reserved in one transaction",
@@ -135,13 +135,13 @@ func countSKUs(lists ...[]Item) int {
 	return len(skus)
 }
 
-// PlacedWith reports whether the order was placed with the content of n, whatever edits have made of
-// it since: whether Create of n would be Replayed.
+// PlacedWith reports whether the order was placed with the content of n, even if it was edited since:
+// whether Create of n would be Replayed.
 func (o *Order) PlacedWith(n NewOrder) bool { return o.ID == n.ID && o.placed == n.content() }
 
 // Create places an order. The verdict is Applied for the call that created it, Replayed for
-// every later call with the same content, and Conflict with other content. The errors are
-// those of Apply.
+// every later call with the same content, and Conflict with other content. It returns the
+// errors of Apply.
 func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 	return o.CreateWith(ctx, n)
 }
@@ -179,12 +179,14 @@ func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transa
 	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: o.cfg.Now(), Cause: n.Cause.fitted(), call: newCallID()}
 	item := o.newItem(n, t)
 
+	// Decoded from the item that is sent, so that the answer is exactly what a later read returns.
 	order, err := decode(item)
 	if err != nil {
 		return Result{}, err
 	}
 	t, _ = order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds
 
+	// A transaction costs twice the write units of a PutItem, so it is used only for several items.
 	place := o.place
 	if len(with) > 0 || o.cfg.Journal == JournalTransactional {
 		place = o.placeInTransaction
@@ -223,6 +225,7 @@ func (o *Orders) place(ctx context.Context, item image, _ Transition, _ []func(*
 // transactional, and with more parts.
 func (o *Orders) placeInTransaction(ctx context.Context, item image, t Transition, with []func(*txn.Transaction)) (old image, refused bool, err error) {
 	var parts txn.Transaction
+	// The order is the marker: if it exists, the whole transaction may have been made before.
 	parts.Marker(orderPart, types.TransactWriteItem{Put: &types.Put{
 		TableName:           &o.cfg.Table,
 		Item:                item,
@@ -245,6 +248,7 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 	recent := image{}
 	t.addTo(recent)
 
+	// Both maps must exist from the beginning: an update cannot set a member of an absent map.
 	item := image{
 		"orderId":           dynamo.S(string(n.ID)),
 		"orderState":        dynamo.S(string(o.def.Initial())),
@@ -289,6 +293,7 @@ func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
 
 	t, held := order.evidenceOfPlacing(placing)
 	switch {
+	// First: without the same content it makes no difference which call created the order.
 	case !order.PlacedWith(n):
 		return Result{Verdict: Conflict, Order: order}, nil
 	case held && t.call == placing.call:

@@ -19,8 +19,8 @@ import (
 
 var errSold = errors.New("sold to another order")
 
-// seat is a piece that one order can have: an item of the orders' table, with a key that no
-// order has.
+// seat is a piece that only a single order can have: an item of the orders' table, with a key that
+// no order has.
 func seat(owner string) func(*txn.Transaction) {
 	return func(t *txn.Transaction) {
 		t.Add("seat", types.TransactWriteItem{Put: &types.Put{
@@ -62,7 +62,7 @@ func TestAnOrderIsPlacedTogetherWithItsStock(t *testing.T) {
 			t.Error("the journal has an order that was not placed")
 		}
 
-		// The order exists, so its answer goes before that of the seat.
+		// The order exists, so its answer outranks the answer of the seat.
 		if v, err := place("o-1", 5, seat("o-1")); v != transitions.Replayed || err != nil {
 			t.Errorf("the same again: %s, %v", v, err)
 		}

@@ -16,7 +16,7 @@ type digest [16]byte
 // value is the digest as an attribute.
 func (d digest) value() types.AttributeValue { return dynamo.B(d[:]) }
 
-// digest returns the trace of the request id that the item keeps.
+// digest returns the digest of the request id, which the item keeps.
 func (id RequestID) digest() digest { return digestOf(string(id)) }
 
 // The request ids of this package itself begin with these prefixes.
@@ -29,6 +29,7 @@ const (
 // digests of this package's own requests, even for an id with one of their prefixes.
 func (id RequestID) key() digest {
 	if strings.HasPrefix(string(id), parcelKeys) || strings.HasPrefix(string(id), migrationKeys) {
+		// Hashed with another part, so that no caller's request is taken for a parcel or a migration.
 		return digestOf("request", string(id))
 	}
 

@@ -6,9 +6,9 @@
 // [Request] asks for an event under an id. [Orders.Apply] sends one UpdateItem: its
 // condition requires the expected state, the event's guards and "transitionId < :id", and
 // its update records the request in the item (the ring, 8 slots). If the condition fails,
-// DynamoDB returns the item as it is, and that image decides the [Verdict]. What the ring has
-// overwritten is looked for elsewhere: request ids in the table of requests, which the writer
-// of a transition keeps, and given ids in the journal.
+// DynamoDB returns the item as it is, and that image decides the [Verdict]. Requests that the
+// ring has overwritten are looked for elsewhere: request ids in the table of requests, which
+// the writer of a transition keeps, and given ids in the journal.
 //
 // A Step Functions execution computes the ids from its own data, so that its retries send
 // the same id. Any other caller sends a RequestID and lets Apply assign the order's id
@@ -25,12 +25,12 @@
 // and executions do not see it. After payment the order's pieces may leave in parcels
 // ([Orders.ShipParcel]); the same write counts the pieces and sets the state.
 //
-// An order stores the version of the definition under which it was last moved. If that
+// An order stores the version of the definition that made its newest transition. If this
 // version is not known, the error is ErrUnknownVersion until [Orders.Migrate] has moved the
 // order to a known version.
 //
 // To follow a request to its write, read the files in this order: apply.go (the call),
-// plan.go (what it asks for), send.go (the write loop), judge.go and evidence.go (whether
+// plan.go (its plan), send.go (the write loop), judge.go and evidence.go (whether
 // the order has decided it already), move.go (which transition the order would make),
 // requests.go (what becomes of the request id that leaves the ring), write.go (the
 // expressions), transact.go (with the journal's row).
@@ -38,11 +38,11 @@
 // # Guarantees
 //
 //   - At most one request is ever applied per order and transitionId.
-//   - The transitionId of an order strictly increases, and every change of state
-//     is one that the workflow definition allows, with its guards.
+//   - The transitionId of an order strictly increases, and the workflow definition, with
+//     its guards, allows every change of state.
 //   - Every call ends in exactly one verdict, or in an error that says whether the
 //     outcome is known. Every retry of a request that was Applied is Replayed with the
-//     same transition, and every retry of one that was Superseded is Superseded.
+//     same transition, and every retry of a Superseded request is Superseded.
 //     Refusals record nothing.
 //   - An edit is applied at most once while the order remembers it: at least the
 //     newest three quarters of [Config].EditMemory. None is applied after payment.
@@ -50,9 +50,9 @@
 //     id, an assigned id or an If-Match. This and the costs below need
 //     [Config].RequestsTable.
 //   - A transition of an order up to 1 KB costs one write unit and no read if the caller
-//     gives the id and neither this request nor the one that leaves the ring has a request
-//     id. With one it costs at most two read units and two write units, however many
-//     transitions the order has made.
+//     gives the id and neither this request nor the request that leaves the ring has a
+//     request id. With a request id it costs at most two read units and two write units,
+//     however many transitions the order has made.
 //
 // A small program:
 //

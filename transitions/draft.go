@@ -12,7 +12,7 @@ import (
 	"ratchet/workflow"
 )
 
-// editWrite is what stays the same between two sendings of one edit.
+// editWrite holds everything about an edit that is the same in each attempt to send it.
 type editWrite struct {
 	edit    Edit
 	content digest
@@ -20,7 +20,7 @@ type editWrite struct {
 	at      time.Time
 }
 
-// draft is the update of one edit: the edit adds its change to what every edit writes.
+// draft is the update of one edit: the attributes that every edit writes, and the edit's own change.
 type draft struct {
 	*dynamo.Update
 
@@ -49,6 +49,8 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 		d.requireVersion(*seen)
 	}
 
+	// An order that was never edited lacks the attribute. The trace gets the same expression, because
+	// an update reads every attribute as it was before the write.
 	version := "if_not_exists(contentVersion, " + d.Value(dynamo.N(0)) + ") + " + d.Value(dynamo.N(1))
 	d.Set("contentVersion = " + version)
 	d.Set("updatedAt = " + d.Value(dynamo.Millis(w.at)))
@@ -72,14 +74,15 @@ func (d draft) appendTo(list string, values ...types.AttributeValue) {
 }
 
 // maxItemBytes is DynamoDB's bound of an item. The bounds of lines, notes, addresses
-// and traces add up to less than 310 KB, so an order of ours never comes near it. One to
-// which other programs have added attributes may.
+// and traces add up to less than 310 KB, so an order of ours never comes near it. An order
+// may exceed it if other programs have added attributes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const maxItemBytes = 400 << 10
 
 func itemTooLarge(err error) bool {
 	var api smithy.APIError
 
+	// The code covers every invalid request, so the message must tell.
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
 		strings.Contains(strings.ToLower(api.ErrorMessage()), "item size")
 }

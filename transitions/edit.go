@@ -25,15 +25,15 @@ type Edit struct {
 	// ChangeItem and RemoveItem need no read. An outdated order costs one more write but
 	// never changes the answer. Optional.
 	Seen *Order `json:"-"`
-	// With names what else the transaction of AddItemsIn does, such as "stock". It is part
-	// of the content: the same lines with another With are another edit. Optional.
+	// With names the other changes in the transaction of AddItemsIn, such as "stock". It is
+	// part of the content: the same lines with another With are another edit. Optional.
 	With string `json:"-"`
 	// Cause says why the content is edited, and by whom. It is no part of the edit's content. The
 	// order keeps the cause of its newest edit ([Order].EditCause). Optional.
 	Cause Cause `json:"cause,omitzero"`
 }
 
-// editKind is what an edit does. It is part of the edit's digest and of errors.
+// editKind names a kind of edits. It is part of the edit's digest and of errors.
 type editKind string
 
 // The kinds of edits.
@@ -64,7 +64,7 @@ type EditResult struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// editable lists the states in which content may be edited: those before the payment,
+// editable lists the states in which content may be edited: the states before the payment,
 // when nothing has been charged, packed or sent.
 var editable = []workflow.State{workflow.Pending, workflow.OnHold}
 
@@ -92,10 +92,10 @@ func (e *LimitError) Error() string {
 // Is reports whether target is ErrOrderFull.
 func (e *LimitError) Is(target error) bool { return target == ErrOrderFull }
 
-// AddItems appends lines, at most 100 at once and 1,000 in an order, and raises the total
-// by what they cost. It fails with ErrOrderFull if the order has no room, or would have more
-// than 97 different SKUs. One write, no read; one write more if the order would have more
-// than 97 lines and Edit.Seen is not set.
+// AddItems appends lines, at most 100 at once and 1,000 in an order, and adds their cost to
+// the total. It fails with ErrOrderFull if the order has no room, or would have more than 97
+// different SKUs. One write, no read; one write more if the order would have more than 97
+// lines and Edit.Seen is not set.
 func (o *Orders) AddItems(ctx context.Context, e Edit, lines ...Item) (EditResult, error) {
 	return o.edit(ctx, e, editAddItems, &addItems{lines})
 }
@@ -107,9 +107,9 @@ func (o *Orders) ChangeItem(ctx context.Context, e Edit, line Item) (EditResult,
 	return o.edit(ctx, e, editChangeItem, &changeItem{line})
 }
 
-// RemoveItem removes every line with the SKU, at most 20, and lowers the total by what
-// they cost. It is NotFound if the order has no such line, and WrongState if the total
-// would be negative. One read (none with Edit.Seen), one write.
+// RemoveItem removes every line with the SKU, at most 20, and subtracts their cost from the
+// total. It is NotFound if the order has no such line, and WrongState if the total would be
+// negative. One read (none with Edit.Seen), one write.
 func (o *Orders) RemoveItem(ctx context.Context, e Edit, sku string) (EditResult, error) {
 	return o.edit(ctx, e, editRemoveItem, &removeItem{sku})
 }
@@ -126,7 +126,7 @@ func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (EditResult, er
 	return o.edit(ctx, e, editAddNote, &addNote{note})
 }
 
-// change is what one kind of edit does.
+// change is an edit of one kind: its rules, its digest and its part of the write.
 type change interface {
 	// validate names the first field that breaks a rule.
 	validate() error
@@ -200,6 +200,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 	}
 
 	w := editWrite{edit: e, content: contentOf(kind, c, e.With), call: newCallID(), at: o.cfg.Now()}
+	// The order of the caller may be outdated: it may plan a write, but not decide the answer.
 	base, fresh := e.Seen, false // fresh: base comes from the table, not from the caller
 	if base != nil {
 		// If the edit was made already, the answer needs the order as it is now.
@@ -208,6 +209,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 		}
 	}
 
+	// A blind edit is sent without a read. If it is refused, the refusal brings the order.
 	if base == nil && !c.blind() {
 		read, found, err := o.Get(ctx, e.OrderID)
 		if err != nil || !found {
@@ -244,6 +246,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 
 		newImage, oldImage, err := o.update(ctx, d.Input(), processedEvents)
 		switch {
+		// The bounds keep our items far below: other programs have added attributes to this one.
 		case itemTooLarge(err):
 			return EditResult{}, errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)
 		case err != nil:
@@ -254,6 +257,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 			return EditResult{Verdict: NotFound}, nil
 		}
 
+		// The image of a failed condition is as good as a consistent read.
 		if base, err = decode(oldImage); err != nil {
 			return EditResult{}, err
 		}
@@ -276,6 +280,7 @@ func contentOf(kind editKind, c change, with string) digest {
 // judgeEdit finds the answer that the order's image alone gives to the edit. It returns
 // false if the edit may still be applied.
 func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
+	// Before the state: a repeated edit is Replayed even after payment.
 	if done, found := order.evidenceOfEdit(w.edit.EventID.digest()); found {
 		result := EditResult{Verdict: Replayed, ContentVersion: done.version, Order: order}
 		switch {

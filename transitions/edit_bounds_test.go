@@ -100,7 +100,7 @@ func TestContentEndsAtItsBounds(t *testing.T) {
 	}
 }
 
-// placeLines places o-1 with the lines and a total, which may differ from what they cost.
+// placeLines places o-1 with the lines and a total, which may differ from the cost of the lines.
 func (s *orders) placeLines(t *testing.T, total int64, lines ...transitions.Item) *transitions.Order {
 	t.Helper()
 

@@ -10,11 +10,11 @@ import (
 //
 //	"<digest of the event id> <code> <source> <actor> <trace> <text>"
 //
-// with a dash for what is empty. The digest says of which edit it is, because an earlier version of
-// this package edits the content and leaves the attribute as it is.
+// with a dash for an empty field. The digest names the edit, because an earlier version of this
+// package edits the content and leaves the attribute as it is.
 const editCauseAttribute = "editCause"
 
-// leaveCause sets the cause of the edit, or removes that of the edit before.
+// leaveCause sets the cause of the edit, or removes the cause of the edit before.
 func (d draft) leaveCause(e Edit) {
 	if e.Cause == (Cause{}) {
 		d.RemoveAttribute(editCauseAttribute)
@@ -25,8 +25,8 @@ func (d draft) leaveCause(e Edit) {
 	d.SetValue(editCauseAttribute, dynamo.S(traceKey(e.EventID.digest())+" "+dashed(c.Code)+" "+c.details(e.OrderID)))
 }
 
-// causeOfNewestEdit reads the value of editCauseAttribute. It returns no cause if the value is of
-// another edit than the newest.
+// causeOfNewestEdit reads the value of editCauseAttribute. It returns no cause if the value belongs
+// to another edit than the newest.
 func (o *Order) causeOfNewestEdit(value string) (c Cause) {
 	parts := strings.SplitN(value, " ", 3)
 	if len(parts) < 3 || dynamo.Number(o.edits, parts[0]+versionSuffix) != o.ContentVersion {

@@ -23,12 +23,12 @@ const (
 	processedEvents = "processedEvents"
 	versionSuffix   = "v"
 	perEdit         = 2 // members of one edit
-	// maxForgotten is the most traces that one write removes. Expressions are limited to
-	// 4 KB.
+	// maxForgotten is the largest number of traces that a single write removes. Expressions
+	// are limited to 4 KB.
 	maxForgotten = 16
 )
 
-// editTrace is what the order remembers of one edit.
+// editTrace is the order's record of one edit.
 type editTrace struct {
 	key     string
 	at      int64 // epoch ms
@@ -41,8 +41,8 @@ type editTrace struct {
 func traceKey(event digest) string { return base64.RawURLEncoding.EncodeToString(event[:]) }
 
 // outdated returns the keys of the traces that the next write may remove, oldest first
-// and at most maxForgotten: those older than age and, if there are memory traces or more,
-// the oldest quarter.
+// and at most maxForgotten: all traces older than age and, if there are memory traces or
+// more, the oldest quarter.
 func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string {
 	var all []editTrace
 	for key, v := range o.edits {
@@ -57,6 +57,7 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 
 	surplus := 0
 	if len(all) >= memory {
+		// A quarter at once, so that the next edits find room without knowing the order.
 		surplus = len(all) - memory + max(1, memory/4)
 	}
 
@@ -90,12 +91,13 @@ func (d draft) leaveTrace(cfg Config, w editWrite, base *Order, version string) 
 		for i, old := range base.outdated(w.at, cfg.EditMemory, cfg.EditAge) {
 			name := "#o" + strconv.Itoa(i)
 			d.Alias(name, old).Alias(name+versionSuffix, old+versionSuffix)
-			// Another edit may have removed the trace meanwhile; then it makes no room.
+			// Another edit may have removed the trace meanwhile: then its removal makes no room.
 			d.If("attribute_exists(#processedEvents." + name + ")")
 			d.Remove("#processedEvents." + name)
 			d.Remove("#processedEvents." + name + versionSuffix)
 			room += perEdit
 		}
 	}
+	// size counts the members before the write, with the traces that it removes: hence the larger room.
 	d.If("attribute_not_exists(#processedEvents) OR size(#processedEvents) < " + d.Value(dynamo.N(int64(room))))
 }

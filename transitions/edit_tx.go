@@ -12,9 +12,9 @@ import (
 // EditRefused is the error of a transaction whose edit the order refused. Nothing of the
 // transaction was written.
 type EditRefused struct {
-	// Result is the answer that the edit would have had without the transaction. Its
-	// verdict is 0 if only an order that is known can be edited, because its memory of edits is
-	// full, or because it would have more lines than SKUs are allowed: set Edit.Seen to
+	// Result is the answer that the edit would have had without the transaction. Its verdict
+	// is 0 if the edit can be planned only with the order at hand: the order's memory of edits
+	// is full, or it would have more lines than SKUs are allowed. Then set Edit.Seen to
 	// Result.Order and write the transaction again.
 	Result EditResult
 }
@@ -93,10 +93,11 @@ func (o *Orders) partRefused(w editWrite, c change, old image) error {
 		return err
 	}
 
+	// Planned once more only for the refusal, such as a full order.
 	if _, err := o.planPart(w, c, order); err != nil {
 		return err
 	}
 
-	// Nothing is wrong with the edit itself, but it was planned without the order as it is.
+	// The edit itself is allowed, but it was planned without the order as it is.
 	return &EditRefused{EditResult{Order: order}}
 }

@@ -106,7 +106,7 @@ func TestTwoEditsThatForgetTheSameTraceKeepTheMemoryBounded(t *testing.T) {
 			t.Errorf("after %d edits with an outdated order it remembers %d edits, at most %d", i+1, n, memory)
 		}
 
-		// What was forgotten is the oldest: the edits that came meanwhile are remembered.
+		// The oldest edits were forgotten: the edits that came meanwhile are remembered.
 		for j := range i + 1 {
 			edited(t, transitions.Replayed)(s.AddNote(t.Context(), edit("o-1", fmt.Sprint("late-", j)), transitions.Note{Text: "call before delivery"}))
 		}

@@ -14,9 +14,9 @@ import (
 // erasedAtAttribute is when the person was erased from the order, for the first time.
 const erasedAtAttribute = "erasedAt"
 
-// personal are the attributes of an order that EraseIn removes: those that may tell whose order it
-// is, and the digest of the content, from which an address could be guessed. PlacedBy stays: it names a
-// program, and keeps another execution from placing the order.
+// personal are the attributes of an order that EraseIn removes. They may tell whose order it is; from
+// the digest of the content, an address could be guessed. PlacedBy stays: it names a program, and keeps
+// another execution from placing the order.
 var personal = []string{
 	customerAttribute,
 	referenceAttribute,
@@ -29,8 +29,8 @@ var personal = []string{
 	editCauseAttribute,
 }
 
-// CanErase returns why the order must keep its person for now, nil if it need not: ErrNotEnded if an
-// event can still leave its state, ErrUnknownVersion if that is not known.
+// CanErase returns nil if the person may be erased from the order. Otherwise it returns why not:
+// ErrNotEnded if an event can still leave the order's state, ErrUnknownVersion if its version is not known.
 func (o *Orders) CanErase(order *Order) error {
 	if err := o.CheckVersion(order); err != nil {
 		return err
@@ -43,11 +43,11 @@ func (o *Orders) CanErase(order *Order) error {
 	return nil
 }
 
-// EraseIn returns a function that adds one update to a transaction: it removes from the order what
-// may tell whose order it is. State, ring, lines and total stay, and so does the transitionId: the
-// update is no transition, and no reader of the stream takes it for one. The order no longer
-// remembers its edits and the digest of its content, so placing it again is a Conflict. A repeat
-// changes nothing.
+// EraseIn returns a function that adds one update to a transaction. The update removes everything
+// from the order that may tell whose order it is. State, ring, lines and total stay, and so does the
+// transitionId: the update is no transition, and no reader of the stream takes it for one. The order
+// no longer remembers its edits and the digest of its content, so placing it again is a Conflict. A
+// repeat changes nothing.
 //
 // The update has the order as it was read as its condition. If the order has moved since, the
 // transaction is refused with [ErrContended]. EraseIn fails with the errors of [Orders.CanErase].
@@ -57,6 +57,7 @@ func (o *Orders) EraseIn(order *Order) (func(*txn.Transaction), error) {
 	}
 
 	values := image{}
+	// The memory of edits goes, too: an address could be guessed from the digest of its edit.
 	update := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
 		If(pinned(order, values)).
 		Set(erasedAtAttribute+" = if_not_exists("+erasedAtAttribute+", :now)").
@@ -101,6 +102,7 @@ func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, e
 		last = row.ID
 
 		kept := row.Cause.WithoutPerson()
+		// Nothing personal, or erased by an earlier call: no write.
 		if row.Cause == kept {
 			continue
 		}
@@ -118,7 +120,7 @@ func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, e
 	return changed, nil
 }
 
-// replaceCause replaces the cause of a row that exists.
+// replaceCause replaces the cause of a row that exists. Its code stays in an attribute of its own.
 func (o *Orders) replaceCause(ctx context.Context, id OrderID, t TransitionID, c Cause) error {
 	update := dynamo.NewUpdate(o.cfg.JournalTable, image{"orderId": dynamo.S(string(id)), "transitionId": dynamo.N(int64(t))}).
 		IfPresent("orderId").
@@ -129,7 +131,8 @@ func (o *Orders) replaceCause(ctx context.Context, id OrderID, t TransitionID, c
 	return err
 }
 
-// WithoutPerson returns an image of an order, as a stream record has it, without what EraseIn removes.
+// WithoutPerson returns an image of an order, as a stream record has it, without everything that
+// EraseIn removes.
 func WithoutPerson(img map[string]types.AttributeValue) map[string]types.AttributeValue {
 	if img == nil {
 		return nil
@@ -142,6 +145,7 @@ func WithoutPerson(img map[string]types.AttributeValue) map[string]types.Attribu
 		}
 	}
 
+	// Emptied, as EraseIn does.
 	if kept[processedEvents] != nil {
 		kept[processedEvents] = dynamo.M(image{})
 	}

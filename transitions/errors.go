@@ -47,8 +47,8 @@ var (
 	// One of the two tables was restored from a backup, or changed by another program.
 	// `ratchet verify` finds all such orders. Nothing was written.
 	ErrJournalAhead = errors.New("the journal already has this transition, but the order has not made it")
-	// ErrNotEnded: an event can still leave the order's state, so what is known of its customer
-	// is still needed.
+	// ErrNotEnded: an event can still leave the order's state, so the data of its customer is
+	// still needed.
 	ErrNotEnded = errors.New("the order has not ended")
 	// ErrOrderFull: the order has reached a bound of its content. The error is a
 	// [*LimitError]. The same edit fails again until something is removed.

@@ -10,16 +10,16 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Evidence is a record that a request was applied. The order's item holds that of the
-// newest transitions (the ring), of its parcels, of its newest edits and of its placing.
-// The table of requests holds that of older transitions with a request id (see requests.go).
-// The journal holds that of every transition, but it may lag behind: what it lacks
-// proves nothing, unless its chain shows that the id was skipped.
+// Evidence is a record that a request was applied. The order's item holds the evidence of
+// the newest transitions (the ring), of its parcels, of its newest edits and of its placing.
+// The table of requests has a row for older transitions with a request id (see requests.go).
+// The journal has a row for every transition, but it may lag behind: a missing row proves
+// nothing, unless the chain of rows shows that the id was skipped.
 
 // evidence finds the transition that stands under the id of the call, or was made under
 // its request id: in the ring, and where the ring may have forgotten it, in the table of
-// requests and the journal. What was made under the request id comes first, wherever it is
-// found.
+// requests and the journal. If there are both, it returns the transition that was made under
+// the request id.
 func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transition, bool, error) {
 	if p.parcel != nil && !order.hasParcel(p.parcel) {
 		return Transition{}, false, nil // the order remembers all of its parcels
@@ -29,6 +29,8 @@ func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transitio
 		return t, true, nil
 	}
 
+	// One search covers every id up to the order's. A later round of the same call searches
+	// again only if the ring has forgotten a transition above that.
 	if p.key != (digest{}) && order.oldestForgotten() > p.unusedUpTo {
 		if t, found, err := o.forgottenRequest(ctx, p, order); err != nil || found {
 			return t, found, err
@@ -37,10 +39,12 @@ func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transitio
 	}
 
 	switch slot, same := order.slot(p.id); {
+	// The order has the parcel, so a transition under the parcel's request id must exist.
 	case p.parcel != nil:
 		return slot, false, fmt.Errorf("order %s: parcel %s has no transition: %w", order.ID, p.parcel.id, ErrJournalBroken)
 	case p.id == 0:
-		return slot, false, nil // the id will be one that the order has not reached
+		return slot, false, nil // the id will be assigned above the order's
+	// No later transition has used the slot, so the slot itself answers.
 	case slot.ID <= p.id:
 		return slot, same, nil
 	case p.assigned:
@@ -87,6 +91,8 @@ func (o *Order) slot(id TransitionID) (Transition, bool) {
 func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found bool, err error) {
 	passed, lost := false, false
 	err = o.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
+		// This is the first row from the id on. If it belongs to a later id, the id that it follows
+		// proves whether this one was skipped. An adopted row follows ids that never had rows.
 		t, found = row.Transition, row.ID == p.id && !row.lost
 		passed = row.PreviousID < p.id || row.adopted
 		lost = row.lost
@@ -119,7 +125,8 @@ func (o *Orders) journalOfRequest(ctx context.Context, p *plan, upTo TransitionI
 }
 
 // readEvidence calls fn for the rows of the journal from the id on, until fn returns
-// false. Without a journal, what the ring has forgotten is ErrEvidenceGone.
+// false. Without a journal it returns ErrEvidenceGone: no record is left of the transitions
+// that the ring has forgotten.
 func (o *Orders) readEvidence(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
 	if !o.HasJournal() {
 		return ErrEvidenceGone
@@ -132,8 +139,8 @@ func (o *Orders) readEvidence(ctx context.Context, id OrderID, from TransitionID
 	return nil
 }
 
-// madeBy finds the transition that the call has written, as long as the ring holds it. The
-// call has asked for it under the request id and, unless that is 0, under the id.
+// madeBy finds the transition that the call has written, as long as the ring holds it. It
+// must have the request id's digest and, unless id is 0, the id of the call.
 func (o *Order) madeBy(call string, key digest, id TransitionID) (Transition, bool) {
 	for _, t := range o.ring {
 		if t.ID != 0 && t.call == call && t.request == key && (id == 0 || t.ID == id) {
@@ -158,8 +165,8 @@ func (o *Order) oldestForgotten() TransitionID {
 }
 
 // evidenceOfPlacing is the transition that placed the order, and whether the item still
-// holds it. What the ring has forgotten is known: it differs from the placing that was
-// tried only in its time.
+// holds it. If the ring has forgotten it, it is derived from the tried placing, which can
+// only have another time.
 func (o *Order) evidenceOfPlacing(tried Transition) (t Transition, held bool) {
 	if t, held := o.slot(placeID); held {
 		return t, true

@@ -118,7 +118,7 @@ func moved(t *testing.T, s *orders) {
 	}
 }
 
-// putBack makes the order's item what it was when another program had placed it.
+// putBack restores the order's item as another program had placed it.
 func (s *orders) putBack(t *testing.T) {
 	t.Helper()
 

@@ -103,7 +103,7 @@ func TestAGuardRefusesInTheSameWrite(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.want(t, pay, transitions.Applied)
-				s.put(t, "payment", captured(0)) // what was applied stays applied
+				s.put(t, "payment", captured(0)) // an applied transition stays applied
 				s.want(t, pay, transitions.Replayed)
 
 				if wrong := s.want(t, given("o-1", "pay", 9), transitions.WrongState); wrong.Reason != "" {

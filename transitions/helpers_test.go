@@ -84,7 +84,7 @@ func newOrdersIn(t testing.TB, mode transitions.JournalMode) *orders {
 func (s *orders) reconfigure(change func(*transitions.Config)) { s.Orders = s.Shop.Orders(change) }
 
 // forgetRequests opens the orders without the table of requests, so that only the journal knows
-// what the rings have forgotten.
+// the requests that the rings have forgotten.
 func (s *orders) forgetRequests() {
 	s.reconfigure(func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })
 }

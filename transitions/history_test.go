@@ -157,8 +157,8 @@ func TestTheRingGivesTheRowsSinceAnID(t *testing.T) {
 	}
 }
 
-// What Restore finds when its condition has failed is the restored order only if state and
-// id are those of the journal.
+// If the condition of Restore's write fails, the order counts as restored only if its state and
+// its id equal the journal's.
 func TestRestoreRecognizesOnlyWhatItWrites(t *testing.T) {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 

@@ -51,7 +51,7 @@ func TestATransitionMayDependOnTheContent(t *testing.T) {
 		pay.IfContent = &two
 		s.want(t, pay, transitions.Applied)
 
-		// What was applied is found again, whatever the request says of the content.
+		// An applied request is found again, whatever content version the repeat names.
 		pay.IfContent = &one
 		s.want(t, pay, transitions.Replayed)
 	})

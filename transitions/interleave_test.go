@@ -153,8 +153,8 @@ func TestAnOrderThatIsGoneIsNotFound(t *testing.T) {
 	})
 }
 
-// Two calls find that the order has no map for its ring. The slower one must not take away
-// what the faster one has stored in it.
+// Two calls find that the order has no map for its ring. The slower call must not remove the
+// slot that the faster call has stored in the map.
 func TestAMapThatAnotherCallHasMadeKeepsItsMembers(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
@@ -179,7 +179,7 @@ func TestAMapThatAnotherCallHasMadeKeepsItsMembers(t *testing.T) {
 	})
 }
 
-// Id 10 overwrites the slot of id 2, and id 9 that of id 1: with id 10, a request id may be
+// Id 9 overwrites the slot of id 1, and id 10 the slot of id 2: with id 10, a request id may be
 // forgotten for the first time.
 func TestTheFirstRequestIDThatTheRingForgetsIsKnown(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
@@ -302,7 +302,7 @@ func TestAMapThatCannotBeMadeIsAnError(t *testing.T) {
 }
 
 // The order comes back from a backup between the read and the write: the pieces are
-// counted on the lines that the write meets, not on those that were read.
+// counted on the lines that the write meets, not on the lines that were read.
 func TestAParcelIsCountedOnTheLinesThatTheWriteMeets(t *testing.T) {
 	s := newOrders(t)
 	s.paid(t, "o-1")

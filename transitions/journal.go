@@ -35,6 +35,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 		ConditionExpression:      &absentOrLost,
 		ExpressionAttributeNames: map[string]string{"#lost": "lost"},
 	})
+	// A failed condition is no error: the stream has delivered the record again.
 	if _, exists := dynamo.FailedCondition(err); err != nil && !exists {
 		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
 	}
@@ -42,7 +43,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	return nil
 }
 
-// absentOrLost: there is no row, or one that stands for rows that were lost.
+// absentOrLost: there is no row, or the row stands for lost rows.
 var absentOrLost = "attribute_not_exists(orderId) OR attribute_exists(#lost)"
 
 // journalRow returns the row of a transition. old is the order before it, nil for placing.
@@ -126,6 +127,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 		ExpressionAttributeValues: image{":order": dynamo.S(string(id)), ":from": dynamo.N(int64(from))},
 	}
 	if page > 0 {
+		// page may be any limit of a caller. The rest comes with the next pages.
 		limit := int32(min(page, 1000))
 		input.Limit = &limit
 	}
@@ -170,7 +172,7 @@ func decodeRow(item image) (Row, error) {
 	return row, nil
 }
 
-// transition reads what transitionRow has written.
+// transition is the inverse of transitionRow.
 func (r *reader) transition(row image) Transition {
 	return Transition{
 		ID:       TransitionID(r.number(row, "transitionId")),

@@ -7,9 +7,9 @@ import (
 )
 
 // judge finds the verdict that the order as it stands gives the call. It looks at the
-// order's image; the journal is asked only about what the ring has forgotten. The
-// verdict is 0 when the order has not decided the call: then the state and the guards
-// say whether the transition may be made.
+// order's image, and reads the table of requests and the journal only if the ring may have
+// forgotten the answer. The verdict is 0 when the order has not decided the call: then the
+// state and the guards say whether the transition may be made.
 func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, error) {
 	if t, made := order.madeBy(p.call, p.key, p.id); made {
 		// The write was made, its answer was lost, and a retry met it.
@@ -24,6 +24,7 @@ func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, erro
 	switch seen := p.request.IfMatch; {
 	case err != nil:
 		return Result{}, err
+	// The row that proves the transition is newer than the image.
 	case found && t.ID > order.TransitionID:
 		return o.compareNow(ctx, p, t)
 	case found:
@@ -38,6 +39,7 @@ func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, erro
 		return Result{Verdict: Conflict, Order: order}, nil
 	}
 
+	// Last, because evidence is valid under any version of the definition.
 	return Result{}, o.CheckVersion(order)
 }
 
@@ -45,6 +47,7 @@ func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, erro
 // must not show the order as it was before.
 func (o *Orders) compareNow(ctx context.Context, p *plan, t Transition) (Result, error) {
 	order, found, err := o.get(ctx, p.request.OrderID)
+	// Not found: the order was deleted between the two reads.
 	if err != nil || !found {
 		return Result{Verdict: NotFound}, err
 	}
@@ -55,7 +58,7 @@ func (o *Orders) compareNow(ctx context.Context, p *plan, t Transition) (Result,
 // compare judges the request by the transition that stands under its id or was made
 // under its request id.
 func (p *plan) compare(t Transition, order *Order) Result {
-	// The content of a parcel has been compared already: it is not in the transition.
+	// A transition does not have its parcel's lines. judge has compared them (hasOtherParcel).
 	sameContent := p.parcel != nil || t.answers(p.request)
 	sameKey := t.request == p.key
 	named := p.key != digest{}
@@ -66,9 +69,10 @@ func (p *plan) compare(t Transition, order *Order) Result {
 	case sameKey && named:
 		return Result{Verdict: Conflict, Order: order}
 	case p.assigned || t.assigned:
-		// One of the two ids was assigned: two calls took the same one by chance. That
-		// is a lost race, not a mistake of a caller.
+		// At least one of the calls had its id assigned, and both took the same id by chance.
+		// This is a lost race, not a mistake of a caller.
 		return Result{Verdict: Superseded, Order: order}
+	// Two callers gave the same id. Without request ids, equal content is the same request.
 	case sameContent && sameKey:
 		return Result{Verdict: Replayed, Transition: t, Order: order}
 	}

@@ -24,7 +24,7 @@ func (o *Orders) metered(ctx context.Context) (context.Context, *meter) {
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 
-// reportConsumed tells Events.Consumed what the call has consumed.
+// reportConsumed calls Events.Consumed with the units of the call.
 func (o *Orders) reportConsumed(m *meter, id OrderID, v Verdict) {
 	if m != nil {
 		o.cfg.Events.Consumed(id, v, m.read, m.write)

@@ -7,13 +7,13 @@ import (
 	"ratchet/workflow"
 )
 
-// units is what one call consumed.
+// units are the units of one call.
 type units struct {
 	verdict     transitions.Verdict
 	read, write float64
 }
 
-// meteredOrders returns orders and a function that checks what the last call consumed.
+// meteredOrders returns orders and a function that checks the units of the last call.
 func meteredOrders(t *testing.T, mode transitions.JournalMode) (*orders, func(want units)) {
 	s := newOrders(t)
 	var calls []units

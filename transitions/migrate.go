@@ -13,8 +13,8 @@ import (
 )
 
 // MigrateAll migrates every order of another version (see [Orders.Migrate]) and returns
-// how many it has moved. It passes over an order without a mapping and returns how many
-// there were. Any other error ends it: what was migrated stays so, and the next call
+// how many it has moved. It passes over orders without a mapping and returns how many
+// there were. Any other error ends it: migrated orders stay migrated, and the next call
 // goes on with the rest. Each migration has the cause.
 func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep, cause Cause) (moved, unmapped int, err error) {
 	input := dynamodb.ScanInput{
@@ -22,6 +22,7 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 		ExpressionAttributeValues: image{":version": dynamo.N(int64(o.def.Version()))},
 	}
 
+	// The segments of the scan call the function at the same time.
 	var mu sync.Mutex
 	count := func(n *int) {
 		mu.Lock()
@@ -34,6 +35,7 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 			return err
 		}
 
+		// Migrate would fail with this error and end the scan.
 		if _, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State); err != nil {
 			count(&unmapped)
 			return nil
@@ -58,8 +60,8 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 // conditional write with the next id and the event "migrate", in ring and journal; an
 // execution that holds the order's id learns of it as of any other transition. It
 // reports false when the order is of the version already or has no version at all, so
-// it may be repeated. An error of m's is returned as it is. The cause says why, and by whom, the order
-// is migrated; a bad one is ErrInvalidRequest.
+// it may be repeated. An error of m is returned unchanged. The cause says why, and by whom, the
+// order is migrated; a bad cause is ErrInvalidRequest.
 func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Order, cause Cause) (after *Order, moved bool, err error) {
 	if err = cause.validateOf(order.ID); err == nil {
 		after, moved, err = o.migrate(ctx, m, order, cause)
@@ -72,11 +74,12 @@ func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 	return after, moved, err
 }
 
-// migrate plans and sends until the order is of our version. It needs no evidence beside
-// its own: a second migration of an order finds it migrated.
+// migrate plans and sends until the order is of our version. It looks for no evidence beside
+// the order: a second migration finds the order migrated.
 func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Order, cause Cause) (*Order, bool, error) {
 	call := newCallID()
 	for range o.cfg.Attempts {
+		// Also true after a lost race against another migration.
 		if order.DefinitionVersion == 0 || order.DefinitionVersion == o.def.Version() {
 			return order, false, nil
 		}

@@ -10,9 +10,9 @@ import (
 	"ratchet/workflow"
 )
 
-// next plans the write that is made to the order as it stands. Without an order it is
-// the first move of the event; if the order refuses it, its image tells the right one. A
-// refusal is WrongState.
+// next plans the write for the order as it stands. Without an order it plans the first move
+// of the event; if the order refuses that, its image tells the right move. A refusal is
+// WrongState.
 func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error) {
 	w = write{request: p.request, transition: Transition{
 		ID:       p.id,
@@ -29,6 +29,7 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 		return w, Result{}, nil
 	}
 
+	// The condition "transitionId < :id" makes sure that the order has not moved past this id.
 	if p.id == 0 {
 		w.transition.ID = order.TransitionID + 1
 	}
@@ -39,7 +40,7 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 			return w, Result{}, err
 		}
 
-		// The lines are as they were read as long as the order has not moved.
+		// As long as the order has not moved, its lines are as they were read.
 		w.transition.Event, w.request.IfMatch = w.parcel.event, &order.TransitionID
 		groups = o.def.Groups(w.parcel.event)
 	}
@@ -65,9 +66,8 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 	return w, Result{}, nil
 }
 
-// selectTransition finds, among the moves of an event, the one that the order as it
-// stands would make. Without one it says why: the guards that were in the way, or "" when
-// the state was.
+// selectTransition finds the move of an event that the order as it stands would make. If
+// there is none, it says why: the guards that were in the way, or "" if the state was.
 func selectTransition(groups []workflow.Group, order *Order, values map[string]any) (move workflow.Group, unmet string, found bool, err error) {
 	var data map[string]any
 	for _, g := range groups {
@@ -75,6 +75,7 @@ func selectTransition(groups []workflow.Group, order *Order, values map[string]a
 			continue
 		}
 
+		// Most moves have no guards, and the conversion of the whole item is not cheap.
 		if len(g.Guards) > 0 && data == nil {
 			data = order.GuardData()
 		}
@@ -85,6 +86,7 @@ func selectTransition(groups []workflow.Group, order *Order, values map[string]a
 			return workflow.Group{}, "", false, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
 		case guard == nil:
 			return g, "", true, nil
+		// Not the end: the guards of another target may hold.
 		case unmet != "":
 			unmet += "; "
 		}
@@ -122,7 +124,7 @@ func sourcesOf(groups []workflow.Group) []workflow.State {
 // its item. It is empty for an order that was not read whole.
 func (o *Order) GuardData() map[string]any { return plainMap(o.item) }
 
-// plainMap turns an image into what guards are evaluated on.
+// plainMap converts an image for the evaluation of guards.
 func plainMap(item image) map[string]any {
 	out := make(map[string]any, len(item))
 	for name, v := range item {

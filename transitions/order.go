@@ -13,7 +13,7 @@ import (
 	"ratchet/workflow"
 )
 
-// Order is what an order's item says about the order.
+// Order is an order as its item describes it.
 type Order struct {
 	ID OrderID `json:"orderId"`
 	// State is where the order is, PreviousState where it was before.
@@ -34,11 +34,11 @@ type Order struct {
 	Notes          []Note    `json:"notes,omitempty"`
 	CreatedAt      time.Time `json:"createdAt,omitzero"`
 	UpdatedAt      time.Time `json:"updatedAt,omitzero"`
-	// Cause is that of the newest transition.
+	// Cause is the cause of the newest transition.
 	Cause Cause `json:"cause,omitzero"`
-	// EditCause is that of the newest edit of the content.
+	// EditCause is the cause of the newest edit of the content.
 	EditCause Cause `json:"editCause,omitzero"`
-	// Customer, Reference, Metadata and PlacedBy are those of [NewOrder].
+	// Customer, Reference, Metadata and PlacedBy are described at [NewOrder].
 	Customer  string   `json:"customer,omitempty"`
 	Reference string   `json:"reference,omitempty"`
 	Metadata  Metadata `json:"metadata,omitempty"`
@@ -134,6 +134,7 @@ func (o *Order) Recent() []Transition {
 // it was written last. A migration that renames the state counts as entering it.
 func (o *Order) EnteredAt() time.Time {
 	for _, t := range slices.Backward(o.Recent()) {
+		// A transition that leads back into the same state does not count as entering it.
 		if t.To == o.State && t.From != o.State {
 			return t.At
 		}
@@ -146,7 +147,7 @@ func (o *Order) EnteredAt() time.Time {
 type image = dynamo.Item
 
 // decode reads an order's item. It fails if an attribute has another type than this
-// package writes, rather than guess what the order's state is.
+// package writes, rather than guess the order's state.
 func decode(item image) (*Order, error) {
 	r := reader{}
 
@@ -172,6 +173,7 @@ func decode(item image) (*Order, error) {
 		requestsAt:        TransitionID(r.number(item, requestsAt)),
 		requestsAfter:     TransitionID(r.number(item, requestsAfter)),
 	}
+	// The traces of edits stay attributes: only an edit reads them, each by its key (see evidenceOfEdit).
 	if edits, ok := item[processedEvents].(*types.AttributeValueMemberM); ok {
 		o.edits = edits.Value
 	}
@@ -185,6 +187,7 @@ func decode(item image) (*Order, error) {
 	}
 
 	if items, ok := item["items"].(*types.AttributeValueMemberL); ok {
+		// An empty list is still a list: the order was placed under a definition with items.
 		o.lined = true
 
 		for _, v := range items.Value {
@@ -202,6 +205,8 @@ func decode(item image) (*Order, error) {
 	if recent, ok := item["recent"].(*types.AttributeValueMemberM); ok {
 		o.ring, o.ringed = r.ring(recent.Value), true
 
+		// The item has the details of one cause, the newest. detailsOf drops them if the attribute
+		// belongs to an older transition.
 		if newest := &o.ring[o.TransitionID%ringSize]; newest.ID == o.TransitionID {
 			newest.Cause.addDetails(o.ID, detailsOf(o.TransitionID, r.optional(item, causeAttribute)))
 			o.Cause = newest.Cause

@@ -29,6 +29,7 @@ func New(cfg Config) (*Orders, error) {
 	}
 
 	if cfg.Events.Consumed != nil {
+		// Before txn gets the client, so that transactions are counted, too.
 		cfg.DynamoDB = meteredClient{cfg.DynamoDB}
 	}
 
@@ -50,7 +51,7 @@ func New(cfg Config) (*Orders, error) {
 	}, nil
 }
 
-// Definition is what these orders may do.
+// Definition returns the definition of these orders.
 func (o *Orders) Definition() *workflow.Definition { return o.def }
 
 // HasJournal reports whether a journal table is configured.

@@ -70,7 +70,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 	}
 }
 
-// Each verdict is a line of the log, at the level debug, with what was asked.
+// Each verdict is a line of the log, at the level debug, with the request.
 func TestEveryVerdictIsLogged(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
 		s := newOrders(t)
@@ -113,7 +113,7 @@ func TestEveryVerdictIsLogged(t *testing.T) {
 	}
 }
 
-// Decided is called with each verdict on a transition, and not with that of an edit.
+// Decided is called with each verdict on a transition, and not with verdicts on edits.
 func TestEveryVerdictIsReported(t *testing.T) {
 	s := newOrders(t)
 	var decided []string

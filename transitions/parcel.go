@@ -89,7 +89,7 @@ func (p Parcel) content() digest {
 // "ship_part" otherwise. The state therefore does not depend on the sequence in which
 // parcels are reported.
 //
-// The verdicts are those of Apply. The parcel's ID identifies the request: the same parcel
+// The verdicts are the same as for Apply. The parcel's ID identifies the request: the same parcel
 // again is Replayed, with other lines it is a Conflict. A parcel with more pieces than the
 // order still has to send is WrongState, with the reason. An order that has 100 parcels
 // already is ErrOrderFull. One read, one write.
@@ -125,6 +125,7 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		return Result{}, missingPart(o.def, workflow.PartItems)
 	}
 
+	// The request id's digest and not its key: no caller's request has this digest (see RequestID.key).
 	return o.run(ctx, &plan{
 		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Cause: p.Cause},
 		key:      p.request().digest(),
@@ -142,7 +143,7 @@ type parcelPlan struct {
 	content digest
 }
 
-// parcelUpdate is what a parcel changes in the order in addition to its state.
+// parcelUpdate holds the changes that a parcel makes in the order, in addition to its state.
 type parcelUpdate struct {
 	event   workflow.Event
 	shipped map[int]int64 // new number of shipped pieces, by index of the line
@@ -171,6 +172,7 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 	}
 
 	for _, part := range p.lines {
+		// Several lines may have the same SKU. The pieces fill them in the order's sequence.
 		rest := part.Quantity
 		for i, item := range order.Items {
 			open := item.Quantity - item.Shipped
@@ -201,6 +203,7 @@ func (u *parcelUpdate) extend(update *string, names map[string]string, values im
 	}
 	names["#items"], names["#shipped"], names["#parcels"] = "items", "shipped", "parcels"
 
+	// alsoSetting adds at the front, so backward: the same parcel always renders the same text.
 	for _, i := range slices.Backward(slices.Sorted(maps.Keys(u.shipped))) {
 		n := strconv.Itoa(i)
 		update = alsoSetting("#items["+n+"].#shipped", ":l"+n, update)
@@ -236,7 +239,7 @@ func (u *parcelUpdate) apply(o *Order) {
 // Parcels returns how many parcels of the order have been reported by [Orders.ShipParcel].
 func (o *Order) Parcels() int { return len(o.parcels) }
 
-// HasParcel reports whether the parcel with the ID is one of them.
+// HasParcel reports whether a parcel with the ID has been reported.
 func (o *Order) HasParcel(id string) bool { return o.parcels[traceKey(digestOf(id))] != nil }
 
 // Sent reports whether the order has sent this parcel: its ID with exactly these lines, in any

@@ -6,8 +6,9 @@ import (
 	"ratchet/workflow"
 )
 
-// ValidateFor is Validate and checks also that the order has only parts that the definition lists
-// (see [workflow.Spec].Content), and the total if it lists that.
+// ValidateFor is Validate, and also compares the order's parts with the definition (see
+// [workflow.Spec].Content): the definition must list every part of the order, and the order must have a
+// total if the definition lists it.
 func (n NewOrder) ValidateFor(d *workflow.Definition) error {
 	if err := n.Validate(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"ratchet/workflow"
 )
 
-// ticketDefinition is that of a support ticket: it has a customer, and nothing of a shop order.
+// ticketDefinition defines a support ticket: it has a customer, and nothing else of a shop order.
 func ticketDefinition(t *testing.T, parts ...workflow.Part) *workflow.Definition {
 	t.Helper()
 

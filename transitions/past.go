@@ -9,7 +9,7 @@ import (
 )
 
 // TransitionsBy returns every transition of the order up to now that the event made, oldest
-// first, like that of its payment. The order is as the caller has read it.
+// first: for "pay", the transition of its payment. The order is as the caller has read it.
 //
 // The order itself knows its newest transitions. If its ring has overwritten any, the
 // journal is read as well, from its beginning: about one read unit for 40 transitions. While
@@ -30,7 +30,8 @@ func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow
 		}
 	}
 
-	// What the ring adds is newer than the rows that were read.
+	// Transitions that only the ring has are newer than every row, so they go last. The newest
+	// rows may be in the ring, too.
 	for _, t := range order.Recent() {
 		known := func(other Transition) bool { return other.ID == t.ID }
 		if t.Event == event && !slices.ContainsFunc(made, known) {
@@ -59,7 +60,9 @@ func (o *Orders) chain(ctx context.Context, id OrderID, upTo TransitionID, fn fu
 		return last < upTo
 	})
 	switch {
+	// Stopped: fn has its answer, whether the rest of the chain is whole or not.
 	case err != nil || stopped:
+	// Before lost rows, because missing rows may still come.
 	case broken || last < upTo:
 		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
 	case lost:

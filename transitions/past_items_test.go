@@ -58,7 +58,7 @@ func TestVersionsBeginAfterAGap(t *testing.T) {
 		t.Errorf("journal and ring prove %v, complete %t, %v", idsOf(versions), complete, err)
 	}
 
-	// The item before the first version has the place of what is lost.
+	// The item before the first version stands for the lost transitions.
 	before, _, err := transitions.FromRecord(versions[0].Old, versions[0].New)
 	if err != nil || before.Old.TransitionID != 5 || len(before.Old.Recent()) != 1 || before.Old.Recent()[0].Event != transitions.Lost {
 		t.Errorf("before the first version: %+v, %v", before.Old, err)
@@ -75,8 +75,8 @@ func TestVersionsBeginAfterAGap(t *testing.T) {
 	s.wantWhole(t, images[13])
 }
 
-// TestAJournalIsClosedOnlyWhereRowsAreLost: what the ring still has is not lost, whichever way the
-// order came there.
+// TestAJournalIsClosedOnlyWhereRowsAreLost: transitions that the ring still has are not lost, whichever
+// way the order came there.
 func TestAJournalIsClosedOnlyWhereRowsAreLost(t *testing.T) {
 	t.Run("the ring begins where the journal ends", func(t *testing.T) {
 		s := newOrders(t)
@@ -149,7 +149,7 @@ func (s *orders) putItem(t *testing.T, item map[string]types.AttributeValue) {
 	}
 }
 
-// TestAJournalThatCannotBeClosedIsAnError, and one that contradicts itself is not closed.
+// TestAJournalThatCannotBeClosedIsAnError, and a journal that contradicts itself is not closed.
 func TestAJournalThatCannotBeClosedIsAnError(t *testing.T) {
 	s := newOrders(t)
 	images := s.moved(t)

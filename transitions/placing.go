@@ -19,7 +19,7 @@ const (
 	maxMetadataBytes = 2 << 10 // names and texts together
 )
 
-// The attributes of what only placing sets.
+// The attributes that only placing sets.
 const (
 	customerAttribute  = "customer"
 	referenceAttribute = "reference"
@@ -59,13 +59,14 @@ func checkName(field, text string) error {
 	return nil
 }
 
-// validate names the first member that breaks a rule. Its errors repeat no text.
+// validate names the first member that breaks a rule. Its errors do not repeat the texts.
 func (m Metadata) validate() error {
 	if len(m) > maxMetadata {
 		return fmt.Errorf("%w: metadata: %d members, at most %d", ErrInvalidRequest, len(m), maxMetadata)
 	}
 
 	size := 0
+	// Sorted, so that the same metadata always has the same error.
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		switch text := m[name]; {
 		case !metadataRule.MatchString(name):
@@ -83,7 +84,7 @@ func (m Metadata) validate() error {
 	return nil
 }
 
-// validateSettings checks what an order has beside its lines and its total.
+// validateSettings checks the parts of the order other than its lines and its total.
 func (n NewOrder) validateSettings() error {
 	for _, name := range [][2]string{{customerAttribute, n.Customer}, {referenceAttribute, n.Reference}} {
 		if name[1] == "" {
@@ -127,7 +128,7 @@ func (n NewOrder) parts() map[workflow.Part]bool {
 	}
 }
 
-// settings adds to the item what the order has beside its lines and its total.
+// settings adds the parts of the order other than its lines and its total to the item.
 func (n NewOrder) settings(item image) {
 	for name, text := range map[string]string{
 		customerAttribute:  n.Customer,
@@ -157,14 +158,15 @@ func (n NewOrder) content() digest {
 		parts = append(parts, line.SKU, fmt.Sprint(line.Quantity), fmt.Sprint(line.Price))
 	}
 
-	// Without a customer the digest is that of earlier versions. A line has three parts, so
-	// no line can be taken for a customer.
+	// An empty customer adds no part, as in earlier versions. A line has three parts, so no
+	// line can be taken for a customer.
 	if n.Customer != "" {
 		parts = append(parts, n.Customer)
 	}
 	content := digestOf(parts...)
 
-	// Without any of these it is that of earlier versions, too, which begins with a number.
+	// The short form begins with a number, as in earlier versions, so it cannot equal the long
+	// form, which begins with a word.
 	if n.Reference == "" && len(n.Shipping)+len(n.Billing)+len(n.Metadata) == 0 {
 		return content
 	}

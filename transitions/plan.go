@@ -7,21 +7,21 @@ import (
 	"ratchet/workflow"
 )
 
-// plan is what one call asks for, as far as it is known without the order.
+// plan is the request of one call, as far as it is known without the order.
 type plan struct {
 	request Request
 	key     digest           // of the request id, zero without one
 	id      TransitionID     // 0: current + 1, once the order has been read
 	groups  []workflow.Group // the moves of the event, by target; none for a parcel
-	parcel  *parcelPlan      // what leaves with the transition, nil for nothing
+	parcel  *parcelPlan      // the parcel that leaves with the transition, nil for none
 
 	// unusedUpTo: no transition up to this id was made under the request id.
 	unusedUpTo TransitionID
 
 	// assigned: the id was chosen by us, not by the caller.
 	assigned bool
-	// call names this call among those that ask for the same. Its write stores the name, so
-	// that a retry which meets the write of an attempt whose answer was lost recognizes it.
+	// call names this call among calls with the same request. Its write stores the name, so
+	// that the call recognizes its own write after a lost answer.
 	call string
 }
 
@@ -35,6 +35,7 @@ func newPlan(d *workflow.Definition, r Request) (*plan, error) {
 	}
 
 	if r.IfMatch != nil {
+		// The condition of the write requires that the order is still at IfMatch.
 		p.id = *r.IfMatch + 1
 	}
 
@@ -42,6 +43,7 @@ func newPlan(d *workflow.Definition, r Request) (*plan, error) {
 		p.key = r.RequestID.key()
 	}
 
+	// Every guard is rendered here once, so that a missing value is an error in any state of the order.
 	for _, g := range p.groups {
 		if len(g.Guards) == 0 {
 			continue
@@ -65,8 +67,8 @@ func narrowed(from workflow.State, choices []workflow.Transition) []workflow.Gro
 	return groups
 }
 
-// callIDLength is how many characters a call id has. Eight of them are in each order, so they
-// are short. It need only differ from those of other calls with the same request.
+// callIDLength is how many characters a call id has. Eight call ids are in each order, so they
+// are short. A call id need only differ from the ids of other calls with the same request.
 const callIDLength = 6
 
 // newCallID names one call: 36 random bits of the runtime's ChaCha8, which is seeded by the

@@ -10,7 +10,7 @@ import (
 )
 
 // Row is one row of the journal: a transition, the id before it, and the version of the
-// definition under which it was made.
+// definition that made the transition.
 type Row struct {
 	Transition
 	PreviousID        TransitionID `json:"previousId"`
@@ -20,18 +20,19 @@ type Row struct {
 	lost    bool // stands for rows that are lost for good; see CloseJournal
 }
 
-// Lost reports whether the row stands for transitions that are lost for good: those after
-// PreviousID up to its own id.
+// Lost reports whether the row stands for transitions that are lost for good: with ids after
+// PreviousID and up to the row's own id.
 func (r Row) Lost() bool { return r.lost }
 
 // Follows reports whether the row continues a chain of rows that ends with the id. If last
 // is 0, it reports whether the row begins a chain.
 func (r Row) Follows(last TransitionID) bool {
+	// A lost row follows a later row, too: one of the rows that it stands for has come after all.
 	return r.PreviousID == last || last == 0 && r.adopted || r.lost && r.PreviousID <= last
 }
 
-// Facts are what an order's journal says about the order: everything that transitions
-// write. The zero Facts are those of an empty journal.
+// Facts is the part of an order that its journal proves: everything that transitions
+// write. The zero Facts belong to an empty journal.
 type Facts struct {
 	State             workflow.State `json:"state"`
 	PreviousState     workflow.State `json:"previousState,omitempty"`
@@ -57,7 +58,7 @@ type JournalError struct {
 	// Unreadable is true if an attribute of the row is missing or of another type.
 	// Otherwise the row breaks the chain, and the error is an ErrJournalBroken.
 	Unreadable bool
-	// What says in words what is wrong.
+	// What describes the fault in words.
 	What string
 }
 
@@ -73,9 +74,9 @@ func (e *JournalError) Error() string {
 func (e *JournalError) Is(target error) bool { return target == ErrJournalBroken && !e.Unreadable }
 
 // Rebuild adds the rows, oldest first, to the facts. From zero Facts and all rows of a
-// journal it computes what the order must be, without the order and the definition. If a
-// row does not continue the chain, it returns a [*JournalError], and f holds the facts up
-// to that row. It returns an error of the sequence unchanged.
+// journal it computes the facts of the order, without the order and the definition. If a row
+// does not continue the chain, it returns a [*JournalError], and f holds the facts up to
+// that row. It returns an error of the sequence unchanged.
 func (f *Facts) Rebuild(rows iter.Seq2[Row, error]) error {
 	for row, err := range rows {
 		if err != nil {
@@ -104,6 +105,7 @@ func (f *Facts) Add(row Row) error {
 	f.State, f.PreviousState, f.TransitionID = row.To, row.From, row.ID
 	f.DefinitionVersion, f.At = row.DefinitionVersion, row.At
 
+	// A lost row is no transition, so it takes no slot.
 	if !row.lost {
 		f.ring[row.ID%ringSize] = row.Transition
 	}
@@ -111,9 +113,8 @@ func (f *Facts) Add(row Row) error {
 	return nil
 }
 
-// RingDifferences compares the ring of the order with what its journal says it should hold.
-// For each slot that differs it yields the id of the transition and the difference in
-// words.
+// RingDifferences compares the ring of the order with the ring that its journal proves. For
+// each slot that differs it yields the id of the transition and the difference in words.
 func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 	return func(yield func(TransitionID, string) bool) {
 		for i, want := range f.ring {
@@ -160,11 +161,12 @@ func (o *Orders) Rows(ctx context.Context, id OrderID, after TransitionID) iter.
 }
 
 // Since returns the transitions with an id above last that the order's ring holds, as
-// rows, and whether those are all. The ring holds no versions: only the order's newest
-// transition has one.
+// rows, and whether the order has made no others. The ring holds no versions: only the
+// order's newest transition has one.
 func (o *Order) Since(last TransitionID) (rows []Row, complete bool) {
 	newest := last
 	for _, t := range o.Recent() {
+		// An id above the order's can only be in an item that another program has changed.
 		if t.ID <= last || t.ID > o.TransitionID {
 			continue
 		}

@@ -11,17 +11,18 @@ import (
 // Conflict or Illegal.
 type Refusal struct {
 	OrderID OrderID
-	// Event is what was asked for: an event, or the kind of an edit, like "add_items".
+	// Event is the event that was requested, or the kind of an edit, like "add_items".
 	Event   workflow.Event
 	Verdict Verdict
 	// Text says why, for people. It has states, events and guards, and nothing of the order's content.
 	Text string
-	// Source is that of the request's cause, "" if it had none.
+	// Source is the source of the request's cause, "" if the cause had none.
 	Source string
 }
 
 // newRefusal returns the refusal of an event by a result, and whether it is one.
 func newRefusal(event workflow.Event, source string, order *Order, v Verdict, expected []workflow.State, reason string) (Refusal, bool) {
+	// Without an order (NotFound, or Illegal in every state) the refusal belongs to nothing.
 	if v.Done() || order == nil {
 		return Refusal{}, false
 	}

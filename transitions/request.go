@@ -33,8 +33,8 @@ const maxTransitionID TransitionID = 1<<53 - 1
 // 255 printable ASCII characters. A request without a TransitionID needs one.
 type RequestID string
 
-// rule says what an id consists of: 1 to most bytes, each of them allowed. Every
-// transition checks it, so it is a table: a regular expression would cost a microsecond.
+// rule is the form of an id: 1 to most bytes, each of them allowed. It is a table, because
+// every transition checks ids: a regular expression would cost a microsecond.
 type rule struct {
 	most    int
 	allowed [256]bool
@@ -83,7 +83,7 @@ type Request struct {
 	IfMatch *TransitionID `json:"ifMatch,omitempty"`
 	// IfContent is the ContentVersion of the order that the caller has seen. The request is
 	// refused with WrongState if the content was edited since. It is not part of the
-	// request's content: what was applied is Replayed whatever was edited later.
+	// request's content: an applied request is Replayed whatever was edited later.
 	IfContent *int64 `json:"-"`
 	// Cause says why the transition is requested, and by whom. It is not part of the request's
 	// content.

@@ -18,8 +18,8 @@ import (
 // A row is written before the transition that overwrites its slot: no write overwrites a
 // slot with a request id that has no row. A writer that knows the order writes the row, and
 // its update requires that the order has not moved since. A writer that does not know the
-// order requires that the slot has no request id. A row tells the truth also if the writer
-// crashes before its update, because it only repeats what the slot says.
+// order requires that the slot has no request id. A row is true even if its writer crashes
+// before the update, because the row only repeats the slot.
 //
 // Two attributes of the order say for which transitions this rule was kept:
 //
@@ -27,8 +27,8 @@ import (
 //	reqAfter  the rule was kept after this id; absent for 0
 //
 // If reqAt is not the order's transitionId, a writer without a table of requests has moved
-// the order: an earlier version of this package, or another program. What the ring had
-// forgotten by then may have no row, and must be looked for in the journal.
+// the order: an earlier version of this package, or another program. Requests that the ring
+// had forgotten by then may have no row, and must be looked for in the journal.
 const (
 	requestsAt    = "reqAt"
 	requestsAfter = "reqAfter"
@@ -37,8 +37,8 @@ const (
 // keepsRequests reports whether there is a table of requests.
 func (o *Orders) keepsRequests() bool { return o.cfg.RequestsTable != "" }
 
-// vacant is, for each slot, the condition that the write may overwrite the slot although its
-// writer does not know what it holds.
+// vacant is, for each slot, the condition under which a writer that does not know the slot may
+// overwrite it: it has no request id, and every writer so far has kept the rule.
 var vacant = func() (out [ringSize]string) {
 	for k := range out {
 		out[k] = " AND " + requestsAt + " = transitionId AND attribute_not_exists(recent.r" + strconv.Itoa(k) + ")"
@@ -56,25 +56,31 @@ func (o *Orders) keepRequest(ctx context.Context, w *write, base *Order) error {
 	}
 
 	if base == nil {
+		// If the slot is not vacant, the refused write returns the order, and the next round knows it.
 		w.blind = true
 		return nil
 	}
 
+	// A writer without a table of requests came before: the order must say from where on rows exist.
 	if unrecorded := base.unrecorded(); unrecorded > base.requestsAfter {
 		w.requestsAfter = unrecorded
 	}
 
 	leaving := base.ring[id%ringSize]
+	// Without any request id there is no row to write and none was searched for, so the order may
+	// move in between: the condition on the slot is enough.
 	if leaving.request == (digest{}) && w.transition.request == (digest{}) && base.requestsKept() {
 		w.blind = true
 		return nil
 	}
+	// The row below and the search for the request are about the order as it was read.
 	w.blind, w.request.IfMatch = false, &base.TransitionID
 
 	if leaving.request == (digest{}) {
 		return nil
 	}
 
+	// No condition: every writer of this row writes the same, so a repeat changes nothing.
 	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &o.cfg.RequestsTable,
 		Item:      transitionRow(base.ID, leaving),
@@ -93,6 +99,7 @@ func (o *Order) unrecorded() TransitionID {
 		return o.requestsAfter
 	}
 
+	// It is not known how many transitions were made without rows, so all forgotten ones count.
 	return o.oldestForgotten()
 }
 
@@ -110,6 +117,7 @@ func (o *Orders) forgottenRequest(ctx context.Context, p *plan, order *Order) (t
 		forgotten = order.unrecorded()
 	}
 
+	// Every forgotten request has a row: no row means that it was never applied.
 	if forgotten == 0 {
 		return Transition{}, false, nil
 	}
@@ -119,6 +127,7 @@ func (o *Orders) forgottenRequest(ctx context.Context, p *plan, order *Order) (t
 
 // requestRow reads the row of a request.
 func (o *Orders) requestRow(ctx context.Context, id OrderID, key digest) (Transition, bool, error) {
+	// Consistent: the row may have been written just before the update that returned the order.
 	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &o.cfg.RequestsTable,
 		Key:            image{"orderId": dynamo.S(string(id)), "req": key.value()},

@@ -473,7 +473,7 @@ type mixed struct {
 	mixed bool
 }
 
-// row adds the journal row of the newest transition to those that are not written yet.
+// row adds the journal row of the newest transition to the rows that are not written yet.
 func (m *mixed) row(before map[string]types.AttributeValue) {
 	if after := m.now; m.mode == transitions.JournalByStream {
 		m.rows = append(m.rows, func() {
@@ -548,7 +548,7 @@ func (m *mixed) ask(rt *rapid.T, o *transitions.Orders, r transitions.Request) {
 	}
 }
 
-// learn takes over what the order's item says now.
+// learn takes over the order's present item.
 func (m *mixed) learn(rt *rapid.T, r transitions.Request, before map[string]types.AttributeValue) (moved bool) {
 	change, moved, err := transitions.FromRecord(before, m.now)
 	if err != nil {

@@ -27,7 +27,7 @@ func PaidByExecution(made []Transition) bool {
 }
 
 // IsReserved reports whether only executions, reactions and the carrier's reports may use the id.
-// What takes requests from other callers refuses them under such an id.
+// An entry point for other callers refuses requests with such an id.
 func (id RequestID) IsReserved() bool {
 	switch id {
 	case PaidRequest, DeclinedRequest, OutOfStockRequest, ReturnedRequest:

@@ -10,23 +10,23 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Restoration is what an order would become, or has become, according to its journal.
+// Restoration says how the journal of an order would change the order, or has changed it.
 type Restoration struct {
 	OrderID OrderID `json:"orderId"`
-	// Facts are what the journal says.
+	// Facts are the facts of the journal.
 	Facts
 	// Rows is how many rows the journal has.
 	Rows int `json:"rows"`
 	// Order is the order before the restoration, nil if there was none.
 	Order *Order `json:"order,omitempty"`
-	// Lost lists what a missing order comes back without, because the journal does not
-	// hold it. An order that was found keeps its content, which may be outdated.
+	// Lost lists the parts that a missing order comes back without, because the journal does
+	// not hold them. An order that was found keeps its content, which may be outdated.
 	Lost []string `json:"lost,omitempty"`
 	// Written reports whether the order was restored. It is false for a dry run.
 	Written bool `json:"written"`
 }
 
-// lost lists what the journal does not hold.
+// lost lists the parts of an order that the journal does not hold.
 var lost = []string{
 	"items",
 	"total",
@@ -42,8 +42,8 @@ var lost = []string{
 	"the content's digest, so that placing it again is a Conflict",
 }
 
-// Restore computes from an order's journal what the order must be. If write is true, it
-// also writes that: state, previous state, transitionId, version and ring, by one
+// Restore computes the facts of an order from its journal. If write is true, it also writes
+// them into the order: state, previous state, transitionId, version and ring, by one
 // conditional write. If write is false, nothing is written.
 //
 // Restore only moves an order forward, to the end of its journal. An order that is behind
@@ -64,6 +64,8 @@ func (o *Orders) Restore(ctx context.Context, id OrderID, write bool) (Restorati
 }
 
 func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restoration, error) {
+	// Before the journal: the write requires this very order, so an order that moves while the
+	// journal is read is not overwritten.
 	order, found, err := o.Get(ctx, id)
 	if err != nil {
 		return Restoration{}, err
@@ -119,8 +121,9 @@ func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
 	}
 }
 
-// restoring returns the write that makes the order what the facts say.
+// restoring returns the write that gives the order the facts.
 func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
+	// reqAt stays behind: request ids may lack their rows, so they are looked for in the journal.
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(r.OrderID)).
 		SetValue("orderState", dynamo.S(string(r.State))).
 		SetValue("transitionId", dynamo.N(int64(r.TransitionID))).

@@ -21,14 +21,14 @@ const ringSize = 8
 // slot k = transitionId mod ringSize:
 //
 //	s<k>  "<id> <event> <to> <epoch ms> <call>[ <flags>]", a string
-//	f<k>  the state that it left, copied by the same write; absent for placing
+//	f<k>  the state that the transition left, copied by the same write; absent for placing
 //	r<k>  the digest of its request id; absent if the caller sent no request id
 //	c<k>  the code of its cause; only if the slot has the flag c
 //
 // Event and From are the whole content of a request. The ring holds them in full, so that
-// requests are compared and not hashes. It has to be short: a write unit is 1 KB, and there
-// are eight slots. A slot is one string because one update cannot set a map and a member
-// of it.
+// requests are compared and not hashes. A slot has to be short: a write unit is 1 KB, and
+// there are eight slots. It is one string because one update cannot set a map and a member
+// of the map.
 var ringNames = func() (names struct{ slot, from, request, code [ringSize]string }) {
 	for k := range ringSize {
 		n := strconv.Itoa(k)
@@ -50,6 +50,7 @@ const (
 // slot returns the transition as the member s<k>, without its source and its request id,
 // which have members of their own.
 func (t Transition) slot() types.AttributeValue {
+	// Most slots fit, so that rendering allocates only the final string.
 	var buf [128]byte
 	text := strconv.AppendInt(buf[:0], int64(t.ID), 10)
 	text = append(append(text, ' '), t.Event...)
@@ -70,6 +71,7 @@ func (t Transition) slot() types.AttributeValue {
 			continue
 		}
 
+		// A slot without flags ends after the call id, without a space.
 		if len(text) == end {
 			text = append(text, ' ')
 		}
@@ -88,6 +90,7 @@ func (t Transition) addTo(recent image) {
 	t.call, t.Event = cmp.Or(t.call, "-"), cmp.Or(t.Event, "-")
 	recent[ringNames.slot[k]] = t.slot()
 
+	// The slot's earlier transition may have left members that this one does not set.
 	delete(recent, ringNames.from[k])
 	delete(recent, ringNames.request[k])
 	delete(recent, ringNames.code[k])
@@ -122,6 +125,7 @@ func parseSlot(text string) (Transition, slotFlags, error) {
 
 	id, errID := strconv.ParseInt(field[0], 10, 64)
 	at, errAt := strconv.ParseInt(field[3], 10, 64)
+	// more says that text is left after the sixth field.
 	if more || n < 5 || errID != nil || errAt != nil || id < 1 {
 		return Transition{}, "", errSlot
 	}
@@ -150,12 +154,14 @@ func (r *reader) ring(recent image) (ring [ringSize]Transition) {
 	var flags [ringSize]slotFlags
 
 	for name := range recent {
+		// Other members are ignored, like unknown attributes of the item.
 		if len(name) != 2 || name[1] < '0' || name[1] >= '0'+ringSize {
 			continue
 		}
 
 		switch t := &ring[name[1]-'0']; name[0] {
 		case 's':
+			// A map has no order: the slot's other members may have been read already.
 			from, request, code := t.From, t.request, t.Cause.Code
 
 			var err error
@@ -178,7 +184,7 @@ func (r *reader) ring(recent image) (ring [ringSize]Transition) {
 		}
 
 		if !flags[k].has(flagCode) {
-			ring[k].Cause.Code = "" // that of an earlier transition
+			ring[k].Cause.Code = "" // left by an earlier transition
 		}
 	}
 

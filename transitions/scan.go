@@ -45,6 +45,7 @@ func (o *Orders) Scan(ctx context.Context, s Sweep, in dynamodb.ScanInput, fn fu
 	in.TableName, in.ConsistentRead = &o.cfg.Table, aws.Bool(true)
 	in.TotalSegments = aws.Int32(int32(s.Segments))
 
+	// The lock also keeps the calls of Progress from overlapping.
 	var mu sync.Mutex
 	read := 0
 	progress := func(orders int) {
@@ -84,11 +85,13 @@ func (o *Orders) scanSegment(ctx context.Context, in *dynamodb.ScanInput, fn fun
 				}
 			}
 
+			// fn decides whether an order that cannot be read ends the scan.
 			if err := fn(ctx, order, err); err != nil {
 				return err
 			}
 		}
 
+		// Not Count: orders that the filter has dropped were read, too.
 		progress(int(out.ScannedCount))
 
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {

@@ -17,8 +17,8 @@ import (
 	"ratchet/workflow"
 )
 
-// A scan goes through all orders, whole ones and those that cannot be read, in every number of
-// segments, page by page.
+// A scan goes through all orders, even orders that cannot be read, in every number of segments,
+// page by page.
 func TestAScanSeesEveryOrder(t *testing.T) {
 	const orders = 30
 	s := newOrders(t)

@@ -33,6 +33,7 @@ func (o *Orders) run(ctx context.Context, p *plan) (Result, error) {
 	for attempt := 0; ; attempt++ {
 		if order != nil {
 			result, err := o.judge(ctx, p, order)
+			// A write was sent in an earlier round: it may have been made, and only the evidence tells.
 			if attempt > 0 {
 				err = asOutcomeUnknown(err)
 			}
@@ -47,6 +48,7 @@ func (o *Orders) run(ctx context.Context, p *plan) (Result, error) {
 			return refusal, err
 		}
 
+		// Checked only here, so that the order that refused the last write is still judged.
 		if attempt == o.cfg.Attempts {
 			return Result{}, ErrContended
 		}
@@ -73,17 +75,19 @@ func (o *Orders) readsFirst(p *plan) bool {
 	case p.id == 0, p.parcel != nil:
 		return true // the write depends on the order
 	case o.cfg.Journal == JournalTransactional:
-		return true // the journal's row does
+		return true // the journal's row depends on the order
 	}
 
-	// The condition of the write looks for the request id in the ring only. Where the
-	// id is so high that the ring may have forgotten some, other evidence is needed.
+	// The condition of the write looks for the request id in the ring only. An order that
+	// has not reached id 9 has forgotten nothing. Above, other evidence may be needed.
 	return p.key != digest{} && p.id > ringSize+1
 }
 
 // send sends the write until DynamoDB has decided, in the way that the journal asks for.
-// It returns the order after it, or the order that refused it (nil: there is none).
+// It returns the order after the write, or the order that refused the write (nil: there is
+// none).
 func (o *Orders) send(ctx context.Context, w *write, base *Order) (moved, old *Order, err error) {
+	// Before the write: no slot may lose a request id that has no row yet.
 	if err := o.keepRequest(ctx, w, base); err != nil {
 		return nil, nil, err
 	}
@@ -93,8 +97,8 @@ func (o *Orders) send(ctx context.Context, w *write, base *Order) (moved, old *O
 		pin = base
 	}
 
-	// An update that meets no map for the ring says so (see update), a transaction only
-	// that it is invalid.
+	// UpdateItem names a missing map in its error (see update). A transaction says only that
+	// it is invalid, so the map is made before it.
 	if pin != nil && !pin.ringed {
 		if err := o.ensureMap(ctx, orderKey(pin.ID), "recent"); err != nil {
 			return nil, nil, err
@@ -110,6 +114,7 @@ func (o *Orders) send(ctx context.Context, w *write, base *Order) (moved, old *O
 		return o.transact(ctx, w, &u, pin)
 	}
 
+	// ALL_NEW returns the order after the write: the answer needs no read.
 	newImage, oldImage, err := o.update(ctx, &dynamodb.UpdateItemInput{
 		TableName:                           u.TableName,
 		Key:                                 u.Key,
@@ -142,8 +147,8 @@ func decodeIfAny(img image) (*Order, error) {
 }
 
 // update sends an UpdateItem until DynamoDB has decided. It returns the new image when
-// the condition held, or the old one (nil for no item) when it did not. An order that
-// lacks the map into which the update writes is given it.
+// the condition held, or the old one (nil for no item) when it did not. If the order lacks
+// the map into which the update writes, update makes the map and sends again.
 func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, into string) (newImage, oldImage image, err error) {
 	var out *dynamodb.UpdateItemOutput
 	send := func() (err error) {
@@ -152,6 +157,7 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, in
 	}
 
 	old, refused, err := o.untilDecided(ctx, send)
+	// Only an order that another program has created lacks the map. Nothing was written yet.
 	if mapMissing(err) {
 		if err := o.ensureMap(ctx, input.Key, into); err != nil {
 			return nil, nil, err
@@ -170,8 +176,8 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, in
 }
 
 // untilDecided calls send, which sends one write, until DynamoDB has decided. It reports
-// whether a condition refused the write, and the item that did (nil for none).
-// ErrOutcomeUnknown says that the attempts or the context have ended before.
+// whether the condition refused the write, and returns the item that failed it (nil for
+// none). ErrOutcomeUnknown says that the attempts or the context have ended before.
 func (o *Orders) untilDecided(ctx context.Context, send func() error) (old image, refused bool, err error) {
 	for attempt := 1; ; attempt++ {
 		err := send()
@@ -187,6 +193,8 @@ func (o *Orders) untilDecided(ctx context.Context, send func() error) (old image
 			return nil, false, err
 		}
 
+		// Sending again is safe. If the write was made, its condition fails now, and the image has
+		// the call id of this call.
 		if attempt == o.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
 			return nil, false, errors.Join(ErrOutcomeUnknown, context.Cause(ctx), err)
 		}
@@ -199,8 +207,8 @@ func waitBeforeRetry(ctx context.Context, attempt int) bool {
 	return worker.WaitRetry(ctx, attempt, 25*time.Millisecond, time.Second)
 }
 
-// asOutcomeUnknown marks a failed read of evidence about a write that was sent: an
-// attempt may have been made although its answer was lost, and only the evidence tells.
+// asOutcomeUnknown marks a failed read of evidence about a write that was sent: the write
+// may have been made although its answer was lost, and only the evidence tells.
 func asOutcomeUnknown(err error) error {
 	if errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
@@ -214,6 +222,7 @@ func asOutcomeUnknown(err error) error {
 func mapMissing(err error) bool {
 	var api smithy.APIError
 
+	// The code covers every invalid request, so the message must tell.
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
 		strings.Contains(api.ErrorMessage(), "document path")
 }

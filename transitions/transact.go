@@ -14,12 +14,14 @@ import (
 // maxTransactionAttempts is the most that txn allows.
 const maxTransactionAttempts = 100
 
-// transact sends the write, which u renders, and its journal row until DynamoDB has decided. base is the
-// order as it was read. It returns the order after the move, or the order that refused
-// it (nil: there is none).
+// transact sends the write, rendered as u, with its journal row until DynamoDB has decided. base is
+// the order as it was read. It returns the order after the move, or the order that refused the move
+// (nil: there is none).
 func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *Order) (moved, old *Order, err error) {
+	// A transaction returns no new image. The write is pinned to base, so its result is known.
 	after := base.after(w, o.def.Version())
 	if o.keepsRequests() {
+		// As the update sets it (see newUpdates).
 		after.requestsAt = after.TransitionID
 	}
 	t, _ := after.slot(w.transition.ID)
@@ -40,14 +42,15 @@ func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *
 	return nil, old, err
 }
 
-// orderPart names the order in a transaction. It is the marker: its ring tells whether the
-// transition was made before. So its answer goes before that of the journal's row, which a
-// transition that was made has, too; and while the order is in conflict with another
-// transaction, the row proves nothing.
+// orderPart names the order in a transaction. The order is the marker: its ring tells whether the
+// transition was made before. The order answers first: the journal has a row for every applied
+// transition, so its row alone does not prove which request applied it. While the order is in
+// conflict with another transaction, the row proves nothing.
 const orderPart = "order"
 
 // addRow adds a row of the journal to the transaction.
 func (o *Orders) addRow(t *txn.Transaction, row image) {
+	// Asked only if the order would accept the write: then a row that exists belongs to another past.
 	t.Add("journal row", types.TransactWriteItem{Put: &types.Put{
 		TableName:           &o.cfg.JournalTable,
 		Item:                row,
@@ -56,7 +59,7 @@ func (o *Orders) addRow(t *txn.Transaction, row image) {
 }
 
 // writeTransaction sends the transaction, whose marker is an order. It reports whether the
-// order refused it, and the order that did.
+// order refused the transaction, and returns the item of the order then.
 func (o *Orders) writeTransaction(ctx context.Context, t *txn.Transaction) (old image, refused bool, err error) {
 	err = o.transactions.Write(ctx, t)
 

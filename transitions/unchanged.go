@@ -6,8 +6,8 @@ import (
 	"ratchet/once/txn"
 )
 
-// Unchanged returns a function that adds a check to the caller's transaction: that the order is as
-// it was read, in its state and with its content. If it is not, the transaction is refused with
+// Unchanged returns a function that adds a check to the caller's transaction: the order is as it was
+// read, in its state and with its content. If the order has changed, the transaction is refused with
 // ErrContended: read the order again.
 func (o *Orders) Unchanged(order *Order) func(*txn.Transaction) {
 	values := image{}

@@ -11,8 +11,8 @@ import (
 	"ratchet/workflow"
 )
 
-// TestATransactionMayRequireAnUnchangedOrder: also one that another program has created or
-// moved, which has no transitionId, or the same one.
+// TestATransactionMayRequireAnUnchangedOrder: also an order that another program has created or
+// moved, and which has no transitionId or still the same.
 func TestATransactionMayRequireAnUnchangedOrder(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(s *orders, id transitions.OrderID)

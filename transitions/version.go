@@ -8,14 +8,15 @@ import (
 )
 
 // versions are the versions of the definition whose orders may be moved, and the
-// condition that an order is of one of them.
+// condition that an order has such a version.
 type versions struct {
 	known     []int // the definition's own first
 	condition string
-	values    image // those of the condition; ":version" is the definition's own
+	values    image // of the condition; ":version" is the definition's own
 }
 
 func newVersions(own int, others []int) versions {
+	// An order that another program has created has no version, and may be moved.
 	v := versions{
 		known:     []int{own},
 		condition: "(attribute_not_exists(definitionVersion) OR definitionVersion = :version)",

@@ -100,12 +100,12 @@ func TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 		if diff := cmp.Diff(before, s.Item(t, "o-1"), attributes); diff != "" {
 			t.Errorf("a refusal wrote something:\n%s", diff)
 		}
-		// What was decided before stays decided.
+		// Earlier decisions stay.
 		s.want(t, first, transitions.Replayed)
 		s.want(t, given("o-1", "pay", 2), transitions.Superseded)
 		s.runs(t, 2, 1)
 		s.want(t, given("o-1", "pay", 4), transitions.Applied)
-		s.runs(t, 1) // a worker of the old version meets what the new one has moved
+		s.runs(t, 1) // a worker of the old version meets an order that the new version has moved
 
 		if _, err := s.Apply(t.Context(), given("o-1", "hold", 5)); !errors.Is(err, transitions.ErrUnknownVersion) {
 			t.Errorf("an order of a newer version: got %v", err)

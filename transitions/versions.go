@@ -17,15 +17,15 @@ import (
 const Lost workflow.Event = "lost"
 
 // PastVersion is a transition of an order with the item before and after it, as a stream
-// record has them. [FromRecord] decodes it. State, transitionId, ring and times are those of
-// the transition; the content (lines, total, addresses, notes, parcels) is that of now.
+// record has them. [FromRecord] decodes it. State, transitionId, ring and times belong to the
+// transition; the content (lines, total, addresses, notes, parcels) is the order's present one.
 type PastVersion struct {
 	Transition Transition
 	Old, New   map[string]types.AttributeValue // Old is nil for placing
 }
 
-// Provable returns the transitions that the order's item still proves, oldest first: those
-// of its ring. complete says that these are all that were made.
+// Provable returns the transitions that the order's item still proves with its ring, oldest first.
+// complete says that the order has made no others.
 func Provable(item map[string]types.AttributeValue) (versions []PastVersion, complete bool, err error) {
 	order, err := decode(item)
 	if err != nil {
@@ -37,8 +37,8 @@ func Provable(item map[string]types.AttributeValue) (versions []PastVersion, com
 	return versionsOf(order, contiguous(order.Recent()), complete), complete, nil
 }
 
-// contiguous returns the newest transitions between which the ring has forgotten none: each
-// leaves the state that the one before has led to.
+// contiguous returns the newest transitions that follow each other without a gap: each leaves
+// the state to which the transition before it has led.
 func contiguous(made []Transition) []Transition {
 	for i := len(made) - 1; i > 0; i-- {
 		if made[i].From != made[i-1].To {
@@ -50,7 +50,7 @@ func contiguous(made []Transition) []Transition {
 }
 
 // Journaled returns the transitions of the order that its journal and its item prove, oldest
-// first. complete says that these are all that were made.
+// first. complete says that the order has made no others.
 func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeValue) (versions []PastVersion, complete bool, err error) {
 	order, err := decode(item)
 	if err != nil {
@@ -67,7 +67,7 @@ func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeV
 		}
 
 		if row.lost || !row.Follows(last) {
-			complete, made = false, nil // what comes before a gap leads to no known item
+			complete, made = false, nil // no item is known before the gap
 		}
 
 		if last = row.ID; !row.lost {
@@ -76,6 +76,7 @@ func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeV
 	}
 
 	rows, reaches := order.Since(last)
+	// Transitions between the journal's last row and the ring's first are unknown.
 	if !reaches {
 		complete, made = false, nil
 	}
@@ -98,6 +99,7 @@ func versionsOf(order *Order, made []Transition, whole bool) []PastVersion {
 	var before image
 
 	if first := made[0]; !whole && first.ID > placeID {
+		// A stand-in for the transition before: it gives the first version its previous id and state.
 		unknown := Transition{ID: first.ID - 1, Event: Lost, To: first.From, At: first.At}
 		unknown.addTo(ring)
 		before = order.itemAt(unknown, ring)
@@ -162,11 +164,13 @@ func (o *Orders) CloseJournal(ctx context.Context, item map[string]types.Attribu
 		}
 
 		if !row.Follows(last.ID) {
+			// The first row after the gap names the last id of the gap.
 			return o.writeLost(ctx, order.ID, last, row.PreviousID, row.Transition)
 		}
 		last = row
 	}
 
+	// The rows have no gap. Some may be lost between the last row and the ring.
 	provable := contiguous(order.Recent())
 	if _, reaches := order.Since(last.ID); reaches || len(provable) == 0 || provable[0].ID-1 <= last.ID {
 		return false, nil
@@ -175,10 +179,11 @@ func (o *Orders) CloseJournal(ctx context.Context, item map[string]types.Attribu
 	return o.writeLost(ctx, order.ID, last, provable[0].ID-1, provable[0])
 }
 
-// writeLost writes the row that stands for the transitions after the row last up to the id
-// upTo. The next known transition is next.
+// writeLost writes the row that stands for the lost transitions: with ids above the row last and
+// up to upTo. The next known transition is next.
 func (o *Orders) writeLost(ctx context.Context, id OrderID, last Row, upTo TransitionID, next Transition) (bool, error) {
 	if upTo <= last.ID {
+		// Not a gap: the next row follows an id that the chain has already passed.
 		return false, fmt.Errorf("close the journal of order %s: %w", id, &JournalError{At: next.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", upTo, last.ID)})
 	}
 
@@ -193,6 +198,7 @@ func (o *Orders) writeLost(ctx context.Context, id OrderID, last Row, upTo Trans
 		ConditionExpression: &absent,
 	})
 	if _, exists := dynamo.FailedCondition(err); exists {
+		// A row under this id has come meanwhile. If it leaves a gap, the next call closes that.
 		return false, nil
 	}
 

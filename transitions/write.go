@@ -15,20 +15,20 @@ import (
 // write is one conditional update of an order, ready to be sent any number of times.
 type write struct {
 	request Request // with the If-Match of the order if that must not have moved
-	// transition is what the write leaves in the ring, except for the state that it
-	// leaves: DynamoDB copies that.
+	// transition goes into the ring, except for its From: DynamoDB copies the state that the
+	// order is in.
 	transition Transition
 	move       workflow.Group
 	version    int           // the order must be of this version; 0: of any that is known
-	parcel     *parcelUpdate // what a parcel changes beside, nil for none
+	parcel     *parcelUpdate // the further changes of a parcel, nil for none
 	// blind: the slot of the ring that the write overwrites is not known.
 	blind bool
 	// requestsAfter is the order's new attribute of that name, 0 to leave it as it is.
 	requestsAfter TransitionID
 }
 
-// render is the write as DynamoDB takes it. With pin, the order that was read, the
-// condition is that nothing has happened to it since.
+// render is the write as DynamoDB takes it. If pin, the order that was read, is given, the
+// condition is that the order has not changed since.
 func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 	t := w.transition
 	values := make(image, 8+len(w.move.From)) // a map that grows is copied
@@ -39,6 +39,7 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 	values[":slot"] = t.slot()
 
 	has := recorded{named: t.request != (digest{}), code: t.Cause.Code != "", details: t.Cause.hasDetails()}
+	// The texts are made already (see newUpdates). Only the rarer parts are added below.
 	update := o.updates[t.ID%ringSize][has]
 
 	if has.named {
@@ -53,18 +54,23 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 		values[":cause"] = t.causeValue(w.request.OrderID)
 	}
 
+	// Only after a writer without a table of requests has moved the order (see requests.go).
 	if w.requestsAfter != 0 {
 		update = alsoSetting(requestsAfter, ":after", update)
 		values[":after"] = dynamo.N(int64(w.requestsAfter))
 	}
 
 	condition := ""
+	// A row of the journal names the state and the id before it, so the transaction with the row
+	// must meet the very order that was read.
 	if pin != nil {
 		condition = pinned(pin, values)
 	} else {
 		condition = o.condition(w, values)
 	}
 
+	// The guards are checked for a pinned write, too: they may look at attributes that another
+	// program changes without a transition.
 	condition, names, err := guarded(condition, w.move.Guards, w.request.Values, values)
 	if err != nil {
 		return types.Update{}, err
@@ -85,11 +91,11 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 	}, nil
 }
 
-// recorded says what a transition leaves in the order that others do not leave.
+// recorded says which optional parts a transition leaves in the order.
 type recorded struct{ named, code, details bool }
 
-// updates holds the update of each slot, by what the transition leaves. They are made once, because
-// every transition needs one.
+// updates holds the text of the update for each slot and each combination of optional parts. The
+// texts are made once, because every transition needs one.
 type updates [ringSize]map[recorded]*string
 
 func newUpdates(keepsRequests bool) (out updates) {
@@ -101,6 +107,7 @@ func newUpdates(keepsRequests bool) (out updates) {
 	for k := range out {
 		out[k] = map[recorded]*string{}
 
+		// Three optional parts have eight combinations.
 		for n := range 8 {
 			has := recorded{named: n&1 != 0, code: n&2 != 0, details: n&4 != 0}
 			text := head + has.update(k)
@@ -111,8 +118,8 @@ func newUpdates(keepsRequests bool) (out updates) {
 	return out
 }
 
-// update returns the part of an update that sets slot k of the ring and the cause. What the
-// transition does not leave is removed: it is that of an earlier one.
+// update returns the part of an update that sets slot k of the ring and the cause. It removes
+// the members that the transition does not have: an earlier transition has left them.
 func (has recorded) update(k int) string {
 	set := "recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
 
@@ -156,6 +163,7 @@ func (o *Orders) condition(w *write, values image) string {
 
 	named := w.transition.request != (digest{})
 	if w.request.IfMatch == nil && w.request.IfContent == nil && w.version == 0 && !w.blind {
+		// The usual case, whose whole text was made once (see newSources).
 		maps.Copy(values, o.versions.values)
 
 		if named {
@@ -168,6 +176,7 @@ func (o *Orders) condition(w *write, values image) string {
 	id := newerID
 	if seen := w.request.IfMatch; seen != nil {
 		values[":seen"] = dynamo.N(int64(*seen))
+		// An order that another program has created may lack the attribute. It counts as 0.
 		id = equalsOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 
@@ -178,6 +187,7 @@ func (o *Orders) condition(w *write, values image) string {
 
 	version := o.versions.condition
 	if w.version != 0 {
+		// DynamoDB refuses values that no expression uses, so the usual versions are left out.
 		version = "definitionVersion = :only"
 		values[":only"] = dynamo.N(int64(w.version))
 	} else {
@@ -211,10 +221,10 @@ var unusedKey = func() string {
 // newerID is the condition that the order has not reached the id.
 const newerID = "(attribute_not_exists(transitionId) OR transitionId < :id)"
 
-// sources are the texts about the states that a write may leave: their placeholders,
-// and by their number the condition that the order is in one of them, alone and with the
-// rest of the usual condition of a write without a request id and of one with. They are made
-// once, because every transition needs them.
+// sources are texts about the states that a write may leave. names holds the placeholders of
+// the states. The others are indexed by the number of states: conditions requires that the
+// order is in one of the states; anonymous and named are the usual condition as a whole, of a
+// write without and with a request id. All are made once, because every transition needs them.
 type sources struct{ names, conditions, anonymous, named []string }
 
 func newSources(most int, versions string) (s sources) {
@@ -232,7 +242,7 @@ func newSources(most int, versions string) (s sources) {
 	return s
 }
 
-// pinned is the condition that nothing has happened to the order since it was read.
+// pinned is the condition that the order has neither moved nor been edited since it was read.
 func pinned(base *Order, values image) string {
 	values[":from0"] = dynamo.S(string(base.State))
 	values[":previous"] = dynamo.N(int64(base.TransitionID))

@@ -32,6 +32,7 @@ func (c *keyCache) get(id string, hash [sha256.Size]byte, now time.Time) (Key, b
 	defer c.mu.Unlock()
 
 	entry, found := c.keys[id]
+	// A wrong hash does not remove the entry: strangers must not make the owner's requests slow.
 	if !found || !now.Before(entry.until) || subtle.ConstantTimeCompare(entry.hash[:], hash[:]) != 1 {
 		return Key{}, false
 	}
@@ -44,6 +45,7 @@ func (c *keyCache) put(id string, hash [sha256.Size]byte, key Key, until time.Ti
 	defer c.mu.Unlock()
 
 	if len(c.keys) >= maxCached {
+		// A map yields its entries in random order.
 		for other := range c.keys {
 			delete(c.keys, other)
 			break

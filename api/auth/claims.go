@@ -11,7 +11,7 @@ import (
 
 // Claims says what a token must contain, and which claims hold tenant and scope.
 type Claims struct {
-	// Issuer and Audience must be those of the token. Both are required.
+	// A token must name this Issuer and this Audience. Both are required.
 	Issuer, Audience string
 	// TenantClaim names the claim that holds the tenant. Default "tenant". A token without
 	// this claim is refused.
@@ -68,6 +68,7 @@ func (c Claims) validate() error {
 // highest scope that it grants. It fails with ErrRefused if one of them is missing or
 // invalid.
 func (c Claims) principal(kind, subject string, claims map[string]any) (Principal, error) {
+	// A claim of another type is "", which is no valid tenant.
 	tenant, _ := claims[c.TenantClaim].(string)
 	p := Principal{
 		ID:     kind + ":" + subject,
@@ -97,6 +98,7 @@ func (c Claims) highestScope(claim any) Scope {
 	}
 
 	var highest Scope
+	// From the lowest to the highest: the last one found counts.
 	for _, scope := range []Scope{Read, Act, Admin} {
 		if slices.Contains(granted, c.ScopePrefix+string(scope)) {
 			highest = scope

@@ -41,6 +41,7 @@ func NewJWT(cfg JWTConfig) (*JWT, error) {
 		jwt.WithValidMethods(algorithms),
 		jwt.WithIssuer(claims.Issuer),
 		jwt.WithAudience(claims.Audience),
+		// By default, a token without an expiry would be valid without an end.
 		jwt.WithExpirationRequired(),
 		jwt.WithTimeFunc(claims.Now),
 	)

@@ -12,7 +12,7 @@ import (
 
 // NewKey describes a key to create.
 type NewKey struct {
-	// Name says what the key is for: 1 to 64 printable ASCII characters.
+	// Name describes the use of the key: 1 to 64 printable ASCII characters.
 	Name   string
 	Tenant Tenant
 	Scope  Scope
@@ -69,7 +69,7 @@ func (n NewKey) build(now time.Time) (Key, Token, dynamo.Item) {
 	return key, token, item
 }
 
-// Key is what is stored about a key, without the hash of its secret.
+// Key is the record of a key, without the hash of its secret.
 type Key struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`

@@ -24,7 +24,7 @@ var (
 	ErrEnded = errors.New("the api key has ended")
 )
 
-// dynamoDB is what this package calls of a *dynamodb.Client.
+// dynamoDB has the methods of a *dynamodb.Client that this package calls.
 type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -160,6 +160,7 @@ func (k *Keys) List(ctx context.Context) ([]Key, error) {
 
 // Revoke ends a key. Revoking it again changes nothing. It fails with ErrNoKey.
 func (k *Keys) Revoke(ctx context.Context, id string) error {
+	// The hash must be there: an item without one is a shared secret, and no key.
 	update := dynamo.NewUpdate(k.cfg.Table, keyOf(id)).
 		IfPresent("hash").
 		Set("revokedAt = if_not_exists(revokedAt, :now)").
@@ -186,6 +187,7 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (Principal, error
 	}
 
 	now := k.cfg.Now()
+	// The expiry is compared with now in any case. Only a revocation is seen late.
 	if key, found := k.cache.get(id, hash, now); found {
 		return key.principal(now)
 	}
@@ -195,6 +197,7 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (Principal, error
 		return Principal{}, fmt.Errorf("read api key %s: %w", id, err)
 	}
 
+	// Without an item the stored hash is empty, and differs.
 	if subtle.ConstantTimeCompare(dynamo.Bytes(item, "hash"), hash[:]) != 1 {
 		return Principal{}, ErrRefused
 	}

@@ -20,9 +20,8 @@ type OIDCConfig struct {
 }
 
 // OIDC authenticates tokens of an OpenID Connect issuer. It fetches the issuer's keys and
-// keeps them. A token with an unknown key id makes it fetch them again, at most 3 times at
-// once and then once in 10 seconds. Between two fetches it refuses tokens with a key id
-// that it does not know.
+// keeps them. A token with an unknown key id leads to another fetch, at most 3 times at once
+// and then once in 10 seconds. Between two fetches, tokens with an unknown key id are refused.
 type OIDC struct {
 	claims   Claims
 	verifier *oidc.IDTokenVerifier
@@ -64,6 +63,7 @@ func NewOIDC(ctx context.Context, cfg OIDCConfig) (*OIDC, error) {
 // claims. It fails with ErrRefused, or with another error if the issuer's keys cannot be
 // fetched.
 func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error) {
+	// Refused here, a text that is no JWT cannot make the verifier fetch keys.
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return Principal{}, ErrRefused
 	}
@@ -81,8 +81,8 @@ func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error
 	return o.claims.principal("oidc", verified.Subject, claims)
 }
 
-// verifyError tells a token that is refused from one that could not be checked. go-oidc
-// formats the causes of its errors without wrapping them, so only their text tells.
+// verifyError distinguishes refused tokens from tokens that were not checked. go-oidc formats
+// the causes of its errors without wrapping them, so only their text tells.
 func (o *OIDC) verifyError(err error) error {
 	text := err.Error()
 	keysMissing := strings.Contains(text, "fetching keys") && !strings.Contains(text, errKeySetCurrent.Error())

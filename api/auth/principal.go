@@ -15,7 +15,7 @@ var (
 	ErrInvalid = errors.New("invalid")
 )
 
-// Scope is what a principal may do. Each scope includes the ones before it.
+// Scope limits the actions of a principal. Each scope includes the lower scopes.
 type Scope string
 
 // The scopes, from the lowest to the highest.
@@ -34,7 +34,7 @@ func (s Scope) Valid() bool { return ranks[s] > 0 }
 // letter.
 type Tenant string
 
-// DefaultTenant owns what the commands and the demo create.
+// DefaultTenant owns everything that the commands and the demo create.
 const DefaultTenant Tenant = "default"
 
 var tenantRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
@@ -61,7 +61,7 @@ type Principal struct {
 func (p Principal) May(s Scope) bool { return ranks[s] > 0 && ranks[p.Scope] >= ranks[s] }
 
 // Authenticator turns a bearer token into a principal. It returns ErrRefused for a token
-// that it does not accept, and another error if it could not check the token.
+// that it does not accept, and another error if the check failed.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (Principal, error)
 }

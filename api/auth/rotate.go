@@ -61,6 +61,7 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 	var t txn.Transaction
 	t.Add("new", types.TransactWriteItem{Put: create}, nil)
 	t.Add("old", types.TransactWriteItem{Update: endOld.Part()}, txn.FailWith(ErrEnded))
+	// Without a marker, the token makes a repeat after a lost answer succeed.
 	t.Token(key.ID, 1)
 
 	if err := k.writer.Write(ctx, &t); err != nil {

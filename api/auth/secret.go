@@ -33,6 +33,7 @@ func (k *Keys) Secret(ctx context.Context, name string) ([]byte, error) {
 		return created, nil
 	}
 
+	// Another instance was first, or this write was made and its answer was lost.
 	existing, failed := dynamo.FailedCondition(err)
 	if secret := dynamo.Bytes(existing, "secret"); failed && len(secret) == secretBytes {
 		return secret, nil

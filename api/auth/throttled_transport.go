@@ -24,7 +24,7 @@ type throttledTransport struct {
 	limit *rate.Limiter
 
 	mu     sync.Mutex
-	result error // what a request that is not sent fails with
+	result error // of a request that is not sent
 }
 
 func newThrottledTransport(base http.RoundTripper, now func() time.Time) *throttledTransport {
@@ -49,6 +49,7 @@ func (t *throttledTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 		return nil, t.result
 	}
 
+	// Not under the lock: requests beyond the limit must not wait for a slow issuer.
 	response, err := t.base.RoundTrip(r)
 
 	t.mu.Lock()

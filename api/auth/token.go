@@ -31,6 +31,7 @@ func (t Token) split() (id string, hash [sha256.Size]byte, ok bool) {
 	}
 	id, secret := rest[:idLength], rest[idLength+1:]
 
+	// Base32 in lower case, as newKeyID makes it.
 	for _, c := range []byte(id) {
 		if !isLower(c) && (c < '2' || c > '7') {
 			return "", hash, false

@@ -23,6 +23,7 @@ func benchWorkflow(context.Context, size) ([]figure, error) {
 	began := time.Now()
 
 	for range n {
+		// The result is used, so that the compiler cannot drop the call.
 		if _, ok := d.Next(workflow.Pending, workflow.Pay); !ok {
 			return nil, errors.New("pay was refused")
 		}
@@ -51,6 +52,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	for _, callers := range []int{1, 32, 256} {
 		orders := max(16/callers, 1) * callers // short rounds, the same work for every caller
 		ways := []way{s.way(callers, orders, "apply", s.apply), s.way(callers, orders, "bare", s.bare)}
+		// Over HTTP the connection costs more than the difference.
 		if e.url == "" {
 			ways = append(ways, s.way(callers, orders, "plain", s.plain))
 		}
@@ -73,6 +75,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 				unit:  "1/s",
 				about: fmt.Sprintf("through Apply, %s, %d callers", e.name, callers),
 			})
+		// The processor time of another process is not measured here.
 		if e.url != "" {
 			continue
 		}
@@ -88,6 +91,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 				value: ratio(m[0].rates, m[2].rates),
 				about: "Apply / an UpdateItem that moves the state and records nothing",
 			})
+		// With one caller no other goroutine allocates meanwhile.
 		if callers == 1 {
 			steps := float64(len(path))
 			figures = append(figures,
@@ -121,7 +125,7 @@ var path = []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workf
 type orderBench struct {
 	db     *dynamodb.Client
 	orders *transitions.Orders
-	inputs []*dynamodb.UpdateItemInput // what Apply sends, by transition, from 2
+	inputs []*dynamodb.UpdateItemInput // the inputs that Apply sends, by transition, from 2
 }
 
 const benchTable, benchRequests = "bench-orders", "bench-requests"
@@ -139,8 +143,8 @@ func openOrders(ctx context.Context, e *endpoint) (*orderBench, error) {
 		return nil, err
 	}
 
-	// One order goes the path through a client that records its inputs. The bare calls are
-	// copies of them, so the baseline changes whenever Apply does.
+	// One order goes the path through a client that records its inputs. The bare calls are copies
+	// of these inputs, so the baseline changes whenever Apply does.
 	c := &capture{Client: e.db}
 
 	recorded, err := transitions.New(transitions.Config{DynamoDB: c, Table: benchTable, RequestsTable: benchRequests, Log: quiet})
@@ -161,6 +165,7 @@ func openOrders(ctx context.Context, e *endpoint) (*orderBench, error) {
 		}); err != nil || r.Verdict != transitions.Applied {
 			return nil, fmt.Errorf("record the update of %s: %s, %w", event, r.Verdict, err)
 		}
+		// Ids and values of this order are replaced for each call; the expressions stay.
 		s.inputs = append(s.inputs, c.last)
 	}
 
@@ -188,6 +193,7 @@ func (s *orderBench) way(callers, orders int, name string, move step) way {
 
 	return way{
 		prepare: func(ctx context.Context, round int) error {
+			// Placing is no part of the measured work, so it runs in parallel.
 			return share(ctx, min(orders, 64), orders, func(ctx context.Context, order int) error { return s.place(ctx, id(round, order)) })
 		},
 		do: func(ctx context.Context, round, order int) error {
@@ -211,8 +217,9 @@ func (s *orderBench) apply(ctx context.Context, id transitions.OrderID, n transi
 	return err
 }
 
-// bare sends what Apply sends. It builds key and values for each call, as any caller has to.
+// bare sends the same call as Apply. It builds key and values for each call, as any caller has to.
 func (s *orderBench) bare(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+	// A copy: callers use the recorded input at the same time.
 	in := *s.inputs[n-2]
 	in.ExpressionAttributeValues = rebuilt(in.ExpressionAttributeValues)
 	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
@@ -221,8 +228,7 @@ func (s *orderBench) bare(ctx context.Context, id transitions.OrderID, n transit
 	return err
 }
 
-// rebuilt makes the values again, each from its text, as a caller makes them who has the texts
-// already.
+// rebuilt makes each value again from its text, as a caller makes it who has the texts already.
 func rebuilt(values map[string]types.AttributeValue) map[string]types.AttributeValue {
 	out := make(map[string]types.AttributeValue, len(values))
 	for name, v := range values {
@@ -241,17 +247,19 @@ func rebuilt(values map[string]types.AttributeValue) map[string]types.AttributeV
 
 var plainUpdate = "SET orderState = :to, transitionId = :id, updatedAt = :at, definitionVersion = :version, reqAt = :id"
 
-// plain moves the state under the same condition and writes nothing else but what the condition
-// of the next one needs.
+// plain moves the state under the same condition. Besides the state it writes only the attributes
+// that the condition of the next transition needs.
 func (s *orderBench) plain(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	in := *s.inputs[n-2]
 	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
 	values := map[string]types.AttributeValue{}
 	for k, v := range in.ExpressionAttributeValues {
+		// DynamoDB refuses values that no expression uses.
 		if strings.Contains(plainUpdate, k) || strings.Contains(*in.ConditionExpression, k) {
 			values[k] = v
 		}
 	}
+	// Without the new image: a caller that keeps no record does not need it.
 	in.UpdateExpression, in.ExpressionAttributeValues, in.ReturnValues = &plainUpdate, values, types.ReturnValueNone
 	_, err := s.db.UpdateItem(ctx, &in)
 

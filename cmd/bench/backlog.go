@@ -49,7 +49,9 @@ func openBacklog(ctx context.Context, shards int) (b *backlog, err error) {
 	b = &backlog{}
 
 	b.engine, b.stop, err = openEmbedded(embedded.Config{
-		Streams:  embedded.StreamsConfig{InitialShards: shards, RollEvery: -1},
+		// One set of shards for the whole run: a roll would change the work between two drains.
+		Streams: embedded.StreamsConfig{InitialShards: shards, RollEvery: -1},
+		// An integer in thousandths can be added without a lock.
 		Consumed: func(_ string, read, _ float64) { b.reads.Add(int64(read * 1000)) },
 	})
 	if err != nil {
@@ -91,6 +93,7 @@ func (b *backlog) orderItem(ctx context.Context) (dynamo.Item, error) {
 	}
 
 	out, err := b.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(streamTable), Key: dynamo.Item{"orderId": dynamo.S("template")}})
+	// The placed order is a record of the stream, too.
 	b.records++
 
 	return out.Item, err
@@ -99,7 +102,7 @@ func (b *backlog) orderItem(ctx context.Context) (dynamo.Item, error) {
 // fill writes versions of the item under many keys until the stream has so many records. The
 // content changes and the order does not move, so no reaction acts.
 func (b *backlog) fill(ctx context.Context, item dynamo.Item, records int) error {
-	const batch = 25 // the largest of BatchWriteItem
+	const batch = 25 // the most items of one BatchWriteItem
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(streamWriters)
@@ -109,12 +112,14 @@ func (b *backlog) fill(ctx context.Context, item dynamo.Item, records int) error
 			var writes []types.WriteRequest
 			for i := first; i < min(first+batch, records); i++ {
 				version := maps.Clone(item)
+				// Many keys, so that the poller can handle the records of one shard in parallel.
 				version["orderId"] = dynamo.S("o-" + strconv.Itoa(i%streamItems))
 				version["note"] = dynamo.S(strconv.Itoa(i))
 				writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: version}})
 			}
 
 			out, err := b.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{streamTable: writes}})
+			// The engine takes whole batches. A part of one would leave the backlog short.
 			if err == nil && len(out.UnprocessedItems) > 0 {
 				err = errors.New("the engine did not take a whole batch")
 			}
@@ -129,7 +134,7 @@ func (b *backlog) fill(ctx context.Context, item dynamo.Item, records int) error
 	return err
 }
 
-// bare reads all records in a loop of GetRecords, and returns how many per second.
+// bare reads all records in a loop of GetRecords, and returns the number of records per second.
 func (b *backlog) bare(ctx context.Context) (float64, error) {
 	d, err := b.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &b.arn})
 	if err != nil {
@@ -139,6 +144,7 @@ func (b *backlog) bare(ctx context.Context) (float64, error) {
 	began, read := time.Now(), 0
 
 	it, err := b.streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		// One shard only, so its iterator reads everything.
 		StreamArn: &b.arn, ShardId: d.StreamDescription.Shards[0].ShardId, ShardIteratorType: "TRIM_HORIZON",
 	})
 	if err != nil {
@@ -164,12 +170,13 @@ func (b *backlog) config(group string, handlers []streams.Handler) streams.Confi
 	}
 }
 
-// drain lets workers with the handlers drain the backlog, and returns how many records per
-// second they handled, from their start on.
+// drain lets workers with the handlers drain the backlog, and returns the number of records per
+// second that they handled since their start.
 func (b *backlog) drain(ctx context.Context, workers int, handlers func() []streams.Handler) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, streamDrainLimit)
 	defer cancel()
 
+	// A group of its own has no checkpoints, so it begins with the first record.
 	group := "g" + strconv.FormatInt(b.groups.Add(1), 10)
 	records := newArrivals(b.records)
 
@@ -192,6 +199,7 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 		all.Go(func() error { return p.Run(running) })
 	}
 
+	// A worker that fails ends the group's context.
 	select {
 	case <-records.done:
 	case <-running.Done():
@@ -203,6 +211,7 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 		return 0, err
 	}
 
+	// The limit has ended the drain, and a rate of a part would mislead.
 	if ctx.Err() != nil {
 		return 0, fmt.Errorf("%d of %d records were handled in %v", records.seen.Load(), b.records, took)
 	}
@@ -224,6 +233,7 @@ func (b *backlog) reactions() []streams.Handler {
 		panic(err) // a mistake in the lines above
 	}
 
+	// The first one is the journal, which would write a row per record.
 	return r.Handlers()[1:]
 }
 

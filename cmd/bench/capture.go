@@ -14,8 +14,8 @@ type capture struct {
 	last *dynamodb.UpdateItemInput
 	// lastTransaction is the last TransactWriteItems input.
 	lastTransaction *dynamodb.TransactWriteItemsInput
-	// discard answers with a failed condition instead of sending the update, and that a
-	// transaction was written without sending it.
+	// discard answers every update with a failed condition and every transaction with success.
+	// Nothing is sent.
 	discard bool
 }
 

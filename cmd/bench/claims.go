@@ -12,14 +12,15 @@ import (
 
 const claimsTable = "bench-once"
 
-// benchClaims compares once.Do with Powertools for AWS Lambda: executions per second, each
-// under a new key, in turns, over HTTP on the same endpoint. The endpoints are the embedded
-// engine's socket and DynamoDB Local. What cannot be installed or started is left out, and
-// stderr says so.
+// benchClaims compares once.Do with Powertools for AWS Lambda: executions per second, each under a
+// new key, in turns, over HTTP on the same endpoint. The endpoints are the embedded engine's socket
+// and DynamoDB Local. If Powertools or an endpoint cannot be installed or started, its figures are
+// left out, and stderr says so.
 func benchClaims(ctx context.Context, work size) ([]figure, error) {
 	python, err := openPowertools(ctx)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\nbench: NO FIGURES OF POWERTOOLS, it cannot be installed: %v\n\n", err)
+		// A missing rival is no failure of the run; an interrupt is.
 		return nil, ctx.Err()
 	}
 
@@ -68,6 +69,7 @@ func compareClaims(ctx context.Context, work size, e *endpoint, python *powertoo
 		return nil, err
 	}
 
+	// Three seconds a round: long enough for Python's start-up to be small.
 	rounds := max(work.rounds, int(work.budget.Seconds()/3))
 	executions := max(100, int(work.budget.Seconds())*pythonPerSecond/rounds/2)
 	goExecutions := 10 * executions // about ten times as fast: both take about the same time
@@ -75,6 +77,7 @@ func compareClaims(ctx context.Context, work size, e *endpoint, python *powertoo
 	var ours, theirs, ratios []float64
 	var unitsOurs, unitsTheirs float64
 	for round := range rounds + 1 {
+		// Only the units of this round's executions count.
 		m.take()
 		began := time.Now()
 
@@ -98,6 +101,7 @@ func compareClaims(ctx context.Context, work size, e *endpoint, python *powertoo
 			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
 
+		// The first round compiles, connects and fills caches.
 		if round == 0 {
 			continue
 		}

@@ -17,6 +17,7 @@ const actionsTable = "bench-actions"
 // SDK client, in turns. Each action is consumed once.
 func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	const callers = 32
+	// A multiple of the callers, so that each has the same number of pieces.
 	count := max(work.orders/2/callers, 1) * callers
 
 	if err := e.tables(ctx, actions.TableInput(actionsTable)); err != nil {
@@ -69,6 +70,7 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 					return err
 				}
 
+				// The action must stay unused: the measured call consumes it.
 				recorder.discard = true
 				for n, id := range ids {
 					if _, err := recorded.Consume(ctx, actions.Request{ID: id, ConsumeID: consumeID(n)}); err != nil {
@@ -81,8 +83,10 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 			},
 			do: func(ctx context.Context, _, n int) error {
 				in := *inputs[n]
+				// The SDK does not change its input, but a caller has to build these maps, too.
 				in.Key, in.ExpressionAttributeValues = maps.Clone(in.Key), maps.Clone(in.ExpressionAttributeValues)
 				_, err := e.db.UpdateItem(ctx, &in)
+
 				return err
 			},
 		},

@@ -21,17 +21,18 @@ import (
 	"ratchet/transitions"
 )
 
-// benchDeliveries measures webhooks per second to one endpoint and to 100, to receivers in this
-// process. Then one of the 100 hangs: the ratio is what the others still get.
+// benchDeliveries measures webhooks per second to one endpoint and to 100, with receivers in this
+// process. Then one of the 100 endpoints hangs. The ratio is the share of their rate that the other
+// endpoints keep.
 func benchDeliveries(ctx context.Context, work size) ([]figure, error) {
 	one, err := deliverTo(ctx, 1, work.orders, false)
 	if err != nil {
 		return nil, err
 	}
 
-	// Turns about, so that a slower moment of the machine strikes both.
-	// The first quarter of a second, in which a hanging endpoint is waited for like any other, is a small
-	// part of a full run.
+	// Both are measured in turn, so that a slower moment of the machine affects both. In the first
+	// quarter of a second, a hanging endpoint is waited for like any other; this is a small part of
+	// a full run.
 	const endpoints = 100
 	var alone, beside float64
 	notices := max(10, work.orders/10)
@@ -41,6 +42,7 @@ func benchDeliveries(ctx context.Context, work size) ([]figure, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The best round of each: a disturbance only ever slows down.
 		alone = max(alone, rate)
 
 		if rate, err = deliverTo(ctx, endpoints, notices, true); err != nil {
@@ -72,7 +74,8 @@ func (a *arrivals) count() {
 }
 
 // deliverTo sends the notifications to each endpoint, and returns the deliveries per second and
-// endpoint times the endpoints. The first endpoint may hang; it does not count then.
+// endpoint, times the number of endpoints. If hang is set, the first endpoint hangs and does not
+// count.
 func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate float64, err error) {
 	counted := endpoints
 	if hang {
@@ -84,6 +87,7 @@ func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate flo
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 
+		// No answer until the sender gives up, or the benchmark ends.
 		if hang && r.URL.Path == "/e0" {
 			select {
 			case <-r.Context().Done():
@@ -95,6 +99,7 @@ func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate flo
 		w.WriteHeader(http.StatusNoContent)
 		far.count()
 	}))
+	// Deferred calls run in reverse: hanging requests end first, or Close would wait for them.
 	defer receiver.Close()
 	defer close(ended)
 
@@ -108,6 +113,7 @@ func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate flo
 	stopped := make(chan error, 1)
 	go func() { stopped <- d.Run(running) }()
 
+	// The acceptance is a part of the measured time: the records are written there.
 	began := time.Now()
 
 	if err := acceptAll(ctx, d, notices); err != nil {
@@ -123,6 +129,8 @@ func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate flo
 	took := time.Since(began)
 	stop()
 
+	// Per endpoint, times all endpoints: with and without the hanging one the figures can be
+	// compared.
 	return float64(notices*endpoints) / took.Seconds(), errors.Join(err, <-stopped)
 }
 
@@ -185,10 +193,11 @@ func newDeliveries(ctx context.Context, db *dynamodb.Client, target string, endp
 	}
 
 	return notify.New(notify.Config{
-		DynamoDB:     db,
-		Table:        "deliveries",
-		Endpoints:    all,
-		Open:         destination.Opener{Reach: webhooks.ReachLoopback}.Open,
+		DynamoDB:  db,
+		Table:     "deliveries",
+		Endpoints: all,
+		Open:      destination.Opener{Reach: webhooks.ReachLoopback}.Open,
+		// The benchmark is over; nothing waits for deliveries that are still open.
 		DrainTimeout: time.Millisecond,
 		Log:          slog.New(slog.DiscardHandler),
 	})

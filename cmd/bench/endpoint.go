@@ -32,6 +32,7 @@ type endpoint struct {
 // openEmbedded opens an embedded engine in a directory of its own. With the zero configuration
 // it syncs every write to disk. stop closes it and removes its data.
 func openEmbedded(cfg embedded.Config) (engine *embedded.Engine, stop func() error, err error) {
+	// A data directory of its own, so that no run finds the data of another one.
 	cfg.Dir, err = os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
 		return nil, nil, err
@@ -68,6 +69,7 @@ func openSocket(context.Context) (*endpoint, error) {
 
 	web := httptest.NewServer(engine.Handler())
 	e := remote("embedded engine over its socket", web.URL)
+	// The suffix keeps the figures of the engine over HTTP apart from those in process.
 	e.suffix = "_embedded"
 	e.stop = func() error {
 		web.Close()
@@ -92,6 +94,7 @@ func openLocal(ctx context.Context) (*endpoint, error) {
 // remote returns an endpoint that is reached over HTTP, as AWS is. Its transport keeps a
 // connection for each caller; the default one keeps two for a host.
 func remote(name, url string) *endpoint {
+	// The default transport is shared by the whole process, so a copy is changed.
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 512
 

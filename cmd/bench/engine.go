@@ -9,7 +9,7 @@ import (
 )
 
 // benchEngineHome is the folder of the engines' data. It is on the disk of the checkout, and not in
-// the folder for temporary files, which CI keeps in memory: a sync has to cost what it costs.
+// the folder for temporary files, which CI keeps in memory: a sync must have its real cost.
 const benchEngineHome = ".cache/bench-engine"
 
 // engineParts compare the embedded engine with other servers, and with itself: loaded and empty,
@@ -34,6 +34,7 @@ func onDisk(part func(dir string) ([]figure, error)) (figures []figure, err erro
 		return nil, err
 	}
 
+	// A new folder for each part: an engine that has grown would be slower.
 	dir, err := os.MkdirTemp(benchEngineHome, "run-*")
 	if err != nil {
 		return nil, err
@@ -71,6 +72,7 @@ func openRivals(ctx context.Context, dir string, others ...func(context.Context,
 
 	for _, open := range others {
 		r, err := open(ctx, dir)
+		// A rival is optional; only an interrupt ends the run.
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, errors.Join(err, all.stop())
@@ -94,8 +96,8 @@ func (all rivals) stop() (err error) {
 	return err
 }
 
-// compare lets all rivals do the same pieces of work in turns, and returns the engine's rate beside
-// each of the others: engine_<what>_vs<suffix of the other><end>, and its own rate.
+// compare lets all rivals do the same pieces of work in turns. It returns the engine's rate, and
+// the engine's rate divided by each rival's: engine_<what>_vs<suffix of the rival><end>.
 func (all rivals) compare(ctx context.Context, work size, callers, pieces int, what, end, about string, wayOf func(*rival) way) ([]figure, error) {
 	ways := make([]way, 0, len(all))
 	for _, r := range all {
@@ -108,7 +110,8 @@ func (all rivals) compare(ctx context.Context, work size, callers, pieces int, w
 	}
 
 	figures := []figure{{
-		name:  "engine_" + what + "_per_second" + end,
+		name: "engine_" + what + "_per_second" + end,
+		// The engine is the first rival.
 		value: median(m[0].rates),
 		unit:  "1/s",
 		about: about,
@@ -126,6 +129,7 @@ func (all rivals) compare(ctx context.Context, work size, callers, pieces int, w
 
 // openRivalLocal starts DynamoDB Local with its data in memory.
 func openRivalLocal(ctx context.Context, _ string) (*rival, error) {
+	// DynamoDB Local has no data on disk: it never syncs, which favors it.
 	e, err := openLocal(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("NO DYNAMODB LOCAL, it cannot be started: %w", err)

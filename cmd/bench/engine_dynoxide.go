@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// dynoxideVersion is that of the crate dynoxide-rs, a DynamoDB in Rust on SQLite.
+// dynoxideVersion is the version of the crate dynoxide-rs, a DynamoDB in Rust on SQLite.
 const dynoxideVersion = "3.2.0"
 
 // dynoxideStart bounds its start.
@@ -36,6 +36,7 @@ func installDynoxide(ctx context.Context) (string, error) {
 	}
 
 	program := filepath.Join(home, "bin", "dynoxide")
+	// A folder per version, so that an existing program is the right one.
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
@@ -56,6 +57,7 @@ func openDynoxide(ctx context.Context, name, suffix string, args ...string) (*ri
 		return nil, fmt.Errorf("NO %s, cargo cannot build it: %w", name, err)
 	}
 
+	// A free port: the listener is closed again, and the server takes it a moment later.
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // no name is looked up
 	if err != nil {
 		return nil, err
@@ -98,6 +100,7 @@ func listens(ctx context.Context, address string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 
+	// The server prints nothing when it is ready.
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {

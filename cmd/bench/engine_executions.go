@@ -50,15 +50,18 @@ func benchHop(ctx context.Context, work size) ([]figure, error) {
 		written := int64(0)
 
 		_, err = turns(ctx, work, 1, hopPieces,
+			// A hop is measured inside of one execution, between its tasks.
 			way{prepare: hops.begin, do: func(ctx context.Context, _, _ int) error {
 				err := noop.one(ctx, true)
 				hops.add(noop.hops...)
+				// The hops of this piece are stored; the next piece begins with none.
 				noop.hops = nil
 
 				return err
 			}},
 			way{prepare: syncs.begin, do: func(context.Context, int, int) error {
 				began := time.Now()
+				// Within the room that was written before, so the sync writes no size.
 				_, err := file.WriteAt(make([]byte, syncBytes), written%syncRoom)
 				err = errors.Join(err, syncData(file))
 				syncs.add(time.Since(began))
@@ -84,7 +87,7 @@ func benchHop(ctx context.Context, work size) ([]figure, error) {
 	})
 }
 
-// openSynced returns a file with room for what is written to it, as the engine's log has: a sync
+// openSynced returns a file whose room is written already, as in the engine's log: a later sync
 // then writes data and no size.
 func openSynced(name string) (*os.File, error) {
 	file, err := os.Create(name)
@@ -103,7 +106,7 @@ func openSynced(name string) (*os.File, error) {
 	return file, nil
 }
 
-// timings holds how long something took, by round.
+// timings holds durations by round.
 type timings [][]float64
 
 // begin begins a round.
@@ -121,6 +124,7 @@ func (t *timings) add(spent ...time.Duration) {
 
 // medians returns the median of each round but the first, which warms up.
 func (t *timings) medians() (medians []float64) {
+	// The first round warms up.
 	for _, round := range (*t)[1:] {
 		medians = append(medians, median(round))
 	}
@@ -128,8 +132,8 @@ func (t *timings) medians() (medians []float64) {
 	return medians
 }
 
-// openStates is a machine whose executions stay open: the input says whether for a worker or for
-// a day.
+// openStates is a machine whose executions stay open for a day: the input says whether they wait
+// for a worker or for a timer.
 const openStates = `{"StartAt":"Which","States":{
 	"Which":{"Type":"Choice","Choices":[{"Variable":"$.task","BooleanEquals":true,"Next":"Work"}],"Default":"Wait"},
 	"Work":{"Type":"Task","Resource":%q,"TimeoutSeconds":86400,"End":true},
@@ -145,6 +149,7 @@ func benchOpenExecutions(ctx context.Context, work size) ([]figure, error) {
 
 	if text := os.Getenv("BENCH_EXECUTIONS"); text != "" {
 		var err error
+		// Too few executions would measure the engine's fixed memory.
 		if executions, err = strconv.Atoi(text); err != nil || executions < openShort {
 			return nil, fmt.Errorf("BENCH_EXECUTIONS=%s: it must be a number of %d or more", text, openShort)
 		}
@@ -164,11 +169,14 @@ func benchOpenExecutions(ctx context.Context, work size) ([]figure, error) {
 		}
 
 		took := time.Since(began).Seconds()
+		// Measured twice: an execution that was just started may hold more than an execution read
+		// from disk.
 		reopened := float64(heap()-before) / float64(executions)
 
 		return []figure{
 			{
-				name:  "open_executions_bytes",
+				name: "open_executions_bytes",
+				// The larger one, because a process can come to it either way.
 				value: max(started, reopened),
 				unit:  "B",
 				about: fmt.Sprintf("heap of each of %d open executions: %.0f once started, %.0f once opened again", executions, started, reopened),
@@ -207,7 +215,9 @@ func startOpen(ctx context.Context, dir string, executions int) (bytes float64, 
 		return 0, err
 	}
 
+	// Without the SDK, whose garbage would be in the heap.
 	raw := &rawClient{url: "http://engine", http: engine.HTTPClient()}
+	// The machine and the activity are in the heap already.
 	before := heap()
 
 	err = share(ctx, openCallers, executions, func(ctx context.Context, n int) error {
@@ -224,7 +234,7 @@ func startOpen(ctx context.Context, dir string, executions int) (bytes float64, 
 // them where there is cgo.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one finalized
+	runtime.GC() // frees objects that the first collection finalized
 
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

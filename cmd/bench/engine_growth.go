@@ -22,11 +22,12 @@ const (
 	growthShort   = 20_000
 	growthCallers = 32
 	growthPieces  = 2048
-	growthReads   = 100_000 // after the engine was opened again, before its memory is measured: they fill its cache
+	growthReads   = 100_000 // they fill the cache of the engine that was opened again
 )
 
 // benchEngineGrowth compares an engine with 10 thousand items with one with a million, or with the
-// number in BENCH_ITEMS: each operation on random items, in process. It also measures how long the large one takes to open, and its memory.
+// number in BENCH_ITEMS: each operation on random items, in process. It also measures how long the
+// large engine takes to open, and its memory.
 func benchEngineGrowth(ctx context.Context, work size) ([]figure, error) {
 	items := growthItems
 	if work.short() {
@@ -35,6 +36,7 @@ func benchEngineGrowth(ctx context.Context, work size) ([]figure, error) {
 
 	if text := os.Getenv("BENCH_ITEMS"); text != "" {
 		var err error
+		// A smaller number would compare the large engine with a larger one.
 		if items, err = strconv.Atoi(text); err != nil || items < growthSmall {
 			return nil, fmt.Errorf("BENCH_ITEMS=%s: it must be a number of %d or more", text, growthSmall)
 		}
@@ -85,6 +87,7 @@ func (g *grown) load(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.engine.Close()) }()
 
+	// Raw calls, because the SDK would take longer than the engine.
 	_, err = g.raw.call(ctx, targetDynamoDB+"CreateTable", fmt.Appendf(nil, `{"TableName":%q,"BillingMode":"PAY_PER_REQUEST",`+
 		`"KeySchema":[{"AttributeName":"orderId","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"orderId","AttributeType":"S"}]}`, growthTable))
 	if err != nil {
@@ -112,7 +115,7 @@ func growthItem(n int) string {
 		n, n, n%1_000_000, strings.Repeat("x", 120))
 }
 
-// reopen opens the data in another process, and measures the time of that and the memory of the
+// reopen opens the data in another process. It measures how long that takes, and the memory of the
 // process after reads of random items.
 func (g *grown) reopen(ctx context.Context) (figures []figure, err error) {
 	p, err := startServed(ctx, serveEngine, g.dir)
@@ -135,7 +138,8 @@ func (g *grown) reopen(ctx context.Context) (figures []figure, err error) {
 			about: fmt.Sprintf("opening %d items of 200 bytes", g.items),
 		},
 		{
-			name:  "engine_memory_" + name + "_mb",
+			name: "engine_memory_" + name + "_mb",
+			// The peak is the memory that a host must have.
 			value: float64(p.peakMemory()) / (1 << 20),
 			unit:  "MB",
 			about: fmt.Sprintf("the most memory (RSS) of that process, after %d reads of random items over its socket", growthReads),
@@ -143,7 +147,7 @@ func (g *grown) reopen(ctx context.Context) (figures []figure, err error) {
 	}, err
 }
 
-// amount returns a number as the names of figures have it: 10m for ten million.
+// amount returns a number in the form that the names of figures have: 10m for ten million.
 func amount(n int) string {
 	switch {
 	case n >= 1_000_000:
@@ -158,6 +162,7 @@ func (g *grown) key() string { return `{"orderId":{"S":"` + g.id() + `"}}` }
 
 func (g *grown) get(ctx context.Context) error {
 	size, err := g.raw.call(ctx, targetDynamoDB+"GetItem", fmt.Appendf(nil, `{"TableName":%q,"Key":%s,"ConsistentRead":true}`, growthTable, g.key()))
+	// A missing item is an answer of a few bytes, and would be fast.
 	if err == nil && size < 200 {
 		err = fmt.Errorf("a GetItem answered %d bytes", size)
 	}
@@ -173,8 +178,9 @@ func (g *grown) update(ctx context.Context) error {
 	return err
 }
 
-// put makes an item that there was not, if its key does not exist.
+// put writes a new item, under the condition that its key does not exist.
 func (g *grown) put(ctx context.Context) error {
+	// Beyond the loaded keys, and random: two callers hardly ever meet.
 	item := growthItem(g.items + rand.Int())
 	_, err := g.raw.call(ctx, targetDynamoDB+"PutItem", fmt.Appendf(nil, `{"TableName":%q,"Item":%s,"ConditionExpression":"attribute_not_exists(orderId)"}`, growthTable, item))
 
@@ -188,13 +194,13 @@ func (g *grown) query(ctx context.Context) error {
 	return err
 }
 
-// growthOperation is an operation on a random item, or a new one.
+// growthOperation is an operation on a random item, or on a new one.
 type growthOperation struct {
 	name string
 	do   func(*grown, context.Context) error
 }
 
-// rawOperations are made without the SDK, whose time would hide the engine's.
+// rawOperations are made without the SDK, because its time would hide the engine's.
 var rawOperations = []growthOperation{
 	{"get", (*grown).get}, {"query", (*grown).query}, {"update", (*grown).update}, {"put", (*grown).put},
 }
@@ -224,6 +230,7 @@ func compareGrown(ctx context.Context, work size, small, large *grown) (figures 
 				return figures, fmt.Errorf("engine, growth, %s: %w", operation.name, err)
 			}
 
+			// The worst operation is the figure that is held.
 			worst = max(worst, cost)
 			figures = append(figures, figure{
 				name:  group.name + "_" + operation.name,
@@ -252,5 +259,6 @@ func growthOf(ctx context.Context, work size, operation growthOperation, small, 
 		return 0, err
 	}
 
+	// The rate of the small engine over the large one's is the quotient of the times.
 	return ratio(m[0].rates, m[1].rates), nil
 }

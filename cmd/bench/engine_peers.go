@@ -31,9 +31,10 @@ var executionPeers = []struct {
 	{"temporal", "workflows of Temporal 1.31.0 in memory", startTemporal},
 }
 
-// benchExecutionPeers compares executions of four activities that do nothing with those of each peer: the
-// same number with as many clients, in turns. Each peer has workers and clients in one process, as
-// we have. What cannot be built is left out, and stderr says so.
+// benchExecutionPeers compares executions of four activities that do nothing with the same
+// executions of each peer: the same number with as many clients, in turns. Each peer has workers
+// and clients in one process, as the engine has. If a peer cannot be built, its figures are left
+// out, and stderr says so.
 func benchExecutionPeers(ctx context.Context, work size) (figures []figure, err error) {
 	for _, p := range executionPeers {
 		peer, err := p.start(ctx)
@@ -75,7 +76,7 @@ func besidePeer(ctx context.Context, work size, peer *executionPeer) (figure, er
 			return nil, err
 		}
 
-		// A round is one piece: the clients are started in it.
+		// A round is one piece, because the clients are started in it.
 		none := func(context.Context, int) error { return nil }
 
 		m, err := turns(ctx, work, 1, 1,
@@ -86,6 +87,7 @@ func besidePeer(ctx context.Context, work size, peer *executionPeer) (figure, er
 		}
 
 		f.value = ratio(m[0].rates, m[1].rates)
+		// A piece is a whole round of executions.
 		f.about = fmt.Sprintf("%.0f and %.0f per second", median(m[0].rates)*peerExecutions, median(m[1].rates)*peerExecutions)
 
 		return nil, nil
@@ -101,6 +103,7 @@ func startTemporal(ctx context.Context) (*executionPeer, error) {
 		return nil, err
 	}
 
+	// A module of its own, because its dependencies are not Ratchet's.
 	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/temporal", "-o", program, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w: %s", err, out)
@@ -128,6 +131,7 @@ func startRestate(ctx context.Context) (*executionPeer, error) {
 		}
 	}
 
+	// The lock file decides the versions, and no script of a package runs.
 	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home)
 	if out, err := install.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("install: %w: %s", err, out)
@@ -174,6 +178,7 @@ func startExecutionPeer(cmd *exec.Cmd) (*executionPeer, error) {
 	}
 	p := &executionPeer{cmd: cmd, in: in, out: bufio.NewReader(out)}
 
+	// The program prints it when its server accepts work.
 	if line, err := p.out.ReadString('\n'); err != nil || line != "ready\n" {
 		return nil, errors.Join(fmt.Errorf("it said %q in place of ready: %w", line, err), p.stop())
 	}
@@ -181,7 +186,7 @@ func startExecutionPeer(cmd *exec.Cmd) (*executionPeer, error) {
 	return p, nil
 }
 
-// run runs so many workflows to their ends.
+// run runs the workflows to their ends.
 func (p *executionPeer) run(clients, workflows int) error {
 	if _, err := fmt.Fprintln(p.in, clients, workflows); err != nil {
 		return err
@@ -192,6 +197,7 @@ func (p *executionPeer) run(clients, workflows int) error {
 		return fmt.Errorf("the program ended: %w", err)
 	}
 
+	// The line is the time by the peer's clock; its form shows that the run succeeded.
 	_, err = strconv.ParseFloat(strings.TrimSpace(line), 64)
 
 	return err
@@ -199,6 +205,7 @@ func (p *executionPeer) run(clients, workflows int) error {
 
 // stop ends the program by the end of its input, so that it can end its own processes.
 func (p *executionPeer) stop() error {
+	// A kill would leave the server that the program has started.
 	err := errors.Join(p.in.Close(), p.cmd.Wait())
 
 	if p.data != "" {

@@ -29,7 +29,7 @@ const (
 // rawAuthorization has the form of a signature, which is all that the servers look at.
 const rawAuthorization = "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=00"
 
-// call makes a call and returns how many bytes the answer has.
+// call makes a call and returns the size of the answer in bytes.
 func (c *rawClient) call(ctx context.Context, target string, body []byte) (int64, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -53,5 +53,6 @@ func (c *rawClient) call(ctx context.Context, target string, body []byte) (int64
 		return 0, fmt.Errorf("%s: status %d: %s", target, answer.StatusCode, text)
 	}
 
+	// Read to the end, or the connection could not be used again.
 	return io.Copy(io.Discard, answer.Body)
 }

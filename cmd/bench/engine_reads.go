@@ -29,9 +29,10 @@ const (
 	recordsBytes  = pageRecords * 200
 )
 
-// benchEngineReads compares a Query of 100 items, a TransactWriteItems of three updates, an UpdateItem and
-// a GetRecords of 1,000 records with those of DynamoDB Local, over loopback, with a client that
-// does not decode the answers, and with what HTTP alone takes for answers of that size.
+// benchEngineReads compares a Query of 100 items, a TransactWriteItems of three updates, an
+// UpdateItem and a GetRecords of 1,000 records with the same calls to DynamoDB Local, and with a
+// server that answers at once with as many bytes: over loopback, with a client that does not decode
+// the answers.
 func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 	return onDisk(func(dir string) (figures []figure, err error) {
 		var others []func(context.Context, string) (*rival, error)
@@ -56,6 +57,7 @@ func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 			}
 		}
 
+		// Started after the tables are filled: it has none.
 		nothing, err := openRivalNothing(ctx, dir)
 		if err != nil {
 			return nil, err
@@ -77,6 +79,7 @@ func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 			}},
 		} {
 			f, err := all.compare(ctx, work, part.callers, part.pieces, part.name, "", part.about, func(r *rival) way {
+				// The server that answers nothing is asked for an answer of the same size.
 				if r == nothing {
 					return readings(r.answering(part.answer), part.name, nil, part.answer)
 				}
@@ -102,6 +105,7 @@ func batch(ctx context.Context, db *dynamodb.Client, table string, items int, it
 		}
 
 		out, err := db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: writes}})
+		// A part of a batch would make the pages short.
 		if err == nil && len(out.UnprocessedItems) > 0 {
 			err = errors.New("a batch was not written as a whole")
 		}
@@ -118,6 +122,7 @@ func fillPages(ctx context.Context, r *rival) error {
 
 	err := batch(ctx, r.db, readTable, readCallers*pageItems, func(n int) dynamo.Item {
 		item := updateItem("o-" + strconv.Itoa(n/pageItems))
+		// The sort key makes the items of one order a page.
 		item["line"] = dynamo.N(int64(n % pageItems))
 
 		return item
@@ -127,7 +132,7 @@ func fillPages(ctx context.Context, r *rival) error {
 	}
 
 	return batch(ctx, r.db, transactTable, 32*readCallers*4, func(n int) dynamo.Item {
-		return updateItem(fmt.Sprintf("o-%d-%d", n/4, n%4)) // of which a transaction changes three and rawUpdates the other
+		return updateItem(fmt.Sprintf("o-%d-%d", n/4, n%4)) // rawUpdates changes the fourth item
 	})
 }
 
@@ -179,14 +184,16 @@ func fillRecords(ctx context.Context, r *rival) ([]byte, error) {
 	}
 
 	records, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator.ShardIterator})
+	// A page with fewer records would be compared with a full one.
 	if err == nil && len(records.Records) != pageRecords {
 		err = fmt.Errorf("%d records are in the page, want %d", len(records.Records), pageRecords)
 	}
 
+	// The iterator of a TRIM_HORIZON can be used again and again: nothing is trimmed meanwhile.
 	return fmt.Appendf(nil, `{"ShardIterator":%q,"Limit":%d}`, *iterator.ShardIterator, pageRecords), err
 }
 
-// readings returns the way to make the same call again and again, whose answer has at least so
+// readings returns the way to make the same call again and again. Its answers must have at least so
 // many bytes.
 func readings(r *rival, target string, body []byte, least int64) way {
 	return way{
@@ -251,6 +258,7 @@ func rawUpdates(r *rival) way {
 
 // rawUpdate returns an update of one of the four items of a piece.
 func rawUpdate(piece, item, round int) string {
+	// From the revision of the round before, so each update changes the item.
 	return fmt.Sprintf(`{"TableName":%q,"Key":{"orderId":{"S":"o-%d-%d"}},"ConditionExpression":%q,"UpdateExpression":%q,`+
 		`"ExpressionAttributeValues":{":from":{"N":"%d"},":to":{"N":"%d"},":state":{"S":"PAYMENT_RECEIVED"},":at":{"S":"2026-11-23T08:00:01Z"}}}`,
 		transactTable, piece, item, updateCondition, updateChange, round, round+1)

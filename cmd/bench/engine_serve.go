@@ -29,7 +29,7 @@ const (
 	serveNothing = "nothing"
 )
 
-// served is what such a server prints when it listens.
+// served is the line that such a server prints when it listens.
 type served struct {
 	URL string `json:"url"`
 	// OpenSeconds is how long the engine took to open its data.
@@ -57,6 +57,7 @@ func serve(ctx context.Context, kind, dir string, in io.Reader, out io.Writer) (
 
 	opened := time.Since(began)
 
+	// The port is chosen by the system and printed.
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // no name is looked up
 	if err != nil {
 		return err
@@ -85,6 +86,7 @@ func serve(ctx context.Context, kind, dir string, in io.Reader, out io.Writer) (
 	}
 
 	go func() {
+		// The end of standard input is the end of the parent, also after a kill.
 		_, _ = io.Copy(io.Discard, in) // ends with the parent
 		stop()
 	}()
@@ -92,8 +94,8 @@ func serve(ctx context.Context, kind, dir string, in io.Reader, out io.Writer) (
 	return group.Wait()
 }
 
-// answerNothing answers every call with {}, and with as many spaces before it as its path says: what
-// HTTP alone costs.
+// answerNothing answers every call with {}, after as many spaces as the path says. It shows the
+// cost of HTTP alone.
 func answerNothing(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	spaces, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/")) // 0 without a path
@@ -104,7 +106,7 @@ func answerNothing(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer) // it fails only when the caller is gone
 }
 
-// servedProcess is such a server, started by this process.
+// servedProcess is a server that this process has started.
 type servedProcess struct {
 	served
 	cmd   *exec.Cmd
@@ -145,6 +147,7 @@ func startProgram(ctx context.Context, program, kind, dir string) (p *servedProc
 	}
 
 	if err != nil {
+		// A server that has started but does not listen must not stay behind.
 		return nil, errors.Join(fmt.Errorf("the server %s did not say where it listens: %w", kind, err), p.stop())
 	}
 
@@ -157,6 +160,7 @@ func (p *servedProcess) stop() error { return errors.Join(p.stdin.Close(), p.cmd
 // peakMemory returns the most memory that the process has had, in bytes. 0: this system does not
 // say.
 func (p *servedProcess) peakMemory() int64 {
+	// Linux only; elsewhere the figure is 0.
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/status")
 	if err != nil {
 		return 0
@@ -203,7 +207,7 @@ func openRivalNothing(ctx context.Context, _ string) (*rival, error) {
 	return newRival("a Go server that answers {}", "_empty_server", p.URL, p.stop), nil
 }
 
-// answering returns the rival that answers {} with as many bytes before it.
+// answering returns the rival that answers {} after as many spaces.
 func (r *rival) answering(bytes int64) *rival {
 	return &rival{endpoint: r.endpoint, raw: &rawClient{http: r.raw.http, url: r.url + "/" + strconv.FormatInt(bytes, 10)}}
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRivalsAreComparedRoundByRound: the engine in a process of its own makes each update of each
+// TestRivalsAreComparedRoundByRound: the engine, in a process of its own, makes each update of each
 // round, and the server that answers {} takes part.
 func TestRivalsAreComparedRoundByRound(t *testing.T) {
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ func TestRivalsAreComparedRoundByRound(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The servers have ended: the data can be opened again.
+	// The servers have ended, so the data can be opened again.
 	again, err := openServedEngine(t.Context(), filepath.Join(dir, "engine"))
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestReadsHaveTheSizeThatTheyAreNamedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Each fails if an answer is too small or a condition does not hold.
+	// Each way fails if an answer is too small or a condition does not hold.
 	for name, w := range map[string]way{
 		"query":    queries(r),
 		"transact": transactions(r),
@@ -176,7 +176,7 @@ func TestGrowthIsMeasuredOnTheItemsThatWereLoaded(t *testing.T) {
 		}
 	}
 
-	g.items = 10_000 // most of which are not there
+	g.items = 10_000 // most of these items do not exist
 	failed := false
 	for range 100 {
 		failed = failed || g.get(t.Context()) != nil

@@ -36,6 +36,7 @@ func benchEngineUpdate(ctx context.Context, work size) ([]figure, error) {
 		}
 
 		if os.Getenv("BENCH_BEFORE") != "" {
+			// A comparison with an earlier build needs no other server.
 			others = []func(context.Context, string) (*rival, error){openRivalNothing, openRivalBefore}
 		}
 
@@ -57,6 +58,7 @@ func benchEngineUpdate(ctx context.Context, work size) ([]figure, error) {
 			return figures, err
 		}
 
+		// The items of the two comparisons have different names, so their revisions do not meet.
 		one, err := all.compare(ctx, work, 1, updateItems1, "update", "_1", "the same, one client",
 			func(r *rival) way { return updates(r.db, updateTable, 1, updateItems1) })
 
@@ -102,7 +104,7 @@ const (
 func updates(db *dynamodb.Client, table string, callers, items int) way {
 	id := func(piece int) string { return fmt.Sprintf("o-%d-%d", callers, piece) }
 
-	// Rounds count from 0, the updates before them from -updateWarmUps.
+	// Rounds count from 0. The rounds that warm up come before them and count from -updateWarmUps.
 	update := func(ctx context.Context, round, piece int) error {
 		_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName:           &table,
@@ -110,6 +112,7 @@ func updates(db *dynamodb.Client, table string, callers, items int) way {
 			ConditionExpression: aws.String(updateCondition),
 			UpdateExpression:    aws.String(updateChange),
 			ExpressionAttributeValues: dynamo.Item{
+				// The condition holds only if every round before has updated the item once.
 				":from":  &types.AttributeValueMemberN{Value: strconv.Itoa(round + updateWarmUps)},
 				":to":    &types.AttributeValueMemberN{Value: strconv.Itoa(round + updateWarmUps + 1)},
 				":state": dynamo.S("PAYMENT_RECEIVED"),
@@ -122,6 +125,7 @@ func updates(db *dynamodb.Client, table string, callers, items int) way {
 
 	return way{
 		prepare: func(ctx context.Context, round int) error {
+			// The items are placed once, before the first round.
 			if round > 0 {
 				return nil
 			}
@@ -141,8 +145,8 @@ func updates(db *dynamodb.Client, table string, callers, items int) way {
 }
 
 // benchEngineInProcess compares the same UpdateItem through the SDK's client of the engine in this
-// process with the same client over a transport that answers {} at once and for which it signs.
-// Then it compares a table with two indexes with one without.
+// process with the same client over a transport that answers {} at once; there the client also
+// signs. Then it compares a table with two indexes with a table without indexes.
 func benchEngineInProcess(ctx context.Context, work size) ([]figure, error) {
 	return onDisk(func(dir string) (figures []figure, err error) {
 		engine, err := embedded.Open(embedded.Config{Dir: dir})
@@ -157,6 +161,7 @@ func benchEngineInProcess(ctx context.Context, work size) ([]figure, error) {
 			return nil, err
 		}
 
+		// Signing is a part of every call to AWS, and the engine's client in process leaves it out.
 		stub := dynamodb.NewFromConfig(aws.Config{
 			Region:      "us-east-1",
 			Credentials: credentials.NewStaticCredentialsProvider("bench", "bench", ""),

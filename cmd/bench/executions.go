@@ -44,11 +44,13 @@ func benchNoop(ctx context.Context, work size, dir string) (figures []figure, er
 	}
 
 	for _, clients := range []int{1, 32, 64} {
+		// A single client is slow, so it gets half as many executions.
 		n := work.orders * min(clients, 2) / 2
 		if err := noop.run(ctx, clients, clients*4); err != nil { // warms up
 			return nil, err
 		}
 
+		// The hops of the warm-up do not count.
 		noop.hops = nil
 		began := time.Now()
 
@@ -63,6 +65,7 @@ func benchNoop(ctx context.Context, work size, dir string) (figures []figure, er
 			about: fmt.Sprintf("executions of four activities that do nothing, %d clients, synced to disk", clients),
 		})
 
+		// With more clients, a task that follows may be another execution's.
 		if clients == 1 {
 			slices.Sort(noop.hops)
 			figures = append(figures, figure{
@@ -115,7 +118,7 @@ func openNoop(ctx context.Context) (_ *noop, stop func() error, err error) {
 type noop struct {
 	sfn               *sfn.Client
 	machine, activity string
-	// hops are the times of an answer and the poll after it, with one client.
+	// hops are the times from an answer to the next task, with one client.
 	hops []time.Duration
 }
 
@@ -144,6 +147,7 @@ func (b *noop) run(ctx context.Context, clients, n int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for range clients {
 		group.Go(func() error {
+			// Counted before the start, so exactly n executions are started.
 			for started.Add(1) <= int64(n) {
 				if err := b.one(ctx, clients == 1); err != nil {
 					return err
@@ -157,8 +161,8 @@ func (b *noop) run(ctx context.Context, clients, n int) error {
 	return group.Wait()
 }
 
-// one starts an execution and answers four tasks. Every client answers as many tasks as it
-// causes, so the tasks of all end.
+// one starts an execution and answers four tasks, which may belong to other executions. Every
+// client answers as many tasks as it causes, so all executions end.
 func (b *noop) one(ctx context.Context, timed bool) error {
 	input, output := `{"orderId":"o-1","total":{"amount":1250,"currency":"EUR"}}`, `{"orderId":"o-1","transitionId":2}`
 
@@ -173,10 +177,12 @@ func (b *noop) one(ctx context.Context, timed bool) error {
 			return err
 		}
 
+		// The time from the start of the execution to its first task is no hop.
 		if timed && !answered.IsZero() {
 			b.hops = append(b.hops, time.Since(answered))
 		}
 
+		// Before the call: the engine may hand out the next task before the answer arrives.
 		answered = time.Now()
 
 		if _, err := b.sfn.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: task.TaskToken, Output: &output}); err != nil {

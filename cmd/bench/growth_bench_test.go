@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// BenchmarkGrowth measures operations on random items in engines with 10 thousand items and with as many
-// as BENCH_ITEMS says, a million if it says nothing. The engines lie below BENCH_GROWTH_DIR if that is set,
-// and stay there for the next run.
+// BenchmarkGrowth measures operations on random items in engines with 10 thousand items and with as
+// many as BENCH_ITEMS says, by default a million. The engines are below BENCH_GROWTH_DIR if that is
+// set, and stay there for the next run.
 func BenchmarkGrowth(b *testing.B) {
 	large := growthItems
 	if text := os.Getenv("BENCH_ITEMS"); text != "" {
@@ -51,7 +51,7 @@ func benchmarkGrown(b *testing.B, items int) {
 
 	for _, operation := range rawOperations {
 		b.Run(operation.name, func(b *testing.B) {
-			// The cache fills first.
+			// The cache is filled first.
 			if err := share(b.Context(), growthCallers, min(g.items, 200_000), func(ctx context.Context, _ int) error { return g.get(ctx) }); err != nil {
 				b.Fatal(err)
 			}

@@ -19,8 +19,8 @@ import (
 	"ratchet/transitions"
 )
 
-// keyedPath is the part of the path on which a request id costs no read: as long as the
-// order's ring has free slots, a new request id cannot have been forgotten.
+// keyedPath is the part of the path on which a request id costs no read: while the order's ring has
+// free slots, a new request id cannot have been forgotten.
 var keyedPath = path[:8]
 
 // benchHTTP compares three ways to make the same transitions: the Go call, the API's handler
@@ -36,7 +36,8 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	b, err := server.Embed(server.Config{
 		Data:   filepath.Join(dir, "data"),
 		Notify: "dir:" + filepath.Join(dir, "notices"),
-		API:    server.APIConfig{Rate: -1},
+		// No limit of the rate: it would be measured instead of the handler.
+		API: server.APIConfig{Rate: -1},
 	}, slog.New(slog.DiscardHandler), server.Events{})
 	if err != nil {
 		return nil, err
@@ -89,10 +90,11 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	}
 	steps := float64(len(keyedPath))
 
-	// layer is the processor time that a way takes beyond the one below it.
+	// layer is the processor time that a way needs in addition to the way below it.
 	layer := func(name, about string, upper, lower measure) figure {
 		spent := make([]float64, len(upper.cpu))
 		for i := range spent {
+			// Round by round, because both ways of a round had the same disturbances.
 			spent[i] = (upper.cpu[i] - lower.cpu[i]) / steps * 1e6
 		}
 
@@ -111,6 +113,7 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 			about: "the API's handler without a socket / the Go call",
 		},
 		{name: "http_transitions_per_second", value: median(m[2].rates) * steps, unit: "1/s", about: "over HTTP"},
+		// Below the Go call there is nothing, so its layer is its whole time.
 		layer("http_cpu_go_us", "processor time of the Go call: Apply, SDK, engine", m[0], measure{cpu: make([]float64, len(m[0].cpu))}),
 		layer("http_cpu_handler_us", "what the API's handler adds: credential, limits, JSON, schema, answer", m[1], m[0]),
 		layer("http_cpu_socket_us", "what the socket adds: net/http on both sides", m[2], m[1]),
@@ -193,6 +196,7 @@ func (h *httpBench) handle(ctx context.Context, id transitions.OrderID, n transi
 	if err != nil {
 		return err
 	}
+	// The handler reads the caller's address, which a request without a connection does not have.
 	r.RemoteAddr = "127.0.0.1:1"
 
 	w := httptest.NewRecorder()

@@ -21,8 +21,8 @@ import (
 
 const (
 	kclLease = 10 * time.Second // LeaseDuration, and KCL's failover time
-	// kclSettle is how long a second worker runs before the first one is killed. By then
-	// both have announced themselves: KCL does so about every 30 s.
+	// kclSettle is how long a second worker runs before the first one is killed. By then both have
+	// announced themselves; KCL does so about every 30 s.
 	kclSettle = time.Minute
 	// kclLimit bounds each drain and each take-over. KCL takes 1 to 2 min to start, and its
 	// leader lock alone lasts 2 min.
@@ -30,9 +30,9 @@ const (
 )
 
 // benchKCL compares the poller with the Kinesis Client Library and Amazon's adapter for DynamoDB
-// Streams, each as processes, on the same stream of the same DynamoDB Local: draining a
-// backlog, in turns, and the take-over after a worker was killed. It takes about 15 minutes.
-// What cannot be built or started is left out, and stderr says so.
+// Streams, each as processes, on the same stream of the same DynamoDB Local: draining a backlog, in
+// turns, and the take-over after a worker was killed. It takes about 15 minutes. If a part cannot
+// be built or started, its figures are left out, and stderr says so.
 func benchKCL(ctx context.Context, work size) (figures []figure, err error) {
 	if work.rounds <= 1 {
 		fmt.Fprintln(os.Stderr, "bench: no figures of the Kinesis Client Library in a short run: they take about 15 minutes")
@@ -52,6 +52,7 @@ func benchKCL(ctx context.Context, work size) (figures []figure, err error) {
 	}
 	defer func() { err = errors.Join(err, e.stop()) }()
 
+	// Ten times the orders, so that a drain lasts long enough to be measured.
 	c, err := newKCLComparison(ctx, e, 10*work.orders)
 	if err != nil {
 		return nil, fmt.Errorf("kcl: %w", err)
@@ -96,14 +97,16 @@ func newKCLComparison(ctx context.Context, e *endpoint, records int) (*kclCompar
 	if err != nil {
 		return nil, err
 	}
+	// The backlog writes the records.
 	c := &kclComparison{endpoint: e, backlog: &backlog{db: e.db, arn: aws.ToString(out.Table.LatestStreamArn)}}
 
 	return c, c.fill(ctx, dynamo.Item{"padding": dynamo.S(strings.Repeat("x", 1000))}, records)
 }
 
-// application returns the name of a new application, which begins with the first record, and
-// creates the tables of the poller. KCL creates its own.
+// application returns the name of a new application, which begins with the first record. It creates
+// the tables of the poller; KCL creates its own.
 func (c *kclComparison) application(ctx context.Context, p peer) (string, error) {
+	// A new name has no checkpoints.
 	c.applications++
 	name := "bench-" + p.name + "-" + strconv.Itoa(c.applications)
 
@@ -119,8 +122,8 @@ func (c *kclComparison) start(ctx context.Context, p peer, application, name str
 	return p.start(ctx, c.endpoint.url, c.arn, application, name, strconv.FormatInt(kclLease.Milliseconds(), 10), strconv.Itoa(records))
 }
 
-// drain returns how many records per second a worker of the peer handles, from the first to
-// the last of the backlog.
+// drain returns the number of records per second that a worker of the peer handles, from the first
+// to the last record of the backlog.
 func (c *kclComparison) drain(ctx context.Context, p peer) (rate float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, kclLimit)
 	defer cancel()
@@ -148,6 +151,7 @@ func (c *kclComparison) drains(ctx context.Context, ours, theirs peer, rounds in
 	rates := make([][]float64, len(peers))
 
 	for range rounds {
+		// In random order, so that neither has always the warmer server.
 		for _, n := range rand.Perm(len(peers)) {
 			rate, err := c.drain(ctx, peers[n])
 			if err != nil {
@@ -188,6 +192,7 @@ func (c *kclComparison) takeOver(ctx context.Context, p peer) (seconds float64, 
 	}
 	defer holder.kill()
 
+	// Only now the worker holds the shard and has handled the whole backlog.
 	if _, err := holder.await(ctx, "last"); err != nil {
 		return 0, err
 	}
@@ -204,6 +209,7 @@ func (c *kclComparison) takeOver(ctx context.Context, p peer) (seconds float64, 
 	case <-time.After(kclSettle):
 	}
 
+	// Without new records the other worker would have nothing to show.
 	stopWrites := c.keepWriting(ctx)
 	began := time.Now()
 	holder.kill()
@@ -229,6 +235,7 @@ func (c *kclComparison) keepWriting(ctx context.Context) (stop func() error) {
 				TableName: aws.String(streamTable),
 				Item:      map[string]types.AttributeValue{"orderId": dynamo.S("o-1"), "n": dynamo.N(int64(n))},
 			})
+			// The end by stop is no error.
 			if writing.Err() != nil {
 				failed <- nil
 				return

@@ -120,6 +120,7 @@ func selectParts(names string) (selected []benchPart, err error) {
 
 func run(ctx context.Context, out io.Writer, only string) error {
 	work := size{budget: 15 * time.Second, rounds: 3, orders: 2000}
+	// Shows only that every part runs; the figures mean nothing.
 	if os.Getenv("BENCH_SHORT") != "" {
 		work = size{budget: time.Second, rounds: 1, orders: 200}
 	}
@@ -136,12 +137,14 @@ func run(ctx context.Context, out io.Writer, only string) error {
 	var failed error
 	for _, part := range selected {
 		f, err := part.measure(ctx, work)
+		// Figures are kept also of a part that fails halfway.
 		figures = append(figures, f...)
 
 		if err != nil {
 			failed = errors.Join(failed, err) // print what other parts measured
 		}
 
+		// An interrupt ends the run, and the figures so far are printed.
 		if ctx.Err() != nil {
 			break
 		}
@@ -212,6 +215,7 @@ func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 // onEngine returns a part that measures on an embedded engine of its own.
 func onEngine(part func(context.Context, size, *endpoint) ([]figure, error)) func(context.Context, size) ([]figure, error) {
 	return func(ctx context.Context, work size) (figures []figure, err error) {
+		// An engine of its own for each part, so that no part inherits the data of another.
 		e, err := openEngine()
 		if err != nil {
 			return nil, err
@@ -235,8 +239,8 @@ func parts(ctx context.Context, work size, e *endpoint, all ...func(context.Cont
 	return figures, nil
 }
 
-// benchLocal measures the same on DynamoDB Local. Where that cannot be started, the figures
-// are left out and stderr says so.
+// benchLocal measures the same on DynamoDB Local. If DynamoDB Local cannot be started, the figures
+// are left out, and stderr says so.
 func benchLocal(ctx context.Context, work size) (figures []figure, err error) {
 	e, err := openLocal(ctx)
 	if err != nil {

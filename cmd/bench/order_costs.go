@@ -6,8 +6,8 @@ import (
 	"ratchet/cmd/bench/costs"
 )
 
-// benchOrderCosts measures what an order without a payment uses. The tables of the sandboxes
-// are not counted.
+// benchOrderCosts measures the consumption of an order without a payment. The tables of the
+// sandboxes are not counted.
 func benchOrderCosts(ctx context.Context, _ size) ([]figure, error) {
 	use, err := costs.PerOrder(ctx)
 

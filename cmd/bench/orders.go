@@ -11,16 +11,17 @@ import (
 	"ratchet/server/scenario"
 )
 
-// benchOrders drives orders through the whole path: executions, two workers, stream,
-// shipping, notifications, duplicates and cancellations, as the demo does, and fails when the
-// recount finds anything. The orders of the first run have nothing to pay, so the ledger is
-// left out; those of the second are charged through it. Executions of four activities that do
-// nothing run in turn with them.
+// benchOrders drives orders through the whole path: executions, two workers, stream, shipping,
+// notifications, duplicates and cancellations, as the demo does, and fails when the recount finds
+// anything. The orders of the first run have nothing to pay, so the ledger is left out; the orders
+// of the second run are charged through it. Executions of four activities that do nothing run in
+// turn with them.
 func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	var free, paid, noops []float64
 	var last *scenario.Session
 
 	for range max(work.rounds, 1) {
+		// In the same round, so the ratio compares rates of the same moment.
 		n, err := noopRate(ctx, work.orders)
 		if err != nil {
 			return nil, err
@@ -64,6 +65,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 			about: "orders with nothing to pay, per execution of four activities that do nothing, in the same run",
 		},
 		{
+			// Of the run with payments, which has all reactions.
 			name:  "reaction_p50_ms",
 			value: millis(last.Meter.Latency(0.5)),
 			unit:  "ms",
@@ -100,6 +102,7 @@ func wholePath(ctx context.Context, plan scenario.Plan) (*scenario.Session, erro
 		return nil, err
 	}
 
+	// Fast and wrong is no figure.
 	if n := len(count.Discrepancies); n > 0 {
 		return nil, fmt.Errorf("whole path: %d discrepancies, the first: %+v", n, count.Discrepancies[0])
 	}

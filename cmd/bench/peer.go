@@ -16,8 +16,8 @@ import (
 type peer struct {
 	name    string
 	command []string
-	after   []string // follows the arguments that both programs take
-	// ownTables says that the tables of leases must be there before the worker starts.
+	after   []string // its arguments behind the common ones
+	// ownTables says that the lease tables must exist before the worker starts.
 	ownTables bool
 }
 
@@ -39,6 +39,7 @@ func buildPeers(ctx context.Context) (ours, theirs peer, err error) {
 	}
 	poller := filepath.Join(home, "poller")
 
+	// A missing Java is found before Maven downloads anything.
 	for _, command := range [][]string{
 		{"java", "-version"},
 		{"mvn", "--batch-mode", "--quiet", "--file", "cmd/bench/peers/kcl/pom.xml", "-Dtarget=" + home, "package"},
@@ -90,6 +91,7 @@ func (p peer) start(ctx context.Context, args ...string) (*peerProcess, error) {
 		return nil, err
 	}
 	defer log.Close()
+	// The library logs much; a failure names the file.
 	cmd.Stderr = log
 
 	if err := cmd.Start(); err != nil {
@@ -104,8 +106,10 @@ func (p peer) start(ctx context.Context, args ...string) (*peerProcess, error) {
 			var e peerEvent
 			if json.Unmarshal(lines.Bytes(), &e) == nil {
 				select {
+				// The reader of the output must never block, or the process would stop at a full
+				// pipe.
 				case process.events <- e:
-				default: // no one waits for it
+				default: // nothing waits for this event
 				}
 			}
 		}
@@ -115,7 +119,7 @@ func (p peer) start(ctx context.Context, args ...string) (*peerProcess, error) {
 	return process, nil
 }
 
-// await waits for an event and discards those before it.
+// await waits for an event and discards the events before it.
 func (p *peerProcess) await(ctx context.Context, name string) (peerEvent, error) {
 	for {
 		select {

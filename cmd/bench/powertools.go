@@ -31,6 +31,7 @@ func openPowertools(ctx context.Context) (*powertools, error) {
 	}
 
 	python, installed := filepath.Join(home, "bin", "python"), filepath.Join(home, "installed.txt")
+	// Other versions would make the figures of two runs incomparable.
 	if have, err := os.ReadFile(installed); err == nil && string(have) == powertoolsVersions {
 		return &powertools{python}, nil
 	}
@@ -45,11 +46,12 @@ func openPowertools(ctx context.Context) (*powertools, error) {
 		}
 	}
 
+	// Written last: an interrupted installation is made again.
 	return &powertools{python}, os.WriteFile(installed, []byte(powertoolsVersions), 0o600)
 }
 
-// claimed is what the script prints: how long its executions took and the write units that
-// they consumed.
+// claimed is the output of the script: how long its executions took, and the write units that they
+// consumed.
 type claimed struct {
 	Seconds    float64 `json:"seconds"`
 	WriteUnits float64 `json:"writeUnits"`
@@ -58,6 +60,7 @@ type claimed struct {
 // run makes executions that claim a key, do nothing and complete, with that many threads.
 // The keys begin with the round.
 func (p *powertools) run(ctx context.Context, url string, executions, threads int, round string) (c claimed, err error) {
+	// From standard input, so that no file has to be found.
 	cmd := exec.CommandContext(ctx, p.python, "-W", "ignore", "-", url, claimsTable, strconv.Itoa(executions), strconv.Itoa(threads), round)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(powertoolsScript), os.Stderr
 

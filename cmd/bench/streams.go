@@ -29,8 +29,8 @@ const (
 	streamDrainLimit = 5 * time.Minute
 )
 
-// benchStreams measures the poller: draining a backlog beside a bare loop, in turns; from a
-// commit to its handler; and what idle workers read.
+// benchStreams measures the poller: how fast it drains a backlog beside a bare loop, in turns; the
+// time from a commit to its handler; and the read units of idle workers.
 func benchStreams(ctx context.Context, work size) (figures []figure, err error) {
 	for _, part := range []func(context.Context, size) ([]figure, error){benchDrain, benchMillion, benchDrainWorkers, benchCommitToHandler, benchIdleWorkers} {
 		f, err := part(ctx, work)
@@ -70,6 +70,7 @@ func benchDrain(ctx context.Context, work size) (figures []figure, err error) {
 
 	for round := 0; round <= work.rounds || time.Since(began) < work.budget; round++ {
 		for _, n := range rand.Perm(len(ways)) {
+			// Records of the way before must not be collected during this one.
 			runtime.GC()
 
 			rate, err := ways[n]()
@@ -77,6 +78,7 @@ func benchDrain(ctx context.Context, work size) (figures []figure, err error) {
 				return nil, err
 			}
 
+			// The first round warms up.
 			if round > 0 {
 				rates[n] = append(rates[n], rate)
 			}
@@ -112,6 +114,7 @@ func benchMillion(ctx context.Context, work size) (figures []figure, err error) 
 		records = 10 * work.orders
 	}
 
+	// Small records: a million large ones would measure the disk.
 	if err := b.fill(ctx, dynamo.Item{"state": dynamo.S("PENDING")}, records); err != nil {
 		return nil, err
 	}
@@ -146,7 +149,8 @@ func benchMillion(ctx context.Context, work size) (figures []figure, err error) 
 
 	return []figure{
 		{
-			name:  "drain_peak_mb",
+			name: "drain_peak_mb",
+			// The heap before the drain is the engine's.
 			value: float64(peak-min(peak, before.HeapAlloc)) / (1 << 20),
 			unit:  "MB",
 			about: fmt.Sprintf("growth of the heap, engine and garbage included, while one worker drains %d records of 4 shards", records),
@@ -192,6 +196,8 @@ func benchCommitToHandler(ctx context.Context, work size) (figures []figure, err
 	}
 	defer func() { err = errors.Join(err, b.stop()) }()
 
+	// The engine wakes the poller, as in `ratchet dev`; without the hint, the time between two
+	// reads would be measured.
 	hint, release, err := b.engine.WatchStream(b.arn)
 	if err != nil {
 		return nil, err
@@ -227,7 +233,8 @@ func benchCommitToHandler(ctx context.Context, work size) (figures []figure, err
 
 		select {
 		case at := <-handled:
-			// The handler may begin before the writer has the answer.
+			// The handler may begin before the writer has the answer. The first record does not
+			// count: it waits until the poller has its lease.
 			if n > 0 {
 				millis = append(millis, max(float64(at.Sub(committed).Microseconds())/1000, 0))
 			}
@@ -246,7 +253,7 @@ func benchCommitToHandler(ctx context.Context, work size) (figures []figure, err
 	}}, poller.Wait()
 }
 
-// benchIdleWorkers measures what two idle workers of four shards read in a minute.
+// benchIdleWorkers measures the read units of two idle workers of four shards in a minute.
 func benchIdleWorkers(ctx context.Context, work size) (figures []figure, err error) {
 	b, err := openBacklog(ctx, 4)
 	if err != nil {
@@ -276,6 +283,7 @@ func benchIdleWorkers(ctx context.Context, work size) (figures []figure, err err
 		case <-time.After(d):
 		}
 	}
+	// The first seconds are spent on listing shards and taking leases.
 	wait(settle)
 	b.reads.Store(0)
 	wait(watched)

@@ -30,6 +30,7 @@ type taskSource struct{ left atomic.Int64 }
 
 // Do is the HTTPClient of an aws.Config.
 func (s *taskSource) Do(r *http.Request) (*http.Response, error) {
+	// Read, as a connection would read it.
 	if r.Body != nil {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return nil, err
@@ -40,6 +41,7 @@ func (s *taskSource) Do(r *http.Request) (*http.Response, error) {
 
 	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetActivityTask") {
 		if s.left.Add(-1) < 0 {
+			// A poll without a task waits, as the service does; the worker's stop ends it.
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}
@@ -78,6 +80,7 @@ func benchTasks(ctx context.Context, work size) ([]figure, error) {
 
 	nothing := func(context.Context, int) error { return nil }
 
+	// A round is one piece, because a worker is started and stopped in it.
 	measures, err := turns(ctx, work, 1, 1,
 		way{prepare: nothing, do: func(ctx context.Context, _, _ int) error { return serveTasks(ctx, tasks) }},
 		way{prepare: nothing, do: func(ctx context.Context, _, _ int) error { return loopTasks(ctx, tasks) }},
@@ -108,10 +111,12 @@ func serveTasks(ctx context.Context, tasks int64) error {
 	var done atomic.Int64
 
 	worker, err := activities.New(activities.Config{
-		SFN:       source.client(),
+		SFN: source.client(),
+		// No waiting for open polls: the last task has been handed out.
 		PollGrace: -1,
-		Rates:     activities.EachAt(-1),
-		Log:       slog.New(slog.DiscardHandler),
+		// Without the rates of the account's quotas, which would be measured instead.
+		Rates: activities.EachAt(-1),
+		Log:   slog.New(slog.DiscardHandler),
 		Activities: []activities.Activity{{
 			ARN:       taskARN,
 			Handle:    func(context.Context, activities.Task) (any, error) { return nil, nil },
@@ -121,6 +126,7 @@ func serveTasks(ctx context.Context, tasks int64) error {
 			Pollers:   taskPollers,
 		}},
 		Events: activities.Events{Done: func(d activities.Done) {
+			// The last task stops the worker, so the round ends with it.
 			if d.Outcome == activities.Succeeded && done.Add(1) == tasks {
 				stop()
 			}
@@ -134,6 +140,7 @@ func serveTasks(ctx context.Context, tasks int64) error {
 		return err
 	}
 
+	// A task that was lost would make the round faster.
 	if done.Load() != tasks {
 		return errors.New("not every task succeeded")
 	}

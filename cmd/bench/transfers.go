@@ -25,9 +25,9 @@ type ledgerBench struct {
 	*ledger.Ledger
 	db     *dynamodb.Client
 	tables ledger.Tables
-	// others are the same ledger as other processes see it, each with its own cache.
+	// others are the same ledger as seen by other processes, each with its own cache.
 	others []*ledger.Ledger
-	// recorder is the same ledger again: it sends nothing and keeps what it would send.
+	// recorder is the same ledger once more: it sends nothing and keeps its last transaction.
 	recorder *ledger.Ledger
 	sent     *capture
 }
@@ -43,6 +43,7 @@ func openLedger(ctx context.Context, e *endpoint) (*ledgerBench, error) {
 		return nil, err
 	}
 
+	// As many as callers: each has its own when they are to act as processes.
 	for range transferCallers {
 		l, err := ledger.New(ledger.Config{DynamoDB: e.db, Tables: t.tables})
 		if err != nil {
@@ -51,6 +52,7 @@ func openLedger(ctx context.Context, e *endpoint) (*ledgerBench, error) {
 		t.others = append(t.others, l)
 	}
 
+	// One ledger for all callers in this process, and with it one cache of balances.
 	t.Ledger, t.sent = t.others[0], &capture{Client: e.db, discard: true}
 
 	var err error
@@ -63,6 +65,7 @@ func openLedger(ctx context.Context, e *endpoint) (*ledgerBench, error) {
 		ids = append(ids, account(i))
 	}
 
+	// Pairs of their own: transfers on one account wait for each other.
 	for caller := range transferCallers {
 		for _, name := range []string{"post", "same"} {
 			from, to := own(name)(caller)
@@ -100,11 +103,11 @@ func own(name string) among {
 	}
 }
 
-// among returns between which accounts a piece moves money.
+// among returns the two accounts of a piece.
 type among func(piece int) (from, to string)
 
-// way makes transfers through the ledger. With apart, each caller has a ledger of its own, as
-// callers in separate processes have.
+// way makes transfers through the ledger. With apart, each caller has a ledger of its own, like
+// callers in separate processes.
 func (t *ledgerBench) way(name string, where among, apart bool) way {
 	return way{
 		prepare: func(context.Context, int) error { return nil },
@@ -115,7 +118,7 @@ func (t *ledgerBench) way(name string, where among, apart bool) way {
 				l = t.others[piece%transferCallers]
 			}
 
-			// A transfer that lost too many races is sent again, as a caller would do.
+			// A transfer that has lost too many races is sent again, as a caller would do.
 			for {
 				_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
 				if !txn.Retryable(err) || ctx.Err() != nil {
@@ -126,8 +129,8 @@ func (t *ledgerBench) way(name string, where among, apart bool) way {
 	}
 }
 
-// same sends the transactions that Post would send, through the bare SDK client. It builds
-// their values for each call, as any caller has to.
+// same sends the transactions of Post through the bare SDK client. It builds their values for each
+// call, as any caller has to.
 func (t *ledgerBench) same(pieces int, where among) way {
 	inputs := make([]*dynamodb.TransactWriteItemsInput, pieces)
 
@@ -145,6 +148,7 @@ func (t *ledgerBench) same(pieces int, where among) way {
 		},
 		do: func(ctx context.Context, _, piece int) error {
 			in := *inputs[piece]
+			// Copied part by part: the recorded transaction is used in every round.
 			in.TransactItems = make([]types.TransactWriteItem, len(inputs[piece].TransactItems))
 			for i, part := range inputs[piece].TransactItems {
 				if part.Put != nil {
@@ -167,8 +171,8 @@ func (t *ledgerBench) same(pieces int, where among) way {
 	}
 }
 
-// bare makes transfers by a plain TransactWriteItems of the same five items: no sequence
-// numbers, no balance after each entry, no test for a repeat.
+// bare makes transfers by a plain TransactWriteItems of five smaller items: no sequence numbers, no
+// balance after each entry, no test for a repeat.
 func (t *ledgerBench) bare(where among) way {
 	return way{
 		prepare: func(context.Context, int) error { return nil },
@@ -193,6 +197,7 @@ func (t *ledgerBench) bare(where among) way {
 			}
 			entry := func(id string, amount int64) types.TransactWriteItem {
 				return put(t.tables.Entries, "accountId", dynamo.Item{
+					// Accounts of their own: the ledger's entries must stay a chain.
 					"accountId":  dynamo.S("bare/" + id),
 					"sequence":   dynamo.N(int64(round)<<32 + int64(piece)),
 					"transferId": dynamo.S(id),
@@ -218,11 +223,11 @@ func (t *ledgerBench) bare(where among) way {
 	}
 }
 
-// benchTransfers compares transfers with the very same transactions through the bare SDK
-// client, each caller between two accounts of its own: transfers on one account follow each
-// other, and what they wait for each other is no cost of a transfer. It measures transfers
-// between 2 accounts, among 100, and from 100 to one hot account, plain and with 16 shards,
-// in turns with a smaller transaction that nothing has to wait for.
+// benchTransfers compares transfers with the very same transactions through the bare SDK client,
+// each caller between two accounts of its own: transfers on one account follow each other, and the
+// time that they wait is no cost of a transfer. It measures transfers between 2 accounts, among
+// 100, and from 100 to one hot account, plain and with 16 shards, in turns with a smaller
+// transaction that nothing has to wait for.
 func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	t, err := openLedger(ctx, e)
 	if err != nil {
@@ -230,6 +235,7 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 	}
 
 	scattered := func(piece int) (string, string) {
+		// Spread over the crowd, so that two callers seldom meet on an account.
 		from, to := account(piece), account(piece*7+piece/crowd+1)
 		if from == to { // a transfer needs two accounts
 			to = account(piece + 1)
@@ -237,6 +243,7 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 
 		return from, to
 	}
+	// The direction changes with each piece, so that no balance runs away.
 	between := func(piece int) (string, string) { return account(piece % 2), account(piece%2 ^ 1) }
 	hot := func(id string) among { return func(piece int) (string, string) { return account(piece), id } }
 

@@ -36,6 +36,8 @@ type measure struct {
 func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]measure, error) {
 	out := make([]measure, len(ways))
 	began := time.Now()
+	// The first round and the smallest number of rounds in any case, then until the budget is used
+	// up.
 	for round := 0; round <= work.rounds || time.Since(began) < work.budget; round++ {
 		for _, n := range rand.Perm(len(ways)) {
 			if err := ways[n].prepare(ctx, round); err != nil {
@@ -61,7 +63,7 @@ func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]
 	return out, nil
 }
 
-// moment is a time, with what this process has used until then.
+// moment is a time, with the resources that this process has used until then.
 type moment struct {
 	at     time.Time
 	cpu    time.Duration
@@ -72,6 +74,7 @@ func now() (m moment) {
 	runtime.ReadMemStats(&m.memory)
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // documented to fail for wrong arguments only
+	// Reading the memory takes longest, so it comes before the clock is read.
 	m.cpu, m.at = time.Duration(u.Utime.Nano()+u.Stime.Nano()), time.Now()
 
 	return m
@@ -90,6 +93,7 @@ func share(ctx context.Context, callers, pieces int, do func(context.Context, in
 	group, ctx := errgroup.WithContext(ctx)
 	for caller := range callers {
 		group.Go(func() error {
+			// Interleaved, so that every caller has pieces of all parts of a round.
 			for piece := caller; piece < pieces; piece += callers {
 				if err := do(ctx, piece); err != nil {
 					return err
@@ -107,6 +111,7 @@ func share(ctx context.Context, callers, pieces int, do func(context.Context, in
 func ratio(a, b []float64) float64 {
 	ratios := make([]float64, len(a))
 	for i := range ratios {
+		// Round by round: both values had the same disturbances.
 		ratios[i] = a[i] / b[i]
 	}
 

@@ -108,7 +108,7 @@ func TestTurnsReportWhatFails(t *testing.T) {
 func TestRatioIsTheMedianOfTheRounds(t *testing.T) {
 	t.Parallel()
 
-	// Round by round 4, 2, 1, and not the ratio of the medians, 3.
+	// The median of 4, 2 and 1, and not the ratio of the medians, 3.
 	if got := ratio([]float64{8, 6, 3}, []float64{2, 3, 3}); got != 2 {
 		t.Errorf("%v, want 2", got)
 	}
@@ -141,8 +141,8 @@ func TestFiguresAreWrittenAsOneObject(t *testing.T) {
 	}
 }
 
-// TestEveryWayMovesAnOrderAlongThePath checks what the benchmark compares: Apply, the bare
-// client and the plain update each move an order through all its transitions.
+// TestEveryWayMovesAnOrderAlongThePath checks that the benchmark compares like with like: Apply,
+// the bare client and the plain update each move an order through all its transitions.
 func TestEveryWayMovesAnOrderAlongThePath(t *testing.T) {
 	e, err := openEngine()
 	if err != nil {

@@ -40,7 +40,7 @@ func actionsCommand(s *settings) *cobra.Command {
 	return c
 }
 
-// actionSettings is what the commands on actions share.
+// actionSettings are the settings that the commands on actions share.
 type actionSettings struct {
 	*settings
 	tenant string
@@ -65,10 +65,13 @@ func (a *actionSettings) with(c *cobra.Command, fn func(*actions.Actions) error)
 // line reads one line of standard input, without its end.
 func (a *actionSettings) line(c *cobra.Command) (string, error) {
 	if a.input == nil {
+		// One reader for all lines: a second one would miss the bytes that the first has buffered. Ids and
+		// PINs are short.
 		a.input = bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<10))
 	}
 
 	text, err := a.input.ReadString('\n')
+	// The last line may have no line feed.
 	if text == "" && err != nil {
 		return "", usageError("standard input: a line was expected: %w", err)
 	}

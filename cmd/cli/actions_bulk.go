@@ -49,6 +49,7 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 				}
 				a.progress.print("%d of %s", code.Index+1, plural.Of(b.Count, "code"))
 
+				// Codes are printed as they are made, so an interrupted run can go on with --from.
 				if a.json {
 					return printJSON(out, code)
 				}
@@ -56,6 +57,7 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 
 				return err
 			})
+			// The codes that were made are printed also after an error.
 			if err = errors.Join(err, out.Flush()); err == nil {
 				fmt.Fprintf(c.ErrOrStderr(), "%s, %d of them new\n", plural.Of(b.Count-b.From, "code"), made)
 			}

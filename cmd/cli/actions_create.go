@@ -32,6 +32,7 @@ func actionsCreate(a *actionSettings) *cobra.Command {
 			return err
 		}
 
+		// A repeat must ask for the same content, so with a name the times must not depend on now.
 		read := moment
 		switch named := *code != "" || *request != ""; {
 		case named && *expires == "":

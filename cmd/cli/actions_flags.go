@@ -30,6 +30,7 @@ func addPINFlags(c *cobra.Command) pinFlags {
 // read reads the PIN. Without one of the flags it returns an empty PIN.
 func (p pinFlags) read(c *cobra.Command, a *actionSettings) (actions.PIN, error) {
 	switch {
+	// Each flag is a source of its own; two of them would leave open which PIN counts.
 	case *p.ask && *p.file+*p.env != "", *p.file != "" && *p.env != "":
 		return "", usageError("one of --pin, --pin-file and --pin-env")
 	case *p.file != "":
@@ -38,6 +39,7 @@ func (p pinFlags) read(c *cobra.Command, a *actionSettings) (actions.PIN, error)
 			return "", usageError("pin-file: %w", err)
 		}
 
+		// Only the end of the line is cut off: spaces may be part of a PIN.
 		return notEmpty("pin-file", strings.TrimRight(string(text), "\r\n"))
 	case *p.env != "":
 		return notEmpty("pin-env", os.Getenv(*p.env))
@@ -45,6 +47,7 @@ func (p pinFlags) read(c *cobra.Command, a *actionSettings) (actions.PIN, error)
 		return "", nil
 	}
 
+	// Echo is turned off only on a terminal; a pipe has none.
 	if in, ok := c.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		fmt.Fprint(c.ErrOrStderr(), "PIN: ")
 		text, err := term.ReadPassword(int(in.Fd()))
@@ -77,6 +80,7 @@ func addPayloadFlag(c *cobra.Command) func() (json.RawMessage, error) {
 	inline := c.Flags().String("payload", "", "a JSON value that consume prints; @FILE reads it from a file")
 
 	return func() (json.RawMessage, error) {
+		// The payload is checked as JSON where the action is made.
 		name, fromFile := strings.CutPrefix(*inline, "@")
 		if !fromFile {
 			return json.RawMessage(*inline), nil
@@ -116,6 +120,7 @@ func fixed(flag, text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 
+	// No durations here: they would give another time with every repeat.
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}, usageError("%s %q: a time like 2026-12-24T18:00:00Z", flag, text)

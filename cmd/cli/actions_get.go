@@ -46,6 +46,7 @@ func printAction(out io.Writer, v actions.Action) error {
 		what string
 		time time.Time
 	}{{"created", v.CreatedAt}, {"active from", v.ActiveAt}, {"expires", v.ExpiresAt}, {"held until", v.HeldUntil}, {"consumed", v.ConsumedAt}, {"canceled", v.CanceledAt}} {
+		// Times that have not come are the zero time and have no line.
 		if !at.time.IsZero() {
 			fmt.Fprintf(w, "%s\t%s\n", at.what, stamp(at.time))
 		}

@@ -17,6 +17,7 @@ func actionsKey() *cobra.Command {
 	}
 	version := c.Flags().Int("version", 1, "1 to 31, other than those of the other keys")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		// The same check as for the setting, so that a key that is printed can be used.
 		key := actions.NewKey(*version)
 		if _, err := actions.ParseKeys(key.Reveal()); err != nil {
 			return err

@@ -34,6 +34,7 @@ func printOutcome(out io.Writer, asJSON bool, r actions.Result, done ...actions.
 		}
 	}
 
+	// The outcome is printed already, so the error has only the exit status.
 	return &statusError{actionStatus[r.Outcome], nil}
 }
 
@@ -49,6 +50,7 @@ func describeOutcome(r actions.Result) string {
 		}
 	}
 
+	// An expired action has no other time to show.
 	if r.Outcome == actions.Expired && !r.ExpiresAt.IsZero() {
 		text += " at " + stamp(r.ExpiresAt)
 	}

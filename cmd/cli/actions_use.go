@@ -18,6 +18,7 @@ func useAction(a *actionSettings, c *cobra.Command, request *actions.Request, pi
 			return err
 		}
 
+		// Commands without the flags of a PIN pass a zero value.
 		if pin.ask != nil {
 			if request.PIN, err = pin.read(c, a); err != nil {
 				return err

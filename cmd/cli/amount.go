@@ -13,6 +13,7 @@ const amountFlag = "in minor units (cents), a whole number above 0"
 
 // needAmount fails if --amount is missing. Its default of 0 is never meant.
 func needAmount(c *cobra.Command) error {
+	// 0 would be refused anyway, but with an error about a value that the caller did not give.
 	if !c.Flags().Changed("amount") {
 		return usageError("%s needs --amount: %s", c.CommandPath(), amountFlag)
 	}

@@ -47,6 +47,7 @@ Exit status: 0, also if the list is empty.`,
 			return err
 		}
 
+		// Read at each call, so that a duration counts from the moment of the call.
 		if f.Since, err = pointInTime("since", *since); err != nil {
 			return err
 		}
@@ -68,7 +69,8 @@ Exit status: 0, also if the list is empty.`,
 	return s.long(c, "reading acts")
 }
 
-// listActs lists as many acts as the limit allows, in as many calls as that takes.
+// listActs lists as many acts as the limit allows. It takes several calls, because a page may be
+// short.
 func listActs(c *cobra.Command, log *audit.Log, f audit.Filter, after string, limit int) (found []audit.Entry, next string, err error) {
 	for next = after; ; {
 		page, more, err := log.List(c.Context(), f, next, limit-len(found))
@@ -77,13 +79,14 @@ func listActs(c *cobra.Command, log *audit.Log, f audit.Filter, after string, li
 		}
 
 		found = append(found, page...)
+		// An empty page with a cursor is not the end: the filter kept nothing of what was read.
 		if next = more; next == "" || len(found) >= limit {
 			return found, next, nil
 		}
 	}
 }
 
-// oneLine replaces control characters, which would change the terminal or the table.
+// oneLine replaces control characters, which could change the terminal or the table.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

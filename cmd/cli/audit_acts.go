@@ -15,24 +15,24 @@ import (
 	"ratchet/server"
 )
 
-// act says what a command that changes something is done to, for the audit table.
+// act says for the audit table which ids a command that changes something acts on.
 type act struct {
-	// args is how many of the arguments, from the first, are ids of what it is done to. The others
-	// may hold content.
+	// args is how many of the arguments, from the first, are ids of things that the command acts
+	// on. The others may hold content.
 	args int
-	// flags are those whose values are ids, or select what it is done to.
+	// flags are flags whose values are ids, or which select the things that the command acts on.
 	flags []string
 	// secret says that the first argument is a secret: its digest is written.
 	secret bool
-	// reads tells the calls that only read.
+	// reads reports whether a call only reads. Nil: no call does.
 	reads func(c *cobra.Command, args []string) bool
 }
 
 // all is a value of act.args: every argument is an id.
 const all = 1 << 10
 
-// acts are the commands that change something, without the name of the program. A call with
-// --dry-run is none.
+// acts are the commands that change something, by their names without the name of the program. A
+// call with --dry-run changes nothing.
 var acts = map[string]act{
 	"accounts close":          {args: 1},
 	"accounts create":         {args: 1},
@@ -96,18 +96,19 @@ var acts = map[string]act{
 	"workflow migrate":        {},
 }
 
-// on returns the ids of what a call is done to.
+// on returns the ids of the things that a call acts on.
 func (a act) on(c *cobra.Command, args []string) string {
 	var ids []string
 
 	for i, arg := range args[:min(a.args, len(args))] {
 		if i == 0 && a.secret {
-			arg = actions.ID(arg).String() // a digest: the id itself is the secret of an action
+			arg = actions.ID(arg).String() // a digest: the id is the right to use the action
 		}
 		ids = append(ids, arg)
 	}
 
 	for _, name := range a.flags {
+		// Defaults say nothing about the call.
 		if f := c.Flags().Lookup(name); f != nil && f.Changed {
 			ids = append(ids, name+"="+f.Value.String())
 		}
@@ -116,8 +117,9 @@ func (a act) on(c *cobra.Command, args []string) string {
 	return strings.Join(ids, " ")
 }
 
-// auditActs makes every command below c that is in acts note its call in the settings, so that
-// withEvents writes it before anything is done. It gives the command the flags of such a row.
+// auditActs makes every command below c that is in acts store its row in the settings, so that
+// withEvents writes it before the command changes anything. The command also gets the flags of such
+// a row.
 func auditActs(c *cobra.Command, s *settings) {
 	for _, sub := range c.Commands() {
 		auditActs(sub, s)
@@ -132,6 +134,8 @@ func auditActs(c *cobra.Command, s *settings) {
 
 	s.takes(c, auditFlags)
 
+	// The wrapper runs when the flags are parsed: only then is it known whether the call changes
+	// something.
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		dry, _ := c.Flags().GetBool("dry-run") // false if there is no such flag
@@ -141,6 +145,7 @@ func auditActs(c *cobra.Command, s *settings) {
 
 		host, _ := os.Hostname()
 		reason, _ := c.Flags().GetString("reason")
+		// Only noted: the row is written when the table is open.
 		s.act = &audit.Entry{Who: "cli:" + userName(), Via: "cli", From: host, Act: name, On: rule.on(c, args), Reason: reason}
 
 		return run(c, args)
@@ -163,6 +168,7 @@ func (s *settings) audited(ctx context.Context, b *server.Backend, fn func(*serv
 		return fn(b)
 	}
 
+	// A row without a result is better than a change without a row.
 	begun, err := b.Audit.Begin(ctx, *s.act)
 	if err != nil {
 		return fmt.Errorf("nothing was done, because the act could not be written down: %w (`ratchet init` creates a missing table)", err)
@@ -170,11 +176,12 @@ func (s *settings) audited(ctx context.Context, b *server.Backend, fn func(*serv
 
 	done := fn(b)
 
-	// A command that was interrupted has a result, too.
+	// ctx may have ended by an interrupt, and the result must be written all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 
 	result, code := resultOf(done)
+	// The act is done, so a missing result is no failure of the command.
 	if err := begun.End(ctx, result, code); err != nil {
 		slog.New(slog.NewTextHandler(os.Stderr, nil)).WarnContext(ctx, "the result of this command could not be written down", "result", result, "error", err)
 	}
@@ -184,6 +191,7 @@ func (s *settings) audited(ctx context.Context, b *server.Backend, fn func(*serv
 
 // resultOf returns the result of a command, and its exit status as a code.
 func resultOf(err error) (result audit.Result, code string) {
+	// The row exists by now, so bad input that only fn finds is a refusal: nothing has changed.
 	switch status := exitStatusOf(err); status {
 	case exitOK:
 		return audit.Done, ""

@@ -58,8 +58,8 @@ var notActs = map[string]string{
 	"workflow check": reads, "workflow new": local, "workflow show": reads,
 }
 
-// runnable returns the commands below c that do something: those without others below them, and those
-// with flags of their own.
+// runnable returns the commands below c that do something: commands without subcommands, and
+// commands with flags of their own.
 func runnable(c *cobra.Command) (all []*cobra.Command) {
 	if len(c.Commands()) == 0 || c.HasParent() && hasOwnFlags(c) {
 		all = append(all, c)
@@ -72,7 +72,7 @@ func runnable(c *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// hasOwnFlags reports whether a command has flags that are neither shared nor those of the commands below.
+// hasOwnFlags reports whether a command has flags that are neither shared nor its subcommands'.
 func hasOwnFlags(c *cobra.Command) (has bool) {
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { has = has || groupOf(f) == "" && f.Name != "help" })
 
@@ -163,7 +163,7 @@ func TestTheResultOfAnActIsItsExitStatus(t *testing.T) {
 	}
 }
 
-// TestWithoutItsRowNothingIsDone: the act is refused before anything is written.
+// TestWithoutItsRowNothingIsDone: without a row, the act is refused before anything is written.
 func TestWithoutItsRowNothingIsDone(t *testing.T) {
 	b, err := server.Embed(server.Config{Data: t.TempDir(), Notify: "none"}.WithDefaults(), embeddedtest.Quiet(), server.Events{})
 	if err != nil {

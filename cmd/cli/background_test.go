@@ -18,7 +18,7 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// expectWithin bounds what a script waits for.
+// expectWithin bounds the waits of a script.
 const expectWithin = time.Minute
 
 // program runs beside a script.
@@ -79,7 +79,7 @@ func (p *program) until(ts *testscript.TestScript, pattern string) string {
 	}
 }
 
-// programs are those of a script.
+// programs are the programs of a script.
 func programs(ts *testscript.TestScript) map[string]*program {
 	if known, ok := ts.Value(programsKey).(map[string]*program); ok {
 		return known
@@ -92,8 +92,8 @@ func programs(ts *testscript.TestScript) map[string]*program {
 
 const programsKey = "programs"
 
-// background NAME VARIABLE PATTERN program args... starts a program, and sets the variable to what
-// the pattern finds in its output. At the end of the script the program is interrupted.
+// background NAME VARIABLE PATTERN program args... starts a program, and sets the variable to the
+// pattern's match in its output. At the end of the script the program is interrupted.
 func background(ts *testscript.TestScript, _ bool, args []string) {
 	path, err := exec.LookPath(args[3])
 	if err != nil {
@@ -120,7 +120,7 @@ func background(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[1], p.until(ts, args[2]))
 }
 
-// scriptEnvironment returns what programs of a script see.
+// scriptEnvironment returns the environment of a script's programs.
 func scriptEnvironment(ts *testscript.TestScript) []string {
 	env := os.Environ()
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "RATCHET_DATA", "RATCHET_CARRIER_SECRET", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
@@ -174,7 +174,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // receiverMain receives webhooks on a free port, whose URL it prints. It reads the secret from its
-// input when the first one has come, and prints what it has verified.
+// input when the first webhook has come, and prints the webhooks that it has verified.
 func receiverMain() {
 	keys := sync.OnceValue(func() *webhooks.Keys {
 		var line string

@@ -60,6 +60,7 @@ Executions, timers and messages go on from the moment of the backup when ` + "`r
 				return err
 			}
 
+			// Standard input has no size, and its progress shows none.
 			in, size := io.Reader(os.Stdin), int64(0)
 			if args[0] != "-" {
 				file, err := os.Open(args[0])
@@ -76,6 +77,7 @@ Executions, timers and messages go on from the moment of the backup when ` + "`r
 			}
 
 			m, err := embedded.Restore(s.progress.reading(in, "restored", size), cfg.Data)
+			// The answer is a hint about --data, as for other bad input.
 			if errors.Is(err, embedded.ErrNotEmpty) || errors.Is(err, embedded.ErrNotDirectory) {
 				return usageError("%w; name another directory with --data, or move this one away", err)
 			}
@@ -89,14 +91,16 @@ Executions, timers and messages go on from the moment of the backup when ` + "`r
 	}, "reading the backup")
 }
 
-// backupTo writes a backup into a new file, which appears once it is complete.
+// backupTo writes a backup into a new file. The file appears when the backup is complete.
 func (s *settings) backupTo(ctx context.Context, name string) (m embedded.Manifest, err error) {
+	// In the same folder, because a link cannot cross file systems.
 	draft, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".partial-*")
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, os.Remove(draft.Name())) }()
 
+	// Sync before the link: a power failure must not leave a name without its content.
 	err = errors.Join(s.takeBackup(ctx, draft), draft.Sync(), draft.Close())
 	if err != nil {
 		return m, err
@@ -112,12 +116,14 @@ func (s *settings) backupTo(ctx context.Context, name string) (m embedded.Manife
 		size = info.Size()
 	}
 
+	// Read back from the disk: a copy that cannot be restored is found now and not when it is
+	// needed.
 	m, err = embedded.CheckBackup(s.progress.reading(written, "checked", size))
 	if err := errors.Join(err, written.Close()); err != nil {
 		return m, err
 	}
 
-	// Unlike a rename, a link does not replace a file that is there.
+	// A link fails if the name exists, where a rename would replace the file.
 	if err := os.Link(draft.Name(), name); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return m, usageError("backup: FILE must be new: %s is there", name)
@@ -129,12 +135,14 @@ func (s *settings) backupTo(ctx context.Context, name string) (m embedded.Manife
 	return m, nil
 }
 
-// takeBackup writes a backup of the target's data to w. It is an act: who has a backup has everything.
+// takeBackup writes a backup of the target's data to w. It is an act, because a backup holds
+// everything.
 func (s *settings) takeBackup(ctx context.Context, w io.Writer) error {
 	w = s.progress.writing(w, "copied")
 
 	return s.withFiles(ctx, "backup", "; use point-in-time recovery of its tables, or name a data directory's process with --endpoint-url",
 		func(b *server.Backend) error {
+			// A served directory can be read only by the process that has it open.
 			if b.Engine == nil {
 				return fetchBackup(ctx, b, w)
 			}
@@ -155,10 +163,12 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 
 	switch response.StatusCode {
 	case http.StatusOK:
+	// The engine has no room for the copy; the answer says so.
 	case http.StatusInsufficientStorage:
 		text, err := readAnswer(response)
 		return errors.Join(errors.New(strings.TrimSpace(string(text))), err)
 	default:
+		// Other DynamoDB endpoints, and older versions, answer the unknown operation with an error.
 		return usageError("backup: %s answers %s: only the embedded engine has backups, from this version on", b.Config.EndpointURL, response.Status)
 	}
 
@@ -169,7 +179,7 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 	return nil
 }
 
-// printBackup prints what was done with a backup.
+// printBackup prints the summary of a backup that was taken or restored. what says which.
 func printBackup(out io.Writer, asJSON bool, what string, m embedded.Manifest, name string) error {
 	if asJSON {
 		return printJSON(out, map[string]any{"name": name, "createdAt": m.CreatedAt, "files": len(m.Files), "bytes": m.Bytes()})

@@ -9,13 +9,13 @@ import (
 	"ratchet/transitions"
 )
 
-// cliCause is the cause of a transition that is requested with this command.
+// cliCause is the cause of a transition that this command requests.
 func cliCause() transitions.Cause {
 	return transitions.Cause{Actor: "cli:" + userName(), Source: "cli"}
 }
 
-// reasonFlags adds the flags --reason and --reason-text. The function that it returns gives the cause
-// once they are parsed.
+// reasonFlags adds the flags --reason and --reason-text. It returns a function that gives the cause
+// once the flags are parsed.
 func reasonFlags(c *cobra.Command) func() transitions.Cause {
 	var code, text string
 	c.Flags().Var(&checkedText{text: &code, cause: func(s string) transitions.Cause { return transitions.Cause{Code: s} }},
@@ -31,8 +31,8 @@ func reasonFlags(c *cobra.Command) func() transitions.Cause {
 	}
 }
 
-// checkedText is the value of a flag that is a part of a cause. It is checked when it is set, so that
-// the error names the flag.
+// checkedText is the value of a flag that is a part of a cause. It is checked as soon as it is set,
+// so that the error names the flag.
 type checkedText struct {
 	text  *string
 	cause func(string) transitions.Cause
@@ -40,7 +40,7 @@ type checkedText struct {
 
 func (t *checkedText) String() string {
 	if t.text == nil {
-		return "" // pflag asks a zero value, too
+		return "" // pflag calls it on a zero value, too
 	}
 
 	return *t.text
@@ -50,6 +50,8 @@ func (t *checkedText) Type() string { return "string" }
 
 func (t *checkedText) Set(text string) error {
 	if err := t.cause(text).Validate(); err != nil {
+		// The error begins with the name of the field, which the user does not know; the flag's
+		// name replaces it.
 		_, rule, _ := strings.Cut(strings.TrimPrefix(err.Error(), transitions.ErrInvalidRequest.Error()+": "), ": ")
 
 		return flagRuleError(rule)
@@ -61,12 +63,14 @@ func (t *checkedText) Set(text string) error {
 
 // userName returns the name of the user in up to 60 characters that an actor may have.
 func userName() string {
+	// The user may be in no database, as in some containers.
 	who, err := user.Current()
 	if err != nil || who.Username == "" {
 		return "unknown"
 	}
 
 	name := strings.Map(func(r rune) rune {
+		// An actor has visible ASCII characters only.
 		if r <= ' ' || r > '~' {
 			return '_'
 		}

@@ -15,7 +15,7 @@ func claimsCommand(s *settings) *cobra.Command {
 		append(s.printsJSON(claimsGet(s), claimsUnsettled(s), claimsForceRelease(s)), claimsRun(s))...)
 }
 
-// claimRecord returns the record under the key, or errNotFound.
+// claimRecord returns the record under the key, or errNotFound if there is none.
 func claimRecord(ctx context.Context, b *server.Backend, key string) (once.Record, error) {
 	r, found, err := b.Claims.Get(ctx, key)
 	if err == nil && !found {

@@ -38,6 +38,8 @@ func claimsForceRelease(s *settings) *cobra.Command {
 				return err
 			}
 
+			// A finished claim protects work that was done, and its release repeats that work. So
+			// it needs a flag of its own.
 			if (r.Status == once.StatusCompleted || r.Status == once.StatusFailed) && !*finished {
 				return &statusError{exitRefused, fmt.Errorf("claim %s is %s: releasing it repeats work that was done; use --finished to do so", r.Key, r.Status)}
 			}

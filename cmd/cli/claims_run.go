@@ -29,14 +29,16 @@ func claimsRun(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
+			// The claim's heartbeat extends it while the command runs.
 			claims, err := once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once, Operation: shell, Heartbeat: true})
 			if err != nil {
 				return err
 			}
+			// The zero byte keeps the arguments apart: `a b` and `a` `b` are different payloads.
 			line := strings.Join(args[1:], "\x00")
 
 			output, _, err := claims.Waiting(*wait).Do(c.Context(), args[0], []byte(line), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-				command := exec.CommandContext(ctx, args[1], args[2:]...) //nolint:gosec // G204: running the user's command is what it is for
+				command := exec.CommandContext(ctx, args[1], args[2:]...) //nolint:gosec // G204: its purpose is to run the user's command
 				command.Stderr = os.Stderr
 				return command.Output()
 			})

@@ -39,6 +39,7 @@ func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time
 		s.progress.print("reading claims, %d found", found)
 
 		for _, r := range page {
+			// A record beyond the limit needs no line: the exit status says that there are more.
 			if found++; found > limit {
 				return &statusError{exitFailure, nil}
 			}
@@ -52,6 +53,7 @@ func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time
 			fmt.Fprintf(c.OutOrStdout(), "%s\t%s\t%s\tsince %s\n", r.Key, r.Status, r.Operation, stamp(r.ClaimedAt))
 		}
 
+		// A page may be empty and have a next one.
 		if after = next; next == "" {
 			break
 		}

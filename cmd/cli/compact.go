@@ -54,17 +54,23 @@ func (s *settings) compact(ctx context.Context) (done embedded.Compaction, err e
 				dir = b.Config.Data
 			}
 
+			// The engine counts the bytes, and is asked whenever the progress is shown.
 			s.progress.follow(func() string { return describeCompaction(ctx, b) })
+			// The last count would stay on the terminal while the engine closes.
 			defer s.progress.print(compacting)
 
 			done, err = askCompaction(ctx, b, embedded.CompactTarget)
 
 			return err
 		})
+	// Tidy needs the directory for itself. A directory that another process serves is left as it
+	// is.
 	if err != nil || dir == "" {
 		return done, err
 	}
 
+	// The engine in this process has just been closed; its lock may be held by another command for
+	// a moment.
 	_, err = untilUnlocked(ctx, func() (struct{}, error) {
 		return struct{}{}, embedded.Tidy(embedded.Config{Dir: dir, Failed: endProcess})
 	})
@@ -75,6 +81,7 @@ func (s *settings) compact(ctx context.Context) (done embedded.Compaction, err e
 // describeCompaction says how far the compaction of the engine is.
 func describeCompaction(ctx context.Context, b *server.Backend) string {
 	c, err := askCompaction(ctx, b, embedded.CompactionTarget)
+	// An error of the question only hides the progress; the compaction reports its own.
 	if err != nil || !c.Running {
 		return compacting
 	}
@@ -101,6 +108,7 @@ func askCompaction(ctx context.Context, b *server.Backend, target string) (c emb
 			Message string `json:"message"`
 		}
 
+		// The engine answers with AWS's form of an error.
 		return c, errors.Join(json.Unmarshal(answer, &refused), errors.New(refused.Message))
 	default:
 		return c, usageError("compact: %s answers %s %s: only the embedded engine can be compacted, from this version on, and once at a time",

@@ -13,7 +13,7 @@ import (
 	"ratchet/workflow"
 )
 
-// completionTimeout bounds what a shell waits for.
+// completionTimeout bounds how long a shell waits for values.
 const completionTimeout = 2 * time.Second
 
 // stateFlags are the flags whose value is a state of orders.
@@ -25,9 +25,11 @@ func addCompletion(s *settings, c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		addCompletion(s, sub)
 
+		// The words of the usage say what each argument is.
 		words := strings.Fields(sub.Use)[1:]
 		if sub.ValidArgsFunction == nil && (slices.Contains(words, "ORDER") || slices.Contains(words, "EVENT")) {
 			sub.ValidArgsFunction = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+				// All arguments are given, so there is nothing to complete.
 				if len(args) >= len(words) {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
@@ -37,6 +39,7 @@ func addCompletion(s *settings, c *cobra.Command) {
 		}
 
 		for _, name := range stateFlags {
+			// Flags of this name at other commands have other states, such as payments' states.
 			if f := sub.Flags().Lookup(name); f == nil || f.Value.Type() != "string" || !strings.HasPrefix(sub.CommandPath(), "ratchet orders") {
 				continue
 			}
@@ -53,6 +56,7 @@ func addCompletion(s *settings, c *cobra.Command) {
 // and returns no values if there is an error: a shell has no place for it.
 func (s *settings) complete(c *cobra.Command, word, begun string) (matching []string) {
 	s.use(c)
+	// A key press must not create a data directory.
 	s.creates, s.quiet = false, true
 
 	var all []string
@@ -60,6 +64,7 @@ func (s *settings) complete(c *cobra.Command, word, begun string) (matching []st
 	case "ORDER":
 		all = s.someOrders(c.Context())
 	case "EVENT", "STATE":
+		// The definition may come from a file, so no backend has to be opened.
 		if d, err := s.definition(c, "order", ""); err == nil {
 			all = namesOf(d, word)
 		}
@@ -87,6 +92,7 @@ func (s *settings) someOrders(ctx context.Context) (ids []string) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 
+	// Ids in a shell are a help and no answer: an error shows none.
 	_ = s.with(ctx, func(b *server.Backend) error {
 		orders, _, err := inspect.List(ctx, b.Orders, inspect.Page{})
 		for _, order := range orders {

@@ -51,6 +51,7 @@ func (s *settings) show(ctx context.Context) ([]shownSetting, error) {
 		return nil, usageError("settings: %w", err)
 	}
 
+	// Checks the settings, so that a value is not shown as if it were in effect.
 	cfg, _, err := s.configure(all)
 	if err != nil {
 		return nil, err
@@ -74,6 +75,7 @@ func (s *settings) show(ctx context.Context) ([]shownSetting, error) {
 		shown = append(shown, shownSetting{Setting: name, Value: masked(name, value), Source: source, Origin: origin})
 	}
 
+	// The target stays first.
 	slices.SortFunc(shown[1:], func(a, b shownSetting) int { return strings.Compare(a.Setting, b.Setting) })
 
 	return shown, nil
@@ -93,6 +95,7 @@ func settingsOf(cfg server.Config) map[string]any {
 				walk(v.Field(i))
 			case name == "-":
 			default:
+				// A duration prints as 1m30s, which is how it is written in a file.
 				if text, ok := value.(fmt.Stringer); ok { // a duration
 					value = text.String()
 				}
@@ -113,10 +116,12 @@ func masked(name string, value any) any {
 		return value
 	}
 
+	// Masked by its name: a secret may have any form.
 	if slices.Contains(secrets, name) {
 		return "***"
 	}
 
+	// Any text may be a URL with a password in it.
 	return withoutSecrets(text)
 }
 
@@ -132,6 +137,7 @@ func withoutSecrets(text string) string {
 		text = u.Redacted()
 	}
 
+	// Tokens are often in a query; each value is hidden, the names stay.
 	return queryValue.ReplaceAllString(text, "$1***")
 }
 

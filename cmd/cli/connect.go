@@ -38,6 +38,8 @@ func (s *settings) openWith(ctx context.Context, events server.Events, change fu
 		return nil, err
 	}
 
+	// Only an embedded engine: tables in AWS are created by `ratchet init`, with the permissions
+	// that it needs.
 	if b.Engine != nil {
 		if err := s.createResources(ctx, b); err != nil {
 			return nil, errors.Join(err, b.Close())
@@ -47,12 +49,14 @@ func (s *settings) openWith(ctx context.Context, events server.Events, change fu
 	return b, nil
 }
 
-// createResources creates what the engine lacks. The directory may be new, and no command that
-// writes needs `ratchet init` before it. Commands that need the state machine have checked that it
-// fits; the others need only the tables, which an earlier version may not have had.
+// createResources creates the resources that the engine lacks. The directory may be new, so no
+// command that writes needs `ratchet init` before it. Commands that need the state machine have
+// checked it; the others need only the tables, and an earlier version may not have had all of them.
 func (s *settings) createResources(ctx context.Context, b *server.Backend) error {
 	if s.creates {
 		err := b.Init(ctx)
+		// A state machine that does not fit is no obstacle for a command that needs only the
+		// tables.
 		if !errors.Is(err, server.ErrStateMachine) {
 			return err
 		}
@@ -61,8 +65,8 @@ func (s *settings) createResources(ctx context.Context, b *server.Backend) error
 	return b.CreateTables(ctx)
 }
 
-// lockWait is how long a command waits for another one that has the data directory open.
-// Most commands are done in a moment.
+// lockWait is how long a command waits while another one has the data directory open. Most commands
+// end in a moment.
 const lockWait = 2 * time.Second
 
 // connectWithWait is connect, tried again while another process has the directory open.
@@ -77,6 +81,7 @@ func untilUnlocked[T any](ctx context.Context, open func() (T, error)) (opened T
 
 	for deadline := time.Now().Add(lockWait); ; {
 		opened, err = open()
+		// A lock that lasts longer belongs to a process that stays.
 		if !errors.Is(err, embedded.ErrLocked) || time.Now().After(deadline) {
 			return opened, err
 		}
@@ -97,16 +102,20 @@ func (s *settings) connect(ctx context.Context, cfg server.Config, log *slog.Log
 
 	switch at.kind {
 	case targetEmbedded:
+		// A command that reads must not create an empty directory: it would report that there are
+		// no orders.
 		if !s.creates {
 			if err := dataExists(at.where); err != nil {
 				return nil, err
 			}
 		}
 
+		// After a failed write the engine cannot go on, and the command must not report success.
 		events.Failed = endProcess
 
 		return server.Embed(cfg, log, events)
 	case targetServed:
+		// The process that has the directory open is an endpoint like any other.
 		cfg.EndpointURL = at.where
 	case targetEndpoint, targetAWS:
 	}
@@ -114,8 +123,8 @@ func (s *settings) connect(ctx context.Context, cfg server.Config, log *slog.Log
 	return server.Connect(ctx, cfg, log, events)
 }
 
-// servedBy returns the URL of the `ratchet dev` that serves the directory, if one accepts
-// connections there. It ignores the file of a killed process.
+// servedBy returns the URL of the `ratchet dev` that serves the directory, if a process accepts
+// connections there. The file of a killed process is ignored.
 func servedBy(ctx context.Context, data string) (string, bool) {
 	text, err := os.ReadFile(filepath.Join(data, endpointFile))
 	if err != nil {
@@ -129,6 +138,7 @@ func servedBy(ctx context.Context, data string) (string, bool) {
 		return "", false
 	}
 
+	// The file alone proves nothing: a killed process leaves it behind.
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
 		return "", false
@@ -143,8 +153,8 @@ func (s *settings) with(ctx context.Context, fn func(*server.Backend) error) err
 }
 
 // checkWorkflow fails unless the definition of orders, the state machine and the steps fit each
-// other. A command that creates the state machine or starts executions asks it first, so that it
-// has opened and written nothing if it fails.
+// other. A command that creates the state machine or starts executions calls it first, so that
+// nothing is opened or written if it fails.
 func (s *settings) checkWorkflow() error {
 	cfg, _, err := s.load()
 	if err != nil {
@@ -172,5 +182,6 @@ func (s *settings) withEvents(ctx context.Context, events server.Events, fn func
 		return err
 	}
 
+	// Closed after the result is written: the audit table is in the same backend.
 	return errors.Join(s.audited(ctx, b, fn), b.Close())
 }

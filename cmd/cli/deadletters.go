@@ -56,6 +56,7 @@ func toPrinted(l streams.DeadLetter) printedDeadLetter {
 		QueuedAt:   l.QueuedAt,
 		Unreadable: l.Unreadable,
 	}
+	// A letter that cannot be decoded has no record.
 	if l.Record != nil {
 		shown.Change = string(l.Record.EventName)
 	}
@@ -74,6 +75,7 @@ func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 		return all[i], nil
 	}
 
+	// A handler that is off has dead letters, too; the error names the flag that turns it on.
 	if setting, ok := b.OffHandlers()[name]; ok {
 		return streams.Handler{}, usageError("handler %q: only with --%s", name, setting)
 	}

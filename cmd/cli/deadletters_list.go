@@ -39,6 +39,7 @@ func deadLettersList(s *settings) *cobra.Command {
 
 			var found []printedDeadLetter
 			for _, handler := range handlers {
+				// Paged by handler: ids of letters are unique only within one.
 				page, next, err := b.DeadLetters().List(c.Context(), handler, *after, *limit)
 				if err != nil {
 					return err
@@ -73,6 +74,7 @@ func printLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error
 			}
 			continue
 		}
+		// The rest of a long error is shown by `show`.
 		first, _, _ := strings.Cut(l.Error, "\n")
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", l.Handler, l.ID, l.Order, stamp(l.FailedAt), l.Attempts+l.Redrives, first)
 	}

@@ -35,6 +35,7 @@ func (f letterSelection) check(c *cobra.Command, args []string) error {
 		return err
 	}
 
+	// Selecting flags without --all are a mistake; they must not be ignored.
 	switch filtered := *f.handler+*f.since+*f.error != ""; {
 	case *f.all && len(args) > 0:
 		return usageError("all: not with HANDLER LETTER")
@@ -47,8 +48,8 @@ func (f letterSelection) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// each calls act for every dead letter that is selected, and prints what became of it. If act
-// has refused one, the error has the exit status exitRefused.
+// each calls act for every dead letter that is selected, and prints the result. If act refuses a
+// letter, the error has the exit status exitRefused.
 func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, args []string, done string, act func(streams.DeadLetter) error) error {
 	letters, handlers := b.DeadLetters(), b.Handlers()
 
@@ -63,6 +64,7 @@ func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, 
 		}
 
 		if err := act(l); err != nil {
+			// One letter that is refused must not stop the others.
 			return err.Error(), &statusError{exitRefused, nil}
 		}
 
@@ -76,6 +78,8 @@ func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, 
 		}
 
 		l, err := letters.Get(c.Context(), h.Name, args[1])
+		// A letter that cannot be decoded can still be discarded, so its error alone does not end
+		// this.
 		if err != nil && l.Unreadable == "" {
 			return err
 		}

@@ -137,8 +137,8 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	command(exitNotFound, "", "discard", l.Handler, l.ID)
 }
 
-// runPoller runs the handlers of the stream until nothing waits in the retry queue. The handler
-// of notifications refuses for good if refusal is set.
+// runPoller runs the handlers of the stream until nothing waits in the retry queue. If refusal is
+// set, the handler of notifications gives up with it.
 func runPoller(t *testing.T, s *settings, refusal error) {
 	t.Helper()
 

@@ -55,6 +55,7 @@ func deliveriesList(s *settings) *cobra.Command {
 			case *order != "":
 				found, err = b.Deliveries.OfOrder(c.Context(), *order)
 			case *all:
+				// Printed there: a scan has no cursor to continue at.
 				return scanDeliveries(c, s, b, *limit)
 			default:
 				wanted := notify.Status(strings.ToUpper(*status))
@@ -78,6 +79,7 @@ func deliveriesList(s *settings) *cobra.Command {
 func scanDeliveries(c *cobra.Command, s *settings, b *server.Backend, limit int) error {
 	var found []notify.Delivery
 
+	// false ends the scan at the limit.
 	err := b.Deliveries.Scan(c.Context(), func(d notify.Delivery) bool {
 		found = append(found, d)
 		s.progress.print("%s read", plural.Of(len(found), "delivery"))
@@ -158,6 +160,7 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 	since := c.Flags().String("since", "", "with --endpoint: of transitions since then, like 24h or 2026-01-31T12:00:00Z")
 	limit := c.Flags().Int("limit", 10000, "at most this many of what was missed")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		// Both ways at once would leave open which deliveries the time applies to.
 		if (len(args) == 0) == (*endpoint == "") || (*endpoint == "") != (*since == "") {
 			return usageError("redeliver needs deliveries, or --endpoint and --since")
 		}
@@ -175,6 +178,7 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 				count, err = b.Deliveries.RedeliverMissed(c.Context(), *endpoint, from, *limit)
 			}
 
+			// Stops at the first error, so that the count is of deliveries that were made due.
 			for _, id := range args {
 				if _, err = b.Deliveries.Redeliver(c.Context(), id); err != nil {
 					break
@@ -183,6 +187,7 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 			}
 
 			if s.json {
+				// The count is printed also after an error: those deliveries are due.
 				return errors.Join(err, printJSON(c.OutOrStdout(), map[string]int{"redelivered": count}))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "due again: %s\n", plural.Of(count, "delivery"))

@@ -32,7 +32,7 @@ order, and the exit status is 1.`,
 			return usageError("orders %d: 1 to 100000", *orders)
 		}
 
-		// At level info the log would report each fault that the demo causes on purpose.
+		// At level info, the log would report each fault that the demo causes on purpose.
 		if !s.flags.Changed("log-level") {
 			if err := s.flags.Set("log-level", "warn"); err != nil {
 				return err
@@ -51,6 +51,7 @@ order, and the exit status is 1.`,
 
 		cfg.Data = filepath.Join(dir, "data")
 		cfg.Notify = "file:" + filepath.Join(dir, "notifications.jsonl")
+		// Flags of the user win over the demo's own faults.
 		if !s.flags.Changed("decline-percent") {
 			cfg.DeclinePercent = 5
 		}
@@ -63,6 +64,7 @@ order, and the exit status is 1.`,
 			cfg.CarrierDelay = 100 * time.Millisecond
 		}
 
+		// The meter counts what happens; the recount afterwards reads the tables on its own.
 		session := &scenario.Session{Plan: scenario.Default(*orders)}
 		consumed := &server.Consumption{PerOrder: true}
 		events := session.Meter.Events()
@@ -76,13 +78,14 @@ order, and the exit status is 1.`,
 		s.progress.follow(func() string { return demoProgress(session) })
 		err = runDemo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, consumed, s.json)
 
+		// Closed before its files are removed.
 		return errors.Join(err, b.Close(), os.RemoveAll(dir))
 	}
 
 	return s.long(c, "starting")
 }
 
-// runDemo runs the session and prints the result. It fails if the recount finds a
+// runDemo runs the session and prints the result. It fails if the recount of the tables finds a
 // discrepancy.
 func runDemo(ctx context.Context, out, notes io.Writer, b *server.Backend, session *scenario.Session, consumed *server.Consumption, asJSON bool) error {
 	if !asJSON {
@@ -104,6 +107,7 @@ func runDemo(ctx context.Context, out, notes io.Writer, b *server.Backend, sessi
 		for _, d := range count.Discrepancies {
 			fmt.Fprintf(notes, "%s: %s\n", d.OrderID, d.What)
 		}
+		// The discrepancies are printed; the error has the exit status.
 		err = &statusError{exitFailure, fmt.Errorf("%s", plural.Of(len(count.Discrepancies), "discrepancy"))}
 	}
 

@@ -8,7 +8,7 @@ import (
 	"ratchet/transitions"
 )
 
-// demoProgress says how far a session is.
+// demoProgress says how many orders a session has handled, with the verdicts so far.
 func demoProgress(s *scenario.Session) string {
 	m := &s.Meter
 	refused := m.Verdicts(transitions.WrongState) + m.Verdicts(transitions.Superseded) + m.Verdicts(transitions.NotFound)

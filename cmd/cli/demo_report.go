@@ -59,6 +59,7 @@ func demoReport(s *scenario.Session, c scenario.Count, consumed *server.Consumpt
 	r.AtMost, orders = consumed.Most()
 	for _, sum := range r.Consumed {
 		r.PerOrder.Calls += sum.Calls
+		// The units of all verdicts together, as a share of each order.
 		r.PerOrder.Read += sum.Read / float64(max(1, orders))
 		r.PerOrder.Write += sum.Write / float64(max(1, orders))
 	}

@@ -29,6 +29,7 @@ func devCommand(s *settings) *cobra.Command {
 			return err
 		}
 
+		// The default port of the API may belong to another `dev`, which is why --listen was given.
 		if c.Flags().Changed("listen") && cfg.API.Listen == server.DefaultAPIListen && !c.Flags().Changed("api-listen") {
 			cfg.API.Listen = "127.0.0.1:0"
 		}
@@ -37,6 +38,7 @@ func devCommand(s *settings) *cobra.Command {
 			return &statusError{exitUsage, err}
 		}
 
+		// Before the engine opens: a workflow that does not fit leaves no directory behind.
 		if err := s.checkWorkflow(); err != nil {
 			return err
 		}

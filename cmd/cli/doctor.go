@@ -42,6 +42,7 @@ func doctorCommand(s *settings) *cobra.Command {
 		Long:    doctorHelp,
 		Example: "  ratchet doctor\n  ratchet doctor --only stream,notifications\n  ratchet doctor --json | jq -c 'select(.result != \"ok\")'",
 		RunE: func(c *cobra.Command, _ []string) error {
+			// Checked before anything is opened, so that a typo ends at once.
 			known := server.PermissionParts()
 			for _, part := range parts {
 				if !slices.Contains(known, part) {
@@ -70,13 +71,14 @@ func doctorCommand(s *settings) *cobra.Command {
 	return s.long(c, "checking what is set up")
 }
 
-// examine opens the backend as it is, without creating what is missing, and makes the checks.
+// examine connects to the backend without creating anything, and makes the checks.
 func (s *settings) examine(ctx context.Context, parts []string) (checks []doctor.Check, err error) {
 	cfg, log, err := s.load()
 	if err != nil {
 		return nil, err
 	}
 
+	// Not open: it would create the tables whose absence is a finding.
 	b, err := s.connectWithWait(ctx, cfg, log, server.Events{})
 
 	switch {
@@ -84,7 +86,7 @@ func (s *settings) examine(ctx context.Context, parts []string) (checks []doctor
 		return []doctor.Check{doctor.NewFailure("data directory", err.Error(),
 			"`ratchet init` or `ratchet dev` creates it; set data, endpoint-url or AWS_REGION if the installation is elsewhere")}, nil
 	case errors.Is(err, server.ErrDefinition), errors.Is(err, server.ErrStateMachine):
-		return nil, err // bad input, as for every command
+		return nil, err // the user's file is wrong, not the installation
 	case err != nil:
 		return []doctor.Check{doctor.NewFailure("connection", err.Error(), "mend the settings that it names; AWS_PROFILE, AWS_REGION and the SDK's files count, too")}, nil
 	}
@@ -93,7 +95,7 @@ func (s *settings) examine(ctx context.Context, parts []string) (checks []doctor
 	return b.Examine(ctx, parts...), nil
 }
 
-// printChecks prints what was found, and how many checks have each result.
+// printChecks prints the checks, and how many have each result.
 func printChecks(out io.Writer, asJSON bool, checks []doctor.Check) error {
 	for _, c := range checks {
 		if asJSON {

@@ -18,6 +18,8 @@ import (
 // runEmbedded serves the embedded engine and the HTTP API and runs one worker until ctx
 // ends. With the name "dev", the API does not authenticate callers.
 func runEmbedded(ctx context.Context, out io.Writer, b *server.Backend, name string, asJSON bool) (err error) {
+	// Both ports are taken before anything starts, so that an address in use ends the command
+	// cleanly.
 	engine, api, err := listeners(ctx, b)
 	if err != nil {
 		return err
@@ -37,7 +39,8 @@ func runEmbedded(ctx context.Context, out io.Writer, b *server.Backend, name str
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		// A poll for tasks waits up to a minute. It must end with the server.
+		// A poll for tasks waits for up to a minute. It must end with the server, or Shutdown would
+		// wait for it.
 		BaseContext: func(net.Listener) context.Context { return running },
 	}
 
@@ -51,9 +54,11 @@ func runEmbedded(ctx context.Context, out io.Writer, b *server.Backend, name str
 	})
 	group.Go(func() error {
 		<-running.Done()
+		// Requests of a moment ago may end; a poll is canceled by its own context.
 		drain, cancel := context.WithTimeout(context.WithoutCancel(running), 5*time.Second)
 		defer cancel()
 
+		// Close ends the connections that Shutdown left.
 		return errors.Join(web.Shutdown(drain), web.Close())
 	})
 
@@ -111,8 +116,8 @@ func work(ctx context.Context, out io.Writer, b *server.Backend, api net.Listene
 	return group.Wait()
 }
 
-// initialize creates the resources that are missing, and the file by which other commands
-// find this process.
+// initialize creates the resources that are missing, and the file in which other commands find the
+// address of this process.
 func initialize(ctx context.Context, b *server.Backend, at endpoints) (stateMachineARN string, err error) {
 	if err := b.Init(ctx); err != nil {
 		return "", err
@@ -122,5 +127,6 @@ func initialize(ctx context.Context, b *server.Backend, at endpoints) (stateMach
 		return "", err
 	}
 
+	// Written last: a command that finds the address finds the tables, too.
 	return stateMachineARN, os.WriteFile(filepath.Join(b.Config.Data, endpointFile), []byte(at.engine+"\n"), 0o600)
 }

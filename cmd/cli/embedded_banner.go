@@ -11,11 +11,13 @@ import (
 // banner prints how to use the process.
 func banner(out io.Writer, b *server.Backend, at endpoints, name, arn string) {
 	ratchet := "ratchet"
+	// Only a directory that is not the default one has to be named.
 	if b.Config.Data != (server.Config{}).WithDefaults().Data {
 		ratchet += " --data " + b.Config.Data
 	}
 
 	create, body := "orders create o-1", "{}"
+	// An order of another definition may have no lines.
 	if b.Orders.Definition().Has(workflow.PartItems) {
 		create += " --item mug:2:1250 --stock 10"
 		body = `{"items":[{"sku":"mug","quantity":1,"price":1250}],"total":{"amount":1250,"currency":"EUR"}}`

@@ -29,7 +29,7 @@ func endpointsCommand(s *settings) *cobra.Command {
 	return c
 }
 
-// printedEndpoint is an endpoint as it is printed. Headers has only their names.
+// printedEndpoint is an endpoint as it is printed. Its Headers are the names only.
 type printedEndpoint struct {
 	notify.Endpoint
 	Headers []string `json:"headers,omitempty"`
@@ -42,6 +42,7 @@ func toPrintedEndpoint(e notify.Endpoint) printedEndpoint {
 	for name := range e.Settings.Headers {
 		p.Headers = append(p.Headers, name)
 	}
+	// Maps have no order; a printed list must not change with every call.
 	slices.Sort(p.Headers)
 
 	return p
@@ -49,6 +50,7 @@ func toPrintedEndpoint(e notify.Endpoint) printedEndpoint {
 
 // withSecret adds the newest secret of an endpoint that has just got one.
 func (p printedEndpoint) withSecret() printedEndpoint {
+	// The newest secret stands first.
 	if len(p.Secrets) > 0 {
 		p.Secret = p.Secrets[0].Key.Reveal()
 	}
@@ -63,6 +65,7 @@ func printEndpoint(out io.Writer, asJSON bool, p printedEndpoint) error {
 
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name string, value any) {
+		// Empty settings have no line.
 		if text := fmt.Sprint(value); text != "" && text != "[]" && text != "map[]" {
 			fmt.Fprintf(w, "%s\t%s\n", name, text)
 		}

@@ -14,7 +14,7 @@ import (
 	"ratchet/workflow"
 )
 
-// endpointFlags are the flags of an endpoint's settings.
+// endpointFlags are the flags for an endpoint's settings.
 type endpointFlags struct {
 	set                   *pflag.FlagSet
 	states, events        *[]string
@@ -45,11 +45,13 @@ func addEndpointFlags(f *pflag.FlagSet) *endpointFlags {
 	}
 }
 
-// apply puts the flags that were given into the settings.
+// apply puts the flags that are on the command line into the settings.
 func (f *endpointFlags) apply(s *notify.Settings) {
+	// A flag that was not given leaves its setting alone: `change` starts from the stored ones.
 	given := func(name string) bool { return f.set.Changed(name) }
 
 	if given("states") {
+		// Replaced, not appended to: an empty flag removes the filter.
 		s.Filter.States = nil
 		for _, state := range *f.states {
 			s.Filter.States = append(s.Filter.States, workflow.State(state))
@@ -84,10 +86,11 @@ func setIf[T any](given bool, field *T, value T) {
 
 const secretHelp = "environment variable with the secret (whsec_… or 24 to 64 bytes); default: a new one"
 
-// secretFrom reads a secret from the environment variable, nil without a name. Secrets are not
-// flags, which other users of the machine can see.
+// secretFrom reads a secret from the environment variable; without a name it returns nil. Secrets
+// are no flags, because other users of the machine can see a process's flags.
 func secretFrom(variable string) (webhooks.Secret, error) {
 	if variable == "" {
+		// Nil: the service makes a new secret.
 		return nil, nil
 	}
 
@@ -124,6 +127,7 @@ func endpointsCreate(s *settings) *cobra.Command {
 				return err
 			}
 
+			// The only time that the secret is shown.
 			return printEndpoint(c.OutOrStdout(), s.json, toPrintedEndpoint(e).withSecret())
 		})
 	}

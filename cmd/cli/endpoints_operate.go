@@ -124,6 +124,7 @@ func endpointsTest(s *settings) *cobra.Command {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				answer, err := b.Deliveries.Test(c.Context(), args[0])
 				if s.json {
+					// An attempt that failed is the answer to the question, so it is printed, too.
 					printed := map[string]any{"delivered": err == nil, "answer": answer.Status, "response": answer.Text}
 					if err != nil {
 						printed["error"] = err.Error()

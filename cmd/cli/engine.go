@@ -44,6 +44,7 @@ func engineCommand(s *settings) *cobra.Command {
 
 // withStream runs fn with the ARN of the orders' stream.
 func (s *settings) withStream(ctx context.Context, fn func(b *server.Backend, arn string) error) error {
+	// The engine's operations name a stream by its ARN, which changes when a table is made again.
 	return s.with(ctx, func(b *server.Backend) error {
 		table, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})
 		if err != nil {
@@ -54,8 +55,8 @@ func (s *settings) withStream(ctx context.Context, fn func(b *server.Backend, ar
 	})
 }
 
-// adminTarget begins the X-Amz-Target of the engine's admin service, which AWS does not
-// have.
+// adminTarget is the beginning of the X-Amz-Target of the engine's admin service. AWS has no such
+// service.
 const adminTarget = "RatchetEngine_20261121."
 
 // admin calls an operation of the engine's admin service and prints the shards after it.
@@ -68,6 +69,7 @@ func (s *settings) admin(c *cobra.Command, operation string, members map[string]
 			return err
 		}
 
+		// AWS would answer the unknown operation with an error that says less.
 		if b.Engine == nil && b.Config.EndpointURL == "" {
 			return usageError("engine: only the embedded engine has these operations; AWS rolls its shards over itself")
 		}
@@ -102,6 +104,7 @@ func printShards(ctx context.Context, out io.Writer, b *server.Backend, arn stri
 		}
 
 		all = append(all, page.StreamDescription.Shards...)
+		// DescribeStream returns up to 100 shards at a time.
 		if input.ExclusiveStartShardId = page.StreamDescription.LastEvaluatedShardId; input.ExclusiveStartShardId == nil {
 			break
 		}
@@ -113,6 +116,7 @@ func printShards(ctx context.Context, out io.Writer, b *server.Backend, arn stri
 	}
 
 	for _, shard := range all {
+		// An open shard has no last sequence number.
 		open := shard.SequenceNumberRange != nil && shard.SequenceNumberRange.EndingSequenceNumber == nil
 		if asJSON {
 			if err := printJSON(out, map[string]any{"shardId": shard.ShardId, "parentShardId": shard.ParentShardId, "open": open}); err != nil {

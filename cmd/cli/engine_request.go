@@ -9,11 +9,13 @@ import (
 	"ratchet/server"
 )
 
-// requestEngine makes one of the engine's own requests, which AWS does not have: to the engine of this
-// process, or to the one at the endpoint. The caller closes the answer's body.
+// requestEngine makes a request that only the engine knows and AWS does not: to the engine of this
+// process, or to the engine at the endpoint. The caller closes the answer's body.
 func requestEngine(ctx context.Context, b *server.Backend, target string, body io.Reader) (*http.Response, error) {
 	endpoint, client := b.Config.EndpointURL, http.DefaultClient
 	if b.Engine != nil {
+		// The engine of this process has no port; its client calls it directly, and the host is
+		// only a name.
 		endpoint, client = "http://embedded.ratchet.internal", b.Engine.HTTPClient()
 	}
 
@@ -31,11 +33,13 @@ func requestEngine(ctx context.Context, b *server.Backend, target string, body i
 func readAnswer(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 
+	// An error of another server may be of any length.
 	return io.ReadAll(io.LimitReader(response.Body, 1<<20))
 }
 
-// withFiles runs fn, which is an act, with the target, and closes it. The target must be a data directory or
-// the process that serves one. what and instead begin and end the refusal of AWS.
+// withFiles runs fn, which is an act, with the target, and closes it. The target must be a data
+// directory or the process that serves one. The text that refuses AWS begins with what and ends
+// with instead.
 func (s *settings) withFiles(ctx context.Context, what, instead string, fn func(b *server.Backend) error) error {
 	b, err := s.open(ctx, server.Events{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 //go:embed examples.txt
 var examplesText string
 
-// addExamples gives the commands below c that have no example those of examplesText.
+// addExamples gives the commands below c that have no example the lines of examplesText.
 func addExamples(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		addExamples(sub)
@@ -23,6 +23,7 @@ func addExamples(c *cobra.Command) {
 
 		var lines []string
 		for line := range strings.Lines(examplesText) {
+			// The space keeps `orders` from matching `orders-x`.
 			if strings.HasPrefix(strings.TrimSpace(line)+" ", sub.CommandPath()+" ") {
 				lines = append(lines, "  "+strings.TrimSpace(line))
 			}

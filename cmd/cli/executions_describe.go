@@ -19,6 +19,7 @@ func executionsDescribe(s *settings) *cobra.Command {
 		Use: "describe ORDER", Short: "Show an order's execution and its history", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
+				// The current execution may be a successor, with another name than the order's.
 				current, found, err := b.Executions.Current(c.Context(), transitions.OrderID(args[0]))
 				if err != nil {
 					return err
@@ -53,6 +54,7 @@ func executionsDescribe(s *settings) *cobra.Command {
 
 func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, events []types.HistoryEvent) error {
 	if asJSON {
+		// The history's own fields are nested and large; a line shows what a person looks for.
 		type line struct {
 			ID    int64  `json:"id"`
 			Type  string `json:"type"`
@@ -89,6 +91,7 @@ func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, 
 
 // raw returns the text as JSON, or null if it is none.
 func raw(s *string) json.RawMessage {
+	// One text that is no JSON would make the whole line invalid.
 	if s == nil || !json.Valid([]byte(*s)) {
 		return json.RawMessage("null")
 	}

@@ -25,6 +25,7 @@ func executionsList(s *settings) *cobra.Command {
 		}
 
 		filter := types.ExecutionStatus(strings.ToUpper(*status))
+		// The service would answer an unknown status with a validation error that names no flag.
 		if filter != "" && !slices.Contains(filter.Values(), filter) {
 			return usageError("status %q: must be RUNNING, SUCCEEDED, FAILED, TIMED_OUT or ABORTED", *status)
 		}
@@ -65,6 +66,7 @@ func printExecutions(out io.Writer, asJSON bool, executions []types.ExecutionLis
 			"startDate":    stamp(*e.StartDate),
 		}
 		stopped := ""
+		// A running execution has no end.
 		if e.StopDate != nil {
 			stopped = stamp(*e.StopDate)
 			row["stopDate"] = stopped

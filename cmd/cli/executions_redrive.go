@@ -40,6 +40,8 @@ func executionsRedrive(s *settings) *cobra.Command {
 			return err
 		}
 
+		// Without a selection the command would redrive every failed execution; only --all asks for
+		// that.
 		if len(args) == 0 && f.Error == "" && f.Since.IsZero() && f.Until.IsZero() && !*all {
 			return usageError("name orders, or select them by --error, --since or --until, or give --all")
 		}
@@ -59,11 +61,12 @@ type redriven struct {
 	Reason string              `json:"reason,omitempty"`
 }
 
-// redriveAll redrives the failed executions of the orders that the filter selects. A service
-// that refuses one does not keep the others from being redriven.
+// redriveAll redrives the failed executions of the orders that the filter selects. If the service
+// refuses one, the others are redriven all the same.
 func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.Filter, dry bool) error {
 	out, refused := c.OutOrStdout(), 0
 
+	// Orders that were named and have no failed execution get a line at the end.
 	healthy := map[transitions.OrderID]bool{}
 	for _, id := range f.Orders {
 		healthy[id] = true
@@ -88,6 +91,7 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 			line.Result = "redriven"
 
 			_, err := b.Executions.Redrive(c.Context(), p.OrderID)
+			// Another redrive was faster, with the same result.
 			if errors.Is(err, executions.ErrHealthy) {
 				line.Result = "runs again already"
 			} else if err != nil {
@@ -95,6 +99,7 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 			}
 		}
 
+		// A dry run also counts the executions that the service would refuse.
 		if line.Reason != "" {
 			refused++
 		}
@@ -137,7 +142,7 @@ func orDash(s string) string {
 	return s
 }
 
-// surveyFlags adds the flags that select failed executions, and returns what reads them.
+// surveyFlags adds the flags that select failed executions, and returns a function that reads them.
 func surveyFlags(c *cobra.Command) func(orders []string) (executions.Filter, error) {
 	name := c.Flags().String("error", "", "only executions that failed with this error name, like Order.Unavailable")
 	since := c.Flags().String("since", "", "only what failed at or after this time (RFC 3339), or this long ago (like 2h)")

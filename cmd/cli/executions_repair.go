@@ -61,7 +61,8 @@ type repaired struct {
 	Reason    string              `json:"reason,omitempty"`
 }
 
-// repairAll repairs each of the orders. One that cannot be repaired does not stop the others.
+// repairAll repairs each of the orders. If one cannot be repaired, the others are repaired all the
+// same.
 func repairAll(c *cobra.Command, s *settings, b *server.Backend, orders []transitions.OrderID, successor bool) error {
 	var refused error
 
@@ -70,6 +71,7 @@ func repairAll(c *cobra.Command, s *settings, b *server.Backend, orders []transi
 		line := repaired{Order: id, Result: string(action), Execution: x.Name}
 
 		if err != nil {
+			// The last error decides the exit status; each one is printed with its order.
 			line.Result, line.Reason, refused = "not repaired", err.Error(), err
 		}
 
@@ -87,6 +89,7 @@ func repairAll(c *cobra.Command, s *settings, b *server.Backend, orders []transi
 	switch {
 	case refused == nil:
 		return nil
+	// An order that does not exist has an exit status of its own.
 	case errors.Is(refused, transitions.ErrUnknownOrder):
 		return refused
 	}
@@ -102,7 +105,7 @@ func (r repaired) reasonText() string {
 	return ": " + r.Reason
 }
 
-// listStuck prints what needs a person.
+// listStuck prints the orders that need a person.
 func listStuck(c *cobra.Command, s *settings, b *server.Backend, f executions.Filter) error {
 	found := 0
 	show := func(p executions.Problem) error {
@@ -115,6 +118,7 @@ func listStuck(c *cobra.Command, s *settings, b *server.Backend, f executions.Fi
 		return err
 	}
 
+	// Dead letters have no error name of Step Functions.
 	if f.Error == "" {
 		if err := eachDeadLetter(c, b, f, show); err != nil {
 			return err
@@ -139,7 +143,7 @@ func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, sh
 	for _, handler := range b.EveryHandlerName() {
 		verb, flag := "redrive", ""
 		if setting := off[handler]; setting != "" {
-			verb, flag = "show", " --"+setting // no worker may have the handler
+			verb, flag = "show", " --"+setting // redriven letters would wait: no worker may have the handler
 		}
 
 		for l, err := range b.DeadLetters().All(c.Context(), handler, filter) {

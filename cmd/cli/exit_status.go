@@ -26,9 +26,9 @@ import (
 	"ratchet/workflow/scaffold"
 )
 
-// moneyStatus returns the exit status of an error of the ledger or the payments, and
-// whether it is one. These errors need more than a table: what an unknown account means
-// depends on the operation.
+// moneyStatus returns the exit status of an error of the ledger or the payments, and whether the
+// error is one of these. A table is not enough: the meaning of an unknown account depends on the
+// operation.
 func moneyStatus(err error) (status int, known bool) {
 	var refusal *ledger.Refusal
 	is := func(all ...error) bool {
@@ -52,6 +52,7 @@ func moneyStatus(err error) (status int, known bool) {
 		return exitUsage, true
 	case is(payments.ErrUnknownPayment):
 		return exitNotFound, true
+	// A refusal of the ledger that was not recognized above is a decision, too.
 	case is(payments.ErrDeclined, payments.ErrVoided, payments.ErrConflict, payments.ErrExceeded, payments.ErrState, payments.ErrBusy), errors.As(err, &refusal):
 		return exitRefused, true
 	}
@@ -71,8 +72,7 @@ const (
 	exitAborted = 130 // a second signal ended the process at once, as shells report SIGINT
 )
 
-// statusError is an error with an exit status. With a nil err there is nothing more to
-// print.
+// statusError is an error with an exit status. With a nil err everything has been printed already.
 type statusError struct {
 	status int
 	err    error
@@ -86,7 +86,7 @@ func usageError(format string, args ...any) error {
 	return &statusError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// hintedError is a statusError whose hint is that of an error code.
+// hintedError is a statusError with the hint of an error code.
 type hintedError struct {
 	statusError
 
@@ -95,11 +95,12 @@ type hintedError struct {
 
 func (e *hintedError) Unwrap() error { return &e.statusError }
 
-// hintOf returns what to do about an error, with its code, "" if there is no more to say than the error
-// does.
+// hintOf returns the hint for an error, with the error's code. It returns "" if the hint would say
+// no more than the error.
 func hintOf(err error) string {
 	code := api.CodeOf(err)
 
+	// A verdict has a code, although its error has no text.
 	if hinted, is := errors.AsType[*hintedError](err); is {
 		code = hinted.code
 	}
@@ -118,6 +119,7 @@ func report(err error) int {
 
 	var s *statusError
 	if errors.As(err, &s) {
+		// The hint is found from the whole chain, the text is of the cause.
 		err = s.err
 	}
 
@@ -136,7 +138,7 @@ func report(err error) int {
 	return exitStatusOf(err)
 }
 
-// endProcess ends the process with an error after which nothing can go on.
+// endProcess ends the process with an error that it cannot survive.
 func endProcess(err error) { os.Exit(report(err)) }
 
 // exitStatusOf returns the exit status of an error.
@@ -153,6 +155,7 @@ func exitStatusOf(err error) int {
 		return status
 	}
 
+	// The order decides: an error can match two lines.
 	for _, s := range statuses {
 		for _, known := range s.errs {
 			if errors.Is(err, known) {

@@ -19,11 +19,11 @@ import (
 	"ratchet/server"
 )
 
-// failingDisk has the data directory in the process whose disk fails.
+// failingDisk has the data directory in the environment of the process whose disk fails.
 const failingDisk = "TEST_OF_A_FAILING_DISK"
 
-// TestAFailingDiskEndsDevWithOneLine: it says what has happened, where, and what to do. The call that needed the disk
-// is not answered.
+// TestAFailingDiskEndsDevWithOneLine: the line names the failure, the place and the remedy. The
+// call that needed the disk is not answered.
 func TestAFailingDiskEndsDevWithOneLine(t *testing.T) {
 	if dir := os.Getenv(failingDisk); dir != "" {
 		devOnFailingDisk(dir)
@@ -93,7 +93,7 @@ func TestAFailingDiskEndsDevWithOneLine(t *testing.T) {
 	}
 }
 
-// devOnFailingDisk is a "ratchet dev" whose files refuse every write from when it reads a line.
+// devOnFailingDisk is a "ratchet dev" whose files refuse every write after it has read a line.
 func devOnFailingDisk(dir string) {
 	signal.Ignore(syscall.SIGXFSZ)
 

@@ -34,6 +34,7 @@ func (e flagRuleError) Error() string { return string(e) }
 // flagError replaces pflag's messages about a parser by messages about the flag's values.
 func flagError(err error) error {
 	var unknown *pflag.NotExistError
+	// pflag takes -5 for short flags; the user meant a number.
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Trim(unknown.GetSpecifiedShortnames(), ".0123456789") == "" {
 		return fmt.Errorf("-%s: a negative number is not allowed here", unknown.GetSpecifiedShortnames())
 	}
@@ -52,6 +53,7 @@ func flagError(err error) error {
 		return fmt.Errorf("%s %q: out of range", invalid.GetFlag().Name, invalid.GetValue())
 	}
 
+	// Sizes are of no interest: int32 and int64 are whole numbers.
 	kind, known := valueKinds[strings.TrimSuffix(strings.TrimSuffix(invalid.GetFlag().Value.Type(), "64"), "32")]
 	if !known {
 		return err
@@ -60,10 +62,11 @@ func flagError(err error) error {
 	return fmt.Errorf("%s %q: must be %s", invalid.GetFlag().Name, invalid.GetValue(), kind)
 }
 
-// given fails if one of the flags is set to the empty string. A variable that a script has
-// forgotten to set must not turn a named request into one without a name.
+// given fails if one of the flags is set to the empty string. A script's variable without a value
+// must not turn a named request into a request without a name.
 func given(flags *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
+		// A flag that was not given is empty by default, which is no mistake.
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return usageError("%s: must not be empty", name)
 		}

@@ -10,7 +10,7 @@ import (
 	"ratchet/server"
 )
 
-// TestCopiesThatHaveNoRoomAreNoMisuse: the error says what the engine says, and the exit status is that of a failure.
+// TestCopiesThatHaveNoRoomAreNoMisuse: the error is the engine's, and the exit status is 1.
 func TestCopiesThatHaveNoRoomAreNoMisuse(t *testing.T) {
 	answers := map[string]string{
 		embedded.CompactTarget: `{"__type":"ratchet.engine#InsufficientStorage","message":"compact the store: the disk is full: data has 1 MB"}`,

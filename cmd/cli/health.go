@@ -54,6 +54,7 @@ Exit status: 0 the process is ready, 1 it is not ready or does not answer.`,
 			return usageError("wait %s: must not be negative", *wait)
 		}
 
+		// Without --wait the process is asked once.
 		health, err := awaitHealth(c.Context(), base+path, *wait)
 		if err != nil {
 			return err
@@ -65,6 +66,7 @@ Exit status: 0 the process is ready, 1 it is not ready or does not answer.`,
 			printHealth(c.OutOrStdout(), health)
 		}
 
+		// The answer is printed, so the error has only the exit status.
 		if err == nil && !health.Ready {
 			err = &statusError{exitFailure, nil}
 		}
@@ -75,8 +77,8 @@ Exit status: 0 the process is ready, 1 it is not ready or does not answer.`,
 	return s.long(c, "waiting until the process is ready")
 }
 
-// adminURL returns the URL to ask, without a slash at its end: the one that was given, or that
-// of the setting admin-listen.
+// adminURL returns the URL to ask, without a slash at its end: the given URL, or the address of the
+// setting admin-listen.
 func (s *settings) adminURL(given string) (string, error) {
 	if given != "" {
 		if !strings.HasPrefix(given, "http://") && !strings.HasPrefix(given, "https://") {
@@ -100,7 +102,7 @@ func (s *settings) adminURL(given string) (string, error) {
 
 	host, port, err := net.SplitHostPort(cfg.AdminListen)
 	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
-		host = "127.0.0.1" // it listens on all addresses of this machine
+		host = "127.0.0.1" // the process listens on all addresses, and this machine reaches it by loopback
 	}
 
 	return "http://" + net.JoinHostPort(host, port), err
@@ -113,6 +115,7 @@ func awaitHealth(ctx context.Context, url string, wait time.Duration) (server.He
 
 	for deadline := time.Now().Add(wait); ; {
 		health, err := askHealth(ctx, url)
+		// A process that starts refuses connections at first, so an error is asked again, too.
 		if err == nil && health.Ready || !time.Now().Before(deadline) {
 			return health, err
 		}
@@ -141,11 +144,13 @@ func askHealth(ctx context.Context, url string) (health server.Health, err error
 	}
 	defer answer.Body.Close()
 
+	// Another server can listen on the port, with any answer.
 	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusServiceUnavailable {
 		return health, fmt.Errorf("%s answers %s: it is not the admin listener of a process", url, answer.Status)
 	}
 
 	err = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&health)
+	// Any JSON object decodes; a process's health always has checks.
 	if err == nil && len(health.Checks) == 0 {
 		err = errors.New("no checks")
 	}

@@ -18,6 +18,8 @@ func initCommand(s *settings) *cobra.Command {
 					return err
 				}
 
+				// A table that exists may still be unfit: another key, a time to live that is off,
+				// or several Regions.
 				if err := once.Check(c.Context(), b.DynamoDB, b.Tables.Once); err != nil {
 					return err
 				}

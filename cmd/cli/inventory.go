@@ -29,6 +29,7 @@ func inventoryCommand(s *settings) *cobra.Command {
 
 // printReservation prints an order's reservation on one line.
 func (s *settings) printReservation(c *cobra.Command, b *server.Backend, order string) error {
+	// Read again after the change: the line shows what is stored.
 	r, _, err := b.Stock.Reservation(c.Context(), order)
 	switch {
 	case err != nil:

@@ -28,6 +28,7 @@ func inventoryAddItems(s *settings) *cobra.Command {
 		}
 
 		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event)}
+		// Every call is then a new edit.
 		if e.EventID == "" {
 			e.EventID = transitions.RequestID("cli-" + newRequestID())
 		}
@@ -37,6 +38,8 @@ func inventoryAddItems(s *settings) *cobra.Command {
 			switch {
 			case err != nil:
 				return err
+			// Success has a text of its own, which names the pieces; a refusal is described like
+			// any edit's.
 			case r.Verdict.Done() && !s.json:
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s for order %s, with their pieces\n", r.Verdict, plural.Of(len(lines), "line"), e.OrderID)
 				return err

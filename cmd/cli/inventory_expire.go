@@ -23,6 +23,7 @@ func inventoryExpire(s *settings) *cobra.Command {
 
 		return s.with(c.Context(), func(b *server.Backend) error {
 			n, err := b.Stock.ExpireDue(c.Context(), *limit)
+			// The count is printed also after an error.
 			if s.json {
 				return errors.Join(printJSON(c.OutOrStdout(), map[string]int{"expired": n}), err)
 			}

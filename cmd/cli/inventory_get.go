@@ -24,6 +24,7 @@ func inventoryGet(s *settings) *cobra.Command {
 						return err
 					}
 
+					// All or nothing: a table with a line missing would be taken for the whole.
 					if !found {
 						return fmt.Errorf("sku %s: %w", sku, errNotFound)
 					}

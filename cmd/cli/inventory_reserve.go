@@ -21,6 +21,7 @@ func inventoryReserve(s *settings) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var lines []inventory.Line
 		for _, text := range args[1:] {
+			// The last colon, because a SKU may contain colons.
 			i := strings.LastIndexByte(text, ':')
 			pieces, err := strconv.ParseInt(text[i+1:], 10, 64)
 			if i < 0 || err != nil {

@@ -25,6 +25,7 @@ func inventorySet(s *settings) *cobra.Command {
 					return err
 				}
 
+				// The level after the change, with the pieces that are reserved now.
 				l, _, err := b.Stock.Level(c.Context(), args[0])
 				switch {
 				case err != nil:

@@ -14,8 +14,8 @@ import (
 	"ratchet/transitions"
 )
 
-// TestListsPrintOneLineOfJSONForEachElement walks the commands that list something: those that are named
-// so, and those that print pages.
+// TestListsPrintOneLineOfJSONForEachElement walks the commands that list something: commands named
+// list, and commands that print pages.
 func TestListsPrintOneLineOfJSONForEachElement(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
@@ -80,7 +80,7 @@ func TestListsPrintOneLineOfJSONForEachElement(t *testing.T) {
 	}
 }
 
-// printed runs a command and returns what it prints on standard output.
+// printed runs a command and returns its standard output.
 func printed(t *testing.T, s *settings, args ...string) (out bytes.Buffer, code int) {
 	t.Helper()
 

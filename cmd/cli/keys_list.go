@@ -44,6 +44,7 @@ func printKeys(out io.Writer, asJSON bool, keys []auth.Key) error {
 
 	for _, k := range keys {
 		status := "live"
+		// Revoked comes first: a revoked key may also have expired.
 		switch {
 		case !k.RevokedAt.IsZero():
 			status = "revoked " + stamp(k.RevokedAt)

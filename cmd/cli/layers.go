@@ -32,13 +32,14 @@ type layer struct {
 	files map[string]string
 }
 
-// layers are the sources of settings besides flags, the weakest first.
+// layers are the sources of settings other than flags, the weakest first.
 type layers []layer
 
 // layers reads the file, its profile and the environment.
 func (s *settings) layers() (layers, error) {
 	environment := koanf.New(".")
 
+	// Variables are texts. They get their types when all settings are decoded.
 	err := environment.Load(env.Provider(".", env.Opt{Prefix: "RATCHET_", TransformFunc: func(k, v string) (string, any) {
 		return settingOf(k), v
 	}}), nil)
@@ -46,7 +47,8 @@ func (s *settings) layers() (layers, error) {
 		return nil, err
 	}
 
-	// chosen returns a setting that chooses the sources: a flag, else a variable, else of the file.
+	// chosen returns a setting that chooses the sources themselves: from a flag, a variable or the
+	// file.
 	chosen := func(name string, file *koanf.Koanf) string {
 		if value, _ := s.flags.GetString(name); value != "" {
 			return value
@@ -60,6 +62,7 @@ func (s *settings) layers() (layers, error) {
 	}
 
 	settings := koanf.New(".")
+	// The file cannot name another file.
 	name := chosen("config", settings)
 
 	if name != "" {
@@ -69,11 +72,13 @@ func (s *settings) layers() (layers, error) {
 	}
 
 	profiles := settings.Cut("profiles")
+	// Profiles are no settings of their own, and must not be found by name.
 	settings.Delete("profiles")
 
 	all := layers{{name: "file", settings: settings, origin: func(string) string { return name }}}
 
 	if selected := chosen("profile", settings); selected != "" {
+		// A profile that does not exist would silently mean the defaults.
 		if !slices.Contains(profiles.MapKeys(""), selected) {
 			return nil, fmt.Errorf("profile %q: must be one of those under `profiles` in --config: %s",
 				selected, orNone(profiles.MapKeys("")))
@@ -84,6 +89,7 @@ func (s *settings) layers() (layers, error) {
 
 	all = append(all, layer{name: "environment", settings: environment, origin: variableOf})
 
+	// Per layer, because a secret and its file may be in different ones: the stronger one wins.
 	for i := range all {
 		if err := all[i].readSecrets(); err != nil {
 			return nil, err
@@ -111,7 +117,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// readSecrets replaces the names of files with secrets by what the files hold.
+// readSecrets replaces each setting that names a file with a secret by the content of the file.
 func (l *layer) readSecrets() error {
 	l.files = map[string]string{}
 
@@ -119,6 +125,7 @@ func (l *layer) readSecrets() error {
 		setting := secret + "-file"
 
 		name := l.settings.String(setting)
+		// The file's name must not stay behind as an unknown setting.
 		l.settings.Delete(setting)
 
 		if name == "" {
@@ -140,6 +147,7 @@ func (l *layer) readSecrets() error {
 		}
 
 		if err == nil {
+			// Editors end a file with a line feed, which is no part of a secret.
 			err = l.settings.Set(secret, strings.TrimSpace(string(text)))
 		}
 
@@ -153,7 +161,7 @@ func (l *layer) readSecrets() error {
 	return nil
 }
 
-// merge returns all settings, with those of the flags above all.
+// merge returns all settings. Flags win over all other sources.
 func (all layers) merge(flags *pflag.FlagSet) (*koanf.Koanf, error) {
 	k := koanf.New(".")
 
@@ -162,6 +170,7 @@ func (all layers) merge(flags *pflag.FlagSet) (*koanf.Koanf, error) {
 		err = errors.Join(err, k.Merge(l.settings))
 	}
 
+	// Only flags that were given override; the defaults of flags are below everything.
 	return k, errors.Join(err, k.Load(posflag.Provider(flags, ".", k), nil))
 }
 
@@ -171,11 +180,13 @@ func (all layers) sourceOf(setting string, flags *pflag.FlagSet) (source, origin
 		return "flag", "--" + setting
 	}
 
+	// The strongest source that has the setting.
 	for _, l := range slices.Backward(all) {
 		if !l.settings.Exists(setting) {
 			continue
 		}
 
+		// The origin of a secret is the setting that names its file.
 		if name, ok := l.files[setting]; ok {
 			return l.name, l.origin(setting+"-file") + " = " + name
 		}

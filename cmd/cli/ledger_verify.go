@@ -22,6 +22,7 @@ func ledgerVerify(s *settings) *cobra.Command {
 			"nothing; transfers may continue meanwhile. Exit status 1 on any contradiction.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
+				// Findings are printed as they are found; a ledger can have many.
 				proof, err := b.Ledger.Verify(c.Context(), func(f ledger.Finding) error {
 					if s.json {
 						return printJSON(c.OutOrStdout(), f)

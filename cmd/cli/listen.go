@@ -19,6 +19,7 @@ func listenFlags(c *cobra.Command, cfg *server.Config) error {
 			return err
 		}
 
+		// The default of a flag fills only a setting that no source has.
 		if c.Flags().Changed(name) || *field == "" {
 			*field = value
 		}

@@ -51,6 +51,8 @@ func listenCommand(s *settings) *cobra.Command {
 			}
 			l.out, l.errs = c.OutOrStdout(), c.ErrOrStderr()
 
+			// The endpoint and its queue are removed also after Ctrl-C, when the command's context
+			// has ended.
 			return errors.Join(l.run(c.Context(), *limit), l.close(context.WithoutCancel(c.Context())))
 		})
 	}
@@ -58,7 +60,7 @@ func listenCommand(s *settings) *cobra.Command {
 	return c
 }
 
-// listener is an endpoint with a queue, and where its messages are forwarded.
+// listener is an endpoint with a queue, and the URL to which its messages are forwarded.
 type listener struct {
 	b         *server.Backend
 	endpoint  notify.Endpoint
@@ -70,6 +72,7 @@ type listener struct {
 
 func openListener(ctx context.Context, b *server.Backend, settings notify.Settings, forward string) (_ *listener, err error) {
 	l := &listener{b: b, forward: forward}
+	// Random, so two listeners never share a queue.
 	secret, name := webhooks.NewSecret(), "listen-"+strings.ToLower(rand.Text()[:12])
 
 	if forward != "" {
@@ -95,6 +98,7 @@ func openListener(ctx context.Context, b *server.Backend, settings notify.Settin
 	settings.Destination = "sqs:" + l.queue
 
 	if l.endpoint, err = b.Endpoints.Create(ctx, name, settings, secret); err != nil {
+		// A queue without its endpoint would stay behind.
 		return nil, errors.Join(err, l.close(ctx))
 	}
 
@@ -103,6 +107,7 @@ func openListener(ctx context.Context, b *server.Backend, settings notify.Settin
 
 func (l *listener) close(ctx context.Context) error {
 	var err error
+	// First the endpoint: workers must not send to a queue that is gone.
 	if l.endpoint.ID != "" {
 		err = l.b.Endpoints.Remove(ctx, l.endpoint.ID)
 	}
@@ -121,11 +126,13 @@ func (l *listener) run(ctx context.Context, limit int) error {
 
 	for count := 0; ctx.Err() == nil; {
 		got, err := l.b.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-			QueueUrl:              &l.queue,
-			MaxNumberOfMessages:   1,
+			QueueUrl:            &l.queue,
+			MaxNumberOfMessages: 1,
+			// The longest wait that SQS has: fewer calls, and a message ends the wait at once.
 			WaitTimeSeconds:       20,
 			MessageAttributeNames: []string{"All"},
 		})
+		// An end by Ctrl-C is no error of the call.
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -148,7 +155,7 @@ func (l *listener) run(ctx context.Context, limit int) error {
 	return nil
 }
 
-// handle prints a message, forwards it once, and takes it off the queue.
+// handle prints a message, forwards it once, and deletes it from the queue.
 func (l *listener) handle(ctx context.Context, m sqstypes.Message) error {
 	fmt.Fprintln(l.out, aws.ToString(m.Body))
 
@@ -164,12 +171,15 @@ func (l *listener) handle(ctx context.Context, m sqstypes.Message) error {
 		})
 
 		if err != nil {
+			// A receiver that fails gets no second attempt: a person watches, and the next message
+			// comes.
 			fmt.Fprintf(l.errs, "%s: not forwarded: %v\n", attribute("key"), err)
 		} else {
 			fmt.Fprintf(l.errs, "%s: answered %d in %s\n", attribute("key"), answer.Status, time.Since(began).Round(time.Millisecond))
 		}
 	}
 
+	// Deleted also after a failure, or the same message would come again and again.
 	_, err := l.b.SQS.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &l.queue, ReceiptHandle: m.ReceiptHandle})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("take a message off the queue: %w", err)

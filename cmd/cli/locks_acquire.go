@@ -29,6 +29,7 @@ func locksAcquire(s *settings) *cobra.Command {
 				return err
 			}
 
+			// The holder is printed already.
 			return &statusError{exitRefused, nil}
 		})
 	}

@@ -4,7 +4,7 @@
 //	func main() { cli.Main(server.Parts{Bank: bank, Workflow: tickets}) }
 //
 // Such a program has every command. `dev`, `worker` and `serve` run its parts; the others see the
-// same orders as those of cmd/ratchet.
+// same orders as the commands of cmd/ratchet.
 package cli
 
 import (
@@ -21,12 +21,13 @@ import (
 // Main runs the command that the program's arguments name, with the parts, and ends the process.
 func Main(parts server.Parts) {
 	if os.Getenv("GOGC") == "" {
-		// Ratchet makes much short-lived garbage over a small heap. Collecting four times
-		// less often costs some tens of megabytes and saves about a sixth of the time.
+		// Ratchet makes much short-lived garbage over a small heap. A collection a quarter as often
+		// costs some tens of megabytes and saves about a sixth of the time.
 		debug.SetGCPercent(400)
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
+	// Room for two: the second signal must not be lost while the first is handled.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 
@@ -34,8 +35,9 @@ func Main(parts server.Parts) {
 	os.Exit(report(newRoot(parts).ExecuteContext(ctx)))
 }
 
-// stopOnSignals asks the command to stop at the first signal and ends the process at the
-// second. What was in hand then comes back when its leases and heartbeats have run out.
+// stopOnSignals asks the command to stop at the first signal and ends the process at the second
+// one. Work that was unfinished then is handed out again when its leases and heartbeats have run
+// out.
 func stopOnSignals(signals <-chan os.Signal, stop func(), exit func(status int)) {
 	<-signals
 	stop()

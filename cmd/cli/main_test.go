@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the commands as a user types them; each script in testdata/script
-// reads as what they promise.
+// TestScripts runs the commands as a user types them; each script in testdata/script shows what the
+// commands promise.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

@@ -25,6 +25,7 @@ func parseItem(text string) (transitions.Item, error) {
 		return transitions.Item{}, usageError("item %q: must be SKU:QUANTITY:PRICE", text)
 	}
 
+	// 32 bits, so that quantity times price fits into 64.
 	quantity, err1 := strconv.ParseInt(parts[len(parts)-2], 10, 32)
 	price, err2 := strconv.ParseInt(parts[len(parts)-1], 10, 32)
 	if err := errors.Join(err1, err2); err != nil {

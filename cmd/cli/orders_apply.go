@@ -33,10 +33,12 @@ func ordersApply(s *settings) *cobra.Command {
 			return err
 		}
 
+		// A request id of the form that executions use could answer for a step of the order.
 		if transitions.RequestID(*request).IsReserved() {
 			return usageError("request-id %s: must not be one of those that executions use", *request)
 		}
 
+		// 0 means "assign one", so an explicit 0 is a mistake.
 		if c.Flags().Changed("id") && *id == 0 {
 			return usageError("id 0: ids count from 1")
 		}
@@ -50,6 +52,7 @@ func ordersApply(s *settings) *cobra.Command {
 			Cause:        cause(),
 		}
 
+		// The values of a guard have types; a shell has only text.
 		for name, text := range *values {
 			if name == "" {
 				return usageError("value %q: must be NAME=VALUE", "="+text)
@@ -61,6 +64,7 @@ func ordersApply(s *settings) *cobra.Command {
 			r.Values[name] = guardValue(text)
 		}
 
+		// Without a name, a call that is repeated after a lost answer would be a second request.
 		if r.TransitionID == 0 && r.RequestID == "" {
 			r.RequestID = transitions.RequestID("cli-" + newRequestID())
 		}
@@ -79,6 +83,7 @@ func ordersApply(s *settings) *cobra.Command {
 				return err
 			}
 
+			// A typo in a name is pointed out in addition to the refusal.
 			if result.Verdict == transitions.Illegal || result.Verdict == transitions.WrongState {
 				printUnknownNames(c.ErrOrStderr(), b.Orders.Definition(), r)
 			}

@@ -28,6 +28,7 @@ func ordersCreate(s *settings) *cobra.Command {
 			return err
 		}
 
+		// An order without an execution needs no state machine.
 		with := s.withWorkflow
 		if *alone {
 			with = s.with
@@ -38,7 +39,8 @@ func ordersCreate(s *settings) *cobra.Command {
 				return err
 			}
 
-			// An order whose state machine does not exist would wait for one.
+			// The order is created after the lookup: without its state machine it would wait
+			// without an execution.
 			var arn string
 			if !*alone {
 				var err error
@@ -47,6 +49,7 @@ func ordersCreate(s *settings) *cobra.Command {
 				}
 			}
 
+			// The stock is set before the execution can reserve it.
 			for _, item := range order.Items {
 				if *stock > 0 {
 					if err := b.Stock.Set(c.Context(), item.SKU, *stock); err != nil {
@@ -60,6 +63,7 @@ func ordersCreate(s *settings) *cobra.Command {
 				return err
 			}
 
+			// A replay starts the execution, too: the call before may have died between the two.
 			if result.Verdict.Done() && !*alone {
 				if _, err := b.Start(c.Context(), arn, order); err != nil {
 					return err

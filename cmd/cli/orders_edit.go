@@ -47,6 +47,7 @@ func editCommand(s *settings, use, short string, args cobra.PositionalArgs, pars
 	event := c.Flags().String("event-id", "", "name of this edit; default: a new name for each call")
 	cause := reasonFlags(c)
 	ifMatch := c.Flags().Int64("if-match", -1, "edit only if the content has this version; -1: any")
+	// Only a note has an author.
 	if strings.HasPrefix(use, "add-note") {
 		c.Flags().String("by", "", "author of the note")
 	}
@@ -61,12 +62,14 @@ func editCommand(s *settings, use, short string, args cobra.PositionalArgs, pars
 		}
 
 		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event), Cause: cause()}
+		// Every call is then a new edit.
 		if e.EventID == "" {
 			e.EventID = transitions.RequestID("cli-" + newRequestID())
 		}
 
 		switch {
 		case *ifMatch >= 0:
+			// Its own variable: the edit must not change with the flag.
 			seen := *ifMatch
 			e.IfMatch = &seen
 		case *ifMatch < -1:
@@ -115,6 +118,8 @@ func removeItem(c *cobra.Command, args []string) (sendEdit, error) {
 
 func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 	address := transitions.Address{}
+	// An address on the command line would be in the history of the shell and in the list of
+	// processes.
 	if len(args) == 2 && args[1] == "-" {
 		text, err := readFile(c, "-")
 		if err == nil && json.Unmarshal(text, &address) != nil {
@@ -131,6 +136,7 @@ func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 				return nil, usageError("field %d of the address: must be FIELD=TEXT", i+1)
 			}
 
+			// The second value would silently win.
 			if _, twice := address[name]; twice {
 				return nil, usageError("field %d of the address: %s was given before", i+1, name)
 			}
@@ -176,13 +182,14 @@ func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions
 		return &statusError{exitNotFound, nil}
 	}
 
+	// The verdict is printed already.
 	return &statusError{exitRefused, nil}
 }
 
 // describeEdit returns an edit's verdict as one line of text.
 func describeEdit(id transitions.OrderID, r transitions.EditResult) string {
 	switch {
-	case r.Verdict.Done() && r.Order != nil: // a replayed edit may come without the order
+	case r.Verdict.Done() && r.Order != nil: // of a replayed edit the order may be unknown
 		text := fmt.Sprintf("%s: content version %d of order %s", r.Verdict, r.ContentVersion, id)
 		if r.Order.Total != (transitions.Money{}) {
 			text += fmt.Sprintf(", which has %s and a total of %s", plural.Of(len(r.Order.Items), "line"), money(r.Order.Total))

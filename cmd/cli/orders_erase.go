@@ -84,7 +84,7 @@ func ordersErase(s *settings) *cobra.Command {
 }
 
 // checkErasure reports arguments that break a rule or do not fit together. It returns the time of
-// --ended-before, the zero time without it.
+// --ended-before, the zero time if the flag is not given.
 func checkErasure(c *cobra.Command, ids []string, customer, endedBefore, tenant string) (time.Time, error) {
 	if err := given(c.Flags(), "customer", "ended-before", "tenant"); err != nil {
 		return time.Time{}, err
@@ -108,7 +108,7 @@ func checkErasure(c *cobra.Command, ids []string, customer, endedBefore, tenant 
 		}
 	}
 
-	// A name that no tenant can have would get the answer that all its orders are erased.
+	// The answer for a name that no tenant can have would be that all its orders are erased.
 	if err := auth.Tenant(tenant).Validate(); err != nil {
 		return time.Time{}, usageError("%v", err)
 	}
@@ -126,7 +126,7 @@ type eraseRun struct {
 	progress *progress
 
 	read, erased int
-	worst        error // of the orders that were not erased
+	worst        error // the error of an order that was not erased
 }
 
 // named erases the orders with the ids.
@@ -134,10 +134,12 @@ func (r *eraseRun) named(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		order, found, err := r.backend.Orders.Get(ctx, transitions.OrderID(id))
 		if err == nil && !found {
+			// An order that does not exist does not keep the others from being erased.
 			r.worst = fmt.Errorf("order %s: %w", id, errNotFound)
 			continue
 		}
 
+		// An order that cannot be read is reported with its id.
 		if err != nil {
 			order = &transitions.Order{ID: transitions.OrderID(id)}
 		}
@@ -150,7 +152,7 @@ func (r *eraseRun) named(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// ofCustomer erases the orders of a customer of the tenant. It reads the table and not the lists, which
+// ofCustomer erases the orders of a customer of the tenant. It reads the table, because the lists
 // may lag.
 func (r *eraseRun) ofCustomer(ctx context.Context, tenant, customer string) error {
 	owner, found := ownerOf(tenant), false
@@ -167,14 +169,14 @@ func (r *eraseRun) ofCustomer(ctx context.Context, tenant, customer string) erro
 	})
 
 	if err == nil && !found {
-		// After an erasure that is so, too.
+		// An erased order has no customer any more, so this is also the answer of a repeat.
 		_, err = fmt.Fprintln(r.command.ErrOrStderr(), "no order has this customer of this tenant")
 	}
 
 	return err
 }
 
-// found erases an order that was looked for, or says why it cannot be read.
+// found erases an order that matches, or reports why it cannot be read.
 func (r *eraseRun) found(ctx context.Context, order *transitions.Order, err error) error {
 	if err != nil {
 		return r.answer(erasedOrder{Erased: erasure.Erased{OrderID: order.ID}}, err)
@@ -183,7 +185,7 @@ func (r *eraseRun) found(ctx context.Context, order *transitions.Order, err erro
 	return r.one(ctx, order)
 }
 
-// erasedOrder is the line of an order.
+// erasedOrder is the output line of an order.
 type erasedOrder struct {
 	erasure.Erased
 
@@ -192,12 +194,13 @@ type erasedOrder struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// one erases an order and prints what became of it. It returns an error that ends the command.
+// one erases an order and prints the result. It returns only errors that end the command.
 func (r *eraseRun) one(ctx context.Context, order *transitions.Order) error {
 	line := erasedOrder{Erased: erasure.Erased{OrderID: order.ID}, Result: "selected"}
 
 	var err error
 	if r.dryRun {
+		// A dry run makes the same checks as the erasure, but the erasure decides by its own write.
 		err = r.eraser.Check(ctx, order)
 	} else {
 		line.Erased, err = r.eraser.Erase(ctx, order.ID)
@@ -207,9 +210,11 @@ func (r *eraseRun) one(ctx context.Context, order *transitions.Order) error {
 	return r.answer(line, err)
 }
 
-// answer prints what became of an order, or why it keeps its person. It returns an error that ends the command.
+// answer prints the result for an order, or why it keeps its person. It returns only errors that
+// end the command.
 func (r *eraseRun) answer(line erasedOrder, err error) error {
 	switch {
+	// Any other error concerns more than this order, such as a table that cannot be read.
 	case err != nil && !keepsPerson(err):
 		return err
 	case err != nil:
@@ -233,14 +238,15 @@ func (r *eraseRun) answer(line erasedOrder, err error) error {
 	return err
 }
 
-// reads notes how many orders the command has read.
+// reads notes the number of orders that the command has read.
 func (r *eraseRun) reads(orders int) {
 	r.read = orders
 	r.show()
 }
 
-// show says how far the command is.
+// show prints the progress of the command.
 func (r *eraseRun) show() {
+	// With named orders nothing is scanned, so only the results count.
 	if r.read == 0 {
 		r.progress.print("%s done", plural.Of(r.erased, "order"))
 		return
@@ -249,7 +255,7 @@ func (r *eraseRun) show() {
 	r.progress.print("%s read, %d done", plural.Of(r.read, "order"), r.erased)
 }
 
-// keepsPerson reports whether the error is about one order, which can be erased later.
+// keepsPerson reports whether the error concerns one order only, which can be erased later.
 func keepsPerson(err error) bool {
 	for _, reason := range []error{
 		transitions.ErrNotEnded, transitions.ErrUnreadable, transitions.ErrUnknownVersion, transitions.ErrJournalBehind, transitions.ErrContended,

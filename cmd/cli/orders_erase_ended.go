@@ -11,9 +11,10 @@ import (
 	"ratchet/workflow"
 )
 
-// endedBefore erases the owner's orders that have ended before the moment and are not erased yet.
+// endedBefore erases the owner's orders that ended before the moment and have not been erased yet.
 func (r *eraseRun) endedBefore(ctx context.Context, owner string, before time.Time) error {
 	ready := false
+	// The lists are an index by state and time; a scan reads every order.
 	if r.backend.Lists != nil {
 		var err error
 		if ready, err = r.backend.Lists.Ready(ctx); err != nil {
@@ -36,6 +37,7 @@ func (r *eraseRun) endedBefore(ctx context.Context, owner string, before time.Ti
 	}
 
 	if err == nil && !found {
+		// An empty answer needs words: it is the normal result of a daily run.
 		_, err = fmt.Fprintf(r.command.ErrOrStderr(), "every order of this tenant that ended before %s is erased\n", stamp(before))
 	}
 
@@ -57,21 +59,24 @@ func (r *eraseRun) endedInLists(ctx context.Context, owner string, before time.T
 	return nil
 }
 
-// endedInList finds those that have ended in the state.
+// endedInList erases the orders that ended in the state.
 func (r *eraseRun) endedInList(ctx context.Context, owner string, state workflow.State, before time.Time, erase func(*transitions.Order, error) error) error {
 	for id, err := range r.backend.Lists.Unerased(ctx, owner, state, before) {
 		if err != nil {
 			return err
 		}
 
+		// Read again: the list lags behind its orders.
 		order, exists, err := r.backend.Orders.Get(ctx, id)
 		r.read++
 		r.show()
 
 		switch {
 		case err != nil:
+			// Reported like any other order that cannot be read.
 			err = erase(&transitions.Order{ID: id}, err)
-		// The list may lack the mark of an erased order, or show one that was deleted and placed again.
+		// The list may lack the mark of an erased order, or show an order that was deleted and
+		// placed again.
 		case exists && order.State == state && isUnerased(order, before):
 			err = erase(order, nil)
 		}
@@ -86,6 +91,7 @@ func (r *eraseRun) endedInList(ctx context.Context, owner string, state workflow
 
 // endedInTable finds the orders in their table.
 func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.Time, erase func(*transitions.Order, error) error) error {
+	// Erased orders are filtered by the table, which still reads them.
 	filter := "attribute_not_exists(erasedAt)"
 	in := dynamodb.ScanInput{FilterExpression: &filter}
 	definition := r.backend.Orders.Definition()
@@ -94,6 +100,7 @@ func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.T
 
 	return r.backend.Orders.Scan(ctx, sweep, in, func(_ context.Context, order *transitions.Order, err error) error {
 		switch {
+		// An order that cannot be read still has its state, so the state is checked first.
 		case !isOwnedBy(owner, order.ID), !definition.Terminal(order.State):
 			return nil
 		case err == nil && !isUnerased(order, before):
@@ -104,7 +111,8 @@ func (r *eraseRun) endedInTable(ctx context.Context, owner string, before time.T
 	})
 }
 
-// isUnerased reports whether the order, which has ended, did so before the moment and has its person still.
+// isUnerased reports whether the order, which has ended, ended before the moment and still has its
+// person.
 func isUnerased(order *transitions.Order, before time.Time) bool {
 	return order.ErasedAt.IsZero() && order.EnteredAt().Before(before)
 }

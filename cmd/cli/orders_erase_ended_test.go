@@ -17,7 +17,7 @@ import (
 	"ratchet/workflow"
 )
 
-// expired places orders that have ended long ago as far as their newest write goes.
+// expired places orders whose newest write says that they ended long ago.
 func expired(ctx context.Context, t *testing.T, b *server.Backend, ids ...transitions.OrderID) error {
 	t.Helper()
 
@@ -39,8 +39,9 @@ func expired(ctx context.Context, t *testing.T, b *server.Backend, ids ...transi
 	return nil
 }
 
-// TestOrdersThatEndedLongAgoAreErased: with and without lists. An order that is refused is named, and the
-// rest goes on; younger orders, open ones, and those of other tenants stay; what is erased is left out.
+// TestOrdersThatEndedLongAgoAreErased: with and without lists. An order that is refused is named,
+// and the rest goes on; younger orders, open orders and other tenants' orders stay; erased orders
+// are left out.
 func TestOrdersThatEndedLongAgoAreErased(t *testing.T) {
 	for _, row := range []struct{ name, lists, says string }{
 		{"from the lists", "true", ""},
@@ -143,8 +144,8 @@ func TestListsSpareTheScan(t *testing.T) {
 	}
 }
 
-// TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure: it is refused by its name, in the lists, in a scan and
-// by its id. One of another tenant is not this tenant's.
+// TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure: the order is refused by its name, in the
+// lists, in a scan and by its id. Another tenant's order is not reported.
 func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 	for _, lists := range []string{"true", "false"} {
 		t.Run("lists="+lists, func(t *testing.T) {
@@ -219,8 +220,8 @@ func setOrder(ctx context.Context, b *server.Backend, id, name string, value typ
 	return err
 }
 
-// TestAListMayBeBehindTheOrders: an order that is in another state by now has not ended, and one
-// that is erased is left out although its row has no mark.
+// TestAListMayBeBehindTheOrders: an order that has left the state has not ended, and an erased
+// order is left out although its row has no mark.
 func TestAListMayBeBehindTheOrders(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 	t.Setenv("RATCHET_ORDER_LISTS", "true")
@@ -245,7 +246,7 @@ func TestAListMayBeBehindTheOrders(t *testing.T) {
 	}
 }
 
-// TestTheFirstMomentIsAMoment: the zero time is an age like others, and not a missing one.
+// TestTheFirstMomentIsAMoment: the zero time is an age like any other, and not a missing one.
 func TestTheFirstMomentIsAMoment(t *testing.T) {
 	s := ordersAt(t, func(context.Context, *server.Backend) error { return nil })
 

@@ -18,9 +18,9 @@ import (
 	"ratchet/workflow"
 )
 
-// TestACustomerIsErasedFromWhatHasEnded: of three orders of one customer, one has not ended, and one is
-// of another tenant. The command says so, goes on with the rest, and its act does not name the
-// customer.
+// TestACustomerIsErasedFromWhatHasEnded: of three orders of one customer, one has not ended, and
+// one is another tenant's. The command says so, goes on with the rest, and its act does not name
+// the customer.
 func TestACustomerIsErasedFromWhatHasEnded(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
@@ -78,7 +78,8 @@ func TestACustomerIsErasedFromWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestALetterThatCannotBeReadDoesNotEndTheErasure: it is named, and the order that follows is erased.
+// TestALetterThatCannotBeReadDoesNotEndTheErasure: the letter is named, and the next order is
+// erased.
 func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
@@ -126,8 +127,8 @@ func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
 	}
 }
 
-// TestLettersOfAHandlerThatIsOffAreFound: workers with other settings, or of another time, have written
-// them.
+// TestLettersOfAHandlerThatIsOffAreFound: workers with other settings have written them, perhaps
+// earlier.
 func TestLettersOfAHandlerThatIsOffAreFound(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 

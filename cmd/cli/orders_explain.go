@@ -34,6 +34,8 @@ func ordersExplain(s *settings) *cobra.Command {
 	}
 	logs := c.Flags().StringArray("log", nil, "file with a log (text or JSON) to find refused requests in; - is standard input; repeat for more")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		// Before the backend: standard input may be one of the logs, and a bad file needs no
+		// connection.
 		refused, err := refusalsIn(c, *logs, transitions.OrderID(args[0]))
 		if err != nil {
 			return err
@@ -54,7 +56,8 @@ func ordersExplain(s *settings) *cobra.Command {
 			if s.json {
 				return printJSON(c.OutOrStdout(), struct {
 					inspect.Explanation
-					Refused    []refusedRequest `json:"refused,omitempty"`
+					Refused []refusedRequest `json:"refused,omitempty"`
+					// Parts that could not be read are listed, and the rest is shown.
 					Timeline   []inspect.Moment `json:"timeline"`
 					Incomplete []string         `json:"incomplete,omitempty"`
 				}{e, refused, moments, texts(incomplete)})
@@ -71,7 +74,7 @@ func ordersExplain(s *settings) *cobra.Command {
 	return c
 }
 
-// texts returns what could not be read, with the reasons.
+// texts returns the unread sources with the reasons.
 func texts(unread []inspect.Unread) (texts []string) {
 	for _, u := range unread {
 		texts = append(texts, u.String())
@@ -99,6 +102,8 @@ func refusalsIn(c *cobra.Command, logs []string, id transitions.OrderID) (all []
 		}
 		all = append(all, found...)
 	}
+	// The logs of several processes are merged by time. Stable, so that lines of one log keep their
+	// order.
 	slices.SortStableFunc(all, func(a, b refusedRequest) int { return a.At.Compare(b.At) })
 
 	return all, nil
@@ -108,6 +113,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	o := e.Order
 	fmt.Fprintf(out, "order %s is %s since transition %d\n", o.ID, o.State, o.TransitionID)
 
+	// A state of another version of the definition has no text here.
 	if i := slices.IndexFunc(d.States(), func(s workflow.StateSpec) bool { return s.State == o.State }); i >= 0 {
 		fmt.Fprintf(out, "  %s: %s\n", o.State, d.States()[i].Doc)
 	}
@@ -135,6 +141,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 		}
 	}
 
+	// Without --log nothing was looked for, so nothing can be said about missing refusals.
 	if logged {
 		fmt.Fprintf(w, "\nwhat was refused, by the logs: %s\n", plural.Of(len(refused), "request"))
 
@@ -159,8 +166,9 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	return w.Flush()
 }
 
-// printSteps prints transitions as a table. What stands between its rows is no part of its columns.
+// printSteps prints transitions as a table. Lines between its rows do not belong to its columns.
 func printSteps(out io.Writer, steps []inspect.Step) error {
+	// The table is laid out first and cut into rows: a line between the rows would widen a column.
 	var table strings.Builder
 
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -177,6 +185,7 @@ func printSteps(out io.Writer, steps []inspect.Step) error {
 	header, rows, _ := strings.Cut(table.String(), "\n")
 	fmt.Fprintln(out, header)
 
+	// Without steps the table ends after its header, and Split would return one empty row.
 	for i, row := range strings.Split(strings.TrimSuffix(rows, "\n"), "\n")[:len(steps)] {
 		if step := steps[i]; step.Skipped > 0 {
 			fmt.Fprintf(out, "    (%s before it never applied)\n", plural.Of(step.Skipped, "id"))

@@ -39,7 +39,7 @@ func ordersAt(t *testing.T, prepare func(context.Context, *server.Backend) error
 	return s
 }
 
-// run runs one command and returns what it printed and its exit status.
+// run runs one command and returns its output and its exit status.
 func run(t *testing.T, s *settings, name string, args ...string) (string, int) {
 	t.Helper()
 
@@ -106,7 +106,7 @@ func TestOrdersExplain(t *testing.T) {
 	}
 }
 
-// TestOrdersExplainShowsWhatWasRefused: a process writes it at its end at the latest.
+// TestOrdersExplainShowsWhatWasRefused: a process writes its refusals at its end at the latest.
 func TestOrdersExplainShowsWhatWasRefused(t *testing.T) {
 	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
 		if err := placeAndPay(ctx, b); err != nil {
@@ -128,8 +128,8 @@ func TestOrdersExplainShowsWhatWasRefused(t *testing.T) {
 	}
 }
 
-// TestTheColumnsOfAnExplanationAreAligned whatever stands between the rows, and a text of several lines is
-// one line of the time line.
+// TestTheColumnsOfAnExplanationAreAligned: other lines between the rows change nothing, and a text
+// of several lines is one line of the time line.
 func TestTheColumnsOfAnExplanationAreAligned(t *testing.T) {
 	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
 		if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {

@@ -33,6 +33,8 @@ func ordersGet(s *settings) *cobra.Command {
 		case *after < 0:
 			return usageError("after %d: ids count from 1", *after)
 		case *at != "":
+			// Times are stored in milliseconds and printed with fractions, so those must be read
+			// again.
 			if moment, err = time.Parse(time.RFC3339Nano, *at); err != nil {
 				return usageError("at %q: must be like 2026-03-01T12:00:00Z", *at)
 			}
@@ -72,6 +74,7 @@ func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions
 	}
 
 	switch {
+	// Both mean that there is nothing to show, with different texts.
 	case errors.Is(err, transitions.ErrUnknownOrder), errors.Is(err, inspect.ErrBeforeOrder):
 		return &statusError{exitNotFound, err}
 	case err != nil:
@@ -81,7 +84,7 @@ func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions
 	}
 
 	text := fmt.Sprintf("order %s was %s since transition %d at %s", view.OrderID, view.State, view.TransitionID, stamp(view.At))
-	if view.DefinitionVersion > 0 { // the ring, which is read if the journal is behind, has no version
+	if view.DefinitionVersion > 0 { // the ring, which is read if the journal lags, has no versions
 		text += fmt.Sprintf(", by version %d of the definition", view.DefinitionVersion)
 	}
 	_, err = fmt.Fprintln(c.OutOrStdout(), text)

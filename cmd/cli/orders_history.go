@@ -16,6 +16,7 @@ func ordersHistory(s *settings) *cobra.Command {
 		Use: "history ORDER", Short: "Show every transition of an order, from its journal", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
+				// The order's own position shows whether the journal is complete.
 				order, err := getOrder(c.Context(), b, args[0])
 				if err != nil {
 					return err
@@ -51,6 +52,7 @@ func printHistory(out, notes io.Writer, asJSON bool, rows []transitions.Transiti
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", t.ID, t.Event, t.From, t.To, stamp(t.At))
 	}
 
+	// Only a note: a journal that the stream writes lags for a moment after each transition.
 	if last < order.TransitionID {
 		fmt.Fprintf(notes, "the journal is behind: it ends at transition %d, the order is at %d\n", last, order.TransitionID)
 	}

@@ -52,10 +52,11 @@ func ordersList(s *settings) *cobra.Command {
 	return s.long(c, "reading orders")
 }
 
-// listOrders returns a page of the orders of the tenant, of all tenants if it is empty, and
-// says where the page comes from if it is not the whole answer.
+// listOrders returns a page of the tenant's orders, or of all tenants' if tenant is empty. It says
+// where the page comes from if the page may be incomplete.
 func listOrders(c *cobra.Command, b *server.Backend, page inspect.Page, tenant string) ([]*transitions.Order, string, error) {
 	if tenant == "" {
+		// The lists are per tenant; all tenants together are only in the table.
 		if page.Reference != "" || page.Customer != "" {
 			fmt.Fprintln(c.ErrOrStderr(), "scanned the table for orders of all tenants; with --tenant NAME the lists of orders are used")
 		}
@@ -81,13 +82,14 @@ func listOrders(c *cobra.Command, b *server.Backend, page inspect.Page, tenant s
 	}
 	fmt.Fprintln(c.ErrOrStderr(), "there are no lists of orders (setting order-lists): scanned the table")
 
+	// A scan returns the orders of all tenants.
 	own := slices.DeleteFunc(listing.Orders, func(o *transitions.Order) bool { return !isOwnedBy(owner, o.ID) })
 
 	return own, listing.Next, nil
 }
 
-// ownerOf returns what stands before the colon in the ids of a tenant's orders, "" for the default
-// tenant, whose ids have no colon.
+// ownerOf returns the text before the colon in the ids of a tenant's orders. It is "" for the
+// default tenant, whose ids have no colon.
 func ownerOf(tenant string) string {
 	if auth.Tenant(tenant) == auth.DefaultTenant {
 		return ""
@@ -98,6 +100,7 @@ func ownerOf(tenant string) string {
 
 // isOwnedBy reports whether the order is one of the owner, as ownerOf returns it.
 func isOwnedBy(owner string, id transitions.OrderID) bool {
+	// Only the first colon: the rest of the id is the tenant's.
 	before, _, named := strings.Cut(string(id), ":")
 	if !named {
 		return owner == ""

@@ -10,7 +10,7 @@ import (
 	"ratchet/workflow"
 )
 
-// newOrderFlags are the flags that say what an order consists of.
+// newOrderFlags are the flags for the parts of an order.
 type newOrderFlags struct {
 	items    []string
 	currency string
@@ -36,8 +36,7 @@ func (f *newOrderFlags) addTo(c *cobra.Command) {
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "NAME=TEXT for your own systems; repeat for more")
 }
 
-// order returns the order of the flags, as far as they tell without the definition: without its
-// total.
+// order returns the order of the flags without its total, which needs the definition.
 func (f *newOrderFlags) order(id string) (transitions.NewOrder, error) {
 	order := transitions.NewOrder{ID: transitions.OrderID(id), Customer: f.customer, Reference: f.reference, Cause: f.cause()}
 
@@ -46,6 +45,7 @@ func (f *newOrderFlags) order(id string) (transitions.NewOrder, error) {
 	order.Billing, faults[1] = parseTexts("billing", f.billing)
 	order.Metadata, faults[2] = parseTexts("metadata", f.metadata)
 
+	// The first fault is enough: the flags are corrected one by one.
 	if err := cmp.Or(faults[:]...); err != nil {
 		return order, err
 	}
@@ -74,6 +74,7 @@ func parseTexts(flag string, pairs []string) (map[string]string, error) {
 			return nil, usageError("--%s number %d: must be NAME=TEXT", flag, i+1)
 		}
 
+		// The second value would silently win.
 		if _, twice := texts[name]; twice {
 			return nil, usageError("--%s number %d: %s was given before", flag, i+1, name)
 		}
@@ -83,11 +84,12 @@ func parseTexts(flag string, pairs []string) (map[string]string, error) {
 	return texts, nil
 }
 
-// setTotal gives the order the total that the definition asks for, and checks the whole order.
+// setTotal gives the order the total that the definition requires, and checks the whole order.
 func (f *newOrderFlags) setTotal(c *cobra.Command, order *transitions.NewOrder, d *workflow.Definition) error {
 	given := c.Flags().Changed
 
 	if !d.Has(workflow.PartTotal) {
+		// A flag without a meaning for this definition is a mistake, and is not ignored.
 		for _, name := range []string{"currency", "total"} {
 			if given(name) {
 				return usageError("%s: the definition %s has no total", name, d.Name())
@@ -104,6 +106,7 @@ func (f *newOrderFlags) setTotal(c *cobra.Command, order *transitions.NewOrder, 
 	order.Total = transitions.Money{Amount: f.total, Currency: f.currency}
 	if !given("total") {
 		for _, item := range order.Items {
+			// No overflow: Validate has bounded quantities, prices and the number of lines.
 			order.Total.Amount += item.Quantity * item.Price
 		}
 	}

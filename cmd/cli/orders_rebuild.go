@@ -34,8 +34,10 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			id := transitions.OrderID(args[0])
+			// Without writing first: the person confirms what would be written.
 			r, err := b.Orders.Restore(c.Context(), id, false)
 			if err == nil && *write {
+				// On standard error, because standard output gets the final result.
 				if err := printRestoration(c.ErrOrStderr(), r); err != nil {
 					return err
 				}
@@ -43,6 +45,7 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 				if err := confirm(c, string(id)); err != nil {
 					return err
 				}
+				// Replayed again: the journal and the order may have moved while the person typed.
 				r, err = b.Orders.Restore(c.Context(), id, true)
 			}
 
@@ -50,6 +53,7 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 			case errors.Is(err, transitions.ErrUnknownOrder):
 				return fmt.Errorf("order %s: %w", id, errNotFound)
 			case errors.Is(err, transitions.ErrNothingToRestore):
+				// Printed and refused: the rebuild shows why there is nothing to write.
 				err = &statusError{exitRefused, err}
 			case err != nil:
 				return err
@@ -74,6 +78,7 @@ func confirm(c *cobra.Command, word string) error {
 	fmt.Fprintf(c.ErrOrStderr(), "type the order's id to write it: ")
 
 	line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<10)).ReadString('\n')
+	// An end of the input without a line feed still has a line.
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -85,7 +90,7 @@ func confirm(c *cobra.Command, word string) error {
 	return nil
 }
 
-// printRestoration prints what the rebuild found or wrote.
+// printRestoration prints the order that the journal describes, and whether it was written.
 func printRestoration(out io.Writer, r transitions.Restoration) error {
 	what := fmt.Sprintf("by its journal (%s) order %s is %s since transition %d, version %d of the definition, %s\n",
 		plural.Of(r.Rows, "row"), r.OrderID, r.State, r.TransitionID, r.DefinitionVersion, stamp(r.At))

@@ -26,6 +26,7 @@ func ordersShip(s *settings) *cobra.Command {
 
 		p := transitions.Parcel{OrderID: transitions.OrderID(args[0]), ID: *id, Cause: cause()}
 		for _, text := range args[1:] {
+			// The last colon, because a SKU may contain colons.
 			i := strings.LastIndexByte(text, ':')
 			quantity, err := strconv.ParseInt(text[i+1:], 10, 32)
 			if i < 0 || err != nil {

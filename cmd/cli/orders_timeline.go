@@ -9,7 +9,7 @@ import (
 	"ratchet/operate/inspect"
 )
 
-// printTimeline prints the moments, and what they ask for, oldest first.
+// printTimeline prints the moments, oldest first, and after them the next steps that they need.
 func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect.Unread, options []inspect.Option) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\ntime line")
@@ -19,10 +19,12 @@ func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect
 	}
 
 	for _, what := range incomplete {
+		// The rest is shown all the same, so a line says what is missing.
 		fmt.Fprintf(w, "incomplete: %s\n", inLine(what.String()))
 	}
 	fmt.Fprintln(w, "\nwhat to do next")
 
+	// A line in any case: silence could mean a failure to look.
 	nothing := true
 	for _, m := range moments {
 		if m.Next != "" {
@@ -38,11 +40,12 @@ func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect
 	return w.Flush()
 }
 
-// inLine puts a text of several lines into one, without characters that would change the terminal or the
-// table.
+// inLine puts a text of several lines into one line, without characters that would change the
+// terminal or the table.
 func inLine(text string) string { return oneLine(strings.Join(strings.Fields(text), " ")) }
 
-// nothingToDo says what may be done with an order for which nothing has to be done.
+// nothingToDo describes an order that needs nothing: the events that are legal, or that it has
+// ended.
 func nothingToDo(options []inspect.Option) string {
 	var legal []string
 	for _, o := range options {

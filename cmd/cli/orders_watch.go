@@ -27,6 +27,7 @@ func ordersWatch(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
+			// A typo would wait forever.
 			if !b.Orders.Definition().HasState(workflow.State(*until)) {
 				return usageError("until %q: no such state (see `ratchet workflow show`)", *until)
 			}
@@ -49,6 +50,7 @@ func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, eve
 			return err
 		}
 
+		// The ring holds eight transitions. If more are made between two reads, the oldest are missed.
 		for _, t := range order.Recent() {
 			if t.ID <= seen {
 				continue
@@ -66,11 +68,13 @@ func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, eve
 			}
 		}
 
+		// The event that ends the wait is printed above.
 		if order.State == until || b.Orders.Definition().Terminal(order.State) {
 			return nil
 		}
 
 		select {
+		// Ctrl-C is the normal end of a watch.
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:

@@ -15,6 +15,7 @@ import (
 func paymentsCommand(s *settings) *cobra.Command {
 	var all []*cobra.Command
 
+	// These commands reach the processor, so they take its settings; the others read tables only.
 	atBank := s.printsJSON(
 		paymentsAuthorize(s),
 		paymentsStep(s, "capture", "Capture a part of the authorized amount, or all of it", (*payments.Payments).Capture, true),
@@ -31,16 +32,18 @@ func paymentsCommand(s *settings) *cobra.Command {
 	return group("payments", "Authorize, capture and refund money at the sandbox processor", all...)
 }
 
-// payment runs fn, which may ask the bank, and prints the payment that it returns, also if fn
+// payment runs fn, which may call the bank, and prints the payment that fn returns, also if fn
 // fails.
 func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.Payments) (payments.Payment, error)) error {
 	return s.with(c.Context(), func(b *server.Backend) error {
+		// Before any step: without a bank the payment would stay open.
 		if err := b.CheckBank(); err != nil {
 			return err
 		}
 
 		p, err := fn(c.Context(), b.Payments)
 
+		// A payment that was refused or interrupted has a state that the user must see.
 		return errors.Join(s.showPayment(c.OutOrStdout(), p), err)
 	})
 }
@@ -67,6 +70,7 @@ func printPayment(out io.Writer, p payments.Payment) {
 	fmt.Fprintf(out, "payment %s for order %s is %s: %d %s, captured %d, refunded %d%s\n", p.ID, p.OrderID, p.State, p.Amount, p.Currency, p.Captured, p.Refunded, uncollected)
 
 	steps := p.Steps
+	// The open step has no outcome yet, and stands last.
 	if p.Pending != nil {
 		steps = append(steps, *p.Pending)
 	}

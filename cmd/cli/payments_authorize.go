@@ -27,6 +27,7 @@ func paymentsAuthorize(s *settings) *cobra.Command {
 		}
 
 		n.ID = args[0]
+		// An expiry must be fixed: a repeat compares the whole payment.
 		if *expires != "" {
 			if n.ExpiresAt, err = time.Parse(time.RFC3339, *expires); err != nil {
 				return usageError("expires-at %q: must be a time like 2026-12-24T18:00:00Z", *expires)

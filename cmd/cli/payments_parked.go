@@ -29,6 +29,7 @@ func paymentsParked(s *settings) *cobra.Command {
 				}
 			}
 
+			// A callback that matches no payment needs a person, so the exit status is not 0.
 			if err = printMore(c.ErrOrStderr(), next, err); err == nil && len(all) > 0 {
 				err = &statusError{exitFailure, nil}
 			}

@@ -17,13 +17,16 @@ func paymentsRecover(s *settings) *cobra.Command {
 		Long: "Does once what `ratchet worker` does every 15 s. Exit status 1 if a step could not be completed.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
+				// Recovering calls the bank about every open step.
 				if err := b.CheckBank(); err != nil {
 					return err
 				}
 
 				var total payments.Recovered
+				// One call reads a page; steps that stay open are collected and listed at the end.
 				for after := ""; ; {
 					r, err := b.Payments.Recover(c.Context(), after, 500)
+					// Counted also after an error: those steps are complete.
 					total.Finished += r.Finished
 					total.Expired += r.Expired
 					total.Left = append(total.Left, r.Left...)
@@ -53,6 +56,7 @@ func printRecovered(out io.Writer, asJSON bool, r payments.Recovered) (err error
 		_, err = fmt.Fprintf(out, "%s ended, %s expired, %d left\n", plural.Of(r.Finished, "step"), plural.Of(r.Expired, "authorization"), len(r.Left))
 	}
 
+	// A step that stays open is printed with its reason.
 	if err == nil && len(r.Left) > 0 {
 		err = &statusError{exitFailure, nil}
 	}

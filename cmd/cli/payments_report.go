@@ -16,6 +16,7 @@ func paymentsReport(s *settings) *cobra.Command {
 		Use: "report", Short: "Print the operations of the sandbox processor as a file for `ratchet reconcile`", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
+				// Another bank's operations are not in this installation's tables.
 				if b.Bank == nil {
 					return usageError("the bank is not the sandbox: ask it for its own report")
 				}
@@ -33,6 +34,7 @@ func paymentsReport(s *settings) *cobra.Command {
 
 					return out.Write([]string{key, kind, strconv.FormatInt(amount, 10), currency, string(payments.Succeeded)})
 				})
+				// The writer keeps its first error; it is known after the Flush.
 				out.Flush()
 
 				if err == nil {

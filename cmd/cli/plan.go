@@ -23,8 +23,8 @@ the other Regions. A file (--quotas) is a JSON object of names and numbers, such
 Every state that waits for an outside event waits for --waits, unless --wait names another time.
 The DynamoDB units of an order are those of docs/costs.md: an order with one SKU, and its payment.`
 
-// What an order with one SKU and its payment uses, as docs/costs.md measures it: units in
-// all, write units in the busiest table, and write units in the item of the SKU.
+// The capacity that an order with one SKU and its payment consumes, as docs/costs.md measures it:
+// units in all tables, write units in the busiest table, and write units in the item of the SKU.
 const (
 	orderWriteUnits = 43
 	orderReadUnits  = 12
@@ -89,11 +89,12 @@ func planCommand(s *settings) *cobra.Command {
 	return c
 }
 
-// readQuotas returns the quotas of the Region, with those of the file and of the arguments
-// over them.
+// readQuotas returns the quotas of the Region. Quotas in the file replace them, and quotas in the
+// arguments replace both.
 func readQuotas(c *cobra.Command, region, file string, single []string) (q plan.Quotas, err error) {
 	switch region {
 	case "us-east-1", "us-west-2", "eu-west-1":
+		// These three Regions have higher quotas than all others.
 		q = plan.USEast1()
 	case "other":
 		q = plan.OtherRegions()
@@ -132,6 +133,7 @@ func readQuotas(c *cobra.Command, region, file string, single []string) (q plan.
 func readWaits(m *plan.Machine, all time.Duration, single []string) (map[string]time.Duration, error) {
 	waits := map[string]time.Duration{}
 	for _, name := range m.Waits() {
+		// Every wait has the default; a single one replaces it.
 		waits[name] = all
 	}
 

@@ -20,9 +20,9 @@ const progressInterval = 2 * time.Second
 // redrawInterval is the time between two states of the line on a terminal.
 const redrawInterval = 200 * time.Millisecond
 
-// progress shows on standard error how far a long command is, and for how many seconds it runs: on a
-// terminal in one line that is rewritten and removed at the end, elsewhere as a line every two seconds.
-// Commands that end within two seconds show nothing, and --quiet shows nothing.
+// progress shows on standard error how far a long command is, and for how many seconds it has run:
+// on a terminal in one line that is rewritten and removed at the end, elsewhere as a line every two
+// seconds. Commands that end within two seconds show nothing, and --quiet shows nothing.
 //
 // A nil progress shows nothing.
 type progress struct {
@@ -33,16 +33,17 @@ type progress struct {
 	mu    sync.Mutex
 	text  func() string
 	begun time.Time
-	shown time.Time // when it was shown last, at first when it began
-	drawn bool      // the terminal's line is the progress
-	open  bool      // the terminal's line is an unfinished one of the command
+	shown time.Time // when it was last shown; at first, when the command began
+	drawn bool      // whether the terminal's line is the progress
+	open  bool      // whether the terminal's line is unfinished output of the command
 }
 
-// longAnnotation marks the commands that long was called for. Its value is what they begin with.
+// longAnnotation marks the commands that were passed to long. Its value is the text with which
+// their progress begins.
 const longAnnotation = "ratchet-long"
 
-// long makes a command show its progress, which is s.progress while the command runs. The text says what
-// it does before it has counted anything, as "reading orders".
+// long makes a command show its progress, which is s.progress while the command runs. The text
+// names the work before anything is counted, such as "reading orders".
 func (s *settings) long(c *cobra.Command, text string) *cobra.Command {
 	s.takes(c, quietFlags)
 	c.Annotations = map[string]string{longAnnotation: text}
@@ -60,6 +61,7 @@ func (s *settings) long(c *cobra.Command, text string) *cobra.Command {
 
 // startProgress shows the progress of a command until stop is called.
 func (s *settings) startProgress(c *cobra.Command, text string) (stop func()) {
+	// A nil progress shows nothing.
 	if s.quiet {
 		return func() {}
 	}
@@ -78,6 +80,7 @@ func (s *settings) startProgress(c *cobra.Command, text string) (stop func()) {
 		p.terminal = f
 
 		out, errs := c.OutOrStdout(), c.ErrOrStderr()
+		// Output of the command must remove the line of the progress first.
 		c.SetOut(p.over(out))
 		c.SetErr(p.over(errs))
 		restore = func() {
@@ -96,6 +99,7 @@ func (s *settings) startProgress(c *cobra.Command, text string) (stop func()) {
 
 	return func() {
 		close(done)
+		// Waits for the goroutine: nothing may be printed after the command's last line.
 		<-ended
 		restore()
 
@@ -105,6 +109,7 @@ func (s *settings) startProgress(c *cobra.Command, text string) (stop func()) {
 
 // run shows the progress again and again, also while the command counts nothing, until done is closed.
 func (p *progress) run(done <-chan struct{}) {
+	// A log gets a line per interval. A terminal is redrawn more often, so that the seconds run.
 	interval := max(p.every, redrawInterval)
 	if p.terminal != nil {
 		interval = redrawInterval
@@ -127,21 +132,21 @@ func (p *progress) run(done <-chan struct{}) {
 	}
 }
 
-// print says how far the command is.
+// print sets the progress to a text.
 func (p *progress) print(format string, args ...any) {
 	p.follow(func() string { return fmt.Sprintf(format, args...) })
 }
 
-// orders returns a function that says how many orders a command has done. The verb is a participle like
-// "counted".
+// orders returns a function that sets the progress to a number of orders. The verb is a participle
+// such as "counted".
 func (p *progress) orders(verb string) func(n int) {
 	return func(n int) { p.print("%s %s", plural.Of(n, "order"), verb) }
 }
 
-// hide shows nothing more until the next print.
+// hide removes the progress until the next print.
 func (p *progress) hide() { p.follow(nil) }
 
-// follow makes the progress ask how far the command is, whenever it is shown.
+// follow sets a function that the progress calls for its text whenever it is shown.
 func (p *progress) follow(text func() string) {
 	if p == nil {
 		return
@@ -155,25 +160,28 @@ func (p *progress) follow(text func() string) {
 	}
 	p.mu.Unlock()
 
+	// A line in a log is printed as soon as it is due. A terminal is redrawn by its ticker alone.
 	if p.terminal == nil {
 		p.show()
 	}
 }
 
-// show shows the progress if it is time to. It asks for the text without the lock, because what counts
-// may print meanwhile.
+// show prints the progress if it is due. It calls the function for the text without the lock,
+// because that function may print meanwhile.
 func (p *progress) show() {
 	p.mu.Lock()
 	text, now := p.text, time.Now()
 
 	wait := p.every
+	// The first line waits for two seconds; once it stands, it is redrawn.
 	if p.drawn {
 		wait = redrawInterval
 	}
 
-	// The tolerance is for a tick that comes sooner after the one before than the interval.
+	// The tolerance is for a tick that comes a little early.
 	due := text != nil && !p.open && now.Sub(p.shown) >= wait-wait/20
 	if due {
+		// Set before the lock is released: two goroutines must not print the same line.
 		p.shown = now
 	}
 	p.mu.Unlock()
@@ -187,7 +195,7 @@ func (p *progress) show() {
 	defer p.mu.Unlock()
 
 	switch {
-	case p.text == nil: // hidden meanwhile
+	case p.text == nil: // hidden while the text was made
 	case p.terminal == nil:
 		fmt.Fprintln(p.out, line)
 	case !p.open:
@@ -197,7 +205,8 @@ func (p *progress) show() {
 	}
 }
 
-// fitting cuts a line off that would wrap on the terminal, where it could not be rewritten.
+// fitting cuts off the end of a line that would wrap on the terminal: a wrapped line cannot be
+// rewritten.
 func fitting(line string, terminal *os.File) string {
 	width, _, err := term.GetSize(int(terminal.Fd()))
 	if err != nil {
@@ -206,6 +215,7 @@ func fitting(line string, terminal *os.File) string {
 
 	runes := []rune(line)
 
+	// One column less: a cursor behind the last column wraps on some terminals.
 	return string(runes[:min(len(runes), max(width-1, 0))])
 }
 
@@ -217,7 +227,8 @@ func (p *progress) remove() {
 	}
 }
 
-// over returns a writer for what the command prints, which removes the progress from the terminal first.
+// over returns a writer for the command's output, which removes the progress from the terminal
+// first.
 func (p *progress) over(w io.Writer) io.Writer {
 	if p == nil || p.terminal == nil {
 		return w
@@ -225,13 +236,14 @@ func (p *progress) over(w io.Writer) io.Writer {
 
 	f, isFile := w.(*os.File)
 
+	// A file shows nothing on the terminal, so its lines do not interrupt the progress.
 	return &overProgress{p: p, w: w, elsewhere: isFile && !term.IsTerminal(int(f.Fd()))}
 }
 
 type overProgress struct {
 	p *progress
 	w io.Writer
-	// elsewhere is set if the terminal does not show what is written, as with a file.
+	// elsewhere is set if the output does not reach the terminal, such as a file.
 	elsewhere bool
 }
 
@@ -242,24 +254,25 @@ func (o *overProgress) Write(text []byte) (int, error) {
 	o.p.remove()
 
 	if len(text) > 0 && !o.elsewhere {
+		// The progress must not continue a line that the command has begun.
 		o.p.open = text[len(text)-1] != '\n'
 	}
 
 	return o.w.Write(text)
 }
 
-// reading returns a reader of r that says how much of it was read. The verb is a participle like
-// "checked"; size is 0 if it is not known.
+// reading returns a reader of r that sets the progress to the bytes that were read. The verb is a
+// participle such as "checked"; size is 0 if it is not known.
 func (p *progress) reading(r io.Reader, verb string, size int64) io.Reader {
 	return io.TeeReader(r, &byteProgress{p: p, verb: verb, size: size})
 }
 
-// writing returns a writer to w that says how much was written.
+// writing returns a writer to w that sets the progress to the bytes that were written.
 func (p *progress) writing(w io.Writer, verb string) io.Writer {
 	return io.MultiWriter(w, &byteProgress{p: p, verb: verb})
 }
 
-// byteProgress counts what is written to it.
+// byteProgress counts the bytes that are written to it.
 type byteProgress struct {
 	p           *progress
 	verb        string

@@ -20,8 +20,8 @@ import (
 	"ratchet/transitions"
 )
 
-// TestProgressIsALineEveryTwoSeconds: it goes on while the command counts nothing, a command of less than
-// two seconds shows none, and --quiet shows none.
+// TestProgressIsALineEveryTwoSeconds: it goes on while the command counts nothing. A command of
+// less than two seconds shows none, and with --quiet no command does.
 func TestProgressIsALineEveryTwoSeconds(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -59,13 +59,13 @@ func TestProgressIsALineEveryTwoSeconds(t *testing.T) {
 	}
 }
 
-// TestProgressOnATerminalIsOneLine: it is removed before the command prints and at the end, and never
-// put behind an unfinished line of the command.
+// TestProgressOnATerminalIsOneLine: it is removed before the command prints and at the end, and
+// never put behind an unfinished line of the command.
 func TestProgressOnATerminalIsOneLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen bytes.Buffer
 
-		file, err := os.Open(os.DevNull) // it has no width, so no line is cut off
+		file, err := os.Open(os.DevNull) // without a width, so that no line is cut off
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestProgressGoesOnBesideAnUnfinishedLineOfAFile(t *testing.T) {
 	})
 }
 
-// TestNothingIsShownAfterHide: the command hides its progress while the text is being made.
+// TestNothingIsShownAfterHide: the command hides its progress while the progress makes its text.
 func TestNothingIsShownAfterHide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen bytes.Buffer
@@ -162,8 +162,8 @@ func TestNothingIsShownAfterHide(t *testing.T) {
 	})
 }
 
-// longCommands are the commands that may run for more than a few seconds, with arguments and what their
-// progress says over the data of the test.
+// longCommands are the commands that may run for more than a few seconds, each with arguments and
+// with its progress over the data of the test.
 var longCommands = map[string]struct{ args, progress string }{
 	"actions bulk":         {"spring --prefix SPRING --count 3 --expires-at 2028-01-01T00:00:00Z", `1 of 3 codes`},
 	"audit list":           {"", `reading acts`},
@@ -203,7 +203,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"workflow show":        {"--counts", `\d orders counted`},
 }
 
-// stopper is standard error of a command: it stops the command once it has seen the text.
+// stopper is the standard error of a command: it stops the command once it has seen the text.
 type stopper struct {
 	want *regexp.Regexp
 	stop func()
@@ -287,7 +287,7 @@ func TestLongCommandsShowProgress(t *testing.T) {
 			root.SetErr(errs)
 
 			if quiet {
-				// It need not come to its end.
+				// The command need not come to its end.
 				errs.want = regexp.MustCompile(`(?m) \(\d+s\)$`)
 
 				var cancel context.CancelFunc

@@ -49,6 +49,7 @@ line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.
 			}
 		}
 
+		// Before the backend: a file that does not exist needs no connection.
 		file, err := openInput(*name)
 		if err != nil {
 			return &statusError{exitUsage, err}
@@ -59,6 +60,7 @@ line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.
 			cfg.Payments, cfg.Ledger = b.Payments, b.Ledger
 			cfg.Events.Progress = func(list string, n int) { s.progress.print("%s: %d", list, n) }
 
+			// A bad line is reported and skipped: the others are compared all the same.
 			cfg.Events.BadLine = func(line int, err error) { fmt.Fprintf(c.ErrOrStderr(), "line %d: %v\n", line, err) }
 			totals, err := reconcile.Run(c.Context(), file, cfg, func(m reconcile.Mismatch) error {
 				if s.json {
@@ -78,6 +80,7 @@ line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.
 }
 
 func printMismatch(out io.Writer, m reconcile.Mismatch) error {
+	// A step that is only here has no line in the file.
 	where := ""
 	if m.Line > 0 {
 		where = fmt.Sprintf(" (line %d)", m.Line)
@@ -113,6 +116,7 @@ func printTotals(out io.Writer, asJSON bool, t reconcile.Totals) (err error) {
 	switch {
 	case err != nil:
 		return err
+	// Mismatches are more urgent than lines that could not be read.
 	case t.Mismatched > 0:
 		return &statusError{exitFailure, nil}
 	case t.BadLines > 0:

@@ -82,7 +82,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 				continue
 			}
 
-			// Parsed by a command of its own: flags keep what they were set to.
+			// Parsed by a new root each time, because flags keep their values.
 			found, rest, err := newRoot(server.Parts{}).Find(exampleArguments(t, line))
 			if err != nil {
 				t.Errorf("%s: %v", line, err)
@@ -127,7 +127,7 @@ func TestExamplesBelongToCommands(t *testing.T) {
 	}
 }
 
-// holdReference compares a page with what the code says, or writes it with -update.
+// holdReference compares a page with the page that the code gives, or writes it with -update.
 func holdReference(t *testing.T, name, want string) {
 	t.Helper()
 
@@ -227,7 +227,7 @@ func configurationPage(t *testing.T) string {
 	return page.String()
 }
 
-// flagsOf returns how a setting is given as a flag: to all commands that use it, or to the named ones.
+// flagsOf returns the flags of a setting: at all commands that use it, or at the named ones.
 func flagsOf(root *cobra.Command, name string) string {
 	if f := root.Flags().Lookup(name); f != nil && groupOf(f) != "" {
 		return "`--" + name + "`"
@@ -373,7 +373,7 @@ func writeText(page *strings.Builder, text string) {
 	}
 }
 
-// writeGroups writes which groups of shared flags a command uses.
+// writeGroups writes the groups of shared flags that a command uses.
 func writeGroups(page *strings.Builder, used []*flagGroup) {
 	var groups []string
 	for _, g := range flagGroups {

@@ -29,10 +29,12 @@ const maxRefusals = 1000
 func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error) {
 	var found []refusedRequest
 	lines := bufio.NewScanner(log)
+	// A line of slog can be longer than bufio's 64 KB.
 	lines.Buffer(nil, 1<<20)
 
 	for lines.Scan() {
 		line := lines.Text()
+		// Cheap, before the line is parsed: most lines of a log are about other orders.
 		if !strings.Contains(line, string(order)) {
 			continue
 		}
@@ -43,12 +45,14 @@ func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error
 		}
 
 		r := refusedRequest{Event: fields["event"], Request: fields["request"]}
+		// Applied and replayed requests are in the journal.
 		if r.Verdict.UnmarshalText([]byte(fields["verdict"])) != nil || r.Verdict.Done() {
 			continue
 		}
 
 		r.At, _ = time.Parse(time.RFC3339Nano, fields["time"]) // slog can be configured to omit the time
 		r.ID, _ = strconv.ParseInt(fields["transition"], 10, 64)
+		// The newest ones are kept.
 		if found = append(found, r); len(found) > maxRefusals {
 			found = found[1:]
 		}
@@ -61,13 +65,14 @@ func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error
 	return found, nil
 }
 
-// logFields parses one line of slog: a JSON object, or key=value pairs with quotes where
-// needed. It returns the fields before the first one that it cannot parse.
+// logFields parses one line of slog: a JSON object, or key=value pairs with quotes where needed. It
+// returns the fields before the first field that it cannot parse.
 func logFields(line string) map[string]string {
 	fields := map[string]string{}
 	if strings.HasPrefix(line, "{") {
 		var object map[string]any
 		d := json.NewDecoder(strings.NewReader(line))
+		// A transitionId is a whole number and must not become 1e+06.
 		d.UseNumber()
 
 		if d.Decode(&object) != nil {
@@ -88,6 +93,7 @@ func logFields(line string) map[string]string {
 		}
 
 		value, after, _ := strings.Cut(rest, " ")
+		// A quoted value may contain spaces and escaped quotes.
 		if strings.HasPrefix(rest, `"`) {
 			quoted, err := strconv.QuotedPrefix(rest)
 			if err != nil {

@@ -43,6 +43,7 @@ cannot be used are reported and skipped, and the exit status is 2.`,
 			return usageError("duplicates %d: 0 to 100", *duplicates)
 		}
 
+		// Both readers fill the same feed.
 		name, read := *orders, readOlist
 		if *requests != "" {
 			name, read = *requests, readRequests
@@ -67,6 +68,7 @@ cannot be used are reported and skipped, and the exit status is 2.`,
 			err = f.print(c.OutOrStdout(), s.json)
 		}
 
+		// The directory is removed also after an error.
 		return errors.Join(err, clean())
 	}
 
@@ -76,6 +78,7 @@ cannot be used are reported and skipped, and the exit status is 2.`,
 // openScratch opens the backend that the settings name, or a temporary data directory if
 // they name none. It returns a function that closes the backend and removes the directory.
 func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() error, error) {
+	// The default data directory does not count: a replay must not mix its orders into a user's.
 	if s.flags.Changed("data") || s.flags.Changed("endpoint-url") || os.Getenv("RATCHET_DATA") != "" || os.Getenv("RATCHET_ENDPOINT_URL") != "" {
 		b, err := s.open(ctx, server.Events{})
 		if err != nil {
@@ -99,6 +102,7 @@ func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() err
 		return nil, nil, errors.Join(err, os.RemoveAll(cfg.Data))
 	}
 
+	// Closed before its files are removed.
 	clean := func() error { return errors.Join(b.Close(), os.RemoveAll(cfg.Data)) }
 	if err := b.CreateTables(ctx); err != nil {
 		return nil, nil, errors.Join(err, clean())
@@ -115,6 +119,7 @@ func runReplay(ctx context.Context, b *server.Backend, f *replayFeed, read func(
 		group.Go(func() error { return b.Engine.Run(ctx) })
 	}
 	group.Go(func() error {
+		// The feed ends the group: the engine's Run would go on.
 		defer stop()
 		return f.run(ctx, read)
 	})

@@ -41,6 +41,7 @@ func (f *replayFeed) run(ctx context.Context, read func(context.Context) error) 
 	f.lanes = make([]chan line, f.parallel)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range f.lanes {
+		// A short queue, so that reading waits for sending and memory stays small.
 		lane := make(chan line, 16)
 		f.lanes[i] = lane
 		group.Go(func() error {
@@ -54,6 +55,7 @@ func (f *replayFeed) run(ctx context.Context, read func(context.Context) error) 
 		})
 	}
 	group.Go(func() error {
+		// Closed also after an error, or the lanes would wait forever.
 		defer func() {
 			for _, lane := range f.lanes {
 				close(lane)
@@ -68,7 +70,7 @@ func (f *replayFeed) run(ctx context.Context, read func(context.Context) error) 
 	return err
 }
 
-// progress says how far the feed is.
+// progress says how much of the input was sent.
 func (f *replayFeed) progress() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,8 +86,8 @@ func (f *replayFeed) bad(n int, reason error) {
 	fmt.Fprintf(f.notes, "line %d: %v\n", n, reason)
 }
 
-// expect stores the state in which an order's history ended. It fails if the order was in
-// the input before.
+// expect stores the state in which an order's history ended. It fails if the order has been in the
+// input already.
 func (f *replayFeed) expect(id string, state workflow.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,10 +120,13 @@ func (f *replayFeed) add(ctx context.Context, l line) error {
 	r := f.report(l.OrderID)
 	r.events++
 	if l.TransitionID == 0 && l.RequestID == "" {
+		// From the position, so that a second replay of the file repeats the requests instead of
+		// making new ones.
 		l.RequestID = transitions.RequestID(fmt.Sprintf("replay/%d/%s", r.events, l.Event))
 	}
 	f.mu.Unlock()
 
+	// Sent without the lock: a full lane waits for its requests, which need the lock to be counted.
 	select {
 	case f.lanes[draw(string(l.OrderID), "lane")%uint32(len(f.lanes))] <- l:
 		return nil
@@ -137,6 +142,7 @@ func draw(texts ...string) uint32 {
 		_, _ = h.Write([]byte(t + "\x00")) // a hash does not fail
 	}
 
+	// The lowest bits of FNV depend only on the lowest bits of the texts.
 	return h.Sum32() >> 4
 }
 
@@ -149,8 +155,10 @@ func (f *replayFeed) send(ctx context.Context, l line) error {
 		copies += 1 + int(draw(key, "more")%2)
 	}
 
+	// Each copy has its own slot, so no lock is needed.
 	verdicts := make([]transitions.Result, copies)
 	group, sending := errgroup.WithContext(ctx)
+	// At the same time: exactly one of them must be applied.
 	for i := range copies {
 		group.Go(func() (err error) {
 			verdicts[i], err = f.request(sending, l)
@@ -162,6 +170,7 @@ func (f *replayFeed) send(ctx context.Context, l line) error {
 		return err
 	}
 
+	// A late copy of an older request must be replayed or superseded, and never move the order.
 	late := f.count(l, verdicts)
 	if late == nil {
 		return nil
@@ -186,6 +195,7 @@ func (f *replayFeed) request(ctx context.Context, l line) (transitions.Result, e
 			result, err = f.orders.Apply(ctx, l.Request)
 		}
 
+		// ErrJournalBehind lasts until the stream is read, which a replay does not do.
 		if err == nil || !transitions.Retryable(err) || ctx.Err() != nil || errors.Is(err, transitions.ErrJournalBehind) {
 			return result, err
 		}
@@ -214,11 +224,13 @@ func (f *replayFeed) count(l line, results []transitions.Result) *line {
 			refused = result
 		}
 
+		// Copies answer in any order; the highest transition is the newest.
 		if o := result.Order; o != nil && o.TransitionID >= r.TransitionID {
 			r.FinalState, r.TransitionID = o.State, o.TransitionID
 		}
 	}
 
+	// One refusal for all copies: they are one request.
 	switch {
 	case !done:
 		r.Refused = append(r.Refused, refusal{l.Event, refused.Verdict})

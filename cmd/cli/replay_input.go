@@ -27,6 +27,7 @@ func openInput(name string) (io.ReadCloser, error) {
 // readOlist adds the histories of the Olist data set to the feed.
 func readOlist(ctx context.Context, input io.Reader, f *replayFeed) error {
 	return olist.Read(input, func(h olist.History) error {
+		// The order's first history counts.
 		if err := f.expect(h.OrderID, h.Ends); err != nil {
 			f.bad(0, err)
 			return nil
@@ -35,7 +36,8 @@ func readOlist(ctx context.Context, input io.Reader, f *replayFeed) error {
 		for _, e := range h.Events {
 			l := line{
 				Request: transitions.Request{OrderID: transitions.OrderID(h.OrderID), Event: e.Event},
-				Total:   transitions.Money{Currency: "BRL"},
+				// Olist's data set has prices in reais, and no order needs them here.
+				Total: transitions.Money{Currency: "BRL"},
 			}
 			if err := f.add(ctx, l); err != nil {
 				return err
@@ -54,6 +56,7 @@ func readRequests(ctx context.Context, input io.Reader, f *replayFeed) error {
 	lines := bufio.NewReaderSize(input, maxLine)
 	for n := 1; ; n++ {
 		text, err := lines.ReadSlice('\n')
+		// The rest of the line is skipped, so that the next line is read from its beginning.
 		if errors.Is(err, bufio.ErrBufferFull) {
 			f.bad(n, fmt.Errorf("longer than %d bytes", maxLine))
 
@@ -72,6 +75,7 @@ func readRequests(ctx context.Context, input io.Reader, f *replayFeed) error {
 		}
 
 		switch {
+		// io.EOF comes together with a last line that has no line feed.
 		case err == io.EOF:
 			return nil
 		case err != nil:
@@ -94,6 +98,7 @@ type line struct {
 func parseLine(text []byte) (line, error) {
 	var l line
 	d := json.NewDecoder(bytes.NewReader(text))
+	// A typo in a name would else be ignored, and the request sent without it.
 	d.DisallowUnknownFields()
 
 	if err := d.Decode(&l); err != nil {
@@ -106,7 +111,7 @@ func parseLine(text []byte) (line, error) {
 
 	check := l.Request
 	if check.RequestID == "" && check.TransitionID == 0 {
-		check.RequestID = "-" // add assigns one from the position
+		check.RequestID = "-" // a placeholder: add assigns an id from the position
 	}
 
 	if l.Event == workflow.Place {

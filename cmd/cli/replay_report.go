@@ -36,6 +36,7 @@ type refusal struct {
 func (f *replayFeed) print(out io.Writer, asJSON bool) error {
 	asExpected, applied, replayed := 0, 0, 0
 	refused := map[transitions.Verdict]int{}
+	// In the order of the input, so that two runs can be compared.
 	for _, id := range f.sequence {
 		r := f.reports[id]
 		r.AsExpected = r.Expected == "" || r.Expected == r.FinalState
@@ -67,6 +68,7 @@ func (f *replayFeed) print(out io.Writer, asJSON bool) error {
 		}
 	}
 
+	// Standard output has JSON only.
 	summary := out
 	if asJSON {
 		summary = f.notes

@@ -26,6 +26,7 @@ func printResult(out io.Writer, asJSON bool, id transitions.OrderID, r transitio
 	case r.Verdict.Done():
 		return nil
 	case r.Verdict == transitions.NotFound:
+		// The verdict is printed already; the error adds the exit status and the hint.
 		return &hintedError{statusError{exitNotFound, nil}, "order_not_found"}
 	}
 

@@ -33,7 +33,7 @@ arguments or input, 3 the request was decided and not applied (refused, or in co
 with an earlier one), 4 not found, 5 stopped with tasks given back unfinished, 130 ended
 at once by a second signal. ` + "`ratchet actions`" + ` has more.`
 
-// newRoot returns the command of a program that brings the parts along.
+// newRoot returns the command of a program that brings its own parts.
 func newRoot(parts server.Parts) *cobra.Command {
 	return newCommands(&settings{parts: parts})
 }
@@ -41,6 +41,7 @@ func newRoot(parts server.Parts) *cobra.Command {
 // newCommands returns the command with all others below it.
 func newCommands(s *settings) *cobra.Command {
 	s.flags = s.sharedFlags()
+	// The flags are defined at the end, when every command has said which groups it takes.
 	s.shared, s.used = map[*cobra.Command]*pflag.FlagSet{}, map[*cobra.Command][]*flagGroup{}
 
 	root := &cobra.Command{
@@ -48,6 +49,7 @@ func newCommands(s *settings) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true, Args: noSubcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	// pflag's own messages speak of parsers and types.
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &statusError{exitUsage, s.wrongFlag(c, err)} })
 	root.AddCommand(
 		s.takes(initCommand(s), outputFlags, targetFlags, roleFlags),
@@ -97,13 +99,16 @@ func newCommands(s *settings) *cobra.Command {
 		s.takes(engineCommand(s), outputFlags, targetFlags),
 		s.takes(versionCommand(s), outputFlags),
 	)
+	// Over the finished tree: every command below has the same rules.
 	strictArgs(root)
 	auditActs(root, s)
+	// After auditActs, which gives commands more groups of flags.
 	s.defineFlags(root)
 	addExamples(root)
 	addCompletion(s, root)
 
 	root.SetUsageFunc(writeUsage)
+	// Only now is it known which command runs, and its flags are parsed.
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		s.use(c)
 		return s.checkUsed(c)
@@ -118,8 +123,10 @@ func strictArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
+				// The usage is shown with the error; cobra would print all of it.
 				return usageError("%w\nusage: %s", err, c.UseLine())
 			}
+
 			return nil
 		}
 	}
@@ -136,6 +143,7 @@ func noSubcommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 
+	// Two letters: more would suggest commands that mean something else.
 	c.SuggestionsMinimumDistance = 2
 
 	err := fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())

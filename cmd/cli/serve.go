@@ -59,12 +59,14 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 		return err
 	}
 
+	// A flag that was not given must not hide a setting of the file.
 	for name, field := range map[string]*string{"tls-cert": &cfg.API.TLSCert, "tls-key": &cfg.API.TLSKey} {
 		if c.Flags().Changed(name) {
 			*field, _ = c.Flags().GetString(name)
 		}
 	}
 
+	// Checked before the data is opened, so that a bad address leaves nothing behind.
 	if err := errors.Join(cfg.Validate(), api.CheckListen(cfg.API.Listen, open)); err != nil {
 		return &statusError{exitUsage, err}
 	}
@@ -73,6 +75,7 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 		return err
 	}
 
+	// The backend reads the settings again; the checked addresses replace its own.
 	b, err := s.openWith(c.Context(), server.Events{}, func(into *server.Config) {
 		into.Listen, into.API = cfg.Listen, cfg.API
 	})
@@ -80,6 +83,7 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 		return err
 	}
 
+	// No other process serves the directory, so this one runs everything.
 	if b.Engine != nil {
 		name := "serve"
 		if open {
@@ -100,6 +104,7 @@ func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) (e
 	}
 
 	admin, err := b.StartAdmin(c.Context())
+	// The port is free again for the next try.
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

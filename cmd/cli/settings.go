@@ -26,18 +26,19 @@ const (
 	defaultLogFormat = "text"
 )
 
-// settings are what the commands of one call of the program share.
+// settings are shared by the commands of one call of the program.
 type settings struct {
-	// flags are those of the running command that are settings, see flagGroup.
+	// flags are the flags of the running command that are settings, see flagGroup.
 	flags *pflag.FlagSet
-	// taken are the groups of flags that a command and those below it declare, used those of which the
-	// command itself uses the flags, and shared the flags that it has by them and by the commands below it.
+	// taken has the groups of flags that a command declares for itself and the commands below it;
+	// used has the groups whose flags the command itself uses; shared has all flags of groups that
+	// the command accepts, also for the commands below it.
 	taken, used map[*cobra.Command][]*flagGroup
 	shared      map[*cobra.Command]*pflag.FlagSet
 
 	json  bool
 	quiet bool
-	// progress is that of the running command, nil if it shows none.
+	// progress is the progress of the running command, nil if it shows none.
 	progress *progress
 	// progressEvery replaces progressInterval, if it is set.
 	progressEvery time.Duration
@@ -45,7 +46,7 @@ type settings struct {
 	creates bool
 	// noted is set once the target was printed.
 	noted bool
-	// parts are what the program brings along.
+	// parts are the program's own parts.
 	parts server.Parts
 	// act is the row of the command in the audit table, nil if it only reads.
 	act *audit.Entry
@@ -69,6 +70,7 @@ func (s *settings) configure(all layers) (server.Config, *slog.Logger, error) {
 		return server.Config{}, nil, usageError("settings: %w", err)
 	}
 
+	// These choose sources and output; the configuration does not have them.
 	for _, key := range []string{"config", "profile", "json", "quiet", "help"} {
 		k.Delete(key)
 	}
@@ -88,6 +90,7 @@ func (s *settings) configure(all layers) (server.Config, *slog.Logger, error) {
 		return server.Config{}, nil, &statusError{exitUsage, err}
 	}
 
+	// A line of the log must remove the progress from the terminal first.
 	log, err := newLog(s.progress.over(os.Stderr), cmp.Or(level, defaultLogLevel), cmp.Or(format, defaultLogFormat))
 	if err != nil {
 		return server.Config{}, nil, err
@@ -101,6 +104,7 @@ func (s *settings) configure(all layers) (server.Config, *slog.Logger, error) {
 func decodeSettings(k *koanf.Koanf) (cfg server.Config, err error) {
 	var read mapstructure.Metadata
 	err = k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		// Weakly typed, because the environment has only texts.
 		Result: &cfg, TagName: "koanf", Metadata: &read, WeaklyTypedInput: true,
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToWeakSliceHookFunc(",")),
 	}})
@@ -111,6 +115,7 @@ func decodeSettings(k *koanf.Koanf) (cfg server.Config, err error) {
 		return cfg, fmt.Errorf("%s: must be %s", name, kindOf(name))
 	case err != nil:
 		return cfg, err
+	// A typo in a file must not be ignored: the setting would silently be the default.
 	case len(read.Unused) > 0:
 		slices.Sort(read.Unused)
 		return cfg, fmt.Errorf("there is no %s (see `ratchet --help`)", strings.Join(read.Unused, ", "))

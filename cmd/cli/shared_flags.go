@@ -12,12 +12,12 @@ import (
 	"ratchet/server"
 )
 
-// flagGroup is a group of settings that have a flag at each command that uses them. A command says by
-// takes which groups it has; its help and its parser have no others.
+// flagGroup is a group of settings that have a flag at each command that uses them. A command takes
+// groups; its help and its parser have the flags of no others.
 type flagGroup struct {
 	name string
 	add  func(f *pflag.FlagSet, s *settings, defaults server.Config)
-	// of are the groups that this one consists of.
+	// of are the groups of which this one consists. Such a group has no flags of its own.
 	of []*flagGroup
 }
 
@@ -105,20 +105,20 @@ var flagGroups = []*flagGroup{
 
 // Groups of groups.
 var (
-	// targetFlags are those of the commands that work on the data of a target.
+	// targetFlags are the flags of commands that work on the data of a target.
 	targetFlags = &flagGroup{of: []*flagGroup{quietFlags, settingsFlags, urlFlags, dataFlags, storeFlags}}
-	// engineFlags are those of the commands that work on the embedded engine only.
+	// engineFlags are the flags of commands that work on the embedded engine only.
 	engineFlags = &flagGroup{of: []*flagGroup{settingsFlags, dataFlags, storeFlags}}
-	// workerFlags are those of the processes that run a worker.
+	// workerFlags are the flags of processes that run a worker.
 	workerFlags = &flagGroup{of: []*flagGroup{
 		outputFlags, ordersFlags, queueFlags, bankFlags, carrierFlags, notificationFlags, workFlags, freshFlags,
 		adminFlags, readyFlags, auditFlags,
 	}}
-	// everyFlag is that of the commands that look at the settings themselves.
+	// everyFlag has the flags of commands that look at the settings themselves.
 	everyFlag = &flagGroup{of: flagGroups}
 )
 
-// takes gives the groups to a command and to those below it.
+// takes gives the groups to a command and to the commands below it.
 func (s *settings) takes(c *cobra.Command, groups ...*flagGroup) *cobra.Command {
 	if s.taken == nil {
 		s.taken = map[*cobra.Command][]*flagGroup{}
@@ -144,18 +144,18 @@ func (s *settings) printsJSON(all ...*cobra.Command) []*cobra.Command {
 	return all
 }
 
-// defineFlags defines the flags of the groups that the commands take, and returns the groups of c. A
-// command that holds others also has the flags of those, because a flag may stand before the name of the
-// command that takes it.
+// defineFlags defines the flags of the groups that the commands take, and returns the groups of c.
+// A command with subcommands also has the flags of those, because a flag may stand before the name
+// of the subcommand that takes it.
 func (s *settings) defineFlags(c *cobra.Command, inherited ...*flagGroup) []*flagGroup {
 	groups := slices.Concat(inherited, s.taken[c])
 	if mayCreateData(c) {
-		groups = append(groups, ordersFlags, queueFlags) // by which the data is created
+		groups = append(groups, ordersFlags, queueFlags) // the settings with which the data is created
 	}
 	s.used[c] = groups
 
 	for _, sub := range c.Commands() {
-		// The groups of a command below are no reason for those of its neighbors.
+		// A subcommand inherits from its parents only: the groups of its neighbors are not its own.
 		groups = append(groups, s.defineFlags(sub, slices.Concat(inherited, s.taken[c])...)...)
 	}
 
@@ -171,12 +171,14 @@ func (s *settings) sharedFlags(groups ...*flagGroup) *pflag.FlagSet {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	defaults := server.Config{}.WithDefaults()
 
+	// In the order of flagGroups, so that every help has the same order.
 	for _, g := range flagGroups {
 		if !slices.Contains(groups, g) {
 			continue
 		}
 
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		// A set of its own, so that each flag can be marked with its group.
 		g.add(flags, s, defaults)
 		flags.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{sharedAnnotation: {g.name}} })
 		all.AddFlagSet(flags)
@@ -185,7 +187,7 @@ func (s *settings) sharedFlags(groups ...*flagGroup) *pflag.FlagSet {
 	return all
 }
 
-// use makes the settings those of a command that was parsed.
+// use makes the command's flags the settings. The command's flags were parsed.
 func (s *settings) use(c *cobra.Command) {
 	s.creates = mayCreateData(c)
 
@@ -196,11 +198,13 @@ func (s *settings) use(c *cobra.Command) {
 
 // checkUsed refuses a shared flag that was given to a command which has it only for a command below it.
 func (s *settings) checkUsed(c *cobra.Command) error {
+	// The flags of a group of commands are there for its subcommands.
 	if _, holds := c.Annotations[groupAnnotation]; holds || !c.HasParent() {
 		return nil // it prints its help
 	}
 
 	for _, g := range flagGroups {
+		// The parser has accepted the flag, because a subcommand takes it.
 		if name := firstChanged(c.Flags(), g); name != "" && !slices.Contains(s.used[c], g) {
 			return &statusError{exitUsage, notUsed(c, name)}
 		}
@@ -252,6 +256,7 @@ func flagsIn(c *cobra.Command, group string) *pflag.FlagSet {
 // wrongFlag explains a flag that a command does not take although others do.
 func (s *settings) wrongFlag(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
+	// A flag that no command has keeps pflag's message.
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" || s.sharedFlags(flagGroups...).Lookup(unknown.GetSpecifiedName()) == nil {
 		return flagError(err)
 	}
@@ -259,8 +264,8 @@ func (s *settings) wrongFlag(c *cobra.Command, err error) error {
 	return notUsed(c, unknown.GetSpecifiedName())
 }
 
-// writeUsage prints the usage of a command: what it is called with, examples, the commands below it, its
-// own flags, and those that it shares with others.
+// writeUsage prints the usage of a command: its call, examples, subcommands, its own flags, and the
+// flags that it shares with other commands.
 func writeUsage(c *cobra.Command) error {
 	var text strings.Builder
 
@@ -294,6 +299,7 @@ func writeUsage(c *cobra.Command) error {
 	for _, g := range flagGroups {
 		shared.AddFlagSet(flagsIn(c, g.name))
 	}
+	// The order of the groups says more than the alphabet.
 	shared.SortFlags = false
 
 	writeFlagUsages(&text, sharedTitle(c), shared)
@@ -318,6 +324,7 @@ func sharedTitle(c *cobra.Command) string {
 
 func writeFlagUsages(text *strings.Builder, title string, flags *pflag.FlagSet) {
 	if flags.HasAvailableFlags() {
+		// pflag ends its text with blanks.
 		text.WriteString("\n\n" + title + ":\n" + strings.TrimRight(flags.FlagUsages(), " \n"))
 	}
 }

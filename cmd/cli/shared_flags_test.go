@@ -16,7 +16,7 @@ import (
 	"ratchet/server"
 )
 
-// TestCommandsTakeTheFlagsThatTheyUse and no others.
+// TestCommandsTakeTheFlagsThatTheyUse, and no others.
 func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 	s := ordersAt(t, func(context.Context, *server.Backend) error { return nil })
 	data := s.flags.Lookup("data").Value.String()
@@ -60,7 +60,7 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 
 		{"config show --data DATA --slots 3 --carrier sandbox --admin-listen off", exitOK, ""},
 
-		// Own flags go before shared ones of the same name.
+		// A command's own flags go before shared flags of the same name.
 		{"actions bulk b --prefix x --count 1 --expires-at 2028-01-01T00:00:00Z --data DATA", exitUsage, "prefix"},
 	} {
 		var out, errs bytes.Buffer
@@ -81,8 +81,8 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 	}
 }
 
-// TestHelpShowsTheFlagsThatParse: the help of a command shows a shared flag exactly if the command takes
-// it, under the shared ones.
+// TestHelpShowsTheFlagsThatParse: the help of a command shows a shared flag, among the shared ones,
+// exactly if the command takes it.
 func TestHelpShowsTheFlagsThatParse(t *testing.T) {
 	all := (&settings{}).sharedFlags(flagGroups...)
 	taken := map[string]int{}
@@ -119,7 +119,7 @@ func TestHelpShowsTheFlagsThatParse(t *testing.T) {
 	}
 }
 
-// TestEveryFlagIsInOneGroup: a flag in two would be shown twice.
+// TestEveryFlagIsInOneGroup: a flag in two groups would be shown twice.
 func TestEveryFlagIsInOneGroup(t *testing.T) {
 	var seen []string
 	for _, g := range flagGroups {

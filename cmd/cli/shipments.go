@@ -49,6 +49,7 @@ never take. With --json, one JSON object per line. Exit status 1 if there are an
 				}
 			}
 
+			// Reports that are done need no person, so a list of them is no finding.
 			if err := printMore(c.ErrOrStderr(), next, nil); err != nil || len(all) == 0 || wanted == reports.Done {
 				return err
 			}
@@ -101,6 +102,7 @@ Exit status: 0 done, 3 the report does not need a person, 4 no such report.`,
 		cause.Text = *why
 
 		return s.with(c.Context(), func(b *server.Backend) error {
+			// A name can be an id with a digest, so the report is looked up first.
 			r, err := b.Reports.Find(c.Context(), args[0])
 			if err != nil {
 				return err

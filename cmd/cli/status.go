@@ -50,6 +50,7 @@ func statusCommand(s *settings) *cobra.Command {
 				well, err := showStatus(c, s, b, *count)
 
 				switch {
+				// The interrupt may come while the status is read.
 				case *every > 0 && c.Context().Err() != nil:
 					return nil // interrupted, as the help says
 				case err != nil:
@@ -58,6 +59,7 @@ func statusCommand(s *settings) *cobra.Command {
 					if !worker.Wait(c.Context(), *every) {
 						return nil
 					}
+				// With --watch the exit status says nothing: it ends by an interrupt.
 				case !well:
 					return &statusError{exitFailure, nil}
 				default:
@@ -73,9 +75,11 @@ func statusCommand(s *settings) *cobra.Command {
 // showStatus prints the status and reports whether all is well.
 func showStatus(c *cobra.Command, s *settings, b *server.Backend, count bool) (well bool, err error) {
 	s.progress.print("asking what runs")
+	// The next output, or the pause of --watch, must not show it.
 	defer s.progress.hide()
 
 	if count {
+		// Unbounded, however large the table is: a person has asked for the count.
 		if _, err := b.CountStuck(c.Context(), false); err != nil {
 			return false, err
 		}
@@ -101,6 +105,7 @@ func printStatus(out io.Writer, s inspect.SystemStatus) error {
 		p := s.Processes[i]
 
 		state := string(p.State)
+		// A process can beat and still not be ready.
 		if p.State == processes.Live && !p.Ready {
 			state = "not ready"
 		}
@@ -108,6 +113,7 @@ func printStatus(out io.Writer, s inspect.SystemStatus) error {
 			ago(p.StartedAt, s.At), ago(p.BeatAt, s.At), number(p.Rates["transitions"]))
 	}
 
+	// Flushed here: the lines below do not belong to the table.
 	err := w.Flush()
 	fmt.Fprintf(out, "\nstream: %s, %s behind, %s; read by %s\n", s.Stream.State,
 		(time.Duration(s.Stream.Seconds) * time.Second).String(), records(s.Stream.Records, s.Stream.More), orDash(strings.Join(s.Stream.Workers, ", ")))
@@ -127,6 +133,7 @@ func printStatus(out io.Writer, s inspect.SystemStatus) error {
 	for _, e := range s.Endpoints {
 		pending += e.Pending
 		missed += e.Missed
+		// A bound reached at one endpoint makes the sums lower bounds.
 		more = more || e.More
 	}
 	fmt.Fprintf(out, "notifications: %s under way, %s missed, at %s\n", count(pending, more), count(missed, more), plural.Of(len(s.Endpoints), "endpoint"))

@@ -40,6 +40,7 @@ is behind, no worker reads some of its shards, or a shard cannot be read.`,
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%s behind, %s\n%s", lag.Age.Round(time.Second), records(lag.Records, lag.More), lines(lag.Reasons))
 			}
 
+			// The reasons are printed; the error has the exit status.
 			if err == nil && len(lag.Reasons) > 0 {
 				err = &statusError{exitFailure, nil}
 			}

@@ -55,13 +55,17 @@ func streamsRebuild(s *settings) *cobra.Command {
 
 			r.Restart, r.Repeat = *restart, *flags.again
 
+			// The name stores the position, so runs for different handlers do not continue each
+			// other.
 			r.Name = "rebuild"
 			if *flags.handler != "" {
 				r.Name += "-" + *flags.handler
 			}
 
 			r.Expand = b.Expander(server.Repair{
-				FromJournal:  *flags.fromJournal,
+				FromJournal: *flags.fromJournal,
+				// Closing a journal writes rows, which a dry run and a run for another handler must
+				// not do.
 				CloseJournal: !*flags.dryRun && (*flags.handler == "" || *flags.handler == reactions.JournalHandler),
 				Lost: func(order transitions.OrderID, first transitions.TransitionID) {
 					printLost(c, s.json, order, first)
@@ -75,12 +79,13 @@ func streamsRebuild(s *settings) *cobra.Command {
 	return s.long(c, "reading orders")
 }
 
-// runRebuild runs the Rebuild and prints what it has done.
+// runRebuild runs the Rebuild and prints its counts.
 func runRebuild(c *cobra.Command, s *settings, flags redelivery, r streams.Rebuild) error {
 	r.Progress = func(count streams.RebuildCount) {
 		s.progress.print("%s read, %s queued%s", plural.Of(count.Items, "order"), plural.Of(count.Queued, "change"), ifWaiting(count.Waiting))
 	}
 	r.Failed = func(keys map[string]types.AttributeValue, err error) {
+		// An order that cannot be read must not stop the others; it is counted and named.
 		if order := orderOf(keys); order != "" {
 			fmt.Fprintf(c.ErrOrStderr(), "order %s is left out: %v\n", order, err)
 		}
@@ -95,6 +100,7 @@ func runRebuild(c *cobra.Command, s *settings, flags redelivery, r streams.Rebui
 		printRebuild(c.OutOrStdout(), flags, count)
 	}
 
+	// Printed also after an error: the queued changes stay queued.
 	switch {
 	case err != nil:
 		return err

@@ -13,14 +13,16 @@ import (
 	"ratchet/transitions"
 )
 
-// redelivery is the flags that replay and rebuild share: which changes are delivered again, and how.
+// redelivery are the flags that replay and rebuild share: which changes are delivered again, and
+// how.
 type redelivery struct {
 	since, order, handler      *string
 	again, dryRun, fromJournal *bool
 	maxWaiting                 *int
 }
 
-// redeliveryFlags adds the flags to a command, with its own help for those that mean more than one thing.
+// redeliveryFlags adds the flags to a command. Flags whose meaning depends on the command get their
+// help from it.
 func redeliveryFlags(c *cobra.Command, again, dryRun, fromJournal string) redelivery {
 	return redelivery{
 		since:       c.Flags().String("since", "", "only changes since a time, or since a duration ago"),
@@ -57,16 +59,17 @@ func (f redelivery) selectedHandlers(b *server.Backend) ([]streams.Handler, erro
 	return []streams.Handler{h}, err
 }
 
-// token marks effects that are to be repeated; "" if they are not.
+// token returns a new mark for effects that are to be repeated, "" if none are.
 func (f redelivery) token() string {
 	if !*f.again {
 		return ""
 	}
 
+	// A new token for each run: under an old one the effects have happened already.
 	return streams.NewAgain()
 }
 
-// rebuild returns a Rebuild of what the flags select.
+// rebuild returns a Rebuild of the selected changes.
 func (f redelivery) rebuild(b *server.Backend, since time.Time) (streams.Rebuild, error) {
 	handlers, err := f.selectedHandlers(b)
 	if err != nil {
@@ -98,7 +101,7 @@ func ifWaiting(waiting bool) string {
 	return ""
 }
 
-// printEffects says what becomes of effects that have happened.
+// printEffects says whether effects that have happened are repeated.
 func (f redelivery) printEffects(out io.Writer) {
 	if !*f.again {
 		fmt.Fprintln(out, "effects that have happened are not repeated; --again repeats notifications")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReplayAndRebuildOfOrders: both take the same selection. No worker runs, so the stream has nothing
-// that was handled.
+// TestReplayAndRebuildOfOrders: both take the same selection. No worker runs, so the stream has no
+// handled records.
 func TestReplayAndRebuildOfOrders(t *testing.T) {
 	s := ordersAt(t, placeAndPay)
 

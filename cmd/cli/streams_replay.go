@@ -48,6 +48,7 @@ func streamsReplay(s *settings) *cobra.Command {
 		switch {
 		case err != nil:
 			return err
+		// Without a selection it would deliver everything again.
 		case *flags.since+*flags.order+*flags.handler == "":
 			return usageError("replay takes at least one of --since, --order and --handler")
 		}
@@ -59,6 +60,8 @@ func streamsReplay(s *settings) *cobra.Command {
 					return err
 				}
 
+				// A replay from journals begins at the first order each time, and may queue what
+				// was queued before.
 				r.Name, r.Restart, r.Repeat = "replay", true, true
 				r.Expand = b.Expander(server.Repair{FromJournal: true})
 
@@ -72,7 +75,7 @@ func streamsReplay(s *settings) *cobra.Command {
 	return s.long(c, "reading the stream")
 }
 
-// replayStream replays what the stream has, and prints what it has done.
+// replayStream replays changes that the stream still has, and prints the counts.
 func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Backend, since time.Time) error {
 	handlers, err := flags.selectedHandlers(b)
 	if err != nil {
@@ -95,6 +98,7 @@ func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Bac
 
 	count, err := replay.Run(c.Context())
 
+	// The counts are printed also after an error: queued changes are delivered.
 	var printed error
 	if s.json {
 		printed = printJSON(c.OutOrStdout(), printedReplay{count, replay.DryRun, replay.Again})
@@ -118,7 +122,7 @@ func ofOrder(order string) func(streams.Record) bool {
 	return func(r streams.Record) bool { return orderOf(r.Keys) == order }
 }
 
-// printedReplay is what the command prints as JSON.
+// printedReplay is the result as it is printed as JSON.
 type printedReplay struct {
 	streams.ReplayCount
 	DryRun bool   `json:"dryRun"`
@@ -135,6 +139,7 @@ func printReplay(out io.Writer, flags redelivery, count streams.ReplayCount, sin
 	switch {
 	case count.Oldest.IsZero():
 		fmt.Fprintln(out, "the stream has no changes that were handled")
+	// The stream keeps 24 hours, so older changes were not even looked at.
 	case since.Before(count.Oldest):
 		fmt.Fprintf(out, "the stream has nothing that is older than %s; --from-journal has\n", stamp(count.Oldest))
 	}

@@ -72,6 +72,7 @@ func (i inspection) status(c *cobra.Command, b *server.Backend) (streams.Status,
 		return streams.Status{}, usageError("count %d: 1 to 1000000", *i.count)
 	}
 
+	// The inspector watches leases for a moment: a lease alone does not show that its holder lives.
 	inspector := b.StreamInspector()
 	inspector.Watch, inspector.Count = *i.watch, *i.count
 
@@ -87,6 +88,7 @@ func printStreamStatus(out io.Writer, s streams.Status, now time.Time) error {
 
 	for _, shard := range s.Shards {
 		records, behind := count(shard.Records, shard.More), ago(shard.OldestAt, now)
+		// A shard that could not be read has no known lag.
 		if shard.Unread != "" {
 			records, behind = "?", "?"
 		}

@@ -27,6 +27,7 @@ func printUnknown(out io.Writer, kind, name string, all []string) {
 	}
 
 	var similar []string
+	// A third of the name's letters, at most two: short names are near to everything.
 	near := min(2, len(name)/3)
 
 	for _, known := range all {
@@ -45,6 +46,7 @@ func printUnknown(out io.Writer, kind, name string, all []string) {
 
 // distance is how many letters must be changed, added or removed to make b of a (Levenshtein).
 func distance(a, b string) int {
+	// One row of the table of distances suffices.
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -12,8 +12,8 @@ import (
 	"ratchet/server"
 )
 
-// createsData lists the commands that create the data directory if it is missing. All others need
-// one that is there.
+// createsData lists the commands that create the data directory if it is missing. All other
+// commands need an existing one.
 var createsData = []string{
 	"init", "dev", "demo", "serve", "replay",
 	"orders create", "executions start", "trigger",
@@ -45,7 +45,7 @@ type target struct {
 	data   string // the setting
 }
 
-// resolveTarget returns the target that the settings name. The order is that of the root's help.
+// resolveTarget returns the target that the settings name, in the order that the root's help gives.
 func resolveTarget(ctx context.Context, cfg server.Config) target {
 	at := target{data: cfg.Data}
 
@@ -56,6 +56,7 @@ func resolveTarget(ctx context.Context, cfg server.Config) target {
 
 	at.region = server.ConfiguredRegion(ctx)
 
+	// A served directory goes before AWS: its `ratchet dev` was started on purpose.
 	if served, ok := servedBy(ctx, cfg.Data); ok {
 		at.kind, at.where = targetServed, served
 		return at
@@ -87,7 +88,7 @@ func (t target) String() string {
 	return string(t.kind)
 }
 
-// note prints the target once if the settings name it only by the way.
+// note prints the target once, if no flag or setting names it directly.
 func (s *settings) note(at target) {
 	if s.quiet || s.noted {
 		return
@@ -97,6 +98,7 @@ func (s *settings) note(at target) {
 	switch {
 	case at.kind == targetAWS:
 		fmt.Fprintf(s.progress.over(os.Stderr), "ratchet: using %s\n", at)
+	// A region is configured, so AWS might have been meant.
 	case at.kind == targetServed && at.region != "":
 		fmt.Fprintf(s.progress.over(os.Stderr), "ratchet: using %s, and not AWS in %s\n", at, at.region)
 	}

@@ -36,7 +36,7 @@ var words = map[string]string{
 
 var wordRule = regexp.MustCompile(`^[A-Z][A-Z:.\-]*$`)
 
-// argumentsOf returns arguments for a command, made of its usage.
+// argumentsOf returns arguments that fit a command's usage.
 func argumentsOf(c *cobra.Command) (args []string) {
 	for _, word := range strings.Fields(c.Use)[1:] {
 		if given, ok := words[word]; ok {
@@ -49,8 +49,8 @@ func argumentsOf(c *cobra.Command) (args []string) {
 	return args
 }
 
-// TestReadingCommandsCreateNothing runs every command that does not create data in a directory
-// without any. It leaves the directory as it is.
+// TestReadingCommandsCreateNothing runs every command that does not create data in an empty
+// directory. The directory stays empty.
 func TestReadingCommandsCreateNothing(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
@@ -68,7 +68,7 @@ func TestReadingCommandsCreateNothing(t *testing.T) {
 		root.SetOut(io.Discard)
 		root.SetErr(io.Discard)
 
-		// A command that finds data may run until it is stopped.
+		// If a command finds data, it may run until it is stopped.
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		err := root.ExecuteContext(ctx)
 
@@ -87,7 +87,7 @@ func TestReadingCommandsCreateNothing(t *testing.T) {
 		}
 	}
 
-	// Others fail before they look for data, by flags that they require.
+	// Other commands fail before they look for data, because they require flags.
 	if refused < 50 {
 		t.Errorf("only %d commands looked for data", refused)
 	}

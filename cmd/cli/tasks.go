@@ -45,6 +45,7 @@ func waitingTask(ctx context.Context, b *server.Backend, order, state string) (t
 
 	var awaited []string
 	for _, t := range tasks {
+		// Without --state, a single task is meant.
 		if t.Awaited == state || state == "" && len(tasks) == 1 {
 			return t, nil
 		}
@@ -55,6 +56,7 @@ func waitingTask(ctx context.Context, b *server.Backend, order, state string) (t
 	case len(tasks) == 0:
 		return tasktoken.Task{}, fmt.Errorf("%w: no task waits for order %s", errNotFound, order)
 	case state == "":
+		// An answer to the wrong task cannot be taken back.
 		return tasktoken.Task{}, usageError("order %s has several tasks: use --state with one of %s", order, strings.Join(awaited, ", "))
 	}
 

@@ -31,6 +31,7 @@ func tasksComplete(s *settings) *cobra.Command {
 	state := c.Flags().String("state", "", "the state that the task waits for, if the order has several tasks")
 	output := c.Flags().String("output", "", "the task's output, JSON; default: where the order is")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		// Step Functions would refuse the output after the token was found.
 		if *output != "" && !json.Valid([]byte(*output)) {
 			return usageError("output: must be JSON")
 		}
@@ -41,6 +42,8 @@ func tasksComplete(s *settings) *cobra.Command {
 				return activities.Unanswered, err
 			}
 
+			// The same output as the stream's worker sends, so the execution goes on in the same
+			// way.
 			return b.Completer.Succeed(ctx, activities.Token(t.Token), json.RawMessage(result))
 		})
 	}
@@ -108,12 +111,14 @@ func answerTask(c *cobra.Command, s *settings, order, state string,
 		}
 
 		outcome, err := answer(c.Context(), b, task)
+		// The task has ended, or may have: nothing can be answered under its token any more.
 		over := outcome == activities.Lost || outcome == activities.Unknown
 
 		if err != nil && !over {
 			return err
 		}
 
+		// Also after such an end, or the task would stay listed as overdue.
 		if err := b.ParkedTasks.Remove(c.Context(), task); err != nil {
 			return err
 		}

@@ -50,6 +50,7 @@ func tasksList(s *settings) *cobra.Command {
 			list := func(after tasktoken.Task) ([]tasktoken.Task, error) { return b.ParkedTasks.List(ctx, after, *limit) }
 
 			if len(args) == 1 {
+				// An order has few tasks, so its list has one page.
 				list = func(tasktoken.Task) ([]tasktoken.Task, error) { return b.ParkedTasks.Waiting(ctx, args[0]) }
 			}
 
@@ -80,6 +81,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 			shown := printedTask{Order: t.OrderID, Awaited: t.Awaited, Since: t.Since}
 			isOverdue := false
 
+			// One more read per task, so only if it was asked for.
 			if overdue {
 				if shown.State, isOverdue, err = overdueState(ctx, b, t); err != nil {
 					return nil, "", err
@@ -90,6 +92,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 				found = append(found, shown)
 			}
 
+			// The cursor is the last task that was looked at, not the end of its page.
 			if paged && len(found) == limit {
 				return found, cursor(t), nil
 			}
@@ -99,6 +102,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 		read += len(page)
 		s.progress.print("%s read, %d found", plural.Of(read, "task"), len(found))
 
+		// A page that is not full is the last one.
 		if !paged || len(page) < limit {
 			return found, "", nil
 		}
@@ -108,6 +112,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 // overdueState returns the order's state, and whether it ends the wait of the task.
 func overdueState(ctx context.Context, b *server.Backend, t tasktoken.Task) (state string, overdue bool, err error) {
 	order, exists, err := b.Orders.Get(ctx, transitions.OrderID(t.OrderID))
+	// A task of an order that does not exist ends by its own deadline.
 	if err != nil || !exists {
 		return "", false, err
 	}

@@ -27,6 +27,7 @@ func transfersCreate(s *settings) *cobra.Command {
 	currency := c.Flags().String("currency", "EUR", "ISO 4217 code")
 	reference := c.Flags().String("reference", "", "purpose, like an order number")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		// A transfer has at least two legs; --from and --to are the common case.
 		t := ledger.Move(args[0], *from, *to, *amount, *currency)
 		t.Legs[0].Hold, t.Legs[0].Release, t.Reference = *hold, *release, *reference
 		if len(*legs) > 0 {
@@ -61,6 +62,7 @@ func transfersCreate(s *settings) *cobra.Command {
 
 func parseLegs(texts []string) (legs []ledger.Leg, err error) {
 	for _, text := range texts {
+		// The last colon, because an account's name may contain colons.
 		at := strings.LastIndex(text, ":")
 		amount, err := strconv.ParseInt(text[at+1:], 10, 64)
 		if at < 0 || err != nil {

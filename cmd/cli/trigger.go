@@ -37,11 +37,13 @@ func triggerCommand(s *settings) *cobra.Command {
 				return err
 			}
 
+			// An order that does not exist begins in the initial state.
 			state := definition.Initial()
 			if found {
 				state = order.State
 			}
 
+			// Found before anything is written: an event that cannot be reached places no order.
 			path, ok := pathTo(definition, state, workflow.Event(args[0]))
 			if !ok {
 				return usageError("event %q: no order in %s can come to it (see `ratchet workflow show`)", args[0], state)
@@ -56,6 +58,7 @@ func triggerCommand(s *settings) *cobra.Command {
 				sample.Total = transitions.Money{Amount: *amount, Currency: *currency}
 			}
 
+			// Without an execution: the events are applied here, one by one.
 			if !found {
 				if _, err := b.Orders.Create(c.Context(), sample); err != nil {
 					return err
@@ -64,8 +67,9 @@ func triggerCommand(s *settings) *cobra.Command {
 
 			for _, event := range path {
 				r, err := b.Orders.Apply(c.Context(), transitions.Request{
-					OrderID:   sample.ID,
-					Event:     event,
+					OrderID: sample.ID,
+					Event:   event,
+					// A new id for each event, so that each call is a new request.
 					RequestID: transitions.RequestID("trigger-" + newRequestID()),
 					Cause:     cliCause(),
 				})
@@ -85,8 +89,7 @@ func triggerCommand(s *settings) *cobra.Command {
 	return c
 }
 
-// pathTo returns the shortest sequence of events that begins in the state and ends with the
-// event.
+// pathTo returns the shortest sequence of events that begins in the state and ends with the event.
 func pathTo(d *workflow.Definition, from workflow.State, last workflow.Event) ([]workflow.Event, bool) {
 	type step struct {
 		state workflow.State
@@ -96,16 +99,20 @@ func pathTo(d *workflow.Definition, from workflow.State, last workflow.Event) ([
 	seen := map[workflow.State]bool{from: true}
 	for queue := []step{{state: from}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
+		// Breadth first, so the first path that is found is a shortest one.
 		if _, ok := d.Next(at.state, last); ok {
 			return append(at.path, last), true
 		}
 
 		for _, event := range d.Events() {
+			// Guards are ignored here; a refusal is printed when the event is applied.
 			next, ok := d.Next(at.state, event)
 			if !ok || seen[next] {
 				continue
 			}
 			seen[next] = true
+			// The path is cut to its length, so that append copies it: two steps must not share an
+			// array.
 			queue = append(queue, step{next, append(at.path[:len(at.path):len(at.path)], event)})
 		}
 	}

@@ -49,7 +49,7 @@ type verification struct {
 	out      io.Writer
 	progress *progress
 	json     bool
-	since    time.Time // a transition after it may be missing in the journal
+	since    time.Time // a transition after this time may be missing in the journal
 
 	counts verificationCounts
 }
@@ -69,6 +69,7 @@ func (v *verification) add(c inspect.Check) error {
 
 	var mismatches []inspect.Finding
 	for _, f := range c.Findings {
+		// A journal that the stream writes lags; only a lag that lasts is a mismatch.
 		if f.Kind == inspect.FindingBehind && f.Since.After(v.since) {
 			v.counts.Lagging++
 			continue
@@ -76,6 +77,7 @@ func (v *verification) add(c inspect.Check) error {
 		mismatches = append(mismatches, f)
 	}
 
+	// The count of the mismatched orders, not of their findings.
 	if len(mismatches) == 0 {
 		return nil
 	}

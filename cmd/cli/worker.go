@@ -33,11 +33,13 @@ func workerCommand(s *settings) *cobra.Command {
 		parts := make([]server.WorkerPart, len(*only))
 		for i, name := range *only {
 			parts[i] = server.WorkerPart(name)
+			// Checked before anything is opened, so that a typo ends at once.
 			if !slices.Contains(server.WorkerParts(), parts[i]) {
 				return usageError("only %q: must be one of %s", name, server.WorkerParts())
 			}
 		}
 
+		// A worker with steps that do not fit its state machine would fail every task.
 		if err := s.checkWorkflow(); err != nil {
 			return err
 		}
@@ -45,6 +47,7 @@ func workerCommand(s *settings) *cobra.Command {
 		consumed := &server.Consumption{}
 
 		return s.withEvents(c.Context(), server.Events{Consumed: consumed.Add}, func(b *server.Backend) (err error) {
+			// The engine runs in one process only, and `dev` has its own worker.
 			if b.Engine != nil {
 				return usageError("worker needs --endpoint-url or an AWS region; `ratchet dev` runs the embedded engine with its worker")
 			}
@@ -53,6 +56,7 @@ func workerCommand(s *settings) *cobra.Command {
 				return usageError("sandbox-carrier: the carrier is not the sandbox")
 			}
 
+			// Counted as not ready until its parts run.
 			b.ExpectWorker()
 
 			admin, err := b.StartAdmin(c.Context())
@@ -76,6 +80,7 @@ func workerCommand(s *settings) *cobra.Command {
 				return err
 			}
 
+			// Printed at a clean end only; metrics have the counts all the time.
 			return printConsumed(c.OutOrStdout(), s.json, consumed)
 		})
 	}

@@ -18,8 +18,8 @@ func workflowCommand(s *settings) *cobra.Command {
 		s.takes(newWorkflowCommand(s), outputFlags))
 }
 
-// definition returns a built-in definition, or the one in a file if path is not empty.
-// Orders follow the definition that the settings name.
+// definition returns a built-in definition, or the definition in a file if path is not empty. For
+// orders it returns the definition that the settings name.
 func (s *settings) definition(c *cobra.Command, name, path string) (*workflow.Definition, error) {
 	if path == "" && name == "order" {
 		cfg, _, err := s.load()
@@ -27,6 +27,7 @@ func (s *settings) definition(c *cobra.Command, name, path string) (*workflow.De
 			return nil, err
 		}
 
+		// The program's own definition wins over the built-in one.
 		if w := cfg.Parts.Workflow; w != nil && w.Definition != nil {
 			return w.Definition, nil
 		}

@@ -32,6 +32,7 @@ func checkCommand(s *settings) *cobra.Command {
 		"definition to check against (YAML or JSON, see workflow show --format yaml); default the order's")
 
 	command.RunE = func(c *cobra.Command, args []string) error {
+		// The shop's machine is checked with the shop's rules, another one with its own.
 		if report, own, err := s.checkOwnWorkflow(args, *definition); own {
 			return s.printReport(c, report, err)
 		}
@@ -52,7 +53,8 @@ func checkCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		// A machine of one's own may keep the order where the former one of Ratchet did.
+		// A state machine of the user may keep the order where Ratchet's former state machine kept
+		// it.
 		if !bytes.Contains(asl, []byte("$.run.order")) {
 			cfg.Variable = ""
 		}
@@ -65,14 +67,15 @@ func checkCommand(s *settings) *cobra.Command {
 	return command
 }
 
-// checkOwnWorkflow checks the workflow of the settings or of the program, if it is not the shop's and
-// the command names no other one. It reports whether it has done so.
+// checkOwnWorkflow checks the workflow of the settings or of the program, if it is not the shop's
+// and the command names no other one. own reports whether it did.
 func (s *settings) checkOwnWorkflow(args []string, definition string) (report check.Report, own bool, err error) {
 	cfg, _, err := s.load()
 	if err != nil {
 		return check.Report{}, true, err
 	}
 
+	// A file or a definition in the arguments replaces the settings'.
 	if len(args) > 0 || definition != "" || cfg.StateMachine == "" && cfg.Parts.Workflow == nil {
 		return check.Report{}, false, nil
 	}
@@ -81,9 +84,10 @@ func (s *settings) checkOwnWorkflow(args []string, definition string) (report ch
 	return report, true, err
 }
 
-// printReport prints a report, and returns the error with which the check ends: failed is that of a
-// state machine that cannot be read, or of one whose findings the report has.
+// printReport prints a report, and returns the error with which the check ends. failed is the error
+// of a state machine that cannot be read, or of a state machine whose findings are in the report.
 func (s *settings) printReport(c *cobra.Command, report check.Report, failed error) (err error) {
+	// Without findings the error itself is the result.
 	if failed != nil && report.Count(check.SeverityError) == 0 {
 		return &statusError{exitUsage, failed}
 	}
@@ -94,6 +98,7 @@ func (s *settings) printReport(c *cobra.Command, report check.Report, failed err
 		_, err = fmt.Fprint(c.OutOrStdout(), report.Text())
 	}
 
+	// Warnings alone are no failure.
 	if err == nil && report.Count(check.SeverityError) > 0 {
 		return &statusError{exitFailure, nil}
 	}

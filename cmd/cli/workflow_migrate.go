@@ -83,6 +83,8 @@ func migrateCommand(s *settings) *cobra.Command {
 				fmt.Fprint(c.OutOrStdout(), diagram.MigrationPlan(report.MigrationPlan))
 			}
 
+			// An order without a mapping would stay behind unnoticed, so --partial must say that
+			// this is meant.
 			if !*dryRun && (report.Unmapped == 0 || *partial) {
 				if err := run.migrate(c.Context(), &report); err != nil {
 					return err
@@ -99,6 +101,7 @@ func migrateCommand(s *settings) *cobra.Command {
 				}
 			}
 
+			// Also after --partial: the orders that are left need a mapping.
 			if report.Unmapped > 0 {
 				return &statusError{exitFailure, nil}
 			}
@@ -110,7 +113,7 @@ func migrateCommand(s *settings) *cobra.Command {
 	return s.long(command, "counting orders")
 }
 
-// migrationReport is the plan and what was done of it.
+// migrationReport is the plan, and how many orders were migrated.
 type migrationReport struct {
 	workflow.MigrationPlan
 	Migrated int `json:"migrated"`
@@ -125,7 +128,7 @@ type migration struct {
 	progress   *progress
 }
 
-// plan counts the orders and returns what becomes of them.
+// plan counts the orders and returns the plan for them.
 func (m migration) plan(ctx context.Context) (workflow.MigrationPlan, error) {
 	sweep := transitions.Sweep{Segments: m.segments, Progress: m.progress.orders("counted")}
 
@@ -137,13 +140,14 @@ func (m migration) plan(ctx context.Context) (workflow.MigrationPlan, error) {
 	return m.migrations.Plan(m.orders.Definition().Version(), counts)
 }
 
-// migrate migrates the orders and enters what it did into the report.
+// migrate migrates the orders and enters the counts into the report.
 func (m migration) migrate(ctx context.Context, report *migrationReport) error {
 	sweep := transitions.Sweep{Segments: m.segments, Progress: m.progress.orders("looked at")}
 
 	var err error
 	report.Migrated, report.Unmapped, err = m.orders.MigrateAll(ctx, m.migrations, sweep, m.cause)
 	if err != nil {
+		// Each order is its own write, so the migrated ones stay migrated.
 		return fmt.Errorf("%w (%d were migrated; the same command goes on with the rest)", err, report.Migrated)
 	}
 
@@ -162,9 +166,10 @@ func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, def
 		versions = append(versions, d)
 	}
 
-	// The built-in version needs no file.
+	// The program has the built-in version, so it needs no file.
 	builtIn := workflow.Order()
 	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == builtIn.Version() })
+	// Only if it is a version of the same workflow.
 	if builtIn.Name() == target.Name() && !known {
 		versions = append(versions, builtIn)
 	}

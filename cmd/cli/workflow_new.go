@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -42,8 +41,8 @@ func newWorkflowCommand(s *settings) *cobra.Command {
 				return err
 			}
 
-			_, source, _, _ := runtime.Caller(0) // no absolute path if built with -trimpath
-			o.Module = scaffold.FindModule(here, filepath.Dir(filepath.Dir(source)))
+			_, source, _, _ := runtime.Caller(0) // not an absolute path if the program was built with -trimpath
+			o.Module = scaffold.FindModule(here, source)
 		}
 
 		names, err := scaffold.New(o)

@@ -31,7 +31,7 @@ func TestWhatWorkflowNewWritesBuildsAndPasses(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 
-	// Its test binary holds the command line, so what is tested is built.
+	// The program's test binary holds the command line, so the tests run the new build.
 	for _, args := range [][]string{{"vet", "./..."}, {"test", "-vet=off", "-count=1", "./..."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir

@@ -35,6 +35,7 @@ func showCommand(s *settings) *cobra.Command {
 		}
 
 		if !*counts {
+			// A flag that names a target but changes nothing is a mistake.
 			for _, target := range []*flagGroup{urlFlags, dataFlags, storeFlags} {
 				if given := firstChanged(s.flags, target); given != "" {
 					return usageError("%s: only with --counts, because nothing else is read from a target", given)
@@ -71,8 +72,8 @@ func showCommand(s *settings) *cobra.Command {
 	return s.long(command, "counting orders")
 }
 
-// countOrders counts the orders of the definition's version by state. It reports on
-// standard error how many others there are.
+// countOrders counts the orders of the definition's version by state. It reports on standard error
+// how many orders have other versions or states.
 func (s *settings) countOrders(c *cobra.Command, d *workflow.Definition) (map[workflow.State]int, error) {
 	byState := map[workflow.State]int{}
 	err := s.with(c.Context(), func(b *server.Backend) error {
@@ -86,6 +87,7 @@ func (s *settings) countOrders(c *cobra.Command, d *workflow.Definition) (map[wo
 		others := 0
 		for version, states := range counts {
 			for state, n := range states {
+				// Version 0 is an order without a recorded version, which any version may show.
 				if (version == d.Version() || version == 0) && d.HasState(state) {
 					byState[state] += n
 				} else {

@@ -40,7 +40,7 @@ func serve(t *testing.T, declinePercent int, around func(http.Handler) http.Hand
 
 func plain(h http.Handler) http.Handler { return h }
 
-// sales returns what the bank has taken.
+// sales returns number and sum of the sales that the bank has made.
 func sales(t *testing.T, b *sandbox.Bank) (n int, sum int64) {
 	t.Helper()
 
@@ -59,7 +59,7 @@ func sales(t *testing.T, b *sandbox.Bank) (n int, sum int64) {
 }
 
 // TestAnOrderIsPaidOnceThoughTheBanksAnswerIsLost: the bank has taken the money and answers 503.
-// The payment asks what became of its key.
+// The payment looks up its key.
 func TestAnOrderIsPaidOnceThoughTheBanksAnswerIsLost(t *testing.T) {
 	var lost atomic.Bool
 	b, behind := serve(t, 0, func(h http.Handler) http.Handler {
@@ -97,7 +97,7 @@ func TestADeclinedPaymentEndsItsOrder(t *testing.T) {
 	}
 }
 
-// TestTheBankActsOncePerKey, and only what it has decided is an answer.
+// TestTheBankActsOncePerKey, and only a decision counts as an answer.
 func TestTheBankActsOncePerKey(t *testing.T) {
 	b, behind := serve(t, 0, plain)
 	request := payments.Request{Key: "o-1/payment/charge", Authorization: "o-1/payment/charge", OrderID: "o-1", Amount: 500, Currency: "EUR"}

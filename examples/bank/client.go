@@ -28,7 +28,7 @@ const (
 	maxAnswer   = 64 << 10         // bytes of an answer that are read
 )
 
-// newBank returns the bank at the URL, like https://bank.example/v1.
+// newBank returns the bank at the URL, such as https://bank.example/v1.
 func newBank(address, token string) (*bank, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -38,7 +38,7 @@ func newBank(address, token string) (*bank, error) {
 	return &bank{address, token, &http.Client{Timeout: callTimeout}}, nil
 }
 
-// operation is what goes over the wire, in both directions.
+// operation is the body of a request and of an answer.
 type operation struct {
 	Kind          string `json:"kind,omitempty"`
 	Authorization string `json:"authorization,omitempty"`
@@ -82,6 +82,7 @@ func (b *bank) Void(ctx context.Context, key string) error {
 // Lookup returns the zero Operation for a key that the bank does not know.
 func (b *bank) Lookup(ctx context.Context, key string) (payments.Operation, error) {
 	o, err := b.call(ctx, http.MethodGet, key, nil)
+	// The zero Operation says that the key is unknown, which is an answer and not an error.
 	if errors.Is(err, errUnknown) {
 		return payments.Operation{}, nil
 	}
@@ -115,6 +116,7 @@ var answers = map[int]error{
 
 // call sends one request about the operation with the key. The key is also the Idempotency-Key.
 func (b *bank) call(ctx context.Context, method, key string, body *operation) (answer operation, err error) {
+	// Every error names the call; payments still finds the bank's decision with errors.Is.
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("bank: %s %s: %w", method, key, err)
@@ -128,6 +130,7 @@ func (b *bank) call(ctx context.Context, method, key string, body *operation) (a
 		}
 	}
 
+	// A key holds slashes, and is one element of the path.
 	request, err := http.NewRequestWithContext(ctx, method, b.url+"/operations/"+url.PathEscape(key), bytes.NewReader(text))
 	if err != nil {
 		return answer, err
@@ -137,6 +140,7 @@ func (b *bank) call(ctx context.Context, method, key string, body *operation) (a
 	request.Header.Set("Authorization", "Bearer "+b.token)
 
 	response, err := b.http.Do(request)
+	// The bank may have acted before the connection was lost.
 	if err != nil {
 		return answer, fmt.Errorf("%w: %w", payments.ErrTimeout, err)
 	}
@@ -147,9 +151,11 @@ func (b *bank) call(ctx context.Context, method, key string, body *operation) (a
 			return answer, decided
 		}
 
+		// A 500 may come after the bank has acted, so it says as little as a lost answer.
 		return answer, fmt.Errorf("%w: status %d", payments.ErrTimeout, response.StatusCode)
 	}
 
+	// An answer that cannot be read does not undo the operation: its outcome is unknown.
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
 		return answer, fmt.Errorf("%w: read the answer: %w", payments.ErrTimeout, err)
 	}

@@ -1,13 +1,13 @@
-// Command bank is Ratchet with an own bank, which it reaches over HTTP. It has every command of
-// ratchet; what it brings is in client.go.
+// Command bank is Ratchet with a bank of its own, reached over HTTP. It has every command
+// of ratchet; client.go has the bank.
 //
 //	go run ./examples/bank dev                       # in one terminal; serves a small bank, too
 //	go run ./examples/bank orders create o-1 --item mug:2:1250 --stock 10
 //	go run ./examples/bank orders watch o-1
 //	curl -H 'Authorization: Bearer example' 127.0.0.1:8720/operations/o-1%2Fcharge
 //
-// BANK_URL and BANK_TOKEN name another bank that serves the same operations, and BANK_LISTEN another
-// address of the small one.
+// BANK_URL and BANK_TOKEN name another bank that serves the same operations; BANK_LISTEN names
+// another address for the small bank.
 //
 // Data of another example stays in .ratchet: remove that directory first, or give every command --data DIR.
 package main
@@ -35,12 +35,13 @@ func main() {
 	cli.Main(parts)
 }
 
-// newParts returns the bank at the URL. Without one, it is the small bank, which `dev` serves.
+// newParts returns the bank at the URL. Without a URL it is the small bank, which `dev` serves.
 func newParts(ctx context.Context, url, token string, args []string) (server.Parts, error) {
 	if url == "" {
 		address := cmp.Or(os.Getenv("BANK_LISTEN"), exampleBank)
 
 		url = "http://" + address
+		// Only `dev` serves the small bank; every other command calls the bank that runs there.
 		if len(args) > 0 && args[0] == "dev" {
 			if err := serveBank(ctx, address, ".bank", token); err != nil {
 				return server.Parts{}, err

@@ -18,12 +18,13 @@ import (
 	"ratchet/payments/sandbox"
 )
 
-// handler serves a bank. It moves nothing: behind it is the sandbox bank, which keeps its operations
-// in a table.
+// handler serves a bank that moves no money: behind it is the sandbox bank, which keeps its
+// operations in a table.
 func handler(b payments.Processor, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /operations/{key}", func(w http.ResponseWriter, r *http.Request) {
 		var o operation
+		// The body comes from outside, so its size is bounded.
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAnswer)).Decode(&o); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -53,6 +54,7 @@ func handler(b payments.Processor, token string) http.Handler {
 	})
 	mux.HandleFunc("GET /operations/{key}", func(w http.ResponseWriter, r *http.Request) {
 		o, err := b.Lookup(r.Context(), r.PathValue("key"))
+		// The processor answers an unknown key with the zero operation; over HTTP it is a 404.
 		if err == nil && o.Status == "" {
 			err = errUnknown
 		}
@@ -70,6 +72,7 @@ func handler(b payments.Processor, token string) http.Handler {
 
 // reply writes the operation, or the status of the error.
 func reply(w http.ResponseWriter, o operation, err error) {
+	// The client reads the same map the other way round.
 	for status, answer := range answers {
 		if errors.Is(err, answer) {
 			http.Error(w, answer.Error(), status)
@@ -77,6 +80,7 @@ func reply(w http.ResponseWriter, o operation, err error) {
 		}
 	}
 
+	// No decision was made, so the answer must not be one of the map's statuses.
 	if err != nil {
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 		return
@@ -101,6 +105,7 @@ func serveBank(ctx context.Context, address, dir, token string) error {
 	db := dynamodb.NewFromConfig(engine.AWSConfig())
 
 	_, err = db.CreateTable(ctx, sandbox.Table(table))
+	// A later start finds the table of the first one.
 	if _, exists := errors.AsType[*types.ResourceInUseException](err); err != nil && !exists {
 		return err
 	}
@@ -110,6 +115,7 @@ func serveBank(ctx context.Context, address, dir, token string) error {
 		return err
 	}
 
+	// Listening here, not in the goroutine: `dev` may call the bank as soon as this returns.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Command carrier is an example of a carrier that Ratchet reaches over HTTP. It serves the
-// document of package shipping/httpcarrier and sends its reports as signed callbacks. It moves
-// nothing: behind it is the sandbox carrier, which can also be a bad one.
+// Command carrier is an example of a carrier that Ratchet reaches over HTTP. It serves the document
+// of package shipping/httpcarrier and sends its reports as signed callbacks. It moves no parcels:
+// behind it is the sandbox carrier, which can also simulate a bad carrier.
 //
 //	go run ./examples/carrier -callback-url http://127.0.0.1:8701/v1/callbacks/carrier -secret carrier-secret-of-24-bytes
 //	RATCHET_CARRIER_SECRET=carrier-secret-of-24-bytes ratchet dev --carrier http://127.0.0.1:8710
@@ -93,10 +93,12 @@ func run(ctx context.Context, o options, ready func(address string)) (err error)
 		return err
 	}
 
+	// The shop of the example runs on this machine, and public addresses alone are the default.
 	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: webhooks.ReachLoopback})
 	if err != nil {
 		return err
 	}
+	// The client's pool is closed after the carrier has stopped.
 	defer func() { err = errors.Join(err, client.Close()) }()
 
 	engine, err := embedded.Open(embedded.Config{Dir: o.data})
@@ -116,18 +118,21 @@ func run(ctx context.Context, o options, ready func(address string)) (err error)
 	}
 
 	server := &http.Server{Handler: carrier.Handler(o.token), ReadHeaderTimeout: 10 * time.Second}
+	// The port is open, so a test may call it now.
 	ready(listener.Addr().String())
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return engine.Run(ctx) })
 	group.Go(func() error { return carrier.Run(ctx) })
 	group.Go(func() error {
+		// Close ends Serve with ErrServerClosed, which is the normal end.
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 
 		return nil
 	})
+	// The end of ctx, and the error of any of the others, stops the server.
 	group.Go(func() error {
 		<-ctx.Done()
 		return server.Close()
@@ -136,12 +141,13 @@ func run(ctx context.Context, o options, ready func(address string)) (err error)
 	return group.Wait()
 }
 
-// newCarrier returns the sandbox over a table of the engine, which it creates.
+// newCarrier returns the sandbox over a table of the engine. It creates the table.
 func newCarrier(ctx context.Context, o options, engine *embedded.Engine, client *webhooks.Client) (*sandbox.Carrier, error) {
 	const table = "shipments"
 	db := dynamodb.NewFromConfig(engine.AWSConfig())
 
 	_, err := db.CreateTable(ctx, sandbox.Table(table))
+	// A later start finds the table of the first one.
 	if _, exists := errors.AsType[*types.ResourceInUseException](err); err != nil && !exists {
 		return nil, err
 	}

@@ -53,8 +53,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestOrdersGoTheirWayWithABadCarrier: it is down at first, repeats its reports, and all parcels
-// come back. The shop asks it before it believes a report, and gives the money back.
+// TestOrdersGoTheirWayWithABadCarrier: the carrier is down at first, repeats its reports, and all
+// parcels come back. The shop asks it before it believes a report, and gives the money back.
 func TestOrdersGoTheirWayWithABadCarrier(t *testing.T) {
 	secret := webhooks.NewSecret().Reveal()
 	address := freeAddress(t)

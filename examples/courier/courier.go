@@ -17,8 +17,9 @@ import (
 // courier is a carrier of the house: a label is a file, which a person prints. It is a
 // shipping.Carrier and a shipping.Asker.
 //
-// Two files decide about a shipment, and who writes one first decides: KEY.begin says whether it was
-// booked or canceled, KEY.end whether the parcel has left or the booking was canceled.
+// Two files decide about a shipment, and the first write of each decides: KEY.begin says whether
+// the shipment was booked or canceled, KEY.end whether the parcel has left or the booking was
+// canceled.
 type courier struct{ dir string }
 
 var (
@@ -38,6 +39,7 @@ func newCourier(dir string) (courier, error) { return courier{dir}, os.MkdirAll(
 
 // Book writes the label, once per key. A repeat returns the first tracking number.
 func (c courier) Book(_ context.Context, key, orderID string) (string, error) {
+	// A repeat, and a Cancel that came first, get the decision that is stored.
 	begin, err := c.decide(key, "begin", decision{shipping.Booked, orderID, tracking(key)})
 	if err != nil {
 		return "", err
@@ -47,6 +49,7 @@ func (c courier) Book(_ context.Context, key, orderID string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	// Both files count: a booking that was canceled later stays canceled.
 	case begin.Is == shipping.Canceled, end.Is == shipping.Canceled:
 		return "", fmt.Errorf("courier: book %s: %w", key, shipping.ErrCanceled)
 	}
@@ -57,16 +60,18 @@ func (c courier) Book(_ context.Context, key, orderID string) (string, error) {
 // Cancel closes the key. It reports whether the parcel had left.
 func (c courier) Cancel(_ context.Context, key string) (left bool, err error) {
 	begin, err := c.decide(key, "begin", decision{Is: shipping.Canceled})
+	// A key that was canceled before its booking has no parcel, so nothing can have left.
 	if err != nil || begin.Is == shipping.Canceled {
 		return false, err
 	}
 
+	// A parcel that left a moment ago has written the file first, and stays shipped.
 	end, err := c.decide(key, "end", decision{Is: shipping.Canceled})
 
 	return end.Is == shipping.Shipped, err
 }
 
-// PickUp says that the parcel leaves. It fails if there is none to leave.
+// PickUp records that the parcel leaves. It fails if the key has no parcel.
 func (c courier) PickUp(key string) error {
 	begin, known, err := c.read(key, "begin")
 	switch {
@@ -95,6 +100,7 @@ func (c courier) Get(_ context.Context, key string) (shipping.Shipment, error) {
 	}
 
 	end, ended, err := c.read(key, "end")
+	// The end, if there is one, is the newer decision.
 	if ended {
 		begin.Is = end.Is
 	}
@@ -102,8 +108,8 @@ func (c courier) Get(_ context.Context, key string) (shipping.Shipment, error) {
 	return shipping.Shipment{Status: begin.Is, Tracking: begin.Tracking}, err
 }
 
-// decide writes the decision if there is none, and returns the one that counts. The link is atomic
-// and fails if the file exists, so a reader never sees half a file.
+// decide writes the decision if there is none, and returns the stored one. The link is atomic and
+// fails if the file exists, so a reader never sees half a file.
 func (c courier) decide(key, which string, d decision) (decision, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -117,6 +123,7 @@ func (c courier) decide(key, which string, d decision) (decision, error) {
 	defer os.Remove(draft.Name())
 
 	_, err = draft.Write(text)
+	// On disk before the name exists: a power failure must not leave a name without its content.
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return decision{}, err
 	}
@@ -129,6 +136,7 @@ func (c courier) decide(key, which string, d decision) (decision, error) {
 		return decision{}, err
 	}
 
+	// Another call decided first, and its decision counts.
 	first, _, err := c.read(key, which)
 
 	return first, err
@@ -147,10 +155,11 @@ func (c courier) read(key, which string) (d decision, exists bool, err error) {
 }
 
 func (c courier) path(key, which string) string {
+	// A key holds slashes, so its digest is the name of the file.
 	return filepath.Join(c.dir, tracking(key)+"."+which)
 }
 
-// tracking is the number of a key. It is part of a file's name.
+// tracking is the tracking number of a key. It is part of a file's name.
 func tracking(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "CR" + hex.EncodeToString(sum[:8])

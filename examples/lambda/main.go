@@ -36,6 +36,7 @@ func main() {
 	}
 
 	runtime := &runtime{api: os.Getenv("AWS_LAMBDA_RUNTIME_API")}
+	// Lambda freezes the process between invocations, inside the call for the next one.
 	for {
 		if err := runtime.serveOne(ctx, handlers); err != nil {
 			log.Fatal(err)
@@ -43,15 +44,16 @@ func main() {
 	}
 }
 
-// newHandlers returns a handler for single records and one for batches. Records that one of
-// them gives up on become dead letters in the table.
+// newHandlers returns a handler for single records and one for batches. A record becomes a dead
+// letter in the table when its handler gives up on it.
 func newHandlers(db *dynamodb.Client, deadLetters string, out *log.Logger) (*streams.Lambda, error) {
 	return streams.NewLambda(streams.LambdaConfig{
 		DynamoDB:        db,
 		DeadLetterTable: deadLetters,
 		Handlers: []streams.Handler{
 			{
-				Name:   "removals",
+				Name: "removals",
+				// An item that the time to live removed was not removed by a person.
 				Filter: func(r streams.Record) bool { return r.EventName == streams.Remove && !r.ExpiredByTTL() },
 				MaxAge: 12 * time.Hour,
 				Handle: func(_ context.Context, r streams.Record) error {
@@ -65,6 +67,7 @@ func newHandlers(db *dynamodb.Client, deadLetters string, out *log.Logger) (*str
 					results := make([]error, len(records))
 					for i, r := range records {
 						if len(r.Item()) == 0 {
+							// A retry reads the same record, so the error is permanent.
 							results[i] = streams.Permanent(fmt.Errorf("record %s has no image", r.SequenceNumber))
 						}
 					}
@@ -93,6 +96,7 @@ func (r *runtime) serveOne(ctx context.Context, handlers *streams.Lambda) error 
 	}
 
 	answer, path := any(nil), header.Get("Lambda-Runtime-Aws-Request-Id")+"/response"
+	// An error makes Lambda send the batch again; a partial failure is in the answer.
 	if answer, err = handlers.Handle(ctx, event); err != nil {
 		answer, path = map[string]string{"errorMessage": err.Error()}, header.Get("Lambda-Runtime-Aws-Request-Id")+"/error"
 	}
@@ -120,6 +124,7 @@ func (r *runtime) send(ctx context.Context, method, path string, body []byte) ([
 	defer response.Body.Close()
 
 	text, err := io.ReadAll(response.Body)
+	// Lambda's API answers 200 and 202.
 	if err == nil && response.StatusCode/100 != 2 {
 		err = fmt.Errorf("runtime API: %s %s: %s", method, path, response.Status)
 	}

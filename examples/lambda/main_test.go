@@ -18,8 +18,8 @@ const event = `{"Records":[
  {"eventName":"REMOVE","eventSourceARN":"arn:aws:dynamodb:r:1:table/things/stream/L","dynamodb":{"SequenceNumber":"1","Keys":{"id":{"S":"a"}},"OldImage":{"id":{"S":"a"}}}},
  {"eventName":"MODIFY","eventSourceARN":"arn:aws:dynamodb:r:1:table/things/stream/L","dynamodb":{"SequenceNumber":"2","Keys":{"id":{"S":"b"}}}}]}`
 
-// TestTheFunctionAnswersTheRuntime plays Lambda: one batch of a stream, and one event that is
-// none.
+// TestTheFunctionAnswersTheRuntime plays Lambda: it sends one batch of a stream, and one event that
+// is no batch.
 func TestTheFunctionAnswersTheRuntime(t *testing.T) {
 	db := embeddedtest.DynamoDB(t, streams.DeadLetterTableInput("letters"))
 	var out bytes.Buffer

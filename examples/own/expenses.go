@@ -1,5 +1,5 @@
-// Package expenses runs expense claims on Ratchet: an own definition, an own activity and
-// an own reaction, in a module of its own.
+// Package expenses runs expense claims on Ratchet: a definition, an activity and a reaction of its
+// own, in a module of its own.
 package expenses
 
 import (
@@ -13,7 +13,7 @@ import (
 	"ratchet/workflow"
 )
 
-// What a claim may do: SUBMITTED, then APPROVED or REJECTED.
+// The events and states of a claim: SUBMITTED, then APPROVED or REJECTED.
 const (
 	Submit  workflow.Event = "submit"
 	Approve workflow.Event = "approve"
@@ -40,7 +40,7 @@ func Definition() (*workflow.Definition, error) {
 	})
 }
 
-// Limit is what is approved without a person, in minor units.
+// Limit is the highest amount that is approved without a person, in minor units.
 const Limit = 10_000
 
 // DecisionInput is the input of the activity "Decide".
@@ -64,14 +64,17 @@ func Decide(claims *transitions.Orders) activities.HandlerFunc {
 			event = Reject
 		}
 
+		// The id comes from the state machine, so a repeated task requests the same transition.
 		result, err := claims.Apply(ctx, transitions.Request{OrderID: in.ClaimID, Event: event, TransitionID: in.TransitionID})
 		if err != nil {
 			return nil, err
 		}
 
 		switch result.Verdict {
+		// A repeat is answered like the first run, or the execution would fail.
 		case transitions.Applied, transitions.Replayed:
 			return result.Order.Position(), nil
+		// The state machine can catch the error by its name.
 		default:
 			return nil, activities.Fail("Claim."+result.Verdict.String(), fmt.Errorf("claim %s was not decided", in.ClaimID))
 		}
@@ -84,9 +87,11 @@ func Payout(pay func(ctx context.Context, key string, amount int64) error) strea
 	return streams.Handler{Name: "payout", Handle: func(ctx context.Context, r streams.Record) error {
 		change, moved, err := transitions.FromRecord(r.Old, r.New)
 		if err != nil {
+			// A retry reads the same record.
 			return streams.Permanent(err)
 		}
 
+		// An edit moves nothing, and other transitions pay nothing.
 		if !moved || change.New.State != Approved {
 			return nil
 		}

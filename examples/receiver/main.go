@@ -6,7 +6,7 @@
 //	ratchet endpoints create mine http://127.0.0.1:9000/ --ordered
 //
 // It verifies the signature over the raw body, writes the effect to its ledger before it answers
-// 2xx, and recognizes a repeat by the id, also after a restart.
+// with 2xx, and recognizes a repeat by the id, also after a restart.
 package main
 
 import (
@@ -47,7 +47,7 @@ func openLedger(name string) (*ledger, error) {
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			break // a line without an end was cut off by a crash: its message was not answered
+			break // a crash cut off a line without an end; its message was not answered
 		}
 
 		if id, _, ok := strings.Cut(line, " "); ok {
@@ -58,9 +58,10 @@ func openLedger(name string) (*ledger, error) {
 	return l, nil
 }
 
-// actOnce takes the effect of a message, and reports false if it was taken before. A real
-// receiver stores the id in the transaction of its effect.
+// actOnce carries out the effect of a message, and reports false if it was carried out before. A
+// real receiver stores the id in the transaction of its effect.
 func (l *ledger) actOnce(id string, body []byte) (bool, error) {
+	// One message at a time, so two deliveries of one id cannot both find it missing.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -68,11 +69,15 @@ func (l *ledger) actOnce(id string, body []byte) (bool, error) {
 		return false, nil
 	}
 
+	// The line feed at the front ends a line that a crash cut off. A body with line feeds must stay
+	// one line.
 	line := fmt.Sprintf("\n%s %s\n", id, strings.ReplaceAll(string(body), "\n", " "))
 	if _, err := l.file.WriteString(line); err != nil {
 		return false, err
 	}
 
+	// Answered only when the line is on disk: after a power failure the sender would not send it
+	// again.
 	if err := l.file.Sync(); err != nil {
 		return false, err
 	}
@@ -81,7 +86,7 @@ func (l *ledger) actOnce(id string, body []byte) (bool, error) {
 	return true, nil
 }
 
-// effects returns how many messages have taken effect.
+// effects returns the number of messages whose effect was carried out.
 func (l *ledger) effects() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +94,8 @@ func (l *ledger) effects() int {
 	return len(l.done)
 }
 
-// handler answers 401 to what is not signed, 2xx to what has taken effect, and 500 to what has
-// not, so that it comes again.
+// handler answers 401 to an unsigned message, 2xx after the effect, and 500 if the effect failed,
+// so that the message comes again.
 func handler(keys *webhooks.Keys, l *ledger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		message, err := keys.Read(r, maxBody)
@@ -144,7 +149,7 @@ func run(ctx context.Context, listen, file, secrets string, limit int) error {
 			take.ServeHTTP(w, r)
 
 			if limit > 0 && l.effects() >= limit {
-				end() // the message is still answered
+				end() // Shutdown waits for the answer to this message
 			}
 		}),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -152,6 +157,7 @@ func run(ctx context.Context, listen, file, secrets string, limit int) error {
 	}
 
 	down := make(chan error, 1)
+	// ctx has ended by then, and would end the Shutdown at once.
 	stop := context.AfterFunc(ctx, func() { down <- server.Shutdown(context.WithoutCancel(ctx)) })
 	defer stop()
 
@@ -159,6 +165,7 @@ func run(ctx context.Context, listen, file, secrets string, limit int) error {
 		return err
 	}
 
+	// ListenAndServe returns at once; the messages under way are answered before the process ends.
 	return <-down
 }
 

@@ -11,8 +11,8 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// TestTheReceiverActsOnce: it gets each message three times, the last time after a crash that
-// has cut the ledger's last line short.
+// TestTheReceiverActsOnce: it gets each message three times, the last time after a crash that has
+// cut off the ledger's last line.
 func TestTheReceiverActsOnce(t *testing.T) {
 	keys, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}})
 	if err != nil {

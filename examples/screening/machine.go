@@ -8,7 +8,7 @@ import (
 	"ratchet"
 )
 
-// screening are the states that this program adds.
+// screening holds the states that this program adds.
 //
 //go:embed screening.asl.json
 var screening []byte
@@ -29,13 +29,15 @@ func stateMachine() ([]byte, error) {
 	states := machine["States"].(map[string]any)
 	accept, pay := states["Accept"].(map[string]any), states["Pay"].(map[string]any)
 
+	// The example depends on one arrow of the shop's state machine. If a new version moves it, this
+	// must fail and not skip the screening.
 	if accept["Next"] != "Pay" {
 		return nil, fmt.Errorf("the state machine of the shop goes from Accept to %v, and no more to Pay", accept["Next"])
 	}
 	accept["Next"] = "Screen"
 
 	for name, state := range added {
-		// Its tasks are repeated as those of the shop are.
+		// The tasks are retried with the shop's policy.
 		if s := state.(map[string]any); s["Type"] == "Task" {
 			s["Retry"] = pay["Retry"]
 		}

@@ -10,7 +10,7 @@ import (
 	"ratchet/transitions"
 )
 
-// newParts returns what this program brings along: the state machine of the shop with a step more.
+// newParts returns the parts of this program: the shop's state machine with one more step.
 func newParts() (server.Parts, error) {
 	machine, err := stateMachine()
 	if err != nil {
@@ -24,11 +24,11 @@ func newParts() (server.Parts, error) {
 	}}, nil
 }
 
-// mostPieces is how many pieces a customer buys who is not suspicious.
+// mostPieces is the most pieces of an order that is not suspicious.
 const mostPieces = 50
 
-// screen returns the step behind the activity "screen". It returns data and changes nothing, so Step
-// Functions may run it again. The state machine decides what becomes of the order.
+// screen returns the step behind the activity "screen". It returns data and changes nothing, so
+// Step Functions may run it again. The state machine decides how the order goes on.
 func screen(b *server.Backend) activities.HandlerFunc {
 	return func(ctx context.Context, task activities.Task) (any, error) {
 		var in struct {
@@ -43,6 +43,7 @@ func screen(b *server.Backend) activities.HandlerFunc {
 		case err != nil:
 			return nil, err
 		case !found:
+			// A named error: the state machine does not retry it.
 			return nil, activities.Fail("Order.NotFound", fmt.Errorf("%s does not exist", in.OrderID))
 		}
 

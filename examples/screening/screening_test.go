@@ -61,7 +61,7 @@ func TestASuspiciousOrderIsCanceledBeforeItIsPaid(t *testing.T) {
 	wantStock(t, env, 100)
 }
 
-// TestDefinitionStateMachineAndStepsFit is what every command checks before it begins.
+// TestDefinitionStateMachineAndStepsFit makes the check that every command makes first.
 func TestDefinitionStateMachineAndStepsFit(t *testing.T) {
 	parts, err := newParts()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package buildinfo says what the program was built from, as the Go tool recorded it.
+// Package buildinfo says from which code the program was built, as the Go tool recorded it.
 package buildinfo
 
 import (
@@ -6,13 +6,13 @@ import (
 	"runtime/debug"
 )
 
-// Build says what the program was built from. Fields that the build did not record are empty.
+// Build says from which code the program was built. Fields that the build did not record are empty.
 type Build struct {
 	// Version is the tag or the pseudo-version, else the first 12 digits of the commit, else
 	// "unknown".
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
-	// Time is that of the commit, RFC 3339.
+	// Time is the time of the commit, RFC 3339.
 	Time string `json:"time,omitempty"`
 	// Modified means that files differed from the commit.
 	Modified bool   `json:"modified,omitempty"`
@@ -20,13 +20,13 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// Read returns what this program was built from.
+// Read returns the build of this program.
 func Read() Build {
 	info, _ := debug.ReadBuildInfo()
 	return of(info)
 }
 
-// Version is that of [Read].
+// Version is the version that [Read] returns.
 func Version() string { return Read().Version }
 
 // unknown is the version of a program without a record, such as a test.
@@ -51,6 +51,7 @@ func of(info *debug.BuildInfo) Build {
 	}
 
 	const digits = 12
+	// Go writes "(devel)" for a build without a version, as in a test.
 	switch v := info.Main.Version; {
 	case v != "" && v != "(devel)":
 		b.Version = v

@@ -32,7 +32,7 @@ func TestVersionOfABuild(t *testing.T) {
 	}
 }
 
-// TestTheVersionIsOne: what a process says of itself is what `ratchet version` prints.
+// TestTheVersionIsOne: a process reports the version that `ratchet version` prints.
 func TestTheVersionIsOne(t *testing.T) {
 	if Version() != Read().Version || Version() == "" {
 		t.Errorf("%q and %q", Version(), Read().Version)

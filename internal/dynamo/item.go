@@ -101,6 +101,7 @@ func Cut(text string, n int) string {
 		return text
 	}
 
+	// Back to the first byte of the character that the cut would split.
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}

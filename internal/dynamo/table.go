@@ -24,6 +24,7 @@ func BytesKey(name string) Key { return Key{name, types.ScalarAttributeTypeB} }
 func Table(name string, keys ...Key) *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}
 	kinds := []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}
+	// CreateTable wants the partition key first.
 	for i, k := range keys {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &k.Name, AttributeType: k.Type})
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &k.Name, KeyType: kinds[i]})

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Update builds one conditional update. The methods that add a clause return the Update,
-// so that they can be chained. In a clause, #name stands for the attribute name, which may
-// be one that DynamoDB reserves. An Update is not safe for concurrent use.
+// Update builds one conditional update. The methods that add a clause return the Update, so that
+// they can be chained. In a clause, #name stands for the attribute name, also if DynamoDB reserves
+// the name. An Update is not safe for concurrent use.
 type Update struct {
 	table      string
 	key        Item
@@ -30,6 +30,7 @@ type Update struct {
 // NewUpdate returns an update of the item with the key.
 func NewUpdate(table string, key Item) *Update {
 	u := &Update{table: table, key: key}
+	// The slices use the array inside of u, so an Update must not be copied.
 	u.conditions, u.sets = u.room.conditions[:0], u.room.sets[:0]
 
 	return u
@@ -56,6 +57,7 @@ func (u *Update) Alias(placeholder, attribute string) *Update {
 
 // Value returns a new placeholder of the value.
 func (u *Update) Value(v types.AttributeValue) string {
+	// Numbered, so that two values never share a placeholder.
 	placeholder := ":v" + strconv.Itoa(len(u.values))
 	u.Bind(placeholder, v)
 
@@ -102,8 +104,8 @@ func (u *Update) Delete(clause string) *Update {
 	return u
 }
 
-// IfEquals adds the condition that the attribute has the value. Like the methods below, it
-// takes a plain attribute name, which may be one that DynamoDB reserves.
+// IfEquals adds the condition that the attribute has the value. IfEquals and the methods below take
+// a plain attribute name, also one that DynamoDB reserves.
 func (u *Update) IfEquals(attribute string, v types.AttributeValue) *Update {
 	return u.If(u.Name(attribute) + " = " + u.Value(v))
 }
@@ -163,6 +165,8 @@ func (u *Update) Input() *dynamodb.UpdateItemInput {
 // expressions returns the update expression and the condition. The condition is nil if
 // there is none: DynamoDB refuses an empty expression.
 func (u *Update) expressions() (expression, condition *string) {
+	// The names are collected from the finished texts: DynamoDB refuses a name that no expression
+	// uses.
 	text := u.expression()
 	u.addNames(text)
 
@@ -197,6 +201,7 @@ func (u *Update) condition() string {
 			b.WriteString(and)
 		}
 
+		// DynamoDB refuses parentheses around an operand that needs none.
 		if needsParentheses(condition) {
 			b.WriteByte('(')
 			b.WriteString(condition)
@@ -219,6 +224,7 @@ func needsParentheses(condition string) bool {
 			depth++
 		case c == ')':
 			depth--
+		// An OR inside parentheses does not bind the rest.
 		case depth == 0 && c == ' ' && strings.HasPrefix(condition[i:], " OR "):
 			return true
 		}
@@ -245,6 +251,7 @@ func (u *Update) expression() string {
 	b.Grow(size)
 
 	for _, section := range sections {
+		// A keyword stands once, before the first clause of its section.
 		for i, clause := range section.clauses {
 			switch {
 			case i > 0:
@@ -270,6 +277,7 @@ func (u *Update) addNames(expression string) {
 		if begin < 0 {
 			return
 		}
+		// A name ends at the first character that DynamoDB does not allow in a placeholder.
 		expression = expression[begin:]
 
 		end := strings.IndexFunc(expression[1:], func(r rune) bool {
@@ -279,6 +287,7 @@ func (u *Update) addNames(expression string) {
 			end = len(expression)
 		}
 
+		// Alias has defined names that cannot stand behind a # themselves.
 		if placeholder := expression[:end]; u.names[placeholder] == "" {
 			u.Alias(placeholder, placeholder[1:])
 		}

@@ -35,6 +35,7 @@ func Start(ctx context.Context, home string) (*Server, error) {
 		return nil, err
 	}
 
+	// The script is embedded, so it needs no path to this repository.
 	script := exec.CommandContext(ctx, "sh", "-s", home) //nolint:gosec // a path of ours
 	script.Stdin, script.Stdout, script.Stderr = strings.NewReader(fetch), os.Stderr, os.Stderr
 	if err := script.Run(); err != nil {
@@ -52,6 +53,7 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	}
 
 	lib := filepath.Join(home, "lib")
+	// Not CommandContext: ctx bounds the start, and the server outlives it.
 	cmd := exec.Command("java", "-Xmx512m", "-Djava.library.path="+lib, "-Dsqlite4java.library.path="+lib, //nolint:gosec,noctx // paths of ours; Stop ends it
 		"-cp", filepath.Join(lib, "*"), "software.amazon.dynamodb.services.local.main.ServerRunner",
 		"-inMemory", "-disableTelemetry", "-port", port)
@@ -60,6 +62,7 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The process has the file open by itself.
 	defer log.Close()
 
 	cmd.Stdout, cmd.Stderr = log, log
@@ -68,6 +71,7 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	}
 
 	s := &Server{URL: "http://" + address, cmd: cmd}
+	// The caller gets no Server to stop, so the process is killed here.
 	if err := s.ready(ctx, address); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (see %s)", err, log.Name()), s.Stop())
 	}
@@ -92,6 +96,7 @@ func (s *Server) ready(ctx context.Context, address string) error {
 	defer tick.Stop()
 
 	for {
+		// A connection that is accepted shows that the server listens; no call is needed.
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			return conn.Close()

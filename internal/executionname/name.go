@@ -17,6 +17,7 @@ func IsValid(text string) bool { return rule.MatchString(text) }
 
 // Digest returns 32 characters that stand for a text which is no name.
 func Digest(text string) string {
+	// 128 bits are enough: two texts with the same digest do not occur by accident.
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }

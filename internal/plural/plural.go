@@ -18,6 +18,7 @@ func Noun[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 		return noun
 	}
 
+	// "day" but "entry": a vowel before the y keeps it.
 	if stem, ok := strings.CutSuffix(noun, "y"); ok && stem != "" && !strings.ContainsRune("aeiou", rune(stem[len(stem)-1])) {
 		return stem + "ies"
 	}

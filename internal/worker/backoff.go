@@ -25,6 +25,7 @@ type Backoff struct {
 func (b Backoff) Delay(n int) time.Duration {
 	limit := b.Base
 	for ; n > 1 && limit < b.Max; n-- {
+		// The loop stops at Max, so a large n does not overflow.
 		limit *= 2
 	}
 	limit = min(limit, b.Max)
@@ -35,13 +36,13 @@ func (b Backoff) Delay(n int) time.Duration {
 // Wait waits for Delay(n). It reports false when ctx ends first.
 func (b Backoff) Wait(ctx context.Context, n int) bool { return Wait(ctx, b.Delay(n)) }
 
-// Retry calls op until it returns nil or an error that IsPermanent, or tries calls have
-// failed, or ctx ends; tries of 0 means no bound. It waits as b says between two calls.
-// It returns the error of the last call, and with it the cause of ctx's end when that
-// was the reason to stop.
+// Retry calls op until it returns nil or an error that IsPermanent, or tries calls have failed, or
+// ctx ends; tries of 0 means no bound. The waits between two calls are b's. Retry returns the error
+// of the last call, together with the cause of ctx's end if that was the reason to stop.
 func Retry(ctx context.Context, b Backoff, tries uint, op func() error) error {
 	var last error
 
+	// No limit of the elapsed time: the library's default would stop after 15 minutes.
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		last = op()
 
@@ -55,11 +56,11 @@ func Retry(ctx context.Context, b Backoff, tries uint, op func() error) error {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 	}
 
-	// The library unwraps permanent errors and drops what they were wrapped in.
+	// The library unwraps a permanent error and so drops the text around it.
 	return last
 }
 
-// sequence gives the delays of a Backoff in the form that the library asks for.
+// sequence gives the delays of a Backoff in the library's form.
 type sequence struct {
 	backoff Backoff
 	failed  int

@@ -45,13 +45,17 @@ func (d Drain) Run(polled <-chan error, idle func() <-chan struct{}) (drained bo
 		select {
 		case err = <-polled:
 			open = false
+		// A poll that is open may still bring work; it is canceled only after PollGrace.
 		case <-grace.C:
 			d.CancelPolls()
+		// Handlers whose time is over must end also while a poll hangs.
 		case <-timeout.C:
 			d.CancelHandlers()
 		case <-d.Abort:
 			d.CancelPolls()
 			d.CancelHandlers()
+			// The polls have just been canceled, so their result comes soon, and no goroutine stays
+			// behind.
 			err = <-polled
 			open = false
 		}
@@ -62,6 +66,7 @@ func (d Drain) Run(polled <-chan error, idle func() <-chan struct{}) (drained bo
 	if d.wait(done, time.Until(deadline)) {
 		return true, err
 	}
+	// A repeat does no harm: the timeout may have canceled them already.
 	d.CancelHandlers()
 
 	return d.wait(done, d.Grace), err
@@ -80,7 +85,8 @@ func (d Drain) wait(done <-chan struct{}, limit time.Duration) bool {
 	case <-d.Abort:
 	}
 
-	// Several cases may have been ready, and select chooses at random.
+	// Several channels may have been ready, and select chooses at random; handlers that have
+	// returned count as drained.
 	select {
 	case <-done:
 		return true

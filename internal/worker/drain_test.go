@@ -11,7 +11,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// never is when something happens that does not happen.
+// never stands for the time of something that does not happen.
 const never = -1
 
 func TestDrainPhases(t *testing.T) {
@@ -125,7 +125,7 @@ func TestDrainPhases(t *testing.T) {
 	}
 }
 
-// after calls f after so many seconds, unless they are never.
+// after calls f after so many seconds; with never, it does not.
 func after(seconds time.Duration, f func()) {
 	if seconds != never {
 		time.AfterFunc(seconds*time.Second, f)

@@ -22,6 +22,7 @@ func (t *LogThrottle) Allow() bool {
 	defer t.mu.Unlock()
 
 	now := time.Now()
+	// The zero time is the first message.
 	if !t.last.IsZero() && now.Sub(t.last) < logInterval {
 		return false
 	}

@@ -32,10 +32,10 @@ var refusals = []string{
 	"UnrecognizedClientException",
 }
 
-// IsRefusal reports whether err is an answer of AWS that stays the same until an
-// operator acts: the caller may not make the call, or the answer has one of the given
-// error codes of the service (no such queue, key disabled). Callers retry such an error
-// for a while all the same, because permissions and new resources take time to arrive.
+// IsRefusal reports whether err is an answer of AWS that stays the same until an operator acts: the
+// caller has no permission for the call, or the answer has one of the given error codes of the
+// service (no such queue, key disabled). Callers retry such an error for a while all the same,
+// because permissions and new resources take time to arrive.
 func IsRefusal(err error, codes ...string) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

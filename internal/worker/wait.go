@@ -28,11 +28,12 @@ func WaitJitter(ctx context.Context, limit time.Duration) bool {
 	return Wait(ctx, rand.N(limit)) //nolint:gosec // jitter, not a secret
 }
 
-// WaitRetry waits before a retry, where attempt counts the tries so far: as WaitJitter, with
-// a limit of first * 2^attempt, at most most.
+// WaitRetry waits before a retry, where attempt counts the tries so far: as WaitJitter does, with a
+// limit of first * 2^attempt, but not more than most.
 func WaitRetry(ctx context.Context, attempt int, first, most time.Duration) bool {
 	limit := first
 	for range attempt {
+		// Stops early, so that a large attempt does not overflow.
 		if limit >= most {
 			break
 		}

@@ -55,7 +55,7 @@ func TestWaitRetryGrowsUpToItsBound(t *testing.T) {
 				longest = max(longest, time.Since(began))
 			}
 
-			// 200 draws all below half of the limit: once in 2^200.
+			// 200 draws that are all below half of the limit happen once in 2^200.
 			if longest >= row.limit || longest < row.limit/2 {
 				t.Errorf("attempt %d: the longest wait is %s, want one below %s and above its half", row.attempt, longest, row.limit)
 			}

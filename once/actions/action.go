@@ -32,8 +32,8 @@ const (
 	stateExpired  State = "expired"
 )
 
-// Action is an action as its owner sees it. [Action.Public] is what may be shown to anyone
-// who has the id.
+// Action is an action as its owner sees it. [Action.Public] may be shown to anyone who has
+// the id.
 type Action struct {
 	ID      ID              `json:"id"`
 	State   State           `json:"state"`
@@ -54,9 +54,9 @@ type Action struct {
 	Repeated bool `json:"-"`
 }
 
-// Public returns the action without what its user would get: no payload, and with a PIN
-// nothing but the state. Show it on the page behind a link. Reading it any number of
-// times, as mail scanners do, does not use the action.
+// Public returns the action without its payload and, if it has a PIN, without anything but
+// the state. Show it on the page behind a link. Reading it any number of times, as mail
+// scanners do, does not use the action.
 func (v Action) Public() Action {
 	if v.PINRequired {
 		return Action{ID: v.ID, State: v.State, PINRequired: true}
@@ -75,6 +75,7 @@ func (v Action) Public() Action {
 
 // Get reads an action. It returns false if there is none. It changes nothing.
 func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
+	// Without a key no id can be checked: every id would look unknown.
 	if _, err := a.keys.signing(); err != nil {
 		return Action{}, false, failed("get", id, err)
 	}
@@ -94,6 +95,8 @@ func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
 		return Action{}, false, failed("get", id, unavailable(ctx, err))
 	}
 
+	// A later id with the same request id has the same item key, so the item may not be this
+	// action's. This action's own item is gone then.
 	if len(out.Item) == 0 || dynamo.Number(out.Item, "idExpires") != c.second() {
 		return Action{ID: id, State: stateExpired, ExpiresAt: c.expires}, c.absent().Outcome == Expired, nil
 	}
@@ -137,6 +140,7 @@ func (r record) action(id ID, now time.Time) Action {
 
 func (r record) state(now time.Time) State {
 	switch {
+	// The stored end comes before the clock: a consumed action does not expire.
 	case r.status == canceled:
 		return stateCanceled
 	case r.status == consumed:

@@ -26,7 +26,7 @@ type Batch struct {
 	Prefix string
 	// Count is the number of codes: 1 to 1,000,000.
 	Count int
-	// From is how many codes to skip: those that an earlier run has reported.
+	// From is how many codes to skip, because an earlier run has reported them.
 	From int
 	// Payload, ActiveAt and ExpiresAt are as in [Spec], and equal for all.
 	Payload             json.RawMessage
@@ -68,6 +68,7 @@ func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) erro
 
 	b.Prefix = normalCode(b.Prefix)
 	s := Spec{Payload: b.Payload, ActiveAt: b.ActiveAt, ExpiresAt: b.ExpiresAt}.normal()
+	// The codes contain the expiry, so it must be the stored one.
 	b.ExpiresAt = s.ExpiresAt
 	if b.Parallel == 0 {
 		b.Parallel = 16
@@ -88,6 +89,7 @@ func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) erro
 	}
 
 	made := make([]BatchAction, 0, bulkChunk)
+	// Chunks keep the memory constant, and the reports in the order of the indexes.
 	for first := b.From; first < b.Count; first += bulkChunk {
 		made = made[:min(bulkChunk, b.Count-first)]
 		group, ctx := errgroup.WithContext(ctx)
@@ -156,6 +158,7 @@ func (a *Actions) createAt(ctx context.Context, key tenantKey, b Batch, s Spec, 
 		switch {
 		case err != nil:
 			return BatchAction{}, err
+		// The code is taken by chance. The next try makes another one.
 		case rec.batch != b.ID || rec.index != index:
 			continue
 		case !bytes.Equal(rec.content, s.content()):

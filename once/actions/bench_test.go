@@ -10,8 +10,7 @@ import (
 	"ratchet/once/actions"
 )
 
-// BenchmarkConsume is what a consumption costs beside the bare conditional update of an
-// equal item:
+// BenchmarkConsume compares a consumption with the bare conditional update of an equal item:
 //
 //	go test ./once/actions -run '^$' -bench Consume -benchtime 5000x -count 5
 func BenchmarkConsume(b *testing.B) {

@@ -68,6 +68,7 @@ func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call
 		r.ConsumeID = rand.Text()
 	}
 
+	// An id that was not made here is answered without a read.
 	result := Result{Outcome: NotFound}
 	if action, known := a.resolve(r.ID); known {
 		var err error
@@ -86,9 +87,9 @@ func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call
 type answerFunc func(rec record, updated bool) (Result, bool)
 
 // refusal returns the outcome of a request whose update failed its condition on rec, nil
-// for an absent action. If the action had been updated by an earlier sending of the
-// request, answer recognizes that; answer may be nil. An action found expired is stored as
-// expired, so that a caller whose clock is behind cannot use it any more.
+// for an absent action. If an earlier sending of the request has updated the action, answer
+// recognizes that; answer may be nil. An action found expired is stored as expired, so that
+// a caller whose clock is behind cannot use it any more.
 func (a *Actions) refusal(ctx context.Context, c *call, rec *record, answer answerFunc) (Result, error) {
 	if rec == nil {
 		return c.absent(), nil
@@ -118,6 +119,7 @@ func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
 		Bind(":expired", dynamo.S(expired)).
 		Bind(":now", dynamo.Millis(c.now))
 
+	// Updated or not, the image decides: another call may have used the action meanwhile.
 	rec, _, err := a.send(ctx, c, update)
 	switch {
 	case err != nil:
@@ -171,6 +173,7 @@ func (c *call) obstacle(rec record, cfg Config) Result {
 		return Result{Outcome: HoldLost}
 	case rec.holdStands(c.now, cfg.Margin) && rec.holder != c.Holder:
 		return Result{Outcome: Held, HeldUntil: rec.holdEnd()}
+	// A try that this call has counted may be the last: it is still compared.
 	case rec.locked() && !c.tried:
 		return Result{Outcome: Locked}
 	case !c.hasPIN(rec):

@@ -54,6 +54,7 @@ func (a *Actions) resolveCode(text string) (ref, bool) {
 		return chosenRef(code), chosenRule.MatchString(code)
 	}
 
+	// Trim leaves something if any character is outside the alphabet.
 	if strings.Trim(body, codeAlphabet) != "" {
 		return ref{}, false
 	}
@@ -84,6 +85,7 @@ func (k tenantKey) codeMAC(prefix, body string) string {
 // codeOf returns the code of an index of a batch. Each try gives another code, because the
 // name of the first one may be taken.
 func (k tenantKey) codeOf(b Batch, index, try int) (ID, ref) {
+	// Rounded up, so that no code looks expired before its action is.
 	hours := int64((b.ExpiresAt.Sub(codeEpoch) + time.Hour - 1) / time.Hour)
 	expiry := make([]byte, codeName-codeExpiry)
 	for i := range expiry {
@@ -107,6 +109,7 @@ func base32(b []byte, n int) string {
 	out := make([]byte, n)
 	for i := range out {
 		bit := i * 5
+		// The five bits may lie in two bytes.
 		pair := uint16(b[bit/8])<<8 | uint16(b[bit/8+1])
 		out[i] = codeAlphabet[pair>>(11-bit%8)&31]
 	}

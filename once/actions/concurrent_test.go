@@ -14,7 +14,7 @@ import (
 	"ratchet/once/actions"
 )
 
-// answer is what one caller received.
+// answer is the answer that a caller received.
 type answer struct {
 	verb, by, pin string
 	result        actions.Result

@@ -21,7 +21,7 @@ type dynamoDB interface {
 // Config says where actions are kept and for how long. DynamoDB and Table must be set.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Keys sign ids and hash PINs; see [Key]. Without keys, every call returns [ErrNoKey].
 	Keys []Key
@@ -65,6 +65,7 @@ func (c Config) withDefaults() (Config, error) {
 
 	require(c.DynamoDB != nil, "DynamoDB: must be set")
 	require(c.Table != "", "Table: must be set")
+	// Before the defaults are filled in, 0 is valid.
 	require(c.Retention == 0 || c.Retention >= minRetention, "Retention %s: at least %s", c.Retention, minRetention)
 	require(c.ReplayFor >= 0, "ReplayFor %s: must not be negative", c.ReplayFor)
 	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
@@ -129,8 +130,8 @@ func (a *Actions) For(tenant string) (*Actions, error) {
 // now reads the clock, with the precision of the stored times.
 func (a *Actions) now() time.Time { return a.cfg.Now().Truncate(time.Millisecond).UTC() }
 
-// TableInput describes the table of actions: key actionId. Expiry is switched on apart
-// from it, on the attribute [ExpiryAttribute].
+// TableInput describes the table of actions: key actionId. Time to live is switched on
+// separately, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(keyAttribute))
 }

@@ -22,6 +22,7 @@ func (a *Actions) Consume(ctx context.Context, r Request) (Result, error) {
 				Bind(":consumeId", dynamo.S(c.ConsumeID))
 		}
 
+		// A repeat does not come here: the obstacle of a consumed action answers it (see obstacle).
 		return a.use(ctx, c, consume, func(rec record, updated bool) (Result, bool) {
 			return rec.consumption(false), updated
 		})

@@ -89,7 +89,7 @@ func (a *Actions) newItem(action ref, key tenantKey, s Spec, now time.Time) imag
 		"idExpires":     dynamo.N(action.second()),
 		ExpiryAttribute: dynamo.N(ceilSecond(s.ExpiresAt.Add(a.cfg.Retention))),
 	}
-	// 0 means at once for every caller, also for one whose clock is behind.
+	// 0 means at once, for every caller, even if its clock is behind.
 	if !s.ActiveAt.IsZero() {
 		item["activeAt"] = dynamo.Millis(s.ActiveAt)
 	}
@@ -107,7 +107,7 @@ func (a *Actions) newItem(action ref, key tenantKey, s Spec, now time.Time) imag
 	return item
 }
 
-// put stores a new item, or returns the one that exists. An item whose retention is over
+// put stores a new item, or returns the item that exists. An item whose retention is over
 // counts as absent, whether TTL has deleted it yet or not.
 func (a *Actions) put(ctx context.Context, item image, now time.Time) (old image, err error) {
 	_, err = a.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{

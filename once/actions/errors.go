@@ -27,7 +27,7 @@ var (
 
 func invalid(rule string) error { return fmt.Errorf("%w: %s", ErrInvalid, rule) }
 
-// failed adds what was attempted on which action.
+// failed adds the verb and the action to the error.
 func failed(verb string, id ID, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, id.digest(), err)
 }

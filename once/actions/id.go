@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// ID names an action: an id that [Actions.Create] made, or a code. Anyone who has it, and
-// the PIN if the action has one, may use the action. So it prints and logs as a digest;
-// string(id) is the id itself.
+// ID names an action: an id that [Actions.Create] made, or a code. Anyone who has the ID, and
+// the PIN if the action has one, may use the action. Therefore an ID prints and logs as a
+// digest; string(id) is the id itself.
 //
 // An id that Create makes is "act_" and 43 characters: the version of its key, the
 // action's expiry, 96 random bits, and a MAC of all of these. The id cannot be guessed or
-// made up. A late one is known to have expired even after its item has been deleted. No id
+// made up. A late id is known to have expired even after its item has been deleted. No id
 // ever names a second action. The table does not contain the MAC, so an id cannot be
-// restored from what is read there.
+// restored from the table.
 type ID string
 
 // digest is the printable form of an id.
@@ -37,7 +37,7 @@ func (id ID) GoString() string { return id.digest() }
 // LogValue keeps loggers from printing the id.
 func (id ID) LogValue() slog.Value { return slog.StringValue(id.digest()) }
 
-// ref is what an id says about an action.
+// ref is the content of an id.
 type ref struct {
 	// key is the action's partition key, without the tenant.
 	key string
@@ -68,6 +68,7 @@ func (k tenantKey) newID(expires time.Time, seed [idMAC - idRandom]byte) (ID, re
 	raw := make([]byte, 0, idBytes)
 	raw = append(raw, byte(k.version))
 	second := binary.BigEndian.AppendUint64(nil, uint64(ceilSecond(expires)))
+	// Five bytes are enough for the seconds of 34,000 years.
 	raw = append(raw, second[3:]...)
 	raw = append(raw, seed[:]...)
 	r := idRef(raw)
@@ -93,6 +94,7 @@ func (a *Actions) resolve(id ID) (ref, bool) {
 		return a.resolveCode(text)
 	}
 
+	// Strict, so that an id has only one spelling.
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || len(raw) != idBytes {
 		return ref{}, false

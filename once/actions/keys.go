@@ -83,7 +83,7 @@ type tenantKey struct {
 	pin, try []byte // hash PINs and the names of tries
 }
 
-// newKeyRing checks the keys and derives those of the tenant.
+// newKeyRing checks the keys and derives the keys of the tenant.
 func newKeyRing(keys []Key, tenant string) (keyRing, error) {
 	r := make(keyRing, 0, len(keys))
 	for i, k := range keys {
@@ -99,7 +99,8 @@ func newKeyRing(keys []Key, tenant string) (keyRing, error) {
 		t := tenantKey{version: k.Version}
 		for purpose, derived := range map[string]*[]byte{"id": &t.id, "code": &t.code, "pin": &t.pin, "try": &t.try} {
 			var err error
-			if *derived, err = hkdf.Key(sha256.New, k.Secret, nil, "ratchet/once/actions/"+purpose+"/"+tenant, sha256.Size); err != nil {
+			// The text is part of the derived keys, not the path of a package: it never changes.
+			if *derived, err = hkdf.Key(sha256.New, k.Secret, nil, "ratchet/actions/"+purpose+"/"+tenant, sha256.Size); err != nil {
 				return nil, fmt.Errorf("derive %s: %w", k, err)
 			}
 		}

@@ -76,6 +76,7 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 		return result, true, err
 	}
 
+	// Counted now or by an earlier sending: this try may be compared.
 	c.tried = true
 	if c.passed, err = a.keys.matches(*rec, c.itemKey, c.PIN); err != nil {
 		return Result{}, false, err
@@ -86,6 +87,7 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 		return Result{}, false, nil
 	}
 
+	// The PIN is wrong, or the action has been used. The image answers, without another write.
 	return c.visibleObstacle(*rec, a.cfg), true, nil
 }
 
@@ -113,7 +115,7 @@ func (c *call) triedBy() string {
 	return "consume:" + c.ConsumeID
 }
 
-// hash is what the table holds of the action's PIN.
+// hash returns the keyed hash of the action's PIN, which the table holds.
 func (k tenantKey) hash(itemKey string, p PIN) []byte { return mac(k.pin, itemKey, string(p)) }
 
 // matches compares in constant time. The hash may have been made with an older key of the
@@ -133,8 +135,8 @@ func (c *call) hasPIN(rec record) bool {
 	return rec.pinHash == nil || c.passed && hmac.Equal(rec.pinHash, c.pinHash)
 }
 
-// tryNames returns the names of one try under all keys of the ring, that of the signing key
-// first. The ring must not be empty.
+// tryNames returns the names of one try under all keys of the ring, the name under the signing
+// key first. The ring must not be empty.
 func (r keyRing) tryNames(itemKey, by string, p PIN) []string {
 	names := make([]string, len(r))
 	for i, key := range r {

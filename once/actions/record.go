@@ -68,6 +68,7 @@ func decode(item image) (record, error) {
 		callID:      dynamo.Text(item, "callId"),
 	}
 
+	// A chosen code has no expiry: its item is kept.
 	if second := dynamo.Number(item, ExpiryAttribute); second != 0 {
 		r.forgetAt = time.Unix(second, 0).UTC()
 	}
@@ -82,6 +83,7 @@ func decode(item image) (record, error) {
 		return record{}, fmt.Errorf("%w: status %q", errUnreadable, r.status)
 	}
 
+	// Absent attributes read as zero. An action without these two was not written by this package.
 	if r.expiresAt.IsZero() || (r.pinHash != nil && r.maxAttempts == 0) {
 		return record{}, fmt.Errorf("%w: expiresAt or maxAttempts is missing", errUnreadable)
 	}

@@ -14,9 +14,10 @@ const (
 	maxHold = 24 * time.Hour
 )
 
-// Reserve holds the action for Request.Holder, for 1 s to 24 h. No other caller can use it
-// until then. The holder passes the result's Fence to Consume or Release. The same holder
-// reserving again during the hold gets the same hold. It costs what Consume costs.
+// Reserve holds the action for Request.Holder, for 1 s to 24 h. No other caller can use the
+// action until then. The holder passes the result's Fence to Consume or Release. If the same
+// holder reserves again during the hold, it gets the same hold. Reserve costs as much as
+// Consume.
 func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Result, error) {
 	return a.run(ctx, "reserve", r, func(c *call) (Result, error) {
 		switch {
@@ -29,6 +30,7 @@ func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Resu
 		hold := func(u *dynamo.Update) {
 			u.Set("holder = :holder").
 				Set("holdUntil = :until").
+				// A new number for each hold keeps the holder of an earlier one out.
 				Set("fence = if_not_exists(fence, :zero) + :one").
 				Bind(":until", dynamo.Millis(c.now.Add(d))).
 				Bind(":zero", dynamo.N(0)).
@@ -52,6 +54,7 @@ func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 
 		update := a.newUpdate(c).
 			If("#status = :open AND expiresAt > :now").
+			// Holder and fence stay, so that a repeat recognizes its own release.
 			Set("holdUntil = :zero").
 			Bind(":open", dynamo.S(open)).
 			Bind(":now", dynamo.Millis(c.now)).

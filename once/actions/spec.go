@@ -81,9 +81,9 @@ func (s Spec) normal() Spec {
 	return s
 }
 
-// content is a digest of what must be equal between two creations of an action. It covers
-// only whether there is a PIN. Otherwise a conflict would tell whether a guess is right,
-// without counting a try.
+// content is a digest of everything that must be equal between two creations of an action. Of
+// the PIN it covers only whether there is one. Otherwise a conflict would tell whether a guess
+// is right, without counting a try.
 func (s Spec) content() []byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s|%d|%d|%d|%t", len(s.Payload), s.Payload, s.MaxAttempts,
 		s.ActiveAt.UnixMilli(), s.ExpiresAt.UnixMilli(), s.PIN != ""))

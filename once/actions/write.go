@@ -32,6 +32,7 @@ func (a *Actions) send(ctx context.Context, c *call, update *dynamo.Update) (*re
 	}
 
 	rec, err := decode(old)
+	// The condition on idExpires has failed.
 	if rec.idSecond != c.second() {
 		return nil, false, err // the action of another id
 	}
@@ -53,6 +54,7 @@ func (c *call) requireUsable(u *dynamo.Update, cfg Config) {
 		Bind(":now", dynamo.Millis(c.now))
 
 	if c.passed {
+		// The hash that was compared: a new action may have taken the item's place since.
 		u.If("pinHash = :pin").Bind(":pin", dynamo.B(c.pinHash))
 	} else {
 		u.If("attribute_not_exists(pinHash)")
@@ -62,8 +64,8 @@ func (c *call) requireUsable(u *dynamo.Update, cfg Config) {
 }
 
 // requireTryable adds the condition under which a try of the PIN may be counted: tries are
-// left, or this one has been counted already, and the action could be used, or has been
-// used. Of a used action the right PIN reveals no more than when that was.
+// left, or this try has been counted already; and the action could be used, or has been
+// used. The right PIN of a used action reveals only when it was used.
 func (c *call) requireTryable(u *dynamo.Update, cfg Config, try string) {
 	hold := c.noOtherHold(u, cfg)
 	if c.Fence == 0 && c.Holder != "" { // a holder that reserves again during its hold

@@ -14,7 +14,7 @@
 //	has a key whose own end has passed    400              idempotency_key_expired
 //	has an unknown caller                 401              caller_unknown
 //	has the key of another request        409              idempotency_key_reused
-//	repeats one that is being handled     409, Retry-After in_progress
+//	repeats a request in progress         409, Retry-After in_progress
 //	repeats one with an unknown outcome   409              unknown_outcome
 //	repeats one whose response is lost    409              result_unavailable
 //	has a body that is too large          413              body_too_large
@@ -26,15 +26,15 @@
 //
 // # Guarantees
 //
-// A response is stored before it is sent, so every retry gets what the client has seen.
-// Keys of different callers are independent. Only the status, the body and the headers of
-// [Config.Headers] are stored, and cookies never.
+// A response is stored before it is sent, so every retry gets the response that the client
+// has seen. Keys of different callers are independent. Only the status, the body and the
+// headers of [Config.Headers] are stored, and cookies never.
 //
 // [Config.Decide] says which responses are stored. By default all are stored except 5xx and
-// those that ask for a retry (408, 409, 425, 429). A stored server error would be final.
-// After a response that is not stored the key is free, and the handler must make its own
-// effects idempotent under the key. [ClaimFrom] returns the claim under which the handler
-// runs. If it is TakenOver, an earlier run has not ended, and may have had an effect.
+// the statuses that ask for a retry (408, 409, 425, 429). A stored server error would be
+// final. After a response that is not stored the key is free, and the handler must make its
+// own effects idempotent under the key. [ClaimFrom] returns the claim under which the handler
+// runs. If the claim is TakenOver, an earlier run has not ended, and may have had an effect.
 //
 // # Caveats
 //

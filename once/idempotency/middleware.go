@@ -101,6 +101,7 @@ func (c Config) withDefaults() (Config, error) {
 
 	stored := make([]string, len(c.Headers))
 	for i, name := range c.Headers {
+		// As the keys of an http.Header are spelled.
 		stored[i] = http.CanonicalHeaderKey(name)
 		require(!slices.Contains(neverStored, stored[i]), "Headers: %q must not be stored", name)
 	}
@@ -117,7 +118,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(faults...)
 }
 
-// defaultDecide keeps every response except 5xx and those that ask for a retry.
+// defaultDecide keeps every response except 5xx and the statuses that ask for a retry.
 func defaultDecide(status int) Decision {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -157,6 +158,7 @@ func (c *Config) serve(w http.ResponseWriter, r *http.Request, next http.Handler
 		return
 	}
 
+	// Read as a whole, because the fingerprint covers it.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(c.MaxRequest)))
 	if err != nil {
 		var large *http.MaxBytesError
@@ -218,11 +220,13 @@ func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, 
 	var own *response // the response of this request, if it ran the handler
 	result, replayed, err := c.Claims.Do(r.Context(), key, fingerprint(r, body), func(ctx context.Context, claim *once.Claim) ([]byte, error) {
 		rec := &recorder{header: http.Header{}, limit: c.MaxResponse}
+		// The handler reads the body from memory: the connection's was read for the fingerprint.
 		again := r.WithContext(context.WithValue(ctx, claimKey{}, claim))
 		again.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(rec, again)
 
 		own = rec.response()
+		// The effect has happened. A stored answer keeps a retry from repeating it.
 		if rec.overflow {
 			own = c.problemResponse(responseTooLarge(c.MaxResponse))
 			return own.encode(c.Headers), nil
@@ -246,6 +250,7 @@ func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, 
 		}
 		stored.Header.Set(Replayed, "true")
 		stored.write(w)
+	// A response that should have been stored and was not is withheld: a retry could get another.
 	case own != nil && (err == nil || errors.Is(err, errReleased) || errors.Is(err, once.ErrAmbiguous)):
 		own.write(w)
 	default:
@@ -253,7 +258,7 @@ func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, 
 	}
 }
 
-// fingerprint returns what the request asks for: method, target, media type and body, in
+// fingerprint returns the content of the request: method, target, media type and body, in
 // canonical form if it is JSON. Each part follows its length.
 func fingerprint(r *http.Request, body []byte) []byte {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -278,6 +283,7 @@ func (c *Config) problemFor(err error) problem {
 	switch {
 	case inProgress:
 		p := inProgressProblem
+		// At least 1: a client would take 0 as leave to repeat at once.
 		p.retryAfter = max(1, int(math.Ceil(until.Sub(c.Now()).Seconds())))
 		return p
 	case errors.Is(err, once.ErrMismatch):

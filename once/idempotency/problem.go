@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// problem is an answer that the middleware itself gives (RFC 9457). Statuses and codes are
-// those of the HTTP API of package api for the same events.
+// problem is an answer that the middleware itself gives (RFC 9457). The HTTP API of package
+// api uses the same statuses and codes for the same events.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`

@@ -20,7 +20,7 @@ type response struct {
 const format = 1
 
 // encode returns the response as it is stored: the format, the length of the head, the head
-// as JSON, and the body. Of the headers it keeps only those that are listed.
+// as JSON, and the body. It keeps only the listed headers.
 func (r *response) encode(stored []string) []byte {
 	kept := response{Status: r.Status, Header: http.Header{}}
 	for name, values := range r.Header {
@@ -53,6 +53,7 @@ func decode(text []byte) (*response, error) {
 		return nil, fmt.Errorf("%w: %w", errStored, err)
 	}
 
+	// WriteHeader panics above 999, and a 1xx is never stored.
 	if r.Status < 200 || r.Status > 999 {
 		return nil, fmt.Errorf("%w: status %d", errStored, r.Status)
 	}
@@ -92,6 +93,7 @@ func (r *recorder) WriteHeader(status int) {
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
+	// As net/http does it. After another status it changes nothing.
 	r.WriteHeader(http.StatusOK)
 
 	if len(r.body)+len(p) > r.limit {
@@ -106,6 +108,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 func (r *recorder) response() *response {
 	r.WriteHeader(http.StatusOK)
 
+	// The type of the body would be guessed when it is sent, but a replay must have the same.
 	if _, given := r.sent["Content-Type"]; !given && len(r.body) > 0 {
 		r.sent.Set("Content-Type", http.DetectContentType(r.body))
 	}

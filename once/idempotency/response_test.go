@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Fingerprint is that of a POST without a content type.
+// Fingerprint returns the fingerprint of a POST without a content type.
 func Fingerprint(target string, body []byte) []byte {
 	return fingerprint(httptest.NewRequest(http.MethodPost, target, nil), body)
 }
@@ -36,7 +36,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What the table holds under a key is read as far as it is whole, and otherwise refused.
+// A stored response that is not whole is refused.
 func TestStoredResponsesThatAreBrokenAreRefused(t *testing.T) {
 	whole := (&response{Status: 201, Header: http.Header{"Location": {"/x"}}, Body: []byte("body")}).encode([]string{"Location"})
 	empty := (&response{Status: 204}).encode(nil)
@@ -66,7 +66,7 @@ func TestStoredResponsesThatAreBrokenAreRefused(t *testing.T) {
 	}
 }
 
-// The limit is that of the whole body, in however many pieces it is written.
+// The limit is for the whole body, in however many pieces it is written.
 func TestABodyUpToTheLimitIsKept(t *testing.T) {
 	for _, row := range []struct {
 		pieces   []int

@@ -11,15 +11,15 @@ import (
 	"ratchet/once/txn"
 )
 
-// Adjust makes the order's reservation hold exactly the lines, without an end, whatever it
-// held before: it reserves what is missing and gives back what is too much, in one
-// transaction. If more than [MaxLines] SKUs change, it gives back first and reserves in a second
-// transaction. A repeat changes nothing and returns nil. No lines are allowed: everything is
-// given back, and the order may reserve again.
+// Adjust makes the order's reservation hold exactly the lines, without an end, whatever it held
+// before: it reserves missing pieces and gives superfluous pieces back, in one transaction. If
+// more than [MaxLines] SKUs change, it gives back first and reserves in a second transaction. A
+// repeat changes nothing and returns nil. The list of lines may be empty: then everything is given
+// back, and the order may reserve again.
 //
 // The functions add parts to each transaction, like a check that the order still has these
-// lines. If one of them refuses, the transaction changes nothing, and the error is theirs. They are
-// not asked if the reservation holds the lines already.
+// lines. If such a part refuses, the transaction changes nothing, and the error is the part's. The
+// functions are not called if the reservation holds the lines already.
 //
 // Adjust returns ErrClosed if the reservation has been released or committed, and ErrOutOfStock,
 // which names the SKUs, if pieces are missing. It takes one read unit, and 2+2n write units if n
@@ -41,7 +41,7 @@ func (s *Stock) Covers(ctx context.Context, order string, lines []Line) (bool, e
 
 	_, done, err := r.changesTo(lines)
 
-	return done && err == nil, nil // Adjust refuses what is closed
+	return done && err == nil, nil // Adjust refuses a closed reservation
 }
 
 func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) error {
@@ -64,7 +64,7 @@ func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []f
 }
 
 // adjustOnce writes one transaction that gives the reservation the lines. If that would change too
-// many SKUs, it gives back what is too much, and more is true.
+// many SKUs, it only gives superfluous pieces back, and more is true.
 func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) (more bool, err error) {
 	err = s.change(ctx, order, nil, func(seen record) (*txn.Transaction, error) {
 		moves, done, err := seen.changesTo(lines)
@@ -74,6 +74,7 @@ func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with
 
 		want := lines
 		if more = len(moves) > MaxLines; more {
+			// The pieces in both lists stay, so this transaction reserves nothing.
 			want = shared(seen.Lines, lines)
 			moves = changes(seen.Lines, want)
 		}
@@ -115,6 +116,7 @@ func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line
 		Bind(":next", dynamo.N(seen.version+1)).
 		Set("#lines = :lines").
 		Bind(":lines", linesValue(lines)).
+		// From now on a Reserve with these lines is a repeat.
 		Set("#base = :base").
 		Bind(":base", dynamo.B(digest(lines))).
 		Remove("expiresAt")
@@ -131,6 +133,7 @@ func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line
 	t.AddDecisive(reservationPart, types.TransactWriteItem{Update: update.Part()}, nil)
 
 	for _, l := range moves {
+		// Pieces that are given back must be there, unless another program has changed the counters.
 		from, to, refusal := available, reserved, ErrOutOfStock
 		if l.Quantity < 0 {
 			l.Quantity = -l.Quantity

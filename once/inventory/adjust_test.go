@@ -256,8 +256,8 @@ func (s *shop) meanwhile(do func()) {
 	})
 }
 
-// TestAdjustSeesEveryChangeInBetween: what it has read has changed when it writes, so it
-// begins again, and no piece is lost or set aside twice.
+// TestAdjustSeesEveryChangeInBetween: the reservation changes between Adjust's read and its
+// write, so Adjust begins again, and no piece is lost or set aside twice.
 func TestAdjustSeesEveryChangeInBetween(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, meanwhile func(t *testing.T, s *shop) error
@@ -304,7 +304,7 @@ func TestAdjustSeesEveryChangeInBetween(t *testing.T) {
 }
 
 // TestAdjustWritesTheCallersPartsToo: a part that refuses keeps the reservation as it was,
-// and its error is that of the call.
+// and the call returns the part's error.
 func TestAdjustWritesTheCallersPartsToo(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)

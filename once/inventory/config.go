@@ -22,10 +22,10 @@ type dynamoDB interface {
 // Config says where stock is kept. DynamoDB, Table and DueTable must be set.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
-	// DueTable is one that [DueTableInput] describes. It lists the reservations that
-	// expire, in the order in which they do.
+	// DueTable is the name of a table as [DueTableInput] describes it. It lists the
+	// reservations that expire, sorted by the time of their expiry.
 	DueTable string
 	// Margin is how far the clocks of two callers may differ. A reservation is swept only
 	// that long after it has expired. Default 2 s.
@@ -41,8 +41,8 @@ type Config struct {
 
 // Events observes a [Stock]. Nil functions are not called; none may block.
 type Events struct {
-	// Swept is called after each sweep of [Stock.Run] with the number of reservations that
-	// were due, and with what [Stock.ExpireDue] returned as its error.
+	// Swept is called after each sweep of [Stock.Run] with the results of
+	// [Stock.ExpireDue]: the number of due reservations and the error.
 	Swept func(count int, err error)
 }
 
@@ -61,6 +61,7 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
 	require(c.Every >= 0, "Every %s: must not be negative", c.Every)
 
+	// A margin of 0 cannot be chosen: it means the default.
 	if c.Margin == 0 {
 		c.Margin = 2 * time.Second
 	}

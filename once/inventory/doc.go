@@ -1,5 +1,5 @@
-// Package inventory keeps stock: what is available, and what is reserved for which
-// order.
+// Package inventory keeps stock: the available pieces, and the pieces that are reserved for
+// orders.
 //
 // # Model
 //
@@ -14,7 +14,7 @@
 //
 // # Guarantees
 //
-// For each SKU the sum of available, reserved and committed stays what was put in.
+// For each SKU the sum of available, reserved and committed pieces changes only by [Stock.Set].
 // Reserving, committing and releasing are idempotent per order. A release that arrives
 // before its reservation leaves a tombstone, and the late reservation is refused. An
 // expired reservation cannot be committed, whether it has been swept or not. Its pieces

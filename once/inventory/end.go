@@ -37,7 +37,7 @@ func (s *Stock) Release(ctx context.Context, order string) error {
 // ending says how a reservation ends.
 type ending struct {
 	verb string
-	// status is what the reservation becomes, counter where its pieces go.
+	// status is the reservation's next status. counter takes its pieces.
 	status  Status
 	counter string
 	// closes: an order that has reserved nothing is closed, too.
@@ -82,6 +82,7 @@ func (r record) canEnd(e ending) (done bool, err error) {
 		return true, nil
 	case r.Status == Expired && e.status == Released:
 		return false, nil // the pieces are back already; the release still closes the order
+	// By the clock, too: a sweep may come late, and an expired reservation must not be committed.
 	case r.Status == Expired, e.status == Committed && r.expiredAt(e.now):
 		return false, ErrExpired
 	case r.Status == "" && e.closes, r.Status == Reserved && (e.status != Expired || r.expiredAt(e.now)):
@@ -111,6 +112,7 @@ func (s *Stock) endTransaction(order string, e ending, seen record) *txn.Transac
 
 	condition := "attribute_not_exists(sku)"
 	put := &types.Put{TableName: &s.cfg.Table, Item: item, ConditionExpression: &condition}
+	// Every change increments the version, so the lines are still as they were seen.
 	if seen.Status != "" {
 		condition = "#status = :from AND version = :version"
 		put.ExpressionAttributeNames = map[string]string{"#status": "status"}

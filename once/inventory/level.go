@@ -25,9 +25,9 @@ const (
 	committed = "committed"
 )
 
-// Set puts a SKU's available pieces to quantity and leaves what is reserved and committed
-// as it is. Use it for receiving goods and for demonstrations: it overwrites what
-// concurrent reservations have taken from the available pieces.
+// Set sets a SKU's available pieces to quantity and leaves the reserved and committed pieces
+// as they are. Use it for receiving goods and for demonstrations: it overwrites the changes
+// that concurrent reservations make to the available pieces.
 func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 	line := Line{SKU: sku, Quantity: max(quantity, 1)} // 0 is a valid level, but not a valid line
 	if err := line.validate(); err != nil || quantity < 0 {
@@ -36,6 +36,7 @@ func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 
 	update := dynamo.NewUpdate(s.cfg.Table, key(sku)).
 		Set("#available = :quantity").
+		// A new SKU gets all counters.
 		Set("#reserved = if_not_exists(#reserved, :zero)").
 		Set("#committed = if_not_exists(#committed, :zero)").
 		Bind(":quantity", dynamo.N(quantity)).

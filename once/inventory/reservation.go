@@ -24,12 +24,12 @@ const (
 	Expired   Status = "EXPIRED"
 )
 
-// Reservation is what an order has reserved.
+// Reservation holds the pieces that an order has reserved.
 type Reservation struct {
 	Order  string `json:"order"`
 	Status Status `json:"status"`
-	// Lines are what the reservation holds, or what it held when it was committed or
-	// released. One SKU may be in several lines.
+	// Lines are the reserved pieces; after a commit or release, the pieces that were reserved
+	// until then. One SKU may be in several lines.
 	Lines []Line `json:"lines,omitempty"`
 	// ExpiresAt is when the reservation expires; zero if it does not.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
@@ -122,9 +122,9 @@ func (s *Stock) Reservation(ctx context.Context, order string) (Reservation, boo
 const changeAttempts = 10
 
 // change writes the transaction that next returns for the order's reservation, nil if there is
-// nothing to change. The transaction must be conditional on the version that next is given:
-// that of seen, or what change reads if seen is nil. If the reservation has changed since, the
-// failed condition returns its new image, and change tries again with that.
+// nothing to change. next gets the reservation as seen, or as change reads it if seen is nil. The
+// transaction must be conditional on the version of this reservation. If the reservation has
+// changed since, the failed condition returns its new image, and change tries again with that.
 func (s *Stock) change(ctx context.Context, order string, seen *record, next func(record) (*txn.Transaction, error)) error {
 	if seen == nil {
 		item, err := s.get(ctx, orderKey(order))

@@ -18,7 +18,7 @@ import (
 
 // Reserve sets the lines aside for the order, all or none, until they are committed or
 // released. A repeat changes nothing and returns nil. If the order has reserved the lines
-// until some time, the reservation no longer ends then. Reserve returns ErrClosed if the
+// with an end, Reserve removes the end. Reserve returns ErrClosed if the
 // reservation has been released or committed, ErrConflict if it was made with other lines,
 // and ErrOutOfStock, which names the SKUs, if pieces are missing.
 func (s *Stock) Reserve(ctx context.Context, order string, lines []Line) error {
@@ -103,6 +103,7 @@ func (s *Stock) extend(ctx context.Context, order string, seen record, until, no
 	switch {
 	case sameEnd(seen.ExpiresAt, until):
 		return true, nil
+	// An end moves only forward, and no end is the furthest.
 	case seen.ExpiresAt.IsZero():
 		return false, fmt.Errorf("%w: without an end", ErrConflict)
 	case !until.IsZero() && until.Before(seen.ExpiresAt):
@@ -141,6 +142,7 @@ func sameEnd(a, b time.Time) bool {
 
 // digest identifies the lines that an order's reservation was made with.
 func digest(lines []Line) []byte {
+	// Sorted, because the same lines in another order are the same reservation.
 	sorted := slices.SortedFunc(slices.Values(lines), func(a, b Line) int { return strings.Compare(a.SKU, b.SKU) })
 	h := sha256.New()
 	for _, l := range sorted {
@@ -157,11 +159,11 @@ const (
 	skuPart         = "sku " // followed by the SKU
 )
 
-// AddIn returns a function that adds parts to the caller's transaction. They set the
-// lines' pieces aside for the order, on top of what it has reserved: 1 part, and 1 for each
-// SKU. AddIn reads and sends nothing. The transaction is refused with ErrOutOfStock,
-// ErrExpired, ErrClosed or ErrInvalid. Nothing in these parts recognizes a repeat; the
-// transaction needs a marker for that.
+// AddIn returns a function that adds parts to the caller's transaction. They set the lines'
+// pieces aside for the order, in addition to its reserved pieces: 1 part, and 1 for each SKU.
+// AddIn reads and sends nothing. The transaction is refused with ErrOutOfStock, ErrExpired,
+// ErrClosed or ErrInvalid. Nothing in these parts recognizes a repeat; the transaction needs
+// a marker for that.
 func (s *Stock) AddIn(order string, lines []Line) (func(*txn.Transaction), error) {
 	lines, err := checkLines(lines)
 	if err == nil {
@@ -181,8 +183,8 @@ type addition struct {
 	now time.Time
 	// until is when the reservation expires; zero leaves that as it is.
 	until time.Time
-	// base is the digest of the lines if they make the reservation; nil if they are added
-	// to one, which then need not exist.
+	// base is the digest of the lines if they make the reservation; nil if they are added to
+	// a reservation, which need not exist.
 	base []byte
 	// marker: the reservation is the marker of the transaction.
 	marker bool
@@ -190,6 +192,7 @@ type addition struct {
 
 // addParts adds the parts that make a reservation or add lines to one.
 func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addition) {
+	// The bound on the lines keeps the transaction that ends the reservation within its 100 parts.
 	open := "#status = :reserved AND (attribute_not_exists(expiresAt) OR expiresAt > :now) AND size(#lines) <= :room"
 	update := dynamo.NewUpdate(s.cfg.Table, orderKey(order)).
 		Set("#status = :reserved").
@@ -204,6 +207,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		Bind(":now", dynamo.Millis(a.now)).
 		Bind(":room", dynamo.N(int64(MaxLines-len(lines))))
 
+	// Lines of AddIn may be there already, but only one Reserve.
 	if a.base != nil {
 		open += " AND attribute_not_exists(#base)"
 		update.Set("#base = :base").Bind(":base", dynamo.B(a.base))

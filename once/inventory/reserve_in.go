@@ -14,8 +14,8 @@ import (
 //
 // The transaction is refused with ErrOutOfStock, ErrClosed, ErrConflict or ErrInvalid as
 // ReserveUntil would be. It is also refused with ErrReserved if the order has reserved these
-// lines before, and with ErrExpired if its reservation has expired: the parts can neither
-// extend a reservation nor replace one. Call ReserveUntil then.
+// lines before, and with ErrExpired if its reservation has expired: the parts cannot extend or
+// replace a reservation. Call ReserveUntil then.
 func (s *Stock) ReserveIn(order string, lines []Line, until time.Time) (func(*txn.Transaction), error) {
 	now := s.cfg.Now()
 

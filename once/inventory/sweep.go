@@ -39,7 +39,7 @@ func shardName(n int) string { return fmt.Sprintf("%02d", n) }
 
 func dueBound(at time.Time) string { return fmt.Sprintf("%013d", at.UnixMilli()) }
 
-// maxSweepErrors bounds the errors that one sweep returns.
+// maxSweepErrors bounds the errors that a sweep returns.
 const maxSweepErrors = 10
 
 // ExpireDue returns the pieces of at most limit reservations that have expired, and the
@@ -52,6 +52,7 @@ const maxSweepErrors = 10
 // due reservation, plus the transaction that ends it if it has not ended otherwise.
 func (s *Stock) ExpireDue(ctx context.Context, limit int) (count int, err error) {
 	var failed []error
+	// By another caller's clock, a reservation may run a margin longer.
 	now := s.cfg.Now().Add(-s.cfg.Margin)
 
 	for shard := range dueShards {
@@ -84,6 +85,7 @@ func (s *Stock) ExpireDue(ctx context.Context, limit int) (count int, err error)
 
 // dueItems returns the first rows of a shard that are due at the time.
 func (s *Stock) dueItems(ctx context.Context, shard, limit int, now time.Time) ([]image, error) {
+	// Not consistent, at half the cost: a row that is gone already is deleted once more.
 	out, err := s.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{
 		TableName:                &s.cfg.DueTable,
 		Limit:                    aws.Int32(int32(limit)),
@@ -126,8 +128,8 @@ func (s *Stock) expire(ctx context.Context, item image, now time.Time) (removed 
 	return true, nil
 }
 
-// postpone replaces the row by one that is due at another time. The transaction keeps two
-// sweepers from making two rows of one.
+// postpone replaces the row by a row that is due at a later time. The transaction keeps two
+// sweepers from making two new rows.
 func (s *Stock) postpone(ctx context.Context, row image, order string, until time.Time) (removed bool, err error) {
 	var t txn.Transaction
 	t.Add(duePart, types.TransactWriteItem{Delete: &types.Delete{
@@ -139,6 +141,7 @@ func (s *Stock) postpone(ctx context.Context, row image, order string, until tim
 
 	err = s.writer.Write(ctx, &t)
 	var refused *txn.Refused
+	// Refused: another sweeper has replaced the row.
 	if err == nil || errors.As(err, &refused) {
 		return true, nil
 	}
@@ -150,7 +153,8 @@ func (s *Stock) postpone(ctx context.Context, row image, order string, until tim
 const sweepLimit = 1000
 
 // Run sweeps every Config.Every until ctx ends, and then returns nil. It calls
-// Events.Swept after each sweep. The next sweep repeats what one could not do.
+// Events.Swept after each sweep. A later sweep tries again to end a reservation that could
+// not be ended.
 func (s *Stock) Run(ctx context.Context) error {
 	ticker := time.NewTicker(s.cfg.Every)
 	defer ticker.Stop()

@@ -10,7 +10,7 @@
 //
 // # Guarantees
 //
-// [Of] is injective, except for collisions of SHA-256. It refuses an empty key and one
+// [Of] is injective, except for collisions of SHA-256. It refuses an empty key and a key
 // whose parts are all empty, because every call without parts would get the same key.
 //
 //	key, err := keys.Of("acme", "refund/v1", orderID, lineID)

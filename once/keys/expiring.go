@@ -33,6 +33,7 @@ func Expiring(name, id string, end time.Time) (string, error) {
 // Expiry returns the end of a key that [Expiring] made. It refuses leading zeros and
 // capitals, so that each end has one spelling.
 func Expiry(key string) (time.Time, error) {
+	// The id may contain dashes: the name ends at the first dash, and the end follows the last.
 	name, rest, _ := strings.Cut(key, "-")
 	dash := strings.LastIndexByte(rest, '-')
 	if name == "" || dash <= 0 {

@@ -17,6 +17,7 @@ func Header(fields []string) (string, error) {
 		return "", fmt.Errorf("%w: Idempotency-Key: one field, got %d", ErrInvalid, len(fields))
 	}
 
+	// HTTP allows spaces and tabs around a value.
 	text := strings.Trim(fields[0], " \t")
 	key, err := text, error(nil)
 	if strings.HasPrefix(text, `"`) {

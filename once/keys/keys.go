@@ -40,6 +40,7 @@ func Of(tenant, operation string, parts ...string) (string, error) {
 		b.WriteString(part)
 	}
 
+	// The hash cannot equal another key: all others begin with a length.
 	if b.Len() <= MaxBytes {
 		return b.String(), nil
 	}
@@ -53,6 +54,7 @@ func Of(tenant, operation string, parts ...string) (string, error) {
 // numbers.
 func Message(topic string, partition int32, offset int64) (string, error) {
 	switch {
+	// 32 bytes are enough for the two dashes and numbers.
 	case topic == "" || len(topic) > MaxBytes-32:
 		return "", fmt.Errorf("%w: topic: 1 to %d bytes, got %d", ErrInvalid, MaxBytes-32, len(topic))
 	case partition < 0 || offset < 0:

@@ -22,9 +22,9 @@ const maxShards = 16
 //   - A credit leaves at most maxAvailable available.
 //   - A hold leaves at most maxHeld held.
 //
-// Settling and releasing need no limit: settling keeps what is available, releasing only
-// returns what was a part of the balance before. So the balance stays between minAvailable
-// and maxAvailable + maxHeld, which is below 2^53.
+// Settling and releasing need no limit: settling does not change the available money, and
+// releasing only returns money that was a part of the balance before. The balance therefore
+// stays between minAvailable and maxAvailable + maxHeld, which is below 2^53.
 const (
 	minAvailable = -9_000_000_000_000_000
 	maxAvailable = 6_000_000_000_000_000
@@ -35,7 +35,7 @@ const (
 type Side string
 
 // Credit is for money that the owner of the ledger owes: customers, merchants, fees. Debit
-// is for what the owner has: cash, goods, claims. The texts are stored.
+// is for the owner's assets: cash, goods, claims. The texts are stored.
 const (
 	Credit Side = "credit"
 	Debit  Side = "debit"
@@ -56,8 +56,8 @@ type NewAccount struct {
 	ID string `json:"id"`
 	// Currency has three capitals (ISO 4217).
 	Currency string `json:"currency"`
-	// Side defaults to Credit. Without Overdraft the balance stays on it, and what a credit
-	// account holds is covered by its balance.
+	// Side defaults to Credit. Without Overdraft the balance stays on this side, and the
+	// balance of a credit account covers its held money.
 	Side Side `json:"side,omitempty"`
 	// Overdraft lets the balance stand on either side. It is for accounts that stand for the
 	// world outside, such as a bank or a processor's clearing account.
@@ -74,7 +74,7 @@ type Account struct {
 	Overdraft bool   `json:"overdraft"`
 	Status    Status `json:"status"`
 	Shards    int    `json:"shards"`
-	// Balance is the sum of the account's entries. Held is what its active holds have left.
+	// Balance is the sum of the account's entries. Held is the rest of its active holds.
 	// Available is Balance minus Held; Available and Held are stored.
 	Balance   int64 `json:"balance"`
 	Available int64 `json:"available"`
@@ -172,6 +172,7 @@ func decodeAccount(item dynamo.Item) *Account {
 	}
 
 	id, _, _ := strings.Cut(dynamo.Text(item, "accountId"), "#")
+	// The balance itself is not stored.
 	available, held := dynamo.Number(item, "available"), dynamo.Number(item, "held")
 
 	return &Account{
@@ -211,6 +212,7 @@ func sumShards(shards []*Account) Account {
 		total.Available += s.Available
 		total.Held += s.Held
 		total.Entries += s.Entries
+		// Like the revision of a single item, the sum grows with each write.
 		total.revision += s.revision
 
 		if s.UpdatedAt.After(total.UpdatedAt) {
@@ -237,7 +239,7 @@ func (a *Account) checkOpen(currency string) error {
 }
 
 // covers reports whether the account stays on its side when the amount is added. A hold is
-// a debit of what is available.
+// a debit of available money.
 func (a *Account) covers(amount int64) bool {
 	switch {
 	case a.Overdraft:

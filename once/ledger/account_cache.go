@@ -13,8 +13,8 @@ import (
 )
 
 // accountCache remembers accounts as this process last saw them, so that the next transfer
-// need not read them. Its content may be stale: conditions pin what a transaction assumes,
-// and a failed condition returns the present account.
+// need not read them. Its content may be stale: conditions check every assumption of a
+// transaction, and a failed condition returns the present account.
 type accountCache struct {
 	mu       sync.Mutex
 	accounts map[string]Account // by shardKey
@@ -48,13 +48,15 @@ func (c *accountCache) put(key string, a *Account) {
 		c.accounts = make(map[string]Account)
 	}
 
+	// Calls of other goroutines may deliver an older account later.
 	if c.accounts[key].revision <= a.revision {
 		c.accounts[key] = *a
 	}
 }
 
-// replace stores an account that a failed condition has returned, or removes it. What the
-// cache has did not hold, even if its revision is newer: the tables may have been restored.
+// replace stores an account that a failed condition has returned, or removes it. The condition
+// has disproved the cached account, even if it has a newer revision: the tables may have been
+// restored.
 func (c *accountCache) replace(key string, a *Account) {
 	c.forget(key)
 	c.put(key, a)
@@ -82,6 +84,7 @@ func (l *Ledger) loadAccounts(ctx context.Context, keys []string) (map[string]Ac
 		}
 	}
 
+	// Absence is not cached: an account may be created at any time.
 	items, err := l.batchGet(ctx, l.cfg.Tables.Accounts, missing)
 	if err != nil {
 		return nil, err

@@ -6,22 +6,23 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// The expressions of a transfer's updates of accounts are constants, and as short as they
-// can be: they are most of what a transfer costs beside its five writes. The condition on
-// the sequence makes the number and the balance of the entry right: it fails if another
-// entry was written since the account was read. It also pins the account that was read, so
-// what never changes (currency, side, overdraft) is decided before the transfer is sent.
+// The expressions of a transfer's updates of accounts are constants, and as short as they can
+// be: beside the five writes, they are most of the cost of a transfer. The condition on the
+// sequence makes the number and the balance of the entry right: it fails if another entry was
+// written since the account was read. It also pins the account that was read, so attributes
+// that never change (currency, side, overdraft) are checked before the transfer is sent.
 const (
 	pinned = "#status = :open AND #sequence = :seen"
 
-	// No account has the revision 0. The update of an account that was not there when it was
-	// read, or that has another currency, is refused: the transfer's record outranks it.
+	// No account has the revision 0, so the update of an account that did not exist when it was
+	// read, or that has another currency, is refused. It is sent all the same: the transfer's
+	// record outranks it, and may show that the transfer was made before.
 	impossible = " AND revision = :none"
 
 	debitCondition  = pinned + " AND available >= :limit"
 	creditCondition = pinned + " AND available <= :limit"
-	// The balance of a debit account stays at 0 or below. A condition cannot add what is
-	// available and held, so it assumes what is held, as it assumes the sequence.
+	// The balance of a debit account stays at 0 or below. A condition cannot add available and
+	// held money, so it assumes the held money, as it assumes the sequence.
 	sidedCondition  = creditCondition + " AND held = :held"
 	settleCondition = pinned + " AND held >= :part"
 
@@ -42,6 +43,7 @@ func (p *postCall) accountUpdate(c change) types.TransactWriteItem {
 		before = *c.before
 	}
 
+	// An unknown account has no currency here, so its update becomes impossible, too.
 	condition, update, values := c.expressions(&before)
 	if before.Currency != p.transfer.Currency {
 		condition += impossible
@@ -71,10 +73,11 @@ func (c change) expressions(before *Account) (condition, update string, values d
 	values = make(dynamo.Item, most)
 	switch {
 	case c.hold != nil:
-		// Held money pays, so what is available need not cover the amount, and stays.
+		// Held money pays, so the available money need not cover the amount, and stays.
 		values[":part"] = dynamo.N(c.freed - c.amount)
 		values[":freed"] = dynamo.N(c.freed)
 
+		// Money that only returns makes no entry, so the sequence stays.
 		if c.amount == 0 {
 			return settleCondition, returnUpdate, values
 		}
@@ -97,7 +100,8 @@ func (c change) expressions(before *Account) (condition, update string, values d
 	return condition, moveUpdate, values
 }
 
-// leastBefore returns what must be available before a debit of the amount, which is negative.
+// leastBefore returns how much must be available before a debit of the amount, which is
+// negative.
 func (a *Account) leastBefore(amount int64) int64 {
 	if a.Side == Credit && !a.Overdraft {
 		return -amount

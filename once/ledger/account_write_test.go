@@ -65,7 +65,7 @@ func TestEveryWriteOfAnAccountIsItsNextRevision(t *testing.T) {
 	b.sound(t)
 }
 
-// An account of which an item is lost is not created again over what is left.
+// An account that has lost an item is not created again over its other items.
 func TestAnAccountThatHasLostAnItemIsNotCreated(t *testing.T) {
 	b := newBank(t)
 	n := ledger.NewAccount{ID: "shop", Currency: "EUR", Shards: 2}
@@ -113,7 +113,7 @@ func TestTheNextTransferKnowsWhatTheLastOneLeft(t *testing.T) {
 		sent     int
 	}{
 		{ledger.Move("1", "sales", "till", 1, "EUR"), 0, 2}, // learns of the hold
-		{ledger.Move("2", "sales", "till", 1, "EUR"), 1, 1}, // reads what the second attempt left
+		{ledger.Move("2", "sales", "till", 1, "EUR"), 1, 1}, // reads the account after the second attempt
 		{settle("3", "till", "h", "sales", 10, false), 1, 1},
 		{ledger.Move("4", "sales", "till", 1, "EUR"), 0, 1},
 		{settle("5", "till", "h", "sales", 10, true), 1, 1},

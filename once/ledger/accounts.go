@@ -34,6 +34,7 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 
 	for shard := 1; shard < n.Shards; shard++ {
 		put := l.putNew(l.cfg.Tables.Accounts, "accountId", n.item(shard, now, call))
+		// The first shard decides. The others are written with it, so they cannot exist without it.
 		t.Add(shardKey("shard", shard), put, txn.FailWith(ErrCorrupt))
 	}
 
@@ -105,6 +106,7 @@ func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) 
 	}
 
 	var gets []types.TransactGetItem
+	// At one moment, or money that moves between two shards would be counted twice or not at all.
 	for shard := range first.Shards {
 		gets = append(gets, types.TransactGetItem{Get: &types.Get{
 			TableName: &l.cfg.Tables.Accounts,
@@ -148,7 +150,7 @@ func decodeShards(id string, all []types.ItemResponse) ([]*Account, error) {
 	return shards, nil
 }
 
-// Accounts returns up to limit accounts (1 to 1,000) in no useful order, and the after of
+// Accounts returns up to limit accounts (1 to 1,000) in no particular order, and the after of
 // the next page, empty at the end. It scans the table: it is meant for people and checks.
 func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []Account, next string, err error) {
 	if err := checkLimit(limit); err != nil {
@@ -179,6 +181,7 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 			}
 
 			if a.Shards > 1 {
+				// The scan meets the shards at different moments.
 				shards, err := l.readShards(ctx, a.ID)
 				if err != nil {
 					return nil, "", err
@@ -187,6 +190,7 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 				*a = sumShards(shards)
 			}
 
+			// The first shard is stored under the account's id, so the id is a place in the table.
 			if all = append(all, *a); len(all) == limit {
 				return all, a.ID, nil
 			}
@@ -231,6 +235,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 		update := dynamo.NewUpdate(l.cfg.Tables.Accounts, accountKey(key))
 		status := update.Name("status")
 		update.
+			// A closed shard fulfills the condition, so that a repeat succeeds.
 			If("("+status+" = :closed OR (available = :zero AND held = :zero))").
 			Set(status+" = :closed").
 			Set("updatedAt = :now").

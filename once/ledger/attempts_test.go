@@ -13,7 +13,7 @@ import (
 	"ratchet/once/txn"
 )
 
-// race lets do run before each of the next n transactions, those of do itself apart.
+// race lets do run before each of the next n transactions. The transactions of do do not count.
 func (b *bank) race(n int, do func(round int)) {
 	round := 0
 

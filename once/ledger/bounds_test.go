@@ -9,7 +9,7 @@ import (
 	"ratchet/once/ledger"
 )
 
-// The bounds of a transfer are part of what is allowed.
+// A transfer at its bounds is allowed.
 func TestATransferAtItsBoundsIsMade(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "payer", Overdraft: true}, 0)
@@ -55,8 +55,8 @@ func TestATransferOfAHundredItemsIsMade(t *testing.T) {
 		b.spreadOut(t, "held", 10, 10)
 		b.reserve(t, hold("h", "held", 20))
 
-		// The record, the hold and its row, one shard that pays and one that gets money back,
-		// and the sink, with an entry each but for the second.
+		// The record, the hold and its row, a shard that pays, a shard that gets money back, and the
+		// sink. All but the second shard have an entry.
 		big := ledger.Transfer{ID: "big", Currency: "EUR", Legs: []ledger.Leg{{Account: "held", Amount: -10, Hold: "h", Release: true}}}
 		total := int64(10)
 
@@ -77,12 +77,13 @@ func TestATransferOfAHundredItemsIsMade(t *testing.T) {
 		}
 
 		if c.want == nil {
-			b.want(t, "held", 10, 10) // what the second shard held was returned
+			b.want(t, "held", 10, 10) // the second shard's part of the hold was returned
 		}
 	}
 }
 
-// What is spread over shards comes from those that have most, and writes no others.
+// A debit that is spread over shards comes from the shards with the most money, and writes no
+// other shards.
 func TestAsFewShardsPayAsCan(t *testing.T) {
 	for _, c := range []struct {
 		amount  int64
@@ -145,7 +146,7 @@ func TestACursorHasBounds(t *testing.T) {
 	}
 }
 
-// An id with an owner's name is one that can be read; all others are refused.
+// An id with an owner's name can be read; an id with another suffix is refused.
 func TestAnIDIsPlainOrHasAnOwner(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "a"}, 0)

@@ -17,10 +17,10 @@
 //
 // The entries of each transfer sum to zero, and all of them are written or none.
 //
-// A balance is the sum of the account's entries, held money is what its active holds have
-// left, and available is the difference. An account without overdraft stays on its side: a
-// credit account has 0 or more available, the balance of a debit account is 0 or less. This
-// holds for every shard.
+// A balance is the sum of the account's entries, held money is the rest of its active holds,
+// and available is the difference. An account without overdraft stays on its side: a credit
+// account has 0 or more available, the balance of a debit account is 0 or less. This is true
+// of every shard.
 //
 // There is one transfer per id. A repeat returns the original, another content under the
 // id is [ErrConflict].
@@ -39,10 +39,10 @@
 //
 // Writes to one item queue, so one account takes one transfer after the other. An account
 // with Shards spreads its money over that many items. A credit goes to the shard that the
-// transfer's id selects; of an owner's transfers, the part before the first "/". A debit takes
-// from one shard or, if that has too little, from
-// several in the same transaction. The balance of the account is the sum of its shards,
-// and its statement lists one shard after the other.
+// transfer's id selects; for an owner's transfers, the part of the id before the first "/". A
+// debit takes from one shard or, if that has too little, from several in the same transaction.
+// The balance of the account is the sum of its shards, and its statement lists one shard after
+// the other.
 //
 // # Caveats
 //

@@ -12,17 +12,18 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// ReleaseExpired returns what expired holds have left: up to limit of them (1 to 1,000).
-// It reports more if there may be others. It queries a fixed number of partitions for the
-// holds that have expired, so its cost does not grow with the number of holds. Any number
-// of calls may run at once. It skips a hold that cannot be released; the error names the
-// first 10 of these and counts them all.
+// ReleaseExpired releases up to limit expired holds (1 to 1,000): the rest of each returns to
+// its account. It reports more if there may be others. It queries a fixed number of partitions
+// for expired holds, so its cost does not grow with the number of holds. Any number of calls
+// may run at once. It skips holds that cannot be released; the error counts them and names the
+// first 10.
 func (l *Ledger) ReleaseExpired(ctx context.Context, limit int) (released int, more bool, err error) {
 	if err := checkLimit(limit); err != nil {
 		return 0, false, fmt.Errorf("release expired holds: %w", err)
 	}
 
 	sweep := expirySweep{ledger: l, limit: limit}
+	// A row's key goes on with "#account#hold". The ~ sorts after every character of an id.
 	sweep.end = fmt.Sprintf("%015d#~", l.cfg.Now().UnixMilli())
 
 	for n := range duePartitions {
@@ -58,7 +59,7 @@ func (s *expirySweep) err() error {
 	return fmt.Errorf("release expired holds: %d could not be released: %w", s.failed, errors.Join(s.failures...))
 }
 
-// partition releases what is due in one partition until the limit is reached. Only
+// partition releases the due holds of one partition until the limit is reached. Only
 // released holds count, so holds that cannot be released do not hide the others.
 func (s *expirySweep) partition(ctx context.Context, due string) error {
 	in := &dynamodb.QueryInput{
@@ -79,6 +80,7 @@ func (s *expirySweep) partition(ctx context.Context, due string) error {
 		}
 
 		for _, row := range out.Items {
+			// The query's limit bounds a page. Holds of other partitions count, too.
 			if s.released == s.limit {
 				return nil
 			}
@@ -106,6 +108,7 @@ func (s *expirySweep) partition(ctx context.Context, due string) error {
 // query and deleted the row already, or the tables were changed from outside the ledger.
 func (l *Ledger) expireDue(ctx context.Context, row dynamo.Item) (bool, error) {
 	_, rest, _ := strings.Cut(dynamo.Text(row, "holdId"), "#")
+	// The id comes last: the id of an owned hold has a # of its own.
 	account, id, _ := strings.Cut(rest, "#")
 
 	h, found, err := l.Hold(ctx, account, id)

@@ -93,7 +93,7 @@ func TestASweepStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// The error of a sweep names ten of the holds that it could not release and counts them all.
+// The error of a sweep names ten of the holds that were not released and counts them all.
 func TestASweepNamesTenFailures(t *testing.T) {
 	for _, failures := range []int{1, 10, 11} {
 		b := newBank(t)
@@ -126,7 +126,7 @@ func inPartition(n uint32) string {
 	}
 }
 
-// A sweep that reaches its limit reports what it could not release before.
+// A sweep that reaches its limit reports the holds that it failed to release before.
 func TestASweepReportsFailuresAtItsLimit(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)

@@ -29,7 +29,7 @@ const (
 
 // NewHold describes money to set aside.
 type NewHold struct {
-	// ID names the hold among those of its account, for good. It has 1 to 100 of
+	// ID names the hold among the holds of its account, for good. It has 1 to 100 of
 	// A-Z a-z 0-9 . _ : / -.
 	ID      string `json:"id"`
 	Account string `json:"account"`
@@ -44,14 +44,14 @@ type NewHold struct {
 type Hold struct {
 	NewHold
 	Status HoldStatus `json:"status"`
-	// Remaining is what is still set aside, in minor units.
+	// Remaining is the amount that is still set aside, in minor units.
 	Remaining int64     `json:"remaining"`
 	CreatedAt time.Time `json:"createdAt"`
 
 	parts []holdPart // they sum to Remaining
 }
 
-// holdPart is what one shard of the account holds.
+// holdPart is the share of one shard in a hold.
 type holdPart struct {
 	shard  int
 	amount int64
@@ -185,8 +185,8 @@ func (h Hold) deleteDueRow(table string, t *txn.Transaction) {
 	}
 }
 
-// split distributes a debit of the amount over the parts, in their order. Taken is what
-// each part pays; freed is what it then returns, 0 unless release is set.
+// split distributes a debit of the amount over the parts, in their order. taken is how much
+// each part pays; freed is the rest that it then returns, 0 unless release is set.
 func (h *Hold) split(amount int64, release bool) (taken, freed []holdPart) {
 	for _, p := range h.parts {
 		paid := min(p.amount, amount)
@@ -216,8 +216,9 @@ func (h *Hold) partsAfter(amount int64, release bool) (left []holdPart) {
 	return left
 }
 
-// settleUpdate settles a part of the hold and, with release, ends it. The condition pins
-// what remains. The parts change only together with what remains, so it pins them, too.
+// settleUpdate settles a part of the hold and, with release, ends the hold. The condition pins
+// the remaining amount. The parts change only together with this amount, so they are pinned,
+// too.
 func (h *Hold) settleUpdate(table string, amount int64, release bool, now time.Time) types.TransactWriteItem {
 	left := h.partsAfter(amount, release)
 	remaining := int64(0)
@@ -226,10 +227,13 @@ func (h *Hold) settleUpdate(table string, amount int64, release bool, now time.T
 	}
 
 	after := HoldActive
+	// With release nothing remains, whatever the amount was.
 	if remaining == 0 {
 		after = HoldSettled
 	}
 
+	// The amount is compared here as well: a hold that has too little is sent all the same,
+	// because the transfer's record may show that the transfer was made before.
 	update := dynamo.NewUpdate(table, holdKey(h.Account, h.ID))
 	status, parts := update.Name("status"), update.Name("parts")
 	update.

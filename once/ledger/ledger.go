@@ -14,7 +14,7 @@ import (
 	"ratchet/once/txn"
 )
 
-// dynamoDB is what this package needs of the SDK's client.
+// dynamoDB has the methods of the SDK's client that this package calls.
 type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)

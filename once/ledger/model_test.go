@@ -45,7 +45,7 @@ var kinds = []ledger.NewAccount{
 
 // TestLedgerFollowsTheModel makes random calls, one after the other, in two processes, with
 // accounts of both sides, with and without overdraft and shards. Every answer and every
-// balance must be that of the model, and each shard must keep the invariants.
+// balance must equal the model's, and each shard must keep the invariants.
 func TestLedgerFollowsTheModel(t *testing.T) {
 	b := newBank(t)
 	ledgers := []*ledger.Ledger{b.Ledger, b.another(t)}

@@ -72,8 +72,7 @@ func owned(operate func(context.Context, *ledger.Owned) error) func(context.Cont
 	}
 }
 
-// What DynamoDB does not answer is an error that says what was attempted, whatever call of
-// an operation fails.
+// If DynamoDB does not answer, the error names the operation, whichever of its calls fails.
 func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 	operations := map[string]func(ctx context.Context, l *ledger.Ledger) error{
 		"create account": func(ctx context.Context, l *ledger.Ledger) error {
@@ -139,7 +138,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 
 		calls := 0
 		for struck := true; struck; calls++ {
-			// The sweep does what it can before and after the failure.
+			// The sweep releases other holds before and after the failure.
 			if name == "release expired" {
 				b, transport = troubled(t)
 			}

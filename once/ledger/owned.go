@@ -14,11 +14,10 @@ import (
 	"ratchet/once/txn"
 )
 
-// Owned is the ledger as one component uses it: its owner, which keeps records of its own
-// that must agree with its holds and transfers. The ids of these holds and transfers end
-// in "#" and the owner's name. Everyone can read them, but only Owned makes, settles and
-// releases them: under such an id [Ledger.Reserve], [Ledger.Release] and [Ledger.Post]
-// return [ErrReserved].
+// Owned is the ledger for one component, its owner. The owner keeps records that must agree
+// with its holds and transfers. The ids of these holds and transfers end in "#" and the
+// owner's name. Everyone can read them, but only Owned makes, settles and releases them: under
+// such an id [Ledger.Reserve], [Ledger.Release] and [Ledger.Post] return [ErrReserved].
 type Owned struct {
 	ledger *Ledger
 	suffix string
@@ -28,6 +27,7 @@ var ownerRule = regexp.MustCompile(`^[a-z]{1,20}$`)
 
 // checkStoredID checks the id of a hold or transfer to read.
 func checkStoredID(what, id string) error {
+	// A suffix that cannot be an owner's name stays, and breaks the rule below.
 	if bare, owner, owned := strings.Cut(id, "#"); owned && ownerRule.MatchString(owner) {
 		id = bare
 	}
@@ -81,6 +81,7 @@ func (o *Owned) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, 
 	}
 
 	t.ID += o.suffix
+	// The legs belong to the caller, and must not change.
 	t.Legs = slices.Clone(t.Legs)
 
 	for i := range t.Legs {
@@ -93,8 +94,8 @@ func (o *Owned) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, 
 }
 
 // Seen returns an account, or its first shard, as this process has last seen it. The error
-// is a [*Refusal] if the account is unknown, closed or of another currency. The balance may
-// be out of date, and so may be that the account is open; the rest of it never changes.
+// is a [*Refusal] if the account is unknown, closed or of another currency. The balance and
+// the status may be out of date; the other fields never change.
 func (o *Owned) Seen(ctx context.Context, id, account, currency string) (Account, error) {
 	accounts, err := o.ledger.loadAccounts(ctx, []string{account})
 	if err != nil {

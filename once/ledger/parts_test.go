@@ -42,8 +42,8 @@ func (b *bank) hasEffect(t *testing.T, id string) bool {
 	return len(out.Item) > 0
 }
 
-// Parts of the caller's are written with the ledger's own, or none of both. Their refusal
-// outranks that of an account.
+// The caller's parts and the ledger's parts are written together or not at all. A refusal by a
+// caller's part outranks a refusal by an account.
 func TestTheCallersPartsAreWrittenWithTheLedgers(t *testing.T) {
 	for name, call := range map[string]func(b *bank, ctx context.Context, id string, amount int64, part ledger.TxPart) error{
 		"post": func(b *bank, ctx context.Context, id string, amount int64, part ledger.TxPart) error {

@@ -9,7 +9,7 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// plan returns which items of which accounts the legs change.
+// plan returns the changes that the legs make, by item of an account.
 func (p *postCall) plan(ctx context.Context) ([]change, error) {
 	ids := make([]string, len(p.transfer.Legs))
 	for i, leg := range p.transfer.Legs {
@@ -32,6 +32,7 @@ func (p *postCall) plan(ctx context.Context) ([]change, error) {
 			}
 
 			changes = append(changes, h.changes(leg)...)
+		// An unknown account stays in the plan: the transfer's record may know the transfer.
 		case !ok || a.Shards == 1:
 			changes = append(changes, change{leg: leg, key: leg.Account, amount: leg.Amount})
 		case p.spread[leg.Account]:
@@ -79,6 +80,7 @@ func (h *Hold) changes(leg Leg) (all []change) {
 
 	taken, freed := h.split(-leg.Amount, leg.Release)
 	for i, t := range taken {
+		// Earlier parts have paid everything.
 		if t.amount == 0 && freed[i].amount == 0 {
 			continue
 		}
@@ -128,6 +130,7 @@ func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change,
 			break
 		}
 
+		// A debit is negative, and so is its share.
 		amount := min(room(key), rest)
 		if rest < 0 {
 			amount = max(-room(key), rest)
@@ -137,8 +140,8 @@ func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change,
 		rest -= amount
 	}
 
-	// The shards have too little as far as this process knows. Send the transaction all the
-	// same: the conditions tell whether that is so.
+	// As far as this process knows, the shards have too little. The transaction is sent all
+	// the same: its conditions see the shards as they are.
 	if rest != 0 {
 		return []change{p.wholeLeg(leg, a)}, nil
 	}
@@ -146,9 +149,9 @@ func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change,
 	return changes, nil
 }
 
-// accountShard selects a shard of an account by the id of a hold or transfer. What an owner
-// names p-1#payment, p-1/c-1#payment, ... belongs together: all of it uses one shard, so the
-// hold of a refund finds the money there that the capture has brought.
+// accountShard selects a shard of an account by the id of a hold or transfer. The ids
+// p-1#payment, p-1/c-1#payment, ... of an owner belong together and select one shard, so the
+// hold of a refund finds the money of the capture there.
 func accountShard(id string, shards int) int {
 	if bare, _, owned := strings.Cut(id, "#"); owned {
 		id, _, _ = strings.Cut(bare, "/")

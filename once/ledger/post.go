@@ -12,9 +12,9 @@ import (
 	"ratchet/once/txn"
 )
 
-// Post makes a transfer, or returns the one that was made under its id. The error of a
-// transfer that is refused is a [*Refusal]. If txn.Retryable reports true, DynamoDB has not
-// decided: repeat the call under the same id.
+// Post makes a transfer, or returns the transfer that was made under its id before. The error
+// of a transfer that is refused is a [*Refusal]. If txn.Retryable reports true, DynamoDB has
+// not decided: repeat the call under the same id.
 func (l *Ledger) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, error) {
 	if err := t.Validate(); err != nil {
 		return Posted{}, fmt.Errorf("transfer: %w", err)
@@ -63,15 +63,15 @@ type postCall struct {
 	short    int              // how often an account held less than its hold has left
 }
 
-// change is what the transfer does to one item of an account.
+// change is a change that the transfer makes to one item of an account.
 type change struct {
 	leg    Leg
 	shard  int
 	key    string   // shardKey of the item
 	amount int64    // 0 if the transfer only returns held money to this item
 	hold   *Hold    // the hold that pays, nil for none
-	freed  int64    // what the hold returns in addition
-	before *Account // what the conditions assume, nil if the account is unknown
+	freed  int64    // the part of the hold that is returned in addition
+	before *Account // the account that the conditions assume, nil if it is unknown
 	entry  *Posting // nil if amount is 0
 }
 
@@ -83,6 +83,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 		return Posted{}, false, err
 	}
 
+	// Only the plan tells how many shards, and so how many items, a leg takes.
 	if n := p.size(changes); n > maxParts {
 		posted, err := p.refuseSize(ctx, n)
 		return posted, false, err
@@ -99,8 +100,8 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 	}
 	defer unlock()
 
-	// Load the accounts under the locks: a call that held them before has put the accounts
-	// as it left them into the cache.
+	// The accounts are loaded under the locks: a call that held the locks before has put its
+	// results into the cache.
 	accounts, err := p.ledger.loadAccounts(ctx, keys)
 	if err != nil {
 		return Posted{}, false, err
@@ -112,6 +113,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 		}
 	}
 
+	// In milliseconds, as a later call reads the time.
 	posted = Posted{Transfer: p.transfer, At: time.UnixMilli(p.at.UnixMilli()).UTC()}
 	posted.Postings = addEntries(changes)
 
@@ -122,6 +124,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 		p.updateCache(changes)
 		return posted, false, nil
 	case !errors.As(err, &refused):
+		// The transfer may have been made: then the cached accounts are out of date.
 		p.ledger.cache.forget(keys...)
 		return Posted{}, false, fmt.Errorf("transfer %s: %w", p.transfer.ID, err)
 	case refused.Marker:
@@ -183,6 +186,7 @@ func addEntries(changes []change) (all []Posting) {
 			continue
 		}
 
+		// The numbers of an unknown account do not matter: its update is impossible.
 		entry := Posting{Account: c.leg.Account, Shard: c.shard, Amount: c.amount, Sequence: 1, Balance: c.amount}
 		if c.before != nil {
 			entry.Sequence, entry.Balance = c.before.Entries+1, c.before.Balance+c.amount
@@ -223,6 +227,7 @@ func (p *postCall) transaction(changes []change, posted Posted) *txn.Transaction
 		h := p.holds[leg.Account]
 		t.Add(partHold+leg.Account, h.settleUpdate(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
 
+		// The hold ends with this transfer, so there is nothing left to expire.
 		if len(h.partsAfter(-leg.Amount, leg.Release)) == 0 {
 			h.deleteDueRow(tables.Holds, t)
 		}
@@ -232,6 +237,7 @@ func (p *postCall) transaction(changes []change, posted Posted) *txn.Transaction
 		t.Add(partAccount+c.key, p.accountUpdate(c), nil)
 
 		if c.entry != nil {
+			// The condition of the account pins the number, so no entry of the ledger can have it.
 			item := entryItem(c.key, p.transfer, *c.entry, p.at)
 			t.Add(partEntry+c.key, l.putNew(tables.Entries, "accountId", item), txn.FailWith(ErrCorrupt))
 		}

@@ -74,8 +74,8 @@ func TestHoldIsSeenByTheCreditItRacesWith(t *testing.T) {
 	b.sound(t)
 }
 
-// TestBalanceIsBoundedDespiteHolds fills an account, holds what it may, fills it again and
-// releases everything. The balance stays below 2^53, and the account is not stuck.
+// TestBalanceIsBoundedDespiteHolds fills an account, holds as much as is allowed, fills the account
+// again and releases everything. The balance stays below 2^53, and the account is not stuck.
 func TestBalanceIsBoundedDespiteHolds(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "a"}, 0)

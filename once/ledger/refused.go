@@ -41,6 +41,7 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Refused
 			a := decodeAccount(f.Old)
 			p.ledger.cache.replace(key, a)
 
+			// If the hold has changed, the account was compared with an old amount.
 			if reason, err = p.checkAccount(ctx, c, a); err == nil && reason == nil && !staleHolds[c.leg.Account] {
 				err = p.checkHeld(c, a)
 			}
@@ -67,7 +68,7 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Refused
 	return true, nil
 }
 
-// isLedgerPart reports whether the ledger, and not its caller, added the part, which is not
+// isLedgerPart reports whether the ledger added the part, and not its caller. The part is not
 // the marker.
 func isLedgerPart(part string) bool {
 	return strings.HasPrefix(part, partAccount) || strings.HasPrefix(part, partEntry) || strings.HasPrefix(part, partHold)
@@ -95,6 +96,7 @@ func (p *postCall) checkAccount(ctx context.Context, c *change, a *Account) (rea
 
 	after := a.Available + c.amount
 	switch {
+	// Held money pays: see checkHeld.
 	case c.hold != nil:
 		return nil, nil
 	case c.amount > 0 && after > maxAvailable, c.amount < 0 && after < minAvailable:
@@ -124,8 +126,8 @@ func (p *postCall) checkAccount(ctx context.Context, c *change, a *Account) (rea
 	return nil, nil
 }
 
-// checkHeld returns ErrCorrupt if the account holds less than the hold has left. The hold may
-// have changed meanwhile, so it is read again first.
+// checkHeld returns ErrCorrupt if the account holds less than the rest of the hold. The hold
+// may have changed meanwhile, so it is read again first.
 func (p *postCall) checkHeld(c *change, a *Account) error {
 	const tries = 3
 
@@ -168,6 +170,7 @@ func (p *postCall) size(changes []change) int {
 
 // refuseSize refuses a transfer of too many items, unless it was made before.
 func (p *postCall) refuseSize(ctx context.Context, items int) (Posted, error) {
+	// The transfer may have been made when its money was on fewer shards.
 	out, err := p.ledger.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &p.ledger.cfg.Tables.Transfers,
 		Key:            transferKey(p.transfer.ID),

@@ -83,7 +83,7 @@ func TestARefusedHoldNamesItsRule(t *testing.T) {
 func TestAHoldThatItsAccountDoesNotHoldIsReadAgain(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		held   []int64 // what the account holds before each transaction
+		held   []int64 // the account's held money before each transaction
 		entry  bool    // the account gets an entry before each transaction
 		want   error
 		rounds int

@@ -13,10 +13,10 @@ import (
 	"ratchet/once/txn"
 )
 
-// Release returns what a hold has left to the account and closes the hold. A repeat
-// succeeds, and so does the release of a hold that expired. It returns ErrHoldClosed if
-// the hold was settled. With parts it also returns ErrHoldClosed if another call has
-// closed the hold: the parts were not written.
+// Release returns the rest of a hold to the account and closes the hold. A repeat succeeds,
+// and so does the release of a hold that expired. Release returns ErrHoldClosed if the hold
+// was settled. With parts it also returns ErrHoldClosed if another call has closed the hold:
+// the parts were not written.
 func (l *Ledger) Release(ctx context.Context, account, id string, parts ...TxPart) (Hold, error) {
 	if err := checkOwnID("hold", id); err != nil {
 		return Hold{}, fmt.Errorf("release: %w", err)
@@ -39,8 +39,9 @@ func (l *Ledger) release(ctx context.Context, account, id string, parts []TxPart
 	return h, err
 }
 
-// endHold closes a hold that was read and returns what it has left. After is the status
-// that the hold gets: HoldReleased or HoldExpired. It reports whether this call closed it.
+// endHold closes a hold, as it was read, and returns its rest to the account. after is the
+// status that the hold gets: HoldReleased or HoldExpired. endHold reports whether this call
+// closed the hold.
 func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []TxPart) (now Hold, closed bool, err error) {
 	account, id := h.Account, h.ID
 	at, call := l.cfg.Now(), rand.Text()
@@ -64,6 +65,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 
 		for _, p := range h.parts {
 			key := shardKey(account, p.shard)
+			// The marker pins the hold, so its account must hold its parts.
 			t.Add(partAccount+key, returnHeld(l.cfg.Tables.Accounts, key, p.amount, at), txn.FailWith(ErrCorrupt))
 		}
 
@@ -77,7 +79,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 			return Hold{}, false, fmt.Errorf("release hold %s: %w", id, err)
 		}
 
-		// The hold is not as it was read. Go on with the hold as it is.
+		// The hold has changed since it was read. The loop goes on with the present hold.
 		old := decodeHold(refused.Old)
 
 		// The stored call is this one: an earlier attempt was made and its answer lost.

@@ -135,6 +135,7 @@ func (r *reserveCall) checkAccount(ctx context.Context, a *Account) (reason, err
 		return reason, nil
 	}
 
+	// The whole amount is compared, even if this shard was asked for a part only.
 	if a.Available-amount < minAvailable || a.Held+amount > maxHeld {
 		return ErrBalanceRange, nil
 	}
@@ -154,8 +155,8 @@ func (r *reserveCall) checkAccount(ctx context.Context, a *Account) (reason, err
 	return nil, nil
 }
 
-// chooseShards returns the shards that pay: first the one that the hold's id selects,
-// after a refusal those that have most.
+// chooseShards returns the shards that pay: at first the shard that the hold's id selects,
+// after a refusal the shards with the most money.
 func (r *reserveCall) chooseShards(ctx context.Context) ([]holdPart, error) {
 	if r.shards == nil {
 		accounts, err := r.ledger.loadAccounts(ctx, []string{r.hold.Account})
@@ -163,6 +164,7 @@ func (r *reserveCall) chooseShards(ctx context.Context) ([]holdPart, error) {
 			return nil, err
 		}
 
+		// The first shard of an unknown account does not exist, so the condition fails there.
 		shard := 0
 		if a, ok := accounts[r.hold.Account]; ok {
 			shard = accountShard(r.hold.ID, a.Shards)

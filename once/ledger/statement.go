@@ -58,7 +58,7 @@ type cursor struct {
 
 func (c cursor) String() string { return fmt.Sprintf("%d.%d", c.shard, c.sequence) }
 
-// parseCursor reads what String wrote. The empty text is the beginning.
+// parseCursor is the inverse of String. The empty text is the beginning.
 func parseCursor(text string) (c cursor, err error) {
 	if text == "" {
 		return cursor{}, nil
@@ -79,8 +79,8 @@ func parseCursor(text string) (c cursor, err error) {
 
 // Statement returns up to limit entries (1 to 1,000) of an account, and the after of the
 // next page, empty at the end. The first page has an empty after. The entries of a sharded
-// account come one shard after the other, those of a shard in their order. A next page may
-// be empty. It returns ErrUnknownAccount if there is no such account.
+// account come one shard after the other, and within a shard in the order of their numbers. A
+// next page may be empty. It returns ErrUnknownAccount if there is no such account.
 func (l *Ledger) Statement(ctx context.Context, account, after string, limit int) (entries []Entry, next string, err error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, "", fmt.Errorf("statement: %w", err)
@@ -100,6 +100,7 @@ func (l *Ledger) Statement(ctx context.Context, account, after string, limit int
 	}
 
 	entries = []Entry{}
+	// The number of shards never changes, so a cursor stays valid.
 	for ; place.shard < a.Shards; place = (cursor{shard: place.shard + 1}) {
 		page, err := l.entries(ctx, shardKey(account, place.shard), place.sequence, limit-len(entries))
 		if err != nil {
@@ -108,6 +109,7 @@ func (l *Ledger) Statement(ctx context.Context, account, after string, limit int
 
 		entries = append(entries, page...)
 		if len(entries) == limit {
+			// The last entry may be the account's last: then the next page is empty.
 			place.sequence = entries[limit-1].Sequence
 
 			return entries, place.String(), nil

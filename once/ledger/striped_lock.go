@@ -36,6 +36,7 @@ func (s *stripedLock) lock(ctx context.Context, keys []string) (unlock func(), e
 
 	// All calls take their locks in ascending order, so no two wait for each other.
 	slices.Sort(wanted)
+	// Different keys may share a lock, which can be taken only once.
 	wanted = slices.Compact(wanted)
 
 	taken := 0

@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 )
 
-// A call that gives up while it waits for a lock returns those that it has taken.
+// A call that gives up while it waits for a lock releases the locks that it has taken.
 func TestACallThatGivesUpLeavesNoLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStripedLock()
 		stripe := func(key string) uint64 { return maphash.String(s.seed, key) % stripes }
 
-		// The lock of first comes before that of second.
+		// The lock of first comes before the lock of second.
 		first, second := "a", "b"
 		for i := 0; stripe(first) >= stripe(second); i++ {
 			first, second = fmt.Sprint("a", i), fmt.Sprint("b", i)

@@ -22,7 +22,7 @@ const maxLegs = 24
 
 const maxReference = 256 // bytes
 
-// Leg is what a transfer does to one account.
+// Leg is the part of a transfer that changes one account.
 type Leg struct {
 	Account string `json:"account"`
 	// Amount is in minor units: a credit if positive, a debit if negative, at most
@@ -30,7 +30,7 @@ type Leg struct {
 	Amount int64 `json:"amount"`
 	// Hold names a hold of the account that pays the debit.
 	Hold string `json:"hold,omitempty"`
-	// Release returns what the hold has left after this debit, and closes it.
+	// Release returns the rest of the hold after this debit, and closes the hold.
 	Release bool `json:"release,omitempty"`
 }
 
@@ -102,6 +102,7 @@ func (t Transfer) Validate() error {
 			return err
 		}
 
+		// A transaction writes an item only once.
 		if seen[leg.Account] {
 			return fmt.Errorf("%w: legs: account %s twice", ErrInvalid, leg.Account)
 		}
@@ -189,6 +190,7 @@ func (p Posted) item(call string, digest []byte) dynamo.Item {
 		postings[i] = dynamo.M(m)
 	}
 
+	// The digest tells a repeat from another transfer, the call a lost answer from a repeat.
 	item := dynamo.Item{
 		"transferId": dynamo.S(p.ID),
 		"currency":   dynamo.S(p.Currency),
@@ -275,9 +277,8 @@ func (l *Ledger) Transfer(ctx context.Context, id string) (Posted, bool, error) 
 	return decodePosted(out.Item), true, nil
 }
 
-// Transfers returns up to limit transfers (1 to 1,000) in no useful order, and the after
-// of the next page, empty at the end. It scans the table: it is meant for people and
-// checks.
+// Transfers returns up to limit transfers (1 to 1,000) in no particular order, and the after
+// of the next page, empty at the end. It scans the table: it is meant for people and checks.
 func (l *Ledger) Transfers(ctx context.Context, after string, limit int) (all []Posted, next string, err error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, "", fmt.Errorf("list transfers: %w", err)

@@ -21,14 +21,14 @@ const (
 	kindContent = "content"
 	// An entry or an account of a transfer does not exist.
 	kindMissing = "missing"
-	// An entry is not one of its transfer's.
+	// An entry is not among the postings of its transfer.
 	kindForeign = "foreign"
-	// The entries of an account are not numbered without a gap, or the balance of an entry
-	// is not the one before plus its amount.
+	// The entries of an account are not numbered without a gap, or the balance of an entry is
+	// not the balance before plus the entry's amount.
 	kindChain = "chain"
-	// The balance of an account is not that of its last entry.
+	// The balance of an account differs from the balance of its last entry.
 	kindBalance = "balance"
-	// An account does not hold what its active holds have left.
+	// The held money of an account differs from the rest of its active holds.
 	kindHeld = "held"
 	// The balance of a debit account, or the available money of a credit account, stands on
 	// the other side, and the account has no overdraft.
@@ -45,7 +45,7 @@ type Finding struct {
 	Detail   string `json:"detail"`
 }
 
-// Proof is what Verify has read.
+// Proof counts what Verify has read and found.
 type Proof struct {
 	Accounts  int `json:"accounts"`
 	Entries   int `json:"entries"`
@@ -71,9 +71,8 @@ type verification struct {
 
 // Verify checks that every transfer sums to zero and has exactly its entries, that the
 // entries of every account are numbered without a gap and end in its balance, that every
-// account holds what its active holds have left, and that every entry of the table is one
-// of its transfer's, also beyond the last one that its account has counted, and also if
-// its account does not exist.
+// account holds the rest of its active holds, and that every entry of the table is among the
+// postings of its transfer, even if the entry's account has not counted it or does not exist.
 //
 // It reads all tables page by page and writes nothing; its memory does not grow with the
 // tables. Transfers may go on: each shard is compared as it was when it was read. Found is
@@ -86,6 +85,8 @@ func (l *Ledger) Verify(ctx context.Context, found func(Finding) error, step fun
 
 	v := &verification{Ledger: l, ctx: ctx, report: found, step: step, proof: Proof{Sums: map[string]int64{}}}
 
+	// Transfers first: a transfer is written together with its entries, so whatever it names
+	// exists when it is looked up. Transfers that come later are found by their entries.
 	err := v.scan(l.cfg.Tables.Transfers, v.transfers)
 	if err == nil {
 		err = v.scan(l.cfg.Tables.Accounts, v.accounts)
@@ -159,6 +160,7 @@ func (v *verification) transfers(page []dynamo.Item) error {
 		return err
 	}
 
+	// After the entries, so that an account has counted every entry that was found.
 	accountItems, err := v.getAll(v.cfg.Tables.Accounts, accountKeys)
 	if err != nil {
 		return err
@@ -184,7 +186,7 @@ func (v *verification) transfers(page []dynamo.Item) error {
 	return nil
 }
 
-// entryID is the key of an entry: that of its account's item, and its number there.
+// entryID is the key of an entry: the key of its account's item, and the entry's number there.
 type entryID struct {
 	account  string
 	sequence int64
@@ -208,6 +210,7 @@ func (v *verification) record(t Posted, digest []byte) error {
 	}
 
 	for account, amount := range legs {
+		// The lengths differ if an account has an entry and no leg.
 		if postings[account] != amount || len(postings) != len(legs) {
 			return v.found(kindSum, account, t.ID, "the leg is %d, its entries %d", amount, postings[account])
 		}
@@ -236,6 +239,7 @@ func (v *verification) postings(t Posted, entries map[entryID]Entry, counted map
 			err = v.found(kindMissing, key, t.ID, "entry %d is missing", want.Sequence)
 		case e.Posting != want || e.TransferID != t.ID:
 			err = v.found(kindForeign, key, t.ID, "entry %d is %d of transfer %s", want.Sequence, e.Amount, e.TransferID)
+		// The account was restored or changed from outside: its update and the entry are one write.
 		case last < want.Sequence:
 			err = v.found(kindChain, key, t.ID, "the account has made %s, the transfer made %d", plural.Of(last, "entry"), want.Sequence)
 		}

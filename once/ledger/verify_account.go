@@ -37,7 +37,8 @@ func (v *verification) accounts(page []dynamo.Item) error {
 	return nil
 }
 
-// chain checks the entries of a shard up to the last one that it had when it was read.
+// chain checks the entries of a shard, up to the number that the shard had counted when it was
+// read.
 func (v *verification) chain(a *Account) error {
 	key := shardKey(a.ID, a.shard)
 	last := Entry{}
@@ -47,6 +48,7 @@ func (v *verification) chain(a *Account) error {
 			return err
 		}
 
+		// The account has counted more entries than the table holds.
 		if len(page) == 0 {
 			return v.found(kindChain, key, "", "entry %d is missing", last.Sequence+1)
 		}
@@ -69,7 +71,7 @@ func (v *verification) chain(a *Account) error {
 	return nil
 }
 
-// held compares what a shard holds with what its active holds have left. The two are not
+// held compares the held money of a shard with the rest of its active holds. The two are not
 // read at one moment, so a difference counts only if the shard has not changed meanwhile.
 func (v *verification) held(a *Account) error {
 	const tries = 5
@@ -96,6 +98,7 @@ func (v *verification) held(a *Account) error {
 		}
 
 		now := decodeAccount(out.Item)
+		// Every change of a hold is also a write of its account, so the difference is real.
 		if now == nil || now.revision == a.revision {
 			return v.found(kindHeld, key, "", "%d is held, the active holds have %d left", a.Held, total)
 		}
@@ -108,8 +111,8 @@ func (v *verification) held(a *Account) error {
 	return nil
 }
 
-// sumHolds adds up what the active holds of the account have left on this shard. Count is
-// the number of all its holds if this is the first shard, else 0.
+// sumHolds adds up the rest of the account's active holds on this shard. count is the number
+// of all holds of the account if this is the first shard, else 0.
 func (v *verification) sumHolds(a *Account) (total int64, count int, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &v.cfg.Tables.Holds,
@@ -126,6 +129,7 @@ func (v *verification) sumHolds(a *Account) (total int64, count int, err error) 
 		}
 
 		for _, item := range out.Items {
+			// Due rows have partitions of their own, so every item here is a hold.
 			h := decodeHold(item)
 
 			if a.shard == 0 {

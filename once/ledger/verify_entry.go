@@ -9,10 +9,9 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// origins checks that each entry of a page is one of its transfer's. The transfers have
-// been checked before: an entry that its transfer knows has its account, or a finding. So
-// this finds every entry without a transfer, whether or not its account has counted it or
-// exists.
+// origins checks that each entry of a page is among the postings of its transfer. The transfers
+// were checked before, with the accounts of their postings. origins only has to find entries
+// without a transfer, whether or not an account has counted them or exists.
 func (v *verification) origins(page []dynamo.Item) error {
 	var keys []dynamo.Item
 	wanted := map[string]bool{} // transfers that keys contains
@@ -28,6 +27,7 @@ func (v *verification) origins(page []dynamo.Item) error {
 		return err
 	}
 
+	// By the whole posting, so that an entry with a changed amount is found, too.
 	made := map[string]bool{}
 	for _, item := range items {
 		for _, p := range decodePosted(item).Postings {
@@ -65,6 +65,7 @@ func (v *verification) orphan(key string, e Entry) error {
 
 	transfer := "there is no such transfer"
 	if len(read) > 1 && len(read[1].Item) > 0 {
+		// The transfer was being written while the pages were read.
 		if slices.Contains(decodePosted(read[1].Item).Postings, e.Posting) {
 			return nil
 		}

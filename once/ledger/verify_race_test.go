@@ -49,7 +49,7 @@ func TestVerifyComparesAnAccountThatChangesAgain(t *testing.T) {
 		changes     int // of the shard, one before each query of its holds
 		queries     int
 		holds, busy int
-		wrong       int64 // what the shard holds without a hold
+		wrong       int64 // the shard's held money that belongs to no hold
 		found       []string
 	}{
 		{changes: 0, queries: 1, holds: 1},
@@ -80,7 +80,7 @@ func TestVerifyComparesAnAccountThatChangesAgain(t *testing.T) {
 	}
 }
 
-// An account that was deleted after it was read is one that was changed without the ledger.
+// An account that is deleted after it was read was changed without the ledger.
 func TestVerifyFindsAnAccountThatIsDeletedMeanwhile(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice", Overdraft: true}, 0)
@@ -95,8 +95,8 @@ func TestVerifyFindsAnAccountThatIsDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// The entries of an account are checked up to the last one that it had when it was read, also
-// if they fill more than a page.
+// The entries of an account are checked up to the number that the account had counted when it was
+// read, even if they fill more than a page.
 func TestVerifyLeavesOutEntriesThatComeMeanwhile(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)

@@ -10,8 +10,8 @@ import (
 	"ratchet/once/ledger"
 )
 
-// findings runs Verify and returns what it finds, sorted. Found returns an error with the
-// n-th finding, 0 for never.
+// findings runs Verify and returns its findings, sorted. The function found returns an error with
+// the n-th finding, 0 for never.
 func (b *bank) findings(t *testing.T, n int) (all []string, proof ledger.Proof, err error) {
 	t.Helper()
 
@@ -230,7 +230,7 @@ func TestVerifyFindsOrphansAfterABrokenChain(t *testing.T) {
 
 	b.remove(t, "ledger", item{"accountId": str("bob"), "sequence": num(1)})
 
-	for _, n := range []int64{4, 5} { // one that the account has counted, one that it has not
+	for _, n := range []int64{4, 5} { // the account has counted 4 entries
 		b.tamper(t, "ledger", item{"accountId": str("bob"), "sequence": num(n)}, "SET transferId = :t", item{":t": str("never")})
 	}
 

@@ -44,6 +44,7 @@ func (w *Writer) check(t *Transaction) error {
 		bytes += a.size
 
 		id, known := w.identity(t, a)
+		// Puts whose key attributes are unknown are left to DynamoDB.
 		if first, twice := seen[id]; known && twice {
 			return fmt.Errorf("%w: %s and %s are one item of table %s", ErrInvalid, first, p.name, a.table)
 		}
@@ -58,7 +59,7 @@ func (w *Writer) check(t *Transaction) error {
 	return nil
 }
 
-// action is what check needs to know of a part.
+// action has the data of a part that check needs.
 type action struct {
 	table string
 	key   map[string]types.AttributeValue // nil for a put
@@ -108,6 +109,7 @@ func (p part) action() (action, error) {
 		}
 	}
 
+	// The type lets a caller set several actions, or none.
 	switch {
 	case found != 1:
 		return action{}, fmt.Errorf("%w: %s: %d actions, must be one of Put, Update, Delete, ConditionCheck", ErrInvalid, p.name, found)

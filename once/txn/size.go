@@ -15,7 +15,7 @@ func size(i map[string]types.AttributeValue) int {
 
 const (
 	collection = 3  // overhead of a list or a map
-	member     = 1  // overhead of each of its members
+	member     = 1  // overhead of each member of a list or a map
 	mostNumber = 21 // a number of 38 digits
 )
 
@@ -26,6 +26,7 @@ func valueSize(v types.AttributeValue) int {
 		n = len(v.Value)
 	case *types.AttributeValueMemberB:
 		n = len(v.Value)
+	// The sender cannot know the exact size of a number, so numbers are estimated from above.
 	case *types.AttributeValueMemberN:
 		n = numberSize(v.Value)
 	case *types.AttributeValueMemberSS:

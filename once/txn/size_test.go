@@ -13,7 +13,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// The sizes are those of the developer guide, with an upper estimate for numbers.
+// The sizes come from the developer guide, with an upper estimate for numbers.
 func TestSizesAreThoseThatDynamoDBCounts(t *testing.T) {
 	text := func(n int) types.AttributeValue { return &types.AttributeValueMemberS{Value: strings.Repeat("x", n)} }
 	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strings.Repeat("1", n)} }

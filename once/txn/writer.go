@@ -17,7 +17,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// transactionWriter is what this package needs of the SDK's client.
+// transactionWriter has the method of the SDK's client that this package calls.
 type transactionWriter interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
@@ -162,10 +162,12 @@ func (t *Transaction) classify(ctx context.Context, err error) (final, open erro
 		}
 
 		return final, open
+	// Without a marker, no record can show which transaction used the token.
 	case errors.As(err, &mismatch) && t.marker == 0:
 		return fmt.Errorf("%w: %w", ErrTokenUsed, err), nil
 	case errors.As(err, &mismatch):
 		return nil, ErrTokenUsed
+	// The transaction may have been made, or may still be made.
 	case errors.As(err, &running), ctx.Err() != nil:
 		return nil, ErrUnknown
 	case throttled(err):

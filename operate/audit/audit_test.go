@@ -62,7 +62,7 @@ func (b *book) pass(d time.Duration) {
 	b.now = b.now.Add(d)
 }
 
-// act does an act, which ends with the result unless that is empty.
+// act begins an act, and ends it with the result unless that is empty.
 func (b *book) act(t *testing.T, e audit.Entry, result audit.Result) {
 	t.Helper()
 
@@ -119,7 +119,7 @@ func TestAResultIsWrittenOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for range 2 { // the repeat of a write whose answer was lost
+	for range 2 { // a repeat, as after a lost answer
 		if err := act.End(t.Context(), audit.Refused, "wrong_state"); err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestFiltersAreChecked(t *testing.T) {
 	}
 }
 
-// TestARowTakesOneWriteUnit: whatever the fields hold.
+// TestARowTakesOneWriteUnit: however long the fields are.
 func TestARowTakesOneWriteUnit(t *testing.T) {
 	b := newBook(t)
 	long := strings.Repeat("ä", 5000)
@@ -254,7 +254,7 @@ func TestARowTakesOneWriteUnit(t *testing.T) {
 	}
 }
 
-// units counts what writes consume.
+// units counts the units that writes consume.
 type units struct {
 	db      *dynamodb.Client
 	written float64

@@ -33,13 +33,13 @@ type Entry struct {
 	// Via is how: "cli" or "api". From is the machine of a command, the address of an API's caller.
 	Via  string `json:"via"`
 	From string `json:"from,omitempty"`
-	// Tenant is that of the API's caller, "" for the default one.
+	// Tenant is the tenant of the API's caller, "" for the default one.
 	Tenant string `json:"tenant,omitempty"`
 	// Act is the command without "ratchet", or the operation of the API.
 	Act string `json:"act"`
-	// On are the ids of the things that it is done to, and what selects them.
+	// On are the ids of the things that the act is done to, and the filters that select them.
 	On string `json:"on,omitempty"`
-	// Reason is what the person gave as the reason.
+	// Reason is the reason that the person gave.
 	Reason string `json:"reason,omitempty"`
 	// Request is the id of the API's request.
 	Request string `json:"request,omitempty"`
@@ -49,7 +49,7 @@ type Entry struct {
 	Code string `json:"code,omitempty"`
 }
 
-// The attributes of the table. ExpiryAttribute is that of its time to live.
+// The attributes of the table. ExpiryAttribute is the attribute of the table's time to live.
 const (
 	dayKey          = "day"
 	placeKey        = "place"
@@ -114,6 +114,7 @@ func entryOf(item dynamo.Item) Entry {
 		EndedAt: dynamo.Time(item, endedAttribute),
 		Result:  Result(dynamo.Text(item, resultAttribute)),
 	}
+	// Begin writes no result: a row without one is an act that runs or was interrupted.
 	if e.Result == "" {
 		e.Result = Begun
 	}

@@ -11,7 +11,8 @@ import (
 	"ratchet/operate/audit"
 )
 
-// An act is written down before it is done. One whose process dies in between stays without a result.
+// An act is written down before it is done. If its process dies in between, it stays without a
+// result.
 func Example() {
 	ctx := context.Background()
 

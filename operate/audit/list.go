@@ -32,7 +32,7 @@ type Filter struct {
 	// without a result.
 	Who, Act, On string
 	Begun        bool
-	// Tenant, if it is not nil, is the only one whose acts are listed.
+	// Tenant, if it is not nil, keeps only acts of that tenant.
 	Tenant *string
 }
 
@@ -62,6 +62,7 @@ func (l *Log) List(ctx context.Context, f Filter, after string, limit int) (foun
 	end := placeOf(f.Until)
 
 	for range pagesPerCall {
+		// Places begin with the time, so the first place that is not before Until ends the list.
 		if place >= end {
 			return found, "", nil
 		}
@@ -75,6 +76,7 @@ func (l *Log) List(ctx context.Context, f Filter, after string, limit int) (foun
 			place = dynamo.Text(row, placeKey)
 
 			e := entryOf(row)
+			// DynamoDB removes an expired item up to days later, so expired rows are left out here.
 			if dynamo.Number(row, ExpiryAttribute) <= now.Unix() || !f.matches(e) {
 				continue
 			}
@@ -106,6 +108,8 @@ func (f Filter) start(after string, limit int) (string, error) {
 	}
 
 	if after == "" {
+		// The place of a row has random text behind its time, so a row of exactly this moment is
+		// listed.
 		return placeOf(f.Since), nil
 	}
 
@@ -113,6 +117,7 @@ func (f Filter) start(after string, limit int) (string, error) {
 		return "", fmt.Errorf("%w: after %q: not a cursor of this list", ErrInvalid, after)
 	}
 
+	// A cursor from a list with an earlier Since must not widen this one.
 	return max(after, placeOf(f.Since)), nil
 }
 
@@ -144,5 +149,6 @@ func nextDay(place string) (string, error) {
 		return "", err
 	}
 
+	// A place without a time sorts before every row of its day.
 	return dayOf(day.AddDate(0, 0, 1)) + "T", nil
 }

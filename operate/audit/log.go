@@ -18,7 +18,7 @@ const DefaultRetention = 400 * 24 * time.Hour
 // ErrEnded says that an act has a result already.
 var ErrEnded = errors.New("audit: the act has a result already")
 
-// dynamoDB is what this package calls of a *dynamodb.Client.
+// dynamoDB has the methods of a *dynamodb.Client that this package calls.
 type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -28,7 +28,7 @@ type dynamoDB interface {
 // Config says where the rows are. DynamoDB and Table must be set.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Retention is how long a row is kept. Default: DefaultRetention.
 	Retention time.Duration
@@ -81,6 +81,7 @@ type Act struct {
 func (l *Log) Begin(ctx context.Context, e Entry) (*Act, error) {
 	now := l.cfg.Now().UTC()
 	e.At, e.EndedAt, e.Result, e.Code = now, time.Time{}, "", ""
+	// The random part keeps acts of the same nanosecond apart.
 	e.ID = placeOf(now) + "#" + rand.Text()[:12]
 
 	item := e.item()
@@ -92,7 +93,8 @@ func (l *Log) Begin(ctx context.Context, e Entry) (*Act, error) {
 		ConditionExpression:      ptr("attribute_not_exists(#place)"),
 		ExpressionAttributeNames: map[string]string{"#place": placeKey},
 	})
-	// The key is random, so a row that is there was written by this call, whose answer was lost.
+	// The key is random, so an existing row was written by this call: the SDK repeated it after a
+	// lost answer.
 	if _, exists := dynamo.FailedCondition(err); err != nil && !exists {
 		return nil, fmt.Errorf("audit: write the begin of %s: %w", e.Act, err)
 	}
@@ -105,6 +107,8 @@ func (l *Log) Begin(ctx context.Context, e Entry) (*Act, error) {
 func (a *Act) End(ctx context.Context, result Result, code string) error {
 	code = dynamo.Cut(code, maxCode)
 
+	// An update would create a missing item. Without the first condition, a row that the time to
+	// live removed would come back as a result without an act.
 	update := dynamo.NewUpdate(a.log.cfg.Table, a.key).
 		IfPresent(placeKey).
 		IfAbsent(resultAttribute).
@@ -116,6 +120,7 @@ func (a *Act) End(ctx context.Context, result Result, code string) error {
 
 	_, err := a.log.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 
+	// The same result is a repeat of this call after a lost answer.
 	if old, failed := dynamo.FailedCondition(err); failed {
 		if dynamo.Text(old, resultAttribute) == string(result) && dynamo.Text(old, codeAttribute) == code {
 			return nil

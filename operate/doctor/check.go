@@ -13,14 +13,14 @@ const (
 	Unchecked Result = "unchecked"
 )
 
-// Check is what was found about one subject.
+// Check is the finding about one subject.
 type Check struct {
-	// Subject is what was looked at, as "table ratchet-orders".
+	// Subject is the thing that was checked, such as "table ratchet-orders".
 	Subject string `json:"subject"`
 	Result  Result `json:"result"`
-	// Found is what is there, what is wrong, or why the check could not be made.
+	// Found says what is there, what is wrong, or why the check could not be made.
 	Found string `json:"found,omitempty"`
-	// Action is what to do about it: a command or a setting. It is empty if the result is ok.
+	// Action is the remedy: a command or a setting. It is empty if the result is ok.
 	Action string `json:"action,omitempty"`
 }
 

@@ -36,16 +36,17 @@ const (
 	// maxSkew is how far clocks may differ before AWS refuses signatures
 	// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html).
 	maxSkew = 5 * time.Minute
-	// smallSkew is more than the resolution of the header Date and the way of an answer explain.
+	// smallSkew is more than the Date header's resolution and the time of an answer's way explain.
 	smallSkew = 5 * time.Second
 )
 
 const setCredentials = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role" //nolint:gosec // G101: names of variables
 
-// checkCredentials asks for credentials and, on AWS, whose they are.
+// checkCredentials looks for credentials and, on AWS, asks for their identity.
 func (e *examination) checkCredentials(ctx context.Context) (checks []Check, usable bool) {
 	const subject = "credentials"
 
+	// The embedded engine in this process checks no signatures.
 	if e.cfg.InProcess {
 		return nil, true
 	}
@@ -62,6 +63,7 @@ func (e *examination) checkCredentials(ctx context.Context) (checks []Check, usa
 		return []Check{NewFailure(subject, "there are none: "+brief(err), setCredentials)}, false
 	}
 
+	// Another endpoint may have no STS, and its account is not one of AWS.
 	if e.sts.Options().BaseEndpoint != nil || e.db.Options().BaseEndpoint != nil {
 		return []Check{NewOK(subject, "from "+found.Source)}, true
 	}
@@ -92,6 +94,8 @@ type service struct {
 }
 
 func (e *examination) services() []service {
+	// The answers do not matter: a permission that is missing proves as well that the service
+	// answers.
 	all := []service{
 		{nameDynamoDB, e.db.Options().BaseEndpoint, func(ctx context.Context) (middleware.Metadata, error) {
 			out, err := e.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
@@ -122,6 +126,7 @@ func (e *examination) services() []service {
 
 // metadataOf returns the metadata of an answer, none if there is no answer.
 func metadataOf[T any](out *T, metadata func() middleware.Metadata) middleware.Metadata {
+	// A call that fails without an answer returns no output.
 	if out == nil {
 		return middleware.Metadata{}
 	}
@@ -136,6 +141,7 @@ func (s service) at(region string) string {
 	}
 
 	if u, err := url.Parse(*s.endpoint); err == nil {
+		// A query may hold a token, and findings are shown and pasted.
 		u.RawQuery, u.Fragment = "", ""
 		return u.Redacted()
 	}
@@ -146,7 +152,7 @@ func (s service) at(region string) string {
 // silent holds the services that do not answer.
 type silent map[string]bool
 
-// among names those of the services that do not answer.
+// among returns the silent services among the named ones, as a text.
 func (s silent) among(services []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(services), func(name string) bool { return !s[name] }), " and ")
 }
@@ -165,6 +171,8 @@ func (e *examination) checkEndpoints(ctx context.Context) (checks []Check, unrea
 		}
 		places[s.endpoint == nil] = append(places[s.endpoint == nil], s.name)
 
+		// Services of one endpoint fail together. The first failure says what to do; the others
+		// only refer to it.
 		if reason, known := reasons[place]; known && s.endpoint != nil {
 			unreached[s.name] = true
 			checks = append(checks, NewUnchecked(s.name, reason, "mend its endpoint first"))
@@ -173,6 +181,7 @@ func (e *examination) checkEndpoints(ctx context.Context) (checks []Check, unrea
 		}
 
 		switch err := e.ask(ctx, s); {
+		// A denied call has been answered: the service is there, and accepts the credentials.
 		case err == nil, isDenied(err):
 			checks = append(checks, NewOK(s.name, place))
 		case isRejected(err):
@@ -184,6 +193,8 @@ func (e *examination) checkEndpoints(ctx context.Context) (checks []Check, unrea
 		}
 	}
 
+	// Orders in AWS with executions at a local endpoint, or the reverse, are nearly always a
+	// forgotten variable.
 	if len(places[true]) > 0 && len(places[false]) > 0 && !e.cfg.InProcess {
 		checks = append(checks, NewWarning("endpoints",
 			fmt.Sprintf("%s: AWS; %s: other endpoints", strings.Join(places[true], ", "), strings.Join(places[false], ", ")),
@@ -217,6 +228,8 @@ func (e *examination) noteTime(metadata middleware.Metadata, err error) {
 	now := e.cfg.Now()
 
 	response, _ := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response)
+	// A refusal has a header Date, too. It matters most when the clock is so wrong that AWS refuses
+	// signatures.
 	if failed, is := errors.AsType[*smithyhttp.ResponseError](err); is {
 		response = failed.Response
 	}
@@ -242,6 +255,7 @@ func (e *examination) checkClock() []Check {
 		return []Check{NewUnchecked(subject, "no answer had the header Date", "compare the clock with a time server")}
 	}
 
+	// The largest difference decides: one service that refuses signatures is enough.
 	worst := e.skews[0]
 	for _, skew := range e.skews {
 		if skew.Abs() > worst.Abs() {

@@ -12,9 +12,9 @@ import (
 	"strconv"
 )
 
-// Difference returns where two JSON documents differ in their meaning, with what is deployed and what
-// is wanted there: the first place in the order of the members' names. It returns "" if they do not
-// differ. Blanks, the order of members and the spelling of texts mean nothing.
+// Difference returns the first place, in the order of the members' names, where two JSON documents
+// differ in meaning, with the value that is deployed and the value that is wanted. It returns "" if
+// they do not differ. Blanks, the order of members and the spelling of texts mean nothing.
 func Difference(deployed, wanted string) string {
 	is, err := parse(deployed)
 	if err != nil {
@@ -31,12 +31,14 @@ func Difference(deployed, wanted string) string {
 
 func parse(text string) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	// Numbers keep their spelling in the finding.
 	d.UseNumber()
 
 	if err := d.Decode(&value); err != nil {
 		return nil, err
 	}
 
+	// A decoder stops behind the first value; a second document must not go unnoticed.
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the document")
 	}
@@ -48,6 +50,7 @@ func parse(text string) (value any, err error) {
 func differ(at string, is, want any) string {
 	switch want := want.(type) {
 	case map[string]any:
+		// A value of another type falls out of the switch, to the difference below.
 		if is, ok := is.(map[string]any); ok {
 			return differMembers(at, is, want)
 		}
@@ -80,6 +83,7 @@ func differ(at string, is, want any) string {
 }
 
 func differMembers(at string, is, want map[string]any) string {
+	// Names of both sides, so that a member that only one of them has is found.
 	names := maps.Clone(want)
 	maps.Copy(names, is)
 

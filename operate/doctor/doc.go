@@ -3,7 +3,7 @@
 //
 // # Model
 //
-// A [Config] describes what the program needs: tables, a state machine with its activities, a queue.
+// A [Config] describes the program's needs: tables, a state machine with its activities, a queue.
 // [Examine] asks the services and returns a [Check] for each subject. A check is ok, a warning, a
 // failure, or could not be made. A failure that explains others stands alone: without credentials or
 // a reachable endpoint nothing behind them is asked, and if every table is missing, that is one
@@ -16,13 +16,14 @@
 // tasks is tried with a token that does not exist, one to delete messages with an invalid handle. What
 // cannot be tried without an effect is not tried: starting executions, taking tasks and messages.
 //
-// On AWS, IAM is asked first (SimulatePrincipalPolicy): what it allows is not tried, and what it denies
-// counts as denied unless trying shows that it is allowed, since a simulation knows no policies of
-// resources and no values of conditions. What could neither be simulated nor tried is a check of its own.
+// On AWS, IAM is asked first (SimulatePrincipalPolicy). A permission that it allows is not tried. A
+// permission that it denies counts as denied unless a trial shows that it is allowed, since a
+// simulation knows no policies of resources and no values of conditions. Permissions that could
+// neither be simulated nor tried are a check of their own.
 //
 // # Cost
 //
-// It writes nothing and creates nothing. For each table it consumes at most one read unit for each
-// read that is tried and one write unit for each write (two for a transaction), and one read of the
-// stream's first shard.
+// The doctor writes nothing and creates nothing. For each table it consumes at most one read unit
+// for each read that is tried and one write unit for each write (two for a transaction), and one
+// read of the stream's first shard.
 package doctor

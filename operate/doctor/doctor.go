@@ -23,15 +23,15 @@ type Config struct {
 	// credentials and has no address.
 	InProcess bool
 	Tables    []Table
-	// Permissions are what the identity needs. Each is there once.
+	// Permissions are the permissions that the identity needs. Each is there once.
 	Permissions []Permission
 	// Machine is the state machine. Nil: none.
 	Machine *Machine
 	// Queue is the queue with requests. Nil: none.
 	Queue *Queue
-	// Readers returns the names of those who read the stream with this ARN. Nil: not asked.
+	// Readers returns the names of the groups that read the stream with this ARN. Nil: not asked.
 	Readers func(ctx context.Context, streamARN string) ([]string, error)
-	// Now is the clock that is compared with that of the services. Default: time.Now.
+	// Now is the clock that is compared with the services' clocks. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -51,13 +51,13 @@ type examination struct {
 	caller *arn.ARN
 	// principal is the ARN of the user or role whose policies are simulated.
 	principal string
-	// simulated is what IAM says of the permissions, notSimulated why it does not say it of all.
+	// simulated has IAM's decisions on permissions; notSimulated says why decisions are missing.
 	simulated    map[Permission]decision
 	notSimulated string
 	// probed are the permissions that a check has tried.
 	mu     sync.Mutex
 	probed map[Permission]bool
-	// described are the tables of cfg as they are, nil for those that cannot be described.
+	// described are the tables of cfg as they are, nil for tables that cannot be described.
 	described []*types.TableDescription
 	// skews are how far the services' clocks were ahead in their answers.
 	skews []time.Duration
@@ -69,6 +69,7 @@ func Examine(ctx context.Context, cfg Config) []Check {
 		cfg.Now = time.Now
 	}
 
+	// A copy, because the program goes on with its own number of attempts.
 	cfg.AWS = cfg.AWS.Copy()
 	cfg.AWS.RetryMaxAttempts = attempts
 
@@ -84,12 +85,15 @@ func Examine(ctx context.Context, cfg Config) []Check {
 
 	checks, usable := e.checkCredentials(ctx)
 	if !usable {
+		// Without credentials every call fails in the same way, and a failure per table would hide
+		// the cause.
 		return append(checks, NewUnchecked("everything else", "there are no usable credentials", "repeat the command with credentials"))
 	}
 
 	found, unreached := e.checkEndpoints(ctx)
 	checks = append(checks, found...)
 	checks = append(checks, e.checkClock()...)
+	// Before the checks, because they try only the permissions that the simulation does not allow.
 	e.simulate(ctx)
 
 	for _, s := range []struct {
@@ -110,5 +114,6 @@ func Examine(ctx context.Context, cfg Config) []Check {
 		checks = append(checks, s.check(ctx)...)
 	}
 
+	// Last, because it reports the permissions that no check before it has tried.
 	return append(checks, e.checkPermissions()...)
 }

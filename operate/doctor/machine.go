@@ -41,7 +41,7 @@ func (e *examination) checkMachine(ctx context.Context) []Check {
 	case err != nil:
 		return []Check{NewUnchecked(m.subject(), "states:ListStateMachines: "+brief(err), "allow states:ListStateMachines")}
 	case arn == "":
-		// Whether the activities exist is asked all the same.
+		// The activities are checked all the same: their absence is a finding of its own.
 		return append([]Check{NewFailure(m.subject(), "does not exist", runInit)}, e.checkActivities(ctx)...)
 	}
 
@@ -65,6 +65,8 @@ func (e *examination) findMachine(ctx context.Context) (string, error) {
 		}
 
 		for _, found := range page.StateMachines {
+			// List calls have no filter by name, and the ARN, which has the account's id, may be
+			// unknown.
 			if aws.ToString(found.Name) == e.cfg.Machine.Name {
 				return aws.ToString(found.StateMachineArn), nil
 			}
@@ -74,7 +76,7 @@ func (e *examination) findMachine(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// checkDeployed compares the state machine with what the program would create.
+// checkDeployed compares the deployed state machine with the program's definition and role.
 func (e *examination) checkDeployed(ctx context.Context, arn string) (checks []Check) {
 	m := e.cfg.Machine
 
@@ -84,12 +86,13 @@ func (e *examination) checkDeployed(ctx context.Context, arn string) (checks []C
 	}
 
 	if is.Type != types.StateMachineTypeStandard {
-		// It has to be created again, whatever its definition is.
+		// The type of a state machine cannot be changed, so the definition does not matter.
 		return []Check{NewFailure(m.subject(), fmt.Sprintf("its type is %s: only STANDARD has executions that wait for days", is.Type),
 			fmt.Sprintf("`aws stepfunctions delete-state-machine --state-machine-arn %s`, then `ratchet init`", arn))}
 	}
 
 	if difference := m.Differs(arn, aws.ToString(is.Definition)); difference != "" {
+		// Executions keep the revision that they started with, so an update is safe while they run.
 		checks = append(checks, NewFailure(m.subject(), "its definition is not that of this program: "+difference,
 			"`ratchet init` of the newer program updates it; executions that run keep theirs"))
 	}
@@ -106,9 +109,10 @@ func (e *examination) checkDeployed(ctx context.Context, arn string) (checks []C
 	return checks
 }
 
-// Differs returns where the definition of the deployed state machine with the ARN differs from that
-// of the program, "" if it does not. Formatting and the order of members mean nothing.
+// Differs returns where the definition of the deployed state machine with the ARN differs from the
+// program's definition, "" if they are equal. Formatting and the order of members mean nothing.
 func (m *Machine) Differs(arn, deployed string) string {
+	// The program would use its activities of the same account and Region, which the ARN names.
 	arns := map[string]string{}
 	for _, name := range m.Activities {
 		arns[name] = strings.Replace(strings.TrimSuffix(arn, m.Name), ":stateMachine:", ":activity:", 1) + name
@@ -117,8 +121,8 @@ func (m *Machine) Differs(arn, deployed string) string {
 	return Difference(deployed, m.Definition(arns))
 }
 
-// checkAnswers tries, with a token and an execution that do not exist, whether tasks may be answered,
-// and executions looked at and redriven.
+// checkAnswers tries, with a token and an execution that do not exist, whether tasks may be
+// answered, and whether executions may be read and redriven.
 func (e *examination) checkAnswers(ctx context.Context, arn string) (checks []Check) {
 	token := aws.String(probeKey)
 	execution := strings.Replace(arn, ":stateMachine:", ":execution:", 1) + ":" + probeKey
@@ -155,6 +159,7 @@ func (e *examination) checkAnswers(ctx context.Context, arn string) (checks []Ch
 	}
 
 	var denied []Permission
+	// Only needed permissions are tried; the map holds more calls than some programs need.
 	for _, p := range e.needed("states", func(string) bool { return true }) {
 		call := calls[p.operation()]
 		if call == nil {
@@ -165,6 +170,7 @@ func (e *examination) checkAnswers(ctx context.Context, arn string) (checks []Ch
 		switch {
 		case isDenied(err):
 			denied = append(denied, p)
+		// These refusals come after the check of the permission: the call was allowed.
 		case err != nil && !hasCode(err, "InvalidToken", "TaskDoesNotExist", "TaskTimedOut", "ExecutionDoesNotExist", "StateMachineTypeNotSupported"):
 			checks = append(checks, NewUnchecked(e.cfg.Machine.subject(), p.Action+": "+brief(err), "repeat the command"))
 		}
@@ -174,6 +180,8 @@ func (e *examination) checkAnswers(ctx context.Context, arn string) (checks []Ch
 }
 
 // checkActivities has a check for each activity that is missing.
+// A list needs one permission and few calls; DescribeActivity would need one of each for every
+// activity.
 func (e *examination) checkActivities(ctx context.Context) (checks []Check) {
 	var found []string
 

@@ -14,8 +14,8 @@ import (
 type Permission struct {
 	// Action, as "dynamodb:PutItem".
 	Action string
-	// Resource is the end of the resource's ARN, behind the account, as "table/ratchet-orders". It is
-	// "*" if the action knows none.
+	// Resource is the end of the resource's ARN, behind the account, such as
+	// "table/ratchet-orders". It is "*" if the action has no resources.
 	Resource string
 }
 
@@ -27,11 +27,12 @@ func (p Permission) String() string {
 	return p.Action + " on " + p.Resource
 }
 
-// anything is the resource of actions that know none.
+// anything is the resource of actions that have no resources.
 const anything = "*"
 
 // in returns the ARN of the resource in the account and the Region.
 func (p Permission) in(account arn.ARN, region string) string {
+	// IAM simulates actions without resources only on "*".
 	if p.Resource == anything {
 		return anything
 	}
@@ -41,7 +42,7 @@ func (p Permission) in(account arn.ARN, region string) string {
 	return arn.ARN{Partition: account.Partition, Service: service, Region: region, AccountID: account.AccountID, Resource: p.Resource}.String()
 }
 
-// tried are the actions that can be tried without an effect. Others are only simulated.
+// tried are the actions that can be tried without an effect. Other actions are only simulated.
 var tried = []string{
 	"dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem",
 	"dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem",
@@ -66,9 +67,10 @@ func (p Permission) operation() string {
 	return operation
 }
 
-// needed returns the permissions of a service that are needed on the resources that match, and that
-// the simulation does not allow, for a check that tries them. What the simulation denies is tried all
-// the same: it knows no policies of resources and no values of conditions.
+// needed returns the permissions of a service on the resources that match, except
+// permissions that the simulation allows, for a check that tries them. Permissions that the
+// simulation denies are tried all the same: it knows no policies of resources and no values of
+// conditions.
 func (e *examination) needed(service string, match func(resource string) bool) (open []Permission) {
 	for _, p := range e.cfg.Permissions {
 		if strings.HasPrefix(p.Action, service+":") && match(p.Resource) && e.simulated[p] != allowed {
@@ -76,6 +78,7 @@ func (e *examination) needed(service string, match func(resource string) bool) (
 		}
 	}
 
+	// The tables are checked at the same time.
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -86,8 +89,8 @@ func (e *examination) needed(service string, match func(resource string) bool) (
 	return open
 }
 
-// denials returns a failure for each reason why permissions are missing. Permissions that were tried,
-// but not simulated, have no reason.
+// denials returns a failure for each reason why permissions are missing. Permissions that were
+// tried but not simulated have no reason.
 func (e *examination) denials(subject string, denied []Permission, resource string) (checks []Check) {
 	byReason := map[decision][]string{}
 	for _, p := range denied {
@@ -109,8 +112,8 @@ func (e *examination) denials(subject string, denied []Permission, resource stri
 	return checks
 }
 
-// checkPermissions has what no other check has tried: what the simulation denies, and what could
-// neither be simulated nor tried.
+// checkPermissions reports the permissions that no other check has tried: the simulation
+// denies them, or they could neither be simulated nor tried.
 func (e *examination) checkPermissions() (checks []Check) {
 	const subject = "permissions"
 
@@ -122,6 +125,7 @@ func (e *examination) checkPermissions() (checks []Check) {
 
 	for _, p := range e.cfg.Permissions {
 		switch decided := e.simulated[p]; {
+		// Allowed, or tried by another check, which has reported the answer.
 		case decided == allowed || e.probed[p]:
 		case decided == unknown && !canTry(p):
 			open = append(open, p.String())
@@ -137,6 +141,7 @@ func (e *examination) checkPermissions() (checks []Check) {
 		checks = append(checks, e.denials(subject, denied[resource], denied[resource][0].in(*e.caller, e.cfg.AWS.Region))...)
 	}
 
+	// Not a failure: only a real call has the values of the condition.
 	if len(underCondition) > 0 {
 		actions := strings.Join(shorten(underCondition), ", ")
 		checks = append(checks, NewUnchecked(subject, fmt.Sprintf("not tried, because a call would have an effect: %s; %s", actions, conditional),
@@ -156,7 +161,7 @@ func (e *examination) checkPermissions() (checks []Check) {
 	return checks
 }
 
-// shorten joins the resources of each action, as "states:GetActivityTask on 14 resources".
+// shorten joins the resources of each action, such as "states:GetActivityTask on 14 resources".
 func shorten(permissions []string) (short []string) {
 	resources := map[string][]string{}
 	for _, p := range permissions {

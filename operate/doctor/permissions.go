@@ -36,18 +36,22 @@ func newProbe(db *dynamodb.Client, is *types.TableDescription) probe {
 			p.hash = name
 		}
 
+		// A key needs every attribute of its schema, with the right type, or the call is refused
+		// before the permission counts.
 		p.key[name] = probeValue(typeOf(name, is.AttributeDefinitions))
 	}
 
 	p.names = map[string]string{"#k": p.hash}
+	// DynamoDB checks the permission before the condition, so an allowed write fails here and
+	// changes nothing.
 	p.never = "attribute_exists(#k) AND attribute_not_exists(#k)"
 
 	return p
 }
 
-// try sends an operation that has no effect, to the table or to one of its indexes. The error of a
-// condition that does not hold means that it is allowed. ConditionCheckItem is a part of transactions,
-// whose other parts need the permissions of the operations after which they are named.
+// try sends an operation that has no effect, to the table or to one of its indexes. If its
+// condition fails, the operation is allowed. ConditionCheckItem is a part of transactions; a
+// transaction's other parts need the permissions of the operations that they are named after.
 func (p probe) try(ctx context.Context, operation, index string) (err error) {
 	table := p.table.TableName
 
@@ -75,6 +79,7 @@ func (p probe) try(ctx context.Context, operation, index string) (err error) {
 		return fmt.Errorf("no probe for %s", operation)
 	}
 
+	// The condition was evaluated, so the permission is there.
 	if hasCode(err, "ConditionalCheckFailedException", "TransactionCanceledException") {
 		return nil
 	}
@@ -104,7 +109,8 @@ func (p probe) query(ctx context.Context, index string) error {
 	return err
 }
 
-// probeValue returns the value of a key's attribute.
+// probeValue returns a value for a key's attribute. Programs do not write these values, so a read
+// finds nothing.
 func probeValue(is types.ScalarAttributeType) types.AttributeValue {
 	switch is {
 	case types.ScalarAttributeTypeN:
@@ -117,12 +123,13 @@ func probeValue(is types.ScalarAttributeType) types.AttributeValue {
 	return dynamo.S(probeKey)
 }
 
-// checkOperations tries what the program needs on a table and its indexes, and the simulation does not
-// allow. It returns the operations that are needed, too.
+// checkOperations tries the operations that the program needs on a table and its indexes and that
+// the simulation does not allow. It also returns all operations that are needed.
 func (e *examination) checkOperations(ctx context.Context, want Table, is *types.TableDescription) (checks []Check, operations []string) {
 	p := newProbe(e.db, is)
 	resource := "table/" + want.name()
 
+	// A prefix alone would also match the indexes of a table whose name begins with this one's.
 	open := e.needed("dynamodb", func(r string) bool { return r == resource || strings.HasPrefix(r, resource+"/index/") })
 
 	var denied []Permission

@@ -37,11 +37,12 @@ func (q *Queue) subject() string {
 
 // resource is the end of the queue's ARN.
 func (q *Queue) resource() string {
+	// A queue's URL ends with its name.
 	return cmp.Or(q.Name, q.URL[strings.LastIndexByte(q.URL, '/')+1:])
 }
 
-// redrivePolicy is the attribute RedrivePolicy. AWS writes the count as a number, older tools as a
-// text.
+// redrivePolicy is the attribute RedrivePolicy. AWS writes the count as a number; older tools write
+// it as a string.
 type redrivePolicy struct {
 	Target string `json:"deadLetterTargetArn"`
 	Count  any    `json:"maxReceiveCount"`
@@ -103,13 +104,16 @@ func (e *examination) checkRedrive(ctx context.Context, attributes map[string]st
 			fmt.Sprintf(`set RedrivePolicy to {"deadLetterTargetArn":"ARN of a queue","maxReceiveCount":%d}`, e.cfg.Queue.Receives))}
 	}
 
+	// A dead-letter queue is in the account and the Region of its queue, so its name is enough.
 	dead := policy.Target[strings.LastIndexByte(policy.Target, ':')+1:]
 
 	var missing *types.QueueDoesNotExist
+	// Other errors, such as a missing permission, say nothing about the queue.
 	if _, err := e.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &dead}); errors.As(err, &missing) {
 		return []Check{NewFailure(subject, "its dead letters go to "+dead+", which does not exist", "create that queue, or change RedrivePolicy")}
 	}
 
+	// Each failed attempt of an outage counts as a receive.
 	if count, err := strconv.Atoi(fmt.Sprint(policy.Count)); err == nil && count < e.cfg.Queue.Receives {
 		return []Check{NewWarning(subject, fmt.Sprintf("moves messages away after %s: an outage makes good requests dead letters", plural.Of(count, "receive")),
 			fmt.Sprintf("set maxReceiveCount of RedrivePolicy to at least %d", e.cfg.Queue.Receives))}
@@ -141,9 +145,11 @@ func (e *examination) checkReceipts(ctx context.Context, url, arn string) []Chec
 		case "DeleteMessage":
 			_, err = e.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: handle})
 		case "ChangeMessageVisibility":
+			// A timeout of 0 would make a message visible; no message has this handle.
 			_, err = e.sqs.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &url, ReceiptHandle: handle, VisibilityTimeout: 0})
 		}
 
+		// An invalid handle is refused after the permission was checked.
 		if isDenied(err) {
 			denied = append(denied, p)
 		}

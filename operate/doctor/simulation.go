@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// decision is what the simulation says of a permission: allowed, or why it is not.
+// decision is the simulation's answer for a permission: allowed, or why it is not allowed.
 type decision string
 
 // The decisions.
@@ -28,7 +28,7 @@ const (
 	conditional   decision = "denied, or allowed only under a condition of a policy whose values a simulation does not have"
 )
 
-// remedy returns the format of what to do, given the actions and the resource.
+// remedy returns the format of the remedy, with places for the actions and the resource.
 func (d decision) remedy() string {
 	switch d {
 	case explicitDeny:
@@ -52,11 +52,12 @@ const (
 	simulationAttempts = 6
 )
 
-// simulate asks IAM which of the permissions the policies of the caller allow. What is not answered
-// stays unknown, with the reason in notSimulated.
+// simulate asks IAM which of the permissions the policies of the caller allow. Permissions without
+// an answer stay unknown, with the reason in notSimulated.
 func (e *examination) simulate(ctx context.Context) {
 	e.simulated = map[Permission]decision{}
 
+	// An endpoint that is not AWS, or the engine, has no IAM.
 	if e.caller == nil || len(e.cfg.Permissions) == 0 {
 		return
 	}
@@ -81,6 +82,7 @@ func (e *examination) askForDecisions(ctx context.Context, client *iam.Client) e
 		if byAction[p.Action] == nil {
 			byAction[p.Action] = map[string]Permission{}
 		}
+		// Answers name ARNs, so the permission is found again by its ARN.
 		byAction[p.Action][p.in(*e.caller, e.cfg.AWS.Region)] = p
 	}
 
@@ -131,10 +133,13 @@ func decide(d types.PolicyEvaluationDecisionType, outside bool, boundary *types.
 	switch {
 	case d == types.PolicyEvaluationDecisionTypeAllowed:
 		return allowed
+	// A denial with values missing may be a Deny under a condition that does not hold here.
 	case d == types.PolicyEvaluationDecisionTypeExplicitDeny && len(missing) == 0:
 		return explicitDeny
 	case len(missing) > 0:
 		return conditional
+	// Named before the boundary: while the organization denies, a change of the boundary does not
+	// help.
 	case outside:
 		return outOfService
 	case boundary != nil && !boundary.AllowedByPermissionsBoundary:
@@ -158,6 +163,7 @@ func (e *examination) findPrincipal(ctx context.Context, client *iam.Client) err
 		return fmt.Errorf("%s has no policies that IAM simulates", e.caller)
 	}
 
+	// The name of the session follows the name of the role.
 	name, _, _ = strings.Cut(name, "/")
 	e.principal = arn.ARN{Partition: e.caller.Partition, Service: "iam", AccountID: e.caller.AccountID, Resource: "role/" + name}.String()
 

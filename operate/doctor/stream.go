@@ -17,6 +17,7 @@ const maxReaders = 2
 // checkStream looks at the streams of the tables that need one: whether they can be read, and how
 // many read them. That they are on is a check of the table.
 func (e *examination) checkStream(ctx context.Context) (checks []Check) {
+	// e.described has the tables in the same order.
 	for i, t := range e.cfg.Tables {
 		if s := t.Input.StreamSpecification; s == nil || !aws.ToBool(s.StreamEnabled) {
 			continue
@@ -61,13 +62,15 @@ func (e *examination) checkReading(ctx context.Context, t Table, arn string) []C
 // read reads from the end of the stream's first shard. It returns the operation that failed.
 func (e *examination) read(ctx context.Context, arn string) (operation string, err error) {
 	described, err := e.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn, Limit: aws.Int32(1)})
+	// A stream without shards has nothing to read, and DescribeStream was allowed.
 	if err != nil || len(described.StreamDescription.Shards) == 0 {
 		return "dynamodb:DescribeStream", err
 	}
 
 	iterator, err := e.streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
-		StreamArn:         &arn,
-		ShardId:           described.StreamDescription.Shards[0].ShardId,
+		StreamArn: &arn,
+		ShardId:   described.StreamDescription.Shards[0].ShardId,
+		// LATEST: it reads nothing, so no record is transferred.
 		ShardIteratorType: types.ShardIteratorTypeLatest,
 	})
 	if err != nil || iterator.ShardIterator == nil {
@@ -81,6 +84,7 @@ func (e *examination) read(ctx context.Context, arn string) (operation string, e
 
 // checkReaders counts the readers of the stream.
 func (e *examination) checkReaders(ctx context.Context, t Table, arn string) []Check {
+	// DynamoDB does not name the readers of a stream; the table of leases does.
 	if e.cfg.Readers == nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // Table is a table that the program needs.
 type Table struct {
-	// Input is what creates it.
+	// Input creates the table.
 	Input *dynamodb.CreateTableInput
 	// TTL is the attribute of its time to live. Empty: it must have none, since its items are kept.
 	TTL string
@@ -29,10 +29,10 @@ func (t Table) subject() string { return "table " + t.name() }
 // tablesAtOnce bounds the tables that are looked at at the same time.
 const tablesAtOnce = 8
 
-// runInit is the action for what is missing.
+// runInit is the action for a missing table, queue or state machine.
 const runInit = "`ratchet init` creates it"
 
-// checkTables compares every table with what creates it, and tries the permissions on its items.
+// checkTables compares every table with its input, and tries the permissions on its items.
 func (e *examination) checkTables(ctx context.Context) []Check {
 	found := make([][]Check, len(e.cfg.Tables))
 	missing := make([]bool, len(e.cfg.Tables))
@@ -41,6 +41,7 @@ func (e *examination) checkTables(ctx context.Context) []Check {
 	var group errgroup.Group
 	group.SetLimit(tablesAtOnce)
 
+	// Each goroutine writes its own places, so no lock is needed.
 	for i, t := range e.cfg.Tables {
 		group.Go(func() error {
 			found[i], e.described[i], missing[i] = e.checkTable(ctx, t)
@@ -49,6 +50,7 @@ func (e *examination) checkTables(ctx context.Context) []Check {
 	}
 	_ = group.Wait() // no function returns an error
 
+	// If no table exists, the cause is the Region or the prefix; a failure for each would hide it.
 	if len(missing) > 1 && !slices.Contains(missing, false) {
 		return []Check{NewFailure("tables", fmt.Sprintf("none of the %d tables exists, from %s on", len(missing), e.cfg.Tables[0].name()),
 			"check region, account, endpoint and prefix; `ratchet init` creates the tables")}
@@ -68,6 +70,7 @@ func (e *examination) checkTable(ctx context.Context, want Table) (checks []Chec
 
 	var absent *types.ResourceNotFoundException
 	switch {
+	// Nothing else can be asked of a table that is missing.
 	case errors.As(err, &absent):
 		return []Check{NewFailure(want.subject(), "does not exist", runInit)}, nil, true
 	case err != nil:
@@ -79,6 +82,7 @@ func (e *examination) checkTable(ctx context.Context, want Table) (checks []Chec
 		checks = append(checks, NewFailure(want.subject(), problem.found, problem.action))
 	}
 
+	// A table that was always provisioned has no summary.
 	if mode := is.BillingModeSummary; want.Input.BillingMode == types.BillingModePayPerRequest && (mode == nil || mode.BillingMode != types.BillingModePayPerRequest) {
 		checks = append(checks, NewWarning(want.subject(), "has provisioned capacity: load above it is throttled",
 			"`aws dynamodb update-table --table-name "+want.name()+" --billing-mode PAY_PER_REQUEST`"))
@@ -100,10 +104,10 @@ func (e *examination) checkTable(ctx context.Context, want Table) (checks []Chec
 	return checks, is, false
 }
 
-// problem is something wrong with a table.
+// problem is a difference of a table, with its remedy.
 type problem struct{ found, action string }
 
-// compare returns how the table differs from what creates it.
+// compare returns how the table differs from its input.
 func (t Table) compare(is *types.TableDescription) (problems []problem) {
 	fault := func(action, format string, args ...any) {
 		problems = append(problems, problem{fmt.Sprintf(format, args...), action})
@@ -113,6 +117,8 @@ func (t Table) compare(is *types.TableDescription) (problems []problem) {
 		fault("wait until it is ACTIVE", "is %s", is.TableStatus)
 	}
 
+	// Compared as texts: they have the types, which are not in the schema, and the finding shows
+	// them.
 	wanted := keyOf(t.Input.KeySchema, t.Input.AttributeDefinitions)
 	if got := keyOf(is.KeySchema, is.AttributeDefinitions); got != wanted {
 		fault("a key cannot be changed: copy what you need, delete the table, then `ratchet init`", "its key is %s, not %s", got, wanted)
@@ -132,9 +138,12 @@ func (t Table) compare(is *types.TableDescription) (problems []problem) {
 	}
 
 	if s := t.Input.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
+		// The view type of a stream cannot be changed: the stream has to be switched off and on.
 		enable := fmt.Sprintf("`aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=%s`", t.name(), s.StreamViewType)
 
 		switch got := is.StreamSpecification; {
+		// A stream that is switched on again is a new stream, without the records of the time
+		// between.
 		case got == nil || !aws.ToBool(got.StreamEnabled):
 			fault(enable+", then `ratchet streams rebuild`: changes meanwhile made no records", "its stream is off, so nothing reacts to transitions")
 		case got.StreamViewType != s.StreamViewType:
@@ -147,6 +156,7 @@ func (t Table) compare(is *types.TableDescription) (problems []problem) {
 
 // keyOf writes a key with the types of its attributes, as "orderId (S), transitionId (N)".
 func keyOf(schema []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
+	// Sorted, because the order of the elements means nothing.
 	schema = slices.SortedFunc(slices.Values(schema), func(a, b types.KeySchemaElement) int { return cmp.Compare(a.KeyType, b.KeyType) }) // HASH, RANGE
 
 	parts := make([]string, len(schema))
@@ -210,15 +220,18 @@ func (e *examination) checkTTL(ctx context.Context, want Table) []Check {
 	got, on := "", false
 	if d := out.TimeToLiveDescription; d != nil {
 		got = aws.ToString(d.AttributeName)
+		// ENABLING can last an hour, and is not a finding.
 		on = d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling
 	}
 
 	off := fmt.Sprintf("`aws dynamodb update-time-to-live --table-name %s --time-to-live-specification Enabled=false,AttributeName=%s`", want.name(), got)
 
 	switch {
+	// Worst first: items that must be kept are deleted.
 	case on && want.TTL == "":
 		return []Check{NewFailure(want.subject(), "deletes items by their attribute "+got+", but its items are to be kept", off)}
 	case on && got != want.TTL:
+		// AWS accepts one change of a table's time to live per hour.
 		return []Check{NewFailure(want.subject(), fmt.Sprintf("its time to live uses the attribute %s, not %s", got, want.TTL), off+"; an hour later `ratchet init`")}
 	case !on && want.TTL != "":
 		return []Check{NewWarning(want.subject(), "its time to live is off: expired items are ignored, but stay and cost storage", "`ratchet init` switches it on")}
@@ -230,12 +243,14 @@ func (e *examination) checkTTL(ctx context.Context, want Table) []Check {
 // checkProtection looks, on AWS, for tables whose items are kept and that have neither backups nor
 // protection against deletion.
 func (e *examination) checkProtection(ctx context.Context, missing []bool) *Check {
+	// Backups and protection are features of AWS.
 	if e.cfg.InProcess || e.db.Options().BaseEndpoint != nil {
 		return nil
 	}
 
 	var bare, unprotected []string
 	for i, t := range e.cfg.Tables {
+		// Expiring items need no backup.
 		if missing[i] || t.TTL != "" {
 			continue
 		}

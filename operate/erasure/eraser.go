@@ -23,21 +23,22 @@ import (
 // ErrJournalBehind and ErrContended, and reports.ErrReportsWait. After each of them the same call may
 // succeed later.
 var (
-	// ErrTooSoon: the order has moved a moment ago, and handlers may still write what they have read
-	// of it.
+	// ErrTooSoon: the order has moved a moment ago, and handlers that read it before may still
+	// write.
 	ErrTooSoon = errors.New("the order has moved too recently")
 	// ErrHandlersWait: changes of the order wait in the retry queue of a handler.
 	ErrHandlersWait = errors.New("changes of the order wait for a handler")
-	// ErrUnreadableLetters: dead letters about the order cannot be read, and may name the person. All
-	// else is erased but the order itself, so that a repeat finds it. Discard them first.
+	// ErrUnreadableLetters: dead letters about the order cannot be read, and may name the person.
+	// Everything but the order's item is erased, so that a repeat finds the order. Discard them
+	// first.
 	ErrUnreadableLetters = errors.New("dead letters that cannot be read may name the person")
 )
 
-// ErasedError is the text of the error of a dead letter from which a person was erased: what the
-// handler said may have named the person.
+// ErasedError replaces the error of a dead letter from which a person was erased: the handler's
+// text may have named the person.
 const ErasedError = "(erased)"
 
-// dynamoDB is what this package calls of a *dynamodb.Client.
+// dynamoDB has the methods of a *dynamodb.Client that this package calls.
 type dynamoDB interface {
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
@@ -47,17 +48,18 @@ type dynamoDB interface {
 type Config struct {
 	DynamoDB dynamoDB
 	Orders   *transitions.Orders
-	// OrdersTable is the table of Orders, RefusalsTable that of the log of refusals.
+	// OrdersTable is the table of Orders, RefusalsTable the table of the log of refusals.
 	OrdersTable, RefusalsTable string
 	Deliveries                 *notify.Deliveries
 	Reports                    *reports.Desk
-	// DeadLetters are those of the handlers of the orders' stream, whose names Handlers are.
+	// DeadLetters and Handlers are the dead letters and the names of the handlers of the orders'
+	// stream.
 	DeadLetters streams.DeadLetters
 	Handlers    []string
 	// Lists are the lists of orders. Their table may be missing. Default: none.
 	Lists *lists.Lists
 	// Settled is how long an order must not have moved: longer than a handler takes that has begun
-	// with a fresh change.
+	// with a change just before.
 	Settled time.Duration
 	// Now is the clock of Settled. Default time.Now.
 	Now func() time.Time
@@ -104,7 +106,7 @@ func New(cfg Config) (*Eraser, error) {
 	return &Eraser{cfg, writer}, err
 }
 
-// Erased says what was changed or deleted for one order.
+// Erased counts the rows that were changed or deleted for one order.
 type Erased struct {
 	OrderID     transitions.OrderID `json:"orderId"`
 	JournalRows int                 `json:"journalRows"`
@@ -132,6 +134,8 @@ func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
 		return fmt.Errorf("%w: it can be erased from %s on", ErrTooSoon, settled.UTC().Format(time.RFC3339))
 	}
 
+	// A waiting change holds images of the order with the person in them, and its handler may store
+	// them again.
 	for _, handler := range e.cfg.Handlers {
 		waiting, err := e.cfg.DeadLetters.Waiting(ctx, e.cfg.OrdersTable, handler)
 		if err != nil {
@@ -182,11 +186,14 @@ func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased
 		return err
 	}
 
+	// Unreadable dead letters do not stop the rest: all else is erased now, and a repeat has less
+	// to do.
 	var unreadable []string
 	for _, handler := range e.cfg.Handlers {
 		n, left, err := e.eraseLetters(ctx, handler, id)
 		unreadable = append(unreadable, left...)
 
+		// Counted also after an error: the caller reports what has been erased.
 		if done.DeadLetters += n; err != nil {
 			return err
 		}
@@ -204,12 +211,15 @@ func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased
 		return fmt.Errorf("%w: %s", ErrUnreadableLetters, strings.Join(unreadable, ", "))
 	}
 
+	// The item comes last: as long as it names the customer, an interrupted erasure can be found
+	// and repeated.
 	if err := e.eraseItem(ctx, order); err != nil {
 		return err
 	}
 
-	// A late handler that has read the order before may have stored a notification since the deliveries
-	// were erased. One that reads it from now on erases what it stores itself.
+	// A handler that read the order before this write may have stored a notification after the
+	// deliveries were erased. A handler that reads it from now on finds it erased, and erases its
+	// own notification.
 	late, err := e.cfg.Deliveries.Erase(ctx, string(id))
 	done.Deliveries += late
 
@@ -226,6 +236,7 @@ func (e *Eraser) eraseItem(ctx context.Context, order *transitions.Order) error 
 	if e.cfg.Lists != nil {
 		err := e.cfg.Lists.Erase(ctx, order, part)
 
+		// Without their table there are no lists to erase from, and the order is erased alone.
 		var missing *types.ResourceNotFoundException
 		if !errors.As(err, &missing) {
 			return err
@@ -238,14 +249,15 @@ func (e *Eraser) eraseItem(ctx context.Context, order *transitions.Order) error 
 	return e.writer.Write(ctx, &t)
 }
 
-// eraseLetters removes the person from the handler's dead letters about the order. They can still be
-// redriven. It goes on after those that cannot be read, and returns their handler and id.
+// eraseLetters removes the person from the handler's dead letters about the order. They can still
+// be redriven. Letters that cannot be read do not end it: it returns their handler and id.
 func (e *Eraser) eraseLetters(ctx context.Context, handler string, id transitions.OrderID) (changed int, unreadable []string, err error) {
 	for letter, err := range e.cfg.DeadLetters.All(ctx, handler, streams.DeadLetterFilter{}) {
 		if err != nil {
 			return changed, unreadable, err
 		}
 
+		// A repeat skips the letters that an earlier call erased.
 		if !isOf(letter.Keys, id) || letter.Error == ErasedError {
 			continue
 		}
@@ -268,7 +280,7 @@ func (e *Eraser) eraseLetters(ctx context.Context, handler string, id transition
 	return changed, unreadable, nil
 }
 
-// isOf reports whether the key is that of the order.
+// isOf reports whether the key is the order's.
 func isOf(keys map[string]types.AttributeValue, id transitions.OrderID) bool {
 	key, ok := keys["orderId"].(*types.AttributeValueMemberS)
 

@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// archive has an order that has ended, o-1, whose person is in all that is stored about it.
+// archive has an order that has ended, o-1, whose person is in everything that is stored about it.
 type archive struct {
 	t      *testing.T
 	aws    aws.Config
@@ -161,7 +161,7 @@ func (a *archive) eraser(edit ...func(*erasure.Config)) *erasure.Eraser {
 	return must(erasure.New(cfg))(a.t)
 }
 
-// holds counts the rows of all tables in which the text is.
+// holds counts the rows of all tables that contain the text.
 func (a *archive) holds(text string) (count int) {
 	a.t.Helper()
 
@@ -181,7 +181,8 @@ func (a *archive) holds(text string) (count int) {
 	return count
 }
 
-// TestAPersonIsErasedOnce, from all that is stored about the order, and from that of no other one.
+// TestAPersonIsErasedOnce: the person is erased from everything that is stored about the order, and
+// nothing of another order changes.
 func TestAPersonIsErasedOnce(t *testing.T) {
 	a := newArchive(t)
 	a.ended()
@@ -213,8 +214,8 @@ func TestAPersonIsErasedOnce(t *testing.T) {
 	}
 }
 
-// TestNoFailureIsTakenForAnErasure fails each call in turn: Erase returns an error, and a repeat erases what is
-// left, the order itself at last.
+// TestNoFailureIsTakenForAnErasure fails each call in turn: Erase returns an error, and a repeat
+// erases the rest, the order itself last.
 func TestNoFailureIsTakenForAnErasure(t *testing.T) {
 	for call, struck := 1, true; struck; call++ {
 		a := newArchive(t)
@@ -235,7 +236,7 @@ func TestNoFailureIsTakenForAnErasure(t *testing.T) {
 	}
 }
 
-// TestAnErasureIsRefused while something may still be written or done, and says what.
+// TestAnErasureIsRefused, with the reason, while something may still be written or done.
 func TestAnErasureIsRefused(t *testing.T) {
 	a := newArchive(t)
 	a.ended()
@@ -273,8 +274,8 @@ func TestAnErasureIsRefused(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatWaitsKeepsTheOrder: a change of it failed, and is tried again later. Those of other orders do
-// not count.
+// TestAHandlerThatWaitsKeepsTheOrder: a handler failed on a change of the order, and will try
+// again. Changes of other orders do not count.
 func TestAHandlerThatWaitsKeepsTheOrder(t *testing.T) {
 	a := newArchive(t)
 	a.ended()
@@ -320,7 +321,7 @@ func TestAHandlerThatWaitsKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// TestLettersThatCannotBeReadKeepTheOrder, so that a repeat finds it: all else is erased.
+// TestLettersThatCannotBeReadKeepTheOrder: all else is erased, and a repeat finds the order.
 func TestLettersThatCannotBeReadKeepTheOrder(t *testing.T) {
 	a := newArchive(t)
 	a.ended()

@@ -1,5 +1,5 @@
-// Package executions looks after the Step Functions executions of orders: it starts them,
-// finds the orders that an execution no longer brings on, and brings those on.
+// Package executions looks after the Step Functions executions of orders: it starts them, finds
+// orders whose execution no longer moves them, and makes those orders move again.
 //
 // # Model
 //
@@ -10,15 +10,15 @@
 // under a name of its own. It adopts the order where the order is. Successors form a chain
 // with numbers from 2; the last of the chain is the order's current execution.
 //
-// [Executions.Survey] goes through the orders, not through a list of executions: it finds
-// also an order that never had an execution, and an execution whose name is forgotten.
+// [Executions.Survey] goes through the orders, not through a list of executions: it also finds an
+// order that never had an execution, and an order whose execution Step Functions has forgotten.
 //
 // # Guarantees
 //
-// Starting, redriving and starting a successor can be repeated, also by several processes
-// at once: names and client tokens are derived from what is repaired, so Step Functions
-// accepts one of them. An order that has two executions at the same time is moved by both
-// at most once per transition.
+// Starting, redriving and starting a successor can be repeated, also by several processes at once:
+// names and client tokens are derived from the execution that is repaired, so Step Functions
+// accepts one of the calls. Two executions of an order at the same time move it at most once per
+// transition.
 //
 // # Caveats
 //

@@ -20,7 +20,7 @@ import (
 type Execution struct {
 	Name string `json:"name"`
 	ARN  string `json:"executionArn"`
-	// Number is its place in the chain: 1 for the first, more for successors.
+	// Number is the execution's place in the chain: 1 for the first, more for successors.
 	Number    int                   `json:"number"`
 	Status    types.ExecutionStatus `json:"status"`
 	Error     string                `json:"error,omitempty"`
@@ -59,7 +59,8 @@ func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (curre
 		}
 		current, found = next, true
 
-		// A successor is started only after an end: without success, or before the order's.
+		// A successor starts only after its predecessor has failed, or has ended before its order
+		// did. So a running execution is the last one.
 		if current.Status == types.ExecutionStatusRunning {
 			return current, true, nil
 		}
@@ -87,6 +88,7 @@ func (e *Executions) describe(ctx context.Context, machine string, id transition
 		return err
 	})
 
+	// The first number without an execution ends the chain.
 	if _, missing := errors.AsType[*types.ExecutionDoesNotExist](err); missing {
 		return Execution{}, false, nil
 	}

@@ -12,7 +12,7 @@ import (
 	"ratchet/workflow"
 )
 
-// StepFunctions is what this package calls of a *sfn.Client.
+// StepFunctions has the methods of a *sfn.Client that this package calls.
 type StepFunctions interface {
 	StartExecution(context.Context, *sfn.StartExecutionInput, ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error)
 	DescribeExecution(context.Context, *sfn.DescribeExecutionInput, ...func(*sfn.Options)) (*sfn.DescribeExecutionOutput, error)
@@ -33,8 +33,8 @@ type Config struct {
 	// calls the order overdue. Default 14 days, the deadline of the state machine's waits
 	// for the shipment and for a release.
 	Deadline time.Duration
-	// Deadlines are those of single states, instead of Deadline. Default: 30 days in SHIPPED,
-	// the deadline of the state machine's wait for the delivery.
+	// Deadlines replace Deadline for single states. Default: 30 days in SHIPPED, the deadline of
+	// the state machine's wait for the delivery.
 	Deadlines map[workflow.State]time.Duration
 	// LostParcel returns the carrier's report that a parcel of the order was lost. A survey
 	// calls it for orders of which a parcel has left, from several goroutines. Without it,
@@ -81,6 +81,8 @@ func New(cfg Config) (*Executions, error) {
 		}
 	}
 
+	// An empty list is a choice of the caller: no state is settled then. Only nil means the
+	// default.
 	if cfg.Settled == nil {
 		cfg.Settled = []workflow.State{
 			workflow.Delivered,

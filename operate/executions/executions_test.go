@@ -24,9 +24,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// machine waits for a month with the orders whose id begins with "wait", and with those that
-// begin with "adopted" once it adopts them. It fails with the others as long as there is no
-// table "gate".
+// machine waits for a month with the orders whose ids begin with "wait", and with the orders whose
+// ids begin with "adopted" once it adopts them. It fails with all others while there is no table
+// "gate".
 const machine = `{"StartAt":"Which","States":{
 	"Which":{"Type":"Choice","Choices":[
 		{"And":[{"Variable":"$.orderId","StringMatches":"adopted*"},{"Variable":"$.adopt","IsPresent":true}],"Next":"Wait"},
@@ -125,7 +125,7 @@ func (w *world) ended(id transitions.OrderID) executions.Execution {
 	}
 }
 
-// openGate creates the table without which the machine fails.
+// openGate creates the table that the machine needs to succeed.
 func (w *world) openGate() {
 	w.t.Helper()
 	embeddedtest.Create(w.t, w.db, transitions.OrdersTable("gate"))
@@ -303,8 +303,8 @@ func TestAnOrderWithoutAnExecutionGetsOne(t *testing.T) {
 	}
 }
 
-// TestAnExecutionThatEndedEarlyHasASuccessor: the order waits for its payment, and nothing
-// brings it on. Each repair starts the next of the chain.
+// TestAnExecutionThatEndedEarlyHasASuccessor: the order waits for its payment, and no execution
+// moves it. Each repair starts the next execution of the chain.
 func TestAnExecutionThatEndedEarlyHasASuccessor(t *testing.T) {
 	w := newWorld(t)
 	w.place("done-1")
@@ -353,7 +353,7 @@ func TestRepairsAtOnceStartOneSuccessor(t *testing.T) {
 	var group sync.WaitGroup
 	for range 10 {
 		group.Go(func() {
-			// A repair that comes late finds the successor at work.
+			// A late repair finds the successor running.
 			if _, x, err := w.Repair(t.Context(), "adopted-1", true); err != nil && !errors.Is(err, executions.ErrHealthy) || x.Number != 2 {
 				t.Errorf("execution %+v, %v", x, err)
 			}

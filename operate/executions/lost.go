@@ -18,8 +18,8 @@ type LostParcel struct {
 	At time.Time
 }
 
-// lostParcel says that a parcel of the order was lost, if it is in a state in which one may
-// be under way. The order comes out of the list by the transition that a person decides on.
+// lostParcel says that a parcel of the order was lost, if the order's state allows a parcel to be
+// under way. The order leaves the survey with the transition that a person decides on.
 func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x *Execution) (p Problem, ok bool, err error) {
 	underWay := []workflow.State{workflow.PartiallyShipped, workflow.Shipped}
 	if e.cfg.LostParcel == nil || !slices.Contains(underWay, order.State) {
@@ -41,6 +41,7 @@ func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x
 		Execution: x,
 	}
 
+	// Only a person knows how the loss ended, so every event that fits is offered.
 	for _, event := range []workflow.Event{workflow.Deliver, workflow.Chargeback} {
 		if _, possible := e.cfg.Orders.Definition().Next(order.State, event); possible {
 			p.Commands = append(p.Commands, fmt.Sprintf("ratchet orders apply %s %s", order.ID, event))

@@ -30,8 +30,8 @@ func (r *recordingSFN) RedriveExecution(ctx context.Context, in *sfn.RedriveExec
 	return r.Client.RedriveExecution(ctx, in, options...)
 }
 
-// TestEachRedriveHasItsOwnClientToken: Step Functions takes a redrive with the token of the one
-// before for a repeat, and runs nothing.
+// TestEachRedriveHasItsOwnClientToken: with the token of an earlier redrive, Step Functions would
+// take the call for a repeat and run nothing.
 func TestEachRedriveHasItsOwnClientToken(t *testing.T) {
 	w := newWorld(t)
 	w.place("o-1")

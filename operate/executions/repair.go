@@ -41,7 +41,8 @@ func (e *Executions) Redrive(ctx context.Context, id transitions.OrderID) (Execu
 }
 
 func (e *Executions) redrive(ctx context.Context, x Execution) error {
-	// The token makes a repeated call the same redrive.
+	// Two repairs of the same failure send the same token, so Step Functions redrives once. A
+	// failure after a redrive has another count, and with it another token.
 	token := fmt.Sprintf("redrive-%d-%s", x.Redrives+1, executionname.Digest(x.Name))
 
 	_, err := e.cfg.SFN.RedriveExecution(ctx, &sfn.RedriveExecutionInput{ExecutionArn: &x.ARN, ClientToken: &token})
@@ -56,7 +57,7 @@ func (e *Executions) redrive(ctx context.Context, x Execution) error {
 	return nil
 }
 
-// Action is what a repair has done.
+// Action says how a repair brought an order on.
 type Action string
 
 // The actions of a repair.
@@ -66,10 +67,9 @@ const (
 	Started          Action = "started"
 )
 
-// Repair brings an order on whose execution failed, ended early or never was: by a redrive
-// if the service allows one and successor is false, else by a successor that adopts the order
-// where it is. It fails with [ErrHealthy] if the execution runs, or has brought its order to
-// an end.
+// Repair brings an order on whose execution failed, ended early or never existed: by a redrive if
+// the service allows one and successor is false, else by a successor that adopts the order where it
+// is. It fails with [ErrHealthy] if the execution runs, or has brought its order to an end.
 func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, successor bool) (Action, Execution, error) {
 	order, err := e.order(ctx, id)
 	if err != nil {
@@ -81,6 +81,8 @@ func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, success
 		return "", Execution{}, err
 	}
 
+	// A success alone is not the end: the execution may have stopped while its order can still
+	// move.
 	done := current.Status == types.ExecutionStatusSucceeded && e.cfg.Orders.Definition().Terminal(order.State)
 
 	switch {
@@ -98,8 +100,9 @@ func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, success
 	return SuccessorStarted, x, err
 }
 
-// startNext starts the execution that follows the last one of the chain, or the first one. Its
-// input is that of the chain, and tells the state machine to adopt the order.
+// startNext starts the first execution of the order, or the successor of the chain's last one. The
+// input of a successor is the input of the chain, with the mark that makes the state machine adopt
+// the order.
 func (e *Executions) startNext(ctx context.Context, order *transitions.Order, last Execution) (Execution, error) {
 	machine, err := e.cfg.Machine(ctx)
 	if err != nil {
@@ -114,13 +117,15 @@ func (e *Executions) startNext(ctx context.Context, order *transitions.Order, la
 	next := Execution{Number: last.Number + 1, Name: numbered(order.ID, last.Number+1)}
 	next.ARN = executionname.ARN(machine, next.Name)
 
+	// While an execution of this name runs with the same input, Step Functions answers with that
+	// execution. So of two repairs at once both succeed, with one execution.
 	out, err := e.cfg.SFN.StartExecution(ctx, &sfn.StartExecutionInput{
 		StateMachineArn: &machine,
 		Name:            &next.Name,
 		Input:           &input,
 	})
 	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
-		// Another repair was first, and its execution has ended since.
+		// Another repair started this execution, and it has ended since.
 		return e.existing(ctx, machine, order.ID, next.Number)
 	}
 
@@ -146,9 +151,11 @@ func (e *Executions) existing(ctx context.Context, machine string, id transition
 // adoptMember marks the input of an execution that adopts the order where it is.
 const adoptMember = "adopt"
 
-// adoptingInput returns the input of a successor: that of the execution before it, or the
-// order's content, with the mark that tells the state machine to adopt the order.
+// adoptingInput returns the input of a successor: the input of the last execution, or the order's
+// content if there is none, with the mark that tells the state machine to adopt the order.
 func adoptingInput(order *transitions.Order, last string) (string, error) {
+	// Raw members: the chain's input may have members of another version of this program, and
+	// numbers that a float64 would round.
 	members := map[string]json.RawMessage{}
 
 	if last == "" {

@@ -59,6 +59,7 @@ func (e *Executions) Start(ctx context.Context, machineARN string, order transit
 		return "", err
 	}
 
+	// The name is the id, so two starts of one order cannot make two executions.
 	name := Name(order.ID)
 
 	out, err := e.cfg.SFN.StartExecution(ctx, &sfn.StartExecutionInput{
@@ -99,6 +100,7 @@ func (e *Executions) StartPlaced(ctx context.Context, id transitions.OrderID) (E
 		return Execution{}, &FailedError{OrderID: id, Execution: current}
 	case exists:
 		return current, nil
+	// The forgotten execution may have ended well, so only a person's repair starts another one.
 	case order.PlacedBy != "":
 		return Execution{}, fmt.Errorf("start the execution of order %s, which the execution started at %s placed: %w; `ratchet executions repair %s` starts a successor",
 			id, order.PlacedBy, ErrForgotten, id)
@@ -111,6 +113,7 @@ func (e *Executions) StartPlaced(ctx context.Context, id transitions.OrderID) (E
 func sameOrder(a, b string) bool {
 	plain := func(input string) string {
 		members := map[string]json.RawMessage{}
+		// Text that is no object, or not JSON, is compared as it is.
 		if json.Unmarshal([]byte(input), &members) != nil {
 			return input
 		}
@@ -128,8 +131,8 @@ func sameOrder(a, b string) bool {
 	return a == b || plain(a) == plain(b)
 }
 
-// findStarted returns the ARN of the order's execution if it is of the same order and either
-// runs, has succeeded, or has a successor that does.
+// findStarted returns the ARN of the order's first execution, if it has the same order and runs or
+// has succeeded, or if its newest successor has not failed.
 func (e *Executions) findStarted(ctx context.Context, machineARN string, order transitions.NewOrder, input string) (string, error) {
 	id := order.ID
 
@@ -141,6 +144,8 @@ func (e *Executions) findStarted(ctx context.Context, machineARN string, order t
 		return "", fmt.Errorf("start the execution of order %s: it exists and cannot be described", id)
 	}
 
+	// The input differs from the request if the order was edited before its execution started. The
+	// order's item has a digest of the content at its placing.
 	if !sameOrder(first.input, input) {
 		if err := e.checkPlaced(ctx, order); err != nil {
 			return "", fmt.Errorf("start execution %s: %w", first.Name, err)
@@ -163,8 +168,9 @@ func (e *Executions) findStarted(ctx context.Context, machineARN string, order t
 	return first.ARN, nil
 }
 
-// checkPlaced returns ErrOtherOrder unless the order was placed with this content. The order was
-// edited before its execution was started, so the execution's input does not say that.
+// checkPlaced returns ErrOtherOrder unless the order was placed with this content. It asks the
+// order's item: if the order was edited before its execution started, the execution's input has the
+// edited content.
 func (e *Executions) checkPlaced(ctx context.Context, n transitions.NewOrder) error {
 	order, exists, err := e.cfg.Orders.Get(ctx, n.ID)
 	if err == nil && (!exists || !order.PlacedWith(n)) {

@@ -8,9 +8,9 @@ import (
 	"ratchet/transitions"
 )
 
-// TestAStartIsRepeatedAfterAnEditedOrderWasStarted: the order was placed, edited and started as it was
-// then. A repeat of the first placing, which also starts, finds that execution. What decides is the
-// record of the placing, not the execution's input.
+// TestAStartIsRepeatedAfterAnEditedOrderWasStarted: the order was placed, edited, and started with
+// its edits. A repeat of the first placing, which also starts, finds that execution. The record of
+// the placing decides, not the execution's input.
 func TestAStartIsRepeatedAfterAnEditedOrderWasStarted(t *testing.T) {
 	w := newWorld(t)
 	placed := content("adopted-1")
@@ -39,7 +39,7 @@ func TestAStartIsRepeatedAfterAnEditedOrderWasStarted(t *testing.T) {
 		t.Errorf("other content: %v", err)
 	}
 
-	// An execution whose order is not placed yet says nothing but its input.
+	// If the order of an execution is not placed yet, only the execution's input can be compared.
 	if _, err := w.Start(t.Context(), w.machine, content("wait-1")); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"ratchet/workflow"
 )
 
-// TestAnEditedOrderIsStartedAsItIs: its content is not what it was placed with.
+// TestAnEditedOrderIsStartedAsItIs: the content differs from the content at the placing.
 func TestAnEditedOrderIsStartedAsItIs(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.orders.Create(t.Context(), content("adopted-1")); err != nil {
@@ -59,8 +59,7 @@ func TestAStartOfAPlacedOrderIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnOrderAtItsEndWhoseExecutionRunsIsListed: the answer that would end the wait did not
-// come.
+// TestAnOrderAtItsEndWhoseExecutionRunsIsListed: the answer that would end the wait did not come.
 func TestAnOrderAtItsEndWhoseExecutionRunsIsListed(t *testing.T) {
 	w := newWorld(t)
 	w.place("wait-1")

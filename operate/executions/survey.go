@@ -22,17 +22,17 @@ type Kind string
 const (
 	// Failed: the execution ended without success.
 	Failed Kind = "failed"
-	// Ended: the execution succeeded, and the order is not where an execution ends.
+	// Ended: the execution succeeded, and its order is in a state from which executions still move
+	// orders.
 	Ended Kind = "ended"
-	// Missing: the order has no execution, or Step Functions has forgotten it. Of orders at their end,
-	// only those are missing one that were paid and not delivered.
+	// Missing: the order has no execution, or Step Functions has forgotten it. An order at its end
+	// counts as missing one only if it was paid and not delivered.
 	Missing Kind = "missing"
-	// Overdue: the execution runs, and the order has not moved for longer than
-	// Config.Deadline, or the deadline of its state; or it has been at its end for longer than
-	// Config.EndWithin.
+	// Overdue: the execution runs, and its order has not moved for longer than Config.Deadline or
+	// the deadline of its state, or has been at its end for longer than Config.EndWithin.
 	Overdue Kind = "overdue"
-	// Lost: the carrier has lost a parcel of the order. The definition has no transition for
-	// it, so a person decides what becomes of the order.
+	// Lost: the carrier has lost a parcel of the order. The definition has no transition for a
+	// loss, so a person decides how the order goes on.
 	Lost Kind = "lost parcel"
 )
 
@@ -73,9 +73,10 @@ const (
 	surveyCalls = 8
 )
 
-// Survey calls found for each problem that the filter selects, one at a time and in no
-// useful order (an order may have two: its execution's, and a lost parcel), and looked after
-// each page with the number of orders seen so far; looked may be nil. now is the present time. An error of found ends the survey.
+// Survey calls found for each problem that the filter selects, one at a time and in no useful
+// order. An order may have two problems: its execution's, and a lost parcel. After each page Survey
+// calls looked, which may be nil, with the number of orders seen so far. now is the present time.
+// An error of found ends the survey.
 func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found func(Problem) error, looked func(orders int)) error {
 	if looked == nil {
 		looked = func(int) {}
@@ -136,7 +137,7 @@ func (e *Executions) order(ctx context.Context, id transitions.OrderID) (*transi
 }
 
 func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, orders []*transitions.Order, found func(Problem) error) error {
-	var mu sync.Mutex // found is called by one goroutine at a time
+	var mu sync.Mutex // callers of Survey need not lock in found
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(surveyCalls)
@@ -147,6 +148,7 @@ func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, 
 		}
 
 		group.Go(func() error {
+			// The calls run outside the lock; only found is serialized.
 			problems, err := e.problems(ctx, now, order)
 			if err != nil {
 				return err
@@ -184,7 +186,8 @@ func (e *Executions) problems(ctx context.Context, now time.Time, order *transit
 		return nil, err
 	}
 
-	// An order whose parcel was lost does not move for that reason.
+	// An overdue wait is explained by the lost parcel, so the order is listed once. A failed
+	// execution is listed beside the loss.
 	if ok && (!isLost || p.Kind != Overdue) {
 		all = append(all, p)
 	}
@@ -196,8 +199,8 @@ func (e *Executions) problems(ctx context.Context, now time.Time, order *transit
 	return all, nil
 }
 
-// problem says what is wrong with the execution of an order that is not settled. ok is false
-// if nothing is.
+// problem says what is wrong with the execution of an order that is not settled. ok is false if
+// nothing is wrong.
 func (e *Executions) problem(ctx context.Context, now time.Time, order *transitions.Order) (p Problem, ok bool, err error) {
 	current, exists, err := e.Current(ctx, order.ID)
 	if err != nil {
@@ -208,6 +211,8 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	if exists {
 		p.Execution = &current
 	}
+	// In a terminal state the order cannot move, but the execution may still have compensations to
+	// make.
 	terminal := e.cfg.Orders.Definition().Terminal(order.State)
 	repair := "ratchet executions repair " + string(order.ID)
 
@@ -223,7 +228,8 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 		}
 		p.Commands = []string{repair}
 
-		// An execution that saw the order's end is known for longer than that.
+		// Step Functions forgets an execution 90 days after its end, and an order that ended longer
+		// ago may have had one. So only an order that ended less than 89 days ago is reported.
 		return p, age >= e.cfg.StartWithin && (!terminal || age < forgottenAfter), nil
 	case current.Failed():
 		p.Kind, p.Since, p.Cause = Failed, current.StoppedAt, failure(current)
@@ -243,6 +249,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 		return p, true, nil
 	}
 
+	// Here the execution runs, or it has succeeded together with its order; then overdue is false.
 	p.Kind = Overdue
 	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
 	p.Commands = []string{"ratchet orders explain " + string(order.ID), "ratchet executions describe " + string(order.ID)}
@@ -260,8 +267,8 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 // forgottenAfter is less than the 90 days for which Step Functions knows an execution after its end.
 const forgottenAfter = 89 * 24 * time.Hour
 
-// endedPaid reports whether the order was paid and not delivered when it came to its end: its shipment
-// may be booked and its pieces reserved.
+// endedPaid reports whether the order was paid and not delivered when it ended: its shipment may be
+// booked and its pieces reserved.
 func endedPaid(order *transitions.Order) bool {
 	switch order.PreviousState {
 	case workflow.PaymentReceived, workflow.PaidOnHold, workflow.PartiallyShipped, workflow.Shipped:

@@ -9,9 +9,9 @@ import (
 	"ratchet/workflow"
 )
 
-// TestAPaidOrderThatWasCanceledWithoutAnExecutionIsListed: the reactions of the stream may have booked its
-// shipment and reserved its pieces, and nothing undoes that. An order that was never paid has nothing to
-// undo, and one whose execution Step Functions has forgotten was undone.
+// TestAPaidOrderThatWasCanceledWithoutAnExecutionIsListed: the reactions of the stream may have
+// booked its shipment and reserved its pieces, and nothing undoes that. An order that was never
+// paid has nothing to undo. An order whose execution Step Functions has forgotten was undone.
 func TestAPaidOrderThatWasCanceledWithoutAnExecutionIsListed(t *testing.T) {
 	w := newWorld(t)
 

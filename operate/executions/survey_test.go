@@ -26,8 +26,8 @@ func (w *world) apply(id transitions.OrderID, events ...workflow.Event) {
 	}
 }
 
-// TestALostParcelIsListedUntilItsOrderMoves: the carrier has lost a parcel of every order.
-// What is listed does not depend on the execution, which waits or has failed.
+// TestALostParcelIsListedUntilItsOrderMoves: the carrier has lost a parcel of every order. The list
+// does not depend on the execution, which waits or has failed.
 func TestALostParcelIsListedUntilItsOrderMoves(t *testing.T) {
 	w := newWorld(t)
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)

@@ -9,8 +9,8 @@ import (
 	"ratchet/transitions"
 )
 
-// TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce: of many callers one places and one
-// starts; the others get the same answer. Other content is refused.
+// TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce: of many callers, one places the
+// order and one starts the execution; the others get the same answer. Other content is refused.
 func TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce(t *testing.T) {
 	w := newWorld(t)
 	order := content("wait-1")

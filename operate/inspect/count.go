@@ -16,8 +16,8 @@ import (
 // moved them last. Version 0: the order has none recorded.
 type Counts map[int]map[workflow.State]int
 
-// Count counts all orders. It reads the whole table, consistently: one read unit for each
-// 4 KB of orders. An order whose state cannot be read counts as one without a state.
+// Count counts all orders. It reads the whole table, consistently: one read unit for each 4 KB of
+// orders. An order whose state cannot be read is counted under the empty state.
 func Count(ctx context.Context, o *transitions.Orders, s transitions.Sweep) (Counts, error) {
 	// The projection spares the network, not the read units.
 	input := dynamodb.ScanInput{ProjectionExpression: aws.String("orderId, orderState, definitionVersion")}
@@ -25,6 +25,7 @@ func Count(ctx context.Context, o *transitions.Orders, s transitions.Sweep) (Cou
 	var mu sync.Mutex
 	counts := Counts{}
 
+	// The error of a single order is ignored on purpose: an order that cannot be read still counts.
 	err := o.Scan(ctx, s, input, func(_ context.Context, order *transitions.Order, _ error) error {
 		mu.Lock()
 		defer mu.Unlock()

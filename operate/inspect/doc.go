@@ -5,7 +5,7 @@
 //
 // Every function takes the [transitions.Orders] that it reads:
 //
-//   - [Explain] says why one order is where it is, and what it may do now.
+//   - [Explain] says why one order is in its state, and which events it accepts now.
 //   - [StateAt] and [StateAfter] say where one order was.
 //   - [List] returns orders page by page.
 //   - [Count] counts all orders by state and by version of the definition.
@@ -19,8 +19,8 @@
 //
 // # Caveats
 //
-// Orders may move while they are read. Each order is shown as it was when its item was
-// read. A journal that is written from the stream lags behind its orders; Explain,
-// StateAt and StateAfter take what it lacks from the order itself, as long as the order
-// remembers it, and say what is missing.
+// Orders may move while they are read. Each order is shown as it was when its item was read. A
+// journal that is written from the stream lags behind its orders; Explain, StateAt and StateAfter
+// take the missing transitions from the order's ring, as long as it has them, and say what is
+// missing.
 package inspect

@@ -13,7 +13,7 @@ import (
 	"ratchet/workflow"
 )
 
-// Why is the order where it is, and what may it do now?
+// Why is the order in its state, and which events does it accept now?
 func ExampleExplain() {
 	ctx := context.Background()
 

@@ -10,27 +10,27 @@ import (
 	"ratchet/workflow"
 )
 
-// Explanation says why an order is where it is, and what it may do now. What was refused is in its
-// time line ([Explanation.Timeline]), as far as the log of refusals has it.
+// Explanation says why an order is in its state, and which events it accepts now. Refusals are in
+// its time line ([Explanation.Timeline]), as far as the log of refusals has them.
 type Explanation struct {
 	Order *transitions.Order `json:"order"`
 	// Steps is the order's way, oldest first.
 	Steps []Step `json:"steps"`
-	// Missing says what the steps lack. It is empty when nothing is known to be missing.
+	// Missing says which transitions the steps lack. It is empty if none is known to be missing.
 	Missing string `json:"missing,omitempty"`
 	// Options holds every event of the definition, in its order.
 	Options []Option `json:"options"`
 	// Editable says whether the content may be edited now.
 	Editable bool `json:"editable"`
-	// OtherVersion is set when the order was last moved by another version of the
-	// definition than the one that the options are judged by.
+	// OtherVersion is set if another version of the definition moved the order last; the options
+	// are judged by this program's version.
 	OtherVersion int `json:"otherVersion,omitempty"`
 }
 
 // Step is one transition of an order's way, and where it is recorded.
 type Step struct {
 	transitions.Transition
-	// Journal and Ring say which of the two has it.
+	// Journal and Ring say whether the journal and the ring have the transition.
 	Journal bool `json:"journal"`
 	Ring    bool `json:"ring"`
 	// Assigned: Apply chose the id. Otherwise an execution or another caller did.
@@ -41,22 +41,22 @@ type Step struct {
 	Skipped int64 `json:"skipped,omitempty"`
 }
 
-// Option is what an event would do to the order now.
+// Option says how the order would answer an event now.
 type Option struct {
 	Event workflow.Event `json:"event"`
 	// Legal says that the event could be applied now.
 	Legal bool `json:"legal"`
 	// To is where a legal event would lead.
 	To workflow.State `json:"to,omitempty"`
-	// If is what a guard of a legal event asks of the request. A request that does not
-	// meet it is refused.
+	// If is the demand of a legal event's guard on the request. A request that does not meet it
+	// is refused.
 	If string `json:"if,omitempty"`
-	// Unmet names the guards that are in the way, in the right state.
+	// Unmet names the guards that refuse the event although the order is in the right state.
 	Unmet string `json:"unmet,omitempty"`
 	// Needs lists the states from which the event would be legal.
 	Needs []workflow.State `json:"needs,omitempty"`
-	// Ahead says, of an event that is not legal now, that the order can still come to
-	// one of those states; otherwise the event is over for good.
+	// Ahead says, of an event that is not legal now, that the order can still come to one of the
+	// states in Needs; otherwise the event is over for good.
 	Ahead bool `json:"ahead,omitempty"`
 }
 
@@ -77,6 +77,7 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 		e.OtherVersion = order.DefinitionVersion
 	}
 
+	// The rows are read after the order, so the journal may be ahead of it.
 	if err := e.collectSteps(ctx, o); err != nil {
 		return Explanation{}, fmt.Errorf("explain order %s: %w", id, err)
 	}
@@ -95,6 +96,8 @@ func (e *Explanation) collectSteps(ctx context.Context, o *transitions.Orders) e
 		return err
 	}
 
+	// The ring holds the newest eight transitions, so it continues the journal only while the
+	// journal lags by no more.
 	rest, complete := e.Order.Since(last)
 	if !complete && e.Missing == "" {
 		e.Missing = fmt.Sprintf("neither journal nor ring has all that happened after transition %d", last)
@@ -123,6 +126,8 @@ func (e *Explanation) collectRows(ctx context.Context, o *transitions.Orders) (l
 			return 0, err
 		}
 
+		// A row behind the order was written after the order was read. To show it would contradict
+		// the rest.
 		if row.ID > e.Order.TransitionID {
 			break // made since the order was read
 		}
@@ -153,12 +158,14 @@ func newStep(row transitions.Row) Step {
 	}
 }
 
-// option judges one event. A guard that asks something of the request cannot be judged
-// without one: the option names it in If.
+// option judges one event. A guard that depends on the request cannot be judged without a request;
+// the option names it in If.
 func option(d *workflow.Definition, order *transitions.Order, event workflow.Event) Option {
 	option := Option{Event: event}
 	var asks, unmet []string
 	data := order.GuardData()
+	// The first choice whose guards hold decides the target, in the order of the definition. Later
+	// ones only add their demands on the request.
 	for _, t := range d.Choices(order.State, event) {
 		refusal, question := judgeGuards(t, data)
 		if refusal != "" {
@@ -185,8 +192,8 @@ func option(d *workflow.Definition, order *transitions.Order, event workflow.Eve
 	return option
 }
 
-// judgeGuards returns the guard of the transition that the order does not meet, and the
-// one that asks something of the request; each is empty when there is none.
+// judgeGuards returns the guard of the transition that the order does not meet, and the guard that
+// depends on the request. Each is empty if there is none.
 func judgeGuards(t workflow.Transition, data map[string]any) (refusal, question string) {
 	for _, g := range t.Guards {
 		if g.Request != "" {

@@ -81,8 +81,8 @@ func TestExplainSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestExplainJudgesGuards: an option names the guards that the order does not meet, and
-// what other guards ask of the request.
+// TestExplainJudgesGuards: an option names the guards that the order does not meet, and the demands
+// of other guards on the request.
 func TestExplainJudgesGuards(t *testing.T) {
 	d, err := workflow.New(workflow.Spec{
 		Name: "ticket", Version: 1, Place: "open", Initial: "OPEN",

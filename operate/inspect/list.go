@@ -24,15 +24,16 @@ type Page struct {
 	Reference string
 	// Version keeps only orders of that version of the definition. 0 keeps all.
 	Version int
-	// After is the last order of the page before. Empty starts at the beginning.
+	// After is the id of the last order of the page before. Empty starts at the beginning.
 	After transitions.OrderID
 	// Limit is how many orders to return at most, 1 to 1,000. Default 100.
 	Limit int
-	// Progress, if it is set, is called by a scan now and then with how many orders it has read.
+	// Progress, if it is set, is called by a scan now and then with the number of orders read so
+	// far.
 	Progress func(orders int)
 }
 
-// errPageFull ends a scan that has found what was asked for.
+// errPageFull ends a scan whose page is full.
 var errPageFull = errors.New("the page is full")
 
 // List returns orders in no useful order, and the After of the next page (empty at the
@@ -63,22 +64,24 @@ func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transit
 	return orders, "", nil
 }
 
-// Each calls fn with all orders of the page and of those after it, in no useful order. It scans the table,
-// in requests that read Limit orders each (0: a megabyte). An order that cannot be read comes with the error that says why,
-// and with no more than its ID, state and version. An error of fn ends the scan. An invalid page is
-// [transitions.ErrInvalidRequest].
+// Each calls fn with all orders of the page and of the pages after it, in no useful order. It scans
+// the table, in requests that read Limit orders each (0: a megabyte). An order that cannot be read
+// comes with the error and with no more than its ID, state and version. An error of fn ends the
+// scan. An invalid page is [transitions.ErrInvalidRequest].
 func Each(ctx context.Context, o *transitions.Orders, p Page, fn func(*transitions.Order, error) error) error {
 	if err := p.check(o.Definition()); err != nil {
 		return fmt.Errorf("%w: %w", transitions.ErrInvalidRequest, err)
 	}
 
+	// One segment: After is the cursor of a whole scan, and each segment would need a cursor of its
+	// own.
 	sweep := transitions.Sweep{Segments: 1, Progress: p.Progress}
 
 	return o.Scan(ctx, sweep, p.input(), func(_ context.Context, order *transitions.Order, err error) error { return fn(order, err) })
 }
 
-// check names the first field that breaks a rule. States of another version cannot be
-// checked: only the definition of d is known.
+// check names the first field that breaks a rule. Only the program's own version of the definition
+// is known, so the states of other versions are not checked.
 func (p Page) check(d *workflow.Definition) error {
 	if p.Customer != "" {
 		if err := transitions.CheckCustomer(p.Customer); err != nil {

@@ -38,6 +38,8 @@ func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner st
 	after := string(p.After)
 	fromLists := l != nil && p.Version == 0 && (after == "" || strings.Contains(after, "#"))
 
+	// A cursor of a list goes on in the list even if the lists are not ready any more, and so does
+	// a cursor of a scan: a page of the other kind would repeat or skip orders.
 	if fromLists && after == "" {
 		ready, err := l.Ready(ctx)
 		if err != nil {

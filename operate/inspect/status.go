@@ -12,13 +12,13 @@ import (
 	"ratchet/workflow/plan"
 )
 
-// StatusSources are what [Status] reads. All functions must be set.
+// StatusSources are the functions and limits of [Status]. All functions must be set.
 type StatusSources struct {
 	Processes func(context.Context) ([]processes.Process, error)
 	Survey    func(context.Context) (survey processes.Survey, known bool, err error)
 	Stream    func(context.Context) (streams.Status, error)
-	// OffHandlers are the handlers of the stream that the settings turn off, each with the setting that turns
-	// it on.
+	// OffHandlers are the handlers of the stream that the settings turn off, each with the setting
+	// that turns it on.
 	OffHandlers map[string]string
 	Endpoints   func(context.Context) ([]notify.Endpoint, error)
 	// Queued returns up to limit deliveries of an endpoint that are under way or missed, and
@@ -26,7 +26,7 @@ type StatusSources struct {
 	Queued func(ctx context.Context, endpoint string, status notify.Status, limit int) (count int, more bool, err error)
 	// Acts reads the table of acts. Without it, acts are refused.
 	Acts func(context.Context) error
-	// Quotas are those of the account, by the names of package plan; nil if there are none.
+	// Quotas are the quotas of the account, by the names of package plan; nil if there are none.
 	Quotas plan.Quotas
 	// OrderReads and OrderWrites are the counters of the processes that count against the quotas of
 	// one table. The counters of calls are called like their quotas.
@@ -35,19 +35,19 @@ type StatusSources struct {
 	MaxLag time.Duration
 }
 
-// SystemStatus is what runs where, how much it does, and what needs a person.
+// SystemStatus says which processes run where, how much they do, and what needs a person.
 type SystemStatus struct {
 	At time.Time `json:"at"`
 	// OK says that nothing needs a person: there are no problems.
 	OK bool `json:"ok"`
-	// Problems are what needs a person, each with what to do.
+	// Problems are the things that need a person, each with an action.
 	Problems  []SystemProblem     `json:"problems"`
 	Processes []processes.Process `json:"processes"`
 	// Rates are the sums per second over the live processes, by counter.
 	Rates  map[string]float64 `json:"rates"`
 	Quotas []QuotaUse         `json:"quotas"`
 	Stream StreamSummary      `json:"stream"`
-	// Handlers are those of the stream.
+	// Handlers are the handlers of the stream.
 	Handlers  []HandlerSummary  `json:"handlers"`
 	Endpoints []EndpointSummary `json:"endpoints"`
 	// Stuck is the newest count of orders that need a person, nil if there is none.
@@ -68,7 +68,7 @@ type SystemProblem struct {
 // account are not counted.
 type QuotaUse struct {
 	Name string `json:"name"`
-	// Of is what the quota is of: "account" (in its Region) or "orders" (the table).
+	// Of is the owner of the quota: "account" (in its Region) or "orders" (the table).
 	Of string `json:"of"`
 	// Used and Quota are per second.
 	Used    float64 `json:"used"`
@@ -87,7 +87,7 @@ type StreamSummary struct {
 	Workers []string `json:"workers"`
 }
 
-// HandlerSummary is what one handler of the stream has left undone.
+// HandlerSummary counts the records that a handler of the stream has not handled.
 type HandlerSummary struct {
 	Name        string    `json:"handler"`
 	Waiting     int       `json:"waiting"`
@@ -95,7 +95,8 @@ type HandlerSummary struct {
 	PausedAt    time.Time `json:"pausedAt,omitzero"`
 }
 
-// EndpointSummary is what waits for one endpoint. Counts end at 100; More says that one did.
+// EndpointSummary counts the deliveries that wait for one endpoint. Counts end at 100; More says
+// that a count has ended there.
 type EndpointSummary struct {
 	ID      string `json:"endpoint"`
 	Status  string `json:"status"`
@@ -106,17 +107,18 @@ type EndpointSummary struct {
 }
 
 const (
-	// mostQueued is how many deliveries of an endpoint are counted, mostEndpoints of how many
-	// endpoints.
+	// mostQueued is how many deliveries of an endpoint are counted, mostEndpoints for how many
+	// endpoints deliveries are counted.
 	mostQueued    = 100
 	mostEndpoints = 50
 )
 
 // Status reads the sources at the same time. A source that cannot be read is a problem of the
-// result. It takes as long as a look at the stream and at the processes: a moment, and up to 12 s if
-// something gives no sign of life.
+// result. Status takes as long as a look at the stream and at the processes: a moment, and up to 12
+// s if a process or worker gives no sign of life.
 func Status(ctx context.Context, s StatusSources) (SystemStatus, error) {
 	look := &statusLook{sources: s, status: SystemStatus{
+		// Empty slices, not nil: JSON shows them as [], so programs need no case for null.
 		At:        time.Now().UTC().Truncate(time.Millisecond),
 		Problems:  []SystemProblem{},
 		Processes: []processes.Process{},
@@ -131,6 +133,8 @@ func Status(ctx context.Context, s StatusSources) (SystemStatus, error) {
 	problems := make([][]SystemProblem, len(parts))
 
 	var group sync.WaitGroup
+	// Each part has its own slot and its own fields, so the goroutines need no lock, and the order
+	// of the problems does not depend on which part ends first.
 	for i, part := range parts {
 		group.Go(func() { problems[i] = part(ctx) })
 	}
@@ -163,6 +167,7 @@ func (l *statusLook) processes(ctx context.Context) []SystemProblem {
 	l.status.Processes = append(l.status.Processes, found...)
 
 	for _, p := range found {
+		// The last rates of a process that has ended would count work that nothing does any more.
 		if p.State != processes.Live {
 			continue
 		}
@@ -190,6 +195,7 @@ func quotaUse(s StatusSources, rates map[string]float64) []QuotaUse {
 	uses := []QuotaUse{}
 
 	add := func(name, of, counter string) {
+		// Quotas of an endpoint that is not AWS are not known, so there is nothing to compare.
 		if quota := s.Quotas[name]; quota > 0 {
 			used := rates[counter]
 			uses = append(uses, QuotaUse{Name: name, Of: of, Used: used, Quota: quota, Percent: math.Round(1000*used/quota) / 10, Source: plan.Source(name)})
@@ -232,6 +238,7 @@ func (l *statusLook) endpoints(ctx context.Context) []SystemProblem {
 	for i, e := range found {
 		summary := EndpointSummary{ID: e.ID, Status: string(e.Status), Reason: e.Reason}
 
+		// Each count is a query of up to a hundred rows, so only the first endpoints are counted.
 		if i < mostEndpoints {
 			var morePending, moreMissed bool
 
@@ -259,6 +266,7 @@ func (l *statusLook) orders(ctx context.Context) []SystemProblem {
 		return unreadable("orders", err)
 	}
 
+	// No survey has been made yet, or surveys are off. Neither is a problem.
 	if !known {
 		return nil
 	}

@@ -35,6 +35,7 @@ func processProblems(found []processes.Process) (problems []SystemProblem) {
 		p := found[i]
 
 		for _, part := range p.Parts {
+			// A part of a process that has ended, or is missing, does not run.
 			running[part] = running[part] || p.Runs(part)
 		}
 		what := fmt.Sprintf("process %s on %s (%s)", orNone(name), orNone(p.Host), strings.Join(p.Parts, ", "))
@@ -63,6 +64,8 @@ func processProblems(found []processes.Process) (problems []SystemProblem) {
 		}
 	}
 
+	// Any of these parts counts as a worker: `ratchet worker --only` starts them in processes of
+	// their own.
 	for _, part := range []string{"worker", "activities", "stream", "notifications", "sweeps"} {
 		worker = worker || running[part]
 	}
@@ -75,11 +78,13 @@ func processProblems(found []processes.Process) (problems []SystemProblem) {
 		})
 	}
 
+	// Without a worker the problem above says everything, and a whole worker runs all parts.
 	if !worker || running["worker"] {
 		return problems
 	}
 
-	// Whether the stream is read is a check of its own. It and requests may be read by Lambda.
+	// The stream has a check of its own, which also sees a reader in Lambda. Requests may be read
+	// by Lambda, too, and Lambda writes no row of a process.
 	for _, part := range [][2]string{
 		{"activities", "tasks of executions wait, unless other programs serve all activities"},
 		{"notifications", "what was not delivered at once waits"},
@@ -148,6 +153,7 @@ func streamProblems(s streams.Status, lag streams.StreamLag, off map[string]stri
 			Text:   fmt.Sprintf("handler %s gave up on %s", h.Name, plural.Of(h.DeadLetters, "record")),
 			Action: fmt.Sprintf("`ratchet deadletters list %s`; `ratchet deadletters redrive --handler %s` when the cause is gone", h.Name, h.Name),
 		}
+		// A redriven dead letter waits until a worker has the handler.
 		if setting := off[h.Name]; setting != "" {
 			problem.Text += ", and is off by these settings"
 			problem.Action = fmt.Sprintf("`ratchet deadletters list %s --%s`; redrive them if workers have that setting, or discard them", h.Name, setting)

@@ -38,11 +38,12 @@ type Moment struct {
 	Kind Kind      `json:"kind"`
 	// What has happened, in words.
 	What string `json:"what"`
-	// Next is what brings the order on from here, "" if nothing has to be done.
+	// Next is the step that brings the order on from here, "" if nothing has to be done.
 	Next string `json:"next,omitempty"`
 }
 
-// Around is what is known of orders beside their transitions. What is nil is left out.
+// Around holds readers of other tables about an order, beside its transitions. A nil field is left
+// out.
 type Around struct {
 	// Executions returns moments of the order's executions.
 	Executions func(context.Context, transitions.OrderID) ([]Moment, error)
@@ -66,7 +67,7 @@ type Around struct {
 // found by their order.
 const maxLetters = 1000
 
-// Unread is what could not be read for a time line, or not whole, and why.
+// Unread names a source that a time line could not read, or not whole, and why.
 type Unread struct {
 	What string
 	Err  error
@@ -115,6 +116,8 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 		add("refusals", ofRefusals(found), err)
 	}
 
+	// A stable sort keeps moments of one millisecond in the order of the sources: a transition
+	// stands before what followed from it.
 	slices.SortStableFunc(moments, func(a, b Moment) int { return a.At.Compare(b.At) })
 
 	return moments, incomplete
@@ -133,7 +136,7 @@ func ofStep(s Step) Moment {
 	return Moment{At: s.At, Kind: AboutTransition, What: what}
 }
 
-// ofTasks places each waiting task at the transition after which it was parked.
+// ofTasks places each waiting task at the transition after which the task was parked.
 func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task) []Moment {
 	moments := make([]Moment, len(tasks))
 	for i, task := range tasks {
@@ -141,6 +144,7 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task) []M
 		moments[i] = Moment{At: e.at(transitions.TransitionID(task.Since)), Kind: AboutTask, What: "an execution waits for " + task.Awaited}
 
 		switch events := e.leadingTo(awaited); {
+		// Also if the order has left the state since: coming to it once ends the wait.
 		case e.Order.Reached(awaited, transitions.TransitionID(task.Since)):
 			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
 		case !d.Reachable(e.Order.State, awaited):
@@ -201,7 +205,8 @@ func ofDeliveries(deliveries []notify.Delivery) []Moment {
 	return moments
 }
 
-// ofRefusals places each kind of refusal at the last time. The log is incomplete, so it says "at least".
+// ofRefusals places each kind of refusal at its last time. The log of refusals is incomplete, so
+// the count says "at least".
 func ofRefusals(found refusals.Entries) []Moment {
 	moments := make([]Moment, len(found.List))
 	for i, r := range found.List {
@@ -230,6 +235,8 @@ func (e Explanation) lettersOf(ctx context.Context, a Around, handler string) (m
 			return moments, err
 		}
 
+		// One handler may have any number of dead letters. The bound is an error, so that the time
+		// line says that it is not whole.
 		if read++; read > maxLetters {
 			return moments, fmt.Errorf("only the first %d were looked at", maxLetters)
 		}

@@ -21,7 +21,7 @@ import (
 	"ratchet/workflow"
 )
 
-// surroundings are what is around the order o-1.
+// surroundings are the sources around the order o-1.
 type surroundings struct {
 	tasks      []tasktoken.Task
 	deliveries []notify.Delivery
@@ -138,7 +138,7 @@ func TestATimeLineMergesWhatIsAroundAnOrder(t *testing.T) {
 	}
 }
 
-// TestATaskThatWaitsInVainSaysSo: for a state that the order has reached, or cannot reach.
+// TestATaskThatWaitsInVainSaysSo: the order has reached the awaited state, or cannot reach it.
 func TestATaskThatWaitsInVainSaysSo(t *testing.T) {
 	e, _ := shipped(t)
 
@@ -160,7 +160,7 @@ func TestATaskThatWaitsInVainSaysSo(t *testing.T) {
 	}
 }
 
-// TestATimeLineShowsWhatItCanRead, and says what it cannot.
+// TestATimeLineShowsWhatItCanRead, and names the sources that it cannot read.
 func TestATimeLineShowsWhatItCanRead(t *testing.T) {
 	e, start := shipped(t)
 

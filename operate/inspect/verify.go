@@ -19,11 +19,11 @@ type FindingKind string
 
 // The kinds of findings.
 const (
-	// FindingBehind: the journal ends before the order, and the order's ring has the
-	// rest. With a journal written by the stream this is its lag.
+	// FindingBehind: the journal ends before the order, and the order's ring has the rest. For a
+	// journal that the stream writes, this is its lag.
 	FindingBehind FindingKind = "behind"
-	// FindingGap: the journal ends before the order, and the ring has forgotten some
-	// of what is missing.
+	// FindingGap: the journal ends before the order, and the ring no longer has all missing
+	// transitions.
 	FindingGap FindingKind = "gap"
 	// FindingAhead: the journal has transitions that the order has not made.
 	FindingAhead FindingKind = "ahead"
@@ -31,7 +31,7 @@ const (
 	FindingBroken FindingKind = "broken"
 	// FindingIllegal: the journal has a transition that the definition does not allow.
 	FindingIllegal FindingKind = "illegal"
-	// FindingState: state, previous state or version differ from what the journal says.
+	// FindingState: state, previous state or version differ from the journal's.
 	FindingState FindingKind = "state"
 	// FindingRing: a slot of the ring is not the journal's row.
 	FindingRing FindingKind = "ring"
@@ -45,16 +45,16 @@ type Finding struct {
 	// TransitionID is where it was found, 0 for the whole order.
 	TransitionID transitions.TransitionID `json:"transitionId,omitempty"`
 	Detail       string                   `json:"detail"`
-	// Since is for "behind": when the oldest transition that is missing was made.
+	// Since is set for "behind": when the oldest missing transition was made.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Check is what Verify found about one order.
+// Check is the result of Verify for one order.
 type Check struct {
 	OrderID      transitions.OrderID      `json:"orderId"`
 	State        workflow.State           `json:"state"`
 	TransitionID transitions.TransitionID `json:"transitionId"`
-	// Rows is how many rows the journal has of it.
+	// Rows is how many rows of the order the journal has.
 	Rows int `json:"rows"`
 	// Findings is empty when the order and its journal agree.
 	Findings []Finding `json:"findings,omitempty"`
@@ -64,17 +64,18 @@ func (c *Check) add(kind FindingKind, at transitions.TransitionID, format string
 	c.Findings = append(c.Findings, Finding{Kind: kind, TransitionID: at, Detail: fmt.Sprintf(format, args...)})
 }
 
-// Verify compares every order with its journal and calls fn for each, also for those
-// that agree. It reads both tables whole, one page of orders and one page of rows at a
-// time, and writes nothing. Orders may move meanwhile: an order is compared as it was
-// when it was read. Rows of orders that were deleted are not looked for. An error of fn
-// ends it and is returned as it is.
+// Verify compares every order with its journal and calls fn for each order, also for those without
+// a finding. It reads both tables whole, one page of orders and one page of rows at a time, and
+// writes nothing. Orders may move meanwhile: an order is compared as it was when it was read. Rows
+// of orders that were deleted are not looked for. An error of fn ends Verify and is returned as it
+// is.
 func Verify(ctx context.Context, o *transitions.Orders, fn func(Check) error) error {
 	if !o.HasJournal() {
 		return errors.New("verify orders: no journal table is configured")
 	}
 
-	var refused error // what fn returned
+	var refused error // the error of fn, kept apart so that it is returned without a prefix
+	// Small pages: an order that moves between its read and its comparison costs another read.
 	limit := int32(100)
 
 	err := o.Scan(ctx, transitions.Sweep{Segments: 1}, dynamodb.ScanInput{Limit: &limit},
@@ -116,6 +117,8 @@ func verify(ctx context.Context, o *transitions.Orders, order *transitions.Order
 
 	if ahead > 0 {
 		// The order has moved since it was read, or the journal knows too much.
+		// Read again, to tell an order that has moved meanwhile from a journal with rows that no
+		// order made.
 		now, found, err := o.Get(ctx, order.ID)
 		if err != nil {
 			return c, err
@@ -126,7 +129,7 @@ func verify(ctx context.Context, o *transitions.Orders, order *transitions.Order
 		}
 	}
 
-	// Half a journal says nothing about the order.
+	// With a part of the journal missing, differences from the order would prove nothing.
 	if !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Kind == FindingBroken || f.Kind == FindingUnreadable }) {
 		c.compare(facts, order)
 	}
@@ -134,8 +137,8 @@ func verify(ctx context.Context, o *transitions.Orders, order *transitions.Order
 	return c, nil
 }
 
-// replay rebuilds the order from its rows, up to where the order was when it was read.
-// It returns the newest row beyond, 0 for none.
+// replay rebuilds the order from its rows, up to the transition at which the order was read. It
+// returns the id of the newest row after that, 0 if there is none.
 func (c *Check) replay(ctx context.Context, o *transitions.Orders, order *transitions.Order) (facts transitions.Facts, ahead transitions.TransitionID, err error) {
 	for row, err := range o.Rows(ctx, order.ID, 0) {
 		var unreadable *transitions.JournalError
@@ -148,11 +151,14 @@ func (c *Check) replay(ctx context.Context, o *transitions.Orders, order *transi
 		}
 		c.Rows++
 
+		// Not the end of the loop: the newest row decides whether the order really lacks
+		// transitions.
 		if row.ID > order.TransitionID {
 			ahead = row.ID
 			continue
 		}
 
+		// Rows of other versions cannot be judged: only this program's definition is known.
 		if row.DefinitionVersion == o.Definition().Version() && !allows(o.Definition(), row.Transition) {
 			c.add(FindingIllegal, row.ID, "%s from %q to %s is not in version %d of the definition", row.Event, row.From, row.To, row.DefinitionVersion)
 		}
@@ -180,8 +186,8 @@ func allows(d *workflow.Definition, t transitions.Transition) bool {
 	})
 }
 
-// compare compares the order with what its journal says, and with what its ring adds to
-// a journal that has not come to the end.
+// compare compares the order with its journal. If the journal lags, the ring's transitions are
+// added first.
 func (c *Check) compare(facts transitions.Facts, order *transitions.Order) {
 	rest, complete := order.Since(facts.TransitionID)
 	switch {
@@ -221,7 +227,8 @@ func (c *Check) compareFacts(f transitions.Facts, o *transitions.Order) {
 		c.add(FindingState, f.TransitionID, "the order was %q before, its journal says %q", o.PreviousState, f.PreviousState)
 	}
 
-	// The ring keeps no versions: what was taken from it may lack one.
+	// The ring keeps no versions, so the version is unknown (0) if the newest transition was taken
+	// from the ring.
 	if f.DefinitionVersion != 0 && f.DefinitionVersion != o.DefinitionVersion {
 		c.add(FindingState, f.TransitionID, "the order has version %d of the definition, its journal %d", o.DefinitionVersion, f.DefinitionVersion)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// verify returns what Verify finds, by order.
+// verify returns Verify's findings, by order.
 func (s *orders) verify(t testing.TB) map[transitions.OrderID][]inspect.FindingKind {
 	t.Helper()
 

@@ -18,10 +18,10 @@ type View struct {
 	transitions.Facts
 }
 
-// StateAt returns where the order was at the moment. It goes through the transitions in
-// the order of their ids, as they were made, and stops at the first one with a later
-// time: clocks of different machines only limit how near two moments may be told apart.
-// What the journal does not have yet is taken from the order's ring.
+// StateAt returns where the order was at the moment. It goes through the transitions in the order
+// of their ids, as they were made, and stops at the first one with a later time: two moments that
+// are nearer than the difference of the machines' clocks cannot be told apart. Transitions that the
+// journal does not have yet are taken from the order's ring.
 //
 // It returns [ErrBeforeOrder] when the order was placed later,
 // [transitions.ErrUnknownOrder] when there is no such order, and
@@ -46,7 +46,7 @@ func StateAfter(ctx context.Context, o *transitions.Orders, id transitions.Order
 	return view, nil
 }
 
-// play plays the order's history as long as wanted says.
+// play replays the order's history while wanted accepts the rows.
 func play(ctx context.Context, o *transitions.Orders, id transitions.OrderID, wanted func(transitions.Row) bool) (View, error) {
 	if err := id.Validate(); err != nil {
 		return View{}, err
@@ -59,7 +59,7 @@ func play(ctx context.Context, o *transitions.Orders, id transitions.OrderID, wa
 		}
 
 		if !wanted(row) {
-			return view.orBefore() // a later row proves that nothing is missing
+			return view.orBefore() // the journal has no gaps below a row that it has, so nothing is missing
 		}
 
 		if err := view.Add(row); err != nil {
@@ -67,7 +67,7 @@ func play(ctx context.Context, o *transitions.Orders, id transitions.OrderID, wa
 		}
 	}
 
-	// The journal has ended. Only the order itself tells whether that was all.
+	// The journal has ended. Only the order itself proves that there are no more transitions.
 	order, found, err := o.Get(ctx, id)
 	switch {
 	case err != nil:

@@ -4,17 +4,17 @@
 // # Model
 //
 // [Store.Run] writes the row of its process every ten seconds, with a number that grows: the beat.
-// When it is stopped it marks the row as ended; a process that is killed cannot, so its row stays
-// as it is. [Store.Check] reads all rows once and [Watcher.Look] reads them again and again; both
-// say of each process whether it is live, missing, ended or failed. [Store.ClaimSurvey] lets one of
-// the processes count the stuck orders for all of them.
+// When the process is stopped, it marks the row as ended; a process that is killed cannot, so its
+// row stays as it is. [Store.Check] reads all rows once and [Watcher.Look] reads them again and
+// again; both say of each process whether it is live, missing, ended or failed. [Store.ClaimSurvey]
+// lets one of the processes count the stuck orders for all of them.
 //
 // # Clocks
 //
-// Nothing is decided by these rows: they are shown, and alarms tell of them. Leases and claims have
-// conditions of their own. Whether a process is missing is judged by its beat, which a reader sees
-// change or not, by the reader's own monotonic clock. Only a reader that looks once trusts the time
-// that the row gives, and only to call a process live without waiting for its next beat.
+// The rows decide nothing: they are shown, and alarms watch them. Leases and claims have conditions
+// of their own. A process is missing when its beat does not change, judged by the reader's own
+// monotonic clock. Only a reader that looks once trusts the time in the row, and only to call a
+// process live without waiting for its next beat.
 //
 // # Cost
 //

@@ -22,8 +22,8 @@ type fleet struct {
 	transport *embeddedtest.Transport
 }
 
-// client notes what each PutItem consumes. It calls put before it, and got after a GetItem, unless
-// they are nil.
+// client notes the consumption of each PutItem. It calls put before a PutItem, and got after a
+// GetItem, unless these are nil.
 type client struct {
 	*dynamodb.Client
 	put   func(*dynamodb.PutItemInput)
@@ -72,7 +72,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// run runs a process that reports what report returns. stop ends it and waits for the end.
+// run runs a process with the reports of report. stop ends the process and waits for its end.
 func (f *fleet) run(report func() processes.Report) (stop func()) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	done := make(chan struct{})
@@ -88,7 +88,7 @@ func (f *fleet) run(report func() processes.Report) (stop func()) {
 	}
 }
 
-// check returns what Check finds.
+// check returns the processes that Check finds.
 func (f *fleet) check() []processes.Process {
 	f.t.Helper()
 

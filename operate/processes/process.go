@@ -18,28 +18,28 @@ type State string
 
 // The states of processes.
 const (
-	// Live: its beat has changed, or is young.
+	// Live: the beat has changed, or the row's time is less than 35 s old.
 	Live State = "live"
-	// Missing: its beat has not changed for too long, and it has not ended.
+	// Missing: the beat has not changed for too long, and the process has not ended.
 	Missing State = "missing"
-	// Ended: it was stopped.
+	// Ended: the process was stopped.
 	Ended State = "ended"
-	// Failed: it ended with an error.
+	// Failed: the process ended with an error.
 	Failed State = "failed"
-	// Unknown: a [Watcher] has not looked for long enough.
+	// Unknown: a [Watcher] has not looked long enough to decide.
 	Unknown State = "unknown"
 )
 
-// Report is what a process says about itself.
+// Report is a process's description of itself.
 type Report struct {
-	// Name is what a person calls the process, as "worker".
+	// Name is the name for people, such as "worker".
 	Name string `json:"name"`
 	// Parts are what runs in the process, such as "worker" and "api".
 	Parts []string `json:"parts"`
 	Ready bool     `json:"ready"`
-	// Reason says why it is not ready, in up to 200 bytes.
+	// Reason says why the process is not ready, in up to 200 bytes.
 	Reason string `json:"reason,omitempty"`
-	// Counters are what the process has done since its start.
+	// Counters count the work of the process since its start.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Polls are the seconds since the last good answer of each poller, at most 8 of them.
 	Polls map[string]int64 `json:"polls,omitempty"`
@@ -54,7 +54,8 @@ type Process struct {
 	Host    string `json:"host"`
 	Version string `json:"version"`
 	Report
-	// Rates are the counters' increases per second over the last minute, of those that increased.
+	// Rates are the counters' increases per second over the last minute. Counters that did not
+	// increase have none.
 	Rates     map[string]float64 `json:"rates,omitempty"`
 	StartedAt time.Time          `json:"startedAt"`
 	// Beat is the number of the newest heartbeat, BeatAt when it was sent.
@@ -68,8 +69,8 @@ type Process struct {
 // Runs reports whether the part runs in the process.
 func (p Process) Runs(part string) bool { return p.State == Live && slices.Contains(p.Parts, part) }
 
-// Names returns what a person calls each of the processes: its name, with its id if another one has the
-// same name.
+// Names returns a name for people for each process: its name, with its id if another process has
+// the same name.
 func Names(all []Process) []string {
 	count := map[string]int{}
 	for _, p := range all {
@@ -87,7 +88,7 @@ func Names(all []Process) []string {
 	return names
 }
 
-// The attributes of the table. ExpiryAttribute is that of its time to live.
+// The attributes of the table. ExpiryAttribute is the attribute of the table's time to live.
 const (
 	kindKey         = "kind"
 	idKey           = "id"
@@ -111,9 +112,11 @@ const (
 	maxPart  = 20
 )
 
-// item returns the process as it is stored. It cuts what is too long: first texts and names, then,
-// if the row is still too large, the pollers, the counters and the rates: readers use the rates.
+// item returns the process as it is stored. It cuts texts and names that are too long. If the row
+// is still too large, it drops the pollers, then the counters, then the rates, which readers miss
+// most.
 func (p Process) item() (dynamo.Item, error) {
+	// The state is the reader's judgment, so the row has none.
 	p.State = ""
 	p.Name, p.Host, p.Version = cut(p.Name, maxName), cut(p.Host, maxName), cut(p.Version, maxName)
 	p.Reason, p.Failure = cut(p.Reason, maxText), cut(p.Failure, maxText)
@@ -125,6 +128,8 @@ func (p Process) item() (dynamo.Item, error) {
 	}
 	p.Parts = parts
 
+	// Rows over 1 KB would cost two write units per heartbeat. Most rows fit, so the first step
+	// drops nothing.
 	var body string
 
 	for _, drop := range []func(){
@@ -161,7 +166,7 @@ func (p Process) item() (dynamo.Item, error) {
 	}, nil
 }
 
-// processOf decodes a row. A field that this version does not know is left out.
+// processOf decodes a row. JSON skips fields of a newer version.
 func processOf(item dynamo.Item) (Process, error) {
 	p := Process{}
 	if err := json.Unmarshal([]byte(dynamo.Text(item, bodyAttribute)), &p); err != nil {
@@ -212,6 +217,7 @@ func rates(from, to sample) map[string]float64 {
 	found := map[string]float64{}
 
 	for name, count := range to.counters {
+		// Lower rates would round to 0.00.
 		if rate := float64(count-from.counters[name]) / seconds; rate >= 0.005 {
 			found[name] = math.Round(rate*100) / 100
 		}

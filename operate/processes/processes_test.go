@@ -45,7 +45,7 @@ func TestAProcessIsLiveUntilItEnds(t *testing.T) {
 }
 
 // TestAPartThatBeginsLaterIsShownSoon: the first heartbeat of a process is sent when its first part
-// begins, and the process may be ready without the others.
+// begins, and the process may be ready before the others.
 func TestAPartThatBeginsLaterIsShownSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -91,8 +91,7 @@ func TestAFailedProcessSaysWhy(t *testing.T) {
 	})
 }
 
-// TestAKilledProcessIsMissing: the rows of a killed process and of one whose calls fail stay as they
-// are.
+// TestAKilledProcessIsMissing: if a process is killed, or its calls fail, its row stays as it is.
 func TestAKilledProcessIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -173,7 +172,7 @@ func TestAWrongClockIsNoMissingProcess(t *testing.T) {
 	}
 }
 
-// TestALateHeartbeatDoesNotUndoTheEnd: a call that was given up may arrive after the next one.
+// TestALateHeartbeatDoesNotUndoTheEnd: a call that has timed out may arrive after the next one.
 func TestALateHeartbeatDoesNotUndoTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -228,7 +227,7 @@ func TestRatesAreThoseOfTheLastMinute(t *testing.T) {
 	})
 }
 
-// TestAHeartbeatTakesOneWriteUnit: whatever the process says about itself.
+// TestAHeartbeatTakesOneWriteUnit: however much the process reports.
 func TestAHeartbeatTakesOneWriteUnit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -265,7 +264,8 @@ func TestAHeartbeatTakesOneWriteUnit(t *testing.T) {
 	})
 }
 
-// TestTheRatesStayInAFullRow: quota use is read from them, so the counters go first.
+// TestTheRatesStayInAFullRow: the use of quotas is computed from the rates, so the counters are
+// dropped first.
 func TestTheRatesStayInAFullRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

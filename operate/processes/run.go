@@ -17,8 +17,8 @@ import (
 const (
 	// Interval is the time between two heartbeats.
 	Interval = 10 * time.Second
-	// startInterval is that of a process that has just begun, for one Interval: its parts begin one
-	// after the other, and without the worker's a reader would find that none runs.
+	// startInterval replaces Interval while a process begins: its parts start one after the other,
+	// and until the worker's part is in the row a reader would report that no worker runs.
 	startInterval = 2 * time.Second
 	// Retention is how long a row is kept after its last heartbeat.
 	Retention = time.Hour
@@ -31,18 +31,18 @@ const (
 
 // Self is the process that [Store.Run] keeps a row for.
 type Self struct {
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Report is called for each heartbeat, with a context that ends after four seconds. The last
-	// call is made when ctx of Run has ended: it may say why.
+	// Report is called for each heartbeat, with a context that ends after four seconds. It is
+	// called a last time after ctx of Run has ended, and may then say why the process ends.
 	Report func(ctx context.Context) Report
 	// Beaten is called after each heartbeat, from the goroutine of Run. It is optional.
 	Beaten func(ctx context.Context, beat int64)
 }
 
-// Run writes the row every ten seconds, and every two during the first ten, until ctx ends, and then
-// marks it as ended. A heartbeat that fails is logged, and the next one is written: the process must
-// not fail for want of its row.
+// Run writes the row every two seconds during the first ten and every ten seconds after that, until
+// ctx ends; then it marks the row as ended. A heartbeat that fails is logged, and the next one is
+// written: a process must not fail because its row cannot be written.
 func (s *Store) Run(ctx context.Context, self Self) {
 	host, _ := os.Hostname()
 	row := Process{ID: rand.Text(), Host: host, Version: self.Version, StartedAt: time.Now().UTC().Truncate(time.Second)}
@@ -57,6 +57,8 @@ func (s *Store) Run(ctx context.Context, self Self) {
 			pause = startInterval
 		}
 
+		// ctx has ended here, but the row must still be marked: without the mark the process would
+		// be reported as missing.
 		if !worker.Wait(ctx, pause) {
 			r.end(context.WithoutCancel(ctx))
 			return
@@ -80,6 +82,7 @@ func (r *run) beat(ctx context.Context) {
 	r.describe(call)
 
 	err := r.write(call)
+	// The heartbeat that the end of ctx interrupts is no fault: end writes the last one.
 	if err != nil && ctx.Err() == nil && r.throttle.Allow() {
 		r.store.cfg.Log.Warn("the heartbeat of this process cannot be written; it may be reported as missing", "error", err)
 	}
@@ -102,16 +105,20 @@ func (r *run) end(ctx context.Context) {
 	}
 }
 
-// describe makes the row say what the process says now.
+// describe updates the row with the process's report, the next beat and the rates.
 func (r *run) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 
 	now := time.Now()
 	r.row.Report = r.self.Report(ctx)
+	// The beat grows also when the write will fail: two heartbeats never share a number, so a late
+	// write cannot pass for a newer one.
 	r.row.Beat++
 	r.row.BeatAt = now.UTC().Truncate(time.Millisecond)
 
+	// Cloned, because Report may return a map that it still counts in. Six intervals need
+	// seven samples.
 	r.samples = append(r.samples, sample{now, maps.Clone(r.row.Counters)})
 	if len(r.samples) > rateSamples+1 {
 		r.samples = r.samples[1:]
@@ -119,8 +126,8 @@ func (r *run) describe(ctx context.Context) {
 	r.row.Rates = rates(r.samples[0], r.samples[len(r.samples)-1])
 }
 
-// write stores the row. The condition refuses a heartbeat that arrives after a newer one: a call
-// that was given up may still be under way.
+// write stores the row. Its condition refuses a heartbeat that arrives after a newer one, because a
+// call that has timed out may still be under way.
 func (r *run) write(ctx context.Context) error {
 	item, err := r.row.item()
 	if err != nil {
@@ -135,7 +142,7 @@ func (r *run) write(ctx context.Context) error {
 		ExpressionAttributeValues: dynamo.Item{":beat": dynamo.N(r.row.Beat)},
 	})
 	if _, failed := dynamo.FailedCondition(err); failed {
-		return nil // a repeat of the SDK, after an answer was lost
+		return nil // the SDK repeated a write whose answer was lost, or a newer heartbeat was first
 	}
 
 	if err != nil {

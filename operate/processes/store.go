@@ -11,7 +11,7 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// dynamoDB is what this package calls of a *dynamodb.Client.
+// dynamoDB has the methods of a *dynamodb.Client that this package calls.
 type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -22,7 +22,7 @@ type dynamoDB interface {
 // Config says where the rows are. DynamoDB and Table must be set.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Log gets heartbeats that fail, at most one line a minute. Default: slog.Default().
 	Log *slog.Logger
@@ -54,7 +54,8 @@ func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(kindKey), dynamo.TextKey(idKey))
 }
 
-// maxRows is how many rows are read: those of an hour, most of them of processes that run.
+// maxRows bounds how many rows are read. A row lives for an hour after its last beat, so most rows
+// are of running processes.
 const maxRows = 2000
 
 // read returns the rows in the order of their ids. A row of a version that cannot be decoded is
@@ -69,6 +70,7 @@ func (s *Store) read(ctx context.Context) ([]dynamo.Item, error) {
 
 	var rows []dynamo.Item
 
+	// Processes that start and die in a loop leave many rows; the bound keeps a look cheap.
 	for pages.HasMorePages() && len(rows) < maxRows {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

@@ -22,14 +22,14 @@ const (
 
 // Survey is the newest count of the orders that need a person.
 type Survey struct {
-	// At is when it began, Took how long it took.
+	// At is when the survey began, Took how long it took.
 	At   time.Time     `json:"at"`
 	Took time.Duration `json:"took"`
 	// Orders is how many orders were looked at, Stuck how many need a person, by the kind of the
 	// problem. An order may count under two kinds.
 	Orders int            `json:"orders"`
 	Stuck  map[string]int `json:"stuck"`
-	// Skipped says why the orders were not counted, "" if they were.
+	// Skipped says why the orders were not counted. It is "" if they were.
 	Skipped string `json:"skipped,omitempty"`
 }
 
@@ -46,10 +46,10 @@ func surveyKey() dynamo.Item {
 	return dynamo.Item{kindKey: dynamo.S(surveyKind), idKey: dynamo.S(surveyID)}
 }
 
-// ClaimSurvey reports whether the caller is to survey the orders now, and moves the next survey to a
-// time every from now. Of callers at the same time one gets it, because the write is conditional
-// on what was read. The first survey of a new table is due after every. If the caller does not store
-// a result, because it was killed, the next survey is made when it is due.
+// ClaimSurvey reports whether the caller is to survey the orders now, and sets the next survey to a
+// time every from now. Of several callers at once one succeeds, because the write has the time that
+// it read as its condition. The first survey of a new table is due after every. If a caller is
+// killed before it stores a result, the next survey is made when it is due.
 func (s *Store) ClaimSurvey(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
 	row, err := s.readSurvey(ctx)
 	if err != nil {
@@ -57,6 +57,8 @@ func (s *Store) ClaimSurvey(ctx context.Context, now time.Time, every time.Durat
 	}
 
 	due := dynamo.Time(row, dueAttribute)
+	// A time far ahead comes from a wrong clock or a longer interval. It must not stop the surveys,
+	// so it counts as due.
 	if !due.IsZero() && now.Before(due) && due.Before(now.Add(2*every)) {
 		return false, nil
 	}
@@ -77,6 +79,8 @@ func (s *Store) ClaimSurvey(ctx context.Context, now time.Time, every time.Durat
 		return false, fmt.Errorf("processes: claim the survey of stuck orders: %w", err)
 	}
 
+	// The first caller only sets the time: a table that was just created has no orders worth a
+	// survey.
 	return !due.IsZero(), nil
 }
 
@@ -88,6 +92,7 @@ func (s *Store) StoreSurvey(ctx context.Context, survey Survey) error {
 	}
 
 	update := dynamo.NewUpdate(s.cfg.Table, surveyKey()).
+		// A slow survey must not replace the result of a survey that began later.
 		If("attribute_not_exists(#started) OR #started < :started").
 		Bind(":started", dynamo.Millis(survey.At)).
 		Set("#started = :started").

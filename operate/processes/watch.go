@@ -30,11 +30,11 @@ type Watcher struct {
 	seen map[string]observed
 }
 
-// observed is what is known of one process, by the reader's clock.
+// observed is a reader's knowledge of one process, by the reader's clock.
 type observed struct {
 	beat    int64
-	since   time.Time // the first look that has shown this beat, with a monotonic reading
-	changed bool      // whether an earlier look has shown another one
+	since   time.Time // the first look that showed this beat, with a monotonic reading
+	changed bool      // whether an earlier look showed another beat
 }
 
 // Watcher returns a watcher that has seen nothing yet. A process is missing when its beat has not
@@ -43,9 +43,10 @@ func (s *Store) Watcher() *Watcher {
 	return &Watcher{store: s, after: missingAfter, seen: map[string]observed{}}
 }
 
-// Look reads the rows and judges them. Processes whose rows have expired are left out, unless their
-// beats change: then only their clocks are wrong. One that was never seen to change is [Unknown],
-// until its beat changes, or has not changed for long enough, or if its time is young.
+// Look reads the rows and judges them. It leaves out processes whose rows have expired, unless
+// their beats change: then only their clocks are wrong. A process whose beat was never seen to
+// change is [Live] if the row's time is less than 35 s old, and otherwise [Unknown] until the beat
+// changes or has stayed the same for long enough.
 //
 // Look returns up to 2000 processes, live ones first, then in the order of their starts.
 func (w *Watcher) Look(ctx context.Context) ([]Process, error) {
@@ -69,6 +70,7 @@ func (w *Watcher) Look(ctx context.Context) ([]Process, error) {
 
 		o, known := w.seen[p.ID]
 		if !known || o.beat != p.Beat {
+			// The first look at a process shows no change: the row may be as old as its retention.
 			o = observed{beat: p.Beat, since: now, changed: known}
 		}
 		seen[p.ID] = o
@@ -79,6 +81,7 @@ func (w *Watcher) Look(ctx context.Context) ([]Process, error) {
 		}
 		found = append(found, p)
 	}
+	// Rows that are gone are forgotten, so the map does not grow.
 	w.seen = seen
 
 	slices.SortStableFunc(found, func(a, b Process) int {
@@ -100,6 +103,8 @@ func (w *Watcher) Look(ctx context.Context) ([]Process, error) {
 func (w *Watcher) judge(p Process, o observed, now time.Time) State {
 	age := now.Sub(p.BeatAt)
 
+	// The end counts first: the beat of an ended process does not change any more, so it would
+	// count as missing.
 	switch {
 	case p.Failure != "" && !p.EndedAt.IsZero():
 		return Failed
@@ -114,11 +119,12 @@ func (w *Watcher) judge(p Process, o observed, now time.Time) State {
 	return Unknown
 }
 
-// Check returns the processes as [Watcher.Look] does, each judged. It takes as long as one read
-// while all beats are younger than 35 s by this machine's clock. Otherwise it looks again, for up to
-// 12 s, whether they change, so a process that was killed counts as live for up to 35 s.
+// Check returns the processes as [Watcher.Look] does, each judged. It takes one read while all
+// beats are less than 35 s old by this machine's clock. Otherwise it looks again, for up to 12 s,
+// whether the beats change. So a process that was killed counts as live for up to 35 s.
 func (s *Store) Check(ctx context.Context) ([]Process, error) {
 	w := s.Watcher()
+	// A live process beats within Interval, so twelve seconds without a change suffice.
 	w.after = checkFor
 
 	for began := time.Now(); ; {

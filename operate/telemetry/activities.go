@@ -39,7 +39,7 @@ func newActivityInstruments(m *meter) activityInstruments {
 	}
 }
 
-// ExpectActivity makes the figures of an activity appear with 0.
+// ExpectActivity shows the figures of an activity as 0 before anything is counted.
 func (t *Telemetry) ExpectActivity(activity string) {
 	in := t.activities
 	in.polls.zeroFor(activity, "task", "empty", "error")
@@ -56,6 +56,7 @@ func (t *Telemetry) ActivityEvents(next activities.Events) activities.Events {
 	events := next
 
 	events.Polled = func(activity string, got bool, took time.Duration) {
+		// An empty poll is no error: Step Functions answers without a task after a minute.
 		result := "empty"
 		if got {
 			result = "task"
@@ -74,7 +75,8 @@ func (t *Telemetry) ActivityEvents(next activities.Events) activities.Events {
 		}
 	}
 	events.Denied = func(activity string, err error) {
-		// The worker calls it in turns: denied, answered again, denied.
+		// The worker calls this hook alternately: refused, answered again, refused. So the level is
+		// 0 or 1.
 		by := int64(-1)
 		if err != nil {
 			by = 1
@@ -95,6 +97,7 @@ func (t *Telemetry) measureTasks(events *activities.Events, next activities.Even
 	in := t.activities
 
 	events.Started = func(task activities.Task) {
+		// Tokens, not a number: Done also comes for tasks that never started.
 		in.running.Store(task.Token, nil)
 		in.inFlight.move(1, task.Activity)
 
@@ -114,12 +117,13 @@ func (t *Telemetry) measureTasks(events *activities.Events, next activities.Even
 		in.tasks.inc(activity, string(d.Outcome))
 		in.took.observe(d.Took, activity)
 
-		// A task that arrives at the end of a drain ends without a start.
+		// A task that arrives at the end of a drain is done without a start.
 		if _, started := in.running.LoadAndDelete(d.Task.Token); started {
 			in.inFlight.move(-1, activity)
 		}
 
 		if d.ErrorName != "" {
+			// A handler names its errors as it likes, so the label's values are bounded.
 			in.failures.inc(activity, in.errors.of(d.ErrorName))
 		}
 

@@ -36,8 +36,8 @@ func newAWSInstruments(m *meter) awsInstruments {
 	}
 }
 
-// MeasureAWS counts the calls of the clients that are made of cfg afterwards. It makes them ask
-// DynamoDB for the capacity that a call consumes, which costs nothing.
+// MeasureAWS counts the calls of the clients that are made of cfg afterwards. It makes the clients
+// ask DynamoDB for the capacity that each call consumes, which costs nothing.
 func (t *Telemetry) MeasureAWS(cfg *aws.Config) {
 	measure := middleware.InitializeMiddlewareFunc("RatchetTelemetry",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
@@ -57,6 +57,8 @@ func (t *Telemetry) MeasureAWS(cfg *aws.Config) {
 		})
 
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
+		// In the first step of the stack, so that the time includes retries, and last in it, so
+		// that the names of the service and the operation are in the context.
 		return stack.Initialize.Add(measure, middleware.After)
 	})
 }
@@ -68,11 +70,13 @@ func (a *awsInstruments) called(ctx context.Context, metadata middleware.Metadat
 	a.took.observe(took, service, operation)
 
 	attempts, _ := retry.GetAttemptResults(metadata)
+	// The first attempt is no retry.
 	if n := len(attempts.Results); n > 1 {
 		a.retries.plus(float64(n-1), service, operation)
 	}
 
 	throttled := 0
+	// Each attempt is looked at: a call may succeed after throttled attempts.
 	for _, attempt := range attempts.Results {
 		if attempt.Err != nil && isThrottle.IsErrorThrottle(attempt.Err) == aws.TrueTernary {
 			throttled++
@@ -91,6 +95,8 @@ func (a *awsInstruments) result(ctx context.Context, err error) string {
 	var answer smithy.APIError
 	var canceled *aws.RequestCanceledError
 
+	// The order matters: a timeout wraps a cancellation, and a service's answer says more than
+	// either.
 	switch {
 	case err == nil:
 		return "ok"

@@ -6,8 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// askingForCapacity returns the request as one that asks for the capacity that it consumes. It
-// copies the request, because its caller may send it to several goroutines.
+// askingForCapacity returns a copy of the request that asks for the capacity that the call
+// consumes. It is a copy because the caller may send the request from several goroutines.
 func askingForCapacity(request any) any {
 	switch in := request.(type) {
 	case *dynamodb.GetItemInput:
@@ -42,12 +42,14 @@ func askingForCapacity(request any) any {
 		return asking(&c, &c.ReturnConsumedCapacity)
 	}
 
+	// Another operation, or another service: it has no such field.
 	return request
 }
 
 // asking returns the request after it has set its field to the total, unless the caller asked for
 // more.
 func asking(request any, capacity *types.ReturnConsumedCapacity) any {
+	// A caller that asks for the indexes' capacity gets the total with it.
 	if *capacity == "" || *capacity == types.ReturnConsumedCapacityNone {
 		*capacity = types.ReturnConsumedCapacityTotal
 	}
@@ -82,6 +84,7 @@ func (a *awsInstruments) consumed(answer any) {
 }
 
 func (a *awsInstruments) addAll(kind string, all []types.ConsumedCapacity) {
+	// A transaction and a batch report their capacity by table.
 	for i := range all {
 		a.addUnits(kind, &all[i])
 	}

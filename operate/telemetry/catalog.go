@@ -2,7 +2,7 @@ package telemetry
 
 import "slices"
 
-// Kind is what a metric counts or shows, in the words of Prometheus.
+// Kind is the kind of a metric, in the words of Prometheus.
 type Kind string
 
 // The kinds of metrics.

@@ -24,8 +24,8 @@ const ExportOff = "off"
 // OpenTelemetry apply, as far as no field says otherwise.
 type ExportConfig struct {
 	// Endpoint is the URL of a receiver, without /v1/traces, /v1/metrics and /v1/logs, or "off".
-	// Empty: what OTEL_EXPORTER_OTLP_ENDPOINT says, and for one of the three OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
-	// ..._METRICS_ENDPOINT or ..._LOGS_ENDPOINT, else "off".
+	// Empty: the value of OTEL_EXPORTER_OTLP_ENDPOINT, or for one of the three of
+	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ..._METRICS_ENDPOINT or ..._LOGS_ENDPOINT, else "off".
 	Endpoint string
 	// Log gets a warning when something cannot be exported, at most once a minute for each of the
 	// three. These warnings are not exported. Default: slog.Default().
@@ -52,6 +52,7 @@ const (
 // setting returns the first environment variable about the signal that is set, and its value. The name
 // is like ENDPOINT.
 func (s signal) setting(name string) (variable, value string) {
+	// OpenTelemetry's rule: the variable of the signal goes before the one for all signals.
 	for _, variable := range []string{
 		"OTEL_EXPORTER_OTLP_" + strings.ToUpper(string(s)) + "_" + name,
 		"OTEL_EXPORTER_OTLP_" + name,
@@ -71,6 +72,7 @@ func (c ExportConfig) receiver(s signal) (to string, on bool, err error) {
 		return "", false, nil
 	}
 
+	// An exporter without an endpoint would send to localhost, where usually nothing listens.
 	if _, endpoint := s.setting("ENDPOINT"); c.Endpoint == "" && endpoint == "" {
 		return "", false, nil
 	}
@@ -84,10 +86,12 @@ func (c ExportConfig) receiver(s signal) (to string, on bool, err error) {
 		return "", false, fmt.Errorf("%s %q: must be otlp or none", selector, exporter)
 	}
 
+	// The only protocol that is linked into the program.
 	if variable, protocol := s.setting("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 		return "", false, fmt.Errorf("%s %q: must be http/protobuf, or set otlp-endpoint to %q", variable, protocol, ExportOff)
 	}
 
+	// The SDK reads the environment itself, and knows its rules about paths.
 	if c.Endpoint == "" {
 		return "", true, nil
 	}
@@ -108,6 +112,7 @@ func newResource() (*resource.Resource, error) {
 			attribute.String("service.name", "ratchet"),
 			attribute.String("service.version", buildinfo.Version()),
 			attribute.String("service.instance.id", newInstanceID())),
+		// Last, so that the environment overrides service.name and the others.
 		resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -119,8 +124,8 @@ func newResource() (*resource.Resource, error) {
 // flushFor bounds how long a Close waits for the receiver.
 const flushFor = 3 * time.Second
 
-// maxWaiting is how many spans, and how many lines of a log, wait for their export, with those of the
-// export that is under way. More are dropped.
+// maxWaiting is how many spans, and how many lines of a log, may wait for their export, including
+// the export that is under way. More are dropped.
 const maxWaiting = 4096
 
 // room bounds what waits. The zero value is ready to use.
@@ -128,6 +133,7 @@ type room struct{ waiting atomic.Int64 }
 
 // take reports whether there was room for one more.
 func (r *room) take() bool {
+	// Add first: a check before it would let two goroutines take the last place.
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)
 		return false

@@ -18,7 +18,7 @@ import (
 	"ratchet/transitions"
 )
 
-// withoutSettings hides what the environment of the test says about exports.
+// withoutSettings hides the environment's settings of exports from the test.
 func withoutSettings(t *testing.T) {
 	t.Helper()
 
@@ -47,7 +47,7 @@ func exportAll(t *testing.T, cfg telemetry.ExportConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	defer tracing.Close() // nil has one, too
+	defer tracing.Close() // works on nil, too
 
 	logs, err := figures.StartLogs(cfg)
 	if err != nil {
@@ -65,7 +65,7 @@ func exportAll(t *testing.T, cfg telemetry.ExportConfig) (err error) {
 	return nil
 }
 
-// TestSettingsOfTheExporter: which of them turn it on for traces, metrics and logs, and which are
+// TestSettingsOfTheExporter: which settings turn it on for traces, metrics and logs, and which are
 // refused. FAR is the URL of the receiver.
 func TestSettingsOfTheExporter(t *testing.T) {
 	const (
@@ -124,7 +124,8 @@ func TestSettingsOfTheExporter(t *testing.T) {
 	}
 }
 
-// TestNoTracingChangesNothing: what is off returns what it was given, so it costs nothing.
+// TestNoTracingChangesNothing: without tracing, each wrapper returns its argument, so it costs
+// nothing.
 func TestNoTracingChangesNothing(t *testing.T) {
 	withoutSettings(t)
 	figures := newTelemetry(t)
@@ -169,8 +170,8 @@ func TestNoTracingChangesNothing(t *testing.T) {
 	off.Close()
 }
 
-// TestAReceiverThatHangsHoldsNoOne: spans and lines wait up to a bound, the rest is dropped and counted,
-// and what closes gives up after its time, without an error.
+// TestAReceiverThatHangsHoldsNoOne: spans and lines wait up to a bound, the rest is dropped and
+// counted, and Close gives up after its time, without an error.
 func TestAReceiverThatHangsHoldsNoOne(t *testing.T) {
 	withoutSettings(t)
 
@@ -226,7 +227,7 @@ func TestAReceiverThatHangsHoldsNoOne(t *testing.T) {
 		t.Errorf("Close took %s", took)
 	}
 
-	// No call stays open behind it.
+	// No call stays open after the end.
 	for open := map[string]bool{"/v1/traces": true, "/v1/metrics": true, "/v1/logs": true}; len(open) > 0; {
 		select {
 		case path := <-far.gone:
@@ -237,7 +238,7 @@ func TestAReceiverThatHangsHoldsNoOne(t *testing.T) {
 	}
 }
 
-// TestWhatIsExportedMakesRoom: for more spans and lines than may wait at a time.
+// TestWhatIsExportedMakesRoom: more spans and lines are exported than may wait at a time.
 func TestWhatIsExportedMakesRoom(t *testing.T) {
 	withoutSettings(t)
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
@@ -273,8 +274,8 @@ func TestWhatIsExportedMakesRoom(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatIsDownMakesNoMoreLines: a failure is counted and in the log once, and that line is
-// not exported.
+// TestAReceiverThatIsDownMakesNoMoreLines: a failure is counted, and logged once; that line is not
+// exported.
 func TestAReceiverThatIsDownMakesNoMoreLines(t *testing.T) {
 	withoutSettings(t)
 	t.Setenv("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "10")

@@ -12,7 +12,7 @@ var fleetMetrics = []Metric{
 	{"ratchet_stuck_orders_age_seconds", Gauge, nil, "Time since that count began"},
 }
 
-// fleetInstruments show what the tables say of all processes.
+// fleetInstruments show the counts over all processes that the tables have.
 type fleetInstruments struct {
 	mu        sync.Mutex
 	processes map[string]int // nil while it is unknown
@@ -31,6 +31,7 @@ func (f *fleetInstruments) register(m *meter) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 
+		// Before the first count there is no age.
 		if !f.countedAt.IsZero() {
 			observe(time.Since(f.countedAt).Seconds())
 		}
@@ -40,6 +41,7 @@ func (f *fleetInstruments) register(m *meter) {
 // show observes each of the counts.
 func (f *fleetInstruments) show(counts func() map[string]int, observe func(float64, ...string)) {
 	f.mu.Lock()
+	// A copy, because observe runs outside the lock.
 	shown := maps.Clone(counts())
 	f.mu.Unlock()
 
@@ -48,7 +50,7 @@ func (f *fleetInstruments) show(counts func() map[string]int, observe func(float
 	}
 }
 
-// ObserveProcesses shows how many processes are in each state; nil, that it is unknown.
+// ObserveProcesses sets how many processes are in each state. nil means that it is unknown.
 func (t *Telemetry) ObserveProcesses(states map[string]int) {
 	t.fleet.mu.Lock()
 	defer t.fleet.mu.Unlock()
@@ -56,7 +58,7 @@ func (t *Telemetry) ObserveProcesses(states map[string]int) {
 	t.fleet.processes = maps.Clone(states)
 }
 
-// ObserveStuck shows how many orders need a person, by kind, and when the count began.
+// ObserveStuck sets how many orders need a person, by kind, and when the count began.
 func (t *Telemetry) ObserveStuck(kinds map[string]int, at time.Time) {
 	t.fleet.mu.Lock()
 	defer t.fleet.mu.Unlock()

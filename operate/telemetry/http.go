@@ -28,14 +28,16 @@ func newHTTPInstruments(m *meter) httpInstruments {
 // eventStream is the type of answers that last for minutes by design.
 const eventStream = "text/event-stream"
 
-// Served counts a request of the HTTP API. The pattern is that of the route, "" or "/" if there
-// was none.
+// Served counts a request of the HTTP API. pattern is the route's pattern, "" or "/" if no route
+// matched.
 func (t *Telemetry) Served(r *http.Request, pattern string, answer http.Header, status int, took time.Duration) {
 	method, route, found := strings.Cut(pattern, " ")
 	if !found {
+		// The path of a request without a route may be anything, so it is no label.
 		method, route = knownMethod(r.Method), "none"
 	}
 
+	// A handler that never sets a status sends 200.
 	t.http.requests.inc(method, route, strconv.Itoa(cmp.Or(status, http.StatusOK)))
 
 	if !strings.HasPrefix(answer.Get("Content-Type"), eventStream) {

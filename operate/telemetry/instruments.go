@@ -26,6 +26,7 @@ type meter struct {
 // instrumentName is the name of the instrument that the exporter translates to the metric's
 // name: ratchet.stream.lag of unit s becomes ratchet_stream_lag_seconds.
 func instrumentName(m Metric) string {
+	// The exporter appends the unit and _total itself.
 	name := strings.TrimSuffix(strings.TrimSuffix(m.Name, "_total"), "_seconds")
 	return strings.ReplaceAll(name, "_", ".")
 }
@@ -34,6 +35,7 @@ func instrumentName(m Metric) string {
 func (m *meter) describe(all []Metric, name string, kind Kind) Metric {
 	i := slices.IndexFunc(all, func(d Metric) bool { return d.Name == name && d.Kind == kind })
 	if i < 0 {
+		// All errors are collected, so that New reports every name that is missing.
 		m.err = errors.Join(m.err, fmt.Errorf("telemetry: there is no %s %s in the catalog", kind, name))
 		return Metric{Name: name, Kind: kind}
 	}
@@ -71,11 +73,12 @@ func (m *meter) counter(all []Metric, name string) counter {
 func (c counter) inc(values ...string) { c.plus(1, values...) }
 
 func (c counter) plus(n float64, values ...string) {
+	// Not the caller's context: an event counts also if the caller was canceled.
 	c.add(context.Background(), n, metric.WithAttributeSet(attributes(c.labels, values)))
 }
 
 // zero makes the counter appear with 0 under each of the values of its only label, or without
-// labels. A rate then sees the first increase, too.
+// labels. Without the 0, a rate would miss the first increase.
 func (c counter) zero(values ...string) {
 	if len(c.labels) == 0 {
 		c.plus(0)
@@ -86,7 +89,7 @@ func (c counter) zero(values ...string) {
 	}
 }
 
-// zeroFor is zero for a counter with two labels: the first has this value.
+// zeroFor is zero for a counter with two labels. The first label has the value first.
 func (c counter) zeroFor(first string, values ...string) {
 	for _, value := range values {
 		c.plus(0, first, value)
@@ -171,7 +174,8 @@ func outcome(err error) string {
 	return "ok"
 }
 
-// mostNames is how many values of a label come from outside the program.
+// mostNames is how many different values of a label are shown if they come from outside the
+// program.
 const mostNames = 50
 
 // names bounds the values of a label. The zero value is ready to use.
@@ -188,6 +192,8 @@ func (n *names) of(name string) string {
 	switch {
 	case n.known[name]:
 		return name
+	// The first fifty stay for the life of the process: a series that changes its meaning would be
+	// worse than "other".
 	case len(n.known) >= mostNames:
 		return "other"
 	case n.known == nil:

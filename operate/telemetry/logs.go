@@ -24,16 +24,16 @@ func newLogInstruments(m *meter) logInstruments {
 	return in
 }
 
-// Logs exports the log of a process. It is safe for concurrent use. Its methods may be called on nil,
-// which exports nothing. Call Close after use.
+// Logs exports the log of a process. It is safe for concurrent use. A nil Logs exports nothing, and
+// every method works on it. Call Close after use.
 type Logs struct {
 	provider *sdk.LoggerProvider
 	stop     context.CancelFunc // ends the export that is under way
 	log      *slog.Logger
 }
 
-// StartLogs returns what exports a log, nil if logs are not exported. It calls no one: a receiver that
-// is down shows in the metric ratchet_log_records_total.
+// StartLogs returns the export of the log, nil if logs are not exported. It makes no call: a
+// receiver that is down shows in the metric ratchet_log_records_total.
 func (t *Telemetry) StartLogs(cfg ExportConfig) (*Logs, error) {
 	to, on, err := cfg.receiver(logsSignal)
 	if err != nil || !on {
@@ -41,6 +41,7 @@ func (t *Telemetry) StartLogs(cfg ExportConfig) (*Logs, error) {
 	}
 
 	var options []otlploghttp.Option
+	// Without a URL the exporter reads the environment.
 	if to != "" {
 		options = append(options, otlploghttp.WithEndpointURL(to))
 	}
@@ -55,6 +56,7 @@ func (t *Telemetry) StartLogs(cfg ExportConfig) (*Logs, error) {
 		return nil, fmt.Errorf("telemetry: exporter of logs for OTLP: %w", err)
 	}
 
+	// Shutdown's timeout does not reach an export that hangs; stop does.
 	stopped, stop := context.WithCancel(context.Background())
 
 	return &Logs{
@@ -70,7 +72,7 @@ func (t *Telemetry) StartLogs(cfg ExportConfig) (*Logs, error) {
 // maxLogAttribute is the most characters of an attribute's value, such as the stack of a panic.
 const maxLogAttribute = 4096
 
-// Logger returns a log whose lines are exported, too, if log takes their levels. Lines that are
+// Logger returns a log that also exports its lines, at the levels that log takes. Lines that are
 // written with the context of a span have its ids. On nil it returns log.
 func (l *Logs) Logger(log *slog.Logger) *slog.Logger {
 	if l == nil {
@@ -80,11 +82,13 @@ func (l *Logs) Logger(log *slog.Logger) *slog.Logger {
 	return slog.New(tee{log.Handler(), otelslog.NewHandler("ratchet", otelslog.WithLoggerProvider(l.provider))})
 }
 
-// Close exports what waits, for 3 s at most, and ends the export. Later lines are not exported.
+// Close exports the lines that wait, for 3 s at most, and ends the export. Later lines are not
+// exported.
 func (l *Logs) Close() {
 	if l == nil {
 		return
 	}
+	// After the Shutdown: it ends an export that hangs.
 	defer l.stop()
 
 	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
@@ -95,8 +99,8 @@ func (l *Logs) Close() {
 	}
 }
 
-// logQueue hands lines to the SDK's batches, as far as there is room, and counts what becomes of them.
-// The SDK would overwrite the oldest ones, and tell no one.
+// logQueue hands lines to the SDK's batches, as far as there is room, and counts how their export
+// ends. The SDK alone would overwrite the oldest lines without a report.
 type logQueue struct {
 	sdk.Processor // the batches
 
@@ -117,6 +121,7 @@ func newLogQueue(stopped context.Context, exporter sdk.Exporter, in *logInstrume
 
 // OnEmit is part of sdk.Processor. It never waits.
 func (q logQueue) OnEmit(ctx context.Context, r *sdk.Record) error {
+	// A log line must never wait for a receiver, so it is dropped.
 	if !q.room.take() {
 		q.in.records.inc("dropped")
 		return nil
@@ -140,9 +145,11 @@ type countingLogExporter struct {
 func (e *countingLogExporter) Export(ctx context.Context, records []sdk.Record) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// The SDK exports with a context of its own, which Close does not end.
 	defer context.AfterFunc(e.stopped, cancel)()
 
 	err := e.Exporter.Export(ctx, records)
+	// Only now: lines of a running export use memory, too.
 	e.room.leave(len(records))
 
 	if err == nil {
@@ -152,10 +159,11 @@ func (e *countingLogExporter) Export(ctx context.Context, records []sdk.Record) 
 	e.in.records.plus(float64(len(records)), "failed")
 	e.warn("lines of the log were not exported", "lines", len(records), "err", err)
 
+	// An error would go to the SDK's global handler.
 	return nil
 }
 
-// tee writes lines to a log and exports those that the log takes.
+// tee writes lines to a log and exports the same lines.
 type tee struct{ log, export slog.Handler }
 
 // Enabled is part of slog.Handler.
@@ -163,12 +171,14 @@ func (t tee) Enabled(ctx context.Context, level slog.Level) bool { return t.log.
 
 // Handle is part of slog.Handler.
 func (t tee) Handle(ctx context.Context, r slog.Record) error {
+	// A new record, because a copy would share the attributes' array.
 	exported := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		exported.AddAttrs(plain(a))
 		return true
 	})
 
+	// Both are called, also after an error: a log that cannot be written is still exported.
 	return errors.Join(t.log.Handle(ctx, r), t.export.Handle(ctx, exported))
 }
 

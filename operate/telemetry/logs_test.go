@@ -21,7 +21,8 @@ import (
 	"ratchet/workflow"
 )
 
-// logsOf exports what write logs, and returns it with what the JSON log at level info has.
+// logsOf exports the lines of write, and returns them with the same lines of the JSON log at level
+// info.
 func logsOf(t *testing.T, write func(*telemetry.Tracing, *slog.Logger)) (lines []*otlp.LogRecord, written string) {
 	t.Helper()
 	withoutSettings(t)
@@ -44,7 +45,8 @@ func logsOf(t *testing.T, write func(*telemetry.Tracing, *slog.Logger)) (lines [
 	return far.lines, out.String()
 }
 
-// TestALineIsExportedWithItsTrace: with the attributes of the JSON log, and only if that takes it.
+// TestALineIsExportedWithItsTrace: it has the attributes of the JSON log, and is exported only if
+// that log takes it.
 func TestALineIsExportedWithItsTrace(t *testing.T) {
 	var parent string
 
@@ -79,7 +81,7 @@ func TestALineIsExportedWithItsTrace(t *testing.T) {
 	}
 }
 
-// attributes returns attributes as texts, those of groups with the name of the group.
+// attributes returns attributes as texts, with the name of the group before the members of a group.
 func attributes(all []*common.KeyValue) map[string]string {
 	texts := map[string]string{}
 
@@ -108,7 +110,7 @@ type panics struct{}
 
 func (panics) Error() string { panic("broken") }
 
-// TestAnExportedLineHasTheValuesOfTheJSONLog: of all kinds, and nothing that the log hides.
+// TestAnExportedLineHasTheValuesOfTheJSONLog: values of all kinds, and none that the log hides.
 func TestAnExportedLineHasTheValuesOfTheJSONLog(t *testing.T) {
 	secret := webhooks.NewSecret()
 
@@ -132,7 +134,7 @@ func TestAnExportedLineHasTheValuesOfTheJSONLog(t *testing.T) {
 	}
 	got := attributes(lines[0].GetAttributes())
 
-	// The line as JSON holds the same values, the instant in its own way.
+	// The JSON line has the same values; only the time has another form.
 	var shown map[string]any
 	if err := json.Unmarshal([]byte(written), &shown); err != nil {
 		t.Fatal(err)

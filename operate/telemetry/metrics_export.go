@@ -23,7 +23,7 @@ func newMetricsExportInstruments(m *meter) metricsExportInstruments {
 	return in
 }
 
-// newMetricsExporter returns what exports the metrics, nil if they are not exported.
+// newMetricsExporter returns the exporter of the metrics, nil if they are not exported.
 func newMetricsExporter(cfg ExportConfig) (*metricsExporter, error) {
 	to, on, err := cfg.receiver(metricsSignal)
 	if err != nil || !on {
@@ -55,6 +55,8 @@ type metricsExporter struct {
 // Export is part of metric.Exporter. It returns nil.
 func (e *metricsExporter) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
 	in := e.begun.Load()
+	// The reader was made with the provider, before it was known whether this process serves
+	// something.
 	if in == nil {
 		return nil
 	}
@@ -63,6 +65,7 @@ func (e *metricsExporter) Export(ctx context.Context, all *metricdata.ResourceMe
 	in.exports.inc(outcome(err))
 
 	if err != nil {
+		// Returned, the error would go to the SDK's global handler.
 		e.warn("metrics were not exported", "err", err)
 	}
 
@@ -72,13 +75,15 @@ func (e *metricsExporter) Export(ctx context.Context, all *metricdata.ResourceMe
 // Shutdown is part of metric.Exporter. It returns nil: a receiver that hangs is no failure of the
 // process, and Export has reported it.
 func (e *metricsExporter) Shutdown(ctx context.Context) error {
+	// The error is a receiver that hangs, which Export has reported.
 	_ = e.Exporter.Shutdown(ctx)
 	return nil
 }
 
-// ExportMetrics begins the export of the metrics, every minute or as OTEL_METRIC_EXPORT_INTERVAL says,
-// if the settings ask for one. A process that serves something calls it. A command that ends at once
-// does not: it would leave one more series of each metric with the receiver.
+// ExportMetrics begins the export of the metrics, every minute or at the interval of
+// OTEL_METRIC_EXPORT_INTERVAL, if the settings ask for an export. Processes that serve something
+// call it. A command that ends at once does not: it would leave one more series of each metric with
+// the receiver.
 func (t *Telemetry) ExportMetrics() {
 	if t.exporter != nil {
 		t.exporter.begun.Store(&t.metricsExport)

@@ -17,12 +17,13 @@ func newOrderInstruments(m *meter) orderInstruments {
 	return orderInstruments{decided: m.counter(orderMetrics, "ratchet_transitions_total")}
 }
 
-// OrderEvents returns hooks that count and then call next. Requests for events that the
-// definition does not have count under "other".
+// OrderEvents returns hooks that count and then call next. Requests for events that are not in the
+// definition count under "other".
 func (t *Telemetry) OrderEvents(d *workflow.Definition, next transitions.Events) transitions.Events {
 	known := append(slices.Clone(d.Events()), d.Place())
 	events := next
 
+	// Every series begins with 0, so that a rate sees the first refusal.
 	for _, event := range known {
 		for _, verdict := range transitions.Verdicts() {
 			t.orders.decided.plus(0, string(event), verdict.String())
@@ -30,7 +31,7 @@ func (t *Telemetry) OrderEvents(d *workflow.Definition, next transitions.Events)
 	}
 
 	events.Decided = func(id transitions.OrderID, event workflow.Event, verdict transitions.Verdict) {
-		// Callers may ask for any event.
+		// Callers may ask for any event, and a label's values must be bounded.
 		name := "other"
 		if slices.Contains(known, event) {
 			name = string(event)

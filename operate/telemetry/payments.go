@@ -49,6 +49,7 @@ func paymentResult(err error) string {
 		return "ok"
 	case errors.Is(err, payments.ErrDeclined):
 		return "declined"
+	// These are answers: the processor has decided, and no retry changes them.
 	case errors.Is(err, payments.ErrExpired), errors.Is(err, payments.ErrVoided), errors.Is(err, payments.ErrConflict):
 		return "refused"
 	}

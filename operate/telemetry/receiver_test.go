@@ -17,11 +17,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver takes traces, metrics and logs. It answers when let is closed, or at once if that is nil.
+// receiver takes traces, metrics and logs. It answers when let is closed, or at once if let is nil.
 type receiver struct {
 	url string
 	let chan struct{}
-	// gone gets the paths of requests that the exporter has given up.
+	// gone gets the paths of requests that the exporter has canceled.
 	gone chan string
 
 	mu      sync.Mutex

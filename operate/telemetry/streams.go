@@ -40,6 +40,7 @@ func (s *streamInstruments) register(m *meter) {
 	s.faults = m.counter(streamMetrics, "ratchet_stream_faults_total")
 	s.took = m.histogram(streamMetrics, "ratchet_stream_handler_duration_seconds")
 
+	// Reasons and changes are known, so their series begin with 0; handlers are not known here.
 	s.records.zero()
 	s.gaps.zero(string(streams.GapTrimmed), string(streams.GapUnread), string(streams.GapGone), string(streams.GapParent), string(streams.GapReplaced),
 		string(streams.GapQueue))
@@ -47,6 +48,7 @@ func (s *streamInstruments) register(m *meter) {
 	s.faults.zero("GetRecords")
 
 	s.gauge(m, "ratchet_stream_shards", func(l StreamLag) (float64, bool) { return float64(l.Shards), true })
+	// A process without shards reads nothing. A lag of 0 would look like health.
 	s.gauge(m, "ratchet_stream_lag_seconds", func(l StreamLag) (float64, bool) { return l.Age.Seconds(), l.Shards > 0 })
 	s.gauge(m, "ratchet_stream_pending_records", func(l StreamLag) (float64, bool) { return float64(l.Pending), true })
 	s.gauge(m, "ratchet_stream_loss_in_seconds", func(l StreamLag) (float64, bool) { return l.ToHorizon.Seconds(), l.Shards > 0 })
@@ -56,21 +58,22 @@ func (s *streamInstruments) register(m *meter) {
 func (s *streamInstruments) gauge(m *meter, name string, value func(StreamLag) (v float64, shown bool)) {
 	m.gauge(streamMetrics, name, func(observe func(float64, ...string)) {
 		lag, polls := s.lag()
+		// A gauge that is not observed has no value: better than a wrong 0.
 		if v, shown := value(lag); polls && shown {
 			observe(v)
 		}
 	})
 }
 
-// StreamLag is how far the shards that this process reads are behind.
+// StreamLag says how far this process is behind in the shards that it reads.
 type StreamLag struct {
 	Shards  int
 	Pending int
-	// Age is the greatest of the shards, ToHorizon the least.
+	// Age is the greatest of the shards' ages, ToHorizon the least of their times to the loss.
 	Age, ToHorizon time.Duration
 }
 
-// StreamLag returns how far the shards are behind that this process reads, and whether it polls
+// StreamLag returns how far the process is behind in the shards that it reads, and whether it polls
 // the stream at all.
 func (t *Telemetry) StreamLag() (lag StreamLag, polls bool) { return t.streams.lag() }
 
@@ -83,11 +86,13 @@ func (s *streamInstruments) lag() (lag StreamLag, polls bool) {
 		return StreamLag{}, false
 	}
 
+	// Called outside the lock: the poller has locks of its own.
 	for _, l := range lags() {
 		lag.Shards++
 		lag.Pending += l.Pending
 		lag.Age = max(lag.Age, l.Age)
 
+		// The zero value is no time to a loss, so the first shard sets it.
 		if lag.Shards == 1 || l.ToHorizon < lag.ToHorizon {
 			lag.ToHorizon = l.ToHorizon
 		}
@@ -100,6 +105,7 @@ func (s *streamInstruments) lag() (lag StreamLag, polls bool) {
 // [streams.Poller.Lags].
 func (t *Telemetry) ObserveStream(lags func() []streams.Lag) (end func()) {
 	t.streams.observe(lags)
+	// The poller has ended; its last lag would be shown for the life of the process.
 	return func() { t.streams.observe(nil) }
 }
 
@@ -110,7 +116,7 @@ func (s *streamInstruments) observe(lags func() []streams.Lag) {
 	s.lags = lags
 }
 
-// ExpectHandler makes the figures of a handler of the stream appear with 0.
+// ExpectHandler shows the figures of a handler of the stream as 0 before anything is counted.
 func (t *Telemetry) ExpectHandler(handler string) {
 	t.streams.handled.zeroFor(handler, "ok", "error")
 	t.streams.retries.zeroFor(handler, "memory", "queue")

@@ -24,8 +24,9 @@ func newSweepInstruments(m *meter) sweepInstruments {
 // Swept counts a sweep.
 func (t *Telemetry) Swept(sweep string, err error) { t.sweeps.swept.inc(sweep, outcome(err)) }
 
-// ReservationsSwept counts a sweep of reservations, as [inventory.Events] asks for it.
+// ReservationsSwept counts a sweep of reservations. It is a hook of [inventory.Events].
 func (t *Telemetry) ReservationsSwept(count int, err error) {
+	// Reservations that a sweep expired before its error count, too.
 	t.Swept("reservations", err)
 	t.sweeps.expired.plus(float64(count))
 }

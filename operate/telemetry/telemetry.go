@@ -39,12 +39,16 @@ type Telemetry struct {
 	logs          logInstruments
 }
 
-// New returns a Telemetry that has counted nothing yet. It calls no one: metrics are exported after
-// [Telemetry.ExportMetrics], if cfg says so.
+// New returns a Telemetry that has counted nothing yet. It makes no call: metrics are exported
+// after [Telemetry.ExportMetrics], if cfg asks for it.
 func New(cfg ExportConfig) (*Telemetry, error) {
+	// A registry of its own: two Telemetries in one process, as in tests, do not collide. The
+	// resource is made once, so traces, metrics and logs have the same instance id.
 	t := &Telemetry{registry: prometheus.NewRegistry(), process: sync.OnceValues(newResource)}
 	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
+	// Scope and target would be one more label and one more metric, with the same value in every
+	// series.
 	reader, err := exporter.New(exporter.WithRegisterer(t.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: exporter for Prometheus: %w", err)
@@ -81,6 +85,7 @@ func New(cfg ExportConfig) (*Telemetry, error) {
 	observeProcess(m)
 
 	if m.err != nil {
+		// The provider has started a goroutine for its periodic reader.
 		return nil, errors.Join(m.err, t.Close())
 	}
 

@@ -41,6 +41,7 @@ func hasLabels(series *dto.Metric, labels []string) bool {
 		values[pair.GetName()] = pair.GetValue()
 	}
 
+	// Pairs; a last name without a value is ignored.
 	for i := 0; i+1 < len(labels); i += 2 {
 		if values[labels[i]] != labels[i+1] {
 			return false

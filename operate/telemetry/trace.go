@@ -15,9 +15,9 @@ import (
 	"ratchet/transitions"
 )
 
-// Tracing makes spans of what a process does and exports them. It is safe for concurrent use. Its
-// methods may be called on nil, which makes none: what they return then is what they were given.
-// Call Close after use.
+// Tracing makes spans of a process's work and exports them. It is safe for concurrent use. A nil
+// Tracing makes no spans, and every method works on it: it returns its argument. Call Close after
+// use.
 type Tracing struct {
 	tracer   trace.Tracer
 	provider *sdk.TracerProvider
@@ -26,8 +26,8 @@ type Tracing struct {
 	log      *slog.Logger
 }
 
-// StartTracing returns what traces a process, nil if tracing is off. It calls no one: a receiver that
-// is down shows in the metric ratchet_trace_spans_total.
+// StartTracing returns the tracing of a process, nil if tracing is off. It makes no call: a
+// receiver that is down shows in the metric ratchet_trace_spans_total.
 func (t *Telemetry) StartTracing(cfg ExportConfig) (*Tracing, error) {
 	to, on, err := cfg.receiver(tracesSignal)
 	if err != nil || !on {
@@ -49,6 +49,8 @@ func (t *Telemetry) StartTracing(cfg ExportConfig) (*Tracing, error) {
 		return nil, fmt.Errorf("telemetry: exporter of traces for OTLP: %w", err)
 	}
 
+	// The limits of the environment apply, except for the length: ids and texts from outside are
+	// cut.
 	limits := sdk.NewSpanLimits()
 	limits.AttributeValueLengthLimit = maxAttribute
 
@@ -69,7 +71,8 @@ func (t *Telemetry) StartTracing(cfg ExportConfig) (*Tracing, error) {
 // maxAttribute is the most bytes of an attribute's value. An order's id has up to 128.
 const maxAttribute = 256
 
-// Close exports what waits, for 3 s at most, and ends the tracing. Spans that end later are lost.
+// Close exports the spans that wait, for 3 s at most, and ends the tracing. Spans that end later
+// are lost.
 func (t *Tracing) Close() {
 	if t == nil {
 		return
@@ -96,13 +99,14 @@ func traceparent(c trace.SpanContext) string {
 	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
 }
 
-// parseTrace returns the context that a traceparent names, invalid if it names none.
+// parseTrace returns the span context of a traceparent, an invalid one if the text is no
+// traceparent.
 func parseTrace(text string) trace.SpanContext {
 	if !transitions.ValidTrace(text) {
 		return trace.SpanContext{}
 	}
 
-	// ValidTrace has checked all of it.
+	// The errors cannot occur: ValidTrace has checked the whole text.
 	traceID, _ := trace.TraceIDFromHex(text[3:35])
 	spanID, _ := trace.SpanIDFromHex(text[36:52])
 
@@ -127,7 +131,7 @@ func linkTo(kind string, to trace.SpanContext) []trace.Link {
 	return []trace.Link{{SpanContext: to, Attributes: []attribute.KeyValue{attribute.String(attrLink, kind)}}}
 }
 
-// end ends a span. A class other than "" is the error's.
+// end ends a span. A class that is not empty names the error.
 func end(span trace.Span, class string) {
 	if class != "" {
 		fail(span, class)

@@ -13,9 +13,10 @@ import (
 	"ratchet/transitions"
 )
 
-// Activity is an [activities.Middleware] that makes a span of each attempt of a task. It begins a
-// trace: that of the transition that the task makes. Step Functions does not say which attempt it is,
-// so an attempt is linked to the first one if the same process has made that and it failed.
+// Activity is an [activities.Middleware] that makes a span of each attempt of a task. The span
+// begins a trace, which the transition of the task continues. Step Functions does not number
+// attempts, so an attempt is linked to the first one only if the first one failed in the same
+// process.
 func (t *Tracing) Activity(next activities.HandlerFunc) activities.HandlerFunc {
 	if t == nil {
 		return next
@@ -37,9 +38,11 @@ func (t *Tracing) Activity(next activities.HandlerFunc) activities.HandlerFunc {
 			span.SetAttributes(number(attrTransition, transition))
 		}
 
+		// The class stays if next panics: the deferred function ends the span then, too.
 		class := classPanic
 		defer func() {
 			if class == "" {
+				// A success ends the work; a later task of the same name is another one.
 				t.attempts.forget(work)
 			} else {
 				t.attempts.failed(work, span.SpanContext())
@@ -49,14 +52,14 @@ func (t *Tracing) Activity(next activities.HandlerFunc) activities.HandlerFunc {
 
 		output, err := next(ctx, task)
 		if class = errorClass(err); errors.Is(err, activities.ErrParked) {
-			class = "" // it is answered later
+			class = "" // no failure: the task is answered later
 		}
 
 		return output, err
 	}
 }
 
-// subjectOf returns the order and the transition that a task is about, as far as its input says so.
+// subjectOf returns the order and the transition of a task, as far as its input has them.
 func subjectOf(input json.RawMessage) (transitions.OrderID, transitions.TransitionID) {
 	var in struct {
 		OrderID      transitions.OrderID      `json:"orderId"`
@@ -70,10 +73,12 @@ func subjectOf(input json.RawMessage) (transitions.OrderID, transitions.Transiti
 		return "", 0
 	}
 
+	// Some tasks have the id only inside their order.
 	if in.OrderID == "" {
 		in.OrderID = in.Order.OrderID
 	}
 
+	// An id from outside may be of any length, so an invalid one becomes no attribute.
 	if in.OrderID.Validate() != nil {
 		return "", in.TransitionID
 	}
@@ -84,12 +89,12 @@ func subjectOf(input json.RawMessage) (transitions.OrderID, transitions.Transiti
 // mostFailed is how many failed first attempts are remembered.
 const mostFailed = 1024
 
-// firstAttempts remembers the spans of first attempts that have failed, the newest of them. The zero
-// value is ready to use.
+// firstAttempts remembers the spans of the newest first attempts that have failed. The zero value
+// is ready to use.
 type firstAttempts struct {
 	mu    sync.Mutex
 	spans map[string]failedAttempt
-	works [mostFailed]string // in turn, to forget the oldest; one that was forgotten before keeps its slot
+	works [mostFailed]string // a ring, to forget the oldest; work that succeeded keeps its slot
 	next  int
 }
 
@@ -119,7 +124,8 @@ func (f *firstAttempts) failed(work string, span trace.SpanContext) {
 		f.spans = map[string]failedAttempt{}
 	}
 
-	// The oldest work may have been forgotten and have failed again: it then has another slot.
+	// The oldest work may have been forgotten and have failed again: then it has a newer slot, and
+	// must stay.
 	if oldest := f.works[f.next]; f.spans[oldest].slot == f.next {
 		delete(f.spans, oldest)
 	}

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// TestFailedAttemptsAreForgotten: the oldest first, so that there are never too many.
+// TestFailedAttemptsAreForgotten: the oldest are forgotten first, so that there are never too many.
 func TestFailedAttemptsAreForgotten(t *testing.T) {
 	var f firstAttempts
 	span := func(n int) trace.SpanContext {
@@ -28,8 +28,8 @@ func TestFailedAttemptsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatFailsAgainIsRememberedAsLong: it succeeded in between, and its old place among the
-// oldest is not taken for its new one.
+// TestAnAttemptThatFailsAgainIsRememberedAsLong: it succeeded in between, and its old place among
+// the oldest is not taken for its new place.
 func TestAnAttemptThatFailsAgainIsRememberedAsLong(t *testing.T) {
 	var f firstAttempts
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})

@@ -12,8 +12,8 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// TraceAWS makes spans of the calls of the clients that are made of cfg afterwards, as far as they
-// are part of something that is traced: polls get none.
+// TraceAWS makes spans of the calls of the clients that are made of cfg afterwards, if a span is
+// around the call. Polls have none around them.
 func (t *Tracing) TraceAWS(cfg *aws.Config) {
 	if t == nil {
 		return
@@ -35,13 +35,14 @@ func (t *Tracing) TraceAWS(cfg *aws.Config) {
 			}
 
 			if table := tableOf(in.Parameters); table != "" {
+				// The semantic conventions have a list of tables.
 				about = append(about, attribute.StringSlice(attrRPCTables, []string{table}))
 			}
 
 			ctx, span := t.tracer.Start(ctx, service+"."+operation, awsSpan.kind(), trace.WithAttributes(about...))
 			out, metadata, err = next.HandleInitialize(ctx, in)
 
-			// A condition that does not hold is an answer.
+			// A condition that does not hold is an answer, not a failure of the call.
 			if _, refused := dynamo.FailedCondition(err); refused {
 				span.SetAttributes(text(attrError, errorClass(err)))
 				span.End()

@@ -5,7 +5,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The names of attributes. Those with another prefix than ratchet are of OpenTelemetry's semantic
+// The names of attributes. Names without the prefix ratchet are OpenTelemetry's semantic
 // conventions.
 const (
 	attrOrder      = "ratchet.order.id"
@@ -41,11 +41,11 @@ const (
 
 // Span describes one kind of span.
 type Span struct {
-	// Name has what varies in braces, as in "apply {event}".
+	// Name has the varying parts in braces, as in "apply {event}".
 	Name string
-	// Kind is OpenTelemetry's: server, client, producer, consumer or internal.
+	// Kind is a kind of OpenTelemetry: server, client, producer, consumer or internal.
 	Kind string
-	// Attributes are the names of all that it may have.
+	// Attributes are the names of all attributes that the span may have.
 	Attributes []string
 	// Meaning is a sentence without a period.
 	Meaning string

@@ -10,9 +10,9 @@ import (
 	"ratchet/notify"
 )
 
-// NotifyEvents returns next with a span of each attempt of a delivery, in the trace of its transition.
-// The first attempt is a child of the reaction that makes it; later ones stand beside it and are linked
-// to it.
+// NotifyEvents returns next with a span of each attempt of a delivery, in the trace of its
+// transition. The first attempt is a child of the reaction that makes it; later attempts are
+// children of the transition and are linked to the first one.
 func (t *Tracing) NotifyEvents(next notify.Events) notify.Events {
 	if t == nil {
 		return next
@@ -26,6 +26,7 @@ func (t *Tracing) NotifyEvents(next notify.Events) notify.Events {
 				span.SetAttributes(number(attrHTTPStatus, answer.Status))
 			}
 
+			// A receiver's status says more than the error that was made of it.
 			class := errorClass(err)
 			if answer.Status >= http.StatusBadRequest {
 				class = strconv.Itoa(answer.Status)
@@ -47,11 +48,13 @@ func (t *Tracing) startDelivery(ctx context.Context, d notify.Delivery) (context
 		number(attrTransition, d.TransitionID),
 		text(attrState, string(d.State)))}
 
+	// A resent delivery counts its attempts from the beginning, but its first span exists already.
 	if d.Attempts > 1 || d.Redeliveries > 0 {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, transition)
 		return t.tracer.Start(ctx, deliverySpan.Name, append(options, trace.WithLinks(linkTo(linkFirst, first)...))...)
 	}
 
+	// A worker that finds the first attempt left undone has no reaction around it.
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, transition)
 	}

@@ -13,7 +13,7 @@ import (
 	"ratchet/transitions"
 )
 
-// errorClasses are the errors that have a class of their own. The first that fits counts.
+// errorClasses are the errors with a class of their own. The first one that matches counts.
 var errorClasses = []struct {
 	err   error
 	class string
@@ -41,19 +41,20 @@ var errorClasses = []struct {
 	{context.Canceled, "canceled"},
 }
 
-// classPanic is the class of a call that does not return.
+// classPanic is the class of a call that panics.
 const classPanic = "panic"
 
-// otherError is the class of errors without one, as the semantic conventions have it.
+// otherError is the class of all other errors, as the semantic conventions name it.
 const otherError = "_OTHER"
 
-// errorClass returns the class of an error, "" for nil. It is never the error's text, which may hold
-// what a far side has answered.
+// errorClass returns the class of an error, "" for nil. It never returns the error's text, which
+// may quote the answer of a far side.
 func errorClass(err error) string {
 	if err == nil {
 		return ""
 	}
 
+	// The state machine sees the name that an activity gives its error.
 	if named, is := errors.AsType[*activities.Error](err); is && named.Name != "" {
 		return named.Name
 	}

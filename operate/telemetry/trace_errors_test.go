@@ -9,7 +9,7 @@ import (
 	"ratchet/payments"
 )
 
-// TestErrorsHaveTheirClasses: a class says nothing of an error's text.
+// TestErrorsHaveTheirClasses: a class contains nothing of an error's text.
 func TestErrorsHaveTheirClasses(t *testing.T) {
 	for _, test := range []struct {
 		err  error

@@ -10,14 +10,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// TraceHTTP makes a span of each request of the HTTP API, in the trace that its traceparent names.
-// Probes of its health get none. Served adds the rest at the end.
+// TraceHTTP makes a span of each request of the HTTP API, in the trace of the request's
+// traceparent. Health probes have no spans. Served adds the rest at the end.
 func (t *Tracing) TraceHTTP(next http.Handler) http.Handler {
 	if t == nil {
 		return next
 	}
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Probes come every few seconds and say nothing about an order.
 		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 			next.ServeHTTP(w, r)
 			return
@@ -26,6 +27,7 @@ func (t *Tracing) TraceHTTP(next http.Handler) http.Handler {
 		method := knownMethod(r.Method)
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 
+		// The route is known only after the mux has matched; Served renames the span then.
 		ctx, span := t.tracer.Start(ctx, method, httpSpan.kind(), trace.WithAttributes(text(attrHTTPMethod, method)))
 		defer span.End()
 
@@ -43,6 +45,7 @@ func (t *Tracing) Served(next func(*http.Request, string, http.Header, int, time
 	return func(r *http.Request, pattern string, answer http.Header, status int, took time.Duration) {
 		span := trace.SpanFromContext(r.Context())
 		if _, route, found := strings.Cut(pattern, " "); found {
+			// The pattern has the method, as the conventions want the name.
 			span.SetName(pattern)
 			span.SetAttributes(text(attrHTTPRoute, route))
 		}
@@ -52,6 +55,8 @@ func (t *Tracing) Served(next func(*http.Request, string, http.Header, int, time
 		}
 		span.SetAttributes(number(attrHTTPStatus, status))
 
+		// A 4xx is the caller's fault; the conventions leave such spans of a server without an
+		// error.
 		if status >= http.StatusInternalServerError {
 			fail(span, strconv.Itoa(status))
 		}

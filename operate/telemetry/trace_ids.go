@@ -9,10 +9,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// spanIDs makes random ids, and gives the span of a first attempt the id that its caller has computed.
+// spanIDs makes random ids, except for the span of a first attempt: its id was computed by the
+// caller of startFirst.
 type spanIDs struct{}
 
-// givenID is where the context of a call of Start holds the id of the span.
+// givenID is the context's key of the id that the next span must have.
 type givenID struct{}
 
 // NewIDs is part of sdk.IDGenerator.
@@ -34,9 +35,10 @@ func (spanIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	return id
 }
 
-// firstOf returns the context of the span of the first attempt of some work that a transition has
-// caused. The id follows from the transition's span and the work's name, so that a retry finds it in
-// any process, days later, although no one has stored it. It is invalid if the transition's is.
+// firstOf returns the context of the span of the first attempt of some work that a transition
+// caused. The id is computed from the transition's span and the work's name, so a retry can compute
+// it in any process, days later; it is stored nowhere. The context is invalid if the transition's
+// context is invalid.
 //
 // A first attempt that is repeated after a crash has the same id.
 func firstOf(transition trace.SpanContext, work ...string) trace.SpanContext {
@@ -50,21 +52,24 @@ func firstOf(transition trace.SpanContext, work ...string) trace.SpanContext {
 	digest.Write(spanID[:])
 
 	for _, part := range work {
+		// The zero byte keeps "a", "bc" apart from "ab", "c".
 		digest.Write([]byte(part + "\x00"))
 	}
 
 	var id trace.SpanID
+	// The first 8 of the digest's 32 bytes.
 	copy(id[:], digest.Sum(nil))
 
 	return transition.WithSpanID(id)
 }
 
-// startFirst is Start for the span of a first attempt, as firstOf returns it. The id is not for the
-// span's children. If it is invalid, the span has an id of its own.
+// startFirst starts the span of a first attempt with the context that firstOf returned. If that is
+// invalid, the span has a random id.
 func (t *Tracing) startFirst(ctx context.Context, first trace.SpanContext, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !first.IsValid() {
 		return t.tracer.Start(ctx, name, options...)
 	}
+	// The returned context must not have the id: the span's children would take it, too.
 	_, span := t.tracer.Start(context.WithValue(ctx, givenID{}, first.SpanID()), name, options...)
 
 	return trace.ContextWithSpan(ctx, span), span

@@ -10,9 +10,9 @@ import (
 	"ratchet/workflow"
 )
 
-// OrderEvents returns next with a span of each decision. Its context is what is stored as the trace of
-// the transition, so that its reactions continue it. Without a span around it, the decision continues
-// the trace of the request's cause.
+// OrderEvents returns next with a span of each decision. The span's context is stored as the trace
+// of the transition, so that its reactions continue that trace. Without a span around it, the
+// decision continues the trace of the request's cause.
 func (t *Tracing) OrderEvents(d *workflow.Definition, next transitions.Events) transitions.Events {
 	if t == nil {
 		return next
@@ -25,7 +25,8 @@ func (t *Tracing) OrderEvents(d *workflow.Definition, next transitions.Events) t
 			ctx = trace.ContextWithRemoteSpanContext(ctx, parseTrace(cause))
 		}
 
-		// Callers may ask for any event, of any id.
+		// Callers may ask for any event, of any id, so both are checked before they become a name
+		// or an attribute.
 		name := "other"
 		if slices.Contains(known, event) {
 			name = string(event)
@@ -60,6 +61,7 @@ func endDecision(span trace.Span, r transitions.Result, err error) {
 	}
 
 	if r.Verdict == transitions.Replayed {
+		// The item keeps the cause of its newest transition only; older ones get no link.
 		for _, link := range linkTo(linkFirst, parseTrace(r.Transition.Cause.Trace)) {
 			span.AddLink(link)
 		}

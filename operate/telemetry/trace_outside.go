@@ -14,14 +14,15 @@ import (
 	"ratchet/transitions"
 )
 
-// Carrier returns the carrier with a span of each call. If the carrier is a [shipping.Asker], so is
-// what it returns.
+// Carrier returns the carrier with a span of each call. If the carrier is a [shipping.Asker], the
+// result is one, too.
 func (t *Tracing) Carrier(c shipping.Carrier) shipping.Carrier {
 	if t == nil || c == nil {
 		return c
 	}
 
 	traced := tracedCarrier{c, t}
+	// Callers look for Get by its type: the wrapper must not hide it, and must not invent it.
 	if asker, can := c.(shipping.Asker); can {
 		return tracedAsker{traced, asker}
 	}
@@ -57,6 +58,7 @@ func (c tracedCarrier) Cancel(ctx context.Context, key string) (left bool, err e
 func (c tracedCarrier) call(ctx context.Context, name, key string) (context.Context, func(error)) {
 	var about []attribute.KeyValue
 
+	// A key of another form is some caller's own, and becomes no attribute.
 	if parts := strings.Split(key, "/"); len(parts) == 3 && transitions.OrderID(parts[0]).Validate() == nil {
 		about = append(about, text(attrOrder, parts[0]))
 
@@ -143,14 +145,14 @@ func (p tracedProcessor) move(ctx context.Context, name string, r payments.Reque
 	return reference, err
 }
 
-// call begins the span of a call of the outside.
+// call begins the span of a call to a far side.
 func (t *Tracing) call(ctx context.Context, name string, kind Span, about ...attribute.KeyValue) (context.Context, func(error)) {
 	ctx, span := t.tracer.Start(ctx, name, kind.kind(), trace.WithAttributes(about...))
 	return ctx, func(err error) { end(span, errorClass(err)) }
 }
 
-// Transport returns a transport that sends the traceparent of a request's context along. A nil one
-// stands for that of net/http.
+// Transport returns a transport that adds the traceparent of a request's context. A nil next stands
+// for net/http's default transport.
 func (t *Tracing) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next

@@ -20,9 +20,9 @@ func newTraceInstruments(m *meter) traceInstruments {
 	return in
 }
 
-// spanQueue hands ended spans to the SDK's batches, as far as there is room, and counts what becomes
-// of them. The SDK counts what it drops, too, but tells no one: here the spans that do not fit never
-// reach it.
+// spanQueue hands ended spans to the SDK's batches, as far as there is room, and counts how their
+// export ends. The SDK alone would drop spans without a report: here the spans that do not fit
+// never reach it.
 type spanQueue struct {
 	sdk.SpanProcessor // the batches
 
@@ -43,6 +43,7 @@ func newSpanQueue(exporter sdk.SpanExporter, in *traceInstruments, log *slog.Log
 
 // OnEnd is part of sdk.SpanProcessor. It never waits.
 func (q spanQueue) OnEnd(s sdk.ReadOnlySpan) {
+	// A span that is not sampled is never exported, so it needs no room.
 	if !s.SpanContext().IsSampled() {
 		return
 	}
@@ -68,6 +69,7 @@ type countingExporter struct {
 // ExportSpans is part of sdk.SpanExporter. It returns nil.
 func (e *countingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
+	// Only now: spans of a running export use memory, too.
 	e.room.leave(len(spans))
 
 	if err == nil {
@@ -77,5 +79,6 @@ func (e *countingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnly
 	e.in.spans.plus(float64(len(spans)), "failed")
 	e.warn("spans were not exported", "spans", len(spans), "err", err)
 
+	// An error would go to the SDK's global handler.
 	return nil
 }

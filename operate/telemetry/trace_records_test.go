@@ -19,7 +19,7 @@ import (
 	"ratchet/workflow"
 )
 
-// TestARecordInAFunctionContinuesTheTraceOfItsTransition: as it does with the poller.
+// TestARecordInAFunctionContinuesTheTraceOfItsTransition: in a Lambda function as in the poller.
 func TestARecordInAFunctionContinuesTheTraceOfItsTransition(t *testing.T) {
 	far := startReceiver(t, nil)
 	tracing := trace(t, newTelemetry(t), far.url)
@@ -83,7 +83,8 @@ func TestARetriedRecordIsLinkedToItsFirstCall(t *testing.T) {
 	}
 }
 
-// TestABatchIsLinkedToItsTransitions: its span begins a trace, as its records are of several.
+// TestABatchIsLinkedToItsTransitions: its span begins a trace, because its records belong to
+// several.
 func TestABatchIsLinkedToItsTransitions(t *testing.T) {
 	far := startReceiver(t, nil)
 	tracing := trace(t, newTelemetry(t), far.url)

@@ -12,9 +12,9 @@ import (
 	"ratchet/transitions"
 )
 
-// SendingRequest makes a span of sending a request to the requests' queue, and writes its traceparent
-// into the message, so that the decision on the request continues the trace. Without a span around it, it
-// continues the trace of the request's cause.
+// SendingRequest makes a span of sending a request to the requests' queue, and writes its
+// traceparent into the message, so that the decision on the request continues the trace. Without a
+// span around the call, the span continues the trace of the request's cause.
 func (t *Tracing) SendingRequest(ctx context.Context, r transitions.Request, in *sqs.SendMessageInput) (context.Context, func(error)) {
 	if t == nil {
 		return ctx, func(error) {}
@@ -32,6 +32,7 @@ func (t *Tracing) SendingRequest(ctx context.Context, r transitions.Request, in 
 	if in.MessageAttributes == nil {
 		in.MessageAttributes = map[string]types.MessageAttributeValue{}
 	}
+	// An attribute, so that the body is the request alone.
 	in.MessageAttributes[queues.AttributeTrace] = types.MessageAttributeValue{
 		DataType:    aws.String("String"),
 		StringValue: aws.String(Traceparent(ctx)),
@@ -40,11 +41,11 @@ func (t *Tracing) SendingRequest(ctx context.Context, r transitions.Request, in 
 	return ctx, func(err error) { end(span, errorClass(err)) }
 }
 
-// Requests returns a middleware for the handler of requests. It makes a span of each call, in the trace of the
-// request: that of the sender's message attribute, else that of the request's cause, which read finds. When
-// the message was received before, the span is linked to that of its first receive, whose id follows from
-// the sender's span and the message's id. The receives of a message without a trace begin a trace each,
-// without a link.
+// Requests returns a middleware for the handler of requests. It makes a span of each call, in the
+// trace of the message's sender: the trace of its attribute, else the trace of the request's cause,
+// which read finds. If the message was received before, the span is linked to the span of its first
+// receive, whose id is computed from the sender's span and the message's id. If the message has no
+// trace, each receive begins a trace, without a link.
 func (t *Tracing) Requests(read func(queues.Message) (transitions.Request, error)) queues.Middleware {
 	if t == nil {
 		return func(next queues.Handler) queues.Handler { return next }
@@ -52,9 +53,10 @@ func (t *Tracing) Requests(read func(queues.Message) (transitions.Request, error
 
 	return func(next queues.Handler) queues.Handler {
 		return func(ctx context.Context, m queues.Message) queues.Outcome {
-			r, _ := read(m) // next says what is wrong with it
+			r, _ := read(m) // next reports a body that cannot be read
 			ctx, span := t.startRequest(ctx, m, r)
 
+			// The class stays if next panics.
 			class := classPanic
 			defer func() { end(span, class) }()
 
@@ -77,7 +79,7 @@ func (t *Tracing) startRequest(ctx context.Context, m queues.Message, r transiti
 	first := firstOf(sender, "message", m.Queue, m.ID)
 	if m.Receives > 1 {
 		links = linkTo(linkFirst, first)
-		first = trace.SpanContext{} // is another span
+		first = trace.SpanContext{} // the id is the first receive's
 	}
 
 	ctx, span := t.startFirst(trace.ContextWithRemoteSpanContext(ctx, sender), first, requestSpan.Name,
@@ -86,6 +88,7 @@ func (t *Tracing) startRequest(ctx context.Context, m queues.Message, r transiti
 			text(attrMessaging, valueSQS),
 			text(attrOperation, valueProcessing),
 			text(attrMessage, m.ID)))
+	// The id is text from outside.
 	if r.OrderID.Validate() == nil {
 		span.SetAttributes(text(attrOrder, string(r.OrderID)))
 	}

@@ -16,8 +16,9 @@ import (
 
 const requestBody = `{"orderId":"o-1","event":"cancel","requestId":"r-1"}`
 
-// TestAMessageThatIsReceivedAgainIsLinkedToItsFirstReceive: also by another process, and in the sender's
-// trace, wherever the message has it. Each receive is a span of its own.
+// TestAMessageThatIsReceivedAgainIsLinkedToItsFirstReceive: also by another process, and in the
+// sender's trace, whether the message has it as an attribute or in its body. Each receive is a span
+// of its own.
 func TestAMessageThatIsReceivedAgainIsLinkedToItsFirstReceive(t *testing.T) {
 	attribute := map[string]queues.Attribute{queues.AttributeTrace: {Type: "String", Text: traceparent}}
 
@@ -68,8 +69,8 @@ func TestAMessageThatIsReceivedAgainIsLinkedToItsFirstReceive(t *testing.T) {
 	}
 }
 
-// TestAMessageWithoutATraceHasNoLinks: nothing says which span its first receive was. Messages that cannot
-// be read are such, too.
+// TestAMessageWithoutATraceHasNoLinks: nothing tells the span of its first receive. This includes
+// messages that cannot be read.
 func TestAMessageWithoutATraceHasNoLinks(t *testing.T) {
 	far := startReceiver(t, nil)
 	tracing := trace(t, newTelemetry(t), far.url)
@@ -99,8 +100,8 @@ func TestAMessageWithoutATraceHasNoLinks(t *testing.T) {
 	}
 }
 
-// TestAMalformedTraceOfAMessageIsLeftOut: it begins a trace, is in no attribute of the span, and that of the
-// body counts instead.
+// TestAMalformedTraceOfAMessageIsLeftOut: the span begins a trace and has no attribute with the
+// malformed text; if the body has a trace, that trace counts.
 func TestAMalformedTraceOfAMessageIsLeftOut(t *testing.T) {
 	far := startReceiver(t, nil)
 	tracing := trace(t, newTelemetry(t), far.url)

@@ -12,8 +12,9 @@ import (
 	"ratchet/transitions"
 )
 
-// Handlers returns the handlers of the orders' stream with a span of each call about a transition, in
-// the transition's trace. A retry is linked to the first call, and each call to the transition before.
+// Handlers returns the handlers of the orders' stream with a span of each call about a transition,
+// in the transition's trace. A retry is linked to the first call, and each call to the previous
+// transition.
 func (t *Tracing) Handlers(all []streams.Handler) []streams.Handler {
 	if t == nil {
 		return all
@@ -27,6 +28,7 @@ func (t *Tracing) Handlers(all []streams.Handler) []streams.Handler {
 		}
 
 		if h.Batch != nil {
+			// Copied: the caller's handler must not change.
 			batch := *h.Batch
 			batch.Handle = t.traceBatch(h.Name, batch.Handle)
 			h.Batch = &batch
@@ -40,6 +42,7 @@ func (t *Tracing) traceRecord(next streams.HandlerFunc) streams.HandlerFunc {
 	return func(ctx context.Context, r streams.Record) error {
 		cause, previous, moved := transitions.Traces(r.Old, r.New)
 		if !moved {
+			// An edit is no transition and has no trace.
 			return next(ctx, r)
 		}
 
@@ -48,14 +51,16 @@ func (t *Tracing) traceRecord(next streams.HandlerFunc) streams.HandlerFunc {
 		links := linkTo(linkPrevious, parseTrace(previous))
 		first := firstOf(transition, "record", r.Handler, r.Group)
 
+		// A replay counts its attempts from 1, but the first call's span exists already.
 		if r.Attempt > 1 || r.Replay != nil {
 			links = append(links, linkTo(linkFirst, first)...)
-			first = trace.SpanContext{} // is another span
+			first = trace.SpanContext{} // the id is the first call's
 		}
 
 		ctx, span := t.startFirst(ctx, first, recordSpan.Name,
 			recordSpan.kind(), trace.WithLinks(links...), trace.WithAttributes(recordAttributes(r)...))
 
+		// The class stays if next panics.
 		class := classPanic
 		defer func() { end(span, class) }()
 
@@ -79,7 +84,8 @@ func recordAttributes(r streams.Record) []attribute.KeyValue {
 	}
 }
 
-// traceBatch makes one span, which begins a trace, because the records of a batch have different ones.
+// traceBatch makes one span for a batch. The span begins a trace, because the records belong to
+// different traces.
 func (t *Tracing) traceBatch(handler string, next streams.BatchFunc) streams.BatchFunc {
 	return func(ctx context.Context, records []streams.Record) []error {
 		var links []trace.Link
@@ -94,13 +100,14 @@ func (t *Tracing) traceBatch(handler string, next streams.BatchFunc) streams.Bat
 			text(attrMessaging, valueMessaging),
 			text(attrOperation, valueProcessing),
 			number(attrBatchCount, len(records))))
+		// A batch has an error for each record, so its span has none.
 		defer span.End()
 
 		return next(ctx, records)
 	}
 }
 
-// Reacting makes a span of what a built-in handler does about a transition: see reactions.Events.
+// Reacting makes a span of a built-in handler's work on a transition: see reactions.Events.
 func (t *Tracing) Reacting(ctx context.Context, handler string, c transitions.Change) (context.Context, func(error)) {
 	if t == nil {
 		return ctx, func(error) {}

@@ -94,7 +94,7 @@ func decide(ctx context.Context, tracing *telemetry.Tracing) string {
 	return stored
 }
 
-// TestAReceiverThatIsDownIsReported: as a count, and once in the log.
+// TestAReceiverThatIsDownIsReported: it is counted, and logged once.
 func TestAReceiverThatIsDownIsReported(t *testing.T) {
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "10")
 
@@ -123,7 +123,8 @@ func TestAReceiverThatIsDownIsReported(t *testing.T) {
 	}
 }
 
-// TestAnotherProcessLinksItsRetry: to the first attempt, whose span it finds without a record of it.
+// TestAnotherProcessLinksItsRetry: it links to the first attempt, whose span it computes without a
+// record.
 func TestAnotherProcessLinksItsRetry(t *testing.T) {
 	figures, far := newTelemetry(t), startReceiver(t, nil)
 	change := deliverySpanOf(t, trace(t, figures, far.url))
@@ -173,8 +174,8 @@ func deliver(tracing *telemetry.Tracing, d notify.Delivery, attempt int) {
 	end(notify.Answer{Status: 500}, errors.New("answered 500"))
 }
 
-// TestARetriedTaskIsLinkedToItsFirstAttempt: in the same process, until one has succeeded. The
-// last one panics.
+// TestARetriedTaskIsLinkedToItsFirstAttempt: in the same process, until an attempt succeeds. The
+// last attempt panics.
 func TestARetriedTaskIsLinkedToItsFirstAttempt(t *testing.T) {
 	figures, far := newTelemetry(t), startReceiver(t, nil)
 	tracing := trace(t, figures, far.url)
@@ -214,9 +215,9 @@ func TestARetriedTaskIsLinkedToItsFirstAttempt(t *testing.T) {
 	}
 }
 
-// TestADecisionContinuesTheTraceOfItsCause: one without a span around it, such as a request from a
-// queue. What is stored is its own span. One that was not sampled is stored, too, so that its
-// reactions are not sampled either.
+// TestADecisionContinuesTheTraceOfItsCause: if no span is around it, as for a request from a queue.
+// The decision's own span is stored, also if it was not sampled, so that its reactions are not
+// sampled either.
 func TestADecisionContinuesTheTraceOfItsCause(t *testing.T) {
 	far := startReceiver(t, nil)
 	tracing := trace(t, newTelemetry(t), far.url)

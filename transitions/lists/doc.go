@@ -4,8 +4,8 @@
 // # Model
 //
 // The lists are a projection of the orders' stream: [Lists.Record] is a stream handler that
-// writes what a change means for them. A transition itself costs what it costs without
-// lists. One table holds these kinds of rows:
+// updates the lists after a change. The lists add nothing to the cost of a transition. One
+// table holds these kinds of rows:
 //
 //	listKey                          placeKey
 //	state/<owner>/<STATE>/<shard>    <epoch ms of entering the state>#<order>
@@ -14,8 +14,8 @@
 //	reference/<owner>/<reference>    <epoch ms of placing>#<order>
 //	order/<order>                    head: the newest transition that the lists show
 //
-// The owner is what stands before the colon of an order's id, and empty without one: the
-// HTTP API stores the orders of a tenant so. A list is spread over 8 shards, by the hash of
+// The owner is the text before the colon of an order's id, and empty without a colon: the
+// HTTP API puts the tenant there. A list is spread over 8 shards, by the hash of
 // the order's id, so that a busy state is not bound to the throughput of one partition. A
 // page reads all shards and merges them by time, newest first. The list of a customer has
 // no shards: a customer places few orders at a time. Its orders in one state are found by
@@ -39,8 +39,8 @@
 //
 // # Caveats
 //
-// Lists that are kept, then not, then kept again lack the changes from between, although they are
-// ready: `ratchet streams rebuild --handler lists --from-journal` brings them.
+// If lists are switched off for a while, they lack the changes of that time, although they are
+// ready: `ratchet streams rebuild --handler lists --from-journal` adds these changes.
 //
 // Orders that are placed under one customer by the thousand per second, such as all guests of
 // a shop, exceed the throughput of one partition: leave the customer out for them.

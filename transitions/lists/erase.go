@@ -8,9 +8,9 @@ import (
 )
 
 // Erase takes an order out of the lists of its customer and of its reference, in one transaction with
-// the part that erases the person from the order itself. It shows the order's newest transition from
-// then on, so that a late record does not list the order for its customer again, and leaves it out of
-// [Lists.Unerased]. The order is as it was read; an error of the part is returned as it is, in a [*txn.Refused].
+// the part that erases the person from the order itself. From then on the lists show the order's newest
+// transition, so that a late record does not list the order for its customer again, and [Lists.Unerased]
+// leaves the order out. The order is as it was read; an error of the part is returned in a [*txn.Refused].
 func (l *Lists) Erase(ctx context.Context, o *transitions.Order, erase func(*txn.Transaction)) error {
 	placed := placeAt(o.ID, o.CreatedAt)
 
@@ -27,6 +27,7 @@ func (l *Lists) Erase(ctx context.Context, o *transitions.Order, erase func(*txn
 		next := headOf(o)
 		next.erased = true
 
+		// The shown row is dropped as well, in case the records of the last transitions are still to come.
 		return l.replace(ctx, o.ID, shown, next, []row{next.row, {timeList(o.ID), placed}}, append(gone, shown.rows()...), erase)
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"ratchet/transitions"
 )
 
-// dynamoDB is what this package calls of a *dynamodb.Client.
+// dynamoDB has the methods of a *dynamodb.Client that this package calls.
 type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -26,7 +26,7 @@ type dynamoDB interface {
 // Config says where the lists are kept. All fields but Now are required.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Orders are the orders that are listed.
 	Orders *transitions.Orders
@@ -89,6 +89,7 @@ func New(cfg Config) (*Lists, error) {
 		cfg.Now = time.Now
 	}
 
+	// With the keys, txn refuses a transaction that writes one row twice without sending it.
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {listAttribute, placeAttribute}}})
 	if err != nil {
 		return nil, err
@@ -130,6 +131,7 @@ func (l *Lists) Rebuild(ctx context.Context, s transitions.Sweep) (orders int, e
 
 		return l.list(ctx, o)
 	})
+	// Last, so that a rebuild that fails does not declare the lists ready.
 	if err == nil {
 		_, err = l.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &l.cfg.Table, Item: readyRow.key()})
 	}

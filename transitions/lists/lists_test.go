@@ -156,7 +156,7 @@ func TestALateRecordChangesNothing(t *testing.T) {
 	}
 }
 
-// A newer change within the same state excludes older ones that leave it.
+// A newer change within a state excludes older changes that leave the state.
 func TestAChangeWithinAStateExcludesOlderRecords(t *testing.T) {
 	s := newOrderLists(t)
 	changes := s.place("a", workflow.Hold, workflow.Release)

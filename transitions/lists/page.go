@@ -20,7 +20,7 @@ const maxReads = 16
 
 // Query asks for a part of a list.
 type Query struct {
-	// Owner is what stands before the colon of the orders' ids, "" for ids without one.
+	// Owner is the text before the colon of the orders' ids, "" for ids without a colon.
 	Owner string
 	// State asks for the orders in that state, in the order in which they entered it.
 	// Empty asks for all orders, in the order in which they were placed.
@@ -30,7 +30,8 @@ type Query struct {
 	// limit, even empty, and have a next one.
 	Customer string
 	// Reference asks for the orders with that reference, in the order in which they were placed.
-	// Those of another state or customer are left out, as with a customer.
+	// Orders in another state or of another customer are left out: a page may be shorter than
+	// the limit.
 	Reference string
 	// After is the Next of the page before. Empty begins with the newest order.
 	After string
@@ -46,7 +47,8 @@ type Page struct {
 	Next string
 	// Stale counts the rows that were left out, because their orders have moved or are
 	// gone: the lists lag behind the orders. Orders that are left out of a customer's list
-	// by their state, and of a reference's by their state or customer, do not count.
+	// because of their state, or of a reference's because of their state or customer, do not
+	// count.
 	Stale int
 }
 
@@ -84,6 +86,7 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 	var page Page
 	for _, o := range orders {
 		switch {
+		// Only the list of a state loses orders that move. The removal of this row is to come.
 		case o == nil, q.isOfState() && o.State != q.State:
 			page.Stale++
 		case q.State != "" && o.State != q.State, q.Customer != "" && o.Customer != q.Customer:
@@ -92,6 +95,7 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 		}
 	}
 
+	// Places count, not orders: a full page may have a next one even if orders were left out.
 	if len(places) == q.Limit {
 		page.Next = places[len(places)-1]
 	}
@@ -117,6 +121,7 @@ func (l *Lists) places(ctx context.Context, q Query) ([]string, error) {
 
 	for shard := range shards {
 		group.Go(func() (err error) {
+			// One shard may have all of the newest orders, so each is asked for a whole page.
 			list := timeShard(q.Owner, shard)
 			if q.State != "" {
 				list = stateShard(q.Owner, q.State, shard)
@@ -145,6 +150,7 @@ func (l *Lists) newest(ctx context.Context, list, bound string, limit int) ([]st
 		values[":bound"] = dynamo.S(bound)
 	}
 
+	// Not consistent, at half the cost: the lists lag behind the orders in any case.
 	in := &dynamodb.QueryInput{
 		TableName:                 &l.cfg.Table,
 		KeyConditionExpression:    &condition,

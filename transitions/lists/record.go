@@ -25,7 +25,7 @@ const (
 // errHeadMoved says that another writer has written the head since it was read.
 var errHeadMoved = errors.New("the order's head has moved")
 
-// head is what the lists show of an order.
+// head is the lists' record of an order: the newest transition that they show, and where.
 type head struct {
 	transition transitions.TransitionID // 0 if the order was never listed
 	state      workflow.State           // empty if the order was deleted
@@ -37,30 +37,33 @@ type head struct {
 // isTombstone reports whether the order was deleted.
 func (h head) isTombstone() bool { return h.transition != 0 && h.state == "" }
 
-// isOf reports whether the head may show this order, and not another one that has or had the
-// same id. Two that were placed within a millisecond cannot be told apart.
+// isOf reports whether the head may show this order, and not another order that has or had the
+// same id. Two orders that were placed within the same millisecond cannot be told apart.
 func (h head) isOf(o *transitions.Order) bool {
 	return h.placed == "" || h.placed == placeAt(o.ID, o.CreatedAt)
 }
 
-// Record writes what the change means for the lists. It is idempotent, and changes nothing
-// if the lists show a newer transition of the order. Placing costs one read unit and 6 write
-// units, and 2 each with a customer and a reference; another state one and 6, a change within a state one and 1.
+// Record updates the lists after the change. It is idempotent, and changes nothing if the lists
+// show a newer transition of the order. Each call costs one read unit. Placing and a change of
+// state cost 6 write units, a change within a state 1. For placing, a customer and a reference
+// cost 2 more each.
 func (l *Lists) Record(ctx context.Context, c transitions.Change) error {
 	return l.list(ctx, c.New)
 }
 
-// list makes the lists show the order as it is given, or newer.
+// list makes the lists show the order as given, or as a newer record has shown it.
 func (l *Lists) list(ctx context.Context, o *transitions.Order) error {
 	return l.race(ctx, o.ID, func(shown head) error {
 		switch {
 		case shown.transition == 0:
 			return l.replace(ctx, o.ID, shown, headOf(o), rowsOf(o), nil)
+		// Either the record is late, or the id was given to a new order. Only the table can tell.
 		case shown.isTombstone() || !shown.isOf(o):
 			return l.relist(ctx, o.ID, shown)
 		case shown.transition >= o.TransitionID:
 			return nil
 		case shown.state == o.State:
+			// The rows stay, so one plain update is enough, at a sixth of the cost.
 			return l.raise(ctx, o, shown)
 		}
 		next := headOf(o)
@@ -69,8 +72,8 @@ func (l *Lists) list(ctx context.Context, o *transitions.Order) error {
 	})
 }
 
-// relist makes the lists show the order that has the id now, instead of another one that
-// has had it. If there is none, it changes nothing: the record was late.
+// relist makes the lists show the order that has the id now, instead of an earlier order with
+// the same id. If no order has the id, it changes nothing: the record was late.
 func (l *Lists) relist(ctx context.Context, id transitions.OrderID, shown head) error {
 	o, exists, err := l.cfg.Orders.Get(ctx, id)
 	if err != nil || !exists {
@@ -85,7 +88,7 @@ func (l *Lists) relist(ctx context.Context, id transitions.OrderID, shown head) 
 // do not list the order again. It costs two read units and 6 write units, and 2 each
 // with a customer and a reference.
 //
-// If there is an order under the id again, the lists show that one instead.
+// If a new order has the id, the lists show the new order instead.
 func (l *Lists) Remove(ctx context.Context, last *transitions.Order) error {
 	return l.race(ctx, last.ID, func(shown head) error {
 		if shown.isTombstone() {
@@ -99,16 +102,19 @@ func (l *Lists) Remove(ctx context.Context, last *transitions.Order) error {
 			return err
 		case exists:
 			return l.replace(ctx, last.ID, shown, headOf(o), rowsOf(o), append(gone, shown.rows()...))
+		// The lists show the deleted order, and no other order has the id: a tombstone stays.
 		case shown.isOf(last):
 			return l.replace(ctx, last.ID, shown, head{transition: last.TransitionID}, nil, append(gone, shown.rows()...))
 		}
 
-		// Another order has had the id since, and was deleted, too: its record is to come.
+		// A later order had the id and was deleted, too. The record of that deletion is still to
+		// come, so its rows stay until then.
 		return l.replace(ctx, last.ID, shown, shown, shown.rows(), gone)
 	})
 }
 
-// race reads the head of the order and calls write, again if another has written the head.
+// race reads the head of the order and calls write. If another writer changes the head between
+// the two, race begins again.
 func (l *Lists) race(ctx context.Context, id transitions.OrderID, write func(shown head) error) error {
 	for range maxRaces {
 		shown, err := l.head(ctx, id)
@@ -122,7 +128,8 @@ func (l *Lists) race(ctx context.Context, id transitions.OrderID, write func(sho
 		case !errors.Is(err, errHeadMoved):
 			return fmt.Errorf("list order %s: %w", id, err)
 		}
-		// The next read decides whether it was this write, an older one or a newer one.
+		// The head may have been moved by this very write, whose answer was lost, or by another
+		// record. The next read tells.
 	}
 
 	return fmt.Errorf("list order %s: %w in each of %d attempts", id, errHeadMoved, maxRaces)
@@ -142,8 +149,8 @@ func (l *Lists) raise(ctx context.Context, o *transitions.Order, shown head) err
 	return err
 }
 
-// replace writes the next head of the order if it is still the one that is shown, and with
-// it the rows to put and those to drop. A row of both stays. More parts may join the transaction.
+// replace writes the next head of the order, provided that the shown head is still there. The same
+// transaction puts and drops rows; a row in both lists stays. More parts may join the transaction.
 func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next head, put, drop []row, with ...func(*txn.Transaction)) error {
 	update := dynamo.NewUpdate(l.cfg.Table, headRow(id).key()).
 		SetValue("transitionId", dynamo.N(int64(next.transition)))
@@ -172,6 +179,7 @@ func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next
 	var t txn.Transaction
 	t.AddDecisive("head", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(errHeadMoved))
 
+	// DynamoDB refuses a transaction with two actions on one item.
 	done := map[row]bool{}
 	for _, r := range put {
 		item := r.key()
@@ -244,7 +252,7 @@ func rowsOf(o *transitions.Order) []row {
 
 func headRow(id transitions.OrderID) row { return row{"order/" + string(id), "head"} }
 
-// ownerOf returns what stands before the colon of the id, "" without one.
+// ownerOf returns the text before the colon of the id, "" without a colon.
 func ownerOf(id transitions.OrderID) string {
 	owner, _, found := strings.Cut(string(id), ":")
 	if !found {

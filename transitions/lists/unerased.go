@@ -14,12 +14,13 @@ import (
 	"ratchet/workflow"
 )
 
-// Unerased returns the owner's orders that the lists show in the state and that have entered it before
-// the moment, in no useful order. Those that [Lists.Erase] has erased are left out; an order that was
-// erased otherwise is among them. It costs half a read unit for about 40 orders, with those that are
-// left out. The orders themselves are not read: they may have left the state, or be gone.
+// Unerased returns the owner's orders that the lists show in the state since a time before the moment,
+// in no particular order. It leaves out orders that [Lists.Erase] has erased, but not orders that were
+// erased in another way. It costs half a read unit for about 40 orders, including the orders that it
+// leaves out. The orders themselves are not read: they may have left the state, or be gone.
 func (l *Lists) Unerased(ctx context.Context, owner string, state workflow.State, before time.Time) iter.Seq2[transitions.OrderID, error] {
 	return func(yield func(transitions.OrderID, error) bool) {
+		// A place with an empty id sorts before every other place of its millisecond.
 		for shard := range shards {
 			if !l.unerasedOf(ctx, stateShard(owner, state, shard), placeAt("", before), yield) {
 				return
@@ -50,6 +51,7 @@ func (l *Lists) unerasedOf(ctx context.Context, list, bound string, yield func(t
 			}
 		}
 
+		// An empty page is not the end: the filter may leave nothing of a page that has a successor.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 	"ratchet/transitions/refusals"
 )
 
-// What was refused is noted after the answer, and counted.
+// A refusal is noted after the answer, and counted.
 func Example() {
 	ctx := context.Background()
 

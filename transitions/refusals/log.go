@@ -16,7 +16,7 @@ import (
 type Refusal struct {
 	// Order is the id of an order that exists.
 	Order string
-	// Event is what was asked for: an event of the definition, or the kind of an edit.
+	// Event is the event that was requested, or the kind of an edit.
 	Event string
 	// Code says why, for programs: a verdict, or "out-of-stock".
 	Code string
@@ -24,11 +24,11 @@ type Refusal struct {
 	Text string
 	// Describe replaces Text when the refusal is written. It may read. Optional.
 	Describe func(context.Context) string
-	// Source is what the request came through, like "api". Optional.
+	// Source names the way by which the request came, like "api". Optional.
 	Source string
 }
 
-// client is what this package calls of a *dynamodb.Client.
+// client has the methods of a *dynamodb.Client that this package calls.
 type client interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -37,7 +37,7 @@ type client interface {
 // Config says where the log is. DynamoDB and Table are required.
 type Config struct {
 	DynamoDB client
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Log gets a warning when refusals cannot be written. Default: slog.Default().
 	Log *slog.Logger
@@ -56,13 +56,13 @@ const (
 	stopTimeout = 2 * time.Second
 )
 
-// key is what makes refusals the same.
+// key identifies a refusal: refusals with one key are counted together.
 type key struct{ order, event, code string }
 
 // pending is a refusal in memory.
 type pending struct {
 	newest      Refusal
-	count       int64 // those that are not written yet
+	count       int64 // how many are not written yet
 	first, last time.Time
 	notBefore   time.Time // of the next write
 }
@@ -74,7 +74,7 @@ type Log struct {
 
 	mu      sync.Mutex
 	pending map[key]*pending
-	// pauseUntil is when writes go on after those of a second were made.
+	// pauseUntil is when writes go on after a second's share of them was made.
 	pauseUntil time.Time
 
 	dropped  int64
@@ -117,6 +117,7 @@ func (l *Log) Note(r Refusal) {
 		l.pending[k] = p
 	}
 
+	// All earlier ones are written: this refusal begins a new count.
 	if p.count == 0 {
 		p.first = now
 	}
@@ -137,8 +138,8 @@ func (l *Log) Dropped() int64 {
 	return l.dropped
 }
 
-// Run writes what is noted until ctx ends. Then it finishes the writes under way and writes what is left,
-// each for up to 2 s. Several may run at the same time. It returns nil.
+// Run writes the noted refusals until ctx ends. Then it finishes the writes under way and writes the
+// rest, each for up to 2 s. Several may run at the same time. It returns nil.
 func (l *Log) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		timer := time.NewTimer(l.writeDue(ctx))
@@ -151,11 +152,12 @@ func (l *Log) Run(ctx context.Context) error {
 		timer.Stop()
 	}
 
+	// ctx has ended, but the last writes need a context that has not.
 	return l.Flush(context.WithoutCancel(ctx))
 }
 
-// Flush writes what is noted and not written yet, whether it is due or not, for up to 2 s. What could
-// not be written is dropped and counted. It returns nil.
+// Flush writes the noted refusals that are not written yet, whether due or not, for up to 2 s. The
+// rest is dropped and counted. It returns nil.
 func (l *Log) Flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -170,7 +172,7 @@ func (l *Log) Flush(ctx context.Context) error {
 // idle is how long Run sleeps when nothing is due. A Note wakes it.
 const idle = time.Hour
 
-// writeDue writes what is due, at most what may be written in a second, and returns how long to wait.
+// writeDue writes the refusals that are due, at most a second's share, and returns how long to wait.
 func (l *Log) writeDue(ctx context.Context) time.Duration {
 	now := l.cfg.Now()
 	if wait := l.pause(now, 0); wait > 0 {
@@ -179,6 +181,7 @@ func (l *Log) writeDue(ctx context.Context) time.Duration {
 
 	due := l.take(writesPerSecond, func(p *pending) bool { return !p.notBefore.After(now) })
 
+	// The refusals are taken already: a stop in between must not drop them.
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
 
@@ -212,6 +215,7 @@ func (l *Log) pause(now time.Time, writes int) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
+	// Fewer writes than a second's share need no pause: nothing more was due.
 	if writes == writesPerSecond {
 		l.pauseUntil = now.Add(time.Second)
 	}
@@ -219,8 +223,8 @@ func (l *Log) pause(now time.Time, writes int) time.Duration {
 	return l.pauseUntil.Sub(now)
 }
 
-// take returns up to n pending refusals that are chosen, and holds back their next writes. It forgets
-// those that were written and may be written again.
+// take returns up to n chosen refusals, and holds back their next writes. It forgets written refusals
+// that have waited long enough for another write.
 func (l *Log) take(n int, chosen func(*pending) bool) (taken []pending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,6 +235,7 @@ func (l *Log) take(n int, chosen func(*pending) bool) (taken []pending) {
 		case p.count == 0 && !p.notBefore.After(now):
 			delete(l.pending, k)
 		case p.count > 0 && len(taken) < n && chosen(p):
+			// A copy: Note goes on counting in the map while the copy is written.
 			taken = append(taken, *p)
 			p.count, p.notBefore = 0, now.Add(sameAgain)
 		}
@@ -254,7 +259,8 @@ func (l *Log) untilNext(now time.Time) time.Duration {
 	return wait
 }
 
-// write stores a refusal. A failed one is dropped: the log is a help and must not pile up work.
+// write stores a refusal. If that fails, the refusal is dropped: the log is a help and must not pile up
+// work.
 func (l *Log) write(ctx context.Context, p pending) {
 	if p.newest.Describe != nil {
 		p.newest.Text = p.newest.Describe(ctx)

@@ -24,7 +24,7 @@ type world struct {
 
 	t    *testing.T
 	wire *embeddedtest.Transport
-	// ahead is how far the log's clock is ahead of that of the bubble.
+	// ahead is how far the log's clock is ahead of the bubble's clock.
 	ahead atomic.Int64
 }
 

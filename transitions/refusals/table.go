@@ -45,14 +45,14 @@ func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(attrOrder))
 }
 
-// Entry is what was refused for an order, for one event and code.
+// Entry counts the refusals of an order with one event and code.
 type Entry struct {
 	Event string `json:"event"`
 	// Code is a verdict, or "out-of-stock".
 	Code string `json:"code"`
-	// Text is that of the newest of them.
+	// Text is the text of the newest refusal.
 	Text string `json:"text"`
-	// Source is what the newest of them came through, "" if that is not known.
+	// Source is the source of the newest refusal, "" if it is not known.
 	Source string `json:"source,omitempty"`
 	// Count is how many were noted, First and Last when (ms).
 	Count int64     `json:"count"`
@@ -60,7 +60,7 @@ type Entry struct {
 	Last  time.Time `json:"last"`
 }
 
-// Entries are the refusals of an order, as far as the log has them.
+// Entries are the refusals of an order, as far as the log knows.
 type Entries struct {
 	// List is sorted by the last refusal, oldest first.
 	List []Entry `json:"list"`
@@ -79,9 +79,10 @@ func (l *Log) Of(ctx context.Context, order string) (Entries, error) {
 		return Entries{}, fmt.Errorf("read the refusals of order %s: %w", order, err)
 	}
 
+	// DynamoDB deletes an expired item up to days later, so the time is compared here.
 	found := Entries{List: []Entry{}}
 	if dynamo.Number(out.Item, ExpiryAttribute) < l.cfg.Now().Unix() {
-		return found, nil // DynamoDB deletes it later
+		return found, nil
 	}
 
 	found.More = dynamo.Number(out.Item, attrMore)
@@ -115,9 +116,9 @@ func entriesOf(item dynamo.Item) map[string]types.AttributeValue {
 	return m.Value
 }
 
-// store adds the refusal to its order's item: it counts up the entry, adds it if there is room, and
-// else counts it among the others. Which of these is decided by the condition of the write; the item
-// that a failed condition returns only chooses what to try next.
+// store adds the refusal to its order's item: it counts up the entry, adds an entry if there is room, or
+// counts the refusal among the others. The condition of each write decides whether it fits the item; the
+// item that a failed condition returns only chooses the next write to try.
 func (l *Log) store(ctx context.Context, p pending) error {
 	now := l.cfg.Now()
 
@@ -133,19 +134,21 @@ func (l *Log) store(ctx context.Context, p pending) error {
 		if !failed {
 			return err
 		}
+		// nil if the item was deleted meanwhile: then the next plan creates it.
 		seen = old
 	}
 
 	return fmt.Errorf("the refusals of order %s change too fast", p.newest.Order)
 }
 
-// plan returns the write for an item as it was seen. Nothing seen: the order has none, which is so for
-// most.
+// plan returns the write for an item as it was seen. nil means that nothing was seen yet: the first write
+// is for an order without refusals, as most orders are.
 func (l *Log) plan(p pending, seen dynamo.Item, now time.Time) *dynamo.Update {
 	u := dynamo.NewUpdate(l.cfg.Table, dynamo.Item{attrOrder: dynamo.S(p.newest.Order)}).Alias("#expires", ExpiryAttribute)
 	name := p.newest.Event + "/" + p.newest.Code
 
 	if seen == nil || dynamo.Number(seen, ExpiryAttribute) < now.Unix() {
+		// An expired item that DynamoDB has not deleted yet is replaced, with its count of others.
 		return u.If("attribute_not_exists(#expires) OR #expires < :now").
 			SetValue(attrEntries, dynamo.M(dynamo.Item{name: p.entry()})).
 			RemoveAttribute(attrMore)
@@ -163,6 +166,7 @@ func (l *Log) plan(p pending, seen dynamo.Item, now time.Time) *dynamo.Update {
 			Set("#entries.#name.#last = :last")
 	}
 
+	// Two processes may add entries at the same time, so the condition counts again.
 	if len(entries) < maxEntries {
 		return u.Alias("#entries", attrEntries).Alias("#name", name).
 			If("attribute_not_exists(#entries.#name)").If("size(#entries) < :most").

@@ -78,30 +78,35 @@ func (m module) requiredBy(name, place string) []byte {
 	return text.Bytes()
 }
 
-// FindModule returns the directory of Ratchet's sources: the nearest directory
-// above start that holds them. Otherwise it is built, the directory in which the
-// program was built, or "" if that does not hold them.
-func FindModule(start, built string) string {
-	holds := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, "workflow", "scaffold", "module.go"))
-		return err == nil
+// FindModule returns the directory of Ratchet's sources: the nearest directory at or above start that
+// holds them, else the nearest at or above the source file of the running program, else "". The source
+// file counts only as an absolute path: a program that was built with -trimpath does not know it.
+func FindModule(start, source string) string {
+	if abs, err := filepath.Abs(start); err == nil {
+		if dir := above(abs); dir != "" {
+			return dir
+		}
 	}
 
-	for dir, err := filepath.Abs(start); err == nil; dir = filepath.Dir(dir) {
-		if holds(dir) {
+	if filepath.IsAbs(source) {
+		return above(filepath.Dir(source))
+	}
+
+	return ""
+}
+
+// above returns the nearest directory at or above dir that holds this file, "" if there is none.
+func above(dir string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "workflow", "scaffold", "module.go")); err == nil {
 			return dir
 		}
 
 		// The root is its own parent.
-		if dir == filepath.Dir(dir) {
-			break
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
 		}
+		dir = parent
 	}
-
-	// A program that was built with -trimpath knows no full path.
-	if filepath.IsAbs(built) && holds(built) {
-		return built
-	}
-
-	return ""
 }

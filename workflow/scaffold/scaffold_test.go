@@ -113,12 +113,12 @@ func TestTheSourcesAreFoundAboveOrWhereTheProgramWasBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, row := range []struct{ name, start, built, want string }{
+	for _, row := range []struct{ name, start, source, want string }{
 		{"below them", "testdata/deep", "", absolute},
-		{"elsewhere", t.TempDir(), absolute, absolute},
-		{"nowhere", t.TempDir(), "ratchet/cmd/cli", ""},
+		{"elsewhere", t.TempDir(), filepath.Join(absolute, "cmd", "cli", "workflow_new.go"), absolute},
+		{"nowhere", t.TempDir(), "ratchet/cmd/cli/workflow_new.go", ""},
 	} {
-		if got := scaffold.FindModule(row.start, row.built); got != row.want {
+		if got := scaffold.FindModule(row.start, row.source); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}

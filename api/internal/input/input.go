@@ -82,6 +82,7 @@ var tag = regexp.MustCompile(`^"t([0-9]{1,15})[.]c([0-9]{1,15})"$`)
 // Seen returns the two numbers of the ETag, the transitionId and the contentVersion. It
 // reports false if the request is unconditional: the header is absent, or is "*".
 func (c Conditional) Seen() (transition, content int64, conditional bool) {
+	// "*" matches every version, like no header.
 	parts := tag.FindStringSubmatch(c.IfMatch)
 	if parts == nil {
 		return 0, 0, false // the schema refuses all other values

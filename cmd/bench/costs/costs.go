@@ -1,6 +1,6 @@
 // Package costs measures what orders cost on DynamoDB, in capacity units. It makes every call
 // on an embedded engine that reports what DynamoDB would bill, failed conditions included;
-// no number comes from a formula. The tables are those of docs/costs.md, and a test compares
+// no number comes from a formula. The results are the tables of docs/costs.md, and a test compares
 // the two.
 package costs
 
@@ -24,11 +24,11 @@ type Units struct{ Read, Write float64 }
 
 func (u Units) plus(v Units) Units { return Units{Read: u.Read + v.Read, Write: u.Write + v.Write} }
 
-// bill adds up what the engine's calls cost, by table.
+// bill adds up the consumption of the engine's calls, by table.
 type bill struct {
 	mu     sync.Mutex
 	tables map[string]Units
-	last   map[string]Units // of the last call of of
+	last   map[string]Units // by the newest call of the method of
 }
 
 func (b *bill) add(table string, read, write float64) {
@@ -49,8 +49,9 @@ func (b *bill) take() map[string]Units {
 	return tables
 }
 
-// of makes the call and returns what it cost in all tables together.
+// of makes the call and returns its consumption in all tables together.
 func (b *bill) of(call func() error) (Units, error) {
+	// The consumption of earlier calls does not count.
 	b.take()
 	err := call()
 	b.last = b.take()
@@ -58,7 +59,7 @@ func (b *bill) of(call func() error) (Units, error) {
 	return sum(b.last), err
 }
 
-// sum returns what all tables together cost.
+// sum returns the consumption of all tables together.
 func sum(tables map[string]Units) (all Units) {
 	for _, u := range tables {
 		all = all.plus(u)
@@ -88,8 +89,9 @@ func openEngine(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*met
 	}
 
 	l := &meteredEngine{
-		bill:  b,
-		db:    dynamodb.NewFromConfig(engine.AWSConfig()),
+		bill: b,
+		db:   dynamodb.NewFromConfig(engine.AWSConfig()),
+		// Closed before its files are removed.
 		close: func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) },
 	}
 	for _, in := range tables {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const page = "../../../docs/costs.md"
 
-// block returns where the page has the measured table of that name.
+// block returns the place of the measured table of that name in the page.
 func block(t *testing.T, text, name string) (from, to int) {
 	t.Helper()
 

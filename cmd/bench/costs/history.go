@@ -9,8 +9,8 @@ import (
 	"ratchet/workflow"
 )
 
-// Histories measures what requests cost on orders with longer and longer histories. No reader
-// of the stream writes the journal.
+// Histories measures the cost of requests on orders with longer and longer histories. No reader of
+// the stream writes the journal.
 func Histories(ctx context.Context) (Table, error) {
 	lengths := []int{9, 10, 100, 1000}
 	columns := []struct {
@@ -86,6 +86,7 @@ func openHistory(ctx context.Context, n int) (*orderMeter, error) {
 
 // toAndFro is the event that follows n transitions.
 func toAndFro(n int) workflow.Event {
+	// Hold and release alternate, so an order can make any number of transitions.
 	return []workflow.Event{workflow.Release, workflow.Hold}[n%2]
 }
 

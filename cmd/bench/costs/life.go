@@ -21,10 +21,10 @@ import (
 // livesMeasured is how many orders go the whole path.
 const livesMeasured = 100
 
-// Life measures what an order costs from its placing to its delivery, when nothing fails:
-// Step Functions, eight activities, two workers, the stream, the journal, shipping and
-// notifications. It leaves out leases, which cost by the minute (see Idle), and the tables
-// of the sandbox bank and carrier, which a real bank and carrier replace.
+// Life measures the cost of an order from its placing to its delivery, when nothing fails: Step
+// Functions, eight activities, two workers, the stream, the journal, shipping and notifications. It
+// leaves out leases, which cost by the minute (see Idle), and the tables of the sandbox bank and
+// carrier, which a real bank and carrier replace.
 func Life(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	s := &scenario.Session{Plan: scenario.Plan{Orders: livesMeasured, Prefix: "o-"}}
@@ -41,6 +41,7 @@ func Life(ctx context.Context) (t Table, err error) {
 		return t, err
 	}
 
+	// An order that was not handled would look cheap.
 	if len(count.Discrepancies) > 0 {
 		return t, fmt.Errorf("%d discrepancies, the first: %+v", len(count.Discrepancies), count.Discrepancies[0])
 	}
@@ -55,7 +56,7 @@ func Life(ctx context.Context) (t Table, err error) {
 	return t, nil
 }
 
-// Idle measures what two idle workers cost in a minute. It takes 35 seconds.
+// Idle measures the cost of two idle workers in a minute. It takes 35 seconds.
 func Idle(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	b := &bill{tables: map[string]Units{}}
@@ -90,6 +91,7 @@ func Idle(ctx context.Context) (t Table, err error) {
 		return nil
 	})
 
+	// The end of the timeout is the end of the measurement, and no error.
 	if err := group.Wait(); err != nil {
 		return t, err
 	}
@@ -98,8 +100,8 @@ func Idle(ctx context.Context) (t Table, err error) {
 	return t, nil
 }
 
-// openBackend opens an embedded backend whose consumption goes to the bill. The function that
-// it returns closes the backend and removes its data.
+// openBackend opens an embedded backend that reports its consumption to the bill. It returns a
+// function that closes the backend and removes its data.
 func openBackend(b *bill, hooks server.Events) (*server.Backend, func(), error) {
 	dir, err := os.MkdirTemp("", "ratchet-costs-*")
 	if err != nil {
@@ -119,14 +121,15 @@ func openBackend(b *bill, hooks server.Events) (*server.Backend, func(), error) 
 	return backend, func() { _, _ = backend.Close(), os.RemoveAll(dir) }, nil
 }
 
-// perTable returns a row per table with what it consumed, divided by the number given; the
-// most expensive first, and the sum last.
+// perTable returns a row for each table with its consumption, divided by the given number; the most
+// expensive first, and the sum last.
 func perTable(used map[string]Units, by float64) (rows [][]string) {
 	var sum Units
 	row := func(name string, u Units) {
 		rows = append(rows, []string{name, fmt.Sprintf("%.1f", u.Read/by), fmt.Sprintf("%.1f", u.Write/by)})
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(used), func(a, b string) int {
+		// The name decides between equal tables, so that two runs print the same.
 		return cmp.Or(cmp.Compare(used[b].Write, used[a].Write), cmp.Compare(a, b))
 	}) {
 		sum = sum.plus(used[name])

@@ -18,7 +18,7 @@ import (
 // listedOrders is how many orders the lists hold when a page is read.
 const listedOrders = 500
 
-// Lists measures what the lists of orders cost, beside the transitions themselves.
+// Lists measures the cost of the lists of orders, in addition to the transitions themselves.
 func Lists(ctx context.Context) (t Table, err error) {
 	l, err := openEngine(ctx, transitions.OrdersTable("orders"), lists.TableInput("lists"))
 	if err != nil {
@@ -38,6 +38,7 @@ func Lists(ctx context.Context) (t Table, err error) {
 
 	t.Head = []string{"call", "read units", "write units"}
 	add := func(name string, call func() error) {
+		// After an error nothing more is measured.
 		if err == nil {
 			var u Units
 			u, err = l.of(call)
@@ -50,6 +51,7 @@ func Lists(ctx context.Context) (t Table, err error) {
 		return Table{}, err
 	}
 
+	// An order of a customer has a row in one more list.
 	placed, err := orders.Create(ctx, transitions.NewOrder{ID: "of-customer", Total: transitions.Money{Amount: 2500, Currency: "EUR"}, Customer: "c-1"})
 	if err != nil {
 		return Table{}, err
@@ -62,6 +64,7 @@ func Lists(ctx context.Context) (t Table, err error) {
 	add("it moves within its state", func() error { return kept.Record(ctx, history[3]) })
 	add("a record comes again or late", func() error { return kept.Record(ctx, history[2]) })
 
+	// The handler gets the removal as a change of the stream, so the order must be gone.
 	if err == nil {
 		err = deleteOrder(ctx, l.db, ofCustomer.New.ID)
 	}
@@ -71,6 +74,7 @@ func Lists(ctx context.Context) (t Table, err error) {
 		return Table{}, err
 	}
 
+	// The other orders were placed without the handler, so the lists do not have them yet.
 	if _, rebuilt := kept.Rebuild(ctx, transitions.Sweep{Segments: 1}); err == nil {
 		err = rebuilt
 	}
@@ -113,6 +117,7 @@ func listedHistory(ctx context.Context, orders *transitions.Orders) (changes []t
 			return nil, err
 		}
 
+		// Only the first order moves; the others fill the list.
 		if i == 0 {
 			changes = append(changes, transitions.Change{New: placed.Order, Transition: placed.Transition})
 		}

@@ -24,24 +24,24 @@ import (
 	"ratchet/workflow/plan"
 )
 
-// OrderUse is what an order uses from the start of its execution to its delivery.
+// OrderUse is the consumption of an order from the start of its execution to its delivery.
 type OrderUse struct {
 	Units
-	// Calls are the calls of AWS that the programs make: with a task or an answer, of the
-	// order's tables, and to start the execution. Step Functions' own call for a wait costs
-	// units and is no call of theirs.
+	// Calls are the calls of AWS that the programs make: a task or an answer, calls of the order's
+	// tables, and the start of the execution. Step Functions' own call for a wait costs units and
+	// is not one of these.
 	Calls float64
 	// Transitions are the state transitions of the execution when the carrier takes
 	// seconds, LongTransitions when it ships after two days and delivers three days later.
 	Transitions, LongTransitions float64
 }
 
-// ordersMeasured is how many orders PerOrder takes the average of.
+// ordersMeasured is the number of orders whose average PerOrder returns.
 const ordersMeasured = 50
 
-// PerOrder measures orders of one SKU that cost nothing, when nothing fails: a payment is
-// measured apart, see [PerPayment]. It leaves out what costs by the minute (polls without a
-// task, polls of the stream, leases, sweeps, heartbeats), and the tables of the sandbox carrier.
+// PerOrder measures orders of one SKU that cost nothing, when nothing fails: a payment is measured
+// apart, see [PerPayment]. It leaves out all consumption by the minute (polls without a task, polls
+// of the stream, leases, sweeps, heartbeats), and the tables of the sandbox carrier.
 func PerOrder(ctx context.Context) (use OrderUse, err error) {
 	s := &scenario.Session{Plan: scenario.Plan{Orders: ordersMeasured, Prefix: "o-", Free: true}}
 	b := &bill{tables: map[string]Units{}}
@@ -53,6 +53,7 @@ func PerOrder(ctx context.Context) (use OrderUse, err error) {
 	defer stop()
 
 	counter := &callCounter{next: backend.Engine.Handler()}
+	// Over a socket, because the calls are counted as HTTP requests.
 	socket := httptest.NewServer(counter)
 	defer socket.Close()
 
@@ -67,6 +68,7 @@ func PerOrder(ctx context.Context) (use OrderUse, err error) {
 	if err := errors.Join(backend.Init(ctx), s.Plan.Fill(ctx, backend)); err != nil {
 		return use, err
 	}
+	// The tables and the stock are set up before the orders, and do not count.
 	b.take()
 
 	if err := runOrders(ctx, s.Plan, backend, remote, socket.CloseClientConnections); err != nil {
@@ -84,12 +86,13 @@ func PerOrder(ctx context.Context) (use OrderUse, err error) {
 	if use.Transitions, err = statesEntered(ctx, backend); err != nil {
 		return use, err
 	}
+	// Computed, because the measured carrier takes seconds and no days.
 	use.LongTransitions, err = longTransitions()
 
 	return use, err
 }
 
-// Order returns the table of what an order uses.
+// Order returns the table of an order's consumption.
 func Order(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"one order of one SKU, nothing to pay", "uses"}
 
@@ -105,8 +108,9 @@ func Order(ctx context.Context) (t Table, err error) {
 	return t, err
 }
 
-// runOrders takes the plan's orders from their start to their delivery with a worker that
-// reaches the engine over a socket. In the end it hangs up: a worker waits for its open polls.
+// runOrders takes the plan's orders from their start to their delivery with a worker that reaches
+// the engine over a socket. At the end it closes the connections, because a worker waits for its
+// open polls.
 func runOrders(ctx context.Context, p scenario.Plan, backend, remote *server.Backend, hangUp func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -158,6 +162,7 @@ func statesEntered(ctx context.Context, b *server.Backend) (float64, error) {
 			return 0, err
 		}
 
+		// A transition of a state machine is a state that was entered.
 		entered += len(slices.DeleteFunc(history.Events, func(e sfntypes.HistoryEvent) bool { return e.StateEnteredEventDetails == nil }))
 	}
 
@@ -204,11 +209,13 @@ func (c *callCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	// The body was read, so the engine gets a copy.
 	r.Body = io.NopCloser(bytes.NewReader(body))
 
 	answer := &watchedAnswer{ResponseWriter: w}
 	c.next.ServeHTTP(answer, r)
 
+	// Counted after the answer: only then is it known whether a poll brought a task.
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	if c.counts(operation, body, answer.hasToken) {
 		c.mu.Lock()
@@ -230,12 +237,12 @@ func (c *callCounter) counts(operation string, body []byte, hasToken bool) bool 
 		return false
 	}
 
-	// A look at a queue of deliveries belongs to the minute.
+	// A Query of an index looks into a queue of deliveries, which belongs to the minute.
 	if bytes.Contains(body, []byte(`"IndexName"`)) {
 		return false
 	}
 
-	// A call of several tables counts once, a sweep of a due table not at all.
+	// A call that names several tables counts once; a sweep of a due table does not count.
 	return slices.ContainsFunc(tableInBody.FindAllSubmatch(body, -1), func(match [][]byte) bool {
 		return c.isOfOrders(string(match[1])) && !strings.HasSuffix(string(match[1]), "-due")
 	})
@@ -243,7 +250,7 @@ func (c *callCounter) counts(operation string, body []byte, hasToken bool) bool 
 
 var tableInBody = regexp.MustCompile(`"TableName":"([^"]+)"`)
 
-// isOfOrders reports whether a table is one that an order costs something in.
+// isOfOrders reports whether the table is one in which an order consumes something.
 func (c *callCounter) isOfOrders(table string) bool {
 	return !strings.Contains(table, "sandbox-") && !strings.HasSuffix(table, "-leases") && !strings.HasSuffix(table, "-holds") && !strings.HasSuffix(table, "-endpoints") &&
 		!strings.HasSuffix(table, "-processes")

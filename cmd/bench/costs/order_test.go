@@ -2,7 +2,7 @@ package costs
 
 import "testing"
 
-// TestAnOrderIsCheap bounds what an order of one SKU uses beside its payment.
+// TestAnOrderIsCheap bounds the consumption of an order of one SKU, without its payment.
 func TestAnOrderIsCheap(t *testing.T) {
 	use, err := PerOrder(t.Context())
 	if err != nil {

@@ -64,9 +64,11 @@ func Patterns(ctx context.Context) (Table, error) {
 		return t, err
 	}
 
+	// Each way moves the order one version further.
 	version := 0
 	for _, r := range rivals(orders, p, claims) {
 		version++
+		// A UUID's length, because the size of a key counts.
 		key := "8f14e45f-ceea-467f-a1d3-" + fmt.Sprintf("%012d", version)
 
 		if r.before != nil {
@@ -80,6 +82,7 @@ func Patterns(ctx context.Context) (Table, error) {
 			return t, fmt.Errorf("%s: %w", r.what, err)
 		}
 
+		// The same key and version: a repeat after a lost answer.
 		again, err := l.of(func() error { return r.move(ctx, version, key) })
 		if err != nil {
 			return t, fmt.Errorf("%s, again: %w", r.what, err)
@@ -90,7 +93,7 @@ func Patterns(ctx context.Context) (Table, error) {
 	return t, nil
 }
 
-// rivals returns our ways, then those that are common elsewhere.
+// rivals returns Ratchet's ways, then ways that are common elsewhere.
 func rivals(orders *transitions.Orders, p *plain, claims *once.Claims) []rival {
 	return []rival{
 		{
@@ -172,11 +175,12 @@ func (p *plain) part(version int) *types.Update {
 func (p *plain) move(ctx context.Context, version int) error {
 	u := p.part(version)
 	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                           u.TableName,
-		Key:                                 u.Key,
-		UpdateExpression:                    u.UpdateExpression,
-		ConditionExpression:                 u.ConditionExpression,
-		ExpressionAttributeValues:           u.ExpressionAttributeValues,
+		TableName:                 u.TableName,
+		Key:                       u.Key,
+		UpdateExpression:          u.UpdateExpression,
+		ConditionExpression:       u.ConditionExpression,
+		ExpressionAttributeValues: u.ExpressionAttributeValues,
+		// AWS bills a failed condition like a write, with or without the item.
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 
@@ -213,7 +217,7 @@ func (p *plain) claim(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-// claimed is the record under a key, as large as libraries for idempotency write it.
+// claimed is the record under a key, as large as the records of idempotency libraries.
 func claimed(key, status string) dynamo.Item {
 	return dynamo.Item{
 		"idempotencyKey": dynamo.S("p#" + key),
@@ -229,6 +233,8 @@ func (p *plain) claimComplete(ctx context.Context, version int, key string) erro
 		return err
 	}
 
+	// A crash between the two leaves a record that is never completed, which is this pattern's
+	// weakness.
 	return errors.Join(p.move(ctx, version), p.complete(ctx, key))
 }
 
@@ -248,8 +254,8 @@ func recordKey(key string) dynamo.Item {
 	return dynamo.Item{"idempotencyKey": dynamo.S("p#" + key)}
 }
 
-// claimCompleteRead is claimComplete without the item of a failed condition: it reads the
-// record.
+// claimCompleteRead is claimComplete without the item of a failed condition: it reads the record
+// afterwards.
 func (p *plain) claimCompleteRead(ctx context.Context, version int, key string) error {
 	mine, err := p.claim(ctx, key)
 	switch {
@@ -263,7 +269,7 @@ func (p *plain) claimCompleteRead(ctx context.Context, version int, key string) 
 	return errors.Join(p.move(ctx, version), p.complete(ctx, key))
 }
 
-// lock claims the key for good and moves the order. A crash in between loses the work.
+// lock claims the key permanently and moves the order. A crash in between loses the work.
 func (p *plain) lock(ctx context.Context, version int, key string) error {
 	mine, err := p.claim(ctx, key)
 	if err != nil || !mine {
@@ -294,8 +300,9 @@ func (p *plain) transact(ctx context.Context, version int, key string) error {
 // keySet keeps the keys of all requests in the order itself.
 func (p *plain) keySet(ctx context.Context, version int, key string) error {
 	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:           aws.String(plainTable),
-		Key:                 p.key(),
+		TableName: aws.String(plainTable),
+		Key:       p.key(),
+		// ADD to a set makes the item larger with every request: this is the cost to show.
 		UpdateExpression:    aws.String("SET v = :v ADD done :key"),
 		ConditionExpression: aws.String("NOT contains(done, :one)"),
 		ExpressionAttributeValues: dynamo.Item{

@@ -15,15 +15,15 @@ import (
 	"ratchet/payments/sandbox"
 )
 
-// Payment is what one payment costs.
+// Payment is the cost of one payment.
 type Payment struct {
 	Units
 	// Calls are the calls of DynamoDB.
 	Calls float64
 }
 
-// till takes payments between the accounts of orders. The sandbox bank has an engine of its
-// own: a real one replaces it.
+// till takes payments between the accounts of orders. The sandbox bank has an engine of its own,
+// because a real bank replaces it.
 type till struct {
 	*payments.Payments
 	engine   *meteredEngine
@@ -47,6 +47,7 @@ func openTill(ctx context.Context) (t *till, err error) {
 	}
 
 	t = &till{engine: engine, close: func() error { return errors.Join(engine.close(), outside.close()) }}
+	// Options of its own: the client that creates tables is not counted.
 	db := dynamodb.New(engine.db.Options(), func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, t.count) })
 
 	l, err := ledger.New(ledger.Config{DynamoDB: db, Tables: tables})
@@ -67,7 +68,7 @@ func openTill(ctx context.Context) (t *till, err error) {
 		return nil, errors.Join(err, t.close())
 	}
 
-	// Read the accounts, as a process that runs for a while has done.
+	// The payments warm up: a process that runs for a while has read the accounts of all shards.
 	for i := range 200 {
 		if _, err := t.Charge(ctx, t.payment("warm-"+strconv.Itoa(i))); err != nil {
 			return nil, errors.Join(err, t.close())
@@ -77,8 +78,9 @@ func openTill(ctx context.Context) (t *till, err error) {
 	return t, nil
 }
 
-// count adds a step to each call of the SDK that counts it.
+// count adds a step to each call of the SDK, which counts the call.
 func (t *till) count(stack *middleware.Stack) error {
+	// Before the retries, so that a call counts once.
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Count",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 			t.calls.Add(1)
@@ -97,7 +99,7 @@ func (t *till) payment(id string) payments.NewPayment {
 	}
 }
 
-// of makes the call and returns what it cost.
+// of makes the call and returns its cost.
 func (t *till) of(call func() error) (p Payment, err error) {
 	t.calls.Store(0)
 	p.Units, err = t.engine.of(call)
@@ -112,20 +114,21 @@ const (
 	sumRow    = "authorized and captured"
 )
 
-// PerPayment returns what a payment costs that is charged at once, and one that is authorized
-// and captured.
+// PerPayment returns the cost of a payment that is charged at once, and of a payment that is
+// authorized and captured.
 func PerPayment(ctx context.Context) (atOnce, captured Payment, err error) {
 	rows, err := measurePayments(ctx)
 
 	return rows[chargeRow], rows[sumRow], err
 }
 
-// Payments measures the calls of package payments between sharded accounts without the
-// processor's share. The ids have 36 characters.
+// Payments measures the calls of package payments between sharded accounts, without the processor's
+// part. The ids have 36 characters.
 func Payments(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"call", "calls of DynamoDB", "read units", "write units"}
 
 	rows, err := measurePayments(ctx)
+	// The sum is a row of the table and no call.
 	for _, c := range append(paymentCalls(nil, ""), paymentCall{name: sumRow}) {
 		p := rows[c.name]
 		t.Rows = append(t.Rows, []string{c.name, number(p.Calls), number(p.Read), number(p.Write)})
@@ -164,8 +167,8 @@ func paymentCalls(t *till, prefix string) []paymentCall {
 	}
 }
 
-// measurePayments makes the calls for several payments, which use different shards, and
-// returns the most that each row costs.
+// measurePayments makes the calls for several payments, which use different shards, and returns the
+// highest cost of each row.
 func measurePayments(ctx context.Context) (rows map[string]Payment, err error) {
 	t, err := openTill(ctx)
 	if err != nil {
@@ -181,6 +184,7 @@ func measurePayments(ctx context.Context) (rows map[string]Payment, err error) {
 				return rows, fmt.Errorf("%s: %w", c.name, err)
 			}
 
+			// The highest, because the size of a shard's item decides about a unit more.
 			rows[c.name] = rows[c.name].atLeast(p)
 		}
 	}

@@ -2,7 +2,7 @@ package costs
 
 import "testing"
 
-// TestAPaymentKeepsItsBudget measures a payment that is charged at once, and one that is
+// TestAPaymentKeepsItsBudget measures a payment that is charged at once, and another one that is
 // authorized and captured.
 func TestAPaymentKeepsItsBudget(t *testing.T) {
 	atOnce, captured, err := PerPayment(t.Context())

@@ -46,7 +46,7 @@ func openOrders(ctx context.Context, mode transitions.JournalMode) (*orderMeter,
 	return &orderMeter{meteredEngine: l, Orders: orders}, err
 }
 
-// apply returns what the request cost. Another verdict than the wanted one is an error.
+// apply returns the cost of the request. Another verdict than the wanted one is an error.
 func (s *orderMeter) apply(ctx context.Context, r transitions.Request, want transitions.Verdict) (Units, error) {
 	return s.of(func() error {
 		var err error
@@ -58,7 +58,7 @@ func (s *orderMeter) apply(ctx context.Context, r transitions.Request, want tran
 	})
 }
 
-// place creates the order with that many lines and returns what it cost.
+// place creates the order with that many lines and returns its cost.
 func (s *orderMeter) place(ctx context.Context, lines int) (Units, error) {
 	order := transitions.NewOrder{ID: orderID, Total: transitions.Money{Currency: "EUR"}}
 	for i := range lines {
@@ -66,6 +66,7 @@ func (s *orderMeter) place(ctx context.Context, lines int) (Units, error) {
 		order.Items, order.Total.Amount = append(order.Items, line), order.Total.Amount+line.Quantity*line.Price
 	}
 
+	// Result and error are kept, because later calls go on from the placed order.
 	return s.of(func() (err error) { s.last, err = s.Create(ctx, order); return err })
 }
 
@@ -74,6 +75,7 @@ func (s *orderMeter) record(ctx context.Context) error {
 	t := s.last.Transition
 
 	return s.Record(ctx, transitions.Change{
+		// The reader has both images; the journal needs only the old one's transitionId.
 		Old:        &transitions.Order{TransitionID: t.ID - 1},
 		New:        s.last.Order,
 		Transition: t,
@@ -95,7 +97,7 @@ func keyed(event workflow.Event, key transitions.RequestID) transitions.Request 
 	return transitions.Request{OrderID: orderID, Event: event, RequestID: key}
 }
 
-// Paths measures what each way to request a transition costs, for an order below 1 KB.
+// Paths measures the cost of each way to request a transition, for an order below 1 KB.
 func Paths(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"call", "read units", "write units"}}
 	row := func(what string, u Units, err error) error {
@@ -103,6 +105,7 @@ func Paths(ctx context.Context) (Table, error) {
 		return err
 	}
 
+	// Both are measured also after an error, so that the table shows how far it came.
 	return t, errors.Join(streamPaths(ctx, row), transactionalPaths(ctx, row))
 }
 
@@ -118,6 +121,7 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 	defer s.close()
 	seen := transitions.TransitionID(3)
 	matched := keyed(workflow.Release, "key-2")
+	// A pointer, so that a later call can change the version.
 	matched.IfMatch = &seen
 	type call struct {
 		what string
@@ -130,6 +134,7 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 	hold := transitions.Request{OrderID: orderID, Event: workflow.Hold, TransitionID: 2}
 	other := transitions.Request{OrderID: orderID, Event: workflow.Cancel, TransitionID: 2}
 	record := func() (Units, error) { return s.of(func() error { return s.record(ctx) }) }
+	// The calls build on each other: their order is part of the measurement.
 	for _, c := range []call{
 		{what: "place", do: func() (Units, error) { return s.place(ctx, 1) }},
 		{what: "transition, id given", do: apply(hold, transitions.Applied)},
@@ -178,7 +183,8 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 		},
 		{
 			what: "transition, If-Match given",
-			do:   func() (Units, error) { seen = 4; return s.apply(ctx, matched, transitions.Applied) },
+			// The order has moved since: now the version is the current one.
+			do: func() (Units, error) { seen = 4; return s.apply(ctx, matched, transitions.Applied) },
 		},
 	} {
 		u, err := c.do()
@@ -220,11 +226,12 @@ type kind struct {
 	named bool
 	// address says that an address is set before the payment.
 	address bool
-	// cause is that of every transition.
+	// cause is the cause of every transition.
 	cause transitions.Cause
 }
 
-// longestCause has text and trace at their bound together, as an execution sends them.
+// longestCause has a text and a trace that together are as long as allowed, as an execution sends
+// them.
 var longestCause = transitions.Cause{
 	Text:   strings.Repeat("t", 73),
 	Actor:  "execution:" + string(orderID),
@@ -248,9 +255,10 @@ var kinds = []kind{
 	{what: "ten lines", lines: 10},
 }
 
-// Sizes measures how an order grows with its transitions, and what each of them costs.
+// Sizes measures how an order grows with its transitions, and the cost of each transition.
 func Sizes(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"transition"}}
+	// The first row is the placing.
 	for n := range len(life) + 1 {
 		t.Rows = append(t.Rows, []string{fmt.Sprint(n + 1)})
 	}
@@ -282,6 +290,7 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 		size, err := s.bytes(ctx, ordersTable)
 
 		text := fmt.Sprintf("%d B, %s", size, number(bill[ordersTable].Write))
+		// Rows and reads occur only with request ids.
 		if row, read := bill[requestsTable].Write, sum(bill).Read; row+read != 0 {
 			text += fmt.Sprintf(" (and %s for a row, %s read)", number(row), number(read))
 		}
@@ -294,6 +303,7 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 		return nil, err
 	}
 
+	// The edit below has a bill of its own, and the cell shows the placing.
 	bill = s.meteredEngine.last
 
 	if k.address {
@@ -322,6 +332,7 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 		}
 
 		_, err := s.apply(ctx, r, transitions.Applied)
+		// The bill is the transition's alone; the size is read from the table.
 		if bill = s.meteredEngine.last; err == nil {
 			err = cell()
 		}
@@ -334,8 +345,8 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 	return cells, nil
 }
 
-// PerTransition measures the average cost of a transition: an order with one line, from its
-// payment until its ring is full, with given ids.
+// PerTransition measures the average cost of a transition: an order with one line, from its payment
+// until its ring is full, with given ids.
 func PerTransition(ctx context.Context) (average Units, err error) {
 	s, err := openOrders(ctx, transitions.JournalByStream)
 	if err != nil {

@@ -54,6 +54,7 @@ func run(ctx context.Context, lines int) error {
 	defer os.RemoveAll(dir)
 
 	bin := filepath.Join(dir, "ratchet")
+	// Built for this run: an older binary would be measured unnoticed.
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "ratchet/cmd/ratchet").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
@@ -71,6 +72,7 @@ func run(ctx context.Context, lines int) error {
 
 	file := filepath.Join(dir, "processor.csv")
 
+	// Written directly to the tables, because a million payments through the bank would take hours.
 	wrong, err := fill(ctx, b, file, lines)
 	if err != nil {
 		return err
@@ -81,12 +83,12 @@ func run(ctx context.Context, lines int) error {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 
-	// Exit status 1 says that there are differences.
+	// Exit status 1 means that there are differences, as it must here.
 	if code := cmd.ProcessState.ExitCode(); code != 1 {
 		return fmt.Errorf("exit status %d, want 1: %w", code, err)
 	}
 
-	// One JSON line per difference, and the totals last.
+	// Each difference is a line of JSON, and the totals are the last line.
 	all := strings.Split(strings.TrimSpace(string(out)), "\n")
 	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	fmt.Printf("%d lines in %s, peak memory %d MB; %d of %d planted differences found\n%s\n",
@@ -116,6 +118,7 @@ func dev(ctx context.Context, bin, data string) (endpoint string, end func(), er
 		_ = cmd.Wait()
 	}
 
+	// The first line has the port that was chosen.
 	var banner struct{ Endpoint string }
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err == nil {
@@ -145,6 +148,7 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 
+	// A payment's steps and transfers are written together, in one batch of at most 25 items.
 	for i := 0; i < lines; i += perPayment {
 		var steps []types.AttributeValue
 		var transfers []types.WriteRequest
@@ -154,6 +158,7 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 			step := fmt.Sprint("c-", n)
 			amount := int64(100 + n)
 			reported := amount
+			// The file differs from the tables, which are consistent in themselves.
 			if (i+n)%every == 0 {
 				wrong++
 				reported++
@@ -186,7 +191,7 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 		}
 
 		if ctx.Err() != nil {
-			break // a write failed: Wait returns its error
+			break // a write has failed, and Wait returns its error
 		}
 	}
 
@@ -197,7 +202,7 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 	return wrong, text.Flush()
 }
 
-// captureStep is a step of a payment, as package payments stores it.
+// captureStep is a step of a payment in the form in which package payments stores it.
 func captureStep(id string, amount int64) types.AttributeValue {
 	return dynamo.M(dynamo.Item{
 		"id":      dynamo.S(id),
@@ -208,7 +213,7 @@ func captureStep(id string, amount int64) types.AttributeValue {
 	})
 }
 
-// captureTransfer is the transfer of that step, as package ledger stores it.
+// captureTransfer is the step's transfer in the form in which package ledger stores it.
 func captureTransfer(payment, step string, amount int64) types.WriteRequest {
 	return put(dynamo.Item{
 		"transferId": dynamo.S(payment + "/" + step + "#payment"),

@@ -61,12 +61,14 @@ var dates = []struct {
 // with the error of order.
 func Read(r io.Reader, order func(History) error, bad func(line int, reason error)) error {
 	rows := csv.NewReader(r)
+	// One slice for all rows, and rows of any length: both are checked here.
 	rows.ReuseRecord, rows.FieldsPerRecord = true, -1
 
 	header, err := rows.Read()
 	if err != nil {
 		return fmt.Errorf("read the header: %w", err)
 	}
+	// The next read overwrites it.
 	header = slices.Clone(header)
 
 	need := []string{"order_id", "order_status"}
@@ -90,6 +92,7 @@ func Read(r io.Reader, order func(History) error, bad func(line int, reason erro
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		// A broken row does not end the file.
 		case errors.As(err, &syntax):
 			bad(syntax.StartLine, syntax.Err)
 			continue
@@ -124,6 +127,7 @@ func history(row []string, columns map[string]int) (History, error) {
 
 	for _, d := range dates {
 		text := row[columns[d.column]]
+		// An order that was not shipped has no date.
 		if text == "" {
 			continue
 		}
@@ -138,8 +142,11 @@ func history(row []string, columns map[string]int) (History, error) {
 	if len(h.Events) == 0 || row[columns["order_purchase_timestamp"]] == "" {
 		return h, errors.New("order_purchase_timestamp is empty")
 	}
+	// The file can have an approval after the shipment; Ratchet needs the events in order. Stable,
+	// because dates have no more than seconds.
 	slices.SortStableFunc(h.Events, func(a, b Event) int { return a.At.Compare(b.At) })
 
+	// A cancellation has no date in the file.
 	if h.Ends == workflow.Cancelled {
 		h.Events = append(h.Events, Event{Event: workflow.Cancel})
 	}

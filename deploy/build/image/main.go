@@ -28,7 +28,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the one of distroless' "nonroot". No file of the image belongs to it.
+// user is the user of distroless' "nonroot". No file of the image belongs to it.
 const user = "65532:65532"
 
 var epoch = time.Unix(0, 0).UTC()
@@ -65,6 +65,7 @@ func run(binary, arch, revision, out string) error {
 	}
 	defer os.RemoveAll(dir)
 
+	// The tools read an OCI layout from a directory; the archive is the same directory as a tar.
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return fmt.Errorf("write layout: %w", err)
@@ -96,14 +97,17 @@ func build(binary, arch, revision string) (v1.Image, error) {
 	}
 
 	files, err := layer([]file{
+		// The program calls AWS over TLS, and the image has no system that brings certificates.
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: certificates()},
 		{name: "ratchet", mode: 0o755, content: content},
+		// With the sticky bit, as /tmp has it everywhere.
 		{name: "tmp/", mode: 0o1777},
 	})
 	if err != nil {
 		return nil, err
 	}
 
+	// The library opens the layer several times: for its digests, and to write it.
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil }, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
@@ -120,6 +124,7 @@ func build(binary, arch, revision string) (v1.Image, error) {
 	}
 
 	config = config.DeepCopy()
+	// A fixed time, so that the same program gives the same bytes.
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: epoch}
 	config.Config = v1.Config{
 		Entrypoint: []string{"/ratchet"},
@@ -143,7 +148,7 @@ func certificates() []byte {
 	return text.Bytes()
 }
 
-// file is one of the image. A directory's name ends with a slash.
+// file is a file or directory of the image. A directory's name ends with a slash.
 type file struct {
 	name    string
 	mode    int64
@@ -154,6 +159,7 @@ func layer(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, f := range files {
+		// Owner and times are the zero values: the same input gives the same bytes.
 		header := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: epoch, Format: tar.FormatPAX}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, err
@@ -177,6 +183,7 @@ func archive(dir, out string) error {
 
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
+			// WalkDir goes by name, so the order does not depend on the file system.
 			return err
 		}
 

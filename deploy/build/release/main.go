@@ -3,7 +3,7 @@
 //
 //	go run ./release --module ../.. --out ../../dist
 //
-// The same commit gives the same bytes: paths are trimmed, and times are that of the commit.
+// The same commit gives the same bytes: paths are trimmed, and the files have the commit's time.
 package main
 
 import (
@@ -48,6 +48,7 @@ func main() {
 }
 
 func run(module, out string, targets []string) error {
+	// Without a tag this is the commit, and -dirty shows that files differ from it.
 	version, err := git(module, "describe", "--tags", "--always", "--dirty")
 	if err != nil {
 		return err
@@ -108,15 +109,18 @@ func archive(module, name, system, arch string, at time.Time) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 
+	// Without cgo the program is static, and builds for every system from one machine.
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
 	binary := filepath.Join(dir, "ratchet")
 
+	// -buildid= and -trimpath take the machine out of the bytes.
 	build := exec.Command("go", "build", "-buildvcs=auto", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", binary, "./cmd/ratchet")
 	build.Dir, build.Env, build.Stderr = module, env, os.Stderr
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("build: %w", err)
 	}
 
+	// The licenses of this target: other systems link other modules.
 	files, err := licenses(module, env)
 	if err != nil {
 		return nil, err
@@ -138,8 +142,8 @@ func archive(module, name, system, arch string, at time.Time) ([]byte, error) {
 // licenseName matches the files that a license may be in.
 var licenseName = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice|patents)(\.(md|txt|rst)|-[a-z0-9.-]+)?$`)
 
-// licenses returns the licenses of the modules that the program links, and that of Go, by their path in the
-// archive. A module without one is an error.
+// licenses returns the licenses of the modules that the program links, and Go's, by their path in
+// the archive. A module without a license is an error.
 func licenses(module string, env []string) (map[string][]byte, error) {
 	list := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/ratchet")
 	list.Dir, list.Env, list.Stderr = module, env, os.Stderr
@@ -175,6 +179,7 @@ func licenses(module string, env []string) (map[string][]byte, error) {
 			return nil, fmt.Errorf("list modules: %w", err)
 		}
 
+		// Packages of the standard library have no module.
 		if m := p.Module; m != nil && !m.Main {
 			directories[m.Path+"@"+m.Version] = m.Dir
 		}
@@ -228,6 +233,7 @@ func pack(name string, files map[string][]byte, at time.Time) ([]byte, error) {
 	}
 
 	w := tar.NewWriter(compressed)
+	// Sorted, so that the same files give the same bytes.
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		mode := int64(0o644)
 		if file == "ratchet" {
@@ -244,6 +250,7 @@ func pack(name string, files map[string][]byte, at time.Time) ([]byte, error) {
 		}
 	}
 
+	// Both must be closed before the bytes are complete, the inner one first.
 	if err := errors.Join(w.Close(), compressed.Close()); err != nil {
 		return nil, err
 	}

@@ -59,6 +59,7 @@ func run(ctx context.Context, document string, packages []string, out io.Writer)
 
 	report, failed := output(ctx, "go", append([]string{"test", "-cover"}, packages...)...)
 	rows := parse(report, strings.TrimSpace(module))
+	// A failed package has no figure, and an update would drop its note.
 	if failed != nil {
 		fmt.Fprint(out, report)
 		return failed
@@ -118,6 +119,7 @@ var covered = regexp.MustCompile(`^(?:ok  )?\t(\S+)\t.*\bcoverage: ([0-9.]+)% of
 func parse(report, module string) []row {
 	var rows []row
 
+	// Other lines are reports of failures and packages without statements.
 	for lines := bufio.NewScanner(strings.NewReader(report)); lines.Scan(); {
 		m := covered.FindStringSubmatch(lines.Text())
 		if m == nil {
@@ -163,6 +165,7 @@ var documented = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]* \\| (.*?) *\\|
 
 // update replaces the table in the text, and completes the rows with the table's notes.
 func update(text string, rows []row, at time.Time) (string, error) {
+	// The rest of the document is written by hand, and only the part between the lines is replaced.
 	before, rest, found := strings.Cut(text, begin)
 	old, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
@@ -174,6 +177,7 @@ func update(text string, rows []row, at time.Time) (string, error) {
 		notes[m[1]] = m[2]
 	}
 
+	// A note of a package that is now above the limit is dropped.
 	for i, r := range rows {
 		if r.percent < enough {
 			rows[i].note = notes[r.path]

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// report is what `go test -cover` prints, with every kind of line.
+// report is the output of `go test -cover`, with every kind of line.
 const report = "ok  \tratchet\t0.01s\tcoverage: 100.0% of statements\n" +
 	"ok  \tratchet/workflow\t(cached)\tcoverage: 91.5% of statements\n" +
 	"\tratchet/cmd/tool\t\tcoverage: 0.0% of statements\n" +

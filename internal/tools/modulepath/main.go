@@ -55,9 +55,11 @@ func run(dir, path string) error {
 		switch {
 		case err != nil:
 			return err
+		// Folders with a dot are no part of the module.
 		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != dir:
 			return filepath.SkipDir
 		case d.Name() == "go.mod":
+			// The go.mod of a module below the root, too: it requires this module.
 			return editGoMod(name, old, path)
 		case strings.HasSuffix(name, ".go"):
 			return editSource(dir, name, old, path)
@@ -94,12 +96,14 @@ func editGoMod(name, old, path string) error {
 	}
 
 	var edits []string
+	// The slash keeps ratchet from matching ratchetlike.
 	if below, ours := strings.CutPrefix(mod.Module.Path+"/", old+"/"); ours {
 		edits = append(edits, "-module="+strings.TrimSuffix(path+"/"+below, "/"))
 	}
 
 	for _, r := range mod.Require {
 		if r.Path == old {
+			// The version stays: it is v0.0.0 beside a replace directive.
 			edits = append(edits, "-droprequire="+old, "-require="+path+"@"+r.Version)
 		}
 	}
@@ -130,6 +134,7 @@ func editSource(dir, name, old, path string) error {
 	}
 
 	changed := inSource(dir, text, old, path)
+	// Untouched files keep their times, so builds stay cached.
 	if bytes.Equal(text, changed) {
 		return nil
 	}
@@ -138,8 +143,8 @@ func editSource(dir, name, old, path string) error {
 }
 
 // inSource replaces the string literals that name the module or one of its packages. The bare path
-// of the module counts only in an import: elsewhere it may be an ordinary word, as "ratchet".
-// It works on tokens, so formatting and comments stay as they are.
+// of the module counts only in an import: elsewhere it may be an ordinary word, such as "ratchet".
+// The function works on tokens, so formatting and comments stay as they are.
 func inSource(dir string, text []byte, old, path string) []byte {
 	var (
 		s       scanner.Scanner
@@ -159,10 +164,12 @@ func inSource(dir string, text []byte, old, path string) []byte {
 			return out.Bytes()
 		case token.IMPORT:
 			imports = true
+		// Imports stand before every other declaration.
 		case token.FUNC, token.TYPE, token.VAR, token.CONST:
 			imports = false
 		case token.STRING:
 			value, err := strconv.Unquote(literal)
+			// A raw string is no import path, and may hold a text with the word.
 			if err != nil || literal[0] != '"' || !names(dir, value, old, imports) {
 				continue
 			}
@@ -187,9 +194,11 @@ func names(dir, value, old string, imported bool) bool {
 		return false
 	}
 
+	// A pattern with "..." at the root names all packages.
 	if below = strings.TrimSuffix(below, "..."); below == "" {
 		return true
 	}
+	// A path counts only if it is a folder with Go files; other texts with the prefix stay.
 	found, err := filepath.Glob(filepath.Join(dir, below, "*.go"))
 
 	return err == nil && len(found) > 0 && !strings.HasSuffix(value, "/")

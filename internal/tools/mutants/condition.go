@@ -14,11 +14,11 @@ var (
 	compareRule   = regexp.MustCompile(` (=|<>|<=|>=|<|>) `)
 )
 
-// compared is what takes the place of a comparison in a condition.
+// compared maps a comparison in a condition to its replacement.
 var compared = map[string]string{"=": "<>", "<>": "=", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
-// condition plants faults in a DynamoDB condition: a part that is left out, AND for OR,
-// another comparison, and the opposite of a function.
+// condition plants faults in a DynamoDB condition: it leaves out a part, swaps AND and OR, changes
+// a comparison, or turns a function into its opposite.
 func (p *planter) condition(literal *ast.BasicLit, known bool) {
 	text := literal.Value
 	if !known && !conditionRule.MatchString(text) {
@@ -32,6 +32,8 @@ func (p *planter) condition(literal *ast.BasicLit, known bool) {
 		replace(at[0], at[1], other)
 	}
 
+	// Each operand is left out once with the connector on either side, so that the rest is still an
+	// expression.
 	for _, part := range parts(text) {
 		replace(part[0], part[1], "")
 	}
@@ -49,8 +51,8 @@ func (p *planter) condition(literal *ast.BasicLit, known bool) {
 	}
 }
 
-// parts returns the places of the operands of AND and OR in a literal, each with the
-// connector that must go with it. An operand in parentheses has operands of its own.
+// parts returns the places of the operands of AND and OR in a literal, each with the connector that
+// must be left out with it. An operand in parentheses has operands of its own.
 func parts(text string) [][2]int {
 	var found [][2]int
 	for _, at := range connectorRule.FindAllStringIndex(text, -1) {
@@ -70,6 +72,7 @@ func operandBefore(text string, end int) int {
 		case ')':
 			depth++
 		case '(':
+			// The parenthesis belongs to an expression around the operand.
 			if depth--; depth < 0 {
 				return i + 1
 			}

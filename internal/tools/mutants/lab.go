@@ -18,7 +18,7 @@ import (
 type pkg struct {
 	Path string // import path
 	Dir  string
-	// Files are the files that mutants are planted in, Tests those of its tests.
+	// Files are the files in which mutants are planted, Tests the files of its tests.
 	Files, Tests []string
 	texts        map[string][]byte // of Files and Tests
 	mutants      []mutant
@@ -26,6 +26,7 @@ type pkg struct {
 
 // load finds the package and plants its mutants.
 func load(ctx context.Context, path string) (*pkg, error) {
+	// go list knows build tags and the files of this system.
 	out, err := exec.CommandContext(ctx, "go", "list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles", path).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return nil, fmt.Errorf("%w: %s", err, exit.Stderr)
@@ -61,7 +62,7 @@ func load(ctx context.Context, path string) (*pkg, error) {
 	return p, nil
 }
 
-// outcome says what the tests made of a mutant.
+// outcome says how the tests ended with a mutant.
 type outcome string
 
 const (
@@ -93,6 +94,8 @@ func newLab(ctx context.Context, p *pkg, tests *regexp.Regexp, timeout time.Dura
 	}
 
 	if err == nil && len(l.woven) > 0 {
+		// The woven program must pass with number 0: weaving itself must not change how the tests
+		// end.
 		var output []byte
 		if output, err = l.runTests(ctx, l.wovenTests(), 0, time.Hour, names(l.tests)); err != nil {
 			err = fmt.Errorf("the tests fail without a mutant: %w: %s", err, output)
@@ -112,6 +115,7 @@ func (l *lab) close() { _ = os.RemoveAll(l.dir) }
 // try runs the tests that execute the mutant.
 func (l *lab) try(ctx context.Context, m mutant) (outcome, error) {
 	tests := l.testsOf(m)
+	// No test executes the code, so none can notice the mutant.
 	if len(tests) == 0 {
 		return survived, nil
 	}
@@ -126,7 +130,9 @@ func (l *lab) try(ctx context.Context, m mutant) (outcome, error) {
 		}
 	}
 
+	// Most mutants die by a quick test; the second group runs only if the first noticed nothing.
 	for _, group := range groups(tests) {
+		// Generous: a slow machine must not look like a mutant that loops.
 		limit := 5 * time.Second
 		for _, t := range group {
 			limit += 5 * t.took
@@ -141,6 +147,7 @@ func (l *lab) try(ctx context.Context, m mutant) (outcome, error) {
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err == nil:
+		// Both ways to notice a loop: Go's own limit of the tests, and the end of the process.
 		case bytes.Contains(output, []byte("panic: test timed out after")) || errors.Is(err, context.DeadlineExceeded):
 			return timedOut, nil
 		default:
@@ -164,6 +171,7 @@ func (l *lab) buildAlone(ctx context.Context, m mutant, program string) (compile
 		return false, ctx.Err()
 	case err == nil:
 		return true, nil
+	// A mutant that does not compile is no failure of the run.
 	case l.pkg.isCompileError(output):
 		return false, nil
 	}
@@ -171,12 +179,12 @@ func (l *lab) buildAlone(ctx context.Context, m mutant, program string) (compile
 	return false, fmt.Errorf("build %s: %w: %s", m, err, output)
 }
 
-// writeOverlay writes texts that the compiler takes for the files of the package with these
-// names, and returns the overlay that says so. Overlays of different kinds have files of their
-// own.
+// writeOverlay writes texts that the compiler takes for the files of the package with these names,
+// and returns the path of the overlay. Overlays of different kinds have different files.
 func (l *lab) writeOverlay(kind string, texts map[string][]byte) (overlay string, err error) {
 	replaced := map[string]string{}
 	for name, text := range texts {
+		// The kind keeps the files of two overlays apart: both exist at the same time.
 		file := filepath.Join(l.dir, kind+"_"+name)
 		replaced[filepath.Join(l.pkg.Dir, name)] = file
 
@@ -194,8 +202,8 @@ func (l *lab) writeOverlay(kind string, texts map[string][]byte) (overlay string
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// isCompileError reports whether the build failed because the package, or its tests with
-// it, did not compile, and not for want of memory, say.
+// isCompileError reports whether the build failed because the package or its tests did not compile,
+// and not for another reason, such as too little memory.
 func (p *pkg) isCompileError(output []byte) bool {
 	for row := range strings.Lines(string(output)) {
 		row = strings.TrimSpace(row)
@@ -207,8 +215,9 @@ func (p *pkg) isCompileError(output []byte) bool {
 	return false
 }
 
-// build builds the tests as a program. It returns what the compiler prints.
+// build builds the tests as a program. It returns the compiler's output.
 func (l *lab) build(ctx context.Context, overlay, program string, flags ...string) ([]byte, error) {
+	// Without symbols and vet: the program is built for one short run.
 	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program}, flags...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
@@ -227,11 +236,14 @@ func (l *lab) runTests(ctx context.Context, program string, number int, limit ti
 	args := append([]string{"-test.short", "-test.failfast", "-test.timeout=" + limit.String(), "-test.run=^(" + strings.Join(names, "|") + ")$"}, flags...)
 
 	cmd := exec.CommandContext(limited, program, args...)
+	// Tests read their testdata by relative paths.
 	cmd.Dir = l.pkg.Dir
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", chosenBy, number))
+	// A mutant can leave a child process with the pipes open; the run must not wait for it.
 	cmd.WaitDelay = time.Second
 
 	output, err := cmd.CombinedOutput()
+	// A killed process reports its signal, not the time limit.
 	if err != nil && limited.Err() != nil {
 		err = errors.Join(err, limited.Err())
 	}

@@ -8,15 +8,16 @@
 // and links of a builder of updates, errors that are not returned, true for false,
 // arithmetic, and the parts of DynamoDB conditions in string literals.
 //
-// The mutants are in an overlay (`go test -overlay`), so the tree is not touched: most of
-// them in one program, which an environment variable tells which to be, the others each in
-// its own. Against a mutant run the tests that execute its line when they run alone, the
-// quickest first, with -short and -failfast. Mutants run one after the other. The results
-// are kept in .cache/mutants: an interrupted run goes on where it stopped. Later runs repeat
-// only the survivors, and mutants of files that have changed.
+// The mutants are in an overlay (`go test -overlay`), so the tree is not touched. Most of them are
+// in one program, and an environment variable chooses one; the others have a program each. A mutant
+// is run against the tests that execute its line when they run alone, the quickest first, with
+// -short and -failfast. Mutants run one after the other. The results are kept in .cache/mutants: an
+// interrupted run goes on where it stopped. Later runs repeat only the survivors, and mutants of
+// files that have changed.
 //
-// With -run, only the tests whose names match run: it shows in little time whether new tests
-// notice the survivors of an earlier run. What survives these tests alone is not kept.
+// With -run, only the tests whose names match run: it shows in little time whether new tests notice
+// the survivors of an earlier run. A mutant that survives these tests alone is not recorded as a
+// survivor.
 //
 // With -every N, one of N mutants is tried. The seed chooses which: the same seed and the
 // same code give the same mutants.
@@ -76,6 +77,7 @@ func (o options) chooses(m mutant) bool {
 	h := fnv.New64a()
 	fmt.Fprint(h, o.seed, m.Name)
 
+	// By the name, not the place in the list: the sample stays the same when other code changes.
 	return h.Sum64()%max(o.every, 1) == 0
 }
 
@@ -106,6 +108,7 @@ func run(ctx context.Context, o options, packages []string, out, progress io.Wri
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", p, err))
 		}
 
+		// The report counts also after an error: an interrupted run has found survivors, too.
 		if r.count(survived, explained) > 0 {
 			failed = errors.Join(failed, fmt.Errorf("%s: %d %w", p, r.count(survived, explained), errSurvivors))
 		}
@@ -119,8 +122,8 @@ func run(ctx context.Context, o options, packages []string, out, progress io.Wri
 	return failed
 }
 
-// examine plants the mutants of one package and runs its tests against each. The report is
-// valid, and says what is missing, also when it ends with an error.
+// examine plants the mutants of one package and runs its tests against each. The report is valid
+// for the mutants that were tried, also when examine ends with an error.
 func examine(ctx context.Context, o options, match *regexp.Regexp, path string, progress io.Writer) (report, error) {
 	r := report{Package: path}
 
@@ -159,7 +162,7 @@ func examine(ctx context.Context, o options, match *regexp.Regexp, path string, 
 		m.Outcome = cmp.Or(m.Outcome, tried[m.Name])
 	}
 
-	// Of an interrupted run, only what was tried counts.
+	// After an interruption, only mutants that were tried count.
 	r.Mutants = slices.DeleteFunc(r.Mutants, func(m result) bool { return m.Outcome == "" })
 
 	return r, err
@@ -190,6 +193,7 @@ func tryAll(ctx context.Context, o options, p *pkg, wanted []mutant, results *re
 			return tried, err
 		}
 
+		// With -run, a survivor has met only some tests: the next full run must try it again.
 		if outcome != survived || o.run == "" {
 			if err := results.add(m, outcome); err != nil {
 				return tried, err

@@ -30,7 +30,7 @@ func (m mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.change())
 }
 
-// change says what was replaced, on one line.
+// change says what was replaced by what, on one line.
 func (m mutant) change() string {
 	was, is := strings.Join(strings.Fields(m.Was), " "), strings.Join(strings.Fields(m.Is), " ")
 	if m.Is == "" {
@@ -54,7 +54,7 @@ type planter struct {
 	// result is an error, for it and the function literals in it.
 	function string
 	results  []bool
-	body     *ast.BlockStmt // of the declaration; nil for one that is no function
+	body     *ast.BlockStmt // the body of the declaration; nil if it is no function
 	found    []mutant
 	seen     map[string]int
 }
@@ -70,6 +70,7 @@ func plant(file string, text []byte) ([]mutant, error) {
 
 	p := &planter{set: set, file: filepath.Base(file), text: text, seen: map[string]int{}}
 	for _, d := range tree.Decls {
+		// A variable's declaration has no body: its mutants cannot be woven.
 		p.function, p.body = "-", nil
 		if f, ok := d.(*ast.FuncDecl); ok {
 			p.function = nameOf(f)
@@ -82,6 +83,8 @@ func plant(file string, text []byte) ([]mutant, error) {
 
 	for i := range p.found {
 		m := &p.found[i]
+		// Numbers tell equal faults of a function apart; the line would change with every edit
+		// above it.
 		m.Name = fmt.Sprintf("%s %s", m.File, m.Name)
 		p.seen[m.Name]++
 		if n := p.seen[m.Name]; n > 1 {
@@ -102,6 +105,7 @@ func nameOf(f *ast.FuncDecl) string {
 		receiver = star.X
 	}
 
+	// The receiver of a generic type.
 	if generic, ok := receiver.(*ast.IndexExpr); ok {
 		receiver = generic.X
 	}
@@ -134,6 +138,7 @@ func (p *planter) replaceAt(begin, end int, is string) {
 	m := mutant{File: p.file, Was: string(p.text[begin:end]), Is: is, begin: begin, end: end}
 	m.Line = 1 + countLines(p.text[:begin])
 
+	// The signature cannot be woven: a copy of the body does not have it.
 	if p.body != nil && begin > p.offset(p.body.Lbrace) { // not in the types of the signature
 		m.scopeBegin, m.scopeEnd = p.offset(p.body.Lbrace)+1, p.offset(p.body.Rbrace)
 	}

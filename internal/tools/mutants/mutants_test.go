@@ -82,7 +82,7 @@ func TestEachKindOfCodeHasItsMutants(t *testing.T) {
 	}
 }
 
-// What stands in the signature of a function is not a part of its body.
+// A mutant in the signature of a function is not in its body.
 func TestASignatureIsOutsideOfTheFunction(t *testing.T) {
 	found, err := plant("p.go", []byte("package p\n\nfunc f() [n + 1]byte {\n\treturn [a + 1]byte{}\n}\n"))
 	if err != nil || len(found) != 2 || found[0].scopeEnd != 0 || found[1].scopeEnd == 0 {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// test is a top-level test of the package: what it executes, and how long it takes.
+// test is a top-level test of the package: the blocks that it executes, and how long it takes.
 type test struct {
 	name   string
 	took   time.Duration
@@ -41,6 +41,7 @@ func (b block) contains(file string, at place) bool {
 
 // measure runs each test that is wanted by itself, without a mutant. They must pass.
 func (l *lab) measure(ctx context.Context, wanted *regexp.Regexp) error {
+	// With coverage, which shows the blocks that each test executes.
 	if output, err := l.build(ctx, "", l.plainTests(), "-cover"); err != nil {
 		return fmt.Errorf("build the tests: %w: %s", err, output)
 	}
@@ -55,12 +56,14 @@ func (l *lab) measure(ctx context.Context, wanted *regexp.Regexp) error {
 
 	for name := range strings.Lines(string(all)) {
 		name = strings.TrimSpace(name)
+		// Examples and fuzz targets with their seeds run, too.
 		if strings.HasPrefix(name, "Benchmark") || !wanted.MatchString(name) {
 			continue
 		}
 		profile := filepath.Join(l.dir, "profile")
 		began := time.Now()
 
+		// Alone: a test that needs another one to run before it fails here, with its name.
 		if output, err := l.runTests(ctx, l.plainTests(), 0, time.Hour, []string{name}, "-test.coverprofile="+profile); err != nil {
 			return fmt.Errorf("%s fails without a mutant: %w: %s", name, err, output)
 		}
@@ -94,10 +97,11 @@ func blocksOf(profile string) map[block]bool {
 	return blocks
 }
 
-// testsOf returns the tests that execute the code of a mutant, the quickest first. What is
-// outside of functions is executed by all. A place without a block of its own, like the
-// condition of a case, may be executed by each test that executes its function.
+// testsOf returns the tests that execute the code of a mutant, the quickest first. Code outside of
+// functions is executed by all tests. A place without a block of its own, such as the condition of
+// a case, may be executed by each test that executes its function.
 func (l *lab) testsOf(m mutant) []test {
+	// A package's variables are set before any test.
 	if m.scopeEnd == 0 {
 		return l.tests
 	}
@@ -126,6 +130,7 @@ func (l *lab) testsOf(m mutant) []test {
 		}
 	}
 
+	// The block of the mutant is in the profile, so its tests are known exactly.
 	if known {
 		return inBlock
 	}
@@ -154,6 +159,7 @@ func groups(tests []test) [][]test {
 	}
 
 	for i, t := range tests {
+		// The first fifth of the time.
 		if quick += t.took; quick > sum/5 && i > 0 {
 			return [][]test{tests[:i], tests[i:]}
 		}

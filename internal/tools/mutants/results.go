@@ -25,7 +25,7 @@ type results struct {
 	known  map[string]line // by name of the mutant
 }
 
-// line is one outcome, with what it depends on.
+// line is one outcome, with the digests that it depends on.
 type line struct {
 	Name    string  `json:"name"`
 	Outcome outcome `json:"outcome"`
@@ -33,9 +33,8 @@ type line struct {
 	All     string  `json:"all"`
 }
 
-// openResults reads the outcomes of earlier runs. A mutant that was killed stays killed as
-// long as its file is the same. A survivor is tried again when the package or its tests
-// have changed.
+// openResults reads the outcomes of earlier runs. A mutant that was killed stays killed while its
+// file is the same. A survivor is tried again when the package or its tests have changed.
 func openResults(o options, p *pkg) (*results, error) {
 	r := &results{source: map[string]string{}, known: map[string]line{}}
 
@@ -47,6 +46,7 @@ func openResults(o options, p *pkg) (*results, error) {
 	}
 	r.all = hex.EncodeToString(all.Sum(nil)[:8])
 
+	// One file a package: a slash cannot be in a name.
 	path := filepath.Join(o.cache, strings.ReplaceAll(p.Path, "/", "_")+".jsonl")
 	if err := os.MkdirAll(o.cache, 0o750); err != nil {
 		return nil, err
@@ -82,6 +82,8 @@ func (r *results) read(path string) error {
 
 	for row := range bytes.Lines(text) {
 		var l line
+		// The last line may be cut off; its mutant is tried again. Of two lines of a mutant the
+		// later one counts.
 		if json.Unmarshal(row, &l) == nil {
 			r.known[l.Name] = l
 		}
@@ -120,7 +122,7 @@ type result struct {
 	Reason  string  `json:"reason,omitempty"`
 }
 
-// report is what became of the mutants of a package.
+// report has the outcomes of the mutants of a package.
 type report struct {
 	Package string   `json:"package"`
 	Mutants []result `json:"mutants"`
@@ -139,6 +141,7 @@ func (r report) count(o outcome, explained map[string]string) (n int) {
 
 // key names the mutant of the package in the file of explanations.
 func (r report) key(m result) string {
+	// The module's name is left out: `make module` changes it.
 	return r.Package[strings.Index(r.Package, "/")+1:] + "/" + m.Name
 }
 
@@ -147,6 +150,7 @@ func (r report) key(m result) string {
 func readExplained(path string) (map[string]string, error) {
 	explained := map[string]string{}
 
+	// A package need not have explanations.
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return explained, nil
@@ -177,6 +181,7 @@ func readExplained(path string) (map[string]string, error) {
 // printReports prints the survivors and a summary of each package.
 func printReports(out io.Writer, asJSON bool, reports []report, explained map[string]string) error {
 	if asJSON {
+		// Reasons are looked up here, so that the cached results need none.
 		for _, r := range reports {
 			for i, m := range r.Mutants {
 				r.Mutants[i].Reason = explained[r.key(m)]

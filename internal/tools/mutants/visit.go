@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// swaps are the operators and what takes their place.
+// swaps maps an operator to the operators that replace it.
 var swaps = map[token.Token][]string{
 	token.EQL:  {"!="},
 	token.NEQ:  {"=="},
@@ -28,7 +28,7 @@ var links = map[string]bool{
 	"Set": true, "SetValue": true, "Add": true, "Remove": true, "RemoveAttribute": true,
 }
 
-// visit plants what a node gives rise to. The stack holds the nodes around it.
+// visit plants the mutants of a node. The stack holds the nodes around it.
 func (p *planter) visit(n ast.Node, stack []ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -36,6 +36,7 @@ func (p *planter) visit(n ast.Node, stack []ast.Node) bool {
 	case *ast.IfStmt:
 		p.negate(n.Cond)
 	case *ast.CaseClause:
+		// The cases of a switch without a tag are conditions; others are values.
 		if s, ok := stack[len(stack)-2].(*ast.SwitchStmt); ok && s.Tag == nil {
 			for _, condition := range n.List {
 				p.negate(condition)
@@ -44,6 +45,7 @@ func (p *planter) visit(n ast.Node, stack []ast.Node) bool {
 	case *ast.ReturnStmt:
 		p.returned(n, stack)
 	case *ast.ExprStmt:
+		// A function that ends with its panic does not compile without it.
 		if call, ok := n.X.(*ast.CallExpr); ok && !isCallOf(call, "panic") {
 			p.replace(n.Pos(), n.End(), "")
 		}
@@ -56,6 +58,7 @@ func (p *planter) visit(n ast.Node, stack []ast.Node) bool {
 		if n.Kind == token.STRING {
 			p.condition(n, isCondition(n, stack))
 		}
+	// An import path is a string, but no condition.
 	case *ast.GenDecl:
 		return n.Tok != token.IMPORT
 	case *ast.StructType: // tags
@@ -66,6 +69,7 @@ func (p *planter) visit(n ast.Node, stack []ast.Node) bool {
 }
 
 func (p *planter) binary(n *ast.BinaryExpr) {
+	// The opposite of a concatenation does not compile.
 	if n.Op == token.ADD && (isText(n.X) || isText(n.Y)) {
 		return
 	}
@@ -90,6 +94,7 @@ func isText(e ast.Expr) bool {
 // negate plants the negation of a condition that has no operator to swap.
 func (p *planter) negate(condition ast.Expr) {
 	switch c := condition.(type) {
+	// visit swaps the operators of these itself.
 	case *ast.BinaryExpr, *ast.ParenExpr:
 		return
 	case *ast.UnaryExpr:
@@ -102,8 +107,8 @@ func (p *planter) negate(condition ast.Expr) {
 	p.replace(condition.Pos(), condition.End(), "!("+text+")")
 }
 
-// returned plants an error that is not returned, and the opposite of a truth value. What is
-// returned beside an error means nothing, so it gets no fault.
+// returned plants an error that is not returned, and the opposite of a truth value. A result beside
+// an error means nothing to the caller, so it gets no fault.
 func (p *planter) returned(n *ast.ReturnStmt, stack []ast.Node) {
 	last := len(n.Results) - 1
 	failed := last > 0 && p.inErrorFunction(stack) && !isNil(n.Results[last])
@@ -130,6 +135,7 @@ func (p *planter) returned(n *ast.ReturnStmt, stack []ast.Node) {
 func (p *planter) inErrorFunction(stack []ast.Node) bool {
 	for i := len(stack) - 1; i >= 0; i-- {
 		if f, ok := stack[i].(*ast.FuncLit); ok {
+			// A function literal returns on its own, whatever the function around it does.
 			return returnsError(f.Type)
 		}
 	}
@@ -170,12 +176,12 @@ func (p *planter) link(call *ast.CallExpr, stack []ast.Node) {
 		return
 	}
 
-	// A statement of its own is left out as a whole.
+	// A call that is a statement is left out as a whole by visit.
 	if _, statement := stack[len(stack)-1].(*ast.ExprStmt); statement {
 		return
 	}
 
-	// Only a link of a chain returns what it was called on.
+	// Only a link of a chain returns its receiver.
 	_, chained := f.X.(*ast.CallExpr)
 	if next, ok := stack[len(stack)-1].(*ast.SelectorExpr); !chained && !(ok && next.X == call) {
 		return
@@ -190,6 +196,7 @@ func isCondition(literal *ast.BasicLit, stack []ast.Node) bool {
 		switch n := stack[i].(type) {
 		case *ast.CallExpr:
 			f, ok := n.Fun.(*ast.SelectorExpr)
+			// aws.String and fmt.Sprintf stand between the text and its use.
 			if ok && (f.Sel.Name == "String" || f.Sel.Name == "Sprintf") {
 				continue // aws.String
 			}
@@ -201,6 +208,7 @@ func isCondition(literal *ast.BasicLit, stack []ast.Node) bool {
 			return mentionsCondition(n.Lhs[0])
 		case *ast.ValueSpec:
 			return mentionsCondition(n.Names[0])
+		// Beyond the statement there is nothing that names the text.
 		case *ast.BlockStmt:
 			return false
 		}

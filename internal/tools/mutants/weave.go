@@ -40,15 +40,16 @@ import (
 var chosenMutant, _ = strconv.Atoi(os.Getenv(%q))
 `
 
-// weave builds the tests of the package with all mutants that can be woven, and remembers
-// which they are: by the number that chooses them, which is their place among the wanted
-// ones, from 1.
+// weave builds the tests of the package with all mutants that can be woven, and remembers the
+// number that chooses each: its place among the wanted ones, from 1.
 func (l *lab) weave(ctx context.Context, wanted []mutant) error {
 	left := map[int]mutant{}
 	for i, m := range wanted {
 		left[i+1] = m
 	}
 
+	// The compiler names the mutants that it refuses. They are dropped, and the rest is built
+	// again.
 	for len(left) > 0 {
 		overlay, err := l.writeWoven(left)
 		if err != nil {
@@ -64,6 +65,7 @@ func (l *lab) weave(ctx context.Context, wanted []mutant) error {
 			return nil
 		}
 
+		// Without a refused mutant the next build would fail in the same way.
 		if !dropRefused(left, output) {
 			return fmt.Errorf("build the tests with all mutants: %w: %s", err, output)
 		}
@@ -102,13 +104,14 @@ func (l *lab) writeWoven(mutants map[int]mutant) (overlay string, err error) {
 			return "", err
 		}
 	}
+	// The package's name is known only after a file was parsed.
 	texts["chosen_mutant.go"] = fmt.Appendf(nil, chooser, name, chosenBy)
 
 	return l.writeOverlay("woven", texts)
 }
 
-// weaveFile returns the text of a file with those of the mutants that are within its
-// functions, and the name of the package. It drops others of the file from the mutants.
+// weaveFile returns the text of a file with the mutants that are within its functions, and the name
+// of the package. It deletes the file's other mutants from the map.
 func weaveFile(file string, text []byte, mutants map[int]mutant) (woven []byte, pkg string, err error) {
 	set := token.NewFileSet()
 
@@ -138,16 +141,20 @@ func weaveFile(file string, text []byte, mutants map[int]mutant) (woven []byte, 
 			}
 			placed[number] = true
 
+			// The line directive makes the compiler name the mutant in its messages.
 			fmt.Fprintf(&out, "\nif chosenMutant == %d {\n//line mutant%d.go:1\n", number, number)
 			out.Write(text[begin:m.begin])
 			out.WriteString(m.Is)
 			out.Write(text[m.end:end])
 
+			// A function with results ends with a return statement. Any other copy needs one, or it
+			// would run on into the original.
 			if f.Type.Results == nil {
 				out.WriteString("\nreturn")
 			}
 			out.WriteString("\n}")
 		}
+		// Messages about the original name its own line.
 		fmt.Fprintf(&out, "\n//line %s:%d\n", file, 1+countLines(text[:begin]))
 	}
 	out.Write(text[done:])

@@ -1,8 +1,9 @@
 // Command poller is a worker of streams.Poller in a process of its own, to be measured beside
-// cmd/bench/peers/kcl, which takes the same arguments first and prints the same lines: {"event":"lease"}
-// when it gets a shard, {"event":"first"} at its first record, and {"event":"last"} when it has
-// handled as many records as asked for. Each line has the time since the first record in
-// seconds. It runs until it is killed. `go run ./cmd/bench -only kcl` starts both.
+// cmd/bench/peers/kcl, which takes the same arguments first and prints the same lines:
+// {"event":"lease"} when it gets a shard, {"event":"first"} at its first record, and
+// {"event":"last"} when it has handled the requested number of records. Each line has the time
+// since the first record in seconds. It runs until it is killed. `go run ./cmd/bench -only kcl`
+// starts both.
 package main
 
 import (
@@ -91,6 +92,7 @@ type event struct {
 }
 
 func (r *reporter) lease(e streams.LeaseEvent) {
+	// The worker of the Kinesis Client Library reports only this change, too.
 	if e.Change != streams.LeaseTaken {
 		return
 	}
@@ -102,11 +104,13 @@ func (r *reporter) lease(e streams.LeaseEvent) {
 }
 
 func (r *reporter) handle(context.Context, streams.Record) error {
+	// Handlers run at the same time.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	r.handled++
 	if r.handled == 1 {
+		// From the first record: the start of a process is not measured.
 		r.first = time.Now()
 
 		_ = r.out.Encode(event{Event: "first"})

@@ -1,7 +1,7 @@
 // Command temporal runs workflows of four activities that do nothing on Temporal's embedded test
-// server, which keeps its data in SQLite in memory. It prints "ready". Then it reads lines
-// with a number of clients and a number of workflows, runs them to their ends, and prints the
-// seconds that took. It ends with its input. Only benchmarks use it.
+// server, which keeps its data in SQLite in memory. It prints "ready". Then it reads lines with a
+// number of clients and a number of workflows, runs the workflows to their ends, and prints the
+// seconds that they took. It ends with its input. Only benchmarks use it.
 package main
 
 import (
@@ -69,14 +69,16 @@ func fourSteps(ctx workflow.Context, input string) (output string, err error) {
 // step is the activity.
 func step(_ context.Context, input string) (string, error) { return input, nil }
 
-// run lets the clients run so many workflows to their ends, one after the other each.
+// run lets the clients run the workflows to their ends, each client one after the other.
 func run(c client.Client, clients, workflows int) error {
 	var started atomic.Int64
+	// Room for an error of each client, so that none blocks.
 	errs := make(chan error, clients)
 
 	var all sync.WaitGroup
 	for range clients {
 		all.Go(func() {
+			// Counted before the start, so exactly that many workflows are started.
 			for started.Add(1) <= int64(workflows) {
 				if err := one(c); err != nil {
 					errs <- err
@@ -88,7 +90,7 @@ func run(c client.Client, clients, workflows int) error {
 	all.Wait()
 	close(errs)
 
-	return <-errs // nil when there is none
+	return <-errs // nil if the channel is empty
 }
 
 func one(c client.Client) error {
