@@ -27,8 +27,8 @@ import (
 // requestsQueue is the name of the queue for requests.
 const requestsQueue = "requests.fifo"
 
-// shop is an engine behind an endpoint, and what processes of both versions need to work there.
-type shop struct {
+// deployment is an engine behind an endpoint, and what processes of both versions need to work there.
+type deployment struct {
 	t        *testing.T
 	ctx      context.Context
 	dir      string
@@ -46,10 +46,10 @@ type shop struct {
 	ticket    string // of the newest claim
 }
 
-func newShop(ctx context.Context, t *testing.T, old string, plan scenario.Plan) *shop {
+func newDeployment(ctx context.Context, t *testing.T, old string, plan scenario.Plan) *deployment {
 	t.Helper()
 
-	s := &shop{
+	d := &deployment{
 		t: t, ctx: ctx, dir: t.TempDir(),
 		old: old, new: program.Build(t),
 		receiver:  newReceiver(t),
@@ -57,29 +57,29 @@ func newShop(ctx context.Context, t *testing.T, old string, plan scenario.Plan) 
 	}
 
 	// Shards end when the test says so, and workers of one version find the children of the other's.
-	s.engine = embeddedtest.Open(t, func(c *embedded.Config) {
+	d.engine = embeddedtest.Open(t, func(c *embedded.Config) {
 		c.Streams = embedded.StreamsConfig{InitialShards: 4, RollEvery: -1}
 	})
-	embeddedtest.Run(t, s.engine)
+	embeddedtest.Run(t, d.engine)
 
-	front := httptest.NewServer(shortPolls(s.engine.Handler()))
+	front := httptest.NewServer(shortPolls(d.engine.Handler()))
 	t.Cleanup(front.Close)
-	s.endpoint = front.URL
+	d.endpoint = front.URL
 
 	var err error
-	if s.look, err = server.Connect(ctx, server.Config{EndpointURL: s.endpoint, Notify: "none", RequestsQueue: requestsQueue}, embeddedtest.Quiet(), server.Events{}); err != nil {
+	if d.look, err = server.Connect(ctx, server.Config{EndpointURL: d.endpoint, Notify: "none", RequestsQueue: requestsQueue}, embeddedtest.Quiet(), server.Events{}); err != nil {
 		t.Fatal(err)
 	}
-	s.load = &load{plan: plan, sqs: s.look.SQS}
+	d.load = &load{plan: plan, sqs: d.look.SQS}
 
-	return s
+	return d
 }
 
 // command runs a command of one version, and returns what it has printed. It must exit with status 0.
-func (s *shop) command(bin string, args ...string) string {
-	s.t.Helper()
+func (d *deployment) command(bin string, args ...string) string {
+	d.t.Helper()
 
-	cmd := exec.CommandContext(s.ctx, bin, append(args, "--endpoint-url", s.endpoint)...)
+	cmd := exec.CommandContext(d.ctx, bin, append(args, "--endpoint-url", d.endpoint)...)
 	cmd.Env = append(cmd.Environ(), "HOOK_SECRET="+hookSecret)
 
 	var problems strings.Builder
@@ -87,55 +87,55 @@ func (s *shop) command(bin string, args ...string) string {
 
 	out, err := cmd.Output()
 	if err != nil {
-		s.t.Fatalf("%s %v: %v\n%s%s", s.version(bin), args, err, out, problems.String())
+		d.t.Fatalf("%s %v: %v\n%s%s", d.version(bin), args, err, out, problems.String())
 	}
 
 	return string(out)
 }
 
 // version is what the name of a process of the program begins with.
-func (s *shop) version(bin string) string {
-	if bin == s.old {
+func (d *deployment) version(bin string) string {
+	if bin == d.old {
 		return "old"
 	}
 
 	return "new"
 }
 
-// open makes the shop as the earlier version does: tables, an endpoint, a key of the API, and stock.
-func (s *shop) open() {
-	s.t.Helper()
+// open sets up the deployment as the earlier version does: tables, an endpoint, a key of the API, and stock.
+func (d *deployment) open() {
+	d.t.Helper()
 
-	s.command(s.old, "init", "--requests-queue", requestsQueue)
-	s.command(s.old, "endpoints", "create", "stored", s.receiver.server.URL+"/stored",
+	d.command(d.old, "init", "--requests-queue", requestsQueue)
+	d.command(d.old, "endpoints", "create", "stored", d.receiver.server.URL+"/stored",
 		"--ordered", "--rate", "500", "--concurrency", "16", "--secret-env", "HOOK_SECRET")
 
 	var key struct{ Token string }
-	if out := s.command(s.old, "keys", "create", "--name", "upgrade", "--scope", "admin", "--json"); json.Unmarshal([]byte(out), &key) != nil || key.Token == "" {
-		s.t.Fatalf("the key is %s", out)
+	if out := d.command(d.old, "keys", "create", "--name", "upgrade", "--scope", "admin", "--json"); json.Unmarshal([]byte(out), &key) != nil || key.Token == "" {
+		d.t.Fatalf("the key is %s", out)
 	}
-	s.load.key = key.Token
+	d.load.key = key.Token
 
-	url, err := s.look.SQS.GetQueueUrl(s.ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(requestsQueue)})
+	url, err := d.look.SQS.GetQueueUrl(d.ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(requestsQueue)})
 	if err != nil {
-		s.t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	s.load.queue = *url.QueueUrl
+	d.load.queue = *url.QueueUrl
 
-	if err := s.load.plan.Fill(s.ctx, s.look); err != nil {
-		s.t.Fatal(err)
+	if err := d.load.plan.Fill(d.ctx, d.look); err != nil {
+		d.t.Fatal(err)
 	}
 }
 
 // worker starts a worker. Its name begins with its version.
-func (s *shop) worker(bin, name string) *program.Process {
-	s.t.Helper()
-	name = s.version(bin) + "-" + name
+func (d *deployment) worker(bin, name string) *program.Process {
+	d.t.Helper()
+	name = d.version(bin) + "-" + name
 
-	return s.start(bin, name, "worker",
+	return d.start(bin, name, "worker",
 		"--name", name,
 		"--sandbox-carrier",
-		"--notify", s.receiver.server.URL+"/configured",
+		"--notify", d.receiver.server.URL+"/configured",
 		"--requests-queue", requestsQueue,
 		"--carrier-delay", "100ms",
 		"--effect-lease", "3s",
@@ -144,59 +144,59 @@ func (s *shop) worker(bin, name string) *program.Process {
 }
 
 // api starts a server of the HTTP API, and returns its URL.
-func (s *shop) api(bin string) (*program.Process, string) {
-	s.t.Helper()
+func (d *deployment) api(bin string) (*program.Process, string) {
+	d.t.Helper()
 
-	p := s.start(bin, s.version(bin)+"-server", "serve", "--json",
+	p := d.start(bin, d.version(bin)+"-server", "serve", "--json",
 		"--api-listen", "127.0.0.1:0",
 		"--notify", "none",
 		"--requests-queue", requestsQueue)
 
 	var at struct{ API string }
-	if line := p.FirstLine(s.t); json.Unmarshal([]byte(line), &at) != nil || at.API == "" {
-		s.t.Fatalf("%s printed %q", p.Name, line)
+	if line := p.FirstLine(d.t); json.Unmarshal([]byte(line), &at) != nil || at.API == "" {
+		d.t.Fatalf("%s printed %q", p.Name, line)
 	}
 
 	return p, at.API
 }
 
-func (s *shop) start(bin, name string, args ...string) *program.Process {
-	s.t.Helper()
+func (d *deployment) start(bin, name string, args ...string) *program.Process {
+	d.t.Helper()
 
-	if s.logs == nil {
-		s.logs = map[string]bool{}
+	if d.logs == nil {
+		d.logs = map[string]bool{}
 	}
 
 	p := program.Process{
 		Bin:  bin,
-		Args: append(args, "--endpoint-url", s.endpoint),
-		Env:  []string{"RATCHET_WEBHOOK_SECRET=" + hookSecret, "RATCHET_ACTION_KEYS=" + s.actionKey},
-		Dir:  s.dir,
+		Args: append(args, "--endpoint-url", d.endpoint),
+		Env:  []string{"RATCHET_WEBHOOK_SECRET=" + hookSecret, "RATCHET_ACTION_KEYS=" + d.actionKey},
+		Dir:  d.dir,
 		Name: name,
 	}
-	s.logs[p.Log()] = true
+	d.logs[p.Log()] = true
 
-	return p.Start(s.t)
+	return p.Start(d.t)
 }
 
 // rollShards ends every open shard, as AWS does every few hours.
-func (s *shop) rollShards() {
-	s.t.Helper()
+func (d *deployment) rollShards() {
+	d.t.Helper()
 
-	table, err := s.look.DynamoDB.DescribeTable(s.ctx, &dynamodb.DescribeTableInput{TableName: &s.look.Tables.Orders})
+	table, err := d.look.DynamoDB.DescribeTable(d.ctx, &dynamodb.DescribeTableInput{TableName: &d.look.Tables.Orders})
 	if err == nil {
-		err = s.engine.RollShards(s.ctx, *table.Table.LatestStreamArn)
+		err = d.engine.RollShards(d.ctx, *table.Table.LatestStreamArn)
 	}
 
 	if err != nil {
-		s.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 }
 
 // untilPlaced waits until so many orders are placed.
-func (s *shop) untilPlaced(want int) {
-	s.t.Helper()
-	until(s.ctx, s.t, fmt.Sprintf("%d orders to be placed", want), func() bool { return s.load.placed.Load() >= int64(want) })
+func (d *deployment) untilPlaced(want int) {
+	d.t.Helper()
+	until(d.ctx, d.t, fmt.Sprintf("%d orders to be placed", want), func() bool { return d.load.placed.Load() >= int64(want) })
 }
 
 // until calls done every 10 ms until it returns true.
