@@ -11,9 +11,9 @@ var subcommand = regexp.MustCompile(`(?m)^  ([a-z-]+) +\S`)
 
 // everyCommand wants every command of the program in testdata/cli.txt, so that a new one
 // cannot be without permissions. A command may hold others and do something itself.
-func (w *world) everyCommand(t *testing.T) {
+func (r *recordedBackend) everyCommand(t *testing.T) {
 	missing := map[string]bool{}
-	w.collectCommands(t, nil, missing)
+	r.collectCommands(t, nil, missing)
 
 	if len(missing) < 100 {
 		t.Fatalf("%d commands found, want at least 100", len(missing))
@@ -41,8 +41,8 @@ func (w *world) everyCommand(t *testing.T) {
 
 // collectCommands sets the names of the commands below the path, and of the path itself, that do more than
 // print their help.
-func (w *world) collectCommands(t *testing.T, path []string, found map[string]bool) {
-	out, err := exec.CommandContext(t.Context(), w.bin, append(path, "--help")...).Output()
+func (r *recordedBackend) collectCommands(t *testing.T, path []string, found map[string]bool) {
+	out, err := exec.CommandContext(t.Context(), r.bin, append(path, "--help")...).Output()
 	if err != nil {
 		t.Fatalf("ratchet %v --help: %v", path, err)
 	}
@@ -57,7 +57,7 @@ func (w *world) collectCommands(t *testing.T, path []string, found map[string]bo
 
 	for _, match := range subcommand.FindAllStringSubmatch(names, -1) {
 		if match[1] != "completion" {
-			w.collectCommands(t, append(path[:len(path):len(path)], match[1]), found)
+			r.collectCommands(t, append(path[:len(path):len(path)], match[1]), found)
 		}
 	}
 }
