@@ -110,7 +110,9 @@ sdks: ## try `ratchet dev` as a DynamoDB with the AWS CLI, boto3 and the AWS SDK
 
 .PHONY: upgrade-check
 upgrade-check: ## run processes of this version and of an earlier commit over the same tables (needs the history of git)
-	go test -tags upgrade -count=1 -timeout 15m ./tests/upgrade
+	@if grep -q '^const earlier = ""' tests/upgrade/earlier_test.go; then \
+	  echo "upgrade-check: two versions were NOT tried beside each other: \`earlier\` in tests/upgrade names no commit (docs/upgrades.md)" >&2; \
+	  else go test -tags upgrade -count=1 -timeout 15m ./tests/upgrade; fi
 
 .PHONY: contract
 contract: build $(SCHEMATHESIS) ## hold the HTTP API against its OpenAPI document with Schemathesis (needs Python 3 and PyPI)
@@ -211,15 +213,21 @@ module: ## give the module your path: make module MODULE=example.org/you/ratchet
 	gofmt -w .
 
 .PHONY: module-check
-module-check: ## rename a copy of the module, compile it and test a package there
+module-check: ## rename a copy of the module, compile it with the modules below and test a package there
 	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	git ls-files -co --exclude-standard | tar -cf - -T - | tar -xf - -C "$$dir"; cd "$$dir"; \
 	$(MAKE) --no-print-directory module MODULE=example.org/you/ratchet; \
-	go vet ./... && go test ./workflow/...
+	go vet ./... && go test ./workflow/...; \
+	for dir in $(USERS); do (set -x; cd $$dir && go vet ./...); done
+
+# The modules below this one that use it, as examples/own: their go.mod replaces it by a directory above.
+USERS = $(patsubst ./%/go.mod,%,$(shell find . -name go.mod ! -path './.?*' -exec grep -lE '^replace [^ ]+ => [./]+$$' {} + | sort))
 
 .PHONY: own
-own: ## build and test examples/own, a module of its own that uses this one
-	cd examples/own && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...
+own: ## build and test the modules below this one that use it: examples/own and peers of the benchmark
+	@set -e; for dir in $(USERS); do (set -x; cd $$dir && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...); done
+	@echo "cmd/bench/peers/temporal is read and NOT compiled, which takes minutes: make peers does it" >&2
+	cd cmd/bench/peers/temporal && test -z "$$(gofmt -l .)" && faults="$$(GOPROXY=off go list -e -f '{{with .Error}}{{.}}{{end}}' .)" && test -z "$$faults"
 
 ##@ Keep clean
 

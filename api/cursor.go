@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,6 +21,10 @@ const secretBytes = 32
 // stored id of another tenant, so callers must not read it. A cursor is bound to the
 // caller's tenant and to the list, so that it cannot be used with another one.
 type sealer struct{ aead cipher.AEAD }
+
+// cursorFormat is the first byte of a cursor: the number of the form of all positions. Raise it only if a
+// server that knows the number before would misread one.
+const cursorFormat = 1
 
 // errUnsealed says that the bytes are too short to be sealed.
 var errUnsealed = errors.New("too short")
@@ -41,7 +46,7 @@ func (s sealer) seal(position string, binding ...string) string {
 		return ""
 	}
 
-	return base64.RawURLEncoding.EncodeToString(s.sealBytes([]byte(position), binding...))
+	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorFormat}, s.sealBytes([]byte(position), binding...)...))
 }
 
 // open returns the position of a cursor, "" for the beginning of the list. It returns a
@@ -51,15 +56,19 @@ func (s sealer) open(cursor string, binding ...string) (string, *problem) {
 		return "", nil
 	}
 
+	detail := "The cursor does not belong to this list. Start without one."
+
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err == nil {
-		if position, err := s.openBytes(sealed, binding...); err == nil {
+	if err == nil && len(sealed) > 0 {
+		if sealed[0] != cursorFormat {
+			detail = fmt.Sprintf("The cursor has format %d, and this server reads format %d. Start without one.", sealed[0], cursorFormat)
+		} else if position, err := s.openBytes(sealed[1:], binding...); err == nil {
 			return string(position), nil
 		}
 	}
 
 	// The same answer for a damaged cursor and for a cursor of another tenant.
-	p := newProblem(http.StatusBadRequest, "invalid_cursor", "The cursor does not belong to this list. Start without one.")
+	p := newProblem(http.StatusBadRequest, "invalid_cursor", detail)
 
 	return "", p.withField("query", "cursor", "must come from the previous page")
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
@@ -103,14 +102,7 @@ func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 
 func TestAParkedTaskIsShownWithoutItsToken(t *testing.T) {
 	s := newAPIServer(t, dev)
-	if err := s.cfg.Parked.Park(t.Context(), tasktoken.Task{
-		OrderID: "o-1",
-		Awaited: "SHIPPED",
-		Since:   2,
-		Token:   "the-token",
-	}, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	s.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
 
 	if a := s.want(s.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
 		t.Errorf("%s", a.text)

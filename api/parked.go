@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -87,16 +86,13 @@ type listAllParkedOutput struct {
 func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParkedInput) (*listAllParkedOutput, error) {
 	binding := []string{"parked-tasks", string(c.tenant), strconv.FormatBool(in.Overdue)}
 	read := func(after string, n int) ([]tasktoken.Task, string, error) {
-		order, row, _ := strings.Cut(after, "\n")
-
-		tasks, err := s.cfg.Parked.List(ctx, tasktoken.Task{OrderID: order, Awaited: row}, n)
+		tasks, err := s.cfg.Parked.List(ctx, after, n)
 		// A short read is the last one.
 		if err != nil || len(tasks) < n {
 			return tasks, "", err
 		}
-		last := tasks[n-1]
 
-		return tasks, last.OrderID + "\n" + last.Row(), nil
+		return tasks, tasks[n-1].OrderID, nil
 	}
 	show := func(t tasktoken.Task) (orderTask, bool, error) {
 		id, own := c.tenant.ownID(t.OrderID)

@@ -4,17 +4,21 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/activities/tasktoken"
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 )
 
 // waitForShipment places and pays the order o-1, unless it exists, and starts an execution of
@@ -29,7 +33,7 @@ func (s *apiServer) waitForShipment(order string, headers ...string) (execution 
 	definition, err := json.Marshal(map[string]any{"StartAt": "Wait", "States": map[string]any{"Wait": map[string]any{
 		"Type":     "Task",
 		"Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
-		"Parameters": tasktoken.WaitParameters("parked", "SHIPPED", tasktoken.Paths{
+		"Parameters": tasktoken.WaitParameters(shop.ParkedTasksTable, "SHIPPED", tasktoken.Paths{
 			OrderID: "$.orderId", Since: "$.transitionId", Visits: "$.visits",
 		}),
 		"End": true,
@@ -61,6 +65,29 @@ func (s *apiServer) waitForShipment(order string, headers ...string) (execution 
 	})
 
 	return started.ExecutionArn
+}
+
+// park stores the token of a task as Step Functions does.
+func (s *apiServer) park(task tasktoken.Task) {
+	s.t.Helper()
+
+	number := func(n int64) types.AttributeValue {
+		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
+	text := func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
+
+	_, err := s.db.UpdateItem(s.t.Context(), &dynamodb.UpdateItemInput{
+		TableName:        aws.String(shop.ParkedTasksTable),
+		Key:              map[string]types.AttributeValue{"orderId": text(task.OrderID)},
+		UpdateExpression: aws.String(tasktoken.ParkUpdate),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":token": text(string(task.Token)), ":awaited": text(task.Awaited), ":since": number(task.Since),
+			":started": text("2026-01-01T00:00:00.000Z"), ":redrives": number(0), ":visits": number(0), ":retries": number(0),
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // until waits for a condition, and at most until the test's deadline.
@@ -262,10 +289,7 @@ func TestTheParkedTasksOfAllOrdersAreListed(t *testing.T) {
 	s.waitForShipment("acme:o-1", "Authorization", acme)
 
 	for _, order := range []string{"acme:o-2", "acme:o-3", "other:o-1"} {
-		task := tasktoken.Task{OrderID: order, Awaited: "DELIVERED", Since: 4, Token: "secret-" + tasktoken.Token(order)}
-		if err := s.cfg.Parked.Park(t.Context(), task, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		s.park(tasktoken.Task{OrderID: order, Awaited: "DELIVERED", Since: 4, Token: "secret-" + tasktoken.Token(order)})
 	}
 	s.want(s.ask("GET", "/v1/parked-tasks", "", "Authorization", reader), http.StatusForbidden, "forbidden")
 

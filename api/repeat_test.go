@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ratchet/activities/tasktoken"
 	"ratchet/api"
@@ -308,10 +307,7 @@ var repeats = []repeated{
 func waiting(s *apiServer) string { s.waitForShipment("o-1"); return "" }
 
 func parkedTask(s *apiServer) string {
-	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}
-	if err := s.cfg.Parked.Park(context.Background(), task, time.Now().Add(time.Hour)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
 
 	return ""
 }

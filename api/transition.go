@@ -303,7 +303,7 @@ type step struct {
 	Cause        *cause    `json:"cause,omitempty"`
 	Journal      bool      `json:"journal"`
 	Ring         bool      `json:"ring"`
-	Allotted     bool      `json:"allotted" doc:"The server assigned the id."`
+	Assigned     bool      `json:"assigned" doc:"The server assigned the id."`
 	Named        bool      `json:"named" doc:"The request carried a key."`
 	Skipped      int64     `json:"skipped,omitempty" doc:"How many ids before this one were never applied."`
 }
@@ -343,7 +343,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 			Cause:        showCause(st.Cause),
 			Journal:      st.Journal,
 			Ring:         st.Ring,
-			Allotted:     st.Assigned,
+			Assigned:     st.Assigned,
 			Named:        st.Named,
 			Skipped:      st.Skipped,
 		})

@@ -22,7 +22,8 @@ import (
 // BackupTarget is the X-Amz-Target of a request whose answer is a backup. AWS does not have it.
 const BackupTarget = adminService + ".Backup"
 
-// backupFormat is the format of the backups that this version writes.
+// backupFormat is the number of the form of a backup: the archive and its manifest. The data in it has a number of
+// its own.
 const backupFormat = 1
 
 // manifestName is the last file of a backup. A backup without it is incomplete.

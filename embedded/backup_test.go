@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +157,26 @@ func TestDamagedBackup(t *testing.T) {
 		if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 			t.Errorf("%s: restore left %v, %v", name, left, err)
 		}
+	}
+}
+
+// A backup of a later format is refused by its number.
+func TestABackupOfAnotherFormatIsRefused(t *testing.T) {
+	var later bytes.Buffer
+
+	compressed := gzip.NewWriter(&later)
+	archive := tar.NewWriter(compressed)
+	text := []byte(`{"format": 2}`)
+
+	err := archive.WriteHeader((&Manifest{}).header(manifestName, int64(len(text))))
+	_, writeErr := archive.Write(text)
+
+	if err := errors.Join(err, writeErr, archive.Close(), compressed.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := CheckBackup(&later); !errors.Is(err, ErrBackup) || !strings.Contains(err.Error(), "the backup has format 2, and this program reads format 1") {
+		t.Error(err)
 	}
 }
 

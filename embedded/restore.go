@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// ErrBackup is the error of a backup that is incomplete, damaged, or of a newer format.
+// ErrBackup is the error of a backup that is incomplete, damaged, or of another format.
 var ErrBackup = errors.New("not a complete backup")
 
 // Errors of a restore.
@@ -194,7 +194,7 @@ func readManifest(r io.Reader) (m Manifest, err error) {
 	}
 
 	if m.Format != backupFormat {
-		return m, fmt.Errorf("%w: it has format %d, and this version reads format %d", ErrBackup, m.Format, backupFormat)
+		return m, fmt.Errorf("%w: the backup has format %d, and this program reads format %d", ErrBackup, m.Format, backupFormat)
 	}
 
 	return m, nil

@@ -51,8 +51,7 @@ func TestADeliveryIsReadAsItWasStored(t *testing.T) {
 	}
 }
 
-// TestTheQueuesOfDeliveries have the names that earlier versions have stored, and what was missed stands at
-// the time of its transition.
+// TestTheQueuesOfDeliveries have stored names, and what was missed stands at the time of its transition.
 func TestTheQueuesOfDeliveries(t *testing.T) {
 	if pending, missed := queueName("shop", Pending, 1), queueName("shop", Missed, 1); pending != "shop#1" || missed != "shop#missed#1" {
 		t.Errorf("%s, %s", pending, missed)

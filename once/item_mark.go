@@ -154,23 +154,20 @@ func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite, now t
 	return nil, false, inProgressError{c.cfg.Now()}
 }
 
-// oldestMarks returns the names of the oldest quarter of a full memory. Marks without a
-// number, of an earlier version, are the oldest.
+// oldestMarks returns the names of the oldest quarter of a full memory.
 func oldestMarks(item dynamo.Item, memory int) []string {
 	type mark struct {
-		name       string
-		serial, at int64
+		name   string
+		serial int64
 	}
 
 	var marks []mark
 	for name, v := range item {
-		if m, ok := v.(*types.AttributeValueMemberM); ok && strings.HasPrefix(name, markPrefix) {
-			marks = append(marks, mark{name: name, serial: dynamo.Number(item, name+serialSuffix), at: dynamo.Number(m.Value, "at")})
+		if _, ok := v.(*types.AttributeValueMemberM); ok && strings.HasPrefix(name, markPrefix) {
+			marks = append(marks, mark{name: name, serial: dynamo.Number(item, name+serialSuffix)})
 		}
 	}
-	slices.SortFunc(marks, func(x, y mark) int {
-		return cmp.Or(cmp.Compare(x.serial, y.serial), cmp.Compare(x.at, y.at), cmp.Compare(x.name, y.name))
-	})
+	slices.SortFunc(marks, func(x, y mark) int { return cmp.Compare(x.serial, y.serial) })
 
 	var oldest []string
 	for _, m := range marks[:min(max(len(marks)-memory, 0)+memory/4, len(marks), maxDeleted)] {

@@ -212,8 +212,7 @@ func (s *shop) deplete(t testing.TB, account string, shards int, available int64
 }
 
 // TestPayerAtItsLimitLeavesNoStepPending has a payer with overdraft at its lower limit, and
-// below it, as an earlier version could leave it. What is held is captured; a charge, which
-// holds nothing, is returned by the processor.
+// below it. What is held is captured; a charge, which holds nothing, is returned by the processor.
 func TestPayerAtItsLimitLeavesNoStepPending(t *testing.T) {
 	const limit = -9 * ledger.MaxAmount
 	for _, available := range []int64{limit, limit - 1} {

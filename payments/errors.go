@@ -7,13 +7,13 @@ import (
 	"ratchet/workflow"
 )
 
-// Answers of a gateway or processor that did not take the money.
+// Answers of a processor that did not take the money.
 var (
 	// ErrDeclined means that the payment was refused for good: a repeat changes nothing.
 	ErrDeclined = errors.New("payment declined")
 	// ErrTimeout means that there was no answer in time. The charge may or may not have
 	// been made. Repeat the call under the same key.
-	ErrTimeout = errors.New("payment gateway timed out")
+	ErrTimeout = errors.New("the payment processor did not answer in time")
 	// ErrVoided means that the payment was voided before. Nothing will be charged under
 	// its key.
 	ErrVoided = errors.New("payment voided")

@@ -37,7 +37,6 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
-	"ratchet/workflow"
 )
 
 // Backend is the SDK clients for the place where the data is, and the parts that work on
@@ -224,7 +223,7 @@ const completeTimeout = 20 * time.Second
 // assembleReactions builds what the poller of the orders' stream calls, and the parked tasks
 // that only it needs.
 func (b *Backend) assembleReactions(events Events) (err error) {
-	if b.ParkedTasks, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked, SFN: b.SFN}); err != nil {
+	if b.ParkedTasks, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked}); err != nil {
 		return err
 	}
 
@@ -252,11 +251,6 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 	if b.flow.changed {
 		// A state machine that cannot be read is refused before it runs.
 		cfg.Awaited, _ = steps.Awaited(b.flow.asl)
-
-		if !b.flow.own {
-			// Executions of the former state machine may still wait for these.
-			cfg.Awaited = append(cfg.Awaited, workflow.Pending, workflow.Shipped, workflow.Delivered)
-		}
 	}
 
 	if b.flow.own {

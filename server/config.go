@@ -98,7 +98,7 @@ type Config struct {
 	// parcel that comes back alone it gives back the money of its lines.
 	// Without it, a person does. It applies to orders that are returned from then on.
 	RefundReturns bool `koanf:"refund-returns"`
-	// DeclinePercent is the share of payments that the sandbox gateway declines,
+	// DeclinePercent is the share of payments that the sandbox bank declines,
 	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
 	TimeoutPercent int `koanf:"timeout-percent"`

@@ -141,8 +141,12 @@ func (m *matrix) moveFrom(id transitions.OrderID, from workflow.State, event wor
 // at another call. In the end money, stock and parcels add up as the story says. The time
 // is that of a synctest bubble.
 func TestACrashAtAnyCallLosesNothing(t *testing.T) {
+	t.Parallel()
+
 	for i, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel() // each has an engine and a clock of its own
+
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) { tell(t, dir, i, s) })
 		})

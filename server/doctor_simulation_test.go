@@ -187,8 +187,8 @@ func TestPermissionsAreSimulatedOnAWS(t *testing.T) {
 			result: doctor.OK, subject: "permissions", found: "simulated for arn:aws:iam::123456789012:user/ops/ann"},
 		{name: "a role with a path", account: account{rolePath: "/teams/shop/"},
 			result: doctor.OK, subject: "permissions", found: "role/teams/shop/ratchet-worker"},
-		{name: "answers of several pages", account: account{paged: true, denied: map[string]string{"states:GetActivityTask arn:aws:states:us-east-1:123456789012:activity:ratchet-void-payment": implicit}},
-			result: doctor.Failure, subject: "permissions", found: "not allowed: states:GetActivityTask (no policy allows it)", action: "allow states:GetActivityTask on arn:aws:states:us-east-1:123456789012:activity:ratchet-void-payment"},
+		{name: "answers of several pages", account: account{paged: true, denied: map[string]string{"states:GetActivityTask arn:aws:states:us-east-1:123456789012:activity:ratchet-pay": implicit}},
+			result: doctor.Failure, subject: "permissions", found: "not allowed: states:GetActivityTask (no policy allows it)", action: "allow states:GetActivityTask on arn:aws:states:us-east-1:123456789012:activity:ratchet-pay"},
 		{name: "IAM throttles a while", account: account{fault: "Throttling", faults: 5},
 			result: doctor.OK, subject: "permissions", found: "are simulated for"},
 		{name: "a denial that a call confirms", account: account{denied: map[string]string{"dynamodb:PutItem " + paymentsARN: implicit}, refused: []string{"PutItem ratchet-payments"}},
@@ -265,7 +265,7 @@ func TestTheDoctorNamesWhatItCouldNotTry(t *testing.T) {
 	text, reason, _ := strings.Cut(strings.TrimPrefix(checks[i].Found, "not tried, because a call would have an effect: "), "; ")
 	want := "sqs:CreateQueue on ratchet-listen-*, sqs:DeleteMessage on ratchet-listen-*, sqs:DeleteQueue on ratchet-listen-*, " +
 		"sqs:ReceiveMessage on 2 resources, sqs:SendMessage on 2 resources, " +
-		"states:CreateActivity on 14 resources, states:GetActivityTask on 14 resources, states:StartExecution on stateMachine:ratchet-order"
+		"states:CreateActivity on 4 resources, states:GetActivityTask on 4 resources, states:StartExecution on stateMachine:ratchet-order"
 	if text != want || reason != "iam:SimulatePrincipalPolicy: AccessDenied: not now" {
 		t.Errorf("not tried: %s\nwant %s\nreason %s", text, want, reason)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"ratchet/activities/steps"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/shipping"
 )
@@ -71,9 +70,6 @@ func (b *Backend) SweepAll(ctx context.Context) error {
 
 	return errors.Join(faults...)
 }
-
-// Gateway is what charges for executions of the former state machine.
-func (b *Backend) Gateway() steps.Gateway { return b.gateway() }
 
 // RefusePayments is what stands before the API if there is no bank.
 var RefusePayments = refusePayments

@@ -30,6 +30,8 @@ func outageOf() time.Duration {
 // outage, the others have been paid before it. A third of all are canceled in it. Nothing is
 // lost and nothing is doubled: every order ends where its history says.
 func TestABankAndACarrierThatAreDown(t *testing.T) {
+	t.Parallel() // its engine and its clock are its own
+
 	dir, outage := t.TempDir(), outageOf()
 
 	synctest.Test(t, func(t *testing.T) {

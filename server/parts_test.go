@@ -145,24 +145,6 @@ func TestAProgramBringsItsParts(t *testing.T) {
 	}
 }
 
-// TestAnExecutionOfTheFormerMachineChargesTheNewBankOnce: a charge of the former steps is a sale
-// under its key.
-func TestAnExecutionOfTheFormerMachineChargesTheNewBankOnce(t *testing.T) {
-	bank := &ownBank{}
-	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true, Server: server.Config{Parts: server.Parts{Bank: bank}}})
-
-	gateway := env.Backend.Gateway()
-	for range 2 {
-		if id, err := gateway.Charge(t.Context(), payments.Charge{Key: "o-1/payment", OrderID: "o-1", Amount: 1, Currency: "EUR"}); err != nil || id != "ref-sale o-1" {
-			t.Fatal(id, err)
-		}
-	}
-
-	if err := gateway.Void(t.Context(), "o-1/payment"); err != nil || !slices.Equal(bank.keys, []string{"sale o-1", "void o-1/payment"}) {
-		t.Errorf("the bank was asked for %q, %v", bank.keys, err)
-	}
-}
-
 // ticketFlow is the workflow of examples/ticket, with a step that chooses a queue.
 func ticketFlow(t *testing.T) *server.Workflow {
 	t.Helper()

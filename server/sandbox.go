@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"ratchet/activities/steps"
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
 )
@@ -126,32 +125,6 @@ func (b *Backend) assembleBank() (err error) {
 
 	return err
 }
-
-// gateway returns what charges for executions of the former state machine.
-func (b *Backend) gateway() steps.Gateway {
-	if gateway, is := b.processor.(steps.Gateway); is {
-		return gateway
-	}
-
-	return formerGateway{b.processor}
-}
-
-// formerGateway charges through a processor that has only payments. A charge is a sale under its
-// key, so the processor makes it once. It has never seen what an earlier bank has charged: voiding
-// that closes the key, and a person gives back what the earlier bank holds.
-type formerGateway struct{ processor payments.Processor }
-
-func (g formerGateway) Charge(ctx context.Context, c payments.Charge) (string, error) {
-	return g.processor.Sale(ctx, payments.Request{
-		Key:           c.Key,
-		Authorization: c.Key,
-		OrderID:       c.OrderID,
-		Amount:        c.Amount,
-		Currency:      c.Currency,
-	})
-}
-
-func (g formerGateway) Void(ctx context.Context, key string) error { return g.processor.Void(ctx, key) }
 
 // noBank stands where no bank is named. Its errors are no answers: what a bank of another program
 // has done stays open until that program asks it.

@@ -54,7 +54,7 @@ func (b *Backend) createActivities(ctx context.Context) (map[string]string, erro
 }
 
 // neededActivities returns the activities that must exist: of a state machine that is not the built-in
-// one those that it uses, and in a shop those of executions of the former state machine.
+// one those that it uses.
 func (b *Backend) neededActivities() []steps.Activity {
 	all := b.flow.activities()
 	if !b.flow.changed {
@@ -62,11 +62,6 @@ func (b *Backend) neededActivities() []steps.Activity {
 	}
 
 	needed := b.flow.placeholders()
-	if !b.flow.own {
-		for _, step := range (&steps.Steps{}).Old() { // Old only binds the handlers
-			needed = append(needed, step.Placeholder)
-		}
-	}
 
 	return slices.DeleteFunc(all, func(a steps.Activity) bool { return !slices.Contains(needed, a.Placeholder) })
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -106,13 +105,6 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// tokenRetention is how long the parked token of an execution of the former state machine is
-// kept. That machine gave an execution 30 days, so after 31 the token is useless.
-const tokenRetention = 31 * 24 * time.Hour
-
-// oldSlots bounds the tasks of one activity of the former state machine. Few are left.
-const oldSlots = 4
-
 // newWorker builds the activity worker, nil if it would serve nothing. Time-outs and heartbeats
 // come from the state machine.
 func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worker, error) {
@@ -162,7 +154,7 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 
 // servedActivities returns what this process serves of the state machine's activities.
 func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activity, error) {
-	all, old, err := b.steps()
+	all, err := b.steps()
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +171,7 @@ func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activit
 			return nil, fmt.Errorf("no state of %s uses ${%s}", b.flow.file, step.Placeholder)
 		}
 
-		step.Timing = timing
-		served = append(served, serve(step, arns, b.Config.Slots))
+		served = append(served, serve(step, timing, arns[step.Placeholder], b.Config.Slots))
 		delete(timings, step.Placeholder)
 	}
 
@@ -193,33 +184,28 @@ func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activit
 		return nil, fmt.Errorf("no step serves ${%s} of %s", placeholder, b.flow.file)
 	}
 
-	for _, step := range old {
-		served = append(served, serve(step, arns, min(b.Config.Slots, oldSlots)))
-	}
-
 	return served, nil
 }
 
-// steps returns the steps that this process serves, and those of executions of the former state
-// machine.
-func (b *Backend) steps() (all, old []steps.Step, err error) {
+// steps returns the steps that this process serves.
+func (b *Backend) steps() (all []steps.Step, err error) {
 	var builtIn []steps.Step
 
 	if !b.flow.own {
 		shop, err := b.newShopSteps()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 
-		builtIn, old = shop.All(), shop.Old()
+		builtIn = shop.All()
 		if !b.flow.changed {
-			return builtIn, old, nil
+			return builtIn, nil
 		}
 	}
 
 	general, err := steps.NewGeneral(steps.GeneralConfig{Orders: b.Orders, Parked: b.ParkedTasks})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 
 	for _, step := range general.All() {
@@ -239,7 +225,7 @@ func (b *Backend) steps() (all, old []steps.Step, err error) {
 		all = append(all, steps.Step{Activity: activityNamed(step.Name), Handle: step.Handle(b)})
 	}
 
-	return all, old, nil
+	return all, nil
 }
 
 func (b *Backend) newShopSteps() (*steps.Steps, error) {
@@ -250,22 +236,20 @@ func (b *Backend) newShopSteps() (*steps.Steps, error) {
 		Ledger:   b.Ledger,
 		Capture:  b.Config.PaymentMode == PaymentCapture,
 		Booker:   b.Booker,
-		Gateway:  b.gateway(),
 		Parked:   b.ParkedTasks,
-		ParkFor:  tokenRetention,
 	})
 }
 
 // serve returns the activity of a step. Its handler must end before Step Functions gives the
 // task up, or its answer would come too late.
-func serve(step steps.Step, arns map[string]string, slots int) activities.Activity {
+func serve(step steps.Step, timing steps.Timing, arn string, slots int) activities.Activity {
 	return activities.Activity{
-		ARN:       arns[step.Placeholder],
+		ARN:       arn,
 		Name:      step.Name,
 		Handle:    step.Handle,
 		Slots:     slots,
 		Pollers:   max(1, slots/4),
-		Heartbeat: step.Timing.Heartbeat,
-		Timeout:   step.Timing.Timeout * 9 / 10,
+		Heartbeat: timing.Heartbeat,
+		Timeout:   timing.Timeout * 9 / 10,
 	}
 }

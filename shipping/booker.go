@@ -87,7 +87,11 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 		return "", fmt.Errorf("book shipment of order %s: %w", orderID, err)
 	}
 
-	stored := decodeResult(text)
+	stored, err := decodeResult(text)
+	if err != nil {
+		return "", fmt.Errorf("book shipment of order %s: %w", orderID, err)
+	}
+
 	if stored.Canceled && booked {
 		// The cancellation came while the carrier was booking. It has asked the carrier, or
 		// is about to; a carrier that took the booking after that is asked once more.
@@ -137,13 +141,17 @@ func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool,
 		return false, fmt.Errorf("recover the shipment of order %s: %w", orderID, err)
 	}
 
-	return !decodeResult(text).Canceled, nil
+	stored, err := decodeResult(text)
+	if err != nil {
+		return false, fmt.Errorf("recover the shipment of order %s: %w", orderID, err)
+	}
+
+	return !stored.Canceled, nil
 }
 
 // Cancel stops the shipment with the effect key and reports whether the parcel had left. It
 // first closes the claim of a booking that was not made yet: a later Book returns ErrCanceled
-// without asking the carrier, and one that is under way is canceled when it ends. It returns
-// once.ErrInProgress while a worker of an earlier version is booking the shipment: retry.
+// without asking the carrier, and one that is under way is canceled when it ends.
 func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) {
 	orderID, _, _ := strings.Cut(key, "/")
 

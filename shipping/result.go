@@ -1,6 +1,10 @@
 package shipping
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
 
 // result is what the claim of a shipment stores.
 type result struct {
@@ -10,23 +14,15 @@ type result struct {
 
 func (r result) encode() ([]byte, error) { return json.Marshal(r) }
 
-// earlierCanceled is the whole result of a booking that came after its cancellation, as
-// earlier versions stored it. Their other results are tracking numbers.
-const earlierCanceled = "cancelled"
-
-// decodeResult reads a stored result. Text that is no JSON object is that of an earlier
-// version.
-func decodeResult(text []byte) result {
-	var r result
-	if err := json.Unmarshal(text, &r); err == nil && (r.Canceled || r.Tracking != nil) {
-		return r
+// decodeResult reads a stored result.
+func decodeResult(text []byte) (r result, err error) {
+	if err = json.Unmarshal(text, &r); err == nil && r.Tracking == nil && !r.Canceled {
+		err = errors.New("it has no tracking number and no cancellation")
 	}
 
-	if string(text) == earlierCanceled {
-		return result{Canceled: true}
+	if err != nil {
+		return result{}, fmt.Errorf("read the stored result: %w", err)
 	}
 
-	tracking := string(text)
-
-	return result{Tracking: &tracking}
+	return r, nil
 }

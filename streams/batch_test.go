@@ -25,51 +25,53 @@ func inBatches(handle BatchFunc, edit func(*Batch)) func(*Config) {
 // TestABatchHandlerKeepsOrderAndRetriesOfEachItem: some records of batches fail. Each is
 // repeated alone, before the next one of its item.
 func TestABatchHandlerKeepsOrderAndRetriesOfEachItem(t *testing.T) {
-	w := newTestEnv(t, 2)
-	const items, versions = 20, 10
-	l := newRecorder()
-	var largest, batches atomic.Int32
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		const items, versions = 20, 10
+		l := newRecorder()
+		var largest, batches atomic.Int32
 
-	handle := func(ctx context.Context, records []Record) []error {
-		batches.Add(1)
-		largest.Store(max(largest.Load(), int32(len(records))))
-		seen := map[string]bool{}
-		results := make([]error, len(records))
+		handle := func(ctx context.Context, records []Record) []error {
+			batches.Add(1)
+			largest.Store(max(largest.Load(), int32(len(records))))
+			seen := map[string]bool{}
+			results := make([]error, len(records))
 
-		for i, r := range records {
-			id, version := keyAndVersion(r)
-			if seen[id] {
-				t.Errorf("two records of %s in a batch", id)
+			for i, r := range records {
+				id, version := keyAndVersion(r)
+				if seen[id] {
+					t.Errorf("two records of %s in a batch", id)
+				}
+				seen[id] = true
+
+				if (len(id)+version)%3 == 0 && r.Attempt == 1 {
+					results[i] = errOutage
+					continue
+				}
+				results[i] = l.handle(ctx, r)
 			}
-			seen[id] = true
 
-			if (len(id)+version)%3 == 0 && r.Attempt == 1 {
-				results[i] = errOutage
-				continue
-			}
-			results[i] = l.handle(ctx, r)
+			return results
 		}
 
-		return results
-	}
+		w.writeVersions(items, versions)
+		p := w.start(w.config(nil, inBatches(handle, func(b *Batch) { b.Size, b.Window = 8, 5*time.Millisecond })))
+		w.until("all are handled", func() bool { return l.distinct() == items*versions })
+		w.stopped(p)
+		l.ordered(t, items, versions)
 
-	w.writeVersions(items, versions)
-	p := w.start(w.config(nil, inBatches(handle, func(b *Batch) { b.Size, b.Window = 8, 5*time.Millisecond })))
-	w.until("all are handled", func() bool { return l.distinct() == items*versions })
-	w.stopped(p)
-	l.ordered(t, items, versions)
+		if n := l.count(); n != items*versions || largest.Load() > 8 || largest.Load() < 2 || int(batches.Load()) >= n {
+			t.Errorf("%d handled in %d batches of up to %d", n, batches.Load(), largest.Load())
+		}
 
-	if n := l.count(); n != items*versions || largest.Load() > 8 || largest.Load() < 2 || int(batches.Load()) >= n {
-		t.Errorf("%d handled in %d batches of up to %d", n, batches.Load(), largest.Load())
-	}
-
-	if letters := w.deadLetters("h"); len(letters) != 0 {
-		t.Errorf("dead letters %+v", letters)
-	}
+		if letters := w.deadLetters("h"); len(letters) != 0 {
+			t.Errorf("dead letters %+v", letters)
+		}
+	})
 }
 
 func TestABatchWaitsForItsWindowOrUntilItIsFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		var sizes []int
 		b := newBatcher(Batch{Size: 3, Window: time.Second, Handle: func(_ context.Context, records []Record) []error {
 			sizes = append(sizes, len(records))
@@ -94,7 +96,7 @@ func TestABatchWaitsForItsWindowOrUntilItIsFull(t *testing.T) {
 }
 
 func TestRecordsGatherWhileABatchRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		var sizes []int
 		b := newBatcher(Batch{Handle: func(_ context.Context, records []Record) []error {
 			sizes = append(sizes, len(records))
@@ -119,7 +121,7 @@ func TestRecordsGatherWhileABatchRuns(t *testing.T) {
 // TestALostRecordEndsItsBatch: another worker may act on the record whose lease is lost. The
 // others are repeated and no attempt is counted.
 func TestALostRecordEndsItsBatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		b := newBatcher(Batch{Size: 2, Window: time.Hour, Handle: func(ctx context.Context, records []Record) []error {
 			<-ctx.Done()
 
@@ -158,24 +160,27 @@ func TestABatchThatPanicsOrMiscountsFailsAllOfItsRecords(t *testing.T) {
 }
 
 func TestARecordThatIsTooOldBecomesADeadLetterWithoutACall(t *testing.T) {
-	w := newTestEnv(t, 1)
-	var calls atomic.Int32
-	p := w.start(w.config(func(context.Context, Record) error { calls.Add(1); return nil }, short, func(c *Config) {
-		c.Handlers[0].MaxAge = time.Nanosecond
-	}))
-	w.write("o-0", 1)
-	w.until("it is a dead letter", func() bool { return len(w.deadLetters("h")) == 1 })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		var calls atomic.Int32
+		w.write("o-0", 1)
+		time.Sleep(time.Second)
+		p := w.start(w.config(func(context.Context, Record) error { calls.Add(1); return nil }, short, func(c *Config) {
+			c.Handlers[0].MaxAge = time.Nanosecond
+		}))
+		w.until("it is a dead letter", func() bool { return len(w.deadLetters("h")) == 1 })
 
-	if l := w.deadLetters("h")[0]; calls.Load() != 0 || !strings.Contains(l.Error, ErrTooOld.Error()) || !l.Permanent {
-		t.Errorf("%d calls, letter %+v", calls.Load(), l)
-	}
+		if l := w.deadLetters("h")[0]; calls.Load() != 0 || !strings.Contains(l.Error, ErrTooOld.Error()) || !l.Permanent {
+			t.Errorf("%d calls, letter %+v", calls.Load(), l)
+		}
 
-	// It may be redriven all the same.
-	if err := w.queue().Redrive(t.Context(), "h", w.deadLetters("h")[0].ID); err != nil {
-		t.Fatal(err)
-	}
-	w.until("it is handled", func() bool { return calls.Load() == 1 && len(w.deadLetters("h")) == 0 })
-	w.stopped(p)
+		// It may be redriven all the same.
+		if err := w.queue().Redrive(t.Context(), "h", w.deadLetters("h")[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		w.until("it is handled", func() bool { return calls.Load() == 1 && len(w.deadLetters("h")) == 0 })
+		w.stopped(p)
+	})
 }
 
 func TestAHandlerHasEitherAFunctionOrABatch(t *testing.T) {

@@ -2,14 +2,13 @@ package streams
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 // TestACallThatNeverEndsDoesNotStopTheOthers: it ignores its context, so none can be tried alone beside
 // it. Half of the time the others run.
 func TestACallThatNeverEndsDoesNotStopTheOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		const atMost, tests, minutes = 30 * time.Second, 3, 60
 
 		var gate callGate

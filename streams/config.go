@@ -102,7 +102,7 @@ type Config struct {
 	// may always read one. Defaults: 2000 and 64 MiB.
 	MaxPending      int
 	MaxPendingBytes int64
-	// LeaseDuration is how long a lease lasts without renewal. The shards of a
+	// LeaseDuration is how long a worker's leases last without a heartbeat. The shards of a
 	// crashed worker are taken over within LeaseDuration + 1 s. Default: 10 s, at
 	// least 100 ms.
 	LeaseDuration time.Duration

@@ -41,7 +41,7 @@ type coordinator struct {
 }
 
 func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
-	// The last renewal of a crashed worker is noticed within one interval, which is why a
+	// The last heartbeat of a crashed worker is noticed within one interval, which is why a
 	// take-over needs up to LeaseDuration + 1 s.
 	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), maxScanInterval)
 
@@ -53,7 +53,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 		stream:       newStream(&p.cfg, arn),
 		table:        table,
 		scanInterval: interval,
-		sight:        sight{workers: observedWorkers{}, strangers: map[string]bool{}},
+		sight:        sight{workers: observedWorkers{}},
 		check:        make(chan struct{}, 1),
 		held:         map[string]*shardWorker{},
 	}

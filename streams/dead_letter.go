@@ -111,7 +111,21 @@ func (l DeadLetter) expired(now time.Time) bool {
 	return !l.ExpiresAt.IsZero() && !now.Before(l.ExpiresAt)
 }
 
+// checkDeadLetter returns ErrUnreadable for a dead letter of a newer format.
+func checkDeadLetter(row dynamo.Item) error {
+	what := "dead letter " + dynamo.Text(row, deadLetterID) + " of " + dynamo.Text(row, deadLetterHandler)
+	if err := checkFormat(row, deadLetterFormat, what); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+
+	return nil
+}
+
 func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
+	if err := checkDeadLetter(row); err != nil {
+		return DeadLetter{ID: dynamo.Text(row, deadLetterID), Handler: dynamo.Text(row, deadLetterHandler), Unreadable: err.Error()}, err
+	}
+
 	letter := DeadLetter{
 		ID:        dynamo.Text(row, deadLetterID),
 		Handler:   dynamo.Text(row, deadLetterHandler),

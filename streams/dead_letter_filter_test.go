@@ -38,119 +38,127 @@ func (w *testEnv) changeLetter(id, attribute string, set func(*dynamo.Update)) {
 }
 
 func TestADeadLetterThatCannotBeDecodedDoesNotHideTheOthers(t *testing.T) {
-	w := newTestEnv(t, 1)
-	for n := 1; n <= 3; n++ {
-		w.storeLetter("o", n, "no")
-	}
-	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
-	broken := w.deadLetters("h")[1].ID
-	w.changeLetter(broken, deadLetterRecord, func(u *dynamo.Update) { u.SetValue(deadLetterRecord, dynamo.S("{")) })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		for n := 1; n <= 3; n++ {
+			w.storeLetter("o", n, "no")
+		}
+		dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
+		broken := w.deadLetters("h")[1].ID
+		w.changeLetter(broken, deadLetterRecord, func(u *dynamo.Update) { u.SetValue(deadLetterRecord, dynamo.S("{")) })
 
-	letters := w.deadLetters("h")
-	if len(letters) != 3 || letters[1].Unreadable == "" || letters[1].Error != "no" || letters[0].Unreadable+letters[2].Unreadable != "" {
-		t.Errorf("letters %+v", letters)
-	}
+		letters := w.deadLetters("h")
+		if len(letters) != 3 || letters[1].Unreadable == "" || letters[1].Error != "no" || letters[0].Unreadable+letters[2].Unreadable != "" {
+			t.Errorf("letters %+v", letters)
+		}
 
-	if _, err := dead.Get(t.Context(), "h", broken); err == nil {
-		t.Error("got a record that cannot be decoded")
-	}
+		if _, err := dead.Get(t.Context(), "h", broken); err == nil {
+			t.Error("got a record that cannot be decoded")
+		}
 
-	if err := dead.Delete(t.Context(), "h", broken); err != nil || len(w.deadLetters("h")) != 2 {
-		t.Errorf("delete: %v", err)
-	}
+		if err := dead.Delete(t.Context(), "h", broken); err != nil || len(w.deadLetters("h")) != 2 {
+			t.Errorf("delete: %v", err)
+		}
+	})
 }
 
 func TestManyDeadLettersAreRedrivenInTheOrderOfTheirItems(t *testing.T) {
-	w := newTestEnv(t, 1)
-	w.storeLetter("a", 1, "timeout")
-	w.storeLetter("b", 2, "timeout")
-	w.storeLetter("a", 3, "timeout")
-	w.storeLetter("b", 4, "timeout")
-	w.storeLetter("c", 5, "refused")
-	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
-	var handled, results []string
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		w.storeLetter("a", 1, "timeout")
+		w.storeLetter("b", 2, "timeout")
+		w.storeLetter("a", 3, "timeout")
+		w.storeLetter("b", 4, "timeout")
+		w.storeLetter("c", 5, "refused")
+		dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
+		var handled, results []string
 
-	h := Handler{Name: "h", Handle: func(_ context.Context, r Record) error {
-		handled = append(handled, dynamo.Text(r.Keys, "id")+r.SequenceNumber)
-		if r.SequenceNumber == "2" {
-			return errOutage
-		}
+		h := Handler{Name: "h", Handle: func(_ context.Context, r Record) error {
+			handled = append(handled, dynamo.Text(r.Keys, "id")+r.SequenceNumber)
+			if r.SequenceNumber == "2" {
+				return errOutage
+			}
 
-		return nil
-	}}
+			return nil
+		}}
 
-	err := dead.RedriveAll(t.Context(), h, DeadLetterFilter{Error: "time"}, func(l DeadLetter, err error) {
-		results = append(results, fmt.Sprint(l.Record.SequenceNumber, " ", err == nil, " ", errors.Is(err, errEarlierFailed)))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if got := fmt.Sprint(handled); got != "[a1 b2 a3]" {
-		t.Errorf("handled %s", got)
-	}
-
-	want := []string{"1 true false", "2 false false", "3 true false", "4 false true"}
-	if !slices.Equal(results, want) {
-		t.Errorf("results %v, want %v", results, want)
-	}
-
-	if n, err := dead.DeleteAll(t.Context(), "h", DeadLetterFilter{Since: time.Now().Add(time.Hour)}); n != 0 || err != nil {
-		t.Errorf("deleted %d of none, %v", n, err)
-	}
-
-	if n, err := dead.DeleteAll(t.Context(), "h", DeadLetterFilter{Before: time.Now().Add(time.Hour)}); n != 3 || err != nil {
-		t.Errorf("deleted %d of 3, %v", n, err)
-	}
-}
-
-func TestAllReadsEveryPage(t *testing.T) {
-	w := newTestEnv(t, 1)
-	const letters = pageOfDeadLetters + 5
-	for n := range letters {
-		w.storeLetter("o", n+1, "no")
-	}
-
-	n := 0
-	for _, err := range (DeadLetters{DynamoDB: w.db, Table: deadTable}).All(t.Context(), "h", DeadLetterFilter{}) {
+		err := dead.RedriveAll(t.Context(), h, DeadLetterFilter{Error: "time"}, func(l DeadLetter, err error) {
+			results = append(results, fmt.Sprint(l.Record.SequenceNumber, " ", err == nil, " ", errors.Is(err, errEarlierFailed)))
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n++
-	}
 
-	if n != letters {
-		t.Errorf("%d dead letters, want %d", n, letters)
-	}
+		if got := fmt.Sprint(handled); got != "[a1 b2 a3]" {
+			t.Errorf("handled %s", got)
+		}
+
+		want := []string{"1 true false", "2 false false", "3 true false", "4 false true"}
+		if !slices.Equal(results, want) {
+			t.Errorf("results %v, want %v", results, want)
+		}
+
+		if n, err := dead.DeleteAll(t.Context(), "h", DeadLetterFilter{Since: time.Now().Add(time.Hour)}); n != 0 || err != nil {
+			t.Errorf("deleted %d of none, %v", n, err)
+		}
+
+		if n, err := dead.DeleteAll(t.Context(), "h", DeadLetterFilter{Before: time.Now().Add(time.Hour)}); n != 3 || err != nil {
+			t.Errorf("deleted %d of 3, %v", n, err)
+		}
+	})
+}
+
+func TestAllReadsEveryPage(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		const letters = pageOfDeadLetters + 5
+		for n := range letters {
+			w.storeLetter("o", n+1, "no")
+		}
+
+		n := 0
+		for _, err := range (DeadLetters{DynamoDB: w.db, Table: deadTable}).All(t.Context(), "h", DeadLetterFilter{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+
+		if n != letters {
+			t.Errorf("%d dead letters, want %d", n, letters)
+		}
+	})
 }
 
 func TestDeadLettersExpireBeforeClaimsDo(t *testing.T) {
-	w := newTestEnv(t, 1)
-	w.storeLetter("o", 1, "no")
-	l := w.deadLetters("h")[0]
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		w.storeLetter("o", 1, "no")
+		l := w.deadLetters("h")[0]
 
-	// Claims are kept for 30 days from the first attempt on, retries take three.
-	if keep := l.ExpiresAt.Sub(l.FailedAt); keep > 30*24*time.Hour-defaultRetry.For || keep < 14*24*time.Hour {
-		t.Errorf("kept for %v", keep)
-	}
+		// Claims are kept for 30 days from the first attempt on, retries take three.
+		if keep := l.ExpiresAt.Sub(l.FailedAt); keep > 30*24*time.Hour-defaultRetry.For || keep < 14*24*time.Hour {
+			t.Errorf("kept for %v", keep)
+		}
 
-	w.changeLetter(l.ID, DeadLetterExpiryAttribute, func(u *dynamo.Update) {
-		u.SetValue(DeadLetterExpiryAttribute, dynamo.Seconds(time.Now().Add(-time.Second)))
+		w.changeLetter(l.ID, DeadLetterExpiryAttribute, func(u *dynamo.Update) {
+			u.SetValue(DeadLetterExpiryAttribute, dynamo.Seconds(time.Now().Add(-time.Second)))
+		})
+
+		if letters := w.deadLetters("h"); len(letters) != 0 {
+			t.Errorf("listed after the end: %+v", letters)
+		}
+
+		dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
+		if err := dead.Redrive(t.Context(), l.ID, Handler{Name: "h"}, nil); !errors.Is(err, ErrDeadLetterNotFound) {
+			t.Errorf("redriven after the end: %v", err)
+		}
+
+		// One whose time to live was taken away has no end.
+		w.changeLetter(l.ID, DeadLetterExpiryAttribute, func(u *dynamo.Update) { u.RemoveAttribute(DeadLetterExpiryAttribute) })
+
+		if letters := w.deadLetters("h"); len(letters) != 1 || !letters[0].ExpiresAt.IsZero() {
+			t.Errorf("letters %+v", letters)
+		}
 	})
-
-	if letters := w.deadLetters("h"); len(letters) != 0 {
-		t.Errorf("listed after the end: %+v", letters)
-	}
-
-	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
-	if err := dead.Redrive(t.Context(), l.ID, Handler{Name: "h"}, nil); !errors.Is(err, ErrDeadLetterNotFound) {
-		t.Errorf("redriven after the end: %v", err)
-	}
-
-	// Dead letters of earlier versions have no end.
-	w.changeLetter(l.ID, DeadLetterExpiryAttribute, func(u *dynamo.Update) { u.RemoveAttribute(DeadLetterExpiryAttribute) })
-
-	if letters := w.deadLetters("h"); len(letters) != 1 || !letters[0].ExpiresAt.IsZero() {
-		t.Errorf("letters %+v", letters)
-	}
 }

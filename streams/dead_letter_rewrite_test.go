@@ -19,65 +19,69 @@ func TestARewrittenDeadLetterLeavesNothingOfTheRecord(t *testing.T) {
 
 	for name, padding := range map[string]string{"inline": "", "in parts": strings.Repeat("x", maxInlineRecord)} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestEnv(t, 1)
-			r := Record{
-				StreamARN: w.arn, ShardID: "s", SequenceNumber: "7", EventName: Modify, Handler: "h", Attempt: 1,
-				Keys: dynamo.Item{"id": dynamo.S("o-1")}, Old: dynamo.Item{"name": dynamo.S(secret + padding)},
-			}
-			if err := (&deadLetterTable{api: w.db, table: deadTable}).store(t.Context(), r, errors.New("no "+secret)); err != nil {
-				t.Fatal(err)
-			}
-
-			letters := DeadLetters{DynamoDB: w.db, Table: deadTable}
-			id := w.deadLetters("h")[0].ID
-			forget := func(r *Record) { r.Old = dynamo.Item{"name": dynamo.S(padding)} }
-
-			if err := letters.Rewrite(t.Context(), "h", id, "erased", forget); err != nil {
-				t.Fatal(err)
-			}
-
-			got, err := letters.Get(t.Context(), "h", id)
-			if err != nil || got.Error != "erased" || dynamo.Text(got.Record.Old, "name") != padding || got.Record.SequenceNumber != "7" {
-				t.Errorf("%q, %v", got.Error, err)
-			}
-
-			out, err := w.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(deadTable)})
-			if want := 1 + min(1, len(padding)); err != nil || len(out.Items) != want {
-				t.Errorf("%d rows, want %d: %v", len(out.Items), want, err)
-			}
-
-			for _, row := range out.Items {
-				if strings.Contains(dynamo.Text(row, deadLetterRecord), secret) {
-					t.Error("the record is still there")
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				r := Record{
+					StreamARN: w.arn, ShardID: "s", SequenceNumber: "7", EventName: Modify, Handler: "h", Attempt: 1,
+					Keys: dynamo.Item{"id": dynamo.S("o-1")}, Old: dynamo.Item{"name": dynamo.S(secret + padding)},
 				}
-			}
+				if err := (&deadLetterTable{api: w.db, table: deadTable}).store(t.Context(), r, errors.New("no "+secret)); err != nil {
+					t.Fatal(err)
+				}
 
-			again := Handler{Name: "h", Handle: func(context.Context, Record) error { return nil }}
-			if err := letters.Redrive(t.Context(), id, again, nil); err != nil {
-				t.Errorf("redrive: %v", err)
-			}
+				letters := DeadLetters{DynamoDB: w.db, Table: deadTable}
+				id := w.deadLetters("h")[0].ID
+				forget := func(r *Record) { r.Old = dynamo.Item{"name": dynamo.S(padding)} }
 
-			if err := letters.Rewrite(t.Context(), "h", id, "erased", forget); !errors.Is(err, ErrDeadLetterNotFound) {
-				t.Errorf("of none: %v", err)
-			}
+				if err := letters.Rewrite(t.Context(), "h", id, "erased", forget); err != nil {
+					t.Fatal(err)
+				}
+
+				got, err := letters.Get(t.Context(), "h", id)
+				if err != nil || got.Error != "erased" || dynamo.Text(got.Record.Old, "name") != padding || got.Record.SequenceNumber != "7" {
+					t.Errorf("%q, %v", got.Error, err)
+				}
+
+				out, err := w.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(deadTable)})
+				if want := 1 + min(1, len(padding)); err != nil || len(out.Items) != want {
+					t.Errorf("%d rows, want %d: %v", len(out.Items), want, err)
+				}
+
+				for _, row := range out.Items {
+					if strings.Contains(dynamo.Text(row, deadLetterRecord), secret) {
+						t.Error("the record is still there")
+					}
+				}
+
+				again := Handler{Name: "h", Handle: func(context.Context, Record) error { return nil }}
+				if err := letters.Redrive(t.Context(), id, again, nil); err != nil {
+					t.Errorf("redrive: %v", err)
+				}
+
+				if err := letters.Rewrite(t.Context(), "h", id, "erased", forget); !errors.Is(err, ErrDeadLetterNotFound) {
+					t.Errorf("of none: %v", err)
+				}
+			})
 		})
 	}
 }
 
 func TestADeadLetterIsNotRewrittenWhileItIsRedriven(t *testing.T) {
-	w := newTestEnv(t, 1)
-	w.storeLetter("o", 1, "no")
-	letters := DeadLetters{DynamoDB: w.db, Table: deadTable}
-	id := w.deadLetters("h")[0].ID
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		w.storeLetter("o", 1, "no")
+		letters := DeadLetters{DynamoDB: w.db, Table: deadTable}
+		id := w.deadLetters("h")[0].ID
 
-	h := Handler{Name: "h", Handle: func(ctx context.Context, _ Record) error {
-		if err := letters.Rewrite(ctx, "h", id, "erased", func(*Record) {}); !errors.Is(err, ErrRedriving) {
-			t.Errorf("during a redrive: %v", err)
+		h := Handler{Name: "h", Handle: func(ctx context.Context, _ Record) error {
+			if err := letters.Rewrite(ctx, "h", id, "erased", func(*Record) {}); !errors.Is(err, ErrRedriving) {
+				t.Errorf("during a redrive: %v", err)
+			}
+
+			return nil
+		}}
+		if err := letters.Redrive(t.Context(), id, h, nil); err != nil {
+			t.Fatal(err)
 		}
-
-		return nil
-	}}
-	if err := letters.Redrive(t.Context(), id, h, nil); err != nil {
-		t.Fatal(err)
-	}
+	})
 }

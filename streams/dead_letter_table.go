@@ -83,6 +83,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 
 	id := deadLetterIDOf(r)
 	row := t.key(r.Handler, id)
+	row[rowFormat] = dynamo.N(deadLetterFormat)
 	row[deadLetterHandler] = dynamo.S(r.Handler)
 	row[deadLetterEventName] = dynamo.S(string(r.EventName))
 	row[deadLetterKeys] = dynamo.M(r.Keys)

@@ -31,7 +31,7 @@ func (d DeadLetters) rows() *deadLetterTable {
 // starting after the id after ("" for the first). limit 0 means no limit. next is
 // the id to continue after, "" at the end. A dead letter that cannot be decoded is
 // listed with the reason (Unreadable); Get returns it with an error, and Delete deletes
-// it.
+// it unless its format is newer.
 func (d DeadLetters) List(ctx context.Context, handler, after string, limit int) (letters []DeadLetter, next string, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.Table,
@@ -110,11 +110,16 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 }
 
 // Delete deletes a dead letter without handling it. It returns nil if there is no
-// such dead letter.
+// such dead letter, and ErrUnreadable if a newer version has stored it in a format that this one does
+// not know: where its parts are is not known either.
 func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 	row, err := d.rows().get(ctx, handler, id)
 	if errors.Is(err, ErrDeadLetterNotFound) {
 		return nil
+	}
+
+	if err == nil {
+		err = checkDeadLetter(row)
 	}
 
 	if err != nil {

@@ -68,238 +68,258 @@ func shardID(createdAt time.Time) string {
 func TestAShardStopsWaitingForAParentThatIsGone(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		parent   string
-		listings int // how many must lack the parent
+		age      time.Duration // of the parent; 0: its id does not say
+		listings int           // how many must lack the parent
 	}{
 		{
 			name:     "the parent is older than the stream keeps records",
-			parent:   shardID(time.Now().Add(-25 * time.Hour)),
+			age:      25 * time.Hour,
 			listings: absencesOfOldParent,
 		},
 		{
 			name:     "the age of the parent is not known",
-			parent:   "parent",
 			listings: absencesOfOldParent,
 		},
 		{
 			name:     "the parent is young and may be missing by mistake",
-			parent:   shardID(time.Now().Add(-time.Hour)),
+			age:      time.Hour,
 			listings: absencesOfYoungParent,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newTestEnv(t, 1)
-			d := w.newTestDiscovery()
-			w.insert(Lease{Shard: "child", Parent: c.parent})
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				d := w.newTestDiscovery()
+				parent := "parent"
+				if c.age > 0 {
+					parent = shardID(time.Now().Add(-c.age))
+				}
+				w.insert(Lease{Shard: "child", Parent: parent})
 
-			listings := 0
-			for !w.lease("child").ParentDone {
-				if listings++; listings > 100 {
-					t.Fatal("the child waits without end")
+				listings := 0
+				for !w.lease("child").ParentDone {
+					if listings++; listings > 100 {
+						t.Fatal("the child waits without end")
+					}
+					time.Sleep(time.Millisecond)
+
+					if err := d.reconcile(t.Context(), listing{}, w.known()); err != nil {
+						t.Fatal(err)
+					}
 				}
 
-				if err := d.reconcile(t.Context(), listing{}, w.known()); err != nil {
-					t.Fatal(err)
+				if listings != c.listings {
+					t.Errorf("the child begins after %d listings, want %d", listings, c.listings)
 				}
-			}
-
-			if listings != c.listings {
-				t.Errorf("the child begins after %d listings, want %d", listings, c.listings)
-			}
+			})
 		})
 	}
 }
 
 func TestAShardWaitsForAParentThatIsListedOrHasALease(t *testing.T) {
-	w := newTestEnv(t, 1)
-	d := w.newTestDiscovery()
-	w.insert(
-		Lease{Shard: "child 1", Parent: "listed"},
-		Lease{Shard: "child 2", Parent: "leased"},
-		Lease{Shard: "leased"},
-	)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		d := w.newTestDiscovery()
+		w.insert(
+			Lease{Shard: "child 1", Parent: "listed"},
+			Lease{Shard: "child 2", Parent: "leased"},
+			Lease{Shard: "leased"},
+		)
 
-	listed := listing{shards: map[string]streamtypes.Shard{"listed": {ShardId: aws.String("listed")}}}
-	for range 2 * absencesOfYoungParent {
-		if err := d.reconcile(t.Context(), listed, w.known()); err != nil {
-			t.Fatal(err)
+		listed := listing{shards: map[string]streamtypes.Shard{"listed": {ShardId: aws.String("listed")}}}
+		for range 2 * absencesOfYoungParent {
+			if err := d.reconcile(t.Context(), listed, w.known()); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
 
-	for _, child := range []string{"child 1", "child 2"} {
-		if w.lease(child).ParentDone {
-			t.Errorf("%s does not wait for its parent", child)
+		for _, child := range []string{"child 1", "child 2"} {
+			if w.lease(child).ParentDone {
+				t.Errorf("%s does not wait for its parent", child)
+			}
 		}
-	}
 
-	if w.lease("listed").Shard == "" {
-		t.Error("a listed shard got no lease")
-	}
+		if w.lease("listed").Shard == "" {
+			t.Error("a listed shard got no lease")
+		}
+	})
 }
 
 // Latest is about the shards of the first listing only: records would be lost between the
 // birth of another one and its first iterator.
 func TestAShardThatIsFoundLaterIsReadFromItsFirstRecord(t *testing.T) {
-	w := newTestEnv(t, 1)
-	p, err := New(w.config(newRecorder().handle, func(c *Config) { c.Start = Latest }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := p.newCoordinator(w.arn, Latest).discovery
-
-	if err := d.bootstrap(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	first := w.leases()[0]
-
-	l := listing{shards: map[string]streamtypes.Shard{
-		"child":   {ShardId: aws.String("child"), ParentShardId: &first.Shard},
-		"unknown": {ShardId: aws.String("unknown")},
-	}}
-	if err := d.reconcile(t.Context(), l, w.known()); err != nil {
-		t.Fatal(err)
-	}
-
-	if first.StartAt.IsZero() {
-		t.Error("the shard of the first listing is read from its first record")
-	}
-
-	for _, shard := range []string{"child", "unknown"} {
-		if got := w.lease(shard); got.Shard == "" || !got.StartAt.IsZero() || got.AtHorizon {
-			t.Errorf("%s: %+v", shard, got)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		p, err := New(w.config(newRecorder().handle, func(c *Config) { c.Start = Latest }))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		d := p.newCoordinator(w.arn, Latest).discovery
+
+		if err := d.bootstrap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		first := w.leases()[0]
+
+		l := listing{shards: map[string]streamtypes.Shard{
+			"child":   {ShardId: aws.String("child"), ParentShardId: &first.Shard},
+			"unknown": {ShardId: aws.String("unknown")},
+		}}
+		if err := d.reconcile(t.Context(), l, w.known()); err != nil {
+			t.Fatal(err)
+		}
+
+		if first.StartAt.IsZero() {
+			t.Error("the shard of the first listing is read from its first record")
+		}
+
+		for _, shard := range []string{"child", "unknown"} {
+			if got := w.lease(shard); got.Shard == "" || !got.StartAt.IsZero() || got.AtHorizon {
+				t.Errorf("%s: %+v", shard, got)
+			}
+		}
+	})
 }
 
 // An emulator that is restarted on empty storage has a stream with the same name, whose
 // sequence numbers mean something else.
 func TestARunningPollerNoticesThatItsStreamWasRecreated(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	p := w.start(w.config(l.handle, g.hook))
-	w.write("o-0", 1)
-	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		p := w.start(w.config(l.handle, g.hook))
+		w.write("o-0", 1)
+		w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
 
-	update := w.table().update(streamStateRow).SetValue(streamStateCreatedAt, dynamo.N(1))
-	if _, _, err := applyUpdate(t.Context(), w.db, update); err != nil {
-		t.Fatal(err)
-	}
-	w.until("the record is handled again", func() bool { return l.count() == 2 })
-	w.stopped(p)
+		update := w.table().update(streamStateRow).SetValue(streamStateCreatedAt, dynamo.N(1))
+		if _, _, err := applyUpdate(t.Context(), w.db, update); err != nil {
+			t.Fatal(err)
+		}
+		w.until("the record is handled again", func() bool { return l.count() == 2 })
+		w.stopped(p)
 
-	if all := g.all(); len(all) != 1 || all[0].Reason != GapReplaced {
-		t.Errorf("gaps %+v", all)
-	}
+		if all := g.all(); len(all) != 1 || all[0].Reason != GapReplaced {
+			t.Errorf("gaps %+v", all)
+		}
+	})
 }
 
 func TestTombstonesAreDeletedWhenNothingRefersToThem(t *testing.T) {
-	w := newTestEnv(t, 1)
-	d := w.newTestDiscovery()
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		d := w.newTestDiscovery()
 
-	old := time.Now().Add(-tombstoneAge - time.Minute)
-	w.insert(
-		Lease{Shard: "old", FinishedAt: old},
-		Lease{Shard: "young", FinishedAt: time.Now()},
-		Lease{Shard: "listed", FinishedAt: old},
-		Lease{Shard: "awaited", FinishedAt: old},
-		Lease{Shard: "child", Parent: "awaited"},
-		Lease{Shard: "unfinished"},
-	)
+		old := time.Now().Add(-tombstoneAge - time.Minute)
+		w.insert(
+			Lease{Shard: "old", FinishedAt: old},
+			Lease{Shard: "young", FinishedAt: time.Now()},
+			Lease{Shard: "listed", FinishedAt: old},
+			Lease{Shard: "awaited", FinishedAt: old},
+			Lease{Shard: "child", Parent: "awaited"},
+			Lease{Shard: "unfinished"},
+		)
 
-	l := listing{shards: map[string]streamtypes.Shard{"listed": {ShardId: aws.String("listed")}}}
-	if err := d.reconcile(t.Context(), l, w.known()); err != nil {
-		t.Fatal(err)
-	}
+		l := listing{shards: map[string]streamtypes.Shard{"listed": {ShardId: aws.String("listed")}}}
+		if err := d.reconcile(t.Context(), l, w.known()); err != nil {
+			t.Fatal(err)
+		}
 
-	var left []string
-	for _, l := range w.leases() {
-		left = append(left, l.Shard)
-	}
+		var left []string
+		for _, l := range w.leases() {
+			left = append(left, l.Shard)
+		}
 
-	if got, want := strings.Join(left, " "), "awaited child listed unfinished young"; got != want {
-		t.Errorf("leases %s, want %s", got, want)
-	}
+		if got, want := strings.Join(left, " "), "awaited child listed unfinished young"; got != want {
+			t.Errorf("leases %s, want %s", got, want)
+		}
+	})
 }
 
 func TestAStreamThatWasRecreatedUnderTheSameARNIsReadFromTheStart(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		p := w.start(w.config(l.handle))
+		w.write("o-0", 1)
+		w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
+		w.stopped(p)
 
-	// What an emulator leaves in the lease table when its streams begin again: leases
-	// and the creation time of an earlier stream.
-	w.insert(Lease{Shard: "of the earlier stream", Checkpoint: "1"})
+		// What an emulator leaves in the lease table when its streams begin again: leases
+		// and the creation time of an earlier stream.
+		w.insert(Lease{Shard: "of the earlier stream", Checkpoint: "1"})
 
-	update := w.table().update(streamStateRow).SetValue(streamStateCreatedAt, dynamo.N(1))
-	if _, _, err := applyUpdate(t.Context(), w.db, update); err != nil {
-		t.Fatal(err)
-	}
+		update := w.table().update(streamStateRow).SetValue(streamStateCreatedAt, dynamo.N(1))
+		if _, _, err := applyUpdate(t.Context(), w.db, update); err != nil {
+			t.Fatal(err)
+		}
 
-	p = w.start(w.config(l.handle))
-	w.until("the record is handled again", func() bool { return l.count() == 2 })
-	w.stopped(p)
+		p = w.start(w.config(l.handle))
+		w.until("the record is handled again", func() bool { return l.count() == 2 })
+		w.stopped(p)
 
-	if w.lease("of the earlier stream").Shard != "" {
-		t.Error("a lease of the earlier stream is left")
-	}
+		if w.lease("of the earlier stream").Shard != "" {
+			t.Error("a lease of the earlier stream is left")
+		}
+	})
 }
 
 func TestARequestThatIsNotMetIsWithdrawn(t *testing.T) {
-	w := newTestEnv(t, 1)
-	p := w.start(w.config(newRecorder().handle, func(c *Config) { c.LeaseDuration = 200 * time.Millisecond }))
-	w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		p := w.start(w.config(newRecorder().handle, func(c *Config) { c.LeaseDuration = 200 * time.Millisecond }))
+		w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
 
-	lease := w.leases()[0]
-	if stored, err := w.table().requestHandOver(t.Context(), lease, "a worker that has crashed since"); err != nil || !stored {
-		t.Fatalf("request: %v, %v", stored, err)
-	}
+		lease := w.leases()[0]
+		if stored, err := w.table().requestHandOver(t.Context(), lease, "a worker that has crashed since"); err != nil || !stored {
+			t.Fatalf("request: %v, %v", stored, err)
+		}
 
-	// The owner hands the lease over, finds it free when the time of the request is
-	// over, and takes it back.
-	w.until("the lease is taken back", func() bool {
-		now := w.leases()[0]
-		return now.Epoch > lease.Epoch && now.Owner == p.Owner() && now.RequestedBy == ""
+		// The owner hands the lease over, finds it free when the time of the request is
+		// over, and takes it back.
+		w.until("the lease is taken back", func() bool {
+			now := w.leases()[0]
+			return now.Epoch > lease.Epoch && now.Owner == p.Owner() && now.RequestedBy == ""
+		})
+
+		foreign := Lease{Shard: "s", Owner: "another", RequestedBy: "a third"}
+		w.insert(foreign)
+
+		if stored, err := w.table().requestHandOver(t.Context(), foreign, "a third"); err != nil || !stored {
+			t.Fatalf("request: %v, %v", stored, err)
+		}
+
+		if err := w.table().withdrawRequest(t.Context(), foreign); err != nil || w.lease("s").RequestedBy != "" {
+			t.Errorf("withdraw: %v, lease %+v", err, w.lease("s"))
+		}
+		w.stopped(p)
 	})
-
-	foreign := Lease{Shard: "s", Owner: "another", RequestedBy: "a third"}
-	w.insert(foreign)
-
-	if stored, err := w.table().requestHandOver(t.Context(), foreign, "a third"); err != nil || !stored {
-		t.Fatalf("request: %v, %v", stored, err)
-	}
-
-	if err := w.table().withdrawRequest(t.Context(), foreign); err != nil || w.lease("s").RequestedBy != "" {
-		t.Errorf("withdraw: %v, lease %+v", err, w.lease("s"))
-	}
-	w.stopped(p)
 }
 
 func TestADeletedStateIsRestored(t *testing.T) {
-	w := newTestEnv(t, 1)
-	d := w.newTestDiscovery()
-	if err := d.bootstrap(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		d := w.newTestDiscovery()
+		if err := d.bootstrap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 
-	_, err := w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-		TableName: aws.String(leasesTable),
-		Key:       leaseKey(w.arn, streamStateRow),
+		_, err := w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+			TableName: aws.String(leasesTable),
+			Key:       leaseKey(w.arn, streamStateRow),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		// The state has been missing for longer than a lease lasts.
+		d.noteObservation(nil, 1, time.Now().Add(-time.Hour))
+
+		if err := d.discover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		if _, state, err := w.table().read(t.Context()); err != nil || state == nil || !state.ready {
+			t.Errorf("state %+v, %v", state, err)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	// The state has been missing for longer than a lease lasts.
-	d.noteObservation(nil, 1, time.Now().Add(-time.Hour))
-
-	if err := d.discover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-
-	if _, state, err := w.table().read(t.Context()); err != nil || state == nil || !state.ready {
-		t.Errorf("state %+v, %v", state, err)
-	}
 }

@@ -151,13 +151,6 @@
 // comment of type liveness has the proof that a worker has stopped when others take its
 // leases.
 //
-// Workers of versions without these rows watch the leases themselves. While one of them is
-// seen, and for the first 10 minutes on a stream that they have begun, workers also renew
-// leases one by one, leave tombstones where they are and use one key. After that, attribute
-// liveness of the row "#stream" says that there are none, and a worker of such a version that
-// is started nevertheless lists no shards. It may take leases that are in use; their holder
-// notices at its next look, within a second, and until then both may call handlers.
-//
 // Under "retries/<table>" there is a lease for each handler, whose holder delivers the
 // records of the handler's retry queue. These leases are renewed one by one. Attribute
 // pausedAt says since when the handler is paused (ms). The counter of the row "#additions"
@@ -165,8 +158,8 @@
 // says when a Rebuild last moved marks (ms).
 //
 // The row "#stream" of each stream says how and when reading it began, counts its listings
-// (listings; counter in earlier versions) and says over how many keys new leases are spread
-// (spread), and those of shards without a parent (roots).
+// (listings) and says over how many keys new leases are spread (spread), and those of shards
+// without a parent (roots).
 // The row "#current" under "table/<name>" holds the ARN of the stream that is being
 // read, so that a stream that was disabled and enabled again is read to its end before
 // the stream that replaced it.
@@ -180,6 +173,7 @@
 // It consists of rows of the dead-letter table under source "retries/<table>/<handler>".
 // An item that waits has one row, whose id is "item/" and a hash of its key:
 //
+//	format                  of the row: 1. A row with a higher number is refused by name
 //	keys                    the item's key
 //	records                 its records, oldest first: sequence number and parts
 //	last                    sequence number of the newest one, with leading zeros
@@ -199,6 +193,5 @@
 //
 // The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>". An item's row refers to
 // up to 100 records. Each further one has a row "more/<hash>/<sequence>", whose attribute records is
-// the reference, until it moves into the item's row. While there are any, the list of records ends
-// with 1,000 elements without a record, at which workers of earlier versions stop.
+// the reference, until it moves into the item's row.
 package streams

@@ -38,141 +38,153 @@ func TestAnAnswerIsConfirmedByItsNumberAndTime(t *testing.T) {
 }
 
 func TestOneMissingStreamAtTheStartIsNotItsEnd(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	transport, throughTransport := w.intercept()
-	transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream").Next(1))
-	p := w.start(w.config(l.handle, throughTransport))
-	w.write("o-0", 1)
-	w.until("the record is handled", func() bool { return l.count() == 1 })
-	w.until("it is healthy", func() bool { return p.Health() == nil })
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		transport, throughTransport := w.intercept()
+		transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream").Next(1))
+		p := w.start(w.config(l.handle, throughTransport))
+		w.write("o-0", 1)
+		w.until("the record is handled", func() bool { return l.count() == 1 })
+		w.until("it is healthy", func() bool { return p.Health() == nil })
+		w.stopped(p)
+	})
 }
 
 func TestOneMissingStreamAtAListingLosesNothing(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	transport, throughTransport := w.intercept()
-	release := make(chan struct{})
-	p := w.start(w.config(func(ctx context.Context, r Record) error {
-		if _, v := keyAndVersion(r); v == 1 {
-			select {
-			case <-release:
-			case <-ctx.Done():
-				return ctx.Err()
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		transport, throughTransport := w.intercept()
+		release := make(chan struct{})
+		p := w.start(w.config(func(ctx context.Context, r Record) error {
+			if _, v := keyAndVersion(r); v == 1 {
+				select {
+				case <-release:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
 			}
+
+			return l.handle(ctx, r)
+		}, throughTransport, g.hook))
+		w.write("o-0", 1)
+		w.roll()
+		w.write("o-1", 2)
+		w.write("o-1", 3)
+		w.until("the child is listed", func() bool { return len(w.leases()) == 2 })
+
+		// The child waits for its parent, free and unread.
+		missing := transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream").Next(1))
+		w.until("a listing has failed", func() bool { return missing.Strikes() == 1 })
+		close(release)
+		w.until("all are handled", func() bool { return l.count() == 3 })
+		w.stopped(p)
+
+		if len(g.all()) != 0 {
+			t.Errorf("gaps %+v", g.all())
 		}
-
-		return l.handle(ctx, r)
-	}, throughTransport, g.hook))
-	w.write("o-0", 1)
-	w.roll()
-	w.write("o-1", 2)
-	w.write("o-1", 3)
-	w.until("the child is listed", func() bool { return len(w.leases()) == 2 })
-
-	// The child waits for its parent, free and unread.
-	missing := transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream").Next(1))
-	w.until("a listing has failed", func() bool { return missing.Strikes() == 1 })
-	close(release)
-	w.until("all are handled", func() bool { return l.count() == 3 })
-	w.stopped(p)
-
-	if len(g.all()) != 0 {
-		t.Errorf("gaps %+v", g.all())
-	}
+	})
 }
 
 func TestOneMissingShardIsNotGone(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	transport, throughTransport := w.intercept()
-	p := w.start(w.config(l.handle, throughTransport, g.hook, func(c *Config) { c.DiscoverEvery = time.Minute }))
-	w.write("o-0", 1)
-	w.until("the first record is handled", func() bool { return l.count() == 1 })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		transport, throughTransport := w.intercept()
+		p := w.start(w.config(l.handle, throughTransport, g.hook, func(c *Config) { c.DiscoverEvery = time.Minute }))
+		w.write("o-0", 1)
+		w.until("the first record is handled", func() bool { return l.count() == 1 })
 
-	// The listing that the poller has made does not have the child yet.
-	transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "GetShardIterator").Next(1))
-	w.roll()
+		// The listing that the poller has made does not have the child yet.
+		transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "GetShardIterator").Next(1))
+		w.roll()
 
-	for v := 2; v <= 5; v++ {
-		w.write("o-0", v)
-	}
-	w.until("all are handled", func() bool { return l.count() == 5 })
-	w.stopped(p)
-	l.ordered(t, 1, 5)
+		for v := 2; v <= 5; v++ {
+			w.write("o-0", v)
+		}
+		w.until("all are handled", func() bool { return l.count() == 5 })
+		w.stopped(p)
+		l.ordered(t, 1, 5)
 
-	if len(g.all()) != 0 {
-		t.Errorf("gaps %+v", g.all())
-	}
+		if len(g.all()) != 0 {
+			t.Errorf("gaps %+v", g.all())
+		}
+	})
 }
 
 func TestOneTrimmedAnswerIsNotAGap(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	transport, throughTransport := w.intercept()
-	p := w.start(w.config(l.handle, throughTransport, g.hook))
-	w.write("o-0", 1)
-	w.until("the first record is handled", func() bool { return l.count() == 1 })
-	trimmed := transport.Inject(embeddedtest.Answer("TrimmedDataAccessException", "GetRecords").Next(1))
-	w.until("an answer was wrong", func() bool { return trimmed.Strikes() == 1 })
-	w.write("o-0", 2)
-	w.until("the second record is handled", func() bool { return l.count() == 2 })
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		transport, throughTransport := w.intercept()
+		p := w.start(w.config(l.handle, throughTransport, g.hook))
+		w.write("o-0", 1)
+		w.until("the first record is handled", func() bool { return l.count() == 1 })
+		trimmed := transport.Inject(embeddedtest.Answer("TrimmedDataAccessException", "GetRecords").Next(1))
+		w.until("an answer was wrong", func() bool { return trimmed.Strikes() == 1 })
+		w.write("o-0", 2)
+		w.until("the second record is handled", func() bool { return l.count() == 2 })
+		w.stopped(p)
 
-	if len(g.all()) != 0 {
-		t.Errorf("gaps %+v", g.all())
-	}
+		if len(g.all()) != 0 {
+			t.Errorf("gaps %+v", g.all())
+		}
+	})
 }
 
 func TestRecordsBeforeAGapAreNotRepeatedAfterIt(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	transport, throughTransport := w.intercept()
-	p := w.start(w.config(l.handle, throughTransport, g.hook))
-	w.write("o-0", 1)
-	w.write("o-0", 2)
-	w.until("both records are handled", func() bool { return l.count() == 2 })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		transport, throughTransport := w.intercept()
+		p := w.start(w.config(l.handle, throughTransport, g.hook))
+		w.write("o-0", 1)
+		w.write("o-0", 2)
+		w.until("both records are handled", func() bool { return l.count() == 2 })
 
-	// The answers are wrong for so long that they are believed. Nothing was trimmed.
-	trimmed := transport.Inject(embeddedtest.Answer("TrimmedDataAccessException", "GetRecords", "GetShardIterator").Next(confirmingAnswers))
-	w.until("the answers were wrong", func() bool { return trimmed.Strikes() == confirmingAnswers })
-	w.write("o-0", 3)
-	w.until("the third record is handled", func() bool { return l.count() == 3 })
-	w.stopped(p)
+		// The answers are wrong for so long that they are believed. Nothing was trimmed.
+		trimmed := transport.Inject(embeddedtest.Answer("TrimmedDataAccessException", "GetRecords", "GetShardIterator").Next(confirmingAnswers))
+		w.until("the answers were wrong", func() bool { return trimmed.Strikes() == confirmingAnswers })
+		w.write("o-0", 3)
+		w.until("the third record is handled", func() bool { return l.count() == 3 })
+		w.stopped(p)
 
-	if len(g.all()) != 1 || g.all()[0].Reason != GapTrimmed {
-		t.Errorf("gaps %+v, want one", g.all())
-	}
+		if len(g.all()) != 1 || g.all()[0].Reason != GapTrimmed {
+			t.Errorf("gaps %+v, want one", g.all())
+		}
+	})
 }
 
 func TestGapHaltStopsAtAShardThatHadNoReaderForADay(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	p := w.start(w.config(l.handle, func(c *Config) { c.Start = Latest }))
-	w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		p := w.start(w.config(l.handle, func(c *Config) { c.Start = Latest }))
+		w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
+		w.stopped(p)
 
-	update := w.table().update(w.leases()[0].Shard).SetValue(leaseStartAt, dynamo.Millis(time.Now().Add(-25*time.Hour)))
-	if _, _, err := applyUpdate(t.Context(), w.db, update); err != nil {
-		t.Fatal(err)
-	}
-	w.write("o-0", 1)
-	p = w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = GapHalt }))
-	<-p.done
+		update := w.table().update(w.leases()[0].Shard).SetValue(leaseStartAt, dynamo.Millis(time.Now().Add(-25*time.Hour)))
+		if _, _, err := applyUpdate(t.Context(), w.db, update); err != nil {
+			t.Fatal(err)
+		}
+		w.write("o-0", 1)
+		p = w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = GapHalt }))
+		<-p.done
 
-	var halt *GapError
-	if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapUnread || l.count() != 0 {
-		t.Errorf("Run: %v, %d records handled", err, l.count())
-	}
+		var halt *GapError
+		if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapUnread || l.count() != 0 {
+			t.Errorf("Run: %v, %d records handled", err, l.count())
+		}
 
-	p = w.start(w.config(l.handle, g.hook))
-	w.until("the record is handled", func() bool { return l.count() == 1 })
-	w.stopped(p)
+		p = w.start(w.config(l.handle, g.hook))
+		w.until("the record is handled", func() bool { return l.count() == 1 })
+		w.stopped(p)
 
-	if len(g.all()) != 2 || w.leases()[0].Gaps != 2 {
-		t.Errorf("gaps %+v, want one of each run", g.all())
-	}
+		if len(g.all()) != 2 || w.leases()[0].Gaps != 2 {
+			t.Errorf("gaps %+v, want one of each run", g.all())
+		}
+	})
 }
 
 // replaceStream replaces the table's stream.
@@ -182,264 +194,281 @@ func (w *testEnv) replaceStream() {
 }
 
 func TestAStreamThatWasReplacedTwiceIsNotSkipped(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.until("the first record is handled", func() bool { return l.count() == 1 })
-	w.stopped(p)
-	w.replaceStream()
-	w.write("o-0", 2)
-	w.replaceStream()
-	w.write("o-0", 3)
-	p = w.start(w.config(l.handle, g.hook))
-	w.until("all are handled", func() bool { return l.count() == 3 })
-	w.stopped(p)
-	l.ordered(t, 1, 3)
-
-	// Changes between two streams would have made no records.
-	all := g.all()
-	if len(all) != 2 || all[0].Reason != GapReplaced || all[0].Stream != w.arn || all[0].Since.IsZero() {
-		t.Errorf("gaps %+v, want two", all)
-	}
-}
-
-func TestGapHaltStopsAtAReplacedStream(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(l.handle, func(c *Config) { c.OnGap = GapHalt }))
-	w.write("o-0", 1)
-	w.until("the first record is handled", func() bool { return l.count() == 1 })
-	w.replaceStream()
-	w.write("o-0", 2)
-	<-p.done
-
-	var halt *GapError
-	if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapReplaced || l.count() != 1 {
-		t.Errorf("Run: %v after %d records", err, l.count())
-	}
-
-	if err := error(halt); !strings.Contains(err.Error(), w.arn+" was replaced") {
-		t.Errorf("error %v", err)
-	}
-
-	p = w.start(w.config(l.handle))
-	w.until("the second record is handled", func() bool { return l.count() == 2 })
-	w.stopped(p)
-}
-
-func TestAStreamThatIsGoneWithUnreadShardsIsAGap(t *testing.T) {
-	for _, c := range []struct {
-		policy  GapPolicy
-		handled int
-	}{
-		{policy: GapContinue, handled: 2},
-		{policy: GapHalt, handled: 1},
-	} {
+	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		l, g := newRecorder(), &gaps{}
 		p := w.start(w.config(l.handle))
 		w.write("o-0", 1)
 		w.until("the first record is handled", func() bool { return l.count() == 1 })
 		w.stopped(p)
-		w.write("o-0", 2) // in the old stream, unread
+		w.replaceStream()
+		w.write("o-0", 2)
 		w.replaceStream()
 		w.write("o-0", 3)
+		p = w.start(w.config(l.handle, g.hook))
+		w.until("all are handled", func() bool { return l.count() == 3 })
+		w.stopped(p)
+		l.ordered(t, 1, 3)
 
-		// A day later the service does not have the old stream any more.
-		transport, throughTransport := w.intercept()
-		arn := w.arn
-		transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream", "GetShardIterator").
-			If(func(c *embeddedtest.Call) bool { return contains(c, arn) }))
-		transport.Before(func(c *embeddedtest.Call) error {
-			if c.Is("ListStreams") {
-				return awsError("AccessDeniedException") // an old policy of the account
-			}
-			return nil
-		})
-		p = w.start(w.config(l.handle, g.hook, throughTransport, func(cfg *Config) { cfg.OnGap = c.policy }))
+		// Changes between two streams would have made no records.
+		all := g.all()
+		if len(all) != 2 || all[0].Reason != GapReplaced || all[0].Stream != w.arn || all[0].Since.IsZero() {
+			t.Errorf("gaps %+v, want two", all)
+		}
+	})
+}
 
-		if c.policy == GapHalt {
-			<-p.done
+func TestGapHaltStopsAtAReplacedStream(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		p := w.start(w.config(l.handle, func(c *Config) { c.OnGap = GapHalt }))
+		w.write("o-0", 1)
+		w.until("the first record is handled", func() bool { return l.count() == 1 })
+		w.replaceStream()
+		w.write("o-0", 2)
+		<-p.done
 
-			var halt *GapError
-			if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapGone {
-				t.Errorf("Run: %v", err)
-			}
-		} else {
-			w.until("the new stream is handled", func() bool { return l.count() == 2 })
+		var halt *GapError
+		if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapReplaced || l.count() != 1 {
+			t.Errorf("Run: %v after %d records", err, l.count())
+		}
+
+		if err := error(halt); !strings.Contains(err.Error(), w.arn+" was replaced") {
+			t.Errorf("error %v", err)
+		}
+
+		p = w.start(w.config(l.handle))
+		w.until("the second record is handled", func() bool { return l.count() == 2 })
+		w.stopped(p)
+	})
+}
+
+func TestAStreamThatIsGoneWithUnreadShardsIsAGap(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		for _, c := range []struct {
+			policy  GapPolicy
+			handled int
+		}{
+			{policy: GapContinue, handled: 2},
+			{policy: GapHalt, handled: 1},
+		} {
+			w := newTestEnv(t, 1)
+			l, g := newRecorder(), &gaps{}
+			p := w.start(w.config(l.handle))
+			w.write("o-0", 1)
+			w.until("the first record is handled", func() bool { return l.count() == 1 })
 			w.stopped(p)
-		}
+			w.write("o-0", 2) // in the old stream, unread
+			w.replaceStream()
+			w.write("o-0", 3)
 
-		if all := g.all(); l.count() != c.handled || len(all) == 0 || all[0].Reason != GapGone || all[0].From == "" {
-			t.Errorf("policy %v: %d handled, gaps %+v", c.policy, l.count(), all)
+			// A day later the service does not have the old stream any more.
+			transport, throughTransport := w.intercept()
+			arn := w.arn
+			transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream", "GetShardIterator").
+				If(func(c *embeddedtest.Call) bool { return contains(c, arn) }))
+			transport.Before(func(c *embeddedtest.Call) error {
+				if c.Is("ListStreams") {
+					return awsError("AccessDeniedException") // an old policy of the account
+				}
+				return nil
+			})
+			p = w.start(w.config(l.handle, g.hook, throughTransport, func(cfg *Config) { cfg.OnGap = c.policy }))
+
+			if c.policy == GapHalt {
+				<-p.done
+
+				var halt *GapError
+				if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapGone {
+					t.Errorf("Run: %v", err)
+				}
+			} else {
+				w.until("the new stream is handled", func() bool { return l.count() == 2 })
+				w.stopped(p)
+			}
+
+			if all := g.all(); l.count() != c.handled || len(all) == 0 || all[0].Reason != GapGone || all[0].From == "" {
+				t.Errorf("policy %v: %d handled, gaps %+v", c.policy, l.count(), all)
+			}
 		}
-	}
+	})
 }
 
 func TestAChildWhoseParentWasNeverReadDeclaresAGap(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.until("the first record is handled", func() bool { return l.count() == 1 })
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		p := w.start(w.config(l.handle))
+		w.write("o-0", 1)
+		w.until("the first record is handled", func() bool { return l.count() == 1 })
+		w.stopped(p)
 
-	// The shard was found by a listing, long after its parent was trimmed.
-	parent := shardID(time.Now().Add(-48 * time.Hour))
+		// The shard was found by a listing, long after its parent was trimmed.
+		parent := shardID(time.Now().Add(-48 * time.Hour))
 
-	shard := w.leases()[0].Shard
-	if err := w.table().deleteRow(t.Context(), shard); err != nil {
-		t.Fatal(err)
-	}
-	w.insert(Lease{Shard: shard, Parent: parent})
-	w.write("o-0", 2)
-	p = w.start(w.config(l.handle, g.hook))
-	w.until("both records are handled", func() bool { return l.count() == 3 })
-	w.stopped(p)
+		shard := w.leases()[0].Shard
+		if err := w.table().deleteRow(t.Context(), shard); err != nil {
+			t.Fatal(err)
+		}
+		w.insert(Lease{Shard: shard, Parent: parent})
+		w.write("o-0", 2)
+		p = w.start(w.config(l.handle, g.hook))
+		w.until("both records are handled", func() bool { return l.count() == 3 })
+		w.stopped(p)
 
-	if all := g.all(); len(all) != 1 || all[0].Reason != GapParent || all[0].Shard != parent {
-		t.Errorf("gaps %+v", all)
-	}
+		if all := g.all(); len(all) != 1 || all[0].Reason != GapParent || all[0].Shard != parent {
+			t.Errorf("gaps %+v", all)
+		}
+	})
 }
 
 // Records of the first listing that were asked for are lost like all others.
 func TestAShardOfTheFirstListingThatHadNoReaderForADayIsAGap(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		listedAt time.Time
-		gaps     int
-	}{
-		{"a day ago", time.Now().Add(-25 * time.Hour), 1},
-		{"today", time.Now().Add(-23 * time.Hour), 0},
-		{"by an earlier version", time.Time{}, 0},
-	} {
+	virtually(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name     string
+			listedAt time.Time
+			gaps     int
+		}{
+			{"a day ago", time.Now().Add(-25 * time.Hour), 1},
+			{"today", time.Now().Add(-23 * time.Hour), 0},
+		} {
+			w := newTestEnv(t, 1)
+			l, g := newRecorder(), &gaps{}
+			p := w.start(w.config(l.handle))
+			w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
+			w.stopped(p)
+
+			first := w.leases()[0]
+			if time.Since(first.ListedAt).Abs() > time.Minute {
+				t.Errorf("listed at %v", first.ListedAt)
+			}
+
+			if err := w.table().deleteRow(t.Context(), first.Shard); err != nil {
+				t.Fatal(err)
+			}
+			w.insert(Lease{Shard: first.Shard, AtHorizon: true, ListedAt: c.listedAt})
+			w.write("o-0", 1)
+			p = w.start(w.config(l.handle, g.hook))
+			w.until("the record is handled", func() bool { return l.count() == 1 })
+			w.stopped(p)
+
+			if all := g.all(); len(all) != c.gaps || (c.gaps > 0 && all[0].Reason != GapUnread) {
+				t.Errorf("listed %s: gaps %+v", c.name, all)
+			}
+		}
+	})
+}
+
+// A shard whose parent is lost may have lost records itself.
+func TestALostParentDoesNotHideTheGapOfItsChild(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		l, g := newRecorder(), &gaps{}
 		p := w.start(w.config(l.handle))
 		w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
 		w.stopped(p)
 
-		first := w.leases()[0]
-		if time.Since(first.ListedAt).Abs() > time.Minute {
-			t.Errorf("listed at %v", first.ListedAt)
-		}
-
-		if err := w.table().deleteRow(t.Context(), first.Shard); err != nil {
+		shard := w.leases()[0].Shard
+		if err := w.table().deleteRow(t.Context(), shard); err != nil {
 			t.Fatal(err)
 		}
-		w.insert(Lease{Shard: first.Shard, AtHorizon: true, ListedAt: c.listedAt})
+
+		parent, day := shardID(time.Now().Add(-48*time.Hour)), time.Now().Add(-25*time.Hour)
+		w.insert(Lease{Shard: shard, Parent: parent, ParentDone: true, ParentLost: true, StartAt: day})
 		w.write("o-0", 1)
 		p = w.start(w.config(l.handle, g.hook))
 		w.until("the record is handled", func() bool { return l.count() == 1 })
 		w.stopped(p)
 
-		if all := g.all(); len(all) != c.gaps || (c.gaps > 0 && all[0].Reason != GapUnread) {
-			t.Errorf("listed %s: gaps %+v", c.name, all)
+		if all := g.all(); len(all) != 2 || all[0].Shard != parent || all[1].Shard != shard || all[1].Reason != GapUnread || all[1].To == "" {
+			t.Errorf("gaps %+v", all)
 		}
-	}
-}
 
-// A shard whose parent is lost may have lost records itself.
-func TestALostParentDoesNotHideTheGapOfItsChild(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l, g := newRecorder(), &gaps{}
-	p := w.start(w.config(l.handle))
-	w.until("the shard is held", func() bool { return len(p.Lags()) == 1 })
-	w.stopped(p)
-
-	shard := w.leases()[0].Shard
-	if err := w.table().deleteRow(t.Context(), shard); err != nil {
-		t.Fatal(err)
-	}
-
-	parent, day := shardID(time.Now().Add(-48*time.Hour)), time.Now().Add(-25*time.Hour)
-	w.insert(Lease{Shard: shard, Parent: parent, ParentDone: true, ParentLost: true, StartAt: day})
-	w.write("o-0", 1)
-	p = w.start(w.config(l.handle, g.hook))
-	w.until("the record is handled", func() bool { return l.count() == 1 })
-	w.stopped(p)
-
-	if all := g.all(); len(all) != 2 || all[0].Shard != parent || all[1].Shard != shard || all[1].Reason != GapUnread || all[1].To == "" {
-		t.Errorf("gaps %+v", all)
-	}
-
-	if lease := w.leases()[0]; lease.Gaps != 2 {
-		t.Errorf("the lease has %d gaps", lease.Gaps)
-	}
+		if lease := w.leases()[0]; lease.Gaps != 2 {
+			t.Errorf("the lease has %d gaps", lease.Gaps)
+		}
+	})
 }
 
 func TestAPollerWithoutAStreamSaysSo(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	var faults atomic.Int32
-	p := w.start(w.config(l.handle, func(c *Config) {
-		c.Events.Fault = func(_, _ string, err error) {
-			if errors.Is(err, ErrNoStream) {
-				faults.Add(1)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		var faults atomic.Int32
+		p := w.start(w.config(l.handle, func(c *Config) {
+			c.Events.Fault = func(_, _ string, err error) {
+				if errors.Is(err, ErrNoStream) {
+					faults.Add(1)
+				}
 			}
-		}
-	}))
-	w.until("it reads", func() bool { return p.Health() == nil })
-	w.setStream(noStream())
-	w.until("it has no stream", func() bool { return errors.Is(p.Health(), ErrNoStream) && faults.Load() > 0 })
-	w.setStream(bothImages())
-	w.write("o-0", 1)
-	w.until("it reads again", func() bool { return p.Health() == nil && l.count() == 1 })
-	w.stopped(p)
+		}))
+		w.until("it reads", func() bool { return p.Health() == nil })
+		w.setStream(noStream())
+		w.until("it has no stream", func() bool { return errors.Is(p.Health(), ErrNoStream) && faults.Load() > 0 })
+		w.setStream(bothImages())
+		w.write("o-0", 1)
+		w.until("it reads again", func() bool { return p.Health() == nil && l.count() == 1 })
+		w.stopped(p)
 
-	if p, err := New(w.config(l.handle)); err != nil || p.Health() == nil {
-		t.Errorf("a poller that has not started is healthy, %v", err)
-	}
+		if p, err := New(w.config(l.handle)); err != nil || p.Health() == nil {
+			t.Errorf("a poller that has not started is healthy, %v", err)
+		}
+	})
 }
 
 func TestAStreamThatIsReportedClosedOnceIsReadOn(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(l.handle))
-	w.until("it reads", func() bool { return len(p.Lags()) == 1 })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		p := w.start(w.config(l.handle))
+		w.until("it reads", func() bool { return len(p.Lags()) == 1 })
 
-	// What follows after the poller was told that its stream has ended.
-	if next, err := p.findSuccessor(t.Context(), w.arn); err != nil || next != w.arn {
-		t.Errorf("successor %s, %v, want the stream itself", next, err)
-	}
-	w.stopped(p)
-
-	d := w.newTestDiscovery()
-	for n, closed := range []bool{false, true} {
-		if err := d.reconcile(t.Context(), listing{status: "DISABLED"}, w.known()); err != nil || d.streamClosed() != closed {
-			t.Errorf("after %d listings: closed %v, %v", n+1, d.streamClosed(), err)
+		// What follows after the poller was told that its stream has ended.
+		if next, err := p.findSuccessor(t.Context(), w.arn); err != nil || next != w.arn {
+			t.Errorf("successor %s, %v, want the stream itself", next, err)
 		}
-	}
+		w.stopped(p)
 
-	if err := d.reconcile(t.Context(), listing{status: "ENABLED"}, w.known()); err != nil || d.streamClosed() {
-		t.Errorf("a stream that is open counts as closed, %v", err)
-	}
+		d := w.newTestDiscovery()
+		for n, closed := range []bool{false, true} {
+			if err := d.reconcile(t.Context(), listing{status: "DISABLED"}, w.known()); err != nil || d.streamClosed() != closed {
+				t.Errorf("after %d listings: closed %v, %v", n+1, d.streamClosed(), err)
+			}
+		}
+
+		if err := d.reconcile(t.Context(), listing{status: "ENABLED"}, w.known()); err != nil || d.streamClosed() {
+			t.Errorf("a stream that is open counts as closed, %v", err)
+		}
+	})
 }
 
 func TestAWorkerThatIsLateDoesNotTurnTheCurrentStreamBack(t *testing.T) {
-	w := newTestEnv(t, 1)
-	p, err := New(w.config(newRecorder().handle))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := t.Context()
-
-	if first, err := p.firstStream(ctx); err != nil || first != w.arn {
-		t.Fatalf("first stream %s, %v", first, err)
-	}
-
-	for _, c := range []struct{ from, to, want string }{
-		{from: w.arn, to: "second", want: "second"},
-		{from: "second", to: "third", want: "third"},
-		{from: w.arn, to: "second", want: "third"}, // by a worker that was paused
-	} {
-		if got, err := p.replaceStream(ctx, c.from, c.to); err != nil || got != c.want {
-			t.Errorf("%s to %s: %s, %v, want %s", c.from, c.to, got, err, c.want)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		p, err := New(w.config(newRecorder().handle))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		ctx := t.Context()
 
-	if got, err := p.firstStream(ctx); err != nil || got != "third" {
-		t.Errorf("first stream %s, %v", got, err)
-	}
+		if first, err := p.firstStream(ctx); err != nil || first != w.arn {
+			t.Fatalf("first stream %s, %v", first, err)
+		}
+
+		for _, c := range []struct{ from, to, want string }{
+			{from: w.arn, to: "second", want: "second"},
+			{from: "second", to: "third", want: "third"},
+			{from: w.arn, to: "second", want: "third"}, // by a worker that was paused
+		} {
+			if got, err := p.replaceStream(ctx, c.from, c.to); err != nil || got != c.want {
+				t.Errorf("%s to %s: %s, %v, want %s", c.from, c.to, got, err, c.want)
+			}
+		}
+
+		if got, err := p.firstStream(ctx); err != nil || got != "third" {
+			t.Errorf("first stream %s, %v", got, err)
+		}
+	})
 }

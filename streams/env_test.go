@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -50,6 +51,14 @@ func newTestEnv(t testing.TB, shards int, changes ...func(*embedded.Config)) *te
 	env.arn = env.latestStream()
 
 	return env
+}
+
+// virtually runs a test in virtual time, beside other tests: how busy the machine is makes no difference
+// to what it waits for.
+func virtually(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
 }
 
 func bothImages() *ddbtypes.StreamSpecification {

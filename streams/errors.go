@@ -43,7 +43,7 @@ var (
 	// caller is redriving it.
 	ErrRedriving = errors.New("streams: dead letter is being redriven")
 	// ErrUnreadable reports that the dead letter's record cannot be decoded. It can only be
-	// deleted.
+	// deleted, and not even that if a newer version has stored it in a format of its own.
 	ErrUnreadable = errors.New("streams: dead letter cannot be decoded")
 )
 

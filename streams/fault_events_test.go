@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ratchet/embedded/embeddedtest"
@@ -36,72 +35,76 @@ func (f *faultLog) has(text string) bool {
 // TestAThrottledTransactionOfTheRetryQueueIsAFault: when a record is added to those beside an item's row,
 // and when they move into it. Nothing is lost, and no parts are left that no row refers to.
 func TestAThrottledTransactionOfTheRetryQueueIsAFault(t *testing.T) {
-	const versions = maxRowRecords + 2
+	virtually(t, func(t *testing.T) {
+		const versions = maxRowRecords + 2
 
-	w := newTestEnv(t, 1)
-	l, f := newRecorder(), &faultLog{}
-	var down atomic.Bool
-	down.Store(true)
+		w := newTestEnv(t, 1)
+		l, f := newRecorder(), &faultLog{}
+		var down atomic.Bool
+		down.Store(true)
 
-	handle := func(ctx context.Context, r Record) error {
-		if down.Load() {
-			return errOutage
+		handle := func(ctx context.Context, r Record) error {
+			if down.Load() {
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
 		}
 
-		return l.handle(ctx, r)
-	}
+		throttled := embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: embeddedtest.Canceled("None", "ThrottlingError")}.
+			If(func(c *embeddedtest.Call) bool { return contains(c, retryMorePrefix) })
+		transport, throughTransport := w.intercept()
+		adding := transport.Inject(throttled)
 
-	throttled := embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: embeddedtest.Canceled("None", "ThrottlingError")}.
-		If(func(c *embeddedtest.Call) bool { return contains(c, retryMorePrefix) })
-	transport, throughTransport := w.intercept()
-	adding := transport.Inject(throttled)
+		p := w.start(w.config(handle, patient, throughTransport, f.hook))
+		for v := 1; v <= versions; v++ {
+			w.write("o-0", v)
+		}
+		w.until("it is a fault that a record cannot be added", func() bool { return f.has("PutItem: ") && f.has("ThrottlingError") })
+		adding.Remove()
+		w.until("all wait", func() bool {
+			rows := w.waitingRows()
+			return len(rows) == 1 && rows[0].length()+rows[0].more == versions && w.lagOf(p) == 0
+		})
 
-	p := w.start(w.config(handle, patient, throughTransport, f.hook))
-	for v := 1; v <= versions; v++ {
-		w.write("o-0", v)
-	}
-	w.until("it is a fault that a record cannot be added", func() bool { return f.has("PutItem: ") && f.has("ThrottlingError") })
-	adding.Remove()
-	w.until("all wait", func() bool {
-		rows := w.waitingRows()
-		return len(rows) == 1 && rows[0].length()+rows[0].more == versions && w.lagOf(p) == 0
+		moving := transport.Inject(throttled)
+		down.Store(false)
+		w.until("it is a fault that records cannot be moved", func() bool { return f.has("RetryQueue: ") })
+		moving.Remove()
+		w.until("all are handled", func() bool { return l.distinct() == versions && len(w.waitingRows()) == 0 })
+		w.stopped(p)
+		l.ordered(t, 1, versions)
+
+		if left := w.scanDeadLetters(); left > 0 {
+			t.Errorf("%d rows are left", left)
+		}
 	})
-
-	moving := transport.Inject(throttled)
-	down.Store(false)
-	w.until("it is a fault that records cannot be moved", func() bool { return f.has("RetryQueue: ") })
-	moving.Remove()
-	w.until("all are handled", func() bool { return l.distinct() == versions && len(w.waitingRows()) == 0 })
-	w.stopped(p)
-	l.ordered(t, 1, versions)
-
-	if left := w.scanDeadLetters(); left > 0 {
-		t.Errorf("%d rows are left", left)
-	}
 }
 
 // TestALeaseOfARetryQueueThatCannotBeReleasedIsAFault: others wait until it expires.
 func TestALeaseOfARetryQueueThatCannotBeReleasedIsAFault(t *testing.T) {
-	w := newTestEnv(t, 1)
-	f := &faultLog{}
-	transport, throughTransport := w.intercept()
-	p := w.start(w.config(newRecorder().handle, throughTransport, f.hook))
-	w.until("the queue is held", func() bool { return p.scheduler.queues.queue("h") != nil })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		f := &faultLog{}
+		transport, throughTransport := w.intercept()
+		p := w.start(w.config(newRecorder().handle, throughTransport, f.hook))
+		w.until("the queue is held", func() bool { return p.scheduler.queues.queue("h") != nil })
 
-	transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").
-		If(func(c *embeddedtest.Call) bool {
-			return contains(c, retrySourcePrefix+ordersTable) && contains(c, "REMOVE")
-		}).Next(1))
-	w.stopped(p)
+		transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").
+			If(func(c *embeddedtest.Call) bool {
+				return contains(c, retrySourcePrefix+ordersTable) && contains(c, "REMOVE")
+			}).Next(1))
+		w.stopped(p)
 
-	if !f.has("UpdateItem: streams: write lease h: ") {
-		t.Errorf("faults %v", f.faults)
-	}
+		if !f.has("UpdateItem: streams: write lease h: ") {
+			t.Errorf("faults %v", f.faults)
+		}
+	})
 }
 
 // TestATrimmedAnswerIsNoGapWhileTheShardCannotBeLookedUp: DescribeStream may say that nothing is missing.
 func TestATrimmedAnswerIsNoGapWhileTheShardCannotBeLookedUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		l, g, f := newRecorder(), &gaps{}, &faultLog{}
 		transport, throughTransport := w.intercept()

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -194,10 +193,9 @@ func sleepUntil(t *testing.T, most time.Duration, ok func() bool) time.Duration 
 }
 
 func TestTwoIdleWorkersCostLessThan200ReadUnitsAMinute(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		var units consumed
-		w := newTestEnv(t, 8, func(c *embedded.Config) { c.Dir, c.Consumed = dir, units.add })
+		w := newTestEnv(t, 8, func(c *embedded.Config) { c.Consumed = units.add })
 		transport, throughTransport := w.intercept()
 		var h holdings
 		a := w.start(w.config(newRecorder().handle, defaultTimes, throughTransport, h.watch("a")))
@@ -231,9 +229,8 @@ func TestTwoIdleWorkersCostLessThan200ReadUnitsAMinute(t *testing.T) {
 // A worker joins another one that reads thousands of shards. Within a minute both have the
 // same number, and DescribeStream was never called more often than the service allows.
 func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
 		stream, inFleet := newFleet(*fleetShards)
 		var h holdings
 		a := w.start(w.config(newRecorder().handle, inFleet, h.watch("a")))
@@ -266,15 +263,9 @@ func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 
 // Ten workers start at once: one lists for all.
 func TestOneWorkerListsForTheFleet(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
-		const workers = 10
-
-		shards := 250
-		if testing.Short() {
-			shards = 110 // two pages
-		}
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		const workers, shards = 10, 110 // two pages
 		stream, inFleet := newFleet(shards)
 
 		var h holdings

@@ -11,112 +11,89 @@ import (
 )
 
 func TestEachGroupGetsAllRecordsAndKeepsItsOwnState(t *testing.T) {
-	w := newTestEnv(t, 4)
-	a, b := newRecorder(), newRecorder()
-	inGroup := func(c *Config) { c.Group = "billing" }
-	permanent := func(l *recorder, text string) HandlerFunc {
-		return func(ctx context.Context, r Record) error {
-			if id, _ := keyAndVersion(r); id == "o-0" {
-				return Permanent(errors.New(text + " in " + r.Group))
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 4)
+		a, b := newRecorder(), newRecorder()
+		inGroup := func(c *Config) { c.Group = "billing" }
+		permanent := func(l *recorder, text string) HandlerFunc {
+			return func(ctx context.Context, r Record) error {
+				if id, _ := keyAndVersion(r); id == "o-0" {
+					return Permanent(errors.New(text + " in " + r.Group))
+				}
+
+				return l.handle(ctx, r)
 			}
-
-			return l.handle(ctx, r)
 		}
-	}
 
-	p := w.start(w.config(permanent(a, "first")))
-	q := w.start(w.config(permanent(b, "second"), inGroup))
-	const items = 100
-	w.writeVersion(items, 1)
-	w.until("both have all", func() bool { return a.count() == items-1 && b.count() == items-1 })
-	w.until("both have their dead letters", func() bool {
-		letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable, Group: "billing"}.List(t.Context(), "h", "", 0)
-		return err == nil && len(letters) == 1 && letters[0].Error == "second in billing" && len(w.deadLetters("h")) == 1
+		p := w.start(w.config(permanent(a, "first")))
+		q := w.start(w.config(permanent(b, "second"), inGroup))
+		const items = 100
+		w.writeVersion(items, 1)
+		w.until("both have all", func() bool { return a.count() == items-1 && b.count() == items-1 })
+		w.until("both have their dead letters", func() bool {
+			letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable, Group: "billing"}.List(t.Context(), "h", "", 0)
+			return err == nil && len(letters) == 1 && letters[0].Error == "second in billing" && len(w.deadLetters("h")) == 1
+		})
+		w.stopped(p)
+		w.stopped(q)
+
+		if letters := w.deadLetters("h"); letters[0].Error != "first in " {
+			t.Errorf("dead letter %+v", letters[0])
+		}
+
+		theirs, err := ReadLeases(t.Context(), w.db, leasesTable, GroupKey("billing", w.arn))
+		if err != nil || len(theirs) != 4 || len(w.leases()) != 4 {
+			t.Errorf("%d and %d leases, want 4 each, %v", len(w.leases()), len(theirs), err)
+		}
+
+		if current, err := CurrentStream(t.Context(), w.db, leasesTable, GroupKey("billing", ordersTable)); err != nil || current != w.arn {
+			t.Errorf("current stream %s, %v", current, err)
+		}
 	})
-	w.stopped(p)
-	w.stopped(q)
-
-	if letters := w.deadLetters("h"); letters[0].Error != "first in " {
-		t.Errorf("dead letter %+v", letters[0])
-	}
-
-	theirs, err := ReadLeases(t.Context(), w.db, leasesTable, GroupKey("billing", w.arn))
-	if err != nil || len(theirs) != 4 || len(w.leases()) != 4 {
-		t.Errorf("%d and %d leases, want 4 each, %v", len(w.leases()), len(theirs), err)
-	}
-
-	if current, err := CurrentStream(t.Context(), w.db, leasesTable, GroupKey("billing", ordersTable)); err != nil || current != w.arn {
-		t.Errorf("current stream %s, %v", current, err)
-	}
-}
-
-func TestTheDefaultGroupContinuesWhereEarlierVersionsWere(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
-	w.stopped(p)
-
-	// A row as earlier versions wrote it, under the stream's ARN.
-	old := w.leases()[0]
-	row := dynamo.Item{
-		"stream": dynamo.S(w.arn), "shardId": dynamo.S(old.Shard), "epoch": dynamo.N(old.Epoch), "counter": dynamo.N(old.Counter),
-		"checkpoint": dynamo.S(old.Checkpoint), "handledAt": dynamo.Millis(old.HandledAt), "atHorizon": dynamo.Bool(true), "parentDone": dynamo.Bool(true),
-	}
-
-	if err := w.table().deleteRow(t.Context(), old.Shard); err != nil {
-		t.Fatal(err)
-	}
-
-	if stored, err := w.table().insertRow(t.Context(), row); err != nil || !stored {
-		t.Fatal(stored, err)
-	}
-	w.write("o-0", 2)
-	p = w.start(w.config(l.handle))
-	w.until("the next record is handled", func() bool { return l.count() == 2 })
-	w.stopped(p)
-	l.ordered(t, 1, 2)
 }
 
 func TestAThirdGroupIsReported(t *testing.T) {
-	w := newTestEnv(t, 1)
-	ctx := t.Context()
-	rows := &leaseTable{api: w.db, table: leasesTable, stream: groupRowsPrefix + w.arn}
-	for name, age := range map[string]time.Duration{"one": 0, "gone": time.Hour} {
-		if _, _, err := applyUpdate(ctx, w.db, rows.update(name).SetValue(groupSeenAt, dynamo.Millis(time.Now().Add(-age)))); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	cfg := w.config(newRecorder().handle).withDefaults()
-	c := groupCount{cfg: &cfg, stream: w.arn}
-
-	if err := c.check(ctx); err != nil {
-		t.Errorf("with two groups: %v", err)
-	}
-
-	var reported atomic.Int32
-	p := w.start(w.config(newRecorder().handle, func(c *Config) {
-		c.Group = "third"
-		c.Events.Fault = func(_, _ string, err error) {
-			if errors.Is(err, ErrTooManyGroups) {
-				reported.Add(1)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		ctx := t.Context()
+		rows := &leaseTable{api: w.db, table: leasesTable, stream: groupRowsPrefix + w.arn}
+		for name, age := range map[string]time.Duration{"one": 0, "gone": time.Hour} {
+			if _, _, err := applyUpdate(ctx, w.db, rows.update(name).SetValue(groupSeenAt, dynamo.Millis(time.Now().Add(-age)))); err != nil {
+				t.Fatal(err)
 			}
 		}
-	}))
-	w.until("it is reported", func() bool { return reported.Load() > 0 })
-	w.stopped(p)
+
+		cfg := w.config(newRecorder().handle).withDefaults()
+		c := groupCount{cfg: &cfg, stream: w.arn}
+
+		if err := c.check(ctx); err != nil {
+			t.Errorf("with two groups: %v", err)
+		}
+
+		var reported atomic.Int32
+		p := w.start(w.config(newRecorder().handle, func(c *Config) {
+			c.Group = "third"
+			c.Events.Fault = func(_, _ string, err error) {
+				if errors.Is(err, ErrTooManyGroups) {
+					reported.Add(1)
+				}
+			}
+		}))
+		w.until("it is reported", func() bool { return reported.Load() > 0 })
+		w.stopped(p)
+	})
 }
 
 func TestGroupsAndHandlersWithOtherNamesAreRefused(t *testing.T) {
-	w := newTestEnv(t, 1)
-	for _, edit := range []func(*Config){
-		func(c *Config) { c.Group = "a/b" },
-		func(c *Config) { c.Handlers[0].Name = "group/a/h" },
-	} {
-		if _, err := New(w.config(newRecorder().handle, edit)); err == nil {
-			t.Error("accepted")
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		for _, edit := range []func(*Config){
+			func(c *Config) { c.Group = "a/b" },
+			func(c *Config) { c.Handlers[0].Name = "group/a/h" },
+		} {
+			if _, err := New(w.config(newRecorder().handle, edit)); err == nil {
+				t.Error("accepted")
+			}
 		}
-	}
+	})
 }

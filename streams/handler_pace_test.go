@@ -4,10 +4,8 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
@@ -34,34 +32,36 @@ func (w *testEnv) besideSlow(let chan struct{}, edit ...func(*Config)) (cfg Conf
 }
 
 func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
-	const items, versions = 100, 4
-	w := newTestEnv(t, 1)
-	let := make(chan struct{})
+	virtually(t, func(t *testing.T) {
+		const items, versions = 100, 4
+		w := newTestEnv(t, 1)
+		let := make(chan struct{})
 
-	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
-		c.MaxPending, c.PageSize, c.Concurrency = 20, 10, 4
-		c.HoldBack, c.LeaseDuration = 100*time.Millisecond, 10*time.Second
+		cfg, slow, fast := w.besideSlow(let, func(c *Config) {
+			c.MaxPending, c.PageSize, c.Concurrency = 20, 10, 4
+			c.HoldBack, c.LeaseDuration = 100*time.Millisecond, 10*time.Second
+		})
+		p := w.start(cfg)
+
+		w.writeVersions(items, versions)
+		w.until("the others have passed the slow handler", func() bool { return fast.distinct() == items*versions })
+
+		if slow.count() != 0 || len(w.waitingRows()) < items/2 {
+			t.Errorf("the slow handler has handled %d records, and %d items wait", slow.count(), len(w.waitingRows()))
+		}
+
+		close(let)
+		w.until("the slow handler has caught up", func() bool { return slow.distinct() == items*versions })
+		w.until("its queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(p)
+
+		slow.ordered(t, items, versions)
+		fast.ordered(t, items, versions)
+
+		if letters := w.deadLetters("h"); len(letters) != 0 {
+			t.Errorf("%d dead letters", len(letters))
+		}
 	})
-	p := w.start(cfg)
-
-	w.writeVersions(items, versions)
-	w.until("the others have passed the slow handler", func() bool { return fast.distinct() == items*versions })
-
-	if slow.count() != 0 || len(w.waitingRows()) < items/2 {
-		t.Errorf("the slow handler has handled %d records, and %d items wait", slow.count(), len(w.waitingRows()))
-	}
-
-	close(let)
-	w.until("the slow handler has caught up", func() bool { return slow.distinct() == items*versions })
-	w.until("its queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(p)
-
-	slow.ordered(t, items, versions)
-	fast.ordered(t, items, versions)
-
-	if letters := w.deadLetters("h"); len(letters) != 0 {
-		t.Errorf("%d dead letters", len(letters))
-	}
 }
 
 // TestWhoIsLeftBehind: a handler is left behind after it has held others back for all of
@@ -149,27 +149,29 @@ func TestWhoIsLeftBehind(t *testing.T) {
 // TestTheEndOfAShardIsNotHeldBack: its children are read when all its records are finished, so all
 // that do not run are surplus, however few they are.
 func TestTheEndOfAShardIsNotHeldBack(t *testing.T) {
-	const items = 30
-	w := newTestEnv(t, 1)
-	let := make(chan struct{})
+	virtually(t, func(t *testing.T) {
+		const items = 30
+		w := newTestEnv(t, 1)
+		let := make(chan struct{})
 
-	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
-		c.MaxPending, c.Concurrency, c.HoldBack = 10*items, 4, 50*time.Millisecond
-		c.LeaseDuration = 5 * time.Second
+		cfg, slow, fast := w.besideSlow(let, func(c *Config) {
+			c.MaxPending, c.Concurrency, c.HoldBack = 10*items, 4, 50*time.Millisecond
+			c.LeaseDuration = 5 * time.Second
+		})
+		p := w.start(cfg)
+
+		w.writeVersion(items, 1)
+		w.until("the others have the shard's records", func() bool { return fast.distinct() == items })
+		w.roll()
+		w.writeVersion(items, 2)
+		w.until("what does not run waits in the retry queue", func() bool { return len(w.waitingRows()) >= items-cfg.Concurrency })
+		close(let)
+		w.until("all is handled", func() bool { return slow.distinct() == 2*items && fast.distinct() == 2*items })
+		w.stopped(p)
+
+		slow.ordered(t, items, 2)
+		fast.ordered(t, items, 2)
 	})
-	p := w.start(cfg)
-
-	w.writeVersion(items, 1)
-	w.until("the others have the shard's records", func() bool { return fast.distinct() == items })
-	w.roll()
-	w.writeVersion(items, 2)
-	w.until("what does not run waits in the retry queue", func() bool { return len(w.waitingRows()) >= items-cfg.Concurrency })
-	close(let)
-	w.until("all is handled", func() bool { return slow.distinct() == 2*items && fast.distinct() == 2*items })
-	w.stopped(p)
-
-	slow.ordered(t, items, 2)
-	fast.ordered(t, items, 2)
 }
 
 // TestAShardThatStopsHasNoSurplus: the scheduler looks for a surplus as long as a handler is left
@@ -192,24 +194,26 @@ func TestAShardThatStopsHasNoSurplus(t *testing.T) {
 
 // TestOnlyASurplusMoves: what a handler that was left behind can hold in memory stays there.
 func TestOnlyASurplusMoves(t *testing.T) {
-	w := newTestEnv(t, 1)
-	let := make(chan struct{})
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		let := make(chan struct{})
 
-	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
-		c.MaxPending, c.PageSize, c.Concurrency, c.HoldBack = 40, 10, 4, 50*time.Millisecond
-		c.LeaseDuration = 10 * time.Second
+		cfg, slow, fast := w.besideSlow(let, func(c *Config) {
+			c.MaxPending, c.PageSize, c.Concurrency, c.HoldBack = 40, 10, 4, 50*time.Millisecond
+			c.LeaseDuration = 10 * time.Second
+		})
+		p := w.start(cfg)
+		w.writeVersion(200, 1)
+		w.until("the others have passed the slow handler", func() bool { return fast.distinct() == 200 })
+		w.until("the rest stays", func() bool { return len(w.waitingRows())+w.lagOf(p) == 200 })
+
+		if left := w.lagOf(p); left < cfg.MaxPending/surplusPart {
+			t.Errorf("%d records are left in memory", left)
+		}
+		close(let)
+		w.until("all is handled", func() bool { return slow.distinct() == 200 })
+		w.stopped(p)
 	})
-	p := w.start(cfg)
-	w.writeVersion(200, 1)
-	w.until("the others have passed the slow handler", func() bool { return fast.distinct() == 200 })
-	w.until("the rest stays", func() bool { return len(w.waitingRows())+w.lagOf(p) == 200 })
-
-	if left := w.lagOf(p); left < cfg.MaxPending/surplusPart {
-		t.Errorf("%d records are left in memory", left)
-	}
-	close(let)
-	w.until("all is handled", func() bool { return slow.distinct() == 200 })
-	w.stopped(p)
 }
 
 // TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack: there is a free place for each call of the
@@ -218,9 +222,8 @@ func TestOnlyASurplusMoves(t *testing.T) {
 func TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack(t *testing.T) {
 	const items, versions, perCall = 2, 180, 20 * time.Second
 
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
 		slow, fast := newRecorder(), newRecorder()
 
 		handle := func(ctx context.Context, r Record) error {

@@ -11,11 +11,10 @@ import (
 // Pause stops the calls of a handler on all workers until Resume is called. Its records go to
 // the retry queue, where they wait in the order of each item; other handlers go on. The workers
 // learn of it within a third of Config.LeaseDuration, at most 5 s; calls that run then end as
-// usual. Workers of versions without Pause, and Lambda functions, do not heed it.
+// usual. Lambda functions do not heed it.
 //
 // Records wait as long as the pause lasts: the 24 hours after which a stream loses its records
-// do not matter. Each costs two writes, and reading one and removing it later. When 1,000 records
-// of one item wait, further ones hold their shard back.
+// do not matter. Each costs two writes, and reading one and removing it later.
 //
 // A handler that is paused already keeps the time of its first pause. A name that no worker
 // has is not refused.

@@ -20,9 +20,8 @@ import (
 // that is delayed on the wire cannot undo a newer one, and a worker that was paused
 // writes nothing after another has taken the lease.
 //
-// The lease of a shard is valid as long as its worker is alive (see liveness). Other leases,
-// and those of shards beside workers of earlier versions, must be renewed by writes of
-// their own.
+// The lease of a shard is valid as long as its worker is alive (see liveness). Other leases
+// must be renewed by writes of their own.
 type heldLease struct {
 	table    *leaseTable
 	duration time.Duration // LeaseDuration
@@ -33,7 +32,6 @@ type heldLease struct {
 	lease   Lease // as last stored
 
 	epoch   atomic.Int64
-	renewal atomic.Bool  // the lease must be renewed by its own writes, too
 	takenAt time.Time    // has a monotonic reading
 	renewed atomic.Int64 // start of the last accepted write, as a Duration since takenAt
 }
@@ -42,7 +40,6 @@ type heldLease struct {
 func newHeldLease(t *leaseTable, l Lease, takenAt time.Time, duration time.Duration) *heldLease {
 	h := &heldLease{table: t, duration: duration, writing: newCallLock(), lease: l, takenAt: takenAt}
 	h.epoch.Store(l.Epoch)
-	h.renewal.Store(true)
 
 	return h
 }
@@ -51,7 +48,6 @@ func newHeldLease(t *leaseTable, l Lease, takenAt time.Time, duration time.Durat
 func newShardLease(t *leaseTable, l Lease, takenAt time.Time, alive *liveness, life int64) *heldLease {
 	h := newHeldLease(t, l, takenAt, alive.duration)
 	h.alive, h.life = alive, life
-	h.renewal.Store(alive.renewRows.Load())
 
 	return h
 }
@@ -66,34 +62,16 @@ func (h *heldLease) renewedAt() time.Time {
 // Others may take the lease one whole duration after the last renewal; the last
 // quarter gives running handlers time to end.
 func (h *heldLease) stopBy() time.Time {
-	renewed := h.renewedAt().Add(h.duration * 3 / 4)
-	if h.alive == nil {
-		return renewed
+	if h.alive != nil {
+		return h.alive.stopBy(h.life)
 	}
 
-	stopBy := h.alive.stopBy(h.life)
-	if h.renewal.Load() && renewed.Before(stopBy) {
-		return renewed
-	}
-
-	return stopBy
+	return h.renewedAt().Add(h.duration * 3 / 4)
 }
 
 // valid reports whether the lease certainly is ours at now.
 func (h *heldLease) valid(now time.Time) bool {
 	return now.Before(h.stopBy()) && (h.alive == nil || h.alive.valid(h.life, now))
-}
-
-// renewalDue reports whether the lease must be renewed by a write at now. Beside workers of
-// earlier versions, which watch the leases and not their owners, the first renewal is due at
-// once, and from then on the lease depends on its renewals.
-func (h *heldLease) renewalDue(now time.Time) bool {
-	if h.alive != nil && !h.alive.renewRows.Load() {
-		h.renewal.Store(false)
-		return false
-	}
-
-	return !h.renewal.Load() || now.Sub(h.renewedAt()) >= h.duration/3
 }
 
 // nextDeadline is by when a renewal that begins at now must have ended: one that hangs
@@ -263,10 +241,6 @@ func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) e
 func (h *heldLease) stored(l Lease, began time.Time) {
 	h.lease = l
 	h.renewed.Store(int64(began.Sub(h.takenAt)))
-
-	if h.alive != nil && h.alive.renewRows.Load() {
-		h.renewal.Store(true)
-	}
 }
 
 // withoutRetries turns the SDK's retries off for a lease write. The caller repeats

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
@@ -29,164 +27,171 @@ func (w *testEnv) owners() map[string]int {
 }
 
 func TestANewWorkerGetsItsShareByHandOver(t *testing.T) {
-	w := newTestEnv(t, 4)
-	l := newRecorder()
-	var lost atomic.Int32
-	count := func(c *Config) {
-		c.Events.Lease = func(e LeaseEvent) {
-			if e.Change == LeaseLost {
-				lost.Add(1)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 4)
+		l := newRecorder()
+		var lost atomic.Int32
+		count := func(c *Config) {
+			c.Events.Lease = func(e LeaseEvent) {
+				if e.Change == LeaseLost {
+					lost.Add(1)
+				}
 			}
 		}
-	}
-	a := w.start(w.config(l.handle, count))
-	w.until("the first worker holds all leases", func() bool { return w.owners()[a.Owner()] == 4 })
+		a := w.start(w.config(l.handle, count))
+		w.until("the first worker holds all leases", func() bool { return w.owners()[a.Owner()] == 4 })
 
-	for v := 1; v <= 10; v++ {
-		w.write("o-0", v)
-	}
-
-	epochs := map[string]int64{}
-	for _, lease := range w.leases() {
-		epochs[lease.Shard] = lease.Epoch
-	}
-	b := w.start(w.config(l.handle, count))
-	w.until("both hold two leases", func() bool { o := w.owners(); return o[a.Owner()] == 2 && o[b.Owner()] == 2 })
-
-	for _, lease := range w.leases() {
-		if lease.Epoch-epochs[lease.Shard] > 1 {
-			t.Errorf("the lease of %s moved more than once", lease.Shard)
+		for v := 1; v <= 10; v++ {
+			w.write("o-0", v)
 		}
-	}
 
-	for v := 11; v <= 20; v++ {
-		w.write("o-0", v)
-	}
-	w.until("all are handled", func() bool { return l.distinct() == 20 })
-	began := time.Now()
-	w.stopped(a)
-	w.until("the other worker holds all leases", func() bool { return w.owners()[b.Owner()] == 4 })
+		epochs := map[string]int64{}
+		for _, lease := range w.leases() {
+			epochs[lease.Shard] = lease.Epoch
+		}
+		b := w.start(w.config(l.handle, count))
+		w.until("both hold two leases", func() bool { o := w.owners(); return o[a.Owner()] == 2 && o[b.Owner()] == 2 })
 
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("the leases were taken over after %v, want less than a second", took)
-	}
-	w.stopped(b)
-	l.ordered(t, 1, 20)
+		for _, lease := range w.leases() {
+			if lease.Epoch-epochs[lease.Shard] > 1 {
+				t.Errorf("the lease of %s moved more than once", lease.Shard)
+			}
+		}
 
-	if l.count() != 20 || lost.Load() != 0 {
-		t.Errorf("%d calls for 20 records, %d leases lost", l.count(), lost.Load())
-	}
+		for v := 11; v <= 20; v++ {
+			w.write("o-0", v)
+		}
+		w.until("all are handled", func() bool { return l.distinct() == 20 })
+		began := time.Now()
+		w.stopped(a)
+		w.until("the other worker holds all leases", func() bool { return w.owners()[b.Owner()] == 4 })
+
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the leases were taken over after %v, want less than a second", took)
+		}
+		w.stopped(b)
+		l.ordered(t, 1, 20)
+
+		if l.count() != 20 || lost.Load() != 0 {
+			t.Errorf("%d calls for 20 records, %d leases lost", l.count(), lost.Load())
+		}
+	})
 }
 
 func TestADeletedLeaseIsRestoredByItsHolder(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		p := w.start(w.config(l.handle))
+		w.write("o-0", 1)
+		w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
 
-	before := w.leases()[0]
-	for _, row := range []string{before.Shard, streamStateRow} {
-		if _, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{
-			TableName: aws.String(leasesTable), Key: leaseKey(w.arn, row),
-		}); err != nil {
-			t.Fatal(err)
+		before := w.leases()[0]
+		for _, row := range []string{before.Shard, streamStateRow} {
+			if _, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{
+				TableName: aws.String(leasesTable), Key: leaseKey(w.arn, row),
+			}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	w.write("o-0", 2)
-	w.until("the lease is back", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint > before.Checkpoint })
+		w.write("o-0", 2)
+		w.until("the lease is back", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint > before.Checkpoint })
 
-	if after := w.leases()[0]; after.Epoch <= before.Epoch || after.Owner != p.Owner() {
-		t.Errorf("the restored lease is %+v", after)
-	}
-	w.until("the state of the stream is stored again", func() bool {
-		_, state, err := queryLeases(context.Background(), w.db, leasesTable, w.arn)
-		return err == nil && state != nil && state.ready
+		if after := w.leases()[0]; after.Epoch <= before.Epoch || after.Owner != p.Owner() {
+			t.Errorf("the restored lease is %+v", after)
+		}
+		w.until("the state of the stream is stored again", func() bool {
+			_, state, err := queryLeases(context.Background(), w.db, leasesTable, w.arn)
+			return err == nil && state != nil && state.ready
+		})
+		w.write("o-0", 3)
+		w.until("all are handled", func() bool { return l.distinct() == 3 })
+		w.stopped(p)
+		l.ordered(t, 1, 3)
+
+		if l.count() != 3 {
+			t.Errorf("%d calls for 3 records", l.count())
+		}
 	})
-	w.write("o-0", 3)
-	w.until("all are handled", func() bool { return l.distinct() == 3 })
-	w.stopped(p)
-	l.ordered(t, 1, 3)
-
-	if l.count() != 3 {
-		t.Errorf("%d calls for 3 records", l.count())
-	}
 }
 
 func TestAWorkerThatWasPausedTooLongWritesNothing(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
-	w.stopped(p)
-	table := &leaseTable{api: w.db, table: leasesTable, stream: w.arn}
-	ctx := context.Background()
-	free := w.leases()[0]
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		p := w.start(w.config(l.handle))
+		w.write("o-0", 1)
+		w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
+		w.stopped(p)
+		table := &leaseTable{api: w.db, table: leasesTable, stream: w.arn}
+		ctx := context.Background()
+		free := w.leases()[0]
 
-	mine, ok, err := table.take(ctx, free, "paused")
-	if err != nil || !ok {
-		t.Fatalf("take: %v, %v", ok, err)
-	}
-
-	paused := newHeldLease(table, mine, time.Now(), time.Second)
-	if _, ok, err := table.take(ctx, free, "late"); ok || err != nil {
-		t.Fatalf("a lease was taken although it had changed since it was read: %v", err)
-	}
-
-	if _, ok, err := table.take(ctx, mine, "other"); !ok || err != nil {
-		t.Fatalf("take over: %v, %v", ok, err)
-	}
-	want := w.leases()[0]
-
-	for name, p := range map[string]progress{
-		"renew":      {},
-		"checkpoint": {checkpoint: "999999999999999999999999"},
-		"release":    {release: true},
-		"finish":     {finished: time.Now()},
-	} {
-		if err := paused.write(ctx, p); err != ErrLeaseLost { //nolint:errorlint // exactly this one
-			t.Errorf("%s: %v", name, err)
+		mine, ok, err := table.take(ctx, free, "paused")
+		if err != nil || !ok {
+			t.Fatalf("take: %v, %v", ok, err)
 		}
-	}
 
-	if got := w.leases()[0]; got != want {
-		t.Errorf("the paused worker changed the lease: %+v, want %+v", got, want)
-	}
+		paused := newHeldLease(table, mine, time.Now(), time.Second)
+		if _, ok, err := table.take(ctx, free, "late"); ok || err != nil {
+			t.Fatalf("a lease was taken although it had changed since it was read: %v", err)
+		}
+
+		if _, ok, err := table.take(ctx, mine, "other"); !ok || err != nil {
+			t.Fatalf("take over: %v, %v", ok, err)
+		}
+		want := w.leases()[0]
+
+		for name, p := range map[string]progress{
+			"renew":      {},
+			"checkpoint": {checkpoint: "999999999999999999999999"},
+			"release":    {release: true},
+			"finish":     {finished: time.Now()},
+		} {
+			if err := paused.write(ctx, p); err != ErrLeaseLost { //nolint:errorlint // exactly this one
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+
+		if got := w.leases()[0]; got != want {
+			t.Errorf("the paused worker changed the lease: %+v, want %+v", got, want)
+		}
+	})
 }
 
 // A write that is delayed on the wire must not undo a newer one of the same owner.
 func TestADelayedWriteDoesNotMoveTheCheckpointBack(t *testing.T) {
-	w := newTestEnv(t, 1)
-	w.insert(Lease{Shard: "s"})
-	ctx := t.Context()
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		w.insert(Lease{Shard: "s"})
+		ctx := t.Context()
 
-	l, ok, err := w.table().take(ctx, w.lease("s"), "w")
-	if err != nil || !ok {
-		t.Fatal(ok, err)
-	}
-	h := newHeldLease(w.table(), l, time.Now(), time.Minute)
-	delayed := h.update(progress{checkpoint: "1"})
+		l, ok, err := w.table().take(ctx, w.lease("s"), "w")
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		h := newHeldLease(w.table(), l, time.Now(), time.Minute)
+		delayed := h.update(progress{checkpoint: "1"})
 
-	if err := h.write(ctx, progress{checkpoint: "2"}); err != nil {
-		t.Fatal(err)
-	}
+		if err := h.write(ctx, progress{checkpoint: "2"}); err != nil {
+			t.Fatal(err)
+		}
 
-	if _, applied, err := applyUpdate(ctx, w.db, delayed); err != nil || applied {
-		t.Errorf("the delayed write was applied: %v, %v", applied, err)
-	}
+		if _, applied, err := applyUpdate(ctx, w.db, delayed); err != nil || applied {
+			t.Errorf("the delayed write was applied: %v, %v", applied, err)
+		}
 
-	if got := w.lease("s").Checkpoint; got != "2" {
-		t.Errorf("checkpoint %s, want 2", got)
-	}
+		if got := w.lease("s").Checkpoint; got != "2" {
+			t.Errorf("checkpoint %s, want 2", got)
+		}
+	})
 }
 
 // For half a minute the lease table serves nothing. No worker can take the leases, and the
 // worker goes on with them.
 func TestALeaseTableThatIsThrottledFor30SecondsLosesNothing(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 4, func(c *embedded.Config) { c.Dir = dir })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 4)
 		l := newRecorder()
 		transport, throughTransport := w.intercept()
 		p := w.start(w.config(l.handle, throughTransport, defaultTimes))
@@ -221,69 +226,72 @@ func TestALeaseTableThatIsThrottledFor30SecondsLosesNothing(t *testing.T) {
 }
 
 func TestAWorkerThatCannotRenewStopsBeforeItsLeaseExpires(t *testing.T) {
-	w := newTestEnv(t, 1)
-	transport, throughTransport := w.intercept()
-	entered := make(chan struct{})
-	ended := make(chan error, 1)
-	var when atomic.Int64
-	cfg := w.config(func(ctx context.Context, _ Record) error {
-		close(entered)
-		<-ctx.Done()
-		when.Store(time.Now().UnixNano())
-		ended <- context.Cause(ctx)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		transport, throughTransport := w.intercept()
+		entered := make(chan struct{})
+		ended := make(chan error, 1)
+		var when atomic.Int64
+		cfg := w.config(func(ctx context.Context, _ Record) error {
+			close(entered)
+			<-ctx.Done()
+			when.Store(time.Now().UnixNano())
+			ended <- context.Cause(ctx)
 
-		return ctx.Err()
-	}, throughTransport)
-	p := w.start(cfg)
-	w.write("o-1", 1)
-	<-entered
-	transport.Before(func(c *embeddedtest.Call) error {
-		if c.Is("UpdateItem") {
-			return awsError("ProvisionedThroughputExceededException")
+			return ctx.Err()
+		}, throughTransport)
+		p := w.start(cfg)
+		w.write("o-1", 1)
+		<-entered
+		transport.Before(func(c *embeddedtest.Call) error {
+			if c.Is("UpdateItem") {
+				return awsError("ProvisionedThroughputExceededException")
+			}
+			return nil
+		})
+		began := time.Now()
+
+		if cause := <-ended; !errors.Is(cause, ErrLeaseLost) {
+			t.Errorf("the handler's context ended with %v, want ErrLeaseLost", cause)
 		}
-		return nil
+
+		if took := time.Unix(0, when.Load()).Sub(began); took > cfg.LeaseDuration {
+			t.Errorf("the handler ran for %v, the lease lasts %v", took, cfg.LeaseDuration)
+		}
+		transport.Before(func(c *embeddedtest.Call) error { return errors.New("gone") })
+		_ = p.stop()
 	})
-	began := time.Now()
-
-	if cause := <-ended; !errors.Is(cause, ErrLeaseLost) {
-		t.Errorf("the handler's context ended with %v, want ErrLeaseLost", cause)
-	}
-
-	if took := time.Unix(0, when.Load()).Sub(began); took > cfg.LeaseDuration {
-		t.Errorf("the handler ran for %v, the lease lasts %v", took, cfg.LeaseDuration)
-	}
-	transport.Before(func(c *embeddedtest.Call) error { return errors.New("gone") })
-	_ = p.stop()
 }
 
 func TestAThrottledLeaseTableLosesNothing(t *testing.T) {
-	w := newTestEnv(t, 2)
-	l := newRecorder()
-	transport, throughTransport := w.intercept()
-	p := w.start(w.config(l.handle, throughTransport))
-	w.write("o-0", 1)
-	w.until("the first record is handled", func() bool { return l.count() == 1 })
-	transport.Before(func(c *embeddedtest.Call) error {
-		if c.Is("UpdateItem") || c.Is("Query") {
-			return awsError("ThrottlingException")
-		}
-		return nil
-	})
-	worker.Wait(t.Context(), 2*time.Second) // two leases long
-	transport.Before(nil)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		l := newRecorder()
+		transport, throughTransport := w.intercept()
+		p := w.start(w.config(l.handle, throughTransport))
+		w.write("o-0", 1)
+		w.until("the first record is handled", func() bool { return l.count() == 1 })
+		transport.Before(func(c *embeddedtest.Call) error {
+			if c.Is("UpdateItem") || c.Is("Query") {
+				return awsError("ThrottlingException")
+			}
+			return nil
+		})
+		worker.Wait(t.Context(), 2*time.Second) // two leases long
+		transport.Before(nil)
 
-	for v := 2; v <= 5; v++ {
-		w.write("o-0", v)
-	}
-	w.until("the other records are handled", func() bool { return l.distinct() == 5 })
-	w.stopped(p)
-	l.ordered(t, 1, 5)
+		for v := 2; v <= 5; v++ {
+			w.write("o-0", v)
+		}
+		w.until("the other records are handled", func() bool { return l.distinct() == 5 })
+		w.stopped(p)
+		l.ordered(t, 1, 5)
+	})
 }
 
 func TestLostAnswersOfLeaseWritesDoNotLoseTheLease(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 2, func(cfg *embedded.Config) { cfg.Dir = dir })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
 		l := newRecorder()
 		transport, throughTransport := w.intercept()
 		var moves, updates atomic.Int32

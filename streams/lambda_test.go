@@ -75,20 +75,22 @@ func TestLambdaReportsFailedRecordsAndTheLaterOnesOfTheirItems(t *testing.T) {
 }
 
 func TestLambdaStoresPermanentFailuresAsDeadLetters(t *testing.T) {
-	w := newTestEnv(t, 1)
-	fn := newLambda(t, LambdaConfig{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: []Handler{
-		{Name: "h", Handle: func(context.Context, Record) error { return Permanent(errors.New("never")) }},
-	}})
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		fn := newLambda(t, LambdaConfig{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: []Handler{
+			{Name: "h", Handle: func(context.Context, Record) error { return Permanent(errors.New("never")) }},
+		}})
 
-	out, err := fn.Handle(context.Background(), lambdaEvent(lambdaModify("o-1", 1, 1)))
-	if err != nil || len(out.Failures) != 0 {
-		t.Fatalf("%v, %v", out, err)
-	}
+		out, err := fn.Handle(context.Background(), lambdaEvent(lambdaModify("o-1", 1, 1)))
+		if err != nil || len(out.Failures) != 0 {
+			t.Fatalf("%v, %v", out, err)
+		}
 
-	letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
-	if err != nil || len(letters) != 1 || letters[0].Record.Identity.Type != "Service" || letters[0].Record.CreatedAt.Unix() != 1700000000 {
-		t.Fatalf("%+v, %v", letters, err)
-	}
+		letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
+		if err != nil || len(letters) != 1 || letters[0].Record.Identity.Type != "Service" || letters[0].Record.CreatedAt.Unix() != 1700000000 {
+			t.Fatalf("%+v, %v", letters, err)
+		}
+	})
 }
 
 func TestLambdaConfigFaultsAreReportedAtOnce(t *testing.T) {

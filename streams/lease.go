@@ -65,7 +65,7 @@ type Lease struct {
 	// gap.
 	AtHorizon bool
 	// ListedAt is since when the shard's records were asked for: when reading the stream
-	// began, or when the shard was created after that; zero in the rows of earlier versions.
+	// began, or when the shard was created after that. It is set if AtHorizon is.
 	ListedAt time.Time
 	// RequestedBy is the worker that asked the owner to hand the lease over.
 	RequestedBy string

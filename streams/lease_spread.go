@@ -18,8 +18,8 @@ import (
 //     as many as the stream's state says (roots), which never changes either.
 //
 // The stream's state says how many there are now (spread). That number grows with the
-// shards; new leases take it over, so it has an effect for their children. Leases of earlier
-// versions say nothing, which means one key: the stream's.
+// shards; new leases take it over, so it has an effect for their children. A lease that says
+// nothing means one key: the stream's.
 const leasesPerPartition = 200
 
 // spreadFor returns over how many partition keys the leases of so many shards are spread.

@@ -17,11 +17,6 @@ const (
 
 	// keepWorkers is how many lease durations the row of a worker is kept that has ended.
 	keepWorkers = 10
-
-	// upgradeGrace is for how long after its start, and after it has last seen a worker of an
-	// earlier version, a worker renews its leases one by one for those. After that it notes
-	// in the stream's state that there are none.
-	upgradeGrace = 10 * time.Minute
 )
 
 // sight is what this worker has seen of the leases and of the workers.
@@ -35,11 +30,6 @@ type sight struct {
 
 	lookedAt time.Time // when the leases were last read; zero before
 	settled  bool      // nothing was under way then
-
-	strangers map[string]bool // owners without a row, as of the last look
-	oldHere   bool            // a worker of an earlier version was seen at the last look
-	oldAt     time.Time       // when one was last seen; zero: never
-	startedAt time.Time
 }
 
 // watch looks at the workers and leases every scanInterval and whenever checkSoon was
@@ -54,8 +44,6 @@ func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
 
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-
-	c.sight.startedAt = time.Now()
 
 	var log worker.LogThrottle
 	for {
@@ -93,12 +81,7 @@ func (c *coordinator) checkSoon() {
 // pause returns the pause before the next look: scanInterval, or less if a worker expires
 // sooner unless it shows a sign of life.
 func (c *coordinator) pause(now time.Time) time.Duration {
-	pause := c.sight.workers.nextExpiry(now, c.cfg.LeaseDuration, c.scanInterval)
-	if c.sight.oldHere {
-		pause = pauseUntilExpiry(c.sight.leases, now, c.cfg.LeaseDuration, pause)
-	}
-
-	return pause
+	return c.sight.workers.nextExpiry(now, c.cfg.LeaseDuration, c.scanInterval)
 }
 
 // look looks at the workers, and at the leases if that is due or asked for. It reports
@@ -132,13 +115,22 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 // lookDue reports whether the leases should be read at now although no worker says so.
 func (c *coordinator) lookDue(now time.Time) bool {
 	s := &c.sight
-	if !s.settled || s.oldHere || now.Sub(s.lookedAt) >= lookEvery*c.cfg.LeaseDuration {
+	if !s.settled || now.Sub(s.lookedAt) >= lookEvery*c.cfg.LeaseDuration {
 		return true
 	}
 
 	for _, l := range s.leases {
-		w := s.workers[l.Owner]
-		if w != nil && !l.Finished() && l.Owner != c.cfg.Owner && now.Sub(w.unchangedSince) >= c.cfg.LeaseDuration {
+		if l.Owner == "" || l.Owner == c.cfg.Owner || l.Finished() {
+			continue
+		}
+
+		// An owner whose row was deleted is judged by the lease, as in observedWorkers.apply.
+		alive := l.unchangedSince
+		if w := s.workers[l.Owner]; w != nil {
+			alive = w.unchangedSince
+		}
+
+		if now.Sub(alive) >= c.cfg.LeaseDuration {
 			return true
 		}
 	}
@@ -160,10 +152,6 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 
 	workers := c.sight.workers.taking(began, c.cfg.LeaseDuration)
 	c.stream.shareLookups(max(len(workers), 1))
-
-	if err := c.lookForEarlierVersions(call, state, began); err != nil {
-		return false, err
-	}
 	c.compareHeld(began)
 
 	todo := planner{
@@ -213,39 +201,6 @@ func (c *coordinator) deleteWorkers(ctx context.Context, now time.Time) error {
 	}
 
 	return nil
-}
-
-// lookForEarlierVersions decides whether leases have to be renewed one by one, because
-// workers of earlier versions may be watching them. Those have no row of their own.
-func (c *coordinator) lookForEarlierVersions(ctx context.Context, state *streamState, now time.Time) error {
-	s := &c.sight
-
-	// A worker that has come since the rows were read has no row here: once is not enough.
-	strangers := map[string]bool{}
-	s.oldHere = false
-
-	for _, l := range s.leases {
-		for _, owner := range []string{l.Owner, l.RequestedBy} {
-			if owner != "" && !l.Finished() && s.workers[owner] == nil {
-				s.oldHere = s.oldHere || s.strangers[owner]
-				strangers[owner] = true
-			}
-		}
-	}
-	s.strangers = strangers
-
-	if s.oldHere {
-		s.oldAt = now
-	}
-
-	lately := !s.oldAt.IsZero() && now.Sub(s.oldAt) < c.poller.upgradeGrace
-	c.alive.renewRows.Store(lately || state == nil || !state.liveness)
-
-	if state == nil || state.liveness || lately || now.Sub(s.startedAt) < c.poller.upgradeGrace {
-		return nil
-	}
-
-	return c.table.noteLiveness(ctx, state)
 }
 
 // compareHeld compares the leases that this worker holds with those that were read at a time

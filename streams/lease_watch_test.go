@@ -1,112 +1,114 @@
 package streams
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 )
 
 // An answer that lacks the newest writes must not decide who holds a lease.
 func TestLeasesAreReadConsistently(t *testing.T) {
-	w := newTestEnv(t, 2)
-	l := newRecorder()
-	transport, throughTransport := w.intercept()
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		l := newRecorder()
+		transport, throughTransport := w.intercept()
 
-	var reads, inconsistent atomic.Int32
-	transport.Before(func(c *embeddedtest.Call) error {
-		if c.Is("dynamodb.Query", "dynamodb.GetItem", "dynamodb.Scan") && contains(c, `"`+leasesTable+`"`) {
-			reads.Add(1)
+		var reads, inconsistent atomic.Int32
+		transport.Before(func(c *embeddedtest.Call) error {
+			if c.Is("dynamodb.Query", "dynamodb.GetItem", "dynamodb.Scan") && contains(c, `"`+leasesTable+`"`) {
+				reads.Add(1)
 
-			if !contains(c, `"ConsistentRead":true`) || contains(c, "IndexName") {
-				inconsistent.Add(1)
+				if !contains(c, `"ConsistentRead":true`) || contains(c, "IndexName") {
+					inconsistent.Add(1)
+				}
 			}
+
+			return nil
+		})
+		p := w.start(w.config(l.handle, throughTransport))
+		w.write("o-0", 1)
+		w.roll()
+		w.write("o-0", 2)
+		w.until("all are handled", func() bool { return l.count() == 2 })
+		w.stopped(p)
+
+		if reads.Load() == 0 || inconsistent.Load() != 0 {
+			t.Errorf("%d of %d reads of the leases are not consistent", inconsistent.Load(), reads.Load())
 		}
-
-		return nil
 	})
-	p := w.start(w.config(l.handle, throughTransport))
-	w.write("o-0", 1)
-	w.roll()
-	w.write("o-0", 2)
-	w.until("all are handled", func() bool { return l.count() == 2 })
-	w.stopped(p)
-
-	if reads.Load() == 0 || inconsistent.Load() != 0 {
-		t.Errorf("%d of %d reads of the leases are not consistent", inconsistent.Load(), reads.Load())
-	}
 }
 
 // While workers are replaced one by one, a shard has one reader at a time: the next one
 // begins when the one before has ended.
 func TestARollingDeploymentHasOneReaderForEachShard(t *testing.T) {
-	const shards, workers = 6, 3
-	w := newTestEnv(t, shards)
-	l := newRecorder()
+	virtually(t, func(t *testing.T) {
+		const shards, workers = 6, 3
+		w := newTestEnv(t, shards)
+		l := newRecorder()
 
-	var mu sync.Mutex
-	last := map[string]int{} // the worker that has read the shard last
-	was := map[string]map[int]bool{}
+		var mu sync.Mutex
+		last := map[string]int{} // the worker that has read the shard last
+		was := map[string]map[int]bool{}
 
-	start := func(n int) *runningPoller {
-		return w.start(w.config(l.handle, func(c *Config) {
-			c.Events.Page = func(p Page) {
-				mu.Lock()
-				defer mu.Unlock()
+		start := func(n int) *runningPoller {
+			return w.start(w.config(l.handle, func(c *Config) {
+				c.Events.Page = func(p Page) {
+					mu.Lock()
+					defer mu.Unlock()
 
-				if was[p.Shard] == nil {
-					was[p.Shard] = map[int]bool{}
+					if was[p.Shard] == nil {
+						was[p.Shard] = map[int]bool{}
+					}
+
+					if last[p.Shard] != n && was[p.Shard][n] && last[p.Shard] > n {
+						t.Errorf("%s is read by worker %d after worker %d", p.Shard, n, last[p.Shard])
+					}
+					last[p.Shard], was[p.Shard][n] = n, true
 				}
+			}))
+		}
 
-				if last[p.Shard] != n && was[p.Shard][n] && last[p.Shard] > n {
-					t.Errorf("%s is read by worker %d after worker %d", p.Shard, n, last[p.Shard])
-				}
-				last[p.Shard], was[p.Shard][n] = n, true
-			}
-		}))
-	}
-
-	var old []*runningPoller
-	for n := range workers {
-		old = append(old, start(n))
-	}
-	version := 0
-	write := func() {
-		version++
-		w.writeVersion(10, version)
-	}
-	write()
-	w.until("the first records are handled", func() bool { return l.distinct() == 10 })
-
-	// From here on a shard goes from an old worker to a new one, or to another new one.
-	var current []*runningPoller
-	for n := range workers {
-		current = append(current, start(workers+n))
+		var old []*runningPoller
+		for n := range workers {
+			old = append(old, start(n))
+		}
+		version := 0
+		write := func() {
+			version++
+			w.writeVersion(10, version)
+		}
 		write()
-		w.stopped(old[n])
-		write()
-	}
-	w.until("all are handled", func() bool { return l.distinct() == 10*version })
+		w.until("the first records are handled", func() bool { return l.distinct() == 10 })
 
-	for _, p := range current {
-		w.stopped(p)
-	}
-	l.ordered(t, 10, version)
+		// From here on a shard goes from an old worker to a new one, or to another new one.
+		var current []*runningPoller
+		for n := range workers {
+			current = append(current, start(workers+n))
+			write()
+			w.stopped(old[n])
+			write()
+		}
+		w.until("all are handled", func() bool { return l.distinct() == 10*version })
 
-	if l.count() != 10*version {
-		t.Errorf("%d calls for %d records", l.count(), 10*version)
-	}
+		for _, p := range current {
+			w.stopped(p)
+		}
+		l.ordered(t, 10, version)
+
+		if l.count() != 10*version {
+			t.Errorf("%d calls for %d records", l.count(), 10*version)
+		}
+	})
 }
 
 func TestRowsOfWorkersThatHaveEndedAreDeleted(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
 		transport, throughTransport := w.intercept()
 		stops := w.start(w.config(newRecorder().handle, defaultTimes))
 		crashes := w.start(w.config(newRecorder().handle, defaultTimes, throughTransport))
@@ -121,5 +123,33 @@ func TestRowsOfWorkersThatHaveEndedAreDeleted(t *testing.T) {
 		})
 		w.stopped(stays)
 		_ = crashes.stop()
+	})
+}
+
+// TestALeaseWhoseOwnerHasNoRowIsTakenAfterItsDuration: the owner has died, and its row was deleted.
+func TestALeaseWhoseOwnerHasNoRowIsTakenAfterItsDuration(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		first := w.start(w.config(newRecorder().handle, defaultTimes))
+		sleepUntil(t, time.Minute, func() bool { return w.owners()[first.Owner()] == 2 })
+		w.stopped(first)
+
+		for i, l := range w.leases() {
+			if _, taken, err := w.table().take(t.Context(), l, []string{"gone", "stays"}[i]); err != nil || !taken {
+				t.Fatal(taken, err)
+			}
+		}
+		stays := newLiveness(w.table(), "stays", 10*time.Second, func(err error) { t.Error(err) })
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go stays.run(ctx)
+
+		second := w.start(w.config(newRecorder().handle, defaultTimes))
+		sleepUntil(t, 12*time.Second, func() bool { return w.owners()[second.Owner()] == 1 })
+
+		if owners := w.owners(); owners["stays"] != 1 {
+			t.Errorf("leases by owner: %v", owners)
+		}
+		w.stopped(second)
 	})
 }

@@ -58,9 +58,6 @@ type liveness struct {
 	changed  chan struct{} // a value: write soon, and increment workerChanges
 	first    chan struct{} // closed when the first heartbeat has been answered
 	stopping atomic.Bool
-	// renewRows says that leases must be renewed one by one as well, for workers of earlier
-	// versions.
-	renewRows atomic.Bool
 
 	began time.Time    // has a monotonic reading; the times below count from it
 	last  atomic.Int64 // begin of the newest heartbeat that counts; 0: none

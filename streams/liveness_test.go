@@ -2,12 +2,11 @@ package streams
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 func TestLeasesThatHaveLapsedAreNeverValidAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		l := newLiveness(nil, "w", 10*time.Second, nil)
 		time.Sleep(time.Second)
 

@@ -17,7 +17,7 @@ func shardWith(memory *memoryBudget, size int64) (*pendingWindow, *pendingRecord
 }
 
 func TestReadersPauseAtMaxPendingBytes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		memory := &memoryBudget{limit: 1000}
 		first, _ := shardWith(memory, 600)
 		second, record := shardWith(memory, 600)
@@ -41,7 +41,7 @@ func TestReadersPauseAtMaxPendingBytes(t *testing.T) {
 }
 
 func TestAShardWithoutPendingRecordsMayAlwaysRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		memory := &memoryBudget{limit: 1000}
 		_, _ = shardWith(memory, 5000)
 		own, record := shardWith(memory, 1)
@@ -58,7 +58,7 @@ func TestAShardWithoutPendingRecordsMayAlwaysRead(t *testing.T) {
 }
 
 func TestWaitingForRoomEndsWithTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 

@@ -14,23 +14,6 @@ type observedLease struct {
 	requestSince   time.Time // RequestedBy; zero without a request
 }
 
-// pauseUntilExpiry returns the pause before the leases are read again: the interval, or
-// less if a lease expires sooner unless it is renewed.
-func pauseUntilExpiry(observed map[string]*observedLease, now time.Time, leaseDuration, interval time.Duration) time.Duration {
-	pause := interval
-	for _, l := range observed {
-		if l.Finished() || l.Owner == "" {
-			continue
-		}
-
-		if left := leaseDuration - now.Sub(l.unchangedSince); left > 0 {
-			pause = min(pause, left)
-		}
-	}
-
-	return pause
-}
-
 // observe merges a new read of the leases into the earlier observations. Leases
 // that were not read again are dropped.
 func observe(before map[string]*observedLease, leases []Lease, now time.Time) map[string]*observedLease {

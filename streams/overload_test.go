@@ -5,10 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
@@ -17,10 +15,9 @@ import (
 // they are: what keeps them is one heartbeat per worker, and one that takes long does not
 // hold up the next.
 func TestLeasesSettleUnderOverload(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		const shards, lease = 40, time.Second
-		w := newTestEnv(t, shards, func(c *embedded.Config) { c.Dir = dir })
+		w := newTestEnv(t, shards)
 
 		var mu sync.Mutex
 		delays := rand.New(rand.NewPCG(1, 2))

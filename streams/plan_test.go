@@ -89,6 +89,8 @@ func (m *leaseModel) load(w string) int { return len(m.held[w]) }
 // Workers join and crash. After some turns every shard has exactly one reader, and no
 // worker reads two shards more than another.
 func TestLeasesSpreadFairly(t *testing.T) {
+	t.Parallel()
+
 	if testing.Short() {
 		t.Skip("a model without goroutines")
 	}

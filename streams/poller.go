@@ -17,8 +17,6 @@ type Poller struct {
 	cfg       Config
 	scheduler *laneScheduler
 	memory    memoryBudget
-	// upgradeGrace is how long workers of earlier versions are expected.
-	upgradeGrace time.Duration
 
 	log    worker.LogThrottle
 	mu     sync.Mutex
@@ -33,9 +31,8 @@ func New(cfg Config) (*Poller, error) {
 	}
 
 	p := &Poller{
-		cfg:          cfg.withDefaults(),
-		upgradeGrace: upgradeGrace,
-		held:         map[*shardWorker]struct{}{},
+		cfg:  cfg.withDefaults(),
+		held: map[*shardWorker]struct{}{},
 	}
 	p.health = errNotStarted
 	p.memory.limit = p.cfg.MaxPendingBytes

@@ -141,6 +141,8 @@ func (w *testEnv) startProcess(endpoint, death string, got map[string]*recorder)
 // panic in a goroutine in turn, are replaced until the record that ends them is given up. All others
 // are handled, in order.
 func TestAPoisonRecordEndsProcessesAndBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+
 	const items, versions = 10, 6
 
 	w := newTestEnv(t, 2)

@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// newerFormatPause is the pause before a row is read again that has a newer format. The lease goes to a
+// worker that reads it when this one is replaced.
+const newerFormatPause = time.Minute
+
 // run makes one try for the oldest record of the item: it reads the record, calls the
 // handler and stores the result.
 func (i *queuedItem) run(shard *shardLanes) {
@@ -16,6 +20,10 @@ func (i *queuedItem) run(shard *shardLanes) {
 	if err != nil {
 		i.queue.noteFault(shard.work, "RetryQueue", err)
 		next = time.Now().Add(readBackoff.Delay(1))
+
+		if errors.Is(err, errNewerFormat) {
+			next = time.Now().Add(newerFormatPause)
+		}
 	}
 
 	if next.IsZero() {

@@ -49,7 +49,16 @@ func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 		return c, nil
 	}
 
-	row, _, err := applyUpdate(ctx, c.rows.api, c.rows.update(c.name).SetValue(rebuildRun, dynamo.S(c.run)))
+	// A position of a newer format is not taken over.
+	update := ifFormat(c.rows.update(c.name), rebuildRowFormat).
+		Set("#"+rowFormat+" = :format").
+		SetValue(rebuildRun, dynamo.S(c.run))
+
+	row, _, err := applyUpdate(ctx, c.rows.api, update)
+	if err == nil {
+		err = checkFormat(row, rebuildRowFormat, "its row in the lease table")
+	}
+
 	if err != nil {
 		return nil, fmt.Errorf("streams: read the position of rebuild %s: %w", c.name, err)
 	}

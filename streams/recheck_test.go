@@ -25,66 +25,73 @@ func TestOnlyLateRecordsAreRechecked(t *testing.T) {
 		{name: "late and skipped", lateAfter: time.Nanosecond, rechecks: 2, result: Skip(errCanceled), handled: 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newTestEnv(t, 1)
-			l := newRecorder()
-			var rechecks atomic.Int32
-			w.write("o-0", 1)
-			w.write("o-0", 2)
-			p := w.start(w.config(l.handle, func(cfg *Config) {
-				cfg.LateAfter = c.lateAfter
-				cfg.Handlers[0].Recheck = func(context.Context, Record) error {
-					rechecks.Add(1)
-					return c.result
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				l := newRecorder()
+				var rechecks atomic.Int32
+				w.write("o-0", 1)
+				w.write("o-0", 2)
+				time.Sleep(time.Second)
+				p := w.start(w.config(l.handle, func(cfg *Config) {
+					cfg.LateAfter = c.lateAfter
+					cfg.Handlers[0].Recheck = func(context.Context, Record) error {
+						rechecks.Add(1)
+						return c.result
+					}
+				}))
+				w.until("both are finished", func() bool { return w.lagOf(p) == 0 && w.leases()[0].Checkpoint != "" })
+				w.stopped(p)
+
+				if rechecks.Load() != c.rechecks || l.count() != c.handled {
+					t.Errorf("%d rechecks, %d handled", rechecks.Load(), l.count())
 				}
-			}))
-			w.until("both are finished", func() bool { return w.lagOf(p) == 0 && w.leases()[0].Checkpoint != "" })
-			w.stopped(p)
 
-			if rechecks.Load() != c.rechecks || l.count() != c.handled {
-				t.Errorf("%d rechecks, %d handled", rechecks.Load(), l.count())
-			}
-
-			if letters := w.deadLetters("h"); len(letters) != 0 {
-				t.Errorf("dead letters %+v", letters)
-			}
+				if letters := w.deadLetters("h"); len(letters) != 0 {
+					t.Errorf("dead letters %+v", letters)
+				}
+			})
 		})
 	}
 }
 
 func TestAWaitingRecordIsRechecked(t *testing.T) {
-	w := newTestEnv(t, 1)
-	var rechecked atomic.Bool
-	p := w.start(w.config(func(context.Context, Record) error { return errOutage }, patient, func(c *Config) {
-		c.LateAfter = time.Hour
-		c.Handlers[0].Recheck = func(_ context.Context, r Record) error {
-			rechecked.Store(r.Late && r.Attempt > 1)
-			return Skip(errCanceled)
-		}
-	}))
-	w.write("o-0", 1)
-	w.until("it has waited and is skipped", func() bool { return rechecked.Load() && len(w.waitingRows()) == 0 })
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		var rechecked atomic.Bool
+		p := w.start(w.config(func(context.Context, Record) error { return errOutage }, patient, func(c *Config) {
+			c.LateAfter = time.Hour
+			c.Handlers[0].Recheck = func(_ context.Context, r Record) error {
+				rechecked.Store(r.Late && r.Attempt > 1)
+				return Skip(errCanceled)
+			}
+		}))
+		w.write("o-0", 1)
+		w.until("it has waited and is skipped", func() bool { return rechecked.Load() && len(w.waitingRows()) == 0 })
+		w.stopped(p)
+	})
 }
 
 func TestARedriveThatIsSkippedKeepsTheDeadLetter(t *testing.T) {
-	w := newTestEnv(t, 1)
-	id := w.storeDeadLetter()
-	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
-	h := Handler{
-		Name:    "h",
-		Handle:  func(context.Context, Record) error { t.Error("handled"); return nil },
-		Recheck: func(context.Context, Record) error { return Skip(errCanceled) },
-	}
-
-	for range 2 { // the second one is not kept out by the first one's claim
-		if err := dead.Redrive(t.Context(), id, h, nil); !errors.Is(err, ErrSkipped) || !errors.Is(err, errCanceled) {
-			t.Errorf("redrive: %v", err)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		id := w.storeDeadLetter()
+		dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
+		h := Handler{
+			Name:    "h",
+			Handle:  func(context.Context, Record) error { t.Error("handled"); return nil },
+			Recheck: func(context.Context, Record) error { return Skip(errCanceled) },
 		}
-	}
 
-	if l, err := dead.Get(t.Context(), "h", id); err != nil || l.Redrives != 0 || l.Error != "no" {
-		t.Errorf("letter %+v, %v", l, err)
-	}
+		for range 2 { // the second one is not kept out by the first one's claim
+			if err := dead.Redrive(t.Context(), id, h, nil); !errors.Is(err, ErrSkipped) || !errors.Is(err, errCanceled) {
+				t.Errorf("redrive: %v", err)
+			}
+		}
+
+		if l, err := dead.Get(t.Context(), "h", id); err != nil || l.Redrives != 0 || l.Error != "no" {
+			t.Errorf("letter %+v, %v", l, err)
+		}
+	})
 }
 
 func TestALambdaSkipsAsThePollerDoes(t *testing.T) {

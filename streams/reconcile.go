@@ -179,7 +179,7 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 			if err := d.table.deleteLease(ctx, lease); err != nil {
 				return err
 			}
-		case d.onlyThisVersion() && burials < maxBurials:
+		case burials < maxBurials:
 			burials++
 
 			if err := d.table.bury(ctx, lease); err != nil {
@@ -190,15 +190,6 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 	}
 
 	return nil
-}
-
-// onlyThisVersion reports whether no worker of an earlier version reads the stream: those
-// would take a shard for a new one whose tombstone is not where they look.
-func (d *discovery) onlyThisVersion() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-
-	return d.state != nil && d.state.liveness
 }
 
 // stopWaitingForParent lets a shard begin whose parent is neither listed nor known.
@@ -287,7 +278,7 @@ func (f *finishedShards) add(l Lease) {
 // so many shards need. It returns the state as it is then.
 func (d *discovery) raiseSpread(ctx context.Context, state *streamState, shards int) (*streamState, error) {
 	want := spreadFor(shards)
-	if state == nil || !state.liveness || want <= state.partitions() {
+	if state == nil || want <= state.partitions() {
 		return state, nil
 	}
 

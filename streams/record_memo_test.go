@@ -7,46 +7,48 @@ import (
 )
 
 func TestARecordIsDecodedOnceForAllHandlers(t *testing.T) {
-	w := newTestEnv(t, 1)
-	type key struct{}
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		type key struct{}
 
-	var made, seen atomic.Int32
-	decode := func(r Record) int {
-		v, _ := r.Memo(key{}, func() any {
-			made.Add(1)
-			_, version := keyAndVersion(r)
+		var made, seen atomic.Int32
+		decode := func(r Record) int {
+			v, _ := r.Memo(key{}, func() any {
+				made.Add(1)
+				_, version := keyAndVersion(r)
 
-			return version
-		}).(int)
+				return version
+			}).(int)
 
-		return v
-	}
-
-	const records = 100
-	l := newRecorder()
-	p := w.start(w.config(l.handle, func(c *Config) {
-		for i := range c.Handlers {
-			c.Handlers[i].Filter = func(r Record) bool {
-				if _, version := keyAndVersion(r); decode(r) == version {
-					seen.Add(1)
-				}
-
-				return true
-			}
+			return v
 		}
-		c.Handlers = append(c.Handlers, c.Handlers[0])
-		c.Handlers[1].Name = "another"
-	}))
 
-	for v := 1; v <= records; v++ {
-		w.write("o-0", v)
-	}
-	w.until("all are handled", func() bool { return l.count() == 2*records })
-	w.stopped(p)
+		const records = 100
+		l := newRecorder()
+		p := w.start(w.config(l.handle, func(c *Config) {
+			for i := range c.Handlers {
+				c.Handlers[i].Filter = func(r Record) bool {
+					if _, version := keyAndVersion(r); decode(r) == version {
+						seen.Add(1)
+					}
 
-	if made.Load() != records || seen.Load() != 2*records {
-		t.Errorf("decoded %d times for %d records; %d right values for two handlers", made.Load(), records, seen.Load())
-	}
+					return true
+				}
+			}
+			c.Handlers = append(c.Handlers, c.Handlers[0])
+			c.Handlers[1].Name = "another"
+		}))
+
+		for v := 1; v <= records; v++ {
+			w.write("o-0", v)
+		}
+		w.until("all are handled", func() bool { return l.count() == 2*records })
+		w.stopped(p)
+
+		if made.Load() != records || seen.Load() != 2*records {
+			t.Errorf("decoded %d times for %d records; %d right values for two handlers", made.Load(), records, seen.Load())
+		}
+	})
 }
 
 func TestAMemoKeepsOneValueForEachKey(t *testing.T) {

@@ -29,17 +29,13 @@ type recordParts struct {
 // partsRef refers to the parts of one record. The zero value refers to none.
 type partsRef struct {
 	id    string // of the row that the parts belong to; the parts' ids begin with it
-	token string // distinguishes the calls of store; "" in rows of earlier versions
+	token string // distinguishes the calls of store
 	count int
 }
 
 // partID returns the id of the n-th part, counted from 1. It sorts directly after the
 // id of the row that the parts belong to.
 func (ref partsRef) partID(n int) string {
-	if ref.token == "" {
-		return ref.id + "#" + strconv.Itoa(n)
-	}
-
 	return ref.id + "#" + ref.token + "-" + strconv.Itoa(n)
 }
 

@@ -95,203 +95,213 @@ func (l *replayLog) of(id string) (out []string) {
 }
 
 func TestAReplayDeliversFinishedRecordsAgainInOrder(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := &replayLog{}
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := &replayLog{}
 
-	p := w.start(w.config(l.handle, short))
-	for v := 1; v <= 3; v++ {
-		w.write("o-0", v)
-		w.write("o-1", v)
-	}
-	w.roll()
-	w.write("o-0", 4)
-	w.until("all are handled and stored as such", func() bool {
-		return len(l.all()) == 7 && slices.ContainsFunc(w.leases(), func(l Lease) bool { return l.Checkpoint != "" && !l.Finished() })
-	})
-
-	dry := w.run(w.replay(func(r *Replay) { r.DryRun = true }))
-	if dry.Read != 7 || dry.Selected != 7 || dry.Queued["h"] != 7 || dry.Shards != 2 || dry.Oldest.IsZero() {
-		t.Errorf("dry run %+v", dry)
-	}
-
-	count := w.run(w.replay(func(r *Replay) {
-		r.Again = "a1"
-		r.Select = func(r Record) bool { id, v := keyAndVersion(r); return id == "o-0" && v > 1 }
-	}))
-	if count.Read != 7 || count.Selected != 3 || count.Queued["h"] != 3 {
-		t.Errorf("replayed %+v", count)
-	}
-	w.until("they are delivered", func() bool { return len(l.all()) == 10 })
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(p)
-
-	if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3 4 2r 3r 4r]" {
-		t.Errorf("delivered %s", got)
-	}
-
-	for _, g := range l.all() {
-		if g.replay != nil && (!g.late || g.replay.Again != "a1" || g.replay.Repaired) {
-			t.Errorf("delivered %+v", g)
+		p := w.start(w.config(l.handle, short))
+		for v := 1; v <= 3; v++ {
+			w.write("o-0", v)
+			w.write("o-1", v)
 		}
-	}
+		w.roll()
+		w.write("o-0", 4)
+		w.until("all are handled and stored as such", func() bool {
+			return len(l.all()) == 7 && slices.ContainsFunc(w.leases(), func(l Lease) bool { return l.Checkpoint != "" && !l.Finished() })
+		})
 
-	if n := w.scanDeadLetters(); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+		dry := w.run(w.replay(func(r *Replay) { r.DryRun = true }))
+		if dry.Read != 7 || dry.Selected != 7 || dry.Queued["h"] != 7 || dry.Shards != 2 || dry.Oldest.IsZero() {
+			t.Errorf("dry run %+v", dry)
+		}
+
+		count := w.run(w.replay(func(r *Replay) {
+			r.Again = "a1"
+			r.Select = func(r Record) bool { id, v := keyAndVersion(r); return id == "o-0" && v > 1 }
+		}))
+		if count.Read != 7 || count.Selected != 3 || count.Queued["h"] != 3 {
+			t.Errorf("replayed %+v", count)
+		}
+		w.until("they are delivered", func() bool { return len(l.all()) == 10 })
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(p)
+
+		if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3 4 2r 3r 4r]" {
+			t.Errorf("delivered %s", got)
+		}
+
+		for _, g := range l.all() {
+			if g.replay != nil && (!g.late || g.replay.Again != "a1" || g.replay.Repaired) {
+				t.Errorf("delivered %+v", g)
+			}
+		}
+
+		if n := w.scanDeadLetters(); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+	})
 }
 
 // TestNewerRecordsWaitBehindReplayedOnes: several workers share the shards, and the one that
 // reads the item's shard is mostly not the one that replays.
 func TestNewerRecordsWaitBehindReplayedOnes(t *testing.T) {
-	w := newTestEnv(t, 2)
-	l := &replayLog{}
-	var gate atomic.Bool
-	var busy sync.Map
-	handle := func(ctx context.Context, r Record) error {
-		id, _ := keyAndVersion(r)
-		if _, twice := busy.LoadOrStore(id, true); twice {
-			t.Errorf("two handlers for %s at once", id)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		l := &replayLog{}
+		var gate atomic.Bool
+		var busy sync.Map
+		handle := func(ctx context.Context, r Record) error {
+			id, _ := keyAndVersion(r)
+			if _, twice := busy.LoadOrStore(id, true); twice {
+				t.Errorf("two handlers for %s at once", id)
+			}
+			defer busy.Delete(id)
+
+			if r.Replay != nil && gate.Load() {
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
 		}
-		defer busy.Delete(id)
 
-		if r.Replay != nil && gate.Load() {
-			return errOutage
+		workers := []*runningPoller{w.start(w.config(handle, patient, short)), w.start(w.config(handle, patient, short))}
+		w.until("each holds a shard", func() bool { return w.lagOf(workers[0]) == 0 && w.lagOf(workers[1]) == 0 })
+
+		const items = 8
+		w.writeVersions(items, 2)
+		w.until("all are handled", func() bool { return len(l.all()) == 2*items })
+		w.until("and stored as such", func() bool {
+			return !slices.ContainsFunc(w.leases(), func(l Lease) bool { return l.Checkpoint == "" })
+		})
+		worker.Wait(t.Context(), 50*time.Millisecond) // the newest checkpoints are stored every 20 ms
+		gate.Store(true)
+
+		if count := w.run(w.replay()); count.Queued["h"] != 2*items {
+			t.Fatalf("replayed %+v", count)
 		}
+		w.until("every worker knows the items", func() bool {
+			for _, p := range workers {
+				if p.scheduler.waiting.count.Load() != items {
+					return false
+				}
+			}
 
-		return l.handle(ctx, r)
-	}
+			return true
+		})
 
-	workers := []*runningPoller{w.start(w.config(handle, patient, short)), w.start(w.config(handle, patient, short))}
-	w.until("each holds a shard", func() bool { return w.lagOf(workers[0]) == 0 && w.lagOf(workers[1]) == 0 })
+		w.writeVersion(items, 3)
+		w.until("the new records wait as well", func() bool {
+			records := 0
+			for _, row := range w.waitingRows() {
+				records += len(row.records)
+			}
 
-	const items = 8
-	w.writeVersions(items, 2)
-	w.until("all are handled", func() bool { return len(l.all()) == 2*items })
-	w.until("and stored as such", func() bool {
-		return !slices.ContainsFunc(w.leases(), func(l Lease) bool { return l.Checkpoint == "" })
-	})
-	worker.Wait(t.Context(), 50*time.Millisecond) // the newest checkpoints are stored every 20 ms
-	gate.Store(true)
+			return records == items
+		})
+		gate.Store(false)
+		w.until("all are delivered", func() bool { return len(l.all()) == 5*items })
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
 
-	if count := w.run(w.replay()); count.Queued["h"] != 2*items {
-		t.Fatalf("replayed %+v", count)
-	}
-	w.until("every worker knows the items", func() bool {
 		for _, p := range workers {
-			if p.scheduler.waiting.count.Load() != items {
-				return false
+			w.stopped(p)
+		}
+
+		for k := range items {
+			if got := fmt.Sprint(l.of("o-" + strconv.Itoa(k))); got != "[1 2 1r 2r 3]" {
+				t.Errorf("item %d: %s", k, got)
 			}
 		}
-
-		return true
 	})
-
-	w.writeVersion(items, 3)
-	w.until("the new records wait as well", func() bool {
-		records := 0
-		for _, row := range w.waitingRows() {
-			records += len(row.records)
-		}
-
-		return records == items
-	})
-	gate.Store(false)
-	w.until("all are delivered", func() bool { return len(l.all()) == 5*items })
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-
-	for _, p := range workers {
-		w.stopped(p)
-	}
-
-	for k := range items {
-		if got := fmt.Sprint(l.of("o-" + strconv.Itoa(k))); got != "[1 2 1r 2r 3]" {
-			t.Errorf("item %d: %s", k, got)
-		}
-	}
 }
 
 // TestRecordsThatAreNotHandledYetAreNotReplayed: they will come in any case, and adding them
 // must not make the worker believe that they were handled.
 func TestRecordsThatAreNotHandledYetAreNotReplayed(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := &replayLog{}
-	p := w.start(w.config(l.handle, short))
-	w.write("o-0", 1)
-	w.until("it is handled", func() bool { return len(l.all()) == 1 && w.leases()[0].Checkpoint != "" })
-	w.stopped(p)
-	w.write("o-0", 2)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := &replayLog{}
+		p := w.start(w.config(l.handle, short))
+		w.write("o-0", 1)
+		w.until("it is handled", func() bool { return len(l.all()) == 1 && w.leases()[0].Checkpoint != "" })
+		w.stopped(p)
+		w.write("o-0", 2)
 
-	if count := w.run(w.replay()); count.Read != 1 || count.Queued["h"] != 1 {
-		t.Errorf("replayed %+v", count)
-	}
-	p = w.start(w.config(l.handle, short))
-	w.until("all are delivered", func() bool { return len(l.all()) == 3 })
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(p)
+		if count := w.run(w.replay()); count.Read != 1 || count.Queued["h"] != 1 {
+			t.Errorf("replayed %+v", count)
+		}
+		p = w.start(w.config(l.handle, short))
+		w.until("all are delivered", func() bool { return len(l.all()) == 3 })
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(p)
 
-	if got := fmt.Sprint(l.of("o-0")); got != "[1 1r 2]" {
-		t.Errorf("delivered %s", got)
-	}
+		if got := fmt.Sprint(l.of("o-0")); got != "[1 1r 2]" {
+			t.Errorf("delivered %s", got)
+		}
+	})
 }
 
 // keepsLeases makes leases last on a machine with much to do, so that no record is repeated.
 func keepsLeases(c *Config) { c.LeaseDuration = 10 * time.Second }
 
 func TestAReplayTakesRecordsSinceATimeAndThoseThatTheHandlerAccepts(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := &replayLog{}
-	p := w.start(w.config(l.handle, keepsLeases))
-	w.write("o-0", 1)
-	w.write("o-1", 1)
-	w.until("they are handled", func() bool { return len(l.all()) == 2 && w.leases()[0].Checkpoint != "" })
-	worker.Wait(t.Context(), 50*time.Millisecond)
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := &replayLog{}
+		p := w.start(w.config(l.handle, keepsLeases))
+		w.write("o-0", 1)
+		w.write("o-1", 1)
+		w.until("they are handled", func() bool { return len(l.all()) == 2 && w.leases()[0].Checkpoint != "" })
+		worker.Wait(t.Context(), 50*time.Millisecond)
+		w.stopped(p)
 
-	if count := w.run(w.replay(func(r *Replay) { r.Since = time.Now().Add(time.Hour) })); count.Selected != 0 || count.Read != 2 {
-		t.Errorf("since a later time: %+v", count)
-	}
+		if count := w.run(w.replay(func(r *Replay) { r.Since = time.Now().Add(time.Hour) })); count.Selected != 0 || count.Read != 2 {
+			t.Errorf("since a later time: %+v", count)
+		}
 
-	only := func(r Record) bool { id, _ := keyAndVersion(r); return id == "o-1" }
-	if count := w.run(w.replay(func(r *Replay) { r.Handlers[0].Filter, r.DryRun = only, true })); count.Selected != 2 || count.Queued["h"] != 1 {
-		t.Errorf("with a filter: %+v", count)
-	}
+		only := func(r Record) bool { id, _ := keyAndVersion(r); return id == "o-1" }
+		if count := w.run(w.replay(func(r *Replay) { r.Handlers[0].Filter, r.DryRun = only, true })); count.Selected != 2 || count.Queued["h"] != 1 {
+			t.Errorf("with a filter: %+v", count)
+		}
 
-	if rows := w.waitingRows(); len(rows) != 0 {
-		t.Errorf("a dry run has queued %+v", rows)
-	}
+		if rows := w.waitingRows(); len(rows) != 0 {
+			t.Errorf("a dry run has queued %+v", rows)
+		}
+	})
 }
 
 // TestAReplayWaitsWhileManyItemsWait: the queue does not grow without a bound.
 func TestAReplayWaitsWhileManyItemsWait(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := &replayLog{}
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := &replayLog{}
 
-	p := w.start(w.config(l.handle, keepsLeases))
-	w.writeVersion(4, 1)
-	w.until("they are handled", func() bool { return len(l.all()) == 4 && w.leases()[0].Checkpoint != "" })
-	worker.Wait(t.Context(), 50*time.Millisecond)
-	w.stopped(p)
-	w.run(w.replay())
+		p := w.start(w.config(l.handle, keepsLeases))
+		w.writeVersion(4, 1)
+		w.until("they are handled", func() bool { return len(l.all()) == 4 && w.leases()[0].Checkpoint != "" })
+		worker.Wait(t.Context(), 50*time.Millisecond)
+		w.stopped(p)
+		w.run(w.replay())
 
-	ctx, cancel := context.WithCancel(t.Context())
-	waited := false
-	r := w.replay(func(r *Replay) {
-		r.MaxWaiting = 4
-		r.Progress = func(c ReplayCount) {
-			if c.Waiting {
-				waited = true
-				cancel()
+		ctx, cancel := context.WithCancel(t.Context())
+		waited := false
+		r := w.replay(func(r *Replay) {
+			r.MaxWaiting = 4
+			r.Progress = func(c ReplayCount) {
+				if c.Waiting {
+					waited = true
+					cancel()
+				}
+			}
+		})
+
+		if _, err := r.Run(ctx); err == nil || !waited {
+			t.Errorf("waited %t: %v", waited, err)
+		}
+
+		for _, row := range w.waitingRows() {
+			if len(row.replays) != 1 {
+				t.Errorf("row %+v", row)
 			}
 		}
 	})
-
-	if _, err := r.Run(ctx); err == nil || !waited {
-		t.Errorf("waited %t: %v", waited, err)
-	}
-
-	for _, row := range w.waitingRows() {
-		if len(row.replays) != 1 {
-			t.Errorf("row %+v", row)
-		}
-	}
 }

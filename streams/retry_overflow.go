@@ -19,12 +19,6 @@ import (
 // are any, further records are added to them, and the worker that delivers moves the first ones
 // into the row before it is empty. Each move is one transaction, which fails if another worker has
 // made it.
-//
-// Workers of earlier versions know nothing of such rows. They would add newer records to the item's
-// row, and delete it with its last record. While there are rows beside it, its list of records
-// therefore ends with a fence: elements that refer to no record, as many as the longest list that
-// those versions add to. They find the row full, so the shard waits, and they cannot read an element
-// of the fence, so they report a fault and try again until a worker of this version has the queue.
 const (
 	retryMorePrefix = "more/" // before the hash of the item's key
 	retryMore       = "more"
@@ -33,8 +27,6 @@ const (
 	// are parts of one transaction.
 	refillBelow   = 10
 	refillRecords = maxRowRecords - refillBelow
-
-	fenceLength = 1000 // about 4 KB
 )
 
 // errRowsGone says that records are counted by an item's row, and their own rows do not exist.
@@ -44,16 +36,11 @@ func (h laneHash) morePrefix() string { return retryMorePrefix + h.text() + "/" 
 
 func (h laneHash) moreID(sequence string) string { return h.morePrefix() + paddedSequence(sequence) }
 
-// fence returns the elements at the end of a list of records that has others beside it.
-func fence() []ddbtypes.AttributeValue {
-	return slices.Repeat([]ddbtypes.AttributeValue{dynamo.M(dynamo.Item{})}, fenceLength)
-}
-
 // takesMore reports whether a record that is newer than the row's is added to the rows beside it.
 func (r retryRow) takesMore() bool { return r.more > 0 || len(r.records) >= maxRowRecords }
 
-// appendMore adds a record behind those in rows of their own, the first of them with the fence. It
-// reports false if the item's row has changed so that the record belongs elsewhere.
+// appendMore adds a record behind those in rows of their own. It reports false if the item's row has
+// changed so that the record belongs elsewhere.
 func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRow, record waitingRecord) (bool, error) {
 	ref := deadLetterRowKey(t.source(handler), row.hash.moreID(record.sequence))
 	ref[retryRecords] = record.encode()
@@ -70,9 +57,7 @@ func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRo
 	} else {
 		update.IfAbsent(retryMore).
 			If("size(#records) >= :max").
-			Bind(":max", dynamo.N(maxRowRecords)).
-			Bind(":fence", &ddbtypes.AttributeValueMemberL{Value: fence()}).
-			Set("#records = list_append(#records, :fence)")
+			Bind(":max", dynamo.N(maxRowRecords))
 	}
 
 	return t.transact(ctx, handler, []ddbtypes.TransactWriteItem{
@@ -138,12 +123,13 @@ func (t *retryTable) deleteEmpty(ctx context.Context, handler string, row retryR
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                &t.table,
 		Key:                      deadLetterRowKey(t.source(handler), row.hash.rowID()),
-		ConditionExpression:      aws.String("#more = :more AND #last = :last AND (attribute_not_exists(#replays) OR size(#replays) = :none)"),
-		ExpressionAttributeNames: map[string]string{"#more": retryMore, "#last": retryLast, "#replays": retryReplays},
+		ConditionExpression:      aws.String("(" + knownFormat + ") AND #more = :more AND #last = :last AND (attribute_not_exists(#replays) OR size(#replays) = :none)"),
+		ExpressionAttributeNames: map[string]string{"#format": rowFormat, "#more": retryMore, "#last": retryLast, "#replays": retryReplays},
 		ExpressionAttributeValues: dynamo.Item{
-			":more": dynamo.N(int64(row.more)),
-			":last": dynamo.S(row.last),
-			":none": dynamo.N(0),
+			":format": dynamo.N(retryRowFormat),
+			":more":   dynamo.N(int64(row.more)),
+			":last":   dynamo.S(row.last),
+			":none":   dynamo.N(0),
 		},
 	})
 	if _, failed := dynamo.FailedCondition(err); failed {
@@ -157,7 +143,7 @@ func (t *retryTable) deleteEmpty(ctx context.Context, handler string, row retryR
 // the row has changed: each record that is added moves last, each one that is moved changes more, and
 // each one that is removed shortens the list.
 func (t *retryTable) rewrite(handler string, row retryRow, records []waitingRecord, more int) *dynamo.Update {
-	list := make([]ddbtypes.AttributeValue, len(records), len(records)+fenceLength)
+	list := make([]ddbtypes.AttributeValue, len(records))
 	for i, r := range records {
 		list[i] = r.encode()
 	}
@@ -166,11 +152,10 @@ func (t *retryTable) rewrite(handler string, row retryRow, records []waitingReco
 		IfEquals(retryMore, dynamo.N(int64(row.more))).
 		IfEquals(retryLast, dynamo.S(row.last)).
 		If("size(#records) = :listed").
-		Bind(":listed", dynamo.N(int64(row.listed)))
+		Bind(":listed", dynamo.N(int64(len(row.records))))
 
 	if more > 0 {
 		update.SetValue(retryMore, dynamo.N(int64(more)))
-		list = append(list, fence()...)
 	} else {
 		update.RemoveAttribute(retryMore)
 	}

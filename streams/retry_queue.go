@@ -158,18 +158,13 @@ func (q *retryQueue) deliver(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 
-	var nextPass, nextSweep time.Time
+	var nextPass time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		case <-q.wake:
-		}
-
-		if now := time.Now(); !now.Before(nextSweep) {
-			q.adoptOrphans(ctx)
-			nextSweep = now.Add(sweepEvery)
 		}
 
 		if now := time.Now(); q.stale.Swap(false) || !now.Before(nextPass) {

@@ -43,152 +43,158 @@ func (w *testEnv) retries() *retryTable {
 }
 
 func TestAnOutageMakesRecordsWaitAndNoDeadLetters(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	var down atomic.Bool
-	down.Store(true)
-	var attempt atomic.Int32
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		var down atomic.Bool
+		down.Store(true)
+		var attempt atomic.Int32
 
-	handle := func(ctx context.Context, r Record) error {
-		if id, _ := keyAndVersion(r); id == "o-0" && down.Load() {
-			attempt.Store(int32(r.Attempt))
-			return errOutage
+		handle := func(ctx context.Context, r Record) error {
+			if id, _ := keyAndVersion(r); id == "o-0" && down.Load() {
+				attempt.Store(int32(r.Attempt))
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
 		}
 
-		return l.handle(ctx, r)
-	}
+		p := w.start(w.config(handle, patient))
+		for v := 1; v <= 3; v++ {
+			w.write("o-0", v)
+		}
+		w.write("o-1", 1)
+		w.until("the item's records wait and the checkpoint has passed them", func() bool {
+			rows := w.waitingRows()
+			return len(rows) == 1 && len(rows[0].records) == 3 && l.count() == 1 && w.leases()[0].Checkpoint >= rows[0].records[2].sequence
+		})
+		w.until("it is retried", func() bool { return attempt.Load() > 7 })
+		w.stopped(p)
 
-	p := w.start(w.config(handle, patient))
-	for v := 1; v <= 3; v++ {
-		w.write("o-0", v)
-	}
-	w.write("o-1", 1)
-	w.until("the item's records wait and the checkpoint has passed them", func() bool {
-		rows := w.waitingRows()
-		return len(rows) == 1 && len(rows[0].records) == 3 && l.count() == 1 && w.leases()[0].Checkpoint >= rows[0].records[2].sequence
+		// The attempts survive the restart.
+		before := attempt.Swap(0)
+		p = w.start(w.config(handle, patient))
+		w.until("it is retried again", func() bool { return attempt.Load() > before })
+		w.write("o-0", 4)
+		worker.Wait(t.Context(), 20*time.Millisecond)
+		down.Store(false)
+		w.until("all are handled", func() bool { return l.count() == 5 })
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(p)
+
+		if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3 4]" {
+			t.Errorf("handled %s", got)
+		}
+
+		if letters := w.deadLetters("h"); len(letters) != 0 {
+			t.Errorf("dead letters %+v", letters)
+		}
 	})
-	w.until("it is retried", func() bool { return attempt.Load() > 7 })
-	w.stopped(p)
-
-	// The attempts survive the restart.
-	before := attempt.Swap(0)
-	p = w.start(w.config(handle, patient))
-	w.until("it is retried again", func() bool { return attempt.Load() > before })
-	w.write("o-0", 4)
-	worker.Wait(t.Context(), 20*time.Millisecond)
-	down.Store(false)
-	w.until("all are handled", func() bool { return l.count() == 5 })
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(p)
-
-	if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3 4]" {
-		t.Errorf("handled %s", got)
-	}
-
-	if letters := w.deadLetters("h"); len(letters) != 0 {
-		t.Errorf("dead letters %+v", letters)
-	}
 }
 
 func TestRecordsThatWaitKeepTheirOrderAcrossRolloversAndWorkers(t *testing.T) {
-	w := newTestEnv(t, 2)
-	const items, versions = 20, 20
-	l := newRecorder()
-	var busy sync.Map // the items that are in a handler
-	var down atomic.Bool
-	handle := func(ctx context.Context, r Record) error {
-		id, _ := keyAndVersion(r)
-		if _, twice := busy.LoadOrStore(id, true); twice {
-			t.Errorf("two handlers for %s at once", id)
-		}
-		defer busy.Delete(id)
-
-		if down.Load() && rand.N(2) == 0 {
-			return errOutage
-		}
-
-		return l.handle(ctx, r)
-	}
-
-	first := w.start(w.config(handle, patient))
-	second := w.start(w.config(handle, patient))
-	var writers sync.WaitGroup
-	for i := range 2 {
-		writers.Go(func() {
-			for v := 1; v <= versions; v++ {
-				for k := i; k < items; k += 2 {
-					w.write("o-"+strconv.Itoa(k), v)
-				}
-				worker.Wait(t.Context(), 5*time.Millisecond)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		const items, versions = 20, 20
+		l := newRecorder()
+		var busy sync.Map // the items that are in a handler
+		var down atomic.Bool
+		handle := func(ctx context.Context, r Record) error {
+			id, _ := keyAndVersion(r)
+			if _, twice := busy.LoadOrStore(id, true); twice {
+				t.Errorf("two handlers for %s at once", id)
 			}
-		})
-	}
+			defer busy.Delete(id)
 
-	var third *runningPoller
-	for i := range 6 {
-		down.Store(i%2 == 0)
-		worker.Wait(t.Context(), 30*time.Millisecond)
+			if down.Load() && rand.N(2) == 0 {
+				return errOutage
+			}
 
-		switch i {
-		case 1:
-			w.roll()
-		case 2:
-			for _, lease := range w.leases() {
-				if !lease.Finished() {
-					if err := w.engine.SplitShard(context.Background(), w.arn, lease.Shard); err != nil {
-						t.Log(err) // rolled over meanwhile
+			return l.handle(ctx, r)
+		}
+
+		first := w.start(w.config(handle, patient))
+		second := w.start(w.config(handle, patient))
+		var writers sync.WaitGroup
+		for i := range 2 {
+			writers.Go(func() {
+				for v := 1; v <= versions; v++ {
+					for k := i; k < items; k += 2 {
+						w.write("o-"+strconv.Itoa(k), v)
+					}
+					worker.Wait(t.Context(), 5*time.Millisecond)
+				}
+			})
+		}
+
+		var third *runningPoller
+		for i := range 6 {
+			down.Store(i%2 == 0)
+			worker.Wait(t.Context(), 30*time.Millisecond)
+
+			switch i {
+			case 1:
+				w.roll()
+			case 2:
+				for _, lease := range w.leases() {
+					if !lease.Finished() {
+						if err := w.engine.SplitShard(context.Background(), w.arn, lease.Shard); err != nil {
+							t.Log(err) // rolled over meanwhile
+						}
 					}
 				}
+			case 3:
+				third = w.start(w.config(handle, patient))
+			case 4:
+				w.stopped(first)
 			}
-		case 3:
-			third = w.start(w.config(handle, patient))
-		case 4:
-			w.stopped(first)
 		}
-	}
-	down.Store(false)
-	writers.Wait()
-	w.until("all records have been handled", func() bool { return l.distinct() == items*versions })
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(second)
-	w.stopped(third)
-	l.ordered(t, items, versions)
+		down.Store(false)
+		writers.Wait()
+		w.until("all records have been handled", func() bool { return l.distinct() == items*versions })
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(second)
+		w.stopped(third)
+		l.ordered(t, items, versions)
 
-	if n := l.count(); n != items*versions {
-		t.Errorf("%d successful calls for %d records although no worker crashed", n, items*versions)
-	}
+		if n := l.count(); n != items*versions {
+			t.Errorf("%d successful calls for %d records although no worker crashed", n, items*versions)
+		}
+	})
 }
 
 func TestAChildShardDoesNotOvertakeARecordThatWaits(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	var down atomic.Bool
-	down.Store(true)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		var down atomic.Bool
+		down.Store(true)
 
-	handle := func(ctx context.Context, r Record) error {
-		if _, v := keyAndVersion(r); v == 1 && down.Load() {
-			return errOutage
+		handle := func(ctx context.Context, r Record) error {
+			if _, v := keyAndVersion(r); v == 1 && down.Load() {
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
 		}
+		p := w.start(w.config(handle, patient))
+		w.write("o-0", 1)
+		w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+		w.roll()
+		w.until("the parent is finished", func() bool { return w.leases()[0].Finished() })
+		w.stopped(p)
 
-		return l.handle(ctx, r)
-	}
-	p := w.start(w.config(handle, patient))
-	w.write("o-0", 1)
-	w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
-	w.roll()
-	w.until("the parent is finished", func() bool { return w.leases()[0].Finished() })
-	w.stopped(p)
+		p = w.start(w.config(handle, patient))
+		w.write("o-0", 2)
+		w.until("both wait", func() bool { rows := w.waitingRows(); return len(rows) == 1 && len(rows[0].records) == 2 })
+		down.Store(false)
+		w.until("all are handled", func() bool { return len(l.of("o-0")) == 2 })
+		w.stopped(p)
 
-	p = w.start(w.config(handle, patient))
-	w.write("o-0", 2)
-	w.until("both wait", func() bool { rows := w.waitingRows(); return len(rows) == 1 && len(rows[0].records) == 2 })
-	down.Store(false)
-	w.until("all are handled", func() bool { return len(l.of("o-0")) == 2 })
-	w.stopped(p)
-
-	if got := fmt.Sprint(l.of("o-0")); got != "[1 2]" {
-		t.Errorf("handled %s", got)
-	}
+		if got := fmt.Sprint(l.of("o-0")); got != "[1 2]" {
+			t.Errorf("handled %s", got)
+		}
+	})
 }
 
 func TestTheEndOfTheRetriesAndPermanentErrorsMakeDeadLettersOfWaitingRecords(t *testing.T) {
@@ -221,151 +227,161 @@ func TestTheEndOfTheRetriesAndPermanentErrorsMakeDeadLettersOfWaitingRecords(t *
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newTestEnv(t, 1)
-			l := newRecorder()
-			handle := func(ctx context.Context, r Record) error {
-				if _, v := keyAndVersion(r); v == 1 {
-					return c.fails(r.Attempt)
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				l := newRecorder()
+				handle := func(ctx context.Context, r Record) error {
+					if _, v := keyAndVersion(r); v == 1 {
+						return c.fails(r.Attempt)
+					}
+
+					return l.handle(ctx, r)
 				}
 
-				return l.handle(ctx, r)
-			}
+				edits := []func(*Config){patient}
+				if c.edit != nil {
+					edits = append(edits, c.edit)
+				}
+				p := w.start(w.config(handle, edits...))
+				w.write("o-0", 1)
+				w.write("o-0", 2)
+				w.until("the later record is handled", func() bool { return l.count() == 1 })
+				w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+				w.stopped(p)
 
-			edits := []func(*Config){patient}
-			if c.edit != nil {
-				edits = append(edits, c.edit)
-			}
-			p := w.start(w.config(handle, edits...))
-			w.write("o-0", 1)
-			w.write("o-0", 2)
-			w.until("the later record is handled", func() bool { return l.count() == 1 })
-			w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-			w.stopped(p)
-
-			letters := w.deadLetters("h")
-			if len(letters) != 1 || (c.attempts > 0 && letters[0].Attempts != c.attempts) || letters[0].Error != errOutage.Error() {
-				t.Errorf("dead letters %+v", letters)
-			}
+				letters := w.deadLetters("h")
+				if len(letters) != 1 || (c.attempts > 0 && letters[0].Attempts != c.attempts) || letters[0].Error != errOutage.Error() {
+					t.Errorf("dead letters %+v", letters)
+				}
+			})
 		})
 	}
 }
 
 func TestAHandlerThatNeverGivesUpHasNoDeadLetters(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	p := w.start(w.config(func(ctx context.Context, r Record) error {
-		if r.Attempt < 8 {
-			return errOutage
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		p := w.start(w.config(func(ctx context.Context, r Record) error {
+			if r.Attempt < 8 {
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
+		}, patient, func(c *Config) {
+			c.Retry.For = time.Millisecond
+			c.Handlers[0].Attempts = -1
+		}))
+		w.write("o-0", 1)
+		w.until("it is handled", func() bool { return l.count() == 1 })
+		w.stopped(p)
+
+		if letters := w.deadLetters("h"); len(letters) != 0 {
+			t.Errorf("dead letters %+v", letters)
 		}
-
-		return l.handle(ctx, r)
-	}, patient, func(c *Config) {
-		c.Retry.For = time.Millisecond
-		c.Handlers[0].Attempts = -1
-	}))
-	w.write("o-0", 1)
-	w.until("it is handled", func() bool { return l.count() == 1 })
-	w.stopped(p)
-
-	if letters := w.deadLetters("h"); len(letters) != 0 {
-		t.Errorf("dead letters %+v", letters)
-	}
+	})
 }
 
 func TestAPauseThatTheFarSideAsksForIsKept(t *testing.T) {
-	w := newTestEnv(t, 1)
-	var calls atomic.Int32
-	var next atomic.Int64
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		var calls atomic.Int32
+		var next atomic.Int64
 
-	p := w.start(w.config(func(context.Context, Record) error {
-		calls.Add(1)
-		return fmt.Errorf("send: %w", RetryAfter(errOutage, time.Hour))
-	}, patient, func(c *Config) {
-		c.Events.Retrying = func(r Retrying) {
-			if r.Parked && errors.Is(r.Err, errOutage) {
-				next.Store(int64(time.Until(r.NextTry)))
+		p := w.start(w.config(func(context.Context, Record) error {
+			calls.Add(1)
+			return fmt.Errorf("send: %w", RetryAfter(errOutage, time.Hour))
+		}, patient, func(c *Config) {
+			c.Events.Retrying = func(r Retrying) {
+				if r.Parked && errors.Is(r.Err, errOutage) {
+					next.Store(int64(time.Until(r.NextTry)))
+				}
 			}
+		}))
+		w.write("o-0", 1)
+		w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+		worker.Wait(t.Context(), 100*time.Millisecond)
+		w.stopped(p)
+
+		if wait := time.Duration(next.Load()); calls.Load() != 1 || wait < 59*time.Minute {
+			t.Errorf("%d calls, next in %v, want one and an hour", calls.Load(), wait)
 		}
-	}))
-	w.write("o-0", 1)
-	w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
-	worker.Wait(t.Context(), 100*time.Millisecond)
-	w.stopped(p)
 
-	if wait := time.Duration(next.Load()); calls.Load() != 1 || wait < 59*time.Minute {
-		t.Errorf("%d calls, next in %v, want one and an hour", calls.Load(), wait)
-	}
+		items, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.Waiting(t.Context(), ordersTable, "h")
+		if err != nil || len(items) != 1 {
+			t.Fatalf("waiting items %+v, %v", items, err)
+		}
 
-	items, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.Waiting(t.Context(), ordersTable, "h")
-	if err != nil || len(items) != 1 {
-		t.Fatalf("waiting items %+v, %v", items, err)
-	}
+		if i := items[0]; dynamo.Text(i.Keys, "id") != "o-0" || i.Records != 1 || i.Attempts != 1 || i.Error != "send: "+errOutage.Error() || i.Since.IsZero() {
+			t.Errorf("waiting item %+v", i)
+		}
 
-	if i := items[0]; dynamo.Text(i.Keys, "id") != "o-0" || i.Records != 1 || i.Attempts != 1 || i.Error != "send: "+errOutage.Error() || i.Since.IsZero() {
-		t.Errorf("waiting item %+v", i)
-	}
+		if row := w.waitingRows()[0]; time.Until(row.nextTry) < 59*time.Minute || row.attempts != 1 || row.lastErr != "send: "+errOutage.Error() {
+			t.Errorf("row %+v", row)
+		}
 
-	if row := w.waitingRows()[0]; time.Until(row.nextTry) < 59*time.Minute || row.attempts != 1 || row.lastErr != "send: "+errOutage.Error() {
-		t.Errorf("row %+v", row)
-	}
-
-	if RetryAfter(nil, time.Hour) != nil {
-		t.Error("RetryAfter(nil) is an error")
-	}
+		if RetryAfter(nil, time.Hour) != nil {
+			t.Error("RetryAfter(nil) is an error")
+		}
+	})
 }
 
 func TestAHandlerThatFailsForEveryItemIsProbed(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	var down atomic.Bool
-	down.Store(true)
-	var calls atomic.Int32
-	const items = 20
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		var down atomic.Bool
+		down.Store(true)
+		var calls atomic.Int32
+		const items = 20
 
-	p := w.start(w.config(func(ctx context.Context, r Record) error {
-		if down.Load() {
-			calls.Add(1)
-			return errOutage
+		p := w.start(w.config(func(ctx context.Context, r Record) error {
+			if down.Load() {
+				calls.Add(1)
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
+		}, patient, func(c *Config) {
+			c.Concurrency = 1
+			c.Retry.Base, c.Retry.Max = time.Hour, time.Hour
+		}))
+		w.writeVersion(items, 1)
+		w.until("all wait", func() bool { return len(w.waitingRows()) == items })
+
+		if n := calls.Load(); n != circuitItems {
+			t.Errorf("%d calls, want %d: the others were parked without one", n, circuitItems)
 		}
 
-		return l.handle(ctx, r)
-	}, patient, func(c *Config) {
-		c.Concurrency = 1
-		c.Retry.Base, c.Retry.Max = time.Hour, time.Hour
-	}))
-	w.writeVersion(items, 1)
-	w.until("all wait", func() bool { return len(w.waitingRows()) == items })
-
-	if n := calls.Load(); n != circuitItems {
-		t.Errorf("%d calls, want %d: the others were parked without one", n, circuitItems)
-	}
-
-	// The probe comes after the pause of the circuit; then the others follow although
-	// none of them is due for an hour.
-	down.Store(false)
-	p.scheduler.circuits[0].mu.Lock()
-	p.scheduler.circuits[0].blocked = time.Now()
-	p.scheduler.circuits[0].mu.Unlock()
-	p.scheduler.queues.queue("h").wakeUp()
-	w.until("all are handled", func() bool { return l.distinct() == items })
-	w.stopped(p)
+		// The probe comes after the pause of the circuit; then the others follow although
+		// none of them is due for an hour.
+		down.Store(false)
+		p.scheduler.circuits[0].mu.Lock()
+		p.scheduler.circuits[0].blocked = time.Now()
+		p.scheduler.circuits[0].mu.Unlock()
+		p.scheduler.queues.queue("h").wakeUp()
+		w.until("all are handled", func() bool { return l.distinct() == items })
+		w.stopped(p)
+	})
 }
 
 func TestLogsOfRetriesNameItemAttemptErrorAndNextTry(t *testing.T) {
-	w := newTestEnv(t, 1)
-	var log lockedBuffer
-	p := w.start(w.config(func(context.Context, Record) error { return errOutage }, patient, func(c *Config) {
-		c.Log = slog.New(slog.NewTextHandler(&log, nil))
-	}))
-	w.write("o-0", 1)
-	w.until("the third attempt is logged", func() bool { return strings.Contains(log.String(), "attempt=3") })
-	w.stopped(p)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		var log lockedBuffer
+		p := w.start(w.config(func(context.Context, Record) error { return errOutage }, patient, func(c *Config) {
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		}))
+		w.write("o-0", 1)
+		w.until("the third attempt is logged", func() bool { return strings.Contains(log.String(), "attempt=3") })
+		w.stopped(p)
 
-	for _, want := range []string{"handler=h", "item=3:o-0-", `err="503 from the far side"`, "nextTry=20"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s:\n%s", want, log.String())
+		for _, want := range []string{"handler=h", "item=3:o-0-", `err="503 from the far side"`, "nextTry=20"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log lacks %s:\n%s", want, log.String())
+			}
 		}
-	}
+	})
 }
 
 // lockedBuffer is a buffer for the logs of several goroutines.
@@ -389,32 +405,34 @@ func (b *lockedBuffer) String() string {
 }
 
 func TestAStreamHasNotEndedWhileARecordOfItWaits(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	var down atomic.Bool
-	down.Store(true)
-	p := w.start(w.config(func(ctx context.Context, r Record) error {
-		if down.Load() {
-			return errOutage
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		var down atomic.Bool
+		down.Store(true)
+		p := w.start(w.config(func(ctx context.Context, r Record) error {
+			if down.Load() {
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
+		}, patient, func(c *Config) { c.TableName, c.StreamARN = "", w.arn }))
+		w.write("o-0", 1)
+		w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+		w.setStream(noStream())
+		w.until("the shard is finished", func() bool { return w.leases()[0].Finished() })
+
+		select {
+		case <-p.done:
+			t.Error("Run returned although a record waits")
+		case <-time.After(50 * time.Millisecond):
 		}
 
-		return l.handle(ctx, r)
-	}, patient, func(c *Config) { c.TableName, c.StreamARN = "", w.arn }))
-	w.write("o-0", 1)
-	w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
-	w.setStream(noStream())
-	w.until("the shard is finished", func() bool { return w.leases()[0].Finished() })
+		down.Store(false)
+		<-p.done
 
-	select {
-	case <-p.done:
-		t.Error("Run returned although a record waits")
-	case <-time.After(50 * time.Millisecond):
-	}
-
-	down.Store(false)
-	<-p.done
-
-	if err := p.stop(); !errors.Is(err, ErrStreamEnded) || l.count() != 1 {
-		t.Errorf("Run: %v after %d records", err, l.count())
-	}
+		if err := p.stop(); !errors.Is(err, ErrStreamEnded) || l.count() != 1 {
+			t.Errorf("Run: %v after %d records", err, l.count())
+		}
+	})
 }

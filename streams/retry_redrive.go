@@ -18,6 +18,8 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 	switch {
 	case errors.Is(err, ErrDeadLetterNotFound):
 		return row, true, nil // handled before, or discarded
+	case errors.Is(err, errNewerFormat):
+		return row, false, err
 	case letter.Unreadable != "":
 		return row, true, letters.storeFailedRedrive(ctx, *q.h, letter, err)
 	case err != nil:

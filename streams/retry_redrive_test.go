@@ -36,114 +36,120 @@ func (w *testEnv) storeLetters(versions ...string) (ids []string) {
 }
 
 func TestWorkersRedriveDeadLetters(t *testing.T) {
-	w := newTestEnv(t, 1)
-	ids := w.storeLetters("o-0/1", "o-0/2", "o-1/1", "o-2/1", "o-3/1")
-	l := &replayLog{}
-	var attempts atomic.Int32
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		ids := w.storeLetters("o-0/1", "o-0/2", "o-1/1", "o-2/1", "o-3/1")
+		l := &replayLog{}
+		var attempts atomic.Int32
 
-	p := w.start(w.config(func(ctx context.Context, r Record) error {
-		switch id, version := keyAndVersion(r); {
-		case id == "o-0" && version == 1 && attempts.Add(1) < 3:
-			return errOutage
-		case id == "o-1":
-			return Permanent(errors.New("refused again"))
-		case id == "o-2":
-			return Skip(errors.New("the item has moved on"))
+		p := w.start(w.config(func(ctx context.Context, r Record) error {
+			switch id, version := keyAndVersion(r); {
+			case id == "o-0" && version == 1 && attempts.Add(1) < 3:
+				return errOutage
+			case id == "o-1":
+				return Permanent(errors.New("refused again"))
+			case id == "o-2":
+				return Skip(errors.New("the item has moved on"))
+			}
+
+			return l.handle(ctx, r)
+		}, patient, short))
+
+		for _, id := range ids[:4] {
+			if err := w.queue().Redrive(t.Context(), "h", id); err != nil {
+				t.Fatal(err)
+			}
 		}
 
-		return l.handle(ctx, r)
-	}, patient, short))
-
-	for _, id := range ids[:4] {
-		if err := w.queue().Redrive(t.Context(), "h", id); err != nil {
-			t.Fatal(err)
+		if err := w.queue().Redrive(t.Context(), "h", ids[0]); !errors.Is(err, ErrRedriving) {
+			t.Errorf("queued twice: %v", err)
 		}
-	}
+		w.until("two are handled and two stay", func() bool {
+			left := w.deadLetters("h")
+			return len(left) == 3 && left[0].Redrives == 1 && left[1].Redrives == 1
+		})
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(p)
 
-	if err := w.queue().Redrive(t.Context(), "h", ids[0]); !errors.Is(err, ErrRedriving) {
-		t.Errorf("queued twice: %v", err)
-	}
-	w.until("two are handled and two stay", func() bool {
+		if got := fmt.Sprint(l.of("o-0")); got != "[1 2]" || attempts.Load() != 3 {
+			t.Errorf("delivered %s after %d attempts", got, attempts.Load())
+		}
+
 		left := w.deadLetters("h")
-		return len(left) == 3 && left[0].Redrives == 1 && left[1].Redrives == 1
-	})
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(p)
-
-	if got := fmt.Sprint(l.of("o-0")); got != "[1 2]" || attempts.Load() != 3 {
-		t.Errorf("delivered %s after %d attempts", got, attempts.Load())
-	}
-
-	left := w.deadLetters("h")
-	for i, want := range []string{"refused again", "not redriven: streams: record skipped: the item has moved on", errOutage.Error()} {
-		if left[i].Error != want || !left[i].QueuedAt.IsZero() {
-			t.Errorf("letter %+v, want error %q", left[i], want)
+		for i, want := range []string{"refused again", "not redriven: streams: record skipped: the item has moved on", errOutage.Error()} {
+			if left[i].Error != want || !left[i].QueuedAt.IsZero() {
+				t.Errorf("letter %+v, want error %q", left[i], want)
+			}
 		}
-	}
+	})
 }
 
 func TestADiscardedLetterIsNotRedriven(t *testing.T) {
-	w := newTestEnv(t, 1)
-	ids := w.storeLetters("o-0/1", "o-1/1")
-	if err := w.queue().Redrive(t.Context(), "h", ids[0]); err != nil {
-		t.Fatal(err)
-	}
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		ids := w.storeLetters("o-0/1", "o-1/1")
+		if err := w.queue().Redrive(t.Context(), "h", ids[0]); err != nil {
+			t.Fatal(err)
+		}
 
-	letters := DeadLetters{DynamoDB: w.db, Table: deadTable}
-	if l, err := letters.Get(t.Context(), "h", ids[0]); err != nil || l.QueuedAt.IsZero() {
-		t.Errorf("letter %+v, %v", l, err)
-	}
+		letters := DeadLetters{DynamoDB: w.db, Table: deadTable}
+		if l, err := letters.Get(t.Context(), "h", ids[0]); err != nil || l.QueuedAt.IsZero() {
+			t.Errorf("letter %+v, %v", l, err)
+		}
 
-	if err := letters.Delete(t.Context(), "h", ids[0]); err != nil {
-		t.Fatal(err)
-	}
+		if err := letters.Delete(t.Context(), "h", ids[0]); err != nil {
+			t.Fatal(err)
+		}
 
-	l := newRecorder()
-	p := w.start(w.config(l.handle, short))
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(p)
+		l := newRecorder()
+		p := w.start(w.config(l.handle, short))
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(p)
 
-	if l.count() != 0 || len(w.deadLetters("h")) != 1 {
-		t.Errorf("%d calls", l.count())
-	}
+		if l.count() != 0 || len(w.deadLetters("h")) != 1 {
+			t.Errorf("%d calls", l.count())
+		}
+	})
 }
 
 // TestManyLettersAreRedrivenByFilter leaves one that cannot be read, and one with another
 // error.
 func TestManyLettersAreRedrivenByFilter(t *testing.T) {
-	w := newTestEnv(t, 1)
-	w.storeLetters("o-0/1", "o-0/2", "o-1/1")
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		w.storeLetters("o-0/1", "o-0/2", "o-1/1")
 
-	other := &deadLetterTable{api: w.db, table: deadTable}
-	if err := other.store(t.Context(), Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "9", Handler: "h",
-		Keys: dynamo.Item{"id": dynamo.S("o-9")}}, errors.New("declined")); err != nil {
-		t.Fatal(err)
-	}
-	w.spoil("h", deadLetterIDOf(Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "3"}))
+		other := &deadLetterTable{api: w.db, table: deadTable}
+		if err := other.store(t.Context(), Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "9", Handler: "h",
+			Keys: dynamo.Item{"id": dynamo.S("o-9")}}, errors.New("declined")); err != nil {
+			t.Fatal(err)
+		}
+		w.spoil("h", deadLetterIDOf(Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "3"}))
 
-	var queued, refused int
-	err := w.queue().RedriveAll(t.Context(), "h", DeadLetterFilter{Error: "503"}, func(l DeadLetter, err error) {
-		switch {
-		case err == nil:
-			queued++
-		case errors.Is(err, ErrUnreadable):
-			refused++
-		default:
-			t.Error(l.ID, err)
+		var queued, refused int
+		err := w.queue().RedriveAll(t.Context(), "h", DeadLetterFilter{Error: "503"}, func(l DeadLetter, err error) {
+			switch {
+			case err == nil:
+				queued++
+			case errors.Is(err, ErrUnreadable):
+				refused++
+			default:
+				t.Error(l.ID, err)
+			}
+		})
+		if err != nil || queued != 2 || refused != 1 {
+			t.Errorf("%d queued, %d refused, %v", queued, refused, err)
+		}
+
+		l := &replayLog{}
+		p := w.start(w.config(l.handle, short))
+		w.until("they are handled", func() bool { return len(w.deadLetters("h")) == 2 })
+		w.stopped(p)
+
+		if got := fmt.Sprint(l.of("o-0")); got != "[1 2]" {
+			t.Errorf("delivered %s", got)
 		}
 	})
-	if err != nil || queued != 2 || refused != 1 {
-		t.Errorf("%d queued, %d refused, %v", queued, refused, err)
-	}
-
-	l := &replayLog{}
-	p := w.start(w.config(l.handle, short))
-	w.until("they are handled", func() bool { return len(w.deadLetters("h")) == 2 })
-	w.stopped(p)
-
-	if got := fmt.Sprint(l.of("o-0")); got != "[1 2]" {
-		t.Errorf("delivered %s", got)
-	}
 }
 
 // spoil makes a dead letter unreadable.
@@ -160,30 +166,32 @@ func (w *testEnv) spoil(handler, id string) {
 
 // TestALostAnswerAddsReplaysOnce loses the answer of every second write of the queue.
 func TestALostAnswerAddsReplaysOnce(t *testing.T) {
-	w := newTestEnv(t, 1)
-	transport, throughTransport := w.intercept()
-	transport.Inject(embeddedtest.LoseAnswer("PutItem", "UpdateItem", "DeleteItem").
-		If(func(c *embeddedtest.Call) bool { return contains(c, retryRowPrefix) || contains(c, retryPartPrefix) }).EveryNth(2))
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		transport, throughTransport := w.intercept()
+		transport.Inject(embeddedtest.LoseAnswer("PutItem", "UpdateItem", "DeleteItem").
+			If(func(c *embeddedtest.Call) bool { return contains(c, retryRowPrefix) || contains(c, retryPartPrefix) }).EveryNth(2))
 
-	l := &replayLog{}
+		l := &replayLog{}
 
-	cfg := w.config(l.handle, throughTransport, short)
-	p := w.start(cfg)
-	for v := 1; v <= 3; v++ {
-		w.write("o-0", v)
-	}
-	w.until("they are handled", func() bool { return len(l.all()) == 3 && w.leases()[0].Checkpoint != "" })
+		cfg := w.config(l.handle, throughTransport, short)
+		p := w.start(cfg)
+		for v := 1; v <= 3; v++ {
+			w.write("o-0", v)
+		}
+		w.until("they are handled", func() bool { return len(l.all()) == 3 && w.leases()[0].Checkpoint != "" })
 
-	count := w.run(w.replay(func(r *Replay) { r.Queue.DynamoDB = cfg.DynamoDB }))
-	w.until("they are delivered", func() bool { return len(l.all()) >= 3+count.Queued["h"] })
-	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-	w.stopped(p)
+		count := w.run(w.replay(func(r *Replay) { r.Queue.DynamoDB = cfg.DynamoDB }))
+		w.until("they are delivered", func() bool { return len(l.all()) >= 3+count.Queued["h"] })
+		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+		w.stopped(p)
 
-	if len(l.all()) != 3+count.Queued["h"] || count.Queued["h"] == 0 {
-		t.Errorf("%d queued: delivered %v", count.Queued["h"], l.of("o-0"))
-	}
+		if len(l.all()) != 3+count.Queued["h"] || count.Queued["h"] == 0 {
+			t.Errorf("%d queued: delivered %v", count.Queued["h"], l.of("o-0"))
+		}
 
-	if n := w.scanDeadLetters(); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+		if n := w.scanDeadLetters(); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+	})
 }

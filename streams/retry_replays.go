@@ -34,6 +34,10 @@ func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHa
 		return nil
 	}
 
+	if row, _ := decodeRetryRow(old); row.refused != nil {
+		return row.refused
+	}
+
 	return errRowFull
 }
 
@@ -58,6 +62,7 @@ func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.It
 		Set("#records = if_not_exists(#records, :none)").
 		Set("#last = if_not_exists(#last, :first)").
 		Set("#keys = if_not_exists(#keys, :keys)").
+		Set("#format = if_not_exists(#format, :format)").
 		Set("#addition = :addition")
 }
 

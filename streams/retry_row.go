@@ -65,19 +65,6 @@ func (h laneHash) partsID(sequence string) string {
 func parseRowID(id string) (laneHash, bool) {
 	digits, ok := strings.CutPrefix(id, retryRowPrefix)
 
-	return parseHash(digits, ok)
-}
-
-// parseMoreID returns the item of the row of a record beside its row.
-func parseMoreID(id string) (laneHash, bool) {
-	rest, ok := strings.CutPrefix(id, retryMorePrefix)
-	digits, _, _ := strings.Cut(rest, "/")
-
-	return parseHash(digits, ok)
-}
-
-// parseHash is the reverse of text; it reports false for what is no hash, and unless ok.
-func parseHash(digits string, ok bool) (laneHash, bool) {
 	raw, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(raw) != len(laneHash{}) {
 		return laneHash{}, false
@@ -94,16 +81,17 @@ type retryRow struct {
 	records  []waitingRecord // oldest first
 	more     int             // records behind them, in rows of their own
 	last     string          // sequence number of the newest record, with leading zeros
-	listed   int             // elements of the list of records, those of the fence included
 	attempts int             // of the first record
 	since    time.Time       // when the first record first failed
 	nextTry  time.Time
 	lastErr  string
 	tries    tryCount // of the first record
+	// refused is why the row cannot be read: it has a newer format. Then only hash is known beside it.
+	refused error
 }
 
 // tryCount is how many calls for a record have begun and not returned, of workers whose lease is
-// suspect, and who has begun the last of them: "" in rows of earlier versions.
+// suspect, and who has begun the last of them.
 type tryCount struct {
 	count int
 	by    string
@@ -166,6 +154,10 @@ func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
 		return retryRow{}, false
 	}
 
+	if err := checkFormat(row, retryRowFormat, "row "+hash.rowID()+" of "+dynamo.Text(row, deadLetterSource)); err != nil {
+		return retryRow{hash: hash, refused: err}, true
+	}
+
 	out := retryRow{
 		hash:    hash,
 		replays: decodeWaitingRecords(row[retryReplays], hash),
@@ -178,10 +170,6 @@ func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
 	names := out.names()
 	out.attempts, out.since = int(dynamo.Number(row, names.attempts)), dynamo.Time(row, names.since)
 	out.tries = tryCount{int(dynamo.Number(row, names.tries)), dynamo.Text(row, names.triedBy)}
-
-	if list, _ := row[retryRecords].(*ddbtypes.AttributeValueMemberL); list != nil {
-		out.listed = len(list.Value)
-	}
 
 	if keys, _ := row[retryKeys].(*ddbtypes.AttributeValueMemberM); keys != nil {
 		out.keys = keys.Value
@@ -196,12 +184,9 @@ func decodeWaitingRecords(list ddbtypes.AttributeValue, hash laneHash) []waiting
 		return nil
 	}
 
-	var out []waitingRecord
-	for _, element := range l.Value {
-		// Those without a record are the fence.
-		if record := decodeWaitingRecord(element, hash); record.sequence != "" {
-			out = append(out, record)
-		}
+	out := make([]waitingRecord, len(l.Value))
+	for i, element := range l.Value {
+		out[i] = decodeWaitingRecord(element, hash)
 	}
 
 	return out

@@ -28,9 +28,9 @@ func (t *retryTable) source(handler string) string {
 	return retrySourcePrefix + t.scope + "/" + handler
 }
 
-// update begins an update of an item's row.
+// update begins an update of an item's row. It fails if the row has a newer format.
 func (t *retryTable) update(handler string, hash laneHash) *dynamo.Update {
-	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID()))
+	return ifFormat(dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID())), retryRowFormat)
 }
 
 func (t *retryTable) parts() recordParts { return recordParts{api: t.api, table: t.table} }
@@ -53,6 +53,7 @@ func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state 
 	}
 
 	row := deadLetterRowKey(t.source(r.Handler), hash.rowID())
+	row[rowFormat] = dynamo.N(retryRowFormat)
 	row[retryKeys] = dynamo.M(r.Keys)
 	row[retryRecords] = &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{record.encode()}}
 	row[retryLast] = dynamo.S(paddedSequence(r.SequenceNumber))
@@ -135,6 +136,10 @@ func (t *retryTable) dropParts(ctx context.Context, handler string, record waiti
 // parts if no row refers to them. It returns otherwise if the record is not known.
 func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record waitingRecord, r Record, otherwise parking) (parking, error) {
 	row, _ := decodeRetryRow(old)
+	if row.refused != nil {
+		return 0, errors.Join(row.refused, t.dropParts(ctx, r.Handler, record))
+	}
+
 	for _, stored := range row.records {
 		// Stored by an earlier try of this call, whose answer was lost.
 		if stored.sequence == record.sequence && stored.parts.token == record.parts.token {
@@ -194,7 +199,7 @@ func (t *retryTable) query(handler, prefix string) *dynamodb.QueryInput {
 	}
 }
 
-// list returns all rows of a handler.
+// list returns all rows of a handler, those that are refused included: their items wait, too.
 func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, error) {
 	in := t.query(handler, retryRowPrefix)
 
@@ -224,7 +229,10 @@ func (t *retryTable) get(ctx context.Context, handler string, hash laneHash) (ro
 	if err != nil {
 		return retryRow{}, false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
 	}
-	row, ok = t.decode(item)
+
+	if row, ok = t.decode(item); row.refused != nil {
+		return retryRow{}, false, row.refused
+	}
 
 	return row, ok && !row.empty(), nil
 }
@@ -355,7 +363,10 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 		if err != nil {
 			return retryRow{}, fmt.Errorf("streams: remove a record from the retry queue of %s: %w", handler, err)
 		}
-		left, _ = decodeRetryRow(after)
+
+		if left, _ = decodeRetryRow(after); left.refused != nil {
+			return retryRow{}, left.refused
+		}
 	}
 
 	return left, t.parts().delete(ctx, t.source(handler), row.first().parts)
@@ -366,15 +377,18 @@ func (t *retryTable) deleteRow(ctx context.Context, handler string, row retryRow
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.table,
 		Key:       deadLetterRowKey(t.source(handler), row.hash.rowID()),
-		ConditionExpression: aws.String("size(#records) = :records AND (attribute_not_exists(#replays) OR size(#replays) = :replays)" +
-			" AND " + row.ifFirst()),
+		ConditionExpression: aws.String("(" + knownFormat + ") AND attribute_not_exists(#more) AND size(#records) = :records" +
+			" AND (attribute_not_exists(#replays) OR size(#replays) = :replays) AND " + row.ifFirst()),
 		ExpressionAttributeNames: map[string]string{
+			"#format":   rowFormat,
+			"#more":     retryMore,
 			"#records":  retryRecords,
 			"#replays":  retryReplays,
 			"#sequence": retrySequence,
 			"#token":    retryToken,
 		},
 		ExpressionAttributeValues: dynamo.Item{
+			":format":   dynamo.N(retryRowFormat),
 			":records":  dynamo.N(int64(len(row.records))),
 			":replays":  dynamo.N(int64(len(row.replays))),
 			":sequence": dynamo.S(row.first().sequence),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ratchet/internal/dynamo"
@@ -45,7 +44,7 @@ func (w *testEnv) clockWorker(offset time.Duration, handle HandlerFunc, edit ...
 func TestWrongClocksNeitherDelayNorLose(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"from ahead": 26 * time.Hour, "from behind": -26 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { handOverBetweenClocks(t, ahead) })
+			virtually(t, func(t *testing.T) { handOverBetweenClocks(t, ahead) })
 		})
 	}
 }
@@ -129,10 +128,10 @@ func handOverBetweenClocks(t *testing.T, ahead time.Duration) {
 	}
 }
 
-// TestTheEpochOfAChildIsAboveThatOfItsParent has a parent whose epoch is in the future, as a worker of an
-// earlier version with a wrong clock stored it.
+// TestTheEpochOfAChildIsAboveThatOfItsParent has a parent whose epoch is in the future, as a worker with
+// a wrong clock stored it.
 func TestTheEpochOfAChildIsAboveThatOfItsParent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 
 		epochs := make(chan int64, 10)
@@ -166,7 +165,7 @@ func TestTheEpochOfAChildIsAboveThatOfItsParent(t *testing.T) {
 }
 
 func TestAnAnswerThatComesLateIsNoTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		var c serviceClock
 		hear := func(took, ahead time.Duration) {
 			began := time.Now()

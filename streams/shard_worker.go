@@ -14,7 +14,7 @@ import (
 var finalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
 
 // shardWorker works on one shard while this worker holds its lease: it reads the
-// shard, runs the handlers, renews the lease and stores checkpoints.
+// shard, runs the handlers and stores checkpoints in the lease.
 //
 // It has two contexts. reading ends first, for a stop or a hand-over; what runs may
 // then finish. work is the parent of the handlers' contexts; it ends when the lease
@@ -132,7 +132,7 @@ func (w *shardWorker) run() error {
 	defer w.cancelWork(ErrStopped)
 	defer w.stopReading()
 
-	// The lease is renewed until the drain is over, longer than reading.
+	// The lease is kept until the drain is over, longer than reading.
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(w.reading))
 	kept := make(chan struct{})
 	go func() {
@@ -266,8 +266,7 @@ func (w *shardWorker) endLease(end error) error {
 	return nil
 }
 
-// keepLease renews the lease and stores progress until ctx ends or the lease is
-// lost. It also reports the lag.
+// keepLease stores progress until ctx ends or the lease is lost. It also reports the lag.
 func (w *shardWorker) keepLease(ctx context.Context) {
 	tick := time.NewTicker(max(min(w.cfg.CheckpointEvery, w.cfg.LeaseDuration/10), time.Millisecond))
 	defer tick.Stop()
@@ -296,8 +295,8 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 		due := !w.isStored(p) && now.Sub(w.lease.renewedAt()) >= w.cfg.CheckpointEvery
 
 		ours := w.lease.valid(now)
-		if ours && (due || touched || w.lease.renewalDue(now)) {
-			ours = w.renewLease(ctx)
+		if ours && (due || touched) {
+			ours = w.writeLease(ctx)
 		}
 
 		if !ours {
@@ -357,8 +356,8 @@ func (w *shardWorker) isStored(p progress) bool {
 	return p == w.stored
 }
 
-// renewLease writes the lease once. It reports whether the lease is still ours.
-func (w *shardWorker) renewLease(ctx context.Context) bool {
+// writeLease writes the lease once. It reports whether the lease is still ours.
+func (w *shardWorker) writeLease(ctx context.Context) bool {
 	call, cancel := context.WithDeadline(ctx, w.lease.nextDeadline(time.Now()))
 	defer cancel()
 
@@ -371,7 +370,7 @@ func (w *shardWorker) renewLease(ctx context.Context) bool {
 		w.cfg.Events.fault("UpdateItem", w.id, err)
 
 		if w.log.Allow() {
-			w.cfg.Log.Warn("renewing a lease failed; retrying", "shard", w.id, "err", err)
+			w.cfg.Log.Warn("writing a lease failed; retrying", "shard", w.id, "err", err)
 		}
 	}
 
@@ -404,7 +403,7 @@ func (w *shardWorker) progress() progress {
 func (w *shardWorker) beginTry(ctx context.Context, note *tryNote) error {
 	before := w.setTrying(note)
 
-	// One that hangs must leave time for a renewal.
+	// One that hangs must leave time for another write.
 	call, cancel := context.WithDeadline(ctx, w.lease.nextDeadline(time.Now()))
 	defer cancel()
 

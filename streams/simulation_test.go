@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("simseeds", 300, "how many seeds the simulation runs")
+	simSeeds = flag.Int("simseeds", 100, "how many seeds the simulation runs")
 	simFirst = flag.Uint64("simseed", 1, "the first seed")
 )
 
@@ -324,6 +324,8 @@ func (s *simulation) pauseOrResume(what int) {
 // declared gap. Otherwise there is no gap. In every fifth seed a call for one record ends its worker, each time:
 // the record becomes a dead letter, and no other one does.
 func TestSimulation(t *testing.T) {
+	t.Parallel()
+
 	const parts = 8 // run beside each other: a run waits for the disk most of the time
 
 	seeds := *simSeeds

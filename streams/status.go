@@ -34,8 +34,8 @@ type Inspector struct {
 	// Count is up to how many records after a checkpoint are counted in each shard.
 	// Default: 1000.
 	Count int
-	// Watch is how long to look for a sign of life of the workers that hold leases: a lease
-	// that was renewed. It must be longer than a third of Config.LeaseDuration. The look
+	// Watch is how long to look for a sign of life of the workers that hold leases: a row
+	// of theirs that has changed. It must be longer than a third of Config.LeaseDuration. The look
 	// ends as soon as all have given one. Default: 5 s.
 	Watch time.Duration
 }
@@ -232,7 +232,7 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 }
 
 // watchLeases reads the leases and finds out which of their holders live: those that give a
-// sign of life within i.Watch, in their own rows or by renewing a lease. It returns the
+// sign of life within i.Watch, in their own rows or by writing a lease. It returns the
 // leases as they are then.
 func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease, alive []string, err error) {
 	table := &leaseTable{api: i.DynamoDB, table: i.LeaseTable, stream: GroupKey(i.Group, arn)}

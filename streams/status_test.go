@@ -42,78 +42,84 @@ func hasProblem(s Status, text string) bool {
 }
 
 func TestStatusSaysThatNoWorkerReads(t *testing.T) {
-	w := newTestEnv(t, 1)
-	for v := 1; v <= 3; v++ {
-		w.write("o-0", v)
-	}
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		for v := 1; v <= 3; v++ {
+			w.write("o-0", v)
+		}
 
-	s := w.status(w.inspector())
-	if s.State != StreamOn || len(s.Shards) != 1 || s.Shards[0].State != ShardUnknown || s.Shards[0].Records != 3 || s.Shards[0].More || !s.Shards[0].Open {
-		t.Errorf("status %+v", s)
-	}
+		s := w.status(w.inspector())
+		if s.State != StreamOn || len(s.Shards) != 1 || s.Shards[0].State != ShardUnknown || s.Shards[0].Records != 3 || s.Shards[0].More || !s.Shards[0].Open {
+			t.Errorf("status %+v", s)
+		}
 
-	if !hasProblem(s, "no worker reads this") {
-		t.Errorf("problems %q", s.Problems)
-	}
+		if !hasProblem(s, "no worker reads this") {
+			t.Errorf("problems %q", s.Problems)
+		}
 
-	if lag := s.Lag(time.Hour, time.Now()); len(lag.Reasons) != 1 || lag.Records != 3 {
-		t.Errorf("lag %+v", lag)
-	}
+		if lag := s.Lag(time.Hour, time.Now()); len(lag.Reasons) != 1 || lag.Records != 3 {
+			t.Errorf("lag %+v", lag)
+		}
 
-	few := w.inspector()
-	few.Count = 2
+		few := w.inspector()
+		few.Count = 2
 
-	if s := w.status(few); s.Shards[0].Records != 2 || !s.Shards[0].More {
-		t.Errorf("counted %+v", s.Shards)
-	}
+		if s := w.status(few); s.Shards[0].Records != 2 || !s.Shards[0].More {
+			t.Errorf("counted %+v", s.Shards)
+		}
+	})
 }
 
 func TestStatusOfAHandledStreamHasNoProblems(t *testing.T) {
-	w := newTestEnv(t, 2)
-	l := newRecorder()
-	p := w.start(w.config(l.handle))
-	w.write("o-0", 1)
-	w.write("o-1", 1)
-	w.roll()
-	w.write("o-0", 2)
-	w.until("all are handled and the parents are finished", func() bool {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		l := newRecorder()
+		p := w.start(w.config(l.handle))
+		w.write("o-0", 1)
+		w.write("o-1", 1)
+		w.roll()
+		w.write("o-0", 2)
+		w.until("all are handled and the parents are finished", func() bool {
+			s := w.status(w.inspector())
+			return l.count() == 3 && s.Finished == 2 && s.Lag(0, time.Now()).Records == 0
+		})
+
 		s := w.status(w.inspector())
-		return l.count() == 3 && s.Finished == 2 && s.Lag(0, time.Now()).Records == 0
+		if len(s.Problems) != 0 || !slices.Equal(s.Workers, []string{p.Owner()}) || len(s.Shards) != 2 || s.Shards[0].State != ShardHeld {
+			t.Errorf("status %+v", s)
+		}
+
+		if lag := s.Lag(time.Nanosecond, time.Now()); len(lag.Reasons) != 0 || lag.Age != 0 {
+			t.Errorf("lag %+v", lag)
+		}
+		w.stopped(p)
+
+		if s := w.status(w.inspector()); !hasProblem(s, "no worker reads this") || s.Shards[0].State != ShardFree {
+			t.Errorf("after the stop: %+v", s)
+		}
 	})
-
-	s := w.status(w.inspector())
-	if len(s.Problems) != 0 || !slices.Equal(s.Workers, []string{p.Owner()}) || len(s.Shards) != 2 || s.Shards[0].State != ShardHeld {
-		t.Errorf("status %+v", s)
-	}
-
-	if lag := s.Lag(time.Nanosecond, time.Now()); len(lag.Reasons) != 0 || lag.Age != 0 {
-		t.Errorf("lag %+v", lag)
-	}
-	w.stopped(p)
-
-	if s := w.status(w.inspector()); !hasProblem(s, "no worker reads this") || s.Shards[0].State != ShardFree {
-		t.Errorf("after the stop: %+v", s)
-	}
 }
 
 // TestAWorkerWithoutASignOfLifeDoesNotCount: the lease of a killed worker names it until
 // another one takes over.
 func TestAWorkerWithoutASignOfLifeDoesNotCount(t *testing.T) {
-	w := newTestEnv(t, 1)
-	w.stopped(w.startOnce())
-	lease := w.leases()[0]
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		w.stopped(w.startOnce())
+		lease := w.leases()[0]
 
-	if _, ours, err := w.table().take(t.Context(), lease, "killed"); err != nil || !ours {
-		t.Fatal(ours, err)
-	}
+		if _, ours, err := w.table().take(t.Context(), lease, "killed"); err != nil || !ours {
+			t.Fatal(ours, err)
+		}
 
-	i := w.inspector()
-	i.Watch = 50 * time.Millisecond
+		i := w.inspector()
+		i.Watch = 50 * time.Millisecond
 
-	s := w.status(i)
-	if s.Shards[0].State != ShardSilent || s.Shards[0].Owner != "killed" || !hasProblem(s, "no worker reads this") {
-		t.Errorf("status %+v", s)
-	}
+		s := w.status(i)
+		if s.Shards[0].State != ShardSilent || s.Shards[0].Owner != "killed" || !hasProblem(s, "no worker reads this") {
+			t.Errorf("status %+v", s)
+		}
+	})
 }
 
 // startOnce returns a poller that holds its shard.
@@ -127,90 +133,96 @@ func (w *testEnv) startOnce() *runningPoller {
 }
 
 func TestStatusShowsGapsAndAStreamThatIsOff(t *testing.T) {
-	w := newTestEnv(t, 1)
-	p := w.startOnce()
-	w.write("o-0", 1)
-	w.until("it is handled", func() bool { return w.leases()[0].Checkpoint != "" })
-	w.stopped(p)
-	w.write("o-0", 2)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		p := w.startOnce()
+		w.write("o-0", 1)
+		w.until("it is handled", func() bool { return w.leases()[0].Checkpoint != "" })
+		w.stopped(p)
+		w.write("o-0", 2)
 
-	if err := w.engine.TrimStream(t.Context(), w.arn, embedded.TrimPoint{}); err != nil {
-		t.Fatal(err)
-	}
-	w.write("o-0", 3)
-	lease := w.leases()[0]
-	lease.Gaps, lease.GapAt = 2, time.Now()
+		if err := w.engine.TrimStream(t.Context(), w.arn, embedded.TrimPoint{}); err != nil {
+			t.Fatal(err)
+		}
+		w.write("o-0", 3)
+		lease := w.leases()[0]
+		lease.Gaps, lease.GapAt = 2, time.Now()
 
-	if err := w.table().deleteRow(t.Context(), lease.Shard); err != nil {
-		t.Fatal(err)
-	}
+		if err := w.table().deleteRow(t.Context(), lease.Shard); err != nil {
+			t.Fatal(err)
+		}
 
-	if _, err := w.table().insert(t.Context(), lease); err != nil {
-		t.Fatal(err)
-	}
-	w.setStream(noStream())
+		if _, err := w.table().insert(t.Context(), lease); err != nil {
+			t.Fatal(err)
+		}
+		w.setStream(noStream())
 
-	s := w.status(w.inspector())
-	if s.State != StreamOff || !hasProblem(s, "stream switched off") || !hasProblem(s, "gap here: shard "+lease.Shard+" has lost records (2 times") {
-		t.Errorf("status %+v", s)
-	}
+		s := w.status(w.inspector())
+		if s.State != StreamOff || !hasProblem(s, "stream switched off") || !hasProblem(s, "gap here: shard "+lease.Shard+" has lost records (2 times") {
+			t.Errorf("status %+v", s)
+		}
 
-	if !hasProblem(s, "trimmed before they were read") {
-		t.Errorf("problems %q", s.Problems)
-	}
+		if !hasProblem(s, "trimmed before they were read") {
+			t.Errorf("problems %q", s.Problems)
+		}
 
-	w.setStream(bothImages())
+		w.setStream(bothImages())
 
-	if s := w.status(w.inspector()); s.Next == "" || !hasProblem(s, "stream replaced") {
-		t.Errorf("status %+v", s)
-	}
+		if s := w.status(w.inspector()); s.Next == "" || !hasProblem(s, "stream replaced") {
+			t.Errorf("status %+v", s)
+		}
+	})
 }
 
 func TestStatusCountsWhatWaitsAndWhatWasGivenUp(t *testing.T) {
-	w := newTestEnv(t, 1)
-	p := w.start(w.config(func(_ context.Context, r Record) error {
-		if id, _ := keyAndVersion(r); id == "o-0" {
-			return Permanent(errOutage)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		p := w.start(w.config(func(_ context.Context, r Record) error {
+			if id, _ := keyAndVersion(r); id == "o-0" {
+				return Permanent(errOutage)
+			}
+
+			return errOutage
+		}, patient, func(c *Config) { c.Retry.Base, c.Retry.Max = time.Hour, time.Hour }))
+		w.write("o-0", 1)
+		w.write("o-1", 1)
+		w.write("o-1", 2)
+		w.until("all are put aside", func() bool {
+			rows := w.waitingRows()
+			return len(rows) == 1 && len(rows[0].records) == 2 && len(w.deadLetters("h")) == 1
+		})
+
+		s := w.status(w.inspector())
+		w.stopped(p)
+
+		h := s.Handlers[0]
+		if h.Items != 1 || h.Records != 2 || h.DeadLetters != 1 || h.Since.IsZero() || h.Error != errOutage.Error() || h.NextTry.IsZero() {
+			t.Errorf("handler %+v", h)
 		}
 
-		return errOutage
-	}, patient, func(c *Config) { c.Retry.Base, c.Retry.Max = time.Hour, time.Hour }))
-	w.write("o-0", 1)
-	w.write("o-1", 1)
-	w.write("o-1", 2)
-	w.until("all are put aside", func() bool {
-		rows := w.waitingRows()
-		return len(rows) == 1 && len(rows[0].records) == 2 && len(w.deadLetters("h")) == 1
+		if !hasProblem(s, "handler h: 2 records of 1 item waiting") || !hasProblem(s, "handler h: 1 dead letter") {
+			t.Errorf("problems %q", s.Problems)
+		}
+
+		if lag := s.Lag(time.Minute, h.Since.Add(time.Hour)); lag.Age < time.Hour-time.Second || !strings.Contains(strings.Join(lag.Reasons, "\n"), "waited for handler h for 1h0m0s") {
+			t.Errorf("lag %+v", lag)
+		}
 	})
-
-	s := w.status(w.inspector())
-	w.stopped(p)
-
-	h := s.Handlers[0]
-	if h.Items != 1 || h.Records != 2 || h.DeadLetters != 1 || h.Since.IsZero() || h.Error != errOutage.Error() || h.NextTry.IsZero() {
-		t.Errorf("handler %+v", h)
-	}
-
-	if !hasProblem(s, "handler h: 2 records of 1 item waiting") || !hasProblem(s, "handler h: 1 dead letter") {
-		t.Errorf("problems %q", s.Problems)
-	}
-
-	if lag := s.Lag(time.Minute, h.Since.Add(time.Hour)); lag.Age < time.Hour-time.Second || !strings.Contains(strings.Join(lag.Reasons, "\n"), "waited for handler h for 1h0m0s") {
-		t.Errorf("lag %+v", lag)
-	}
 }
 
 func TestStatusOfATableWithoutAStream(t *testing.T) {
-	w := newTestEnv(t, 1)
-	i := w.inspector()
-	i.TableName = leasesTable
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		i := w.inspector()
+		i.TableName = leasesTable
 
-	if s := w.status(i); s.State != StreamNone || !hasProblem(s, "has no stream") || len(s.Lag(time.Hour, time.Now()).Reasons) != 1 {
-		t.Errorf("status %+v", s)
-	}
-	i.TableName = "no-such-table"
+		if s := w.status(i); s.State != StreamNone || !hasProblem(s, "has no stream") || len(s.Lag(time.Hour, time.Now()).Reasons) != 1 {
+			t.Errorf("status %+v", s)
+		}
+		i.TableName = "no-such-table"
 
-	if _, err := i.Status(t.Context()); err == nil || errors.Is(err, context.Canceled) {
-		t.Errorf("of a table that does not exist: %v", err)
-	}
+		if _, err := i.Status(t.Context()); err == nil || errors.Is(err, context.Canceled) {
+			t.Errorf("of a table that does not exist: %v", err)
+		}
+	})
 }

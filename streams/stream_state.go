@@ -21,24 +21,17 @@ const (
 	streamStateStartAt   = "startAt"
 	streamStateReady     = "ready"
 	streamStateListings  = "listings"
-	streamStateLiveness  = "liveness"
 	streamStateSpread    = "spread"
 	streamStateRoots     = "roots"
-
-	// oldListings counted the listings in earlier versions. A value that is no number keeps
-	// their workers from listing: they would store leases for shards whose tombstones they do
-	// not see.
-	oldListings = "counter"
 )
 
 // streamState says how reading of a stream began, and which listing is next.
 type streamState struct {
 	createdAt time.Time // the stream's creation: another time means another stream
-	begunAt   time.Time // when the state was stored; zero in the rows of earlier versions
+	begunAt   time.Time // when the state was stored
 	startAt   time.Time // where the shards of the first listing begin; zero: at the oldest record
 	ready     bool      // the leases of the first listing are stored
 	listings  int64     // how many listings were begun
-	liveness  bool      // no worker of a version without liveness rows reads the stream
 	spread    int       // over how many partition keys new leases are spread; 0 means 1
 	roots     int       // the same for shards without a parent's lease; never changes
 }
@@ -60,40 +53,16 @@ func (s *streamState) rootPartitions() int {
 	return max(s.roots, 1)
 }
 
-// listingsAttribute returns the name of the attribute that counts the listings.
-func (s *streamState) listingsAttribute() string {
-	if s.liveness {
-		return streamStateListings
-	}
-
-	return oldListings
-}
-
 func decodeStreamState(row dynamo.Item) *streamState {
-	s := &streamState{
+	return &streamState{
 		createdAt: dynamo.Time(row, streamStateCreatedAt),
 		begunAt:   dynamo.Time(row, streamStateBegunAt),
 		startAt:   dynamo.Time(row, streamStateStartAt),
 		ready:     dynamo.Flag(row, streamStateReady),
-		liveness:  dynamo.Flag(row, streamStateLiveness),
+		listings:  dynamo.Number(row, streamStateListings),
 		spread:    int(dynamo.Number(row, streamStateSpread)),
 		roots:     int(dynamo.Number(row, streamStateRoots)),
 	}
-	s.listings = dynamo.Number(row, s.listingsAttribute())
-
-	return s
-}
-
-// noteLiveness notes that every worker of the stream has a liveness row.
-func (t *leaseTable) noteLiveness(ctx context.Context, s *streamState) error {
-	update := t.update(streamStateRow).
-		IfEquals(oldListings, dynamo.N(s.listings)).
-		SetValue(streamStateLiveness, dynamo.Bool(true)).
-		SetValue(streamStateListings, dynamo.N(s.listings)).
-		SetValue(oldListings, dynamo.S(streamStateListings))
-	_, _, err := applyUpdate(ctx, t.api, update)
-
-	return err
 }
 
 // bootstrap makes sure that the stream has a state and that the shards of the first
@@ -184,8 +153,8 @@ func (d *discovery) claimListing(ctx context.Context, state *streamState, since 
 // it due, one succeeds.
 func (t *leaseTable) nextListing(state *streamState) *dynamo.Update {
 	return t.update(streamStateRow).
-		IfEquals(state.listingsAttribute(), dynamo.N(state.listings)).
-		SetValue(state.listingsAttribute(), dynamo.N(state.listings+1))
+		IfEquals(streamStateListings, dynamo.N(state.listings)).
+		SetValue(streamStateListings, dynamo.N(state.listings+1))
 }
 
 // insertFirstLeases lists the stream and stores the leases of all shards.
@@ -197,7 +166,7 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 
 	if n := spreadFor(len(l.shards)); n > 1 {
 		spread := d.table.update(streamStateRow).
-			IfPresent(streamStateLiveness).
+			IfPresent(leaseShard).
 			IfAbsent(streamStateRoots).
 			SetValue(streamStateSpread, dynamo.N(int64(n))).
 			SetValue(streamStateRoots, dynamo.N(int64(n)))
@@ -232,11 +201,6 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 func (d *discovery) firstLeases(l listing, state *streamState) func(shard, parent string) Lease {
 	now := d.cfg.clock.now()
 
-	begunAt := state.begunAt
-	if begunAt.IsZero() {
-		begunAt = now
-	}
-
 	return func(shard, parent string) Lease {
 		lease := Lease{StartAt: state.startAt, AtHorizon: state.startAt.IsZero()}
 
@@ -244,12 +208,12 @@ func (d *discovery) firstLeases(l listing, state *streamState) func(shard, paren
 		// before.
 		_, listed := l.shards[parent]
 		createdAt := shardCreatedAt(shard)
-		endedBefore := !createdAt.IsZero() && begunAt.Sub(createdAt) >= d.cfg.horizon
-		lease.ParentLost = parent != "" && !listed && !endedBefore && now.Sub(begunAt) > d.cfg.horizon
+		endedBefore := !createdAt.IsZero() && state.begunAt.Sub(createdAt) >= d.cfg.horizon
+		lease.ParentLost = parent != "" && !listed && !endedBefore && now.Sub(state.begunAt) > d.cfg.horizon
 
 		// A shard that was created later has lost nothing before its creation.
-		asked := begunAt
-		if createdAt.After(begunAt) {
+		asked := state.begunAt
+		if createdAt.After(asked) {
 			asked = createdAt
 		}
 
@@ -303,8 +267,6 @@ func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, e
 	row := leaseKey(d.table.stream, streamStateRow)
 	row[streamStateListings] = dynamo.N(0)
 	row[streamStateBegunAt] = dynamo.Millis(d.cfg.clock.now())
-	row[streamStateLiveness] = dynamo.Bool(true)
-	row[oldListings] = dynamo.S(streamStateListings)
 
 	if !l.createdAt.IsZero() {
 		row[streamStateCreatedAt] = dynamo.Millis(l.createdAt)

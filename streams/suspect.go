@@ -1,7 +1,6 @@
 package streams
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -75,17 +74,15 @@ func (n *tryNote) of(sequence, handler string) int {
 	return n.tries[handler]
 }
 
-// inBatch reports whether the record belongs to the batch that has ended a worker. Notes of earlier
-// versions name one record only.
+// inBatch reports whether the record belongs to the batch that has ended a worker.
 func (n *tryNote) inBatch(sequence string) bool {
-	last := cmp.Or(n.upTo, n.sequence)
-	return last != "" && CompareSequence(sequence, last) <= 0
+	return n.upTo != "" && CompareSequence(sequence, n.upTo) <= 0
 }
 
 // decodeTryNote returns the note of a lease, nil if it has none.
 func decodeTryNote(row dynamo.Item) *tryNote {
 	note := &tryNote{upTo: dynamo.Text(row, leaseTryingTo), sequence: dynamo.Text(row, leaseTrying), tries: map[string]int{}}
-	if note.upTo == "" && note.sequence == "" {
+	if note.upTo == "" {
 		return nil
 	}
 

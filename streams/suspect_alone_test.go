@@ -49,9 +49,8 @@ func (w *testEnv) dieAt(table *leaseTable, shard string, note *tryNote) {
 func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 	const items = 20
 
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 2, func(c *embedded.Config) { c.Dir = dir })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
 		l := newRecorder()
 		w.writeVersions(items, 1)
 
@@ -130,21 +129,23 @@ func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 
 // TestPollersOfAProcessShareTheirCalls: any of their calls can end it.
 func TestPollersOfAProcessShareTheirCalls(t *testing.T) {
-	w := newTestEnv(t, 1)
-	ofProcess := func(c *Config) { c.calls = nil } // as outside of these tests
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		ofProcess := func(c *Config) { c.calls = nil } // as outside of these tests
 
-	var gates []*callGate
-	for _, group := range []string{"", "other"} {
-		p, err := New(w.config(newRecorder().handle, ofProcess, func(c *Config) { c.Group = group }))
-		if err != nil {
-			t.Fatal(err)
+		var gates []*callGate
+		for _, group := range []string{"", "other"} {
+			p, err := New(w.config(newRecorder().handle, ofProcess, func(c *Config) { c.Group = group }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			gates = append(gates, p.scheduler.calls)
 		}
-		gates = append(gates, p.scheduler.calls)
-	}
 
-	if gates[0] != gates[1] {
-		t.Error("two pollers of a process do not share their calls")
-	}
+		if gates[0] != gates[1] {
+			t.Error("two pollers of a process do not share their calls")
+		}
+	})
 }
 
 // TestASlowHandlerOfASuspectShardIsCalledForManyAtOnce: until it is known which of them ends workers,
@@ -152,9 +153,8 @@ func TestPollersOfAProcessShareTheirCalls(t *testing.T) {
 func TestASlowHandlerOfASuspectShardIsCalledForManyAtOnce(t *testing.T) {
 	const items = 320
 
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
 		l := newRecorder()
 		w.write("o-0", 1)
 		w.handleAll(l, 1)
@@ -179,6 +179,8 @@ func TestASlowHandlerOfASuspectShardIsCalledForManyAtOnce(t *testing.T) {
 // TestAnswersThatAreLostAreNoTries: a worker that cannot store that a call begins does not make it, and
 // one that cannot store that it has returned still lives. Neither is blamed on the record.
 func TestAnswersThatAreLostAreNoTries(t *testing.T) {
+	t.Parallel()
+
 	const calls, most = maxDeaths + 3, 20
 
 	begins := func(c *embeddedtest.Call) bool { return contains(c, retryTriedBy) && !contains(c, "REMOVE") }
@@ -246,62 +248,66 @@ func TestAnswersThatAreLostAreNoTries(t *testing.T) {
 // TestATryThatWasNotStoredIsTakenBack: the answer is lost, so the lease may have it. No call was made,
 // and the next worker must not believe that one has ended this one.
 func TestATryThatWasNotStoredIsTakenBack(t *testing.T) {
-	w := newTestEnv(t, 1)
-	l := newRecorder()
-	w.write("o-0", 1)
-	w.handleAll(l, 1)
-	w.dieAt(w.table(), w.leases()[0].Shard, &tryNote{upTo: anyRecord})
-	w.write("o-0", 2)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		w.write("o-0", 1)
+		w.handleAll(l, 1)
+		w.dieAt(w.table(), w.leases()[0].Shard, &tryNote{upTo: anyRecord})
+		w.write("o-0", 2)
 
-	begins := func(c *embeddedtest.Call) bool { return contains(c, `"`+leaseTrying+`"`) && contains(c, `"h":`) }
-	var lost atomic.Int32
-	transport, throughTransport := w.intercept()
-	transport.Inject(embeddedtest.LoseAnswer("UpdateItem").If(func(c *embeddedtest.Call) bool {
-		if !begins(c) {
-			return false
+		begins := func(c *embeddedtest.Call) bool { return contains(c, `"`+leaseTrying+`"`) && contains(c, `"h":`) }
+		var lost atomic.Int32
+		transport, throughTransport := w.intercept()
+		transport.Inject(embeddedtest.LoseAnswer("UpdateItem").If(func(c *embeddedtest.Call) bool {
+			if !begins(c) {
+				return false
+			}
+			lost.Add(1)
+
+			return true
+		}))
+
+		called := newRecorder()
+		p := w.start(w.config(called.handle, throughTransport, func(c *Config) { c.Retry = Retry{Base: 50 * time.Millisecond} }))
+		w.until("the begin of a call was lost", func() bool { return lost.Load() > 0 })
+		w.until("it is taken back", func() bool {
+			lease := w.leases()[0]
+			return lost.Load() > 2 && !lease.trying.isTried() && lease.trying != nil
+		})
+		w.stopped(p)
+
+		if called.count() > 0 {
+			t.Error("a call was made that was not stored")
 		}
-		lost.Add(1)
-
-		return true
-	}))
-
-	called := newRecorder()
-	p := w.start(w.config(called.handle, throughTransport, func(c *Config) { c.Retry = Retry{Base: 50 * time.Millisecond} }))
-	w.until("the begin of a call was lost", func() bool { return lost.Load() > 0 })
-	w.until("it is taken back", func() bool {
-		lease := w.leases()[0]
-		return lost.Load() > 2 && !lease.trying.isTried() && lease.trying != nil
 	})
-	w.stopped(p)
-
-	if called.count() > 0 {
-		t.Error("a call was made that was not stored")
-	}
 }
 
 // TestANoteWhoseAnswerWasLostIsRemoved: the worker does not know that the lease has it.
 func TestANoteWhoseAnswerWasLostIsRemoved(t *testing.T) {
-	w := newTestEnv(t, 1)
-	w.write("o-0", 1)
-	w.handleAll(newRecorder(), 1)
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		w.write("o-0", 1)
+		w.handleAll(newRecorder(), 1)
 
-	transport, throughTransport := w.intercept()
-	transport.Inject(embeddedtest.LoseAnswer("UpdateItem").If(func(c *embeddedtest.Call) bool { return contains(c, anyRecord) }))
+		transport, throughTransport := w.intercept()
+		transport.Inject(embeddedtest.LoseAnswer("UpdateItem").If(func(c *embeddedtest.Call) bool { return contains(c, anyRecord) }))
 
-	table := w.table()
-	table.api = w.config(nil, throughTransport).DynamoDB
+		table := w.table()
+		table.api = w.config(nil, throughTransport).DynamoDB
 
-	lease, ours, err := table.take(t.Context(), w.leases()[0], "w")
-	if err != nil || !ours {
-		t.Fatal(ours, err)
-	}
-	held := newHeldLease(table, lease, time.Now(), time.Minute)
+		lease, ours, err := table.take(t.Context(), w.leases()[0], "w")
+		if err != nil || !ours {
+			t.Fatal(ours, err)
+		}
+		held := newHeldLease(table, lease, time.Now(), time.Minute)
 
-	if err := held.write(t.Context(), progress{trying: &tryNote{upTo: anyRecord}}); err == nil || w.leases()[0].trying == nil {
-		t.Fatalf("the answer was not lost: %v", err)
-	}
+		if err := held.write(t.Context(), progress{trying: &tryNote{upTo: anyRecord}}); err == nil || w.leases()[0].trying == nil {
+			t.Fatalf("the answer was not lost: %v", err)
+		}
 
-	if err := held.write(t.Context(), progress{}); err != nil || w.leases()[0].trying != nil {
-		t.Errorf("%+v, %v", w.leases()[0].trying, err)
-	}
+		if err := held.write(t.Context(), progress{}); err != nil || w.leases()[0].trying != nil {
+			t.Errorf("%+v, %v", w.leases()[0].trying, err)
+		}
+	})
 }

@@ -74,6 +74,8 @@ func survive(t *testing.T, most int, start func() *mortalWorker, ok func() bool)
 // TestARecordThatEndsTheProcessBecomesADeadLetter: also if its handler fails first, so that it waits
 // in the retry queue. All others are handled, and none that ran when the process ended is given up.
 func TestARecordThatEndsTheProcessBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+
 	const items, poison = 30, "o-17"
 
 	for _, test := range []struct {

@@ -16,7 +16,8 @@ type WaitingItem struct {
 	Records int
 	Replays int
 	// Attempts is the number of failed calls, Error what the newest one returned. A
-	// record that was not handed to a handler that fails for every item has none.
+	// record that was not handed to a handler that fails for every item has none. A row that this
+	// program cannot read has only an Error.
 	Attempts int
 	Error    string
 	// Since is when the first call failed, zero if none has.
@@ -45,6 +46,10 @@ func (d DeadLetters) Waiting(ctx context.Context, table, handler string) ([]Wait
 			Error:    row.lastErr,
 			Since:    row.since,
 			NextTry:  row.nextTry,
+		}
+
+		if row.refused != nil {
+			items[i].Error = row.refused.Error()
 		}
 	}
 

@@ -94,6 +94,33 @@ func TestAttributesHaveTheirTypes(t *testing.T) {
 	}
 }
 
+// An attribute or a member of the ring that this version does not know is no fault, and stays in the order.
+func TestUnknownAttributesAreIgnored(t *testing.T) {
+	s := newOrders(t)
+	s.place(t, "o-1")
+
+	s.put(t, "later", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"v": text("2")}})
+	recent := s.Item(t, "o-1")["recent"].(*types.AttributeValueMemberM)
+	recent.Value["x1"] = text("a part of slot 1")
+	s.put(t, "recent", recent)
+
+	if o, found, err := s.Get(t.Context(), "o-1"); err != nil || !found || o.State != workflow.Pending {
+		t.Errorf("%+v, %v", o, err)
+	}
+	s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
+	s.want(t, given("o-1", workflow.Release, 3), transitions.Applied)
+	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup))
+
+	item := s.Item(t, "o-1")
+	if item["later"] == nil || item["recent"].(*types.AttributeValueMemberM).Value["x1"] == nil {
+		t.Errorf("a write has removed what it does not know: %v", item)
+	}
+
+	if _, moved, err := transitions.FromRecord(nil, item); !moved || err != nil {
+		t.Errorf("moved %t, %v", moved, err)
+	}
+}
+
 // An order that the caller has seen cannot refuse an edit. The order that is read then is gone,
 // cannot be read, or moves again.
 func TestAnEditOfAnOrderThatWasSeenLooksAgain(t *testing.T) {

@@ -118,7 +118,7 @@ func (c Cause) hasDetails() bool { return c != c.brief() }
 //	"<id> <source> <actor> <trace> <text>"
 //
 // with a dash for an empty field. The trace is in base64, because it counts in the size of every
-// order. An earlier version of this package leaves the attribute as it is, so the id names the
+// order. Another program that moves the order leaves the attribute as it is, so the id names the
 // transition.
 const causeAttribute = "cause"
 

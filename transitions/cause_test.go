@@ -2,11 +2,9 @@ package transitions_test
 
 import (
 	"errors"
-	"maps"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"ratchet/internal/dynamo"
@@ -93,16 +91,15 @@ func TestACauseTravelsWithItsTransition(t *testing.T) {
 	})
 }
 
-// TestARowWithoutACodeIsNoDifference: a worker of an earlier version has written it, and knows no
-// causes. Another code is one.
-func TestARowWithoutACodeIsNoDifference(t *testing.T) {
+// TestAnotherCodeIsADifference: the ring and the journal have the code of a cause, and only the journal the rest.
+func TestAnotherCodeIsADifference(t *testing.T) {
 	s := newOrders(t)
 	s.place(t, "o-1")
 	placed := s.Item(t, "o-1")
 	shop.Record(t, s.Orders, nil, placed)
 	held := s.want(t, because(fullCause, given("o-1", workflow.Hold, 2)), transitions.Applied)
 
-	for code, want := range map[string]int{"": 0, "fraud-check": 0, "other": 1} {
+	for code, want := range map[string]int{"": 1, "fraud-check": 0, "other": 1} {
 		var facts transitions.Facts
 
 		for row, err := range s.Rows(t.Context(), "o-1", 0) {
@@ -292,29 +289,6 @@ func TestATransitionThatTheRingDoesNotHoldHasNoCause(t *testing.T) {
 
 	if o, _, err := s.Get(t.Context(), "o-1"); err != nil || o.Cause != (transitions.Cause{}) {
 		t.Errorf("%+v, %v", o, err)
-	}
-}
-
-// TestAWriterOfAnEarlierVersionLeavesNoWrongCause: it overwrites the slot and leaves code and
-// details of the transition before.
-func TestAWriterOfAnEarlierVersionLeavesNoWrongCause(t *testing.T) {
-	s := newOrders(t)
-	s.place(t, "o-1")
-	s.want(t, because(fullCause, given("o-1", workflow.Hold, 2)), transitions.Applied)
-	before := s.Item(t, "o-1")
-
-	now := maps.Clone(before)
-	recent := maps.Clone(before["recent"].(*types.AttributeValueMemberM).Value)
-	now["recent"], now["orderState"], now["transitionId"] = dynamo.M(recent), dynamo.S("PENDING"), dynamo.N(10)
-	recent["s2"], recent["f2"] = dynamo.S("10 release PENDING 1763721672123 kJ3aB3"), dynamo.S("ON_HOLD")
-
-	change, _, err := transitions.FromRecord(before, now)
-	if err != nil || change.Transition.Cause != (transitions.Cause{}) || change.New.Cause != (transitions.Cause{}) {
-		t.Errorf("%+v, %v", change.Transition, err)
-	}
-
-	if change.Old.Cause != fullCause {
-		t.Errorf("before: %+v", change.Old.Cause)
 	}
 }
 

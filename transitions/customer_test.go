@@ -1,16 +1,10 @@
 package transitions_test
 
 import (
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"ratchet/internal/dynamo"
-	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -44,33 +38,6 @@ func TestAnOrderKeepsItsCustomer(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestAnOrderWithoutCustomerIsAsBefore: its item and its input of an execution are those of
-// earlier versions, whose repeats must stay Replayed.
-func TestAnOrderWithoutCustomerIsAsBefore(t *testing.T) {
-	s := newOrders(t)
-	n := transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 5}}, Total: transitions.Money{Amount: 5, Currency: "EUR"}}
-
-	if _, err := s.Create(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
-
-	table := shop.OrdersTable
-
-	out, err := s.DB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("o-1")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	const digestOfThisOrder = "11154d980f6c1cc1b811ffc786ebf78a"
-	if got := dynamo.Bytes(out.Item, "placeHash"); out.Item["customer"] != nil || hex.EncodeToString(got) != digestOfThisOrder {
-		t.Errorf("customer %v, digest %x", out.Item["customer"], got)
-	}
-
-	if text, err := json.Marshal(n); err != nil || strings.Contains(string(text), "customer") {
-		t.Errorf("%s, %v", text, err)
-	}
 }
 
 func TestCustomersAreReferences(t *testing.T) {

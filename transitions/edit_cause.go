@@ -10,8 +10,8 @@ import (
 //
 //	"<digest of the event id> <code> <source> <actor> <trace> <text>"
 //
-// with a dash for an empty field. The digest names the edit, because an earlier version of this
-// package edits the content and leaves the attribute as it is.
+// with a dash for an empty field. The digest names the edit, because another program may edit the
+// content and leave the attribute as it is.
 const editCauseAttribute = "editCause"
 
 // leaveCause sets the cause of the edit, or removes the cause of the edit before.

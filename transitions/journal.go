@@ -82,9 +82,8 @@ func transitionRow(id OrderID, t Transition) image {
 		row["req"] = t.request.value()
 	}
 
-	// The stored name is older than the word assigned.
 	if t.assigned {
-		row["allotted"] = dynamo.Bool(true)
+		row["assigned"] = dynamo.Bool(true)
 	}
 
 	if t.narrowed {
@@ -181,7 +180,7 @@ func (r *reader) transition(row image) Transition {
 		To:       workflow.State(r.text(row, "toState")),
 		At:       r.time(row, "at"),
 		request:  r.digest(row, "req"),
-		assigned: row["allotted"] != nil,
+		assigned: row["assigned"] != nil,
 		narrowed: row["narrowed"] != nil,
 		Cause:    r.cause(row),
 	}

@@ -153,27 +153,17 @@ func (n NewOrder) settings(item image) {
 
 // content returns the digest that must be equal when the order is placed again.
 func (n NewOrder) content() digest {
-	parts := []string{fmt.Sprint(n.Total.Amount), n.Total.Currency}
+	shipping, billing, metadata := textsDigest(n.Shipping), textsDigest(n.Billing), textsDigest(n.Metadata)
+
+	parts := []string{
+		fmt.Sprint(n.Total.Amount), n.Total.Currency, n.Customer, n.Reference,
+		string(shipping[:]), string(billing[:]), string(metadata[:]),
+	}
 	for _, line := range n.Items {
 		parts = append(parts, line.SKU, fmt.Sprint(line.Quantity), fmt.Sprint(line.Price))
 	}
 
-	// An empty customer adds no part, as in earlier versions. A line has three parts, so no
-	// line can be taken for a customer.
-	if n.Customer != "" {
-		parts = append(parts, n.Customer)
-	}
-	content := digestOf(parts...)
-
-	// The short form begins with a number, as in earlier versions, so it cannot equal the long
-	// form, which begins with a word.
-	if n.Reference == "" && len(n.Shipping)+len(n.Billing)+len(n.Metadata) == 0 {
-		return content
-	}
-
-	shipping, billing, metadata := textsDigest(n.Shipping), textsDigest(n.Billing), textsDigest(n.Metadata)
-
-	return digestOf("placed", string(content[:]), n.Reference, string(shipping[:]), string(billing[:]), string(metadata[:]))
+	return digestOf(parts...)
 }
 
 // textsDigest does not depend on the order of the members.

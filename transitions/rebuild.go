@@ -122,10 +122,6 @@ func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 			have.call, want.call = "", "" // the journal holds no call ids
 			have.Cause, want.Cause = have.Cause.brief(), want.Cause.brief()
 
-			if want.Cause.Code == "" {
-				have.Cause = Cause{} // a worker of an earlier version may have written the row
-			}
-
 			id, difference := have.ID, ""
 			switch {
 			case have.ID == 0 && want.ID != 0:

@@ -27,8 +27,8 @@ import (
 //	reqAfter  the rule was kept after this id; absent for 0
 //
 // If reqAt is not the order's transitionId, a writer without a table of requests has moved
-// the order: an earlier version of this package, or another program. Requests that the ring
-// had forgotten by then may have no row, and must be looked for in the journal.
+// the order. Requests that the ring had forgotten by then may have no row, and must be looked for in
+// the journal.
 const (
 	requestsAt    = "reqAt"
 	requestsAfter = "reqAfter"

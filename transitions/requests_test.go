@@ -338,17 +338,23 @@ func TestACrashBesideTheRowOfARequest(t *testing.T) {
 	})
 }
 
-// earlier returns the orders as a version of this package without a table of requests has
-// them.
-func (s *orders) earlier() *transitions.Orders {
-	return s.Shop.Orders(func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })
+// withoutRequests returns the orders as a program without a table of requests has them.
+func (s *orders) withoutRequests(t testing.TB) *transitions.Orders {
+	t.Helper()
+
+	o, err := transitions.New(transitions.Config{DynamoDB: s.DB, Table: "orders", JournalTable: "events", Journal: s.mode, Log: embeddedtest.Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return o
 }
 
-// TestAnEarlierVersionMayMoveTheOrder: it overwrites slots without writing rows. What the
+// TestAProgramWithoutRequestsMayMoveTheOrder: it overwrites slots without writing rows. What the
 // ring has forgotten by then is looked for in the journal, and nothing else.
-func TestAnEarlierVersionMayMoveTheOrder(t *testing.T) {
+func TestAProgramWithoutRequestsMayMoveTheOrder(t *testing.T) {
 	s := newOrders(t)
-	old := s.earlier()
+	old := s.withoutRequests(t)
 	now := map[string]types.AttributeValue(nil)
 	var rows []func()
 	apply := func(o *transitions.Orders, r transitions.Request) {
@@ -380,8 +386,8 @@ func TestAnEarlierVersionMayMoveTheOrder(t *testing.T) {
 		flush()
 	}
 
-	// Until now the journal alone has old-3. The new version finds it there, and once the
-	// new version has moved the order, it needs the journal for nothing newer.
+	// Until now the journal alone has old-3. A program with the table finds it there, and once
+	// that program has moved the order, it needs the journal for nothing newer.
 	s.want(t, part("old-3", 0), transitions.Replayed)
 
 	for n := range 2 * ringSize {
@@ -390,7 +396,7 @@ func TestAnEarlierVersionMayMoveTheOrder(t *testing.T) {
 	s.want(t, part("new-0", 0), transitions.Replayed)
 	s.want(t, part("old-5", 0), transitions.Replayed)
 
-	// The earlier version moves it again, and overwrites the slot of new-8.
+	// The program without the table moves it again, and overwrites the slot of new-8.
 	apply(old, part("", 28))
 
 	if result, err := s.Apply(t.Context(), part("fresh", 0)); !errors.Is(err, transitions.ErrJournalBehind) {
@@ -403,7 +409,7 @@ func TestAnEarlierVersionMayMoveTheOrder(t *testing.T) {
 		s.want(t, part(key, 0), transitions.Replayed)
 	}
 
-	// A write that needs no row itself notes that the earlier version has left one out.
+	// A write that needs no row itself notes that the other program has left one out.
 	apply(s.Orders, part("", 30))
 	apply(old, part("", 31))      // overwrites new-11
 	apply(s.Orders, part("", 36)) // overwrites 28
@@ -424,12 +430,12 @@ func TestAnOrderWithoutAnIDIsAdoptedUnderAHighOne(t *testing.T) {
 }
 
 // TestRequestsFollowTheModelInMixedOperation draws requests with and without ids and keys,
-// from this version and an earlier one, with crashes in between.
+// from programs with and without a table of requests, with crashes in between.
 func TestRequestsFollowTheModelInMixedOperation(t *testing.T) {
 	inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
 		s.withoutRetries(t, 2)
-		old := s.earlier()
+		old := s.withoutRequests(t)
 		n := 0
 		rapid.Check(bubbled{t}, func(rt *rapid.T) {
 			n++
@@ -440,9 +446,9 @@ func TestRequestsFollowTheModelInMixedOperation(t *testing.T) {
 			m.last = placeID
 			m.ask(rt, s.Orders, given(m.id, workflow.Pay, 2))
 
-			upgrading := rapid.Bool().Draw(rt, "an earlier version is at work")
+			both := rapid.Bool().Draw(rt, "a program without the table is at work")
 			for range rapid.IntRange(5, 40).Draw(rt, "requests") {
-				m.step(rt, upgrading)
+				m.step(rt, both)
 			}
 			m.flush()
 
@@ -469,7 +475,7 @@ type mixed struct {
 	keys map[transitions.RequestID]transitions.TransitionID
 	now  map[string]types.AttributeValue
 	rows []func() // of the journal, which the stream's reader has not written yet
-	// mixed: the earlier version has overwritten something, so the journal is needed.
+	// mixed: the program without the table has overwritten something, so the journal is needed.
 	mixed bool
 }
 
@@ -497,13 +503,13 @@ func (m *mixed) flush() {
 }
 
 // step draws one request and checks its answer.
-func (m *mixed) step(rt *rapid.T, upgrading bool) {
+func (m *mixed) step(rt *rapid.T, both bool) {
 	if rapid.IntRange(0, 3).Draw(rt, "the reader catches up") == 0 {
 		m.flush()
 	}
 
 	o := m.Orders
-	if upgrading && rapid.Bool().Draw(rt, "by the earlier version") {
+	if both && rapid.Bool().Draw(rt, "by the program without the table") {
 		o, m.mixed = m.old, true
 	}
 

@@ -17,13 +17,13 @@ import (
 // ringSize is how many slots the ring of an order has. It is part of the data format.
 const ringSize = 8
 
-// The ring is the order's attribute "recent", a map with up to three members for each
+// The ring is the order's attribute "recent", a map with up to four members for each
 // slot k = transitionId mod ringSize:
 //
 //	s<k>  "<id> <event> <to> <epoch ms> <call>[ <flags>]", a string
 //	f<k>  the state that the transition left, copied by the same write; absent for placing
 //	r<k>  the digest of its request id; absent if the caller sent no request id
-//	c<k>  the code of its cause; only if the slot has the flag c
+//	c<k>  the code of its cause; absent if it has none
 //
 // Event and From are the whole content of a request. The ring holds them in full, so that
 // requests are compared and not hashes. A slot has to be short: a write unit is 1 KB, and
@@ -42,9 +42,6 @@ var ringNames = func() (names struct{ slot, from, request, code [ringSize]string
 const (
 	flagAssigned = 'a' // the id was assigned, not given
 	flagNarrowed = 'f' // the request named the state that it left
-	// c<k> is the code of this transition. An earlier version of this package neither writes nor
-	// removes codes, so the slot itself says whether it has one.
-	flagCode = 'c'
 )
 
 // slot returns the transition as the member s<k>, without its source and its request id,
@@ -65,7 +62,6 @@ func (t Transition) slot() types.AttributeValue {
 	}{
 		{t.assigned, flagAssigned},
 		{t.narrowed, flagNarrowed},
-		{t.Cause.Code != "", flagCode},
 	} {
 		if !f.set {
 			continue
@@ -111,15 +107,14 @@ func (t Transition) addTo(recent image) {
 // errSlot: a slot of the ring does not have the format that this package writes.
 var errSlot = errors.New(`is not "<id> <event> <to> <epoch ms> <call> [flags]"`)
 
-// parseSlot reads the member s<k>. The transition has no source and no request id yet.
-// Its code is there only if the flags say so.
-func parseSlot(text string) (Transition, slotFlags, error) {
+// parseSlot reads the member s<k>. The transition has no source, no request id and no code yet.
+func parseSlot(text string) (Transition, error) {
 	var field [6]string
 	n, rest, more := 0, text, true
 	for ; more && n < len(field); n++ {
 		field[n], rest, more = strings.Cut(rest, " ")
 		if field[n] == "" {
-			return Transition{}, "", errSlot
+			return Transition{}, errSlot
 		}
 	}
 
@@ -127,10 +122,10 @@ func parseSlot(text string) (Transition, slotFlags, error) {
 	at, errAt := strconv.ParseInt(field[3], 10, 64)
 	// more says that text is left after the sixth field.
 	if more || n < 5 || errID != nil || errAt != nil || id < 1 {
-		return Transition{}, "", errSlot
+		return Transition{}, errSlot
 	}
 
-	flags := slotFlags(field[5])
+	has := func(flag byte) bool { return strings.IndexByte(field[5], flag) >= 0 }
 
 	return Transition{
 		ID:       TransitionID(id),
@@ -138,21 +133,14 @@ func parseSlot(text string) (Transition, slotFlags, error) {
 		To:       workflow.State(field[2]),
 		At:       time.UnixMilli(at).UTC(),
 		call:     field[4],
-		assigned: flags.has(flagAssigned),
-		narrowed: flags.has(flagNarrowed),
-	}, flags, nil
+		assigned: has(flagAssigned),
+		narrowed: has(flagNarrowed),
+	}, nil
 }
-
-// slotFlags are the flags of a slot.
-type slotFlags string
-
-func (f slotFlags) has(flag byte) bool { return strings.IndexByte(string(f), flag) >= 0 }
 
 // ring reads the members of the attribute recent. It goes through them once, which is faster
 // than to look for each of 32 names.
 func (r *reader) ring(recent image) (ring [ringSize]Transition) {
-	var flags [ringSize]slotFlags
-
 	for name := range recent {
 		// Other members are ignored, like unknown attributes of the item.
 		if len(name) != 2 || name[1] < '0' || name[1] >= '0'+ringSize {
@@ -165,7 +153,7 @@ func (r *reader) ring(recent image) (ring [ringSize]Transition) {
 			from, request, code := t.From, t.request, t.Cause.Code
 
 			var err error
-			if *t, flags[name[1]-'0'], err = parseSlot(r.text(recent, name)); err != nil && r.err == nil {
+			if *t, err = parseSlot(r.text(recent, name)); err != nil && r.err == nil {
 				r.err = fmt.Errorf("attribute recent.%s %w", name, err)
 			}
 			t.From, t.request, t.Cause.Code = from, request, code
@@ -181,10 +169,6 @@ func (r *reader) ring(recent image) (ring [ringSize]Transition) {
 	for k := range ring {
 		if ring[k].ID == 0 {
 			ring[k] = Transition{} // the slot is empty, whatever its other members say
-		}
-
-		if !flags[k].has(flagCode) {
-			ring[k].Cause.Code = "" // left by an earlier transition
 		}
 	}
 

@@ -25,32 +25,33 @@ var shippedStates = []workflow.State{
 // the error names of the tasks. An order must not be paid before its stock is reserved and
 // its payment taken, and no execution may end well with stock still reserved.
 func CheckConfig() check.Config {
-	tasks := oldTasks()
-	tasks["accept"] = func(map[string]any) check.Effect {
-		return check.Effect{
-			Creates:  true,
-			Resumes:  true,
-			Refused:  map[string]workflow.Event{nameOutOfStock: workflow.Cancel},
-			Provides: []string{factStockReserved},
-		}
+	tasks := check.Tasks{
+		"accept": func(map[string]any) check.Effect {
+			return check.Effect{
+				Creates:  true,
+				Resumes:  true,
+				Refused:  map[string]workflow.Event{nameOutOfStock: workflow.Cancel},
+				Provides: []string{factStockReserved},
+			}
+		},
+		"pay": func(map[string]any) check.Effect {
+			return check.Effect{
+				Event:    workflow.Pay,
+				Fenced:   true,
+				Refused:  map[string]workflow.Event{namePaymentDeclined: workflow.FailPayment},
+				Provides: []string{factPaymentTaken},
+			}
+		},
+		"look": func(map[string]any) check.Effect { return check.Effect{Reads: true} },
+		"compensate": func(map[string]any) check.Effect {
+			return check.Effect{
+				Reads:    true,
+				In:       undoneStates,
+				Releases: []string{factStockReserved, factPaymentTaken},
+			}
+		},
+		"update-item.wait-for-task-token": waitEffect,
 	}
-	tasks["pay"] = func(map[string]any) check.Effect {
-		return check.Effect{
-			Event:    workflow.Pay,
-			Fenced:   true,
-			Refused:  map[string]workflow.Event{namePaymentDeclined: workflow.FailPayment},
-			Provides: []string{factPaymentTaken},
-		}
-	}
-	tasks["look"] = func(map[string]any) check.Effect { return check.Effect{Reads: true} }
-	tasks["compensate"] = func(map[string]any) check.Effect {
-		return check.Effect{
-			Reads:    true,
-			In:       undoneStates,
-			Releases: []string{factStockReserved, factPaymentTaken},
-		}
-	}
-	tasks["update-item.wait-for-task-token"] = waitEffect
 
 	return check.Config{
 		Tasks:      tasks,
@@ -61,30 +62,6 @@ func CheckConfig() check.Config {
 		Requires:   map[workflow.Event][]string{workflow.Pay: {factStockReserved, factPaymentTaken}},
 		Released:   []string{factStockReserved},
 		ReleasedIn: map[string][]workflow.State{factStockReserved: shippedStates},
-	}
-}
-
-// oldTasks are the effects of the steps of [Steps.Old].
-func oldTasks() check.Tasks {
-	provides := func(fact string) func(map[string]any) check.Effect {
-		return func(map[string]any) check.Effect { return check.Effect{Provides: []string{fact}} }
-	}
-	releases := func(fact string) func(map[string]any) check.Effect {
-		return func(map[string]any) check.Effect { return check.Effect{Releases: []string{fact}} }
-	}
-	nothing := func(map[string]any) check.Effect { return check.Effect{} }
-
-	return check.Tasks{
-		"place-order":      func(map[string]any) check.Effect { return check.Effect{Creates: true} },
-		"reserve-stock":    provides(factStockReserved),
-		"commit-stock":     releases(factStockReserved),
-		"release-stock":    releases(factStockReserved),
-		"take-payment":     provides(factPaymentTaken),
-		"void-payment":     releases(factPaymentTaken),
-		"request-shipment": nothing,
-		"cancel-shipment":  nothing,
-		"apply-transition": transitionEffect,
-		"await-order":      awaitEffect,
 	}
 }
 
@@ -107,12 +84,6 @@ func transitionEffect(parameters map[string]any) check.Effect {
 		AnyEvent: !constant,
 		Fenced:   given || computed,
 	}
-}
-
-// awaitEffect reads which state a task waits for.
-func awaitEffect(parameters map[string]any) check.Effect {
-	awaited, _ := parameters["awaited"].(string)
-	return check.Effect{Awaits: workflow.State(awaited), Parks: true}
 }
 
 // waitEffect reads which state a task waits for whose token Step Functions stores, see

@@ -35,6 +35,10 @@ type compensation struct {
 	Stock string `json:"stock"`
 }
 
+type orderInput struct {
+	OrderID transitions.OrderID `json:"orderId"`
+}
+
 // compensate undoes what was done for an order that has come to nothing: its shipments, its
 // payment, its reservation. Each is tried under its own key, whatever becomes of the others,
 // except that stock is given back only when no parcel can leave any more. The error names
@@ -125,8 +129,7 @@ func (s *Steps) settleStock(ctx context.Context, order *transitions.Order, left 
 	}
 }
 
-// returnPayment gives the order's money back and closes its payment. The charge of an
-// execution of the former state machine is one at the gateway.
+// returnPayment gives the order's money back and closes its payment.
 func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, done *compensation) error {
 	switch {
 	case order.Total.Amount == 0:
@@ -139,14 +142,10 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	done.Payment = p.State
 
 	if err != nil {
-		err = fmt.Errorf("payment: %w", err)
+		return fmt.Errorf("payment: %w", err)
 	}
 
-	if voidErr := s.cfg.Gateway.Void(ctx, paymentKey(order.ID)); voidErr != nil {
-		err = errors.Join(err, fmt.Errorf("charge at the gateway: %w", voidErr))
-	}
-
-	return err
+	return nil
 }
 
 // settleChargeback leaves the money that the bank has taken back. The execution's own payment

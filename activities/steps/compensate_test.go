@@ -305,25 +305,3 @@ func TestADeclinedRefundIsAskedForOnceAnHour(t *testing.T) {
 	}
 	s.wantPayment(t, "REFUNDED")
 }
-
-// TestCompensateVoidsAChargeOfTheFormerStateMachine: a successor may compensate an order that
-// an execution of the former state machine has charged at the gateway.
-func TestCompensateVoidsAChargeOfTheFormerStateMachine(t *testing.T) {
-	const charge = `{"orderId":"o-1","total":{"amount":500,"currency":"EUR"}}`
-
-	s := newShop(t, newTables(t), 1)
-	s.place(t)
-
-	if _, err := s.run(t, "take-payment", charge); err != nil {
-		t.Fatal(err)
-	}
-	s.move(t, workflow.Pay, workflow.Cancel)
-
-	if _, err := s.run(t, "compensate", undoing); err != nil {
-		t.Error(err)
-	}
-
-	if _, err := s.run(t, "take-payment", charge); name(err) != "Order.Closed" {
-		t.Errorf("the charge stands: %v", err)
-	}
-}

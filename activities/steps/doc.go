@@ -17,8 +17,6 @@
 //
 // [General] has the steps that any workflow can use, with a definition and a state machine of its own.
 //
-// [Steps.Old] are the steps of executions of the former state machine.
-//
 // # Caveats
 //
 // The payment with the id that payments.IDForOrder returns belongs to the execution: it is

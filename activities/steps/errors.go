@@ -13,7 +13,6 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/once/txn"
 	"ratchet/payments"
-	"ratchet/shipping"
 	"ratchet/transitions"
 )
 
@@ -31,13 +30,12 @@ const (
 	nameOutOfStock      = "Order.OutOfStock"
 	namePaymentDeclined = "Order.PaymentDeclined"
 
-	nameInvalidInput     = "Order.InvalidInput"
-	nameAlreadyAccepted  = "Order.AlreadyAccepted"
-	nameOtherExecution   = "Order.OtherExecution"
-	nameOtherContent     = "Order.OtherContent"
-	nameShipmentCanceled = "Order.ShipmentCancelled"
-	nameClosed           = "Order.Closed"
-	nameUnknownVersion   = "Order.UnknownVersion"
+	nameInvalidInput    = "Order.InvalidInput"
+	nameAlreadyAccepted = "Order.AlreadyAccepted"
+	nameOtherExecution  = "Order.OtherExecution"
+	nameOtherContent    = "Order.OtherContent"
+	nameClosed          = "Order.Closed"
+	nameUnknownVersion  = "Order.UnknownVersion"
 )
 
 // ErrorNames returns every name that a step gives to a failure.
@@ -75,7 +73,6 @@ var errorNames = []struct {
 	{payments.ErrTimeout, nameGatewayTimeout},
 	{payments.ErrUnresolved, nameGatewayTimeout},
 	{payments.ErrBusy, nameInProgress},
-	{shipping.ErrCanceled, nameShipmentCanceled},
 	{once.ErrInProgress, nameInProgress},
 	{once.ErrStaleOwner, nameInProgress},
 	{once.ErrLeaseExpired, nameInProgress},

@@ -8,6 +8,7 @@ import (
 	"ratchet/activities"
 	"ratchet/activities/tasktoken"
 	"ratchet/transitions"
+	"ratchet/workflow"
 	"ratchet/workflow/check"
 )
 
@@ -47,9 +48,9 @@ func NewGeneral(cfg GeneralConfig) (*General, error) {
 // [OvertakenErrors]; look then says where it is.
 func (g *General) All() []Step {
 	return []Step{
-		{Activity{"place", "PlaceArn"}, handle(g.place), Timing{}},
-		{Activity{"apply", "ApplyArn"}, handle(g.apply), Timing{}},
-		{Activity{"look", "LookArn"}, handle(g.look), Timing{}},
+		{Activity{"place", "PlaceArn"}, handle(g.place)},
+		{Activity{"apply", "ApplyArn"}, handle(g.apply)},
+		{Activity{"look", "LookArn"}, handle(g.look)},
 	}
 }
 
@@ -140,6 +141,12 @@ func checkPlacedBy(in acceptInput, order *transitions.Order) error {
 
 	return activities.Fail(nameAlreadyAccepted, fmt.Errorf("order %s was placed by the execution started at %s (%q: true in the input adopts it)",
 		order.ID, order.PlacedBy, "adopt"))
+}
+
+type applyInput struct {
+	OrderID      transitions.OrderID      `json:"orderId"`
+	Event        workflow.Event           `json:"event"`
+	TransitionID transitions.TransitionID `json:"transitionId"`
 }
 
 // applyEvent applies an event and returns where it has led the order.

@@ -23,8 +23,11 @@ func newGeneral(t *testing.T) (run func(step, input string) (string, error), ord
 
 	definition, err := workflow.New(workflow.Spec{
 		Name: "ticket", Version: 1, Place: "open", Initial: "OPEN",
-		States:      []workflow.StateSpec{{State: "OPEN"}, {State: "CLOSED", Terminal: true}},
-		Transitions: []workflow.Transition{{Event: "close", From: []workflow.State{"OPEN"}, To: "CLOSED"}},
+		States: []workflow.StateSpec{{State: "OPEN"}, {State: "CLOSED", Terminal: true}},
+		Transitions: []workflow.Transition{
+			{Event: "close", From: []workflow.State{"OPEN"}, To: "CLOSED"},
+			{Event: "drop", From: []workflow.State{"OPEN"}, To: "CLOSED"},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,10 +94,13 @@ func TestTheGeneralStepsBringAnOrderOn(t *testing.T) {
 		{"other content is refused", "place", place("t-1", "2026-01-01T00:00:00.000Z", `, "customer": "c-1"`), "", "Order.OtherContent"},
 		{"a successor whose order is unknown places it", "place", place("t-3", "2026-01-02T00:00:00.000Z", `, "adopt": true`), `{"orderId":"t-3","state":"OPEN","transitionId":1}`, ""},
 		{"an unknown member is refused", "place", `{"order": {}, "begun": ""}`, "", "Order.InvalidInput"},
+		{"data after the input is refused", "look", `{"orderId":"t-1","started":""}{}`, "", "Order.InvalidInput"},
 		{"look", "look", `{"orderId":"t-1","started":"2026-01-01T00:00:00.000Z"}`, `{"orderId":"t-1","state":"OPEN","transitionId":1}`, ""},
 		{"look for an order that does not exist", "look", `{"orderId":"t-9","started":""}`, "", "Order.NotFound"},
 		{"apply", "apply", `{"orderId":"t-1","event":"close","transitionId":2}`, `{"orderId":"t-1","state":"CLOSED","transitionId":2}`, ""},
+		{"apply to an order that does not exist", "apply", `{"orderId":"t-9","event":"close","transitionId":2}`, "", "Order.NotFound"},
 		{"a second try of apply", "apply", `{"orderId":"t-1","event":"close","transitionId":2}`, `{"orderId":"t-1","state":"CLOSED","transitionId":2}`, ""},
+		{"apply another event under the id", "apply", `{"orderId":"t-1","event":"drop","transitionId":2}`, "", "Order.Conflict"},
 		{"apply when the order has moved", "apply", `{"orderId":"t-1","event":"close","transitionId":3}`, "", "Order.WrongState"},
 		{"an event that the definition does not have", "apply", `{"orderId":"t-2","event":"fly","transitionId":2}`, "", "Order.Illegal"},
 		{"place when the order has moved", "place", place("t-1", "2026-01-01T00:00:00.000Z", ""), "", "Order.WrongState"},

@@ -7,8 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ratchet/activities/tasktoken"
 )
 
 // TestAnExecutionWithASuccessorThatWaitsEnds: the row of the waits holds the token of a later
@@ -19,11 +17,10 @@ func TestAnExecutionWithASuccessorThatWaitsEnds(t *testing.T) {
 	s.place(t)
 
 	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("parked"), Item: map[string]types.AttributeValue{
-		"orderId":      &types.AttributeValueMemberS{Value: "o-1"},
-		"awaitedState": &types.AttributeValueMemberS{Value: tasktoken.RowKey},
-		"taskToken":    &types.AttributeValueMemberS{Value: "t"},
-		"started":      &types.AttributeValueMemberS{Value: "2026-01-02T00:00:00.000Z"},
-		"since":        &types.AttributeValueMemberN{Value: "1"},
+		"orderId":   &types.AttributeValueMemberS{Value: "o-1"},
+		"taskToken": &types.AttributeValueMemberS{Value: "t"},
+		"started":   &types.AttributeValueMemberS{Value: "2026-01-02T00:00:00.000Z"},
+		"since":     &types.AttributeValueMemberN{Value: "1"},
 	}})
 	if err != nil {
 		t.Fatal(err)

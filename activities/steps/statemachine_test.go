@@ -163,24 +163,3 @@ func TestWorkerPoint18_EveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
 		t.Errorf("no step for %v", timings)
 	}
 }
-
-// TestEveryOldStepIsServedAsItsStateMachineSays compares the steps of executions of the former
-// state machine with that machine.
-func TestEveryOldStepIsServedAsItsStateMachineSays(t *testing.T) {
-	timings, err := steps.Timings(formerMachine(t), "AwaitOrderArn")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, s := range (&steps.Steps{}).Old() {
-		want, used := timings[s.Placeholder]
-		if !used || s.Timing.Heartbeat != want.Heartbeat || (want.Timeout != 0 && s.Timing.Timeout != want.Timeout) {
-			t.Errorf("step %s is served with %+v, the former machine has %+v", s.Name, s.Timing, want)
-		}
-		delete(timings, s.Placeholder)
-	}
-
-	if len(timings) > 0 {
-		t.Errorf("no step for %v", timings)
-	}
-}

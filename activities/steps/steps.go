@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"ratchet/activities"
 	"ratchet/activities/tasktoken"
@@ -18,19 +17,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Gateway is the bank of an order's one payment, as executions of the former state machine
-// use it. It must act once per key: a repeat returns the first answer.
-type Gateway interface {
-	// Charge takes the money and returns the gateway's id of the charge. ErrDeclined,
-	// ErrVoided and ErrConflict of package payments are answers; after another error the
-	// charge may or may not have been made.
-	Charge(ctx context.Context, c payments.Charge) (chargeID string, err error)
-	// Void returns what was charged under the key, if anything was, and closes the key. It
-	// may be called any number of times, and before Charge.
-	Void(ctx context.Context, key string) error
-}
-
-// Config configures [Steps]. All fields but Capture and Now are required.
+// Config configures [Steps]. All fields but Capture are required.
 type Config struct {
 	Orders *transitions.Orders
 	Stock  *inventory.Stock
@@ -42,17 +29,11 @@ type Config struct {
 	// shipped, by a reaction. Otherwise it is charged at once.
 	Capture bool
 	Booker  *shipping.Booker
-	// Gateway is where executions of the former state machine have charged.
-	Gateway Gateway
-	// Parked has the tokens of waiting executions. Those of the former state machine store
-	// them through it, for ParkFor: the TimeoutSeconds of their waits, or longer.
-	Parked  *tasktoken.Store
-	ParkFor time.Duration
-	// Now is the clock that stamps parked tokens. Default time.Now.
-	Now func() time.Time
+	// Parked has the tokens of waiting executions.
+	Parked *tasktoken.Store
 }
 
-func (c *Config) check() error {
+func (c Config) check() error {
 	var faults []error
 	require := func(ok bool, rule string) {
 		if !ok {
@@ -64,13 +45,7 @@ func (c *Config) check() error {
 	require(c.Payments != nil, "Payments: must be set")
 	require(c.Ledger != nil, "Ledger: must be set")
 	require(c.Booker != nil, "Booker: must be set")
-	require(c.Gateway != nil, "Gateway: must be set")
 	require(c.Parked != nil, "Parked: must be set")
-	require(c.ParkFor > 0, fmt.Sprintf("ParkFor %v: must be positive", c.ParkFor))
-
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 
 	return errors.Join(faults...)
 }
@@ -94,13 +69,12 @@ type Activity struct {
 	Placeholder string
 }
 
-// Activities returns the activities that the state machine needs, and those of the former
-// one.
+// Activities returns the activities that the state machine needs.
 func Activities() []Activity {
-	steps := &Steps{} // All and Old only bind the handlers
+	steps := &Steps{} // All only binds the handlers
 
 	var all []Activity
-	for _, s := range append(steps.All(), steps.Old()...) {
+	for _, s := range steps.All() {
 		all = append(all, s.Activity)
 	}
 
@@ -111,18 +85,15 @@ func Activities() []Activity {
 type Step struct {
 	Activity
 	Handle activities.HandlerFunc
-	// Timing is that of an old step. The zero value says that the state machine has it, see
-	// [Timings].
-	Timing Timing
 }
 
 // All returns every step of the state machine.
 func (s *Steps) All() []Step {
 	return []Step{
-		{Activity{"accept", "AcceptArn"}, handle(s.accept), Timing{}},
-		{Activity{"pay", "PayArn"}, handle(s.pay), Timing{}},
-		{Activity{"compensate", "CompensateArn"}, handle(s.compensate), Timing{}},
-		{Activity{"look", "LookArn"}, handle(s.look), Timing{}},
+		{Activity{"accept", "AcceptArn"}, handle(s.accept)},
+		{Activity{"pay", "PayArn"}, handle(s.pay)},
+		{Activity{"compensate", "CompensateArn"}, handle(s.compensate)},
+		{Activity{"look", "LookArn"}, handle(s.look)},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -28,7 +27,6 @@ import (
 
 // The sandboxes implement the contracts.
 var (
-	_ steps.Gateway      = (*banksandbox.Bank)(nil)
 	_ payments.Processor = (*banksandbox.Bank)(nil)
 	_ shipping.Carrier   = (*carriersandbox.Carrier)(nil)
 )
@@ -42,6 +40,7 @@ type shop struct {
 	booker   *shipping.Booker
 	parked   *tasktoken.Store
 	steps    *steps.Steps
+	general  *steps.General
 	moves    int
 }
 
@@ -138,10 +137,10 @@ func newShop(t *testing.T, db *dynamodb.Client, version int, edit ...func(*sides
 		Ledger:   s.ledger,
 		Capture:  far.capture,
 		Booker:   s.booker,
-		Gateway:  far.bank,
 		Parked:   s.parked,
-		ParkFor:  time.Hour,
 	})
+	must(err)
+	s.general, err = steps.NewGeneral(steps.GeneralConfig{Orders: s.orders, Parked: s.parked})
 	must(err)
 
 	return s
@@ -158,7 +157,7 @@ func (s *shop) run(t *testing.T, name, input string) (string, error) {
 func (s *shop) runIn(ctx context.Context, t *testing.T, name, input string) (string, error) {
 	t.Helper()
 
-	all := append(s.steps.All(), s.steps.Old()...)
+	all := append(s.steps.All(), s.general.All()...) // look is that of the shop
 	i := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == name })
 
 	out, err := all[i].Handle(ctx, activities.Task{Token: "token", Input: json.RawMessage(input)})
@@ -184,8 +183,8 @@ func name(err error) string {
 	return failure.Name
 }
 
-// TestUnknownVersionStopsTheExecution: the failure has a name of its own, is not retried, and
-// leaves no parked task. The execution may be redriven after the migration.
+// TestUnknownVersionStopsTheExecution: the failure has a name of its own and is not retried. The
+// execution may be redriven after the migration.
 func TestUnknownVersionStopsTheExecution(t *testing.T) {
 	db := newTables(t)
 	newer, older := newShop(t, db, 2), newShop(t, db, 1)
@@ -195,10 +194,9 @@ func TestUnknownVersionStopsTheExecution(t *testing.T) {
 	}
 
 	for step, input := range map[string]string{
-		"accept":           `{"order":{"orderId":"o-1","total":{"amount":5,"currency":"EUR"}},"started":"then"}`,
-		"pay":              `{"orderId":"o-1","transitionId":2}`,
-		"apply-transition": `{"orderId":"o-1","event":"pay","transitionId":2}`,
-		"await-order":      `{"orderId":"o-1","awaited":"SHIPPED","since":1}`,
+		"accept": `{"order":{"orderId":"o-1","total":{"amount":5,"currency":"EUR"}},"started":"then"}`,
+		"pay":    `{"orderId":"o-1","transitionId":2}`,
+		"apply":  `{"orderId":"o-1","event":"pay","transitionId":2}`,
 	} {
 		_, err := older.run(t, step, input)
 		if got := name(err); got != "Order.UnknownVersion" || slices.Contains(steps.RetryableErrors(), got) {
@@ -206,70 +204,6 @@ func TestUnknownVersionStopsTheExecution(t *testing.T) {
 		}
 	}
 
-	if tasks, err := older.parked.Waiting(t.Context(), "o-1"); err != nil || len(tasks) > 0 {
-		t.Errorf("%d tasks are parked, %v", len(tasks), err)
-	}
-}
-
-// TestEachOldStepMayRunTwice runs the steps of an order that is paid, shipped and undone, each
-// of them twice.
-func TestEachOldStepMayRunTwice(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
-	if err := s.stock.Set(t.Context(), "sku-1", 3); err != nil {
-		t.Fatal(err)
-	}
-
-	const order = `"orderId":"o-1"`
-	for _, c := range []struct{ step, input, want string }{
-		{"place-order", `{"orderId":"o-1","total":{"amount":5,"currency":"EUR"}}`, `"state":"PENDING","transitionId":1`},
-		{"reserve-stock", `{` + order + `,"items":[{"sku":"sku-1","quantity":2}]}`, `{"status":"reserved"}`},
-		{"take-payment", `{` + order + `,"total":{"amount":5,"currency":"EUR"}}`, `{"chargeId":"ch_o-1/payment"}`},
-		{"apply-transition", `{` + order + `,"event":"pay","transitionId":2}`, `"state":"PAYMENT_RECEIVED","transitionId":2`},
-		{"request-shipment", `{` + order + `,"transitionId":2}`, `{"tracking":"trk-o-1-2-shipping"}`},
-		{"await-order", `{` + order + `,"awaited":"PAYMENT_RECEIVED","since":1}`, `"state":"PAYMENT_RECEIVED"`},
-		{"cancel-shipment", `{` + order + `}`, `{"status":"cancelled"}`},
-		{"void-payment", `{` + order + `}`, `{"status":"voided"}`},
-		{"release-stock", `{` + order + `}`, `{"status":"released"}`},
-	} {
-		for range 2 {
-			if got, err := s.run(t, c.step, c.input); err != nil || !strings.Contains(got, c.want) {
-				t.Errorf("%s: got %s, %v; want %s", c.step, got, err, c.want)
-			}
-		}
-	}
-
-	for _, c := range []struct{ step, input, want string }{
-		{"take-payment", `{` + order + `,"total":{"amount":5,"currency":"EUR"}}`, "Order.Closed"},
-		{"commit-stock", `{` + order + `}`, "Order.Closed"},
-		{"apply-transition", `{` + order + `,"event":"ship","transitionId":2}`, "Order.Conflict"},
-		{"apply-transition", `{` + order + `,"event":"deliver","transitionId":3}`, "Order.WrongState"},
-		{"apply-transition", `{"orderId":"o-2","event":"pay","transitionId":2}`, "Order.NotFound"},
-		{"await-order", `{` + order + `,"awaited":"NOWHERE","since":1}`, "Order.InvalidInput"},
-		{"await-order", `{"orderId":"o-2","awaited":"SHIPPED","since":1}`, "Order.NotFound"},
-		{"cancel-shipment", `{"orderId":"o-2"}`, "Order.NotFound"},
-		{"void-payment", `{` + order + `,"unknown":1}`, "Order.InvalidInput"},
-		{"void-payment", `{` + order + `}{}`, "Order.InvalidInput"},
-	} {
-		if _, err := s.run(t, c.step, c.input); name(err) != c.want {
-			t.Errorf("%s %s: got %v, want %s", c.step, c.input, err, c.want)
-		}
-	}
-}
-
-// TestAwaitOrderParksItsToken: the order has not reached the state yet, but may.
-func TestAwaitOrderParksItsToken(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
-	if _, err := s.run(t, "place-order", `{"orderId":"o-1","total":{"amount":5,"currency":"EUR"}}`); err != nil {
-		t.Fatal(err)
-	}
-
-	if _, err := s.run(t, "await-order", `{"orderId":"o-1","awaited":"SHIPPED","since":1}`); !errors.Is(err, activities.ErrParked) {
-		t.Errorf("got %v", err)
-	}
-
-	if tasks, err := s.parked.Waiting(t.Context(), "o-1"); err != nil || len(tasks) != 1 || tasks[0].Token != "token" {
-		t.Errorf("parked tasks %v, %v", tasks, err)
-	}
 }
 
 func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
@@ -278,7 +212,7 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 		t.Fatal("New accepted the configuration")
 	}
 
-	for _, field := range []string{"Orders", "Stock", "Payments", "Ledger", "Gateway", "Booker", "Parked", "ParkFor"} {
+	for _, field := range []string{"Orders", "Stock", "Payments", "Ledger", "Booker", "Parked"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
 		}

@@ -2,7 +2,6 @@ package steps
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -19,9 +18,8 @@ type Timing struct {
 
 // Timings reads the timing of each placeholder from an ASL document. It fails if a task has no
 // time-out, or if a worker's task has no HeartbeatSeconds: if its token were lost on the wire, its
-// execution would hang for as long as the time-out. The tasks of the placeholders that park their
-// tokens need no HeartbeatSeconds.
-func Timings(asl string, parks ...string) (map[string]Timing, error) {
+// execution would hang for as long as the time-out.
+func Timings(asl string) (map[string]Timing, error) {
 	tasks, err := readTasks(asl)
 	if err != nil {
 		return nil, err
@@ -39,7 +37,7 @@ func Timings(asl string, parks ...string) (map[string]Timing, error) {
 		}
 
 		placeholder = strings.TrimSuffix(placeholder, "}")
-		if !s.heartbeat.set && s.HeartbeatSecondsPath == "" && !slices.Contains(parks, placeholder) {
+		if !s.heartbeat.set && s.HeartbeatSecondsPath == "" {
 			return nil, fmt.Errorf("state %s has no HeartbeatSeconds", s.name)
 		}
 

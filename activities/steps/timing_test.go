@@ -1,7 +1,6 @@
 package steps_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +12,8 @@ func TestTimingsAreTheShortestOfEachPlaceholder(t *testing.T) {
 	got, err := steps.Timings(`{"States": {
 		"A": {"Type": "Task", "Resource": "${One}", "TimeoutSeconds": 60, "HeartbeatSeconds": 20},
 		"B": {"Type": "Task", "Resource": "${One}", "TimeoutSeconds": 30, "HeartbeatSeconds": 10},
-		"C": {"Type": "Task", "Resource": "${Two}", "TimeoutSecondsPath": "$.timeout"},
-		"D": {"Type": "Pass"}}}`, "Two")
+		"C": {"Type": "Task", "Resource": "${Two}", "TimeoutSecondsPath": "$.timeout", "HeartbeatSecondsPath": "$.heartbeat"},
+		"D": {"Type": "Pass"}}}`)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -34,21 +33,8 @@ func TestWorkerPoint05_ATaskWithoutATimeoutOrHeartbeatsIsRefused(t *testing.T) {
 		`{"States": {"A": {"Type": "Task", "Resource": "${One}", "TimeoutSecondsPath": "$.timeout"}}}`: "state A has no HeartbeatSeconds",
 		`{`: "read the state machine",
 	} {
-		if _, err := steps.Timings(asl, "Two"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := steps.Timings(asl); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", asl, err, want)
 		}
 	}
-}
-
-// formerMachine is the state machine of executions that were started before the waits were
-// parked by Step Functions itself.
-func formerMachine(t *testing.T) string {
-	t.Helper()
-
-	text, err := os.ReadFile("testdata/before-rendezvous.asl.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return string(text)
 }

@@ -14,8 +14,6 @@
 // and an older one never replaces a newer one. Rows are kept after the answer, until they
 // expire: they refuse late writes.
 //
-// [Store.Park] is for activities that park their own token under the awaited state.
-//
 // # Guarantees
 //
 //   - No arrival is missed: if a task was parked and its order moves, Moved returns the token;

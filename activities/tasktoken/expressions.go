@@ -21,11 +21,6 @@ const (
 		" AND (visits < :visits OR (visits = :visits AND retries <= :retries))))))))"
 )
 
-// RowKey is the sort key of the one row that the executions of an order share. Rows that
-// [Store.Park] writes have the awaited state instead. It never changes, and no state may
-// have this name.
-const RowKey = "execution"
-
 // Paths are the reference paths at which the state data of an execution has what a row
 // needs, such as "$.run.visits".
 type Paths struct {
@@ -48,11 +43,8 @@ func WaitParameters(table, awaited string, paths Paths) map[string]any {
 	}
 
 	return map[string]any{
-		"TableName": table,
-		"Key": map[string]any{
-			attrOrder:   text(paths.OrderID),
-			attrAwaited: map[string]any{attributeS: RowKey},
-		},
+		"TableName":           table,
+		"Key":                 map[string]any{attrOrder: text(paths.OrderID)},
 		"UpdateExpression":    ParkUpdate,
 		"ConditionExpression": ParkCondition,
 		"ExpressionAttributeValues": map[string]any{
@@ -75,7 +67,6 @@ const (
 
 // The attributes of a row that ParkUpdate writes, apart from those of every row.
 const (
-	attrState    = "awaited"
 	attrStarted  = "started"
 	attrRedrives = "redrives"
 	attrVisits   = "visits"
@@ -86,7 +77,7 @@ const (
 // field, with the task's Since between Redrives and Visits.
 type Attempt struct {
 	// Started is when the execution was started, as Step Functions writes it. It is empty
-	// in a row that [Store.Park] wrote.
+	// in a row in which no execution has waited yet.
 	Started string
 	// Redrives counts the redrives of the execution, Visits its returns to the waits, and
 	// Retries the retries of the state.

@@ -23,7 +23,7 @@ const Retention = 400 * 24 * time.Hour
 // first. If it is this one, the condition of the other fails; if it is the other, this one
 // returns the token.
 func (s *Store) Moved(ctx context.Context, orderID string, id int64, state string, expires time.Time) (row Task, waiting bool, err error) {
-	update := dynamo.NewUpdate(s.table, rowKey(orderID, RowKey)).
+	update := dynamo.NewUpdate(s.table, rowKey(orderID)).
 		If("attribute_not_exists("+attrMoved+") OR "+attrMoved+" < :id").
 		Bind(":id", dynamo.N(id)).
 		Set(attrMoved+" = :id").

@@ -9,9 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
@@ -35,12 +33,13 @@ func open(t *testing.T) (*tasktoken.Store, *dynamodb.Client) {
 	return store, db
 }
 
-func park(t *testing.T, store *tasktoken.Store, tasks ...tasktoken.Task) {
+// park parks tasks as Step Functions does.
+func park(t *testing.T, db *dynamodb.Client, tasks ...tasktoken.Task) {
 	t.Helper()
 
 	for _, task := range tasks {
-		if err := store.Park(t.Context(), task, expires); err != nil {
-			t.Fatal(err)
+		if ok, err := parkAs(db, task.OrderID, task.Awaited, attempt{task.Attempt, task.Since, task.Token}); err != nil || !ok {
+			t.Fatal(ok, err)
 		}
 	}
 }
@@ -58,22 +57,11 @@ func waiting(t *testing.T, store *tasktoken.Store, orderID string, want ...taskt
 	}
 }
 
-func TestAnOrderHasOneTaskPerAwaitedState(t *testing.T) {
-	store, _ := open(t)
-	delivered := tasktoken.Task{OrderID: "o-1", Awaited: "DELIVERED", Since: 4, Token: "t-1"}
-	shipped := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "t-2"}
-	other := tasktoken.Task{OrderID: "o-2", Awaited: "SHIPPED", Since: 2, Token: "t-3"}
-	park(t, store, shipped, delivered, other)
-
-	waiting(t, store, "o-1", delivered, shipped)
-	waiting(t, store, "o-2", other)
-	waiting(t, store, "o-3")
-}
-
 func TestRemoveLeavesAnotherTokenAlone(t *testing.T) {
-	store, _ := open(t)
-	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "second attempt"}
-	park(t, store, task)
+	store, db := open(t)
+	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "second attempt", Attempt: tasktoken.Attempt{Started: started(1), Retries: 1}}
+	park(t, db, task)
+	waiting(t, store, "o-2")
 
 	// The worker that answers the first attempt late must not delete the second.
 	first := task
@@ -91,31 +79,14 @@ func TestRemoveLeavesAnotherTokenAlone(t *testing.T) {
 	}
 }
 
-func TestATaskCarriesItsExpiry(t *testing.T) {
-	store, db := open(t)
-	park(t, store, tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Token: "t-1"})
-
-	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("parked"), Key: map[string]types.AttributeValue{
-		"orderId":      &types.AttributeValueMemberS{Value: "o-1"},
-		"awaitedState": &types.AttributeValueMemberS{Value: "SHIPPED"},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if got, _ := out.Item[tasktoken.ExpiryAttribute].(*types.AttributeValueMemberN); got == nil || got.Value != "1800000000" {
-		t.Errorf("expiry %v, want the epoch second", got)
-	}
-}
-
 func TestListPagesThroughAllTasksWithoutTheirTokens(t *testing.T) {
-	store, _ := open(t)
+	store, db := open(t)
 	for i := range 7 {
-		park(t, store, tasktoken.Task{OrderID: fmt.Sprintf("o-%d", i), Awaited: "SHIPPED", Since: int64(i), Token: "secret"})
+		park(t, db, tasktoken.Task{OrderID: fmt.Sprintf("o-%d", i), Awaited: "SHIPPED", Since: int64(i), Token: "secret", Attempt: tasktoken.Attempt{Started: started(1)}})
 	}
 
 	found := map[string]int64{}
-	var after tasktoken.Task
+	after := ""
 	for pages := 1; ; pages++ {
 		page, err := store.List(t.Context(), after, 3)
 		if err != nil {
@@ -135,7 +106,7 @@ func TestListPagesThroughAllTasksWithoutTheirTokens(t *testing.T) {
 			}
 			break
 		}
-		after = page[len(page)-1]
+		after = page[len(page)-1].OrderID
 	}
 
 	want := map[string]int64{"o-0": 0, "o-1": 1, "o-2": 2, "o-3": 3, "o-4": 4, "o-5": 5, "o-6": 6}
@@ -167,7 +138,7 @@ func TestAnErrorNamesTheTaskAndHidesTheToken(t *testing.T) {
 
 	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Token: "bearer-secret"}
 	_, waitingErr := store.Waiting(ended, "o-1")
-	_, listErr := store.List(ended, tasktoken.Task{}, 1)
+	_, listErr := store.List(ended, "", 1)
 	_, _, getErr := store.Get(ended, "o-1")
 	_, _, movedErr := store.Moved(ended, "o-1", 3, "SHIPPED", expires)
 
@@ -176,9 +147,8 @@ func TestAnErrorNamesTheTaskAndHidesTheToken(t *testing.T) {
 		err  error
 		want string
 	}{
-		{verb: "Park", err: store.Park(ended, task, expires), want: "park the task of order o-1 awaiting SHIPPED: "},
 		{verb: "Remove", err: store.Remove(ended, task), want: "remove the parked task of order o-1 awaiting SHIPPED: "},
-		{verb: "Waiting", err: waitingErr, want: "parked tasks of order o-1: "},
+		{verb: "Waiting", err: waitingErr, want: "parked task of order o-1: "},
 		{verb: "Get", err: getErr, want: "parked task of order o-1: "},
 		{verb: "Moved", err: movedErr, want: "record for the tasks of order o-1 that it is SHIPPED: "},
 		{verb: "List", err: listErr, want: "list parked tasks: "},

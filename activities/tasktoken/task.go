@@ -21,17 +21,14 @@ type Task struct {
 	MovedTo string
 }
 
-// shared reports whether the task is in the row that all executions of the order share.
-func (t Task) shared() bool { return t.Attempt.Started != "" || t.Moved != 0 }
-
 // waits reports whether the token of the row may still be answered.
 func (t Task) waits() bool { return t.Token != "" && t.Moved <= t.Since }
 
 // The attributes of a row.
 const (
 	attrOrder   = "orderId"
-	attrAwaited = "awaitedState"
 	attrToken   = "taskToken"
+	attrAwaited = "awaited"
 	attrSince   = "since"
 	attrMoved   = "moved"
 	attrMovedTo = "movedTo"
@@ -40,24 +37,11 @@ const (
 // ExpiryAttribute holds the epoch second after which TTL may delete a row.
 const ExpiryAttribute = "expiresAt"
 
-// Row returns the sort key of the task's row. A Task with it as Awaited is a valid position
-// for [Store.List].
-func (t Task) Row() string {
-	if t.shared() {
-		return RowKey
-	}
-
-	return t.Awaited
-}
-
-func (t Task) key() dynamo.Item { return rowKey(t.OrderID, t.Row()) }
-
-func rowKey(orderID, name string) dynamo.Item {
-	return dynamo.Item{attrOrder: dynamo.S(orderID), attrAwaited: dynamo.S(name)}
-}
+// rowKey returns the key of the row that the executions of an order share.
+func rowKey(orderID string) dynamo.Item { return dynamo.Item{attrOrder: dynamo.S(orderID)} }
 
 func decode(item dynamo.Item) Task {
-	task := Task{
+	return Task{
 		OrderID: dynamo.Text(item, attrOrder),
 		Awaited: dynamo.Text(item, attrAwaited),
 		Since:   dynamo.Number(item, attrSince),
@@ -66,9 +50,4 @@ func decode(item dynamo.Item) Task {
 		Moved:   dynamo.Number(item, attrMoved),
 		MovedTo: dynamo.Text(item, attrMovedTo),
 	}
-	if task.Awaited == RowKey {
-		task.Awaited = dynamo.Text(item, attrState)
-	}
-
-	return task
 }

@@ -43,7 +43,7 @@ func buildPeers(ctx context.Context) (ours, theirs peer, err error) {
 	for _, command := range [][]string{
 		{"java", "-version"},
 		{"mvn", "--batch-mode", "--quiet", "--file", "cmd/bench/peers/kcl/pom.xml", "-Dtarget=" + home, "package"},
-		{"go", "build", "-o", poller, "./cmd/bench/peers/poller"},
+		{"go", "build", "-C", "cmd/bench/peers/poller", "-o", poller, "."},
 	} {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -168,8 +168,8 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 		text, err := readAnswer(response)
 		return errors.Join(errors.New(strings.TrimSpace(string(text))), err)
 	default:
-		// Other DynamoDB endpoints, and older versions, answer the unknown operation with an error.
-		return usageError("backup: %s answers %s: only the embedded engine has backups, from this version on", b.Config.EndpointURL, response.Status)
+		// Other DynamoDB endpoints answer the unknown operation with an error.
+		return usageError("backup: %s answers %s: only the embedded engine has backups", b.Config.EndpointURL, response.Status)
 	}
 
 	if _, err := io.Copy(w, response.Body); err != nil {

@@ -111,7 +111,7 @@ func askCompaction(ctx context.Context, b *server.Backend, target string) (c emb
 		// The engine answers with AWS's form of an error.
 		return c, errors.Join(json.Unmarshal(answer, &refused), errors.New(refused.Message))
 	default:
-		return c, usageError("compact: %s answers %s %s: only the embedded engine can be compacted, from this version on, and once at a time",
+		return c, usageError("compact: %s answers %s %s: only the embedded engine can be compacted, and once at a time",
 			response.Request.URL, response.Status, answer)
 	}
 

@@ -51,7 +51,7 @@ func (s *settings) openWith(ctx context.Context, events server.Events, change fu
 
 // createResources creates the resources that the engine lacks. The directory may be new, so no
 // command that writes needs `ratchet init` before it. Commands that need the state machine have
-// checked it; the others need only the tables, and an earlier version may not have had all of them.
+// checked it; the others need only the tables.
 func (s *settings) createResources(ctx context.Context, b *server.Backend) error {
 	if s.creates {
 		err := b.Init(ctx)

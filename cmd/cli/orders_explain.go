@@ -212,7 +212,7 @@ func identified(r refusedRequest) string {
 func chosenBy(s inspect.Step) string {
 	switch {
 	case s.Assigned:
-		return "allotted to a request id"
+		return "assigned to a request id"
 	case s.Named:
 		return "caller, with a request id"
 	}

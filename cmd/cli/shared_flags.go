@@ -65,8 +65,8 @@ var (
 	}}
 	bankFlags = &flagGroup{name: "bank", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
 		f.String("bank", "", `who takes the money: "sandbox" (the default, except on AWS)`)
-		f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
-		f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
+		f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox bank declines, in percent")
+		f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox bank, in percent")
 	}}
 	carrierFlags = &flagGroup{name: "carrier", add: func(f *pflag.FlagSet, _ *settings, defaults server.Config) {
 		f.String("carrier", defaults.Carrier, `who moves the parcels: "sandbox" (the default, except on AWS), a URL, or "execution:ARN" of a state machine`)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +18,7 @@ Task tokens are never shown: a token is the right to end the task.`
 func tasksCommand(s *settings) *cobra.Command {
 	c := group("tasks", "List tasks that wait for a state of their order, complete and fail them",
 		tasksList(s), tasksComplete(s), tasksFail(s))
-	c.Aliases, c.Long = []string{"parked"}, tasksHelp
+	c.Long = tasksHelp
 
 	return c
 }
@@ -33,32 +32,18 @@ type printedTask struct {
 	State string `json:"state,omitempty"`
 }
 
-// cursor returns the text that `tasks list --after` takes.
-func cursor(t tasktoken.Task) string { return t.OrderID + "," + t.Row() }
-
-// waitingTask returns the task of the order that waits for the state, or the only one.
+// waitingTask returns the task that waits for the order. With a state, the task must wait for it.
 func waitingTask(ctx context.Context, b *server.Backend, order, state string) (tasktoken.Task, error) {
 	tasks, err := b.ParkedTasks.Waiting(ctx, order)
-	if err != nil {
-		return tasktoken.Task{}, err
-	}
-
-	var awaited []string
-	for _, t := range tasks {
-		// Without --state, a single task is meant.
-		if t.Awaited == state || state == "" && len(tasks) == 1 {
-			return t, nil
-		}
-		awaited = append(awaited, t.Awaited)
-	}
 
 	switch {
+	case err != nil:
+		return tasktoken.Task{}, err
 	case len(tasks) == 0:
 		return tasktoken.Task{}, fmt.Errorf("%w: no task waits for order %s", errNotFound, order)
-	case state == "":
-		// An answer to the wrong task cannot be taken back.
-		return tasktoken.Task{}, usageError("order %s has several tasks: use --state with one of %s", order, strings.Join(awaited, ", "))
+	case state != "" && tasks[0].Awaited != state:
+		return tasktoken.Task{}, fmt.Errorf("%w: no task waits for order %s to be %s, but for %s", errNotFound, order, state, tasks[0].Awaited)
 	}
 
-	return tasktoken.Task{}, fmt.Errorf("%w: no task waits for order %s to be %s, but for %s", errNotFound, order, state, strings.Join(awaited, ", "))
+	return tasks[0], nil
 }

@@ -28,7 +28,7 @@ func tasksComplete(s *settings) *cobra.Command {
 			"awaited state (`ratchet tasks list ORDER --overdue`). The order itself is not moved." + tasksExitStatuses,
 		Example: "  ratchet tasks complete o-1",
 	}
-	state := c.Flags().String("state", "", "the state that the task waits for, if the order has several tasks")
+	state := c.Flags().String("state", "", "only if the task waits for this state")
 	output := c.Flags().String("output", "", "the task's output, JSON; default: where the order is")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		// Step Functions would refuse the output after the token was found.
@@ -59,7 +59,7 @@ func tasksFail(s *settings) *cobra.Command {
 			"go on from where its order is; the cause must be the order's position, which is the default." + tasksExitStatuses,
 		Example: "  ratchet tasks fail o-1 --error Order.WrongState\n  ratchet tasks fail o-1 --cause 'the customer called'",
 	}
-	state := c.Flags().String("state", "", "the state that the task waits for, if the order has several tasks")
+	state := c.Flags().String("state", "", "only if the task waits for this state")
 	name := c.Flags().String("error", "Order.Abandoned", "the error's name")
 	cause := c.Flags().String("cause", "", "the error's cause; default: where the order is, as JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -32,29 +32,23 @@ func tasksList(s *settings) *cobra.Command {
 		Example: "  ratchet tasks list o-1\n  ratchet tasks list --overdue --json",
 	}
 	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; with ORDER all are listed")
-	after := c.Flags().StringSlice("after", nil, "continue after this task, as the command prints it: ORDER,ROW")
+	after := c.Flags().String("after", "", "continue after the task of this order")
 	overdue := c.Flags().Bool("overdue", false, "only tasks whose order has come to the awaited state, or cannot come to it")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var last tasktoken.Task
-		switch {
-		case *limit < 1 || *limit > 10_000:
+		if *limit < 1 || *limit > 10_000 {
 			return usageError("limit %d: 1 to 10000", *limit)
-		case len(*after) == 2:
-			last = tasktoken.Task{OrderID: (*after)[0], Awaited: (*after)[1]}
-		case *after != nil:
-			return usageError("after: must be ORDER,ROW")
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
 			ctx := c.Context()
-			list := func(after tasktoken.Task) ([]tasktoken.Task, error) { return b.ParkedTasks.List(ctx, after, *limit) }
+			list := func(after string) ([]tasktoken.Task, error) { return b.ParkedTasks.List(ctx, after, *limit) }
 
 			if len(args) == 1 {
-				// An order has few tasks, so its list has one page.
-				list = func(tasktoken.Task) ([]tasktoken.Task, error) { return b.ParkedTasks.Waiting(ctx, args[0]) }
+				// An order has at most one task.
+				list = func(string) ([]tasktoken.Task, error) { return b.ParkedTasks.Waiting(ctx, args[0]) }
 			}
 
-			found, next, err := collectTasks(ctx, s, b, list, last, *limit, len(args) == 0, *overdue)
+			found, next, err := collectTasks(ctx, s, b, list, *after, *limit, len(args) == 0, *overdue)
 			if err != nil {
 				return err
 			}
@@ -68,8 +62,8 @@ func tasksList(s *settings) *cobra.Command {
 
 // collectTasks returns up to limit tasks, only overdue ones if that is wanted, and the cursor
 // of the next page. The list has pages if paged is set.
-func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func(after tasktoken.Task) ([]tasktoken.Task, error),
-	after tasktoken.Task, limit int, paged, overdue bool,
+func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func(after string) ([]tasktoken.Task, error),
+	after string, limit int, paged, overdue bool,
 ) (found []printedTask, next string, err error) {
 	for read := 0; ; {
 		page, err := list(after)
@@ -94,9 +88,9 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 
 			// The cursor is the last task that was looked at, not the end of its page.
 			if paged && len(found) == limit {
-				return found, cursor(t), nil
+				return found, t.OrderID, nil
 			}
-			after = t
+			after = t.OrderID
 		}
 
 		read += len(page)

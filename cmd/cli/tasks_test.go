@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
@@ -18,14 +20,27 @@ import (
 	"ratchet/workflow"
 )
 
+// parkTask stores the token of a task that waits for a shipment, as Step Functions does.
+func parkTask(ctx context.Context, b *server.Backend, order, token string) error {
+	zero, text := &types.AttributeValueMemberN{Value: "0"}, func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+	_, err := b.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:        &b.Tables.Parked,
+		Key:              map[string]types.AttributeValue{"orderId": text(order)},
+		UpdateExpression: aws.String(tasktoken.ParkUpdate),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":token": text(token), ":awaited": text("SHIPPED"), ":since": zero,
+			":started": text("2026-01-01T00:00:00.000Z"), ":redrives": zero, ":visits": zero, ":retries": zero,
+		},
+	})
+
+	return err
+}
+
 func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
-		for _, task := range []tasktoken.Task{
-			{OrderID: "o-1", Awaited: "PAID", Since: 1, Token: "secret-1"},
-			{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "secret-2"},
-			{OrderID: "o-2", Awaited: "PAID", Since: 1, Token: "secret-3"},
-		} {
-			if err := b.ParkedTasks.Park(ctx, task, time.Now().Add(time.Hour)); err != nil {
+		for _, order := range []string{"o-1", "o-2", "o-3"} {
+			if err := parkTask(ctx, b, order, "secret-"+order); err != nil {
 				return err
 			}
 		}
@@ -53,7 +68,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &task); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
-		after = task.Order + "," + task.Awaited
+		after = task.Order
 		pages = append(pages, after)
 	}
 
@@ -63,7 +78,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 	s.json = false
 
 	out, code := ask(t, tasksCommand(s), "list", "o-1")
-	if code != exitOK || !strings.Contains(out, "PAID") || !strings.Contains(out, "SHIPPED") || strings.Contains(out, "o-2") || strings.Contains(out, "secret") {
+	if code != exitOK || !strings.Contains(out, "SHIPPED") || strings.Contains(out, "o-2") || strings.Contains(out, "secret") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 }

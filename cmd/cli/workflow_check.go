@@ -44,6 +44,13 @@ func checkCommand(s *settings) *cobra.Command {
 
 		cfg := steps.CheckConfig()
 		cfg.File = "statemachine.asl.json"
+
+		// A file may be a state machine of the user, with general steps.
+		for name, effect := range steps.GeneralCheckConfig().Tasks {
+			if cfg.Tasks[name] == nil {
+				cfg.Tasks[name] = effect
+			}
+		}
 		asl := []byte(ratchet.StateMachine)
 
 		if len(args) == 1 {
@@ -53,8 +60,7 @@ func checkCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		// A state machine of the user may keep the order where Ratchet's former state machine kept
-		// it.
+		// A state machine of the user may keep the order elsewhere.
 		if !bytes.Contains(asl, []byte("$.run.order")) {
 			cfg.Variable = ""
 		}

@@ -21,7 +21,7 @@ locals {
     order-lists       = { keys = ["listKey", "placeKey"], types = { listKey = "S", placeKey = "S" }, ttl = "expiresAt" }
     order-requests    = { keys = ["orderId", "req"], types = { orderId = "S", req = "B" } }
     orders            = { keys = ["orderId"], types = { orderId = "S" }, stream = "NEW_AND_OLD_IMAGES" }
-    parked-tasks      = { keys = ["orderId", "awaitedState"], types = { orderId = "S", awaitedState = "S" }, ttl = "expiresAt" }
+    parked-tasks      = { keys = ["orderId"], types = { orderId = "S" }, ttl = "expiresAt" }
     payments          = { keys = ["paymentId"], types = { paymentId = "S" } }
     payments-due      = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
     processes         = { keys = ["kind", "id"], types = { kind = "S", id = "S" }, ttl = "expiresAt" }
@@ -33,19 +33,9 @@ locals {
 
   activities = [
     "accept",
-    "apply-transition",
-    "await-order",
-    "cancel-shipment",
-    "commit-stock",
     "compensate",
     "look",
     "pay",
-    "place-order",
-    "release-stock",
-    "request-shipment",
-    "reserve-stock",
-    "take-payment",
-    "void-payment",
   ]
 
   # The tables of the sandbox bank and carrier exist only for trials.

@@ -13,10 +13,12 @@ func TestVersionOfABuild(t *testing.T) {
 		info *debug.BuildInfo
 		want string
 	}{
-		{"no record", nil, "unknown"},
-		{"a record of nothing", &debug.BuildInfo{}, "unknown"},
-		{"go run and go test", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "unknown"},
-		{"a commit without a version", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: commit}, "0123456789ab"},
+		{"no record", nil, "1.0.0-dev"},
+		{"a record of nothing", &debug.BuildInfo{}, "1.0.0-dev"},
+		{"go run and go test", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "1.0.0-dev"},
+		{"a commit without a version", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: commit}, "1.0.0-dev+0123456789ab"},
+		{"a pseudo-version before the first tag is none", &debug.BuildInfo{Main: debug.Module{Version: "v0.0.0-20261126120000-0123456789ab+dirty"}, Settings: commit}, "1.0.0-dev+0123456789ab"},
+		{"a pseudo-version after a tag", &debug.BuildInfo{Main: debug.Module{Version: "v1.2.4-0.20261126120000-0123456789ab"}, Settings: commit}, "v1.2.4-0.20261126120000-0123456789ab"},
 		{"a tag counts more than its commit", &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: commit}, "v1.2.3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

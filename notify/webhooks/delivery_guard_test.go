@@ -45,7 +45,7 @@ type world struct {
 	*notify.Deliveries
 }
 
-// endpoint is one of the world's. An earlier version may have stored a URL that is not allowed.
+// endpoint is one of the world's. A stored URL need not be allowed: the settings of a process say which are.
 type endpoint struct {
 	url     string
 	allowed bool

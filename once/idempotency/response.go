@@ -38,8 +38,12 @@ var errStored = errors.New("stored response")
 
 // decode reads a response that encode returned.
 func decode(text []byte) (*response, error) {
-	if len(text) == 0 || text[0] != format {
-		return nil, fmt.Errorf("%w: its format is unknown to this version", errStored)
+	if len(text) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", errStored)
+	}
+
+	if text[0] != format {
+		return nil, fmt.Errorf("%w: it has format %d, and this program reads format %d", errStored, text[0], format)
 	}
 
 	size, n := binary.Uvarint(text[1:])

@@ -122,10 +122,10 @@ func TestBalanceIsBoundedDespiteHolds(t *testing.T) {
 	b.sound(t)
 }
 
-// TestAccountsOfEarlierVersionsGoOn has rows that an earlier version could write: balances
-// beyond the range, and a debit account with a positive balance. What brings such an account
+// TestAccountsOutOfRangeCanComeBack has rows that someone changed by hand: balances beyond
+// the range, and a debit account with a positive balance. What brings such an account
 // back is allowed, what brings it further away is refused.
-func TestAccountsOfEarlierVersionsGoOn(t *testing.T) {
+func TestAccountsOutOfRangeCanComeBack(t *testing.T) {
 	const most = 9 * ledger.MaxAmount
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "world", Side: ledger.Debit, Overdraft: true}, 0)

@@ -183,7 +183,7 @@ func (p Posted) item(call string, digest []byte) dynamo.Item {
 			"sequence": dynamo.N(e.Sequence),
 			"balance":  dynamo.N(e.Balance),
 		}
-		if e.Shard != 0 { // earlier versions wrote 0, too
+		if e.Shard != 0 {
 			m["shard"] = dynamo.N(int64(e.Shard))
 		}
 

@@ -34,7 +34,7 @@ type Step struct {
 	Journal bool `json:"journal"`
 	Ring    bool `json:"ring"`
 	// Assigned: Apply chose the id. Otherwise an execution or another caller did.
-	Assigned bool `json:"allotted"`
+	Assigned bool `json:"assigned"`
 	// Named: the request carried a RequestID. Only its digest is kept.
 	Named bool `json:"named"`
 	// Skipped is how many ids before this one were never applied.

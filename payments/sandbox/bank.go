@@ -17,7 +17,6 @@ type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
@@ -33,8 +32,8 @@ type Config struct {
 	Table    string
 	// DeclinePercent is the share of the orders whose payments are declined: 0 to 100.
 	DeclinePercent int
-	// TimeoutPercent is the share of the orders whose first charge succeeds without an
-	// answer, and of the keys of a processor's requests: 0 to 100.
+	// TimeoutPercent is the share of the keys whose first request succeeds without an
+	// answer: 0 to 100.
 	TimeoutPercent int
 }
 
@@ -79,7 +78,6 @@ func New(cfg Config) (*Bank, error) {
 
 // Statuses of an item of the table. The texts are stored.
 const (
-	statusCharged    = "CHARGED"
 	statusDeclined   = "DECLINED"
 	statusVoided     = "VOIDED"
 	statusAuthorized = "AUTHORIZED"
@@ -93,10 +91,9 @@ func (b *Bank) Declines(orderID string) bool {
 	return draw("decline", orderID) < b.cfg.DeclinePercent
 }
 
-// losesAnswer reports whether the first answer to the order's charge, or to the request
-// with the key, is lost.
-func (b *Bank) losesAnswer(id string) bool {
-	return draw("timeout", id) < b.cfg.TimeoutPercent
+// losesAnswer reports whether the first answer to the request with the key is lost.
+func (b *Bank) losesAnswer(key string) bool {
+	return draw("timeout", key) < b.cfg.TimeoutPercent
 }
 
 // draw returns a number from 0 to 99 that depends on the purpose and the id only.

@@ -40,43 +40,43 @@ func newBank(t *testing.T, declinePercent, timeoutPercent int) *sandbox.Bank {
 	return b
 }
 
-func TestChargeIsMadeOncePerKey(t *testing.T) {
+func TestSaleIsMadeOncePerKey(t *testing.T) {
 	b := newBank(t, 0, 0)
-	c := payments.Charge{Key: "k", OrderID: "o-1", Amount: 2500, Currency: "EUR"}
+	c := payments.Request{Key: "k", OrderID: "o-1", Amount: 2500, Currency: "EUR"}
 
-	first, err := b.Charge(t.Context(), c)
+	first, err := b.Sale(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if again, err := b.Charge(t.Context(), c); err != nil || again != first {
+	if again, err := b.Sale(t.Context(), c); err != nil || again != first {
 		t.Errorf("again: %q, %v", again, err)
 	}
 
 	c.Amount++
-	if _, err := b.Charge(t.Context(), c); !errors.Is(err, payments.ErrConflict) {
+	if _, err := b.Sale(t.Context(), c); !errors.Is(err, payments.ErrConflict) {
 		t.Errorf("another amount under the key: %v", err)
 	}
 }
 
 func TestDeclineIsFinal(t *testing.T) {
 	b := newBank(t, 50, 0)
-	c := payments.Charge{Key: "k", OrderID: order(b, true), Amount: 1, Currency: "EUR"}
+	c := payments.Request{Key: "k", OrderID: order(b, true), Amount: 1, Currency: "EUR"}
 	for range 2 {
-		if _, err := b.Charge(t.Context(), c); !errors.Is(err, payments.ErrDeclined) {
+		if _, err := b.Sale(t.Context(), c); !errors.Is(err, payments.ErrDeclined) {
 			t.Fatal(err)
 		}
 	}
 }
 
-func TestChargeWithALostAnswerIsFoundByItsRepeat(t *testing.T) {
+func TestSaleWithALostAnswerIsFoundByItsRepeat(t *testing.T) {
 	b := newBank(t, 0, 100)
-	c := payments.Charge{Key: "k", OrderID: "o-1", Amount: 1, Currency: "EUR"}
-	if _, err := b.Charge(t.Context(), c); !errors.Is(err, payments.ErrTimeout) {
+	c := payments.Request{Key: "k", OrderID: "o-1", Amount: 1, Currency: "EUR"}
+	if _, err := b.Sale(t.Context(), c); !errors.Is(err, payments.ErrTimeout) {
 		t.Fatal(err)
 	}
 
-	if id, err := b.Charge(t.Context(), c); err != nil || id == "" {
+	if id, err := b.Sale(t.Context(), c); err != nil || id == "" {
 		t.Errorf("%q, %v", id, err)
 	}
 }
@@ -84,9 +84,9 @@ func TestChargeWithALostAnswerIsFoundByItsRepeat(t *testing.T) {
 func TestVoidClosesTheKey(t *testing.T) {
 	b := newBank(t, 0, 0)
 	for _, charged := range []bool{true, false} {
-		c := payments.Charge{Key: fmt.Sprint("k", charged), OrderID: "o-1", Amount: 1, Currency: "EUR"}
+		c := payments.Request{Key: fmt.Sprint("k", charged), OrderID: "o-1", Amount: 1, Currency: "EUR"}
 		if charged {
-			if _, err := b.Charge(t.Context(), c); err != nil {
+			if _, err := b.Sale(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,7 +97,7 @@ func TestVoidClosesTheKey(t *testing.T) {
 			}
 		}
 
-		if _, err := b.Charge(t.Context(), c); !errors.Is(err, payments.ErrVoided) {
+		if _, err := b.Sale(t.Context(), c); !errors.Is(err, payments.ErrVoided) {
 			t.Errorf("charged before: %v: %v", charged, err)
 		}
 	}

@@ -1,7 +1,6 @@
-// Package sandbox is a bank for demonstrations and tests. [Bank] implements the gateway of
-// activities/steps and payments.Processor.
+// Package sandbox is a bank for demonstrations and tests. [Bank] implements payments.Processor.
 //
-// Its charges are items of a DynamoDB table, so they survive a restart. It declines the
+// What it has done are items of a DynamoDB table, so they survive a restart. It declines the
 // payments of a share of the orders, and loses the first answer of a share of the
 // requests. Which ones follows from the ids alone, so the result of a run can be computed
 // without running it.

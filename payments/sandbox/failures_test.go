@@ -43,12 +43,12 @@ func TestTheShareOfDeclinedOrdersIsThatOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// Without a share of lost answers every charge is answered.
+// Without a share of lost answers every sale is answered.
 func TestNoAnswerIsLostUnlessItIsAskedFor(t *testing.T) {
 	b := newBank(t, 0, 0)
 	for i := range 500 {
 		id := fmt.Sprint("o-", i)
-		if _, err := b.Charge(t.Context(), payments.Charge{Key: id, OrderID: id, Amount: 1, Currency: "EUR"}); err != nil {
+		if _, err := b.Sale(t.Context(), payments.Request{Key: id, OrderID: id, Amount: 1, Currency: "EUR"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,10 +63,6 @@ func calls(t *testing.T, b *sandbox.Bank) map[string]func(orderID, key string, a
 	}
 
 	return map[string]func(string, string, int64) error{
-		"charge": func(orderID, key string, amount int64) error {
-			_, err := b.Charge(t.Context(), payments.Charge{Key: key, OrderID: orderID, Amount: amount, Currency: "EUR"})
-			return err
-		},
 		"authorize": func(orderID, key string, amount int64) error {
 			_, err := b.Authorize(t.Context(), request(orderID, key, amount))
 			return err
@@ -99,7 +95,7 @@ func TestRequestsNeedAKeyAndAnAmount(t *testing.T) {
 // What the processor declines is declined at each repeat, and what it has done without an answer
 // is answered at the next.
 func TestARepeatIsAnsweredAsTheFirst(t *testing.T) {
-	for _, name := range []string{"charge", "authorize", "sale"} {
+	for _, name := range []string{"authorize", "sale"} {
 		b := newBank(t, 50, 0)
 		for range 2 {
 			if err := calls(t, b)[name](order(b, true), "k", 5); !errors.Is(err, payments.ErrDeclined) {

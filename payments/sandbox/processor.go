@@ -138,6 +138,22 @@ func (b *Bank) repeat(r payments.Request, status string, old dynamo.Item) (strin
 	return reference(r.Key), nil
 }
 
+// Void returns what was sold or authorized under the key, if anything was, and closes
+// the key. A repeat changes nothing.
+func (b *Bank) Void(ctx context.Context, key string) error {
+	update := dynamo.NewUpdate(b.cfg.Table, bankKey(key))
+	status := update.Name("status")
+	update.
+		Set(status+" = :voided").
+		Bind(":voided", dynamo.S(statusVoided))
+
+	if _, err := b.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
+		return fmt.Errorf("void payment %s: %w", key, err)
+	}
+
+	return nil
+}
+
 // Lookup returns what the bank knows under a key.
 func (b *Bank) Lookup(ctx context.Context, key string) (payments.Operation, error) {
 	out, err := b.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{

@@ -23,6 +23,7 @@ var ErrMalformed = errors.New("not a transition request")
 // body is a request on the wire. Decode reads the values itself: encoding/json would turn
 // whole numbers into floating-point numbers.
 type body struct {
+	Format       int                       `json:"format"` // checkFormat reads it
 	OrderID      transitions.OrderID       `json:"orderId"`
 	Event        workflow.Event            `json:"event"`
 	From         workflow.State            `json:"from"`
@@ -33,14 +34,23 @@ type body struct {
 	Cause        transitions.Cause         `json:"cause"`
 }
 
+// format is the number of the form of a message. A sender in a later form names its number; a body that names
+// none has this one. Raise it only if a worker that knows the number before would misread a message: one that
+// does not know a member refuses the message anyway.
+const format = 1
+
 // Decode reads the request of a message. The body is strict JSON: the members of
-// transitions.Request by their exact names, no duplicates, no unknown members, no trailing
+// transitions.Request and "format" by their exact names, no duplicates, no unknown members, no trailing
 // data. A request without a transitionId and a requestId gets the message's own id as its
 // requestId. The trace of its cause is that of the message attribute [queues.AttributeTrace], else that of
 // the body; one that is no traceparent of version 00 is left out. The cause says that the request came
 // through the queue: its source is [Source], and an actor that the message names gets the prefix
 // "queue:".
 func Decode(m queues.Message) (transitions.Request, error) {
+	if err := checkFormat(m.Body); err != nil {
+		return transitions.Request{}, err
+	}
+
 	var in body
 	if err := json.Unmarshal([]byte(m.Body), &in, json.RejectUnknownMembers(true)); err != nil {
 		return transitions.Request{}, malformed(err)
@@ -92,6 +102,19 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	r.Cause.Source, r.Cause.Actor = Source, claimedActor(r.Cause.Actor)
 
 	return r, nil
+}
+
+// checkFormat refuses a message of another format. It ignores what else the body has, which another format may
+// write in another way.
+func checkFormat(text string) error {
+	var in struct {
+		Format *int `json:"format"`
+	}
+	if json.Unmarshal([]byte(text), &in) == nil && in.Format != nil && *in.Format != format {
+		return fmt.Errorf("%w: the message has format %d, and this program reads format %d", ErrMalformed, *in.Format, format)
+	}
+
+	return nil // Decode says what else is wrong
 }
 
 // Source is the source of the transitions that are requested through a queue.

@@ -30,6 +30,7 @@ func TestDecodeReadsOneRequest(t *testing.T) {
 			transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "d", IfMatch: &seven}},
 		{"a digest of the body names no request", queues.Message{ID: "m", DeduplicationID: hex.EncodeToString(sum[:]), Body: `{"orderId":"o-1","event":"ship"}`},
 			transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "m"}},
+		{"a message may say its format", queues.Message{ID: "m", Body: `{"format":1,"orderId":"o-1","event":"ship"}`}, transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "m"}},
 		{"an id of its own is enough", queues.Message{ID: "m", Body: `{"orderId":"o-1","event":"ship","transitionId":2}`}, transitions.Request{OrderID: "o-1", Event: "ship", TransitionID: 2}},
 		{"a trace of another version is left out", queues.Message{ID: "m", Body: `{"orderId":"o-1","event":"ship","cause":{"code":"c","trace":"01-` + strings.Repeat("0", 2000) + `"}}`},
 			transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "m", Cause: transitions.Cause{Code: "c"}}},
@@ -74,11 +75,13 @@ func TestARequestContinuesTheTraceOfItsMessage(t *testing.T) {
 
 func TestDecodeNamesWhatIsMalformed(t *testing.T) {
 	for body, reason := range map[string]string{
-		``:                                    "no JSON, at byte 0",
-		`ship it`:                             "no JSON, at byte 0",
-		`null`:                                "orderId",
-		`[]`:                                  "wrong type",
-		`{"orderId":"o-1","event":"ship"} {}`: "no JSON, at byte 33",
+		``:        "no JSON, at byte 0",
+		`ship it`: "no JSON, at byte 0",
+		`null`:    "orderId",
+		`[]`:      "wrong type",
+		`{"orderId":"o-1","parts":[],"format":2}`:                                 "the message has format 2, and this program reads format 1",
+		`{"orderId":"o-1","event":"ship","format":"2"}`:                           "/format has the wrong type",
+		`{"orderId":"o-1","event":"ship"} {}`:                                     "no JSON, at byte 33",
 		`{"orderId":"o-1","event":"ship","evnt":1}`:                               "unknown member at byte",
 		`{"OrderId":"o-1","event":"ship"}`:                                        "unknown member at byte",
 		`{"orderId":"o-1","orderId":"o-2"}`:                                       "a member comes twice",

@@ -48,8 +48,8 @@ func repeats(r, s shipping.Report) bool {
 }
 
 // isFree is the condition that a row may be written for a report: there is none, it has expired, or it
-// is about the same. A row of an earlier version has no digest, but may have the same content.
-const isFree = "attribute_not_exists(" + partitionKey + ") OR " + ExpiryAttribute + " <= :seconds OR about = :about OR #content = :content"
+// is about the same.
+const isFree = "attribute_not_exists(" + partitionKey + ") OR " + ExpiryAttribute + " <= :seconds OR about = :about"
 
 // put writes the row of a report under the first of its names that is free. Content is an attribute
 // of the row and its value; set sets the others.

@@ -47,19 +47,11 @@ func (r *Reactions) answerParked(ctx context.Context, c change) error {
 	}
 
 	row, waiting, err := r.cfg.Parked.Moved(ctx, string(c.New.ID), int64(c.Transition.ID), string(c.New.State), time.Now().Add(tasktoken.Retention))
-	switch {
-	case err != nil:
+	if err != nil || !waiting {
 		return err
-	case waiting:
-		awaited := workflow.State(row.Awaited)
-		_, err := r.answer(ctx, c.New, row, c.New.State == awaited, !r.canReach(c.New, awaited))
-
-		return err
-	case row.Token != "":
-		return nil
 	}
 
-	return r.answerActivities(ctx, c.New)
+	return r.answer(ctx, c.New, row)
 }
 
 // anotherWaitFollows reports whether an execution waits again after the order has come to its
@@ -83,45 +75,19 @@ func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool,
 	return outcome == activities.Succeeded, err
 }
 
-// answerActivities answers the tasks of activities that parked their own tokens: those of
-// executions that were started before the state machine parked its tokens itself.
-func (r *Reactions) answerActivities(ctx context.Context, order *transitions.Order) error {
-	tasks, err := r.cfg.Parked.Waiting(ctx, string(order.ID))
-	if err != nil {
-		return err
-	}
-
-	for _, task := range tasks {
-		awaited := workflow.State(task.Awaited)
-
-		answered, err := r.answer(ctx, order, task, order.Reached(awaited, transitions.TransitionID(task.Since)), !r.canReach(order, awaited))
-		if err != nil {
-			return err
-		}
-
-		if answered {
-			if err := r.cfg.Parked.Remove(ctx, task); err != nil {
-				return err
-			}
-		}
-	}
-
-	return nil
-}
-
 // answer answers the task if the order has reached the awaited state, or can no longer reach
 // it. Only the definition of the order's own version tells the latter.
-func (r *Reactions) answer(ctx context.Context, order *transitions.Order, task tasktoken.Task, reached, unreachable bool) (answered bool, err error) {
+func (r *Reactions) answer(ctx context.Context, order *transitions.Order, task tasktoken.Task) (err error) {
+	awaited := workflow.State(task.Awaited)
+
 	switch {
-	case reached:
+	case order.State == awaited:
 		_, err = r.succeed(ctx, order, task)
-	case unreachable && r.cfg.Orders.CheckVersion(order) == nil:
+	case !r.canReach(order, awaited) && r.cfg.Orders.CheckVersion(order) == nil:
 		_, err = r.fail(ctx, order, task)
-	default:
-		return false, nil
 	}
 
-	return err == nil, err
+	return err
 }
 
 // succeed answers the task with the order's position.

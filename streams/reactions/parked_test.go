@@ -298,66 +298,8 @@ func TestOnlyAChangeThatCanEndAWaitCostsAWrite(t *testing.T) {
 		}
 	}
 
-	// Each of them also looks for the tasks of activities, because no execution waits, and
-	// those that another wait may follow look for a token first.
-	if want := []string{"release 3", "ship 3", "deliver 2", "receive_return 2"}; !slices.Equal(records, want) {
+	// Those that another wait may follow look for a token first.
+	if want := []string{"release 2", "ship 2", "deliver 1", "receive_return 1"}; !slices.Equal(records, want) {
 		t.Errorf("calls %q, want %q", records, want)
-	}
-}
-
-// TestTasksOfActivitiesAreAnswered ships an order for which three executions of an earlier
-// version wait: their activities have parked their own tokens.
-func TestTasksOfActivitiesAreAnswered(t *testing.T) {
-	s := newShop(t)
-	orders, handlers := s.at(t, 1)
-	placeAndPay(t, orders)
-
-	activity, err := s.sfn.CreateActivity(t.Context(), &sfn.CreateActivityInput{Name: aws.String("await")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := s.machine(t, "activities", map[string]any{"Resource": *activity.ActivityArn})
-
-	executions := map[workflow.State]string{}
-	for _, awaited := range []workflow.State{workflow.Shipped, workflow.Delivered, workflow.PaymentFailed} {
-		executions[awaited] = s.start(t, machine, `{}`)
-
-		out, err := s.sfn.GetActivityTask(t.Context(), &sfn.GetActivityTaskInput{ActivityArn: activity.ActivityArn})
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		task := tasktoken.Task{OrderID: "o-1", Awaited: string(awaited), Since: 2, Token: tasktoken.Token(*out.TaskToken)}
-		if err := s.parked.Park(t.Context(), task, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	record := s.move(t, orders, workflow.Ship)
-	for range 2 {
-		handle(t, handlers[reactions.ParkedHandler], record)
-	}
-
-	if got, want := s.ended(t, executions[workflow.Shipped]), `SUCCEEDED {"orderId":"o-1","state":"SHIPPED","transitionId":3}`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-
-	if got, want := s.ended(t, executions[workflow.PaymentFailed]), "FAILED Order.WrongState"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-
-	tasks, err := s.parked.Waiting(t.Context(), "o-1")
-	if err != nil || len(tasks) != 1 || tasks[0].Awaited != string(workflow.Delivered) {
-		t.Errorf("%v wait, %v", tasks, err)
-	}
-
-	// The execution that still waits has ended otherwise: its record goes with the arrival.
-	if _, err := s.sfn.StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: aws.String(executions[workflow.Delivered])}); err != nil {
-		t.Fatal(err)
-	}
-	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Deliver))
-
-	if tasks, err := s.parked.Waiting(t.Context(), "o-1"); err != nil || len(tasks) > 0 {
-		t.Errorf("%v wait, %v", tasks, err)
 	}
 }

@@ -159,7 +159,7 @@ func newShop(t *testing.T) *shop {
 	must(err)
 	s.payments, err = payments.New(payments.Config{DynamoDB: s.db, Tables: paid, Ledger: s.ledger, Processor: s.bank})
 	must(err)
-	s.parked, err = tasktoken.New(tasktoken.Config{DynamoDB: s.db, Table: "parked", SFN: s.sfn})
+	s.parked, err = tasktoken.New(tasktoken.Config{DynamoDB: s.db, Table: "parked"})
 	must(err)
 
 	return s

@@ -51,7 +51,7 @@ def before_call(context, case, kwargs):
         body.pop("fence", None)
     if operation == "claim":  # a key is one payload's
         case.path_parameters["key"] = uuid.uuid4().hex
-    if operation == "put-action":  # a code has no underscore, an allotted id has
+    if operation == "put-action":  # a code has no underscore, an assigned id has
         case.path_parameters["action"] = "code-" + uuid.uuid4().hex
     if operation == "ship-parcel" and "lines" in body:  # each SKU is there once
         body["lines"] = list({line["sku"]: line for line in body["lines"]}.values())

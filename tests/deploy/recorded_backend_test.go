@@ -29,11 +29,11 @@ var quietLog = log.New(io.Discard, "", 0)
 type recordedBackend struct {
 	*server.Backend // of the engine itself; its calls are not recorded
 
-	t    *testing.T
-	rec  *recorder
-	cfg  server.Config
-	bin  string
-	vars map[string]string
+	t       *testing.T
+	rec     *recorder
+	cfg     server.Config
+	program string
+	vars    map[string]string
 }
 
 func newRecordedBackend(t *testing.T, edit func(*server.Config)) *recordedBackend {
@@ -249,9 +249,9 @@ func (r *recordedBackend) run(endpoint string, args ...string) (string, int) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
 	defer cancel()
 
-	cmd := exec.CommandContext(ctx, r.bin, args...)
+	cmd := exec.CommandContext(ctx, r.program, args...)
 	cmd.Dir = r.t.TempDir()
-	cmd.Env = append(os.Environ(), "RATCHET_ENDPOINT_URL="+endpoint, "RATCHET_ORDER_LISTS=true", "RATCHET_ACTION_KEYS="+r.vars["ACTION_KEYS"],
+	cmd.Env = append(os.Environ(), asProgram+"=yes", "RATCHET_ENDPOINT_URL="+endpoint, "RATCHET_ORDER_LISTS=true", "RATCHET_ACTION_KEYS="+r.vars["ACTION_KEYS"],
 		"RATCHET_WEBHOOK_REACH=loopback", "RATCHET_BANK=sandbox", "RATCHET_CARRIER=sandbox", "RATCHET_LOG_LEVEL=error", "RATCHET_REQUESTS_QUEUE="+r.cfg.RequestsQueue)
 	out, err := cmd.CombinedOutput()
 

@@ -25,7 +25,7 @@ const root = "../.."
 // elsewhere are the examples that this package does not start, and what does.
 var elsewhere = map[string]struct{ file, text string }{
 	"receiver": {"docs/tutorial.md", "$ RECEIVER_SECRET="},   // tests/tutorial runs each command of the page
-	"own":      {"Makefile", "cd examples/own &&"},           // a module of its own: `make own`
+	"own":      {"Makefile", "in $(USERS)"},                  // a module of its own: `make own`
 	"olist":    {"cmd/cli/olist/olist_test.go", "func Test"}, // a package without a program
 }
 

@@ -130,7 +130,7 @@ func (s *Shop) ParkedTasks(change ...func(*tasktoken.Config)) *tasktoken.Store {
 	s.t.Helper()
 	s.Tables(tasktoken.TableInput(ParkedTasksTable))
 
-	return open(s.t, tasktoken.New, tasktoken.Config{DynamoDB: s.DB, Table: ParkedTasksTable, SFN: s.SFN}, change)
+	return open(s.t, tasktoken.New, tasktoken.Config{DynamoDB: s.DB, Table: ParkedTasksTable}, change)
 }
 
 // Bank opens the sandbox bank.

@@ -4,4 +4,5 @@
 //	make upgrade-check
 //
 // The earlier version is a commit of this repository. The test builds it, so it needs the history.
+// While `earlier` names none, nothing runs.
 package upgrade

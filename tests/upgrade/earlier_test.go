@@ -11,13 +11,18 @@ import (
 	"testing"
 )
 
-// earlier is the commit of the earlier version. docs/upgrades.md names it.
-const earlier = "96e50a50ee11f14aefb2efd1851cec467734a2b1"
+// earlier is the commit of the earlier version. Until the tag v1.0.0 a change may alter a format. Then it
+// becomes empty, so that nothing runs, and the first commit after the last one of that change names that one.
+const earlier = ""
 
 // buildEarlier compiles the command as it was at the commit, and returns the program's path. Without
 // the commit there is nothing to compare with: that is a failure where CI is set, and else a skip.
 func buildEarlier(t *testing.T) string {
 	t.Helper()
+
+	if earlier == "" {
+		t.Skip("`earlier` names no commit: two versions were NOT tried beside each other (docs/upgrades.md)")
+	}
 
 	if out, err := exec.CommandContext(t.Context(), "git", "cat-file", "-e", earlier+"^{commit}").CombinedOutput(); err != nil {
 		const reason = "this repository has no commit %s (a shallow clone, or no git): NOTHING was tried with an earlier version; `git fetch --unshallow` gets it: %v\n%s"

@@ -9,13 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
-
 	"ratchet/server/scenario"
 	"ratchet/streams"
 	"ratchet/tests/program"
-	"ratchet/transitions"
 )
 
 // perStage is how many orders each stage places.
@@ -99,7 +95,6 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 		d.untilPlaced(placed + perStage)
 	})
 	d.untilEnded("old-")
-	d.startUnknown()
 
 	newServer, newURL = d.api(d.new)
 	d.load.use(newURL, oldURL)
@@ -109,55 +104,12 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 		oldA.Stop(t)
 		oldB.Stop(t)
 	})
-	d.command(d.new, "executions", "redrive", unknown)
-
 	d.check()
 
 	for _, p := range []*program.Process{newE, newServer, oldServer} {
 		p.Stop(t)
 	}
 	d.checkLogs()
-}
-
-// unknown is an order with a part that the earlier version does not know.
-const unknown = "o-unknown"
-
-// startUnknown places that order as a server of this version does, while only workers of the earlier one
-// run. Its execution must fail without an effect, so that workers of this version can go on with it.
-// docs/upgrades.md says so.
-func (d *deployment) startUnknown() {
-	d.t.Helper()
-
-	order := d.load.plan.Order(0)
-	order.ID, order.Reference = unknown, "R-1"
-
-	arn, err := d.look.StateMachineARN(d.ctx)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-
-	if result, err := d.look.Orders.Create(d.ctx, order); err != nil || result.Verdict != transitions.Applied {
-		d.t.Fatalf("place %s: %v, %v", unknown, result.Verdict, err)
-	}
-
-	if _, err := d.look.Start(d.ctx, arn, order); err != nil {
-		d.t.Fatal(err)
-	}
-
-	execution := strings.Replace(arn, ":stateMachine:", ":execution:", 1) + ":" + unknown
-
-	until(d.ctx, d.t, "the execution of "+unknown+" to fail", func() bool {
-		out, err := d.look.SFN.DescribeExecution(d.ctx, &sfn.DescribeExecutionInput{ExecutionArn: &execution})
-		if err != nil {
-			d.t.Fatal(err)
-		}
-
-		return out.Status == sfntypes.ExecutionStatusFailed
-	})
-
-	if now, _, err := d.look.Orders.Get(d.ctx, unknown); err != nil || now.TransitionID != 1 {
-		d.t.Errorf("the earlier version moved %+v, %v", now, err)
-	}
 }
 
 // untilEnded waits until every execution has ended and the stream is handled, and checks that workers of

@@ -30,7 +30,7 @@ type head struct {
 	transition transitions.TransitionID // 0 if the order was never listed
 	state      workflow.State           // empty if the order was deleted
 	row        row                      // in the list of the state
-	placed     string                   // the place of placing; empty in heads of earlier versions
+	placed     string                   // the place of placing; empty if the order was never listed or was deleted
 	erased     bool                     // the row of the state is to say so; not read back
 }
 
@@ -38,9 +38,10 @@ type head struct {
 func (h head) isTombstone() bool { return h.transition != 0 && h.state == "" }
 
 // isOf reports whether the head may show this order, and not another order that has or had the
-// same id. Two orders that were placed within the same millisecond cannot be told apart.
+// same id. A head that shows no order may show any. Two orders that were placed within the same
+// millisecond cannot be told apart.
 func (h head) isOf(o *transitions.Order) bool {
-	return h.placed == "" || h.placed == placeAt(o.ID, o.CreatedAt)
+	return h.transition == 0 || h.placed == placeAt(o.ID, o.CreatedAt)
 }
 
 // Record updates the lists after the change. It is idempotent, and changes nothing if the lists

@@ -3,6 +3,7 @@ package check_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,10 +20,11 @@ import (
 	"ratchet/workflow/check"
 )
 
-// orderConfig reads state machines that use Ratchet's own steps and keep the order in
-// $.order.
+// orderConfig reads state machines that use [smallTasks] beside Ratchet's own steps, and keep the
+// order in $.order.
 func orderConfig(file string) check.Config {
 	cfg := steps.CheckConfig()
+	maps.Copy(cfg.Tasks, smallTasks())
 	cfg.File, cfg.Variable = file, "$.order.state"
 
 	return cfg

@@ -13,9 +13,9 @@ func ExampleStateMachine() {
   "StartAt": "Place",
   "TimeoutSeconds": 3600,
   "States": {
-    "Place": {"Type": "Task", "Resource": "${PlaceOrderArn}", "ResultPath": "$.order",
+    "Place": {"Type": "Task", "Resource": "${PlaceArn}", "ResultPath": "$.order",
       "TimeoutSeconds": 60, "HeartbeatSeconds": 20, "Next": "Ship"},
-    "Ship": {"Type": "Task", "Resource": "${ApplyTransitionArn}", "ResultPath": "$.order",
+    "Ship": {"Type": "Task", "Resource": "${ApplyArn}", "ResultPath": "$.order",
       "Parameters": {"event": "ship", "transitionId.$": "States.MathAdd($.order.transitionId, 1)"},
       "TimeoutSeconds": 60, "HeartbeatSeconds": 20, "Next": "Done",
       "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.failure", "Next": "Stopped"}]},
@@ -24,10 +24,7 @@ func ExampleStateMachine() {
   }
 }`
 
-	cfg := steps.CheckConfig()
-	cfg.Variable = "$.order.state"
-
-	report, err := check.StateMachine([]byte(asl), workflow.Order(), cfg)
+	report, err := check.StateMachine([]byte(asl), workflow.Order(), steps.GeneralCheckConfig())
 	if err != nil {
 		fmt.Println(err)
 		return

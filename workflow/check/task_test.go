@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ratchet/activities/steps"
 	"ratchet/workflow"
 	"ratchet/workflow/check"
 )
@@ -23,12 +22,12 @@ func TestTasksMatchTheEndOfAResourceName(t *testing.T) {
 		{resource: "", want: check.Effect{}},
 	}
 	for _, row := range rows {
-		if diff := cmp.Diff(row.want, steps.CheckConfig().Tasks.Effect(row.resource, nil)); diff != "" {
+		if diff := cmp.Diff(row.want, smallTasks().Effect(row.resource, nil)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.resource, diff)
 		}
 	}
 
-	e := steps.CheckConfig().Tasks.Effect("${ApplyTransitionArn}", map[string]any{"event": "pay", "transitionId.$": "$.id"})
+	e := smallTasks().Effect("${ApplyTransitionArn}", map[string]any{"event": "pay", "transitionId.$": "$.id"})
 	if e.Event != workflow.Pay || !e.Fenced {
 		t.Errorf("apply-transition with an id is a fenced pay, got %+v", e)
 	}

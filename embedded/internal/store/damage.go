@@ -42,7 +42,7 @@ func openError(dir string, err error) error {
 		err = fmt.Errorf("the directory must be writable (%w)", err)
 	case errors.Is(err, ErrDamaged):
 		err = fmt.Errorf("%w; %s", err, whatToDo)
-	case errors.Is(err, ErrFull), errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, ErrFull), errors.Is(err, errFormat), errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist):
 	default:
 		err = fmt.Errorf("%w: %w; %s", ErrDamaged, err, whatToDo)
 	}

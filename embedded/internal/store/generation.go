@@ -118,6 +118,7 @@ func (d *DB) nextGeneration() error {
 	next := d.generation + 1
 	b := d.NewBatch()
 	b.Set(generationKey(next), nil)
+	b.Set(formatKey, []byte(format))
 
 	// One key goes for each new one.
 	if next > keptGenerations {

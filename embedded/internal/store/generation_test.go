@@ -133,7 +133,7 @@ func TestMissingGenerationsAreNamed(t *testing.T) {
 	}
 }
 
-// TestADirectoryWithoutTheFileOpens: a backup has none.
+// TestADirectoryWithoutTheFileOpens: a restored backup has no such file.
 func TestADirectoryWithoutTheFileOpens(t *testing.T) {
 	t.Parallel()
 

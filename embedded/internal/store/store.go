@@ -101,8 +101,12 @@ func Open(cfg Config) (*DB, error) {
 		return nil, openError(d.dir, err)
 	}
 
-	// Nothing is deleted until the generations are known to be complete.
-	if err := d.checkGenerations(newest); err != nil {
+	// Nothing is deleted until the format is known and the generations are complete.
+	if err = d.checkFormat(); err == nil {
+		err = d.checkGenerations(newest)
+	}
+
+	if err != nil {
 		return nil, errors.Join(openError(d.dir, err), d.pebble.Close())
 	}
 

@@ -3,8 +3,8 @@
 //
 //	go run ./internal/tools/modulepath example.org/you/ratchet
 //
-// It may run again, with another path. Modules below the root that require this one
-// (examples/own) then require it under its new path. Documents are not changed.
+// It may run again, with another path. Modules below the root that require this one, as
+// examples/own and cmd/bench/peers/poller, then require it under its new path. Documents are not changed.
 package main
 
 import (
