@@ -339,22 +339,15 @@ func TestACrashBesideTheRowOfARequest(t *testing.T) {
 }
 
 // withoutRequests returns the orders as a program without a table of requests has them.
-func (s *orders) withoutRequests(t testing.TB) *transitions.Orders {
-	t.Helper()
-
-	o, err := transitions.New(transitions.Config{DynamoDB: s.DB, Table: "orders", JournalTable: "events", Journal: s.mode, Log: embeddedtest.Quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return o
+func (s *orders) withoutRequests() *transitions.Orders {
+	return s.Shop.Orders(func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })
 }
 
 // TestAProgramWithoutRequestsMayMoveTheOrder: it overwrites slots without writing rows. What the
 // ring has forgotten by then is looked for in the journal, and nothing else.
 func TestAProgramWithoutRequestsMayMoveTheOrder(t *testing.T) {
 	s := newOrders(t)
-	old := s.withoutRequests(t)
+	old := s.withoutRequests()
 	now := map[string]types.AttributeValue(nil)
 	var rows []func()
 	apply := func(o *transitions.Orders, r transitions.Request) {
@@ -435,7 +428,7 @@ func TestRequestsFollowTheModelInMixedOperation(t *testing.T) {
 	inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
 		s.withoutRetries(t, 2)
-		old := s.withoutRequests(t)
+		old := s.withoutRequests()
 		n := 0
 		rapid.Check(bubbled{t}, func(rt *rapid.T) {
 			n++
