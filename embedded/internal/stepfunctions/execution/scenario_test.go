@@ -34,9 +34,13 @@ type memoryExecution struct {
 	cut int
 }
 
-func (x *memoryExecution) Document(ref Ref) ([]byte, error) { return FindDocument(ref, x.chunks[ref.Chunk]) }
+func (x *memoryExecution) Document(ref Ref) ([]byte, error) {
+	return FindDocument(ref, x.chunks[ref.Chunk])
+}
 
-func (x *memoryExecution) Assigned(ref Ref) ([]byte, error) { return FindAssigned(ref, x.chunks[ref.Chunk]) }
+func (x *memoryExecution) Assigned(ref Ref) ([]byte, error) {
+	return FindAssigned(ref, x.chunks[ref.Chunk])
+}
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
