@@ -18,7 +18,7 @@ const requestTimeout = 20 * time.Second
 type service struct {
 	cfg         Config
 	mux         *http.ServeMux
-	document    []byte // OpenAPI, as JSON
+	document    func() ([]byte, error) // OpenAPI, as JSON
 	origins     *http.CrossOriginProtection
 	admission   admission
 	callers     *rateLimiter // by principal
@@ -50,7 +50,7 @@ func OpenAPI() ([]byte, error) {
 		return nil, err
 	}
 
-	return s.document, nil
+	return s.document()
 }
 
 // Server returns an HTTP server with the time and size limits that the API relies on.
@@ -94,15 +94,22 @@ func newService(cfg Config) (*service, error) {
 	s.mux.HandleFunc("/", s.noRoute)
 	s.mux.HandleFunc("GET /openapi.json", s.serveDocument)
 	s.mux.HandleFunc("GET "+ErrorsPath, s.serveErrors)
-	// After the routes, whose registration builds the document.
-	s.document, err = json.MarshalIndent(h.OpenAPI(), "", "  ")
 
-	return s, err
+	// Few processes are asked for the document, and writing it takes longer than all else here.
+	s.document = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(h.OpenAPI(), "", "  ") })
+
+	return s, nil
 }
 
 func (s *service) serveDocument(w http.ResponseWriter, _ *http.Request) {
+	document, err := s.document()
+	if err != nil {
+		http.Error(w, "the document cannot be written", http.StatusInternalServerError)
+		return
+	}
+
 	w.Header().Set("Content-Type", "application/openapi+json")
-	_, _ = w.Write(s.document) // fails only if the client is gone
+	_, _ = w.Write(document) // fails only if the client is gone
 }
 
 const description = "An order state machine that only moves forward, and once-only primitives. Every error is problem+json with a stable `code`. " +

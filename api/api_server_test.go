@@ -56,7 +56,9 @@ type apiServer struct {
 func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	t.Helper()
 	s := &apiServer{t: t, engine: embeddedtest.Open(t)}
-	kit := shop.Over(t, s.engine.AWSConfig())
+	cfg := s.engine.AWSConfig()
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	kit := shop.Over(t, cfg)
 	s.kit, s.db, s.transport = kit, kit.DB, kit.Wire
 	log := slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
@@ -93,6 +95,7 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	endpoints, deliveries := s.notifications()
 
 	calls := s.engine.AWSConfig()
+	calls.Retryer = embeddedtest.RetryAtOnce
 	s.answers = embeddedtest.Intercept(&calls)
 	s.sfn = sfn.NewFromConfig(calls)
 

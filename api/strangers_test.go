@@ -186,6 +186,8 @@ func (b *pausedBody) Read([]byte) (int, error) {
 
 // A caller takes three of the four slots. The fourth is for others.
 func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
+	t.Parallel() // a refused request has waited for a second
+
 	entered, proceed := make(chan struct{}, 10), make(chan struct{})
 	s := newAPIServer(t, func(cfg *api.Config) {
 		cfg.InFlight, cfg.Queue = 4, 0

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 const crashWriters = 16
 
-var flagKills = flag.Int("kills", 20, "how often the writing process is killed")
+var flagKills = flag.Int("kills", 8, "how often the writing process is killed")
 
 // writeUntilKilled writes a line to stdout for every acknowledged write: "u <writer> <n>" for
 // the nth update of the writer's order, "t <writer>" for a transfer of one cent.

@@ -123,7 +123,7 @@ func background(ts *testscript.TestScript, _ bool, args []string) {
 // scriptEnvironment returns the environment of a script's programs.
 func scriptEnvironment(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "RATCHET_DATA", "RATCHET_CARRIER_SECRET", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+	for _, name := range []string{"PATH", "HOME", "GOGC", "GOMEMLIMIT", "TMPDIR", "RATCHET_DATA", "RATCHET_CARRIER_SECRET", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		env = append(env, name+"="+ts.Getenv(name))
 	}
 

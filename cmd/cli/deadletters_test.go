@@ -157,20 +157,23 @@ func runPoller(t *testing.T, s *settings, refusal error) {
 			LeaseTable:      b.Tables.Leases,
 			DeadLetterTable: b.Tables.DeadLetters,
 			Handlers:        handlers,
-			LeaseDuration:   100 * time.Millisecond,
+			LeaseDuration:   time.Second,
 			PollIdle:        10 * time.Millisecond,
 			Log:             embeddedtest.Quiet(),
 		})
 		if err != nil {
 			return err
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), expectWithin)
 		defer stop()
 
 		ended := make(chan error, 1)
 		go func() { ended <- poller.Run(ctx) }()
 
-		for waiting := 1; waiting > 0 && ctx.Err() == nil; {
+		look := time.NewTicker(20 * time.Millisecond)
+		defer look.Stop()
+
+		for waiting := 1; waiting > 0 && ctx.Err() == nil; <-look.C {
 			status, err := b.StreamInspector().Status(ctx)
 			if err != nil {
 				t.Error(err)

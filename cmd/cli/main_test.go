@@ -27,6 +27,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GORACE", "atexit_sleep_ms=10") // under the race detector each command would stay for a second
+			// A command lives too briefly to need a collection; `ratchet dev` collects at the limit.
+			e.Setenv("GOGC", "off")
+			e.Setenv("GOMEMLIMIT", "128MiB")
 			e.Values[programsKey] = map[string]*program{}
 			return nil
 		},

@@ -23,6 +23,8 @@ import (
 // the same few pieces of stock while `ratchet dev` is killed three times. Every action has one
 // winner, which gets the same answer again; every piece has one order.
 func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
+	t.Parallel()
+
 	const (
 		actionCount = 30
 		callersEach = 5
@@ -31,7 +33,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		kills       = 3
 	)
 
-	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{
 		EndpointURL: "http://" + listen,

@@ -44,9 +44,10 @@ func start(t *testing.T, bin, dir, listen string, settings ...string) *program.P
 // TestKillNineInTheMiddleOfTheLoad places orders at a `ratchet dev` and kills it when a quarter,
 // a half and three quarters of them are placed. At the end it recounts every table.
 func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
-	const orders = 400
+	t.Parallel()
 
-	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
+	orders := 120 * *flagLoad
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{
 		EndpointURL: "http://" + listen,

@@ -97,9 +97,11 @@ func checkMoney(t *testing.T, b *server.Backend) {
 // TestKillNineInTheMiddleOfTransfers kills `ratchet dev` three times under transfers and
 // payments. Afterwards every acknowledged transfer is there, and all sums are right.
 func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
+	t.Parallel()
+
 	const callers, each = 8, 30
 
-	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b := openAccounts(t, listen)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -192,9 +194,10 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 // TestKillNineInTheMiddleOfAPayment makes each step of a payment in a process of its own. Two
 // processes are killed at a random moment; a third one makes the step without being killed.
 func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
-	const count = 10
+	t.Parallel()
 
-	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
+	count := 4 * *flagLoad
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b := openAccounts(t, listen)
 
@@ -248,7 +251,7 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 	}
 	t.Logf("%d processes were killed", killed)
 
-	if a, _, err := b.Ledger.Account(t.Context(), "shop"); err != nil || a.Balance != 60*count || a.Held != 0 {
+	if a, _, err := b.Ledger.Account(t.Context(), "shop"); err != nil || a.Balance != int64(60*count) || a.Held != 0 {
 		t.Errorf("%+v, %v", a, err)
 	}
 	checkMoney(t, b)

@@ -22,9 +22,12 @@ import (
 // dev` that does not consume it. Then it starts one that does, and kills that one twice. Each
 // request is applied once.
 func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
-	const orders, each = 50, 40
+	t.Parallel()
 
-	bin, dir, listen := program.Build(t), t.TempDir(), program.FreeAddress(t)
+	const each = 40
+
+	orders := 15 * *flagLoad
+	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	queue := []string{"--requests-queue", "requests.fifo"}
 
 	running := start(t, bin, dir, listen)

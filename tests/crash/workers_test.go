@@ -22,7 +22,7 @@ import (
 	"ratchet/tests/program"
 )
 
-var flagWorkerKills = flag.Int("workerkills", 5, "how often one of three workers is killed under load, and another one paused or cut off")
+var flagWorkerKills = flag.Int("workerkills", 3, "how often one of three workers is killed under load, and another one paused or cut off")
 
 // worker is a `ratchet worker` process. It reaches the engine through a link of its own.
 type worker struct {
@@ -152,9 +152,11 @@ const partition = 6 * time.Second
 // is killed, and another one is paused (SIGSTOP), or cut off from the engine, for a while. At
 // the end it recounts every table: nothing is lost, and nothing has two effects.
 func TestKillNineAmongWorkers(t *testing.T) {
-	const ordersPerKill = 60
+	t.Parallel()
 
-	bin, dir := program.Build(t), t.TempDir()
+	const ordersPerKill = 40
+
+	bin, dir := program.Self(t, "ratchet"), t.TempDir()
 	engine := embeddedtest.Open(t)
 	embeddedtest.Run(t, engine)
 

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -25,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	flagSteps = flag.Int("steps", 20_000, "steps of all programs together")
+	flagSteps = flag.Int("steps", 10_000, "steps of all programs together")
 	flagSeed  = flag.Uint64("seed", 1, "seed of the first program; each following one has the next")
 )
 
@@ -47,7 +48,10 @@ func TestProgramsFollowTheModel(t *testing.T) {
 	programs := (steps + stepsOfProgram - 1) / stepsOfProgram
 	for first := 0; first < programs && !t.Failed(); first += programsOfStore {
 		t.Run(fmt.Sprintf("store %d", first/programsOfStore+1), func(t *testing.T) {
-			playAll(t, *flagSeed+uint64(first), min(programsOfStore, programs-first), counts)
+			// The waits between retries are in virtual time. The callers have clocks of their own.
+			synctest.Test(t, func(t *testing.T) {
+				playAll(t, *flagSeed+uint64(first), min(programsOfStore, programs-first), counts)
+			})
 		})
 	}
 

@@ -35,7 +35,9 @@ type orderLists struct {
 func newOrderLists(t *testing.T) *orderLists {
 	t.Helper()
 
-	s := &orderLists{t: t, Shop: shop.Over(t, embeddedtest.Open(t).AWSConfig())}
+	cfg := embeddedtest.Open(t).AWSConfig()
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	s := &orderLists{t: t, Shop: shop.Over(t, cfg)}
 	s.orders = s.Orders()
 	s.lists = s.Lists(s.orders)
 
