@@ -65,9 +65,8 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	kit.Tables(streams.DeadLetterTableInput("letters"), streams.LeaseTableInput("leases"), auth.TableInput("keys"),
 		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"))
 
-	orders := kit.Orders(func(c *transitions.Config) {
-		c.Journal, c.RequestsTable, c.Log = transitions.JournalTransactional, "", log
-	})
+	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests,
+		func(c *transitions.Config) { c.Log = log })
 	stock, claims := kit.Stock(), kit.Claims()
 
 	var err error

@@ -105,7 +105,7 @@ func (s *apiServer) follow(t *testing.T, headers ...string) *following {
 // written by the reader of the stream.
 func (s *apiServer) byStream(t *testing.T) {
 	t.Helper()
-	s.cfg.Orders = s.kit.Orders(func(c *transitions.Config) { c.RequestsTable = "" })
+	s.cfg.Orders = s.kit.Orders(shop.WithoutRequests)
 
 	var err error
 	if s.handler, err = api.New(s.cfg); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ratchet/api"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -24,7 +25,7 @@ func tickets(t *testing.T) *apiServer {
 	}
 
 	s := newAPIServer(t, dev)
-	s.cfg.Orders = s.kit.Orders(func(c *transitions.Config) { c.JournalTable, c.RequestsTable, c.Definition = "", "", d })
+	s.cfg.Orders = s.kit.Orders(shop.WithoutRequests, func(c *transitions.Config) { c.JournalTable, c.Definition = "", d })
 
 	if s.handler, err = api.New(s.cfg); err != nil {
 		t.Fatal(err)

@@ -81,12 +81,14 @@ func newOrdersIn(t testing.TB, mode transitions.JournalMode) *orders {
 }
 
 // reconfigure opens the orders with another configuration.
-func (s *orders) reconfigure(change func(*transitions.Config)) { s.Orders = s.Shop.Orders(change) }
+func (s *orders) reconfigure(change ...func(*transitions.Config)) {
+	s.Orders = s.Shop.Orders(change...)
+}
 
 // forgetRequests opens the orders without the table of requests, so that only the journal knows
 // the requests that the rings have forgotten.
 func (s *orders) forgetRequests() {
-	s.reconfigure(func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })
+	s.reconfigure(shop.Journal(s.mode), shop.WithoutRequests)
 }
 
 // place creates an order of two mugs.

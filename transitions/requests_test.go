@@ -340,7 +340,7 @@ func TestACrashBesideTheRowOfARequest(t *testing.T) {
 
 // withoutRequests returns the orders as a program without a table of requests has them.
 func (s *orders) withoutRequests() *transitions.Orders {
-	return s.Shop.Orders(func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })
+	return s.Shop.Orders(shop.Journal(s.mode), shop.WithoutRequests)
 }
 
 // TestAProgramWithoutRequestsMayMoveTheOrder: it overwrites slots without writing rows. What the

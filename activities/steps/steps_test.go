@@ -60,9 +60,7 @@ func newOrderSteps(t *testing.T, kit *shop.Shop, version int, edit ...func(*side
 	t.Helper()
 
 	s := &orderSteps{stock: kit.Stock(), ledger: kit.Ledger(), parked: kit.ParkedTasks()}
-	s.orders = kit.Orders(shop.Version(t, version), func(c *transitions.Config) {
-		c.Journal, c.RequestsTable = transitions.JournalTransactional, ""
-	})
+	s.orders = kit.Orders(shop.Version(t, version), shop.Journal(transitions.JournalTransactional), shop.WithoutRequests)
 
 	far := sides{bank: kit.Bank(), carrier: kit.Carrier()}
 	far.process = far.bank

@@ -38,9 +38,7 @@ func newOrderQueue(t *testing.T, dir, suffix string) *orderQueue {
 
 	e := embeddedtest.Open(t, func(c *embedded.Config) { c.Dir = dir })
 	kit := shop.Over(t, e.AWSConfig())
-	orders := kit.Orders(func(c *transitions.Config) {
-		c.Journal, c.RequestsTable = transitions.JournalTransactional, ""
-	})
+	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests)
 	s := &orderQueue{Orders: orders, t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig()), database: kit.Wire}
 
 	attributes := map[string]string{}

@@ -138,7 +138,7 @@ func newOrderSystem(t *testing.T) *orderSystem {
 // at returns the orders and reactions of workers of a version of the definition.
 func (s *orderSystem) at(t *testing.T, version int, edit ...func(*reactions.Config)) (*transitions.Orders, map[string]streams.HandlerFunc) {
 	t.Helper()
-	orders := s.Orders(shop.Version(t, version), func(c *transitions.Config) { c.RequestsTable = "" })
+	orders := s.Orders(shop.Version(t, version), shop.WithoutRequests)
 
 	completer, err := activities.NewCompleter(activities.CompleterConfig{SFN: s.SFN})
 	if err != nil {

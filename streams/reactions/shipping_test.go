@@ -14,6 +14,7 @@ import (
 	"ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -121,8 +122,8 @@ func TestARefusedQuestionIsNotRepeated(t *testing.T) {
 			c.Booker = s.Booker(s.claims, refusing{s.carrier})
 		})
 
-		orders := s.Orders(func(c *transitions.Config) {
-			c.RequestsTable, c.Now = "", func() time.Time { return time.Now().Add(-row.age) }
+		orders := s.Orders(shop.WithoutRequests, func(c *transitions.Config) {
+			c.Now = func() time.Time { return time.Now().Add(-row.age) }
 		})
 
 		place(t, orders)

@@ -16,6 +16,10 @@ func Journal(mode transitions.JournalMode) func(*transitions.Config) {
 	return func(c *transitions.Config) { c.Journal = mode }
 }
 
+// WithoutRequests is a change of the configuration: a request that has left the ring of its order leaves
+// no row.
+func WithoutRequests(c *transitions.Config) { c.RequestsTable = "" }
+
 // Version is a change of the configuration: orders have the usual definition under the version.
 func Version(t testing.TB, version int) func(*transitions.Config) {
 	t.Helper()
