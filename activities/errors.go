@@ -81,7 +81,7 @@ const (
 	NameDataLimit = "DataLimit"      // the output is larger than 262,144 bytes and Config.Offload is nil
 	NameOutput    = "InvalidOutput"  // the output is not JSON
 	NameShutdown  = "WorkerShutdown" // the worker stopped before the handler returned; retryable
-	NameInput     = "InvalidInput"   // the input does not fit the type of a Typed handler
+	nameInput     = "InvalidInput"   // the input does not fit the type of a Typed handler
 )
 
 // PanicError is the error of a handler that panicked or called runtime.Goexit.

@@ -23,7 +23,7 @@ func Typed[In, Out any](fn func(context.Context, In) (Out, error)) HandlerFunc {
 	return func(ctx context.Context, t Task) (any, error) {
 		var in In
 		if err := decode(t.Input, &in); err != nil {
-			return nil, &Error{own: NameInput, Err: fmt.Errorf("input of %s: %w", t.Activity, err)}
+			return nil, &Error{own: nameInput, Err: fmt.Errorf("input of %s: %w", t.Activity, err)}
 		}
 
 		out, err := fn(ctx, in)

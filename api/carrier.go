@@ -54,7 +54,7 @@ func (s *service) carrierRoutes(h huma.API) {
 }
 
 // desk returns the desk. It fails with route_not_found if there is none.
-func (s *service) desk() (*reports.Desk, error) {
+func (s *service) desk() (*reports.Receiver, error) {
 	if s.cfg.Reports == nil {
 		return nil, reports.ErrNoCallbacks
 	}

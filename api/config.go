@@ -49,7 +49,7 @@ type Config struct {
 	Acts *audit.Log
 
 	// Reports judges the callbacks of the carrier. If it is nil, their routes answer 404.
-	Reports *reports.Desk
+	Reports *reports.Receiver
 	// Lists are lists of the orders. Without them, or until they are ready, listing orders
 	// scans the table.
 	Lists *lists.Lists

@@ -27,25 +27,25 @@ func (s *service) deadLetterRoutes(h huma.API) {
 		errors:      []int{http.StatusNotFound},
 		summary:     "List the dead letters of a handler: changes of orders that it gave up on",
 		description: "A page may be shorter than the limit, even empty, and have a next one.",
-	}, s.listLetters)
+	}, s.listDeadLetters)
 
 	verb := func(id, path, summary, description string, auditParams ...string) route {
 		return adminVerb("dead letters", id, http.MethodPost, "/v1/dead-letters/{handler}"+path, summary, description, auditParams...)
 	}
 	register(s, h, verb("redrive-dead-letters", "/redrive", "Redrive the dead letters of a handler that the body selects, up to the limit",
 		"As the redrive of one dead letter, for each of a page. An answer may have fewer letters than the limit, even none, and a next cursor: repeat the request with it until there is none.",
-		"handler").mayConflict().withBody(), s.redriveLetters)
+		"handler").mayConflict().withBody(), s.redriveDeadLetters)
 
 	register(s, h, verb("redrive-dead-letter", "/{letter}/redrive", "Redrive a dead letter: let the workers give the change to its handler again",
 		"The dead letter is put into a queue. The workers delete it if the handler succeeds. Otherwise it stays, with the new error, and can be redriven again. 409 while it waits in the queue.",
-		"handler", "letter").mayConflict(), s.redriveLetter)
+		"handler", "letter").mayConflict(), s.redriveDeadLetter)
 
-	register(s, h, verb("discard-dead-letter", "/{letter}/discard", "Discard a dead letter: its change is never handled", "", "handler", "letter"), s.discardLetter)
+	register(s, h, verb("discard-dead-letter", "/{letter}/discard", "Discard a dead letter: its change is never handled", "", "handler", "letter"), s.discardDeadLetter)
 }
 
-// letter is a dead letter. It does not show the change itself, which contains the content of
+// deadLetter is a dead letter. It does not show the change itself, which contains the content of
 // the order.
-type letter struct {
+type deadLetter struct {
 	ID         string     `json:"id"`
 	Handler    string     `json:"handler"`
 	OrderID    string     `json:"orderId"`
@@ -58,15 +58,15 @@ type letter struct {
 	Unreadable string     `json:"unreadable,omitempty" doc:"Why the change cannot be decoded: it can only be discarded."`
 }
 
-type listLettersInput struct {
+type listDeadLettersInput struct {
 	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
 	input.Page
 }
 
-type listLettersOutput struct {
+type listDeadLettersOutput struct {
 	Body struct {
-		Letters []letter `json:"letters"`
-		Next    string   `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+		Letters []deadLetter `json:"letters"`
+		Next    string       `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
 	}
 }
 
@@ -80,21 +80,21 @@ func (s *service) handler(name string) (streams.Handler, error) {
 	return s.cfg.Handlers[i], nil
 }
 
-func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInput) (*listLettersOutput, error) {
+func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLettersInput) (*listDeadLettersOutput, error) {
 	if _, err := s.handler(in.Handler); err != nil {
 		return nil, err
 	}
-	out := &listLettersOutput{}
+	out := &listDeadLettersOutput{}
 	var err error
 	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler},
 		func(after string, n int) ([]streams.DeadLetter, string, error) {
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
-		func(l streams.DeadLetter) (letter, bool, error) {
+		func(l streams.DeadLetter) (deadLetter, bool, error) {
 			id, own := c.tenant.ownID(orderIDOf(l))
 
-			return letter{
-				ID:         letterID(l),
+			return deadLetter{
+				ID:         deadLetterID(l),
 				Handler:    l.Handler,
 				OrderID:    id,
 				Error:      l.Error,
@@ -110,8 +110,10 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 	return out, err
 }
 
-// letterID returns the id as callers see it. A stored id has characters that a path cannot have.
-func letterID(l streams.DeadLetter) string { return base64.RawURLEncoding.EncodeToString([]byte(l.ID)) }
+// deadLetterID returns the id as callers see it. A stored id has characters that a path cannot have.
+func deadLetterID(l streams.DeadLetter) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(l.ID))
+}
 
 // orderIDOf returns the stored id of the order that the letter is about, "" if it is unknown.
 func orderIDOf(l streams.DeadLetter) string {
@@ -123,8 +125,8 @@ func orderIDOf(l streams.DeadLetter) string {
 	return id.Value
 }
 
-// letterRule is the rule of a dead letter's id. An id with # is a part of a large letter.
-var letterRule = regexp.MustCompile(`^[!-"$-~]{1,700}$`)
+// deadLetterRule is the rule of a dead letter's id. An id with # is a part of a large letter.
+var deadLetterRule = regexp.MustCompile(`^[!-"$-~]{1,700}$`)
 
 type redriveInput struct {
 	input.MayBeKeyed
@@ -139,8 +141,8 @@ type redriveOutput struct {
 	}
 }
 
-func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput) (*redriveOutput, error) {
-	l, err := s.ownLetter(ctx, c, in)
+func (s *service) redriveDeadLetter(ctx context.Context, c caller, in *redriveInput) (*redriveOutput, error) {
+	l, err := s.ownDeadLetter(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +163,8 @@ type discardOutput struct {
 	}
 }
 
-func (s *service) discardLetter(ctx context.Context, c caller, in *redriveInput) (*discardOutput, error) {
-	l, err := s.ownLetter(ctx, c, in)
+func (s *service) discardDeadLetter(ctx context.Context, c caller, in *redriveInput) (*discardOutput, error) {
+	l, err := s.ownDeadLetter(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -176,15 +178,15 @@ func (s *service) discardLetter(ctx context.Context, c caller, in *redriveInput)
 	return out, nil
 }
 
-// ownLetter returns the dead letter that the request names, if it belongs to the caller's tenant.
-func (s *service) ownLetter(ctx context.Context, c caller, in *redriveInput) (streams.DeadLetter, error) {
+// ownDeadLetter returns the dead letter that the request names, if it belongs to the caller's tenant.
+func (s *service) ownDeadLetter(ctx context.Context, c caller, in *redriveInput) (streams.DeadLetter, error) {
 	h, err := s.handler(in.Handler)
 	if err != nil {
 		return streams.DeadLetter{}, err
 	}
 
 	id, err := base64.RawURLEncoding.Strict().DecodeString(in.Letter)
-	if err != nil || !letterRule.Match(id) {
+	if err != nil || !deadLetterRule.Match(id) {
 		return streams.DeadLetter{}, notFound("dead_letter")
 	}
 

@@ -35,7 +35,7 @@ type redriveManyOutput struct {
 	}
 }
 
-func (s *service) redriveLetters(ctx context.Context, c caller, in *redriveManyInput) (*redriveManyOutput, error) {
+func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveManyInput) (*redriveManyOutput, error) {
 	if _, err := s.handler(in.Handler); err != nil {
 		return nil, err
 	}
@@ -57,14 +57,14 @@ func (s *service) redriveLetters(ctx context.Context, c caller, in *redriveManyI
 
 			result, err := s.redriveOne(ctx, l, in.Body.DryRun)
 
-			return redriven{ID: letterID(l), OrderID: id, Result: result}, result != "", err
+			return redriven{ID: deadLetterID(l), OrderID: id, Result: result}, result != "", err
 		})
 
 	return out, err
 }
 
 // redriveOne puts the dead letter into its handler's queue and returns the result, "" if the dead
-// letter is gone.
+// deadLetter is gone.
 func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun bool) (result string, err error) {
 	if !dryRun {
 		err = s.cfg.RetryQueue.Redrive(ctx, l.Handler, l.ID)

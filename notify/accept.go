@@ -145,14 +145,14 @@ func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Deliver
 }
 
 // tryThenStore makes the first attempt, and stores the delivery with its outcome. If the
-// attempt takes longer than FirstTry, the delivery is stored without.
+// attempt takes longer than firstTry, the delivery is stored without.
 func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Delivery) error {
 	delivery.Attempts = 1
 	ended := make(chan outcome, 1)
 
 	go func() { ended <- d.try(ctx, l, delivery) }()
 
-	timer := time.NewTimer(FirstTry)
+	timer := time.NewTimer(firstTry)
 	defer timer.Stop()
 
 	select {

@@ -175,7 +175,7 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	d.mu.Lock()
 	id, failing := l.endpoint.ID, l.failing
 	l.failing = o.err != nil
-	d.setSlow(l, o.took > FirstTry)
+	d.setSlow(l, o.took > firstTry)
 
 	news := false
 	if o.err == nil {

@@ -42,7 +42,7 @@ func (c *circuit) succeeded() { *c = circuit{adopted: c.adopted} }
 func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 	if pause > 0 && c.until.Before(now.Add(pause)) {
 		c.until = now.Add(pause)
-		news = pause > RefreshEvery
+		news = pause > refreshEvery
 	}
 
 	c.failures++

@@ -55,7 +55,7 @@ func TestAPauseKeepsTheWorkerFromTheEndpoint(t *testing.T) {
 	for _, row := range []struct {
 		pause time.Duration
 		news  bool
-	}{{0, false}, {time.Second, false}, {RefreshEvery, false}, {RefreshEvery + 1, true}, {time.Hour, true}} {
+	}{{0, false}, {time.Second, false}, {refreshEvery, false}, {refreshEvery + 1, true}, {time.Hour, true}} {
 		var c circuit
 
 		if news := c.failed(noon, row.pause); news != row.news || row.pause > 0 && c.until != noon.Add(row.pause) || row.pause == 0 && !c.until.IsZero() {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// FirstTry is how long Accept waits for the first attempt, before it stores the delivery
+// firstTry is how long Accept waits for the first attempt, before it stores the delivery
 // without its outcome.
-const FirstTry = 250 * time.Millisecond
+const firstTry = 250 * time.Millisecond
 
 // Config configures [Deliveries]. DynamoDB, Table, Endpoints and Open are required.
 type Config struct {
@@ -24,7 +24,7 @@ type Config struct {
 	// changed.
 	Open func(Endpoint) (Destination, error)
 
-	// Schedule is the pauses between attempts. Default DefaultSchedule.
+	// Schedule is the pauses between attempts. Default defaultSchedule.
 	Schedule Schedule
 	// Timeout bounds one attempt. Default 20 s.
 	Timeout time.Duration
@@ -36,7 +36,7 @@ type Config struct {
 	LookEvery time.Duration
 	// Places is how many attempts run at the same time, beside one of each endpoint that
 	// others cannot take, and as many again of endpoints whose newest attempt took longer than
-	// FirstTry. Default 256.
+	// firstTry. Default 256.
 	Places int
 	// DrainTimeout is how long attempts may go on after the end of Run's context. Default
 	// Timeout.
@@ -85,7 +85,7 @@ func (c *Config) check() error {
 	require(c.Open != nil, "Open: must be set")
 
 	if c.Schedule == nil {
-		c.Schedule = DefaultSchedule()
+		c.Schedule = defaultSchedule()
 	}
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.DisableAfter = cmp.Or(c.DisableAfter, defaultDisableAfter)

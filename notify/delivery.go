@@ -110,8 +110,8 @@ const (
 
 	// DeliveryExpiryAttribute is the attribute of the table's time to live.
 	DeliveryExpiryAttribute = "expiresAt"
-	// QueueIndex is the index of the queues.
-	QueueIndex = "queue"
+	// queueIndex is the index of the queues.
+	queueIndex = "queue"
 
 	// retention is how long a record is kept after its last write.
 	retention = 30 * 24 * time.Hour
@@ -126,7 +126,7 @@ func DeliveryTableInput(name string) *dynamodb.CreateTableInput {
 		types.AttributeDefinition{AttributeName: aws.String(deliveryQueue), AttributeType: types.ScalarAttributeTypeS},
 		types.AttributeDefinition{AttributeName: aws.String(deliveryDue), AttributeType: types.ScalarAttributeTypeN})
 	in.GlobalSecondaryIndexes = []types.GlobalSecondaryIndex{{
-		IndexName: aws.String(QueueIndex),
+		IndexName: aws.String(queueIndex),
 		KeySchema: []types.KeySchemaElement{
 			{AttributeName: aws.String(deliveryQueue), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String(deliveryDue), KeyType: types.KeyTypeRange},

@@ -15,7 +15,7 @@
 //
 // A record's key is the order and "endpoint#transition". While a delivery is PENDING its
 // record also has the attributes queue ("<endpoint>#<0 to 3>", by order) and due, which are
-// the key of the index [QueueIndex]: each endpoint has a queue of its own, sorted by time, so
+// the key of the index queueIndex: each endpoint has a queue of its own, sorted by time, so
 // that finding what is due reads neither finished deliveries nor those of other endpoints.
 // MISSED records stand in a second queue of the endpoint, by the time of the transition. A
 // DELIVERED record is in no queue and costs the index nothing.
@@ -28,7 +28,7 @@
 // # Cost
 //
 // While a worker runs, Accept makes the first attempt itself if the endpoint is idle and was
-// quick the last time. If it ends within [FirstTry], the record is written once, with its
+// quick the last time. If it ends within firstTry, the record is written once, with its
 // outcome: one read, one write. Otherwise the record is written before the outcome is known,
 // and again with it: two writes.
 //
@@ -45,7 +45,7 @@
 // # Caveats
 //
 // The rate limit, the concurrency and the circuit of an endpoint hold for each worker process.
-// A change of an endpoint reaches other processes within [RefreshEvery]. Secrets are stored in
+// A change of an endpoint reaches other processes within refreshEvery. Secrets are stored in
 // the table as they are, because a symmetric signature needs them; no answer shows them after
 // the creation. Encrypt the table with a key of your own, and limit who may read it.
 //

@@ -27,18 +27,18 @@ var (
 	// ErrConfigured means that the configuration decides, so that only the status of the
 	// endpoint can be changed here.
 	ErrConfigured = errors.New("the endpoint comes from the configuration: change it there")
-	// ErrTooMany means that there are MaxEndpoints already.
+	// ErrTooMany means that there are maxEndpoints already.
 	ErrTooMany = errors.New("there are too many endpoints")
 	// ErrContended means that other callers changed the endpoint at the same time.
 	ErrContended = errors.New("the endpoint is being changed by others; try again")
 )
 
 const (
-	// MaxEndpoints bounds the endpoints of a table. Callers that create some at the same
+	// maxEndpoints bounds the endpoints of a table. Callers that create some at the same
 	// moment may exceed it by a few.
-	MaxEndpoints = 1000
-	// RefreshEvery is how old the endpoints may be that a worker goes by.
-	RefreshEvery = 10 * time.Second
+	maxEndpoints = 1000
+	// refreshEvery is how old the endpoints may be that a worker goes by.
+	refreshEvery = 10 * time.Second
 
 	// RotationWindow is how long the secret before the newest one signs by default, and
 	// maxRotationWindow how long at most.
@@ -120,7 +120,7 @@ func NewEndpoints(cfg EndpointsConfig) (*Endpoints, error) {
 }
 
 // List returns all endpoints by their ids, those of the configuration first. It reads the
-// whole table, which has at most MaxEndpoints items.
+// whole table, which has at most maxEndpoints items.
 func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
 	all, _, err := s.read(ctx)
 	return all, err
@@ -176,12 +176,12 @@ func (e Endpoint) withStatusOf(item Endpoint) Endpoint {
 	return e
 }
 
-// recent returns the endpoints as they were at most RefreshEvery ago.
+// recent returns the endpoints as they were at most refreshEvery ago.
 func (s *Endpoints) recent(ctx context.Context) ([]Endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	if now := time.Now(); s.readAt.IsZero() || now.Sub(s.readAt) >= RefreshEvery {
+	if now := time.Now(); s.readAt.IsZero() || now.Sub(s.readAt) >= refreshEvery {
 		all, beats, err := s.read(ctx)
 		if err != nil {
 			return nil, err
@@ -266,8 +266,8 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 	switch {
 	case err != nil:
 		return Endpoint{}, err
-	case len(all) >= MaxEndpoints:
-		return Endpoint{}, fmt.Errorf("create endpoint %s: %w: at most %d", id, ErrTooMany, MaxEndpoints)
+	case len(all) >= maxEndpoints:
+		return Endpoint{}, fmt.Errorf("create endpoint %s: %w: at most %d", id, ErrTooMany, maxEndpoints)
 	}
 
 	item, err := encodeEndpoint(e)

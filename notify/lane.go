@@ -21,7 +21,7 @@ type lane struct {
 	// endpoints could have: those that are held.
 	busy map[string]bool
 	held held
-	slow bool // the newest attempt took longer than FirstTry
+	slow bool // the newest attempt took longer than firstTry
 
 	// ready are deliveries that a look has found due. more says that there may be others.
 	ready    []Delivery

@@ -161,7 +161,7 @@ func (r records) write(ctx context.Context, d *Delivery, next Delivery, change f
 func (r records) queued(ctx context.Context, queue string, since time.Time, after dynamo.Item, limit int) ([]Delivery, dynamo.Item, error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &r.table,
-		IndexName:                 aws.String(QueueIndex),
+		IndexName:                 aws.String(queueIndex),
 		KeyConditionExpression:    aws.String("#queue = :queue AND #due >= :since"),
 		ExpressionAttributeNames:  map[string]string{"#queue": deliveryQueue, "#due": deliveryDue},
 		ExpressionAttributeValues: dynamo.Item{":queue": dynamo.S(queue), ":since": dynamo.N(max(0, since.UnixMilli()))},

@@ -45,8 +45,8 @@ type position struct {
 	Due   int64             `json:"d,omitempty"`
 }
 
-// MaxList is the largest limit of a list.
-const MaxList = 1000
+// maxList is the largest limit of a list.
+const maxList = 1000
 
 // List returns up to limit deliveries to an endpoint that are PENDING or MISSED, those that
 // were due or missed since a time, and the position of the next page, "" at the end. The
@@ -92,8 +92,8 @@ func checkList(endpoint string, status Status, after string, limit int) (at posi
 		return at, fmt.Errorf("%w: status %q: PENDING or MISSED", ErrInvalid, status)
 	}
 
-	if limit < 1 || limit > MaxList {
-		return at, fmt.Errorf("%w: limit %d: 1 to %d", ErrInvalid, limit, MaxList)
+	if limit < 1 || limit > maxList {
+		return at, fmt.Errorf("%w: limit %d: 1 to %d", ErrInvalid, limit, maxList)
 	}
 
 	return decodePosition(after)
@@ -212,7 +212,7 @@ func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since
 
 	for after := ""; count < limit; {
 		var page []Delivery
-		if page, after, err = d.List(ctx, endpoint, Missed, since, after, min(limit-count, MaxList)); err != nil {
+		if page, after, err = d.List(ctx, endpoint, Missed, since, after, min(limit-count, maxList)); err != nil {
 			return count, err
 		}
 

@@ -78,7 +78,7 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	next := now.Add(min(d.cfg.LookEvery, RefreshEvery))
+	next := now.Add(min(d.cfg.LookEvery, refreshEvery))
 	present := make(map[string]bool, len(all))
 
 	for _, e := range all {

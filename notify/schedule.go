@@ -11,8 +11,8 @@ import (
 // what failed together is not tried together.
 type Schedule []time.Duration
 
-// DefaultSchedule is that of Standard Webhooks: ten attempts within 75 hours and 35 minutes.
-func DefaultSchedule() Schedule {
+// defaultSchedule is that of Standard Webhooks: ten attempts within 75 hours and 35 minutes.
+func defaultSchedule() Schedule {
 	return Schedule{
 		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,

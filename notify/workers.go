@@ -22,7 +22,7 @@ const (
 	// aliveFor is how long a worker counts after its number was seen to change. After that another
 	// one removes its item: workers that keep being killed would leave ever more behind. One that
 	// lives nevertheless stores it again.
-	aliveFor = 3*RefreshEvery + RefreshEvery/2
+	aliveFor = 3*refreshEvery + refreshEvery/2
 )
 
 // presence is what a worker knows about the others. Only Run uses it.
@@ -86,7 +86,7 @@ func (d *Deliveries) countWorkers(ctx context.Context, all []Endpoint, now time.
 	d.mu.Unlock()
 
 	// This is called for every wake-up; the writes are not.
-	if p := &d.presence; p.beatAt.IsZero() || now.Sub(p.beatAt) >= RefreshEvery {
+	if p := &d.presence; p.beatAt.IsZero() || now.Sub(p.beatAt) >= refreshEvery {
 		p.beatAt = now
 		d.beat(ctx, left, beats)
 	}

@@ -92,7 +92,7 @@ func outcomeOf(err error) Outcome {
 	var (
 		failure *Failure
 		item    *RefusedError
-		part    *txn.Refused
+		part    *txn.CanceledError
 	)
 	switch {
 	case errors.As(err, &failure):

@@ -141,13 +141,13 @@ func resultFrom(c *Claim) []byte {
 }
 
 // markerRefusal reports whether the marker's condition failed.
-func markerRefusal(err error) (*txn.Refused, bool) {
-	var refused *txn.Refused
+func markerRefusal(err error) (*txn.CanceledError, bool) {
+	var refused *txn.CanceledError
 	return refused, errors.As(err, &refused) && refused.Marker
 }
 
 // snapshotOf returns the record that failed the marker's condition.
-func (c *Claims) snapshotOf(ctx context.Context, key string, refused *txn.Refused) (s snapshot, err error) {
+func (c *Claims) snapshotOf(ctx context.Context, key string, refused *txn.CanceledError) (s snapshot, err error) {
 	if len(refused.Old) == 0 {
 		return c.read(ctx, key)
 	}

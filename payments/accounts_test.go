@@ -40,7 +40,7 @@ func TestNoRequestIfAnAccountCannotTakeTheMoney(t *testing.T) {
 	for payee, want := range map[string]error{"ghost": ledger.ErrUnknownAccount, "dollars": ledger.ErrCurrencyMismatch, "till": ledger.ErrAccountClosed} {
 		n := of("p-"+payee, 100)
 		n.Payee = payee
-		var refusal *ledger.Refusal
+		var refusal *ledger.RefusedError
 		if _, err := s.Authorize(t.Context(), n); !errors.Is(err, want) || !errors.As(err, &refusal) || refusal.Account != payee {
 			t.Errorf("payee %s: %v", payee, err)
 		}

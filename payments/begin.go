@@ -190,7 +190,7 @@ func (s *Payments) storePendingRefund(ctx context.Context, next Payment) (Paymen
 
 // accountRefusal returns the account's refusal within err, or err if there is none.
 func accountRefusal(err error) error {
-	if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) {
+	if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {
 		return refusal
 	}
 

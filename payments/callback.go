@@ -271,7 +271,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	t.Reference = transferReference + string(ChargingBack)
 
 	_, err = s.ledger.Post(ctx, t, s.txPart(next, []ledger.TxPart{s.receipt(r, EffectEnded, "")}))
-	var refusal *ledger.Refusal
+	var refusal *ledger.RefusedError
 	switch {
 	case errors.Is(err, errRepeated):
 		r.Effect = EffectRepeated

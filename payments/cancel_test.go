@@ -231,7 +231,7 @@ func TestCancelTriesADeclinedRefundAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var refusal *ledger.Refusal
+	var refusal *ledger.RefusedError
 	if _, err := s.Cancel(t.Context(), "p"); !errors.Is(err, ledger.ErrInsufficientFunds) || !errors.As(err, &refusal) || refusal.Account != "shop" {
 		t.Errorf("%v", err)
 	}

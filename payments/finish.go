@@ -52,7 +52,7 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 				now, err = s.storeAnswer(ctx, p, said, parts)
 			}
 		case p.Pending.Kind == Charging:
-			if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) {
+			if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {
 				now, err = s.returnCharge(ctx, p, refusal, parts)
 			}
 		}
@@ -175,7 +175,7 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 // returnCharge ends a charge that the processor has made and that an account refuses for
 // good. A void overtakes the charge, so that no other worker still makes the transfer, and
 // the processor returns the money with it.
-func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.Refusal, parts []ledger.TxPart) (Payment, error) {
+func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.RefusedError, parts []ledger.TxPart) (Payment, error) {
 	next, err := s.plan(p, StepRequest{ID: string(voiding)}, voiding)
 	if err != nil {
 		return p, err

@@ -93,7 +93,7 @@ func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment,
 // content.
 func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err error) {
 	err = s.planHold(ctx, p)
-	if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) {
+	if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {
 		// A repeat gets the payment, whatever became of the accounts.
 		if _, getErr := s.Get(ctx, p.ID); !errors.Is(getErr, ErrUnknownPayment) {
 			return getErr == nil, getErr

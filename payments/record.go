@@ -206,7 +206,7 @@ func (s *Payments) save(ctx context.Context, next Payment, parts ...ledger.TxPar
 // errStale if another call wrote it. A write of this call whose answer was lost is a
 // success: the record has the id of this call.
 func (s *Payments) resolveWrite(next Payment, err error) (Payment, error) {
-	var refused *txn.Refused
+	var refused *txn.CanceledError
 	switch {
 	case err == nil:
 		next.Uncollected = next.uncollected()

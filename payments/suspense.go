@@ -37,7 +37,7 @@ func suspenseID(account string, n int) string {
 
 // refuses reports whether the account has refused the transfer.
 func refuses(account string, err error) bool {
-	var refusal *ledger.Refusal
+	var refusal *ledger.RefusedError
 	return errors.As(err, &refusal) && refusal.Account == account
 }
 

@@ -82,7 +82,7 @@ func TestADeadLetterNamesItsReasonAndItsSource(t *testing.T) {
 
 		m := out.Messages[0]
 		if *m.Body != "a" || *m.MessageAttributes["kind"].StringValue != "order" || *m.MessageAttributes[AttributeReason].StringValue != "no such order?" ||
-			*m.MessageAttributes[AttributeSource].StringValue != "orders.fifo/"+id || m.Attributes["MessageGroupId"] != "g" {
+			*m.MessageAttributes[attributeSource].StringValue != "orders.fifo/"+id || m.Attributes["MessageGroupId"] != "g" {
 			t.Errorf("dead letter %s, %v", *m.Body, m.MessageAttributes)
 		}
 	})

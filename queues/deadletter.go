@@ -16,8 +16,8 @@ import (
 const (
 	// AttributeReason is why the message was rejected.
 	AttributeReason = "RejectReason"
-	// AttributeSource is the queue that it came from, a slash, and its ID there.
-	AttributeSource = "RejectSource"
+	// attributeSource is the queue that it came from, a slash, and its ID there.
+	attributeSource = "RejectSource"
 )
 
 // Limits of a message: SQS quotas, "Message attributes"; the reason's is our own.
@@ -68,7 +68,7 @@ func deadLetterAttributes(m Message, reason error) map[string]types.MessageAttri
 		}
 	}
 	add(AttributeReason, reasonText(reason))
-	add(AttributeSource, m.String())
+	add(attributeSource, m.String())
 
 	values := make(map[string]types.MessageAttributeValue, len(attributes))
 	for name, a := range attributes {

@@ -96,7 +96,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 // on. An order that has seen the event id for an edit with stock tells that the edit was
 // made, also when the claim has been deleted after its retention.
 func asEditResult(err error) (transitions.EditResult, error) {
-	var refused *transitions.EditRefused
+	var refused *transitions.EditRefusedError
 	if !errors.As(err, &refused) {
 		return transitions.EditResult{}, err
 	}

@@ -73,7 +73,7 @@ type Backend struct {
 	// Carrier is the sandbox, nil if there is another carrier, or none.
 	Carrier *carriersandbox.Carrier
 	// Reports judges what the carrier reports.
-	Reports *reports.Desk
+	Reports *reports.Receiver
 	// Endpoints get the notifications to customers, which Deliveries brings to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries

@@ -34,7 +34,7 @@ type Config struct {
 	// Notify is where notifications go that no stored endpoint asks for: "log"; "none";
 	// "file:FILE", one line of JSON each; "dir:DIR", one file each, written once per
 	// notification key; or an http(s) URL, which needs WebhookSecret. It makes the endpoint
-	// [ConfiguredEndpoint], beside those of `ratchet endpoints`. Default: "log".
+	// configuredEndpoint, beside those of `ratchet endpoints`. Default: "log".
 	Notify string `koanf:"notify"`
 	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
 	// a rotation it holds the new secret and the old one, separated by a space. It is
@@ -143,8 +143,8 @@ type Config struct {
 
 // The values of [Config.PaymentMode].
 const (
-	PaymentCharge  = "charge"
-	PaymentCapture = "capture"
+	paymentCharge  = "charge"
+	paymentCapture = "capture"
 )
 
 // Sandbox is the value of [Config.Bank] and [Config.Carrier] for the sandboxes.
@@ -164,7 +164,7 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Listen, DefaultListen)
 	fill(&c.Prefix, "ratchet-")
 	fill(&c.Notify, "log")
-	fill(&c.PaymentMode, PaymentCharge)
+	fill(&c.PaymentMode, paymentCharge)
 	fill(&c.Journal, transitions.JournalByStream.String())
 	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
 
@@ -214,7 +214,7 @@ func (c Config) Validate() error {
 	require(c.EndpointURL == "" || isHTTPURL(c.EndpointURL), "endpoint-url %q: must be http://HOST:PORT or https://HOST", c.EndpointURL)
 	require(prefixRule.MatchString(c.Prefix), "prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
 	require(slices.Contains(journalModes(), c.Journal), `journal %q: must be "stream" or "transactional"`, c.Journal)
-	require(c.PaymentMode == PaymentCharge || c.PaymentMode == PaymentCapture, `payment-mode %q: must be "charge" or "capture"`, c.PaymentMode)
+	require(c.PaymentMode == paymentCharge || c.PaymentMode == paymentCapture, `payment-mode %q: must be "charge" or "capture"`, c.PaymentMode)
 	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule.MatchString(c.RequestsQueue), requestsQueueRule, c.RequestsQueue)
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)

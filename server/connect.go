@@ -70,7 +70,7 @@ func Embed(cfg Config, log *slog.Logger, events Events) (*Backend, error) {
 		return nil, err
 	}
 
-	engine, err := OpenEngine(cfg, seen.log, events)
+	engine, err := openEngine(cfg, seen.log, events)
 	if err != nil {
 		return nil, errors.Join(err, seen.close())
 	}
@@ -83,9 +83,9 @@ func Embed(cfg Config, log *slog.Logger, events Events) (*Backend, error) {
 	return b, nil
 }
 
-// OpenEngine opens the embedded engine over cfg.Data alone, which exists, without tables, clients
+// openEngine opens the embedded engine over cfg.Data alone, which exists, without tables, clients
 // or keys. A nil log is slog.Default(). Call Close after use.
-func OpenEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, error) {
+func openEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, error) {
 	return embedded.Open(embedded.Config{
 		Dir:         cfg.WithDefaults().Data,
 		BackupFiles: []string{actionKeysFile, auditFile},

@@ -6,8 +6,8 @@ import (
 	"ratchet/operate/erasure"
 )
 
-// settledFor is longer than a call of a stream's handler, with the write of its outcome.
-const settledFor = 2 * time.Minute
+// quietFor is longer than a call of a stream's handler, with the write of its outcome.
+const quietFor = 2 * time.Minute
 
 // Eraser removes persons from orders that have ended and have not moved for some minutes: after that,
 // reactions look at the order as it is now.
@@ -36,6 +36,6 @@ func (b *Backend) erasureConfig() erasure.Config {
 		DeadLetters:   b.DeadLetters(),
 		Handlers:      b.EveryHandlerName(),
 		Lists:         b.Lists,
-		Settled:       settledFor + b.Config.FreshFor,
+		QuietFor:      quietFor + b.Config.FreshFor,
 	}
 }

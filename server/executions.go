@@ -14,7 +14,7 @@ func (b *Backend) assembleExecutions() (err error) {
 
 	if b.flow.own {
 		// Only the ends of the definition need no execution, and no state has a longer deadline.
-		cfg.Settled, cfg.Deadlines = []workflow.State{}, map[workflow.State]time.Duration{}
+		cfg.Finished, cfg.Deadlines = []workflow.State{}, map[workflow.State]time.Duration{}
 	} else {
 		cfg.LostParcel = b.lostParcel
 	}

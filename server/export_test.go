@@ -76,3 +76,5 @@ var RefusePayments = refusePayments
 
 // SurveyStuck is what a worker runs beside its other loops.
 func (b *Backend) SurveyStuck(ctx context.Context) error { return b.surveyStuck(ctx) }
+
+const PaymentCapture = paymentCapture

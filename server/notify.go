@@ -15,8 +15,8 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// ConfiguredEndpoint is the id of the endpoint that [Config.Notify] describes.
-const ConfiguredEndpoint = "configured"
+// configuredEndpoint is the id of the endpoint that [Config.Notify] describes.
+const configuredEndpoint = "configured"
 
 // configuredConcurrency lets the handlers of one poller notify at the same time.
 const configuredConcurrency = notify.MaxConcurrency
@@ -109,7 +109,7 @@ func configuredEndpoints(cfg Config) ([]notify.Endpoint, error) {
 	}
 
 	e := notify.Endpoint{
-		ID:         ConfiguredEndpoint,
+		ID:         configuredEndpoint,
 		Configured: true,
 		Settings: notify.Settings{
 			Destination: cfg.Notify,

@@ -234,7 +234,7 @@ func (b *Backend) newShopSteps() (*steps.Steps, error) {
 		Stock:    b.Stock,
 		Payments: b.Payments,
 		Ledger:   b.Ledger,
-		Capture:  b.Config.PaymentMode == PaymentCapture,
+		Capture:  b.Config.PaymentMode == paymentCapture,
 		Booker:   b.Booker,
 		Parked:   b.ParkedTasks,
 	})

@@ -45,7 +45,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	// take-over needs up to LeaseDuration + 1 s.
 	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), maxScanInterval)
 
-	table := &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: GroupKey(p.cfg.Group, arn), clock: p.cfg.clock}
+	table := &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: groupKey(p.cfg.Group, arn), clock: p.cfg.clock}
 
 	c := &coordinator{
 		poller:       p,

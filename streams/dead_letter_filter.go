@@ -95,9 +95,9 @@ func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLette
 	return nil
 }
 
-// DeleteAll deletes the selected dead letters of a handler, including those that cannot
+// deleteAll deletes the selected dead letters of a handler, including those that cannot
 // be decoded, and returns how many.
-func (d DeadLetters) DeleteAll(ctx context.Context, handler string, filter DeadLetterFilter) (deleted int, err error) {
+func (d DeadLetters) deleteAll(ctx context.Context, handler string, filter DeadLetterFilter) (deleted int, err error) {
 	for l, err := range d.All(ctx, handler, filter) {
 		if err == nil {
 			err = d.Delete(ctx, handler, l.ID)

@@ -98,11 +98,11 @@ func TestManyDeadLettersAreRedrivenInTheOrderOfTheirItems(t *testing.T) {
 			t.Errorf("results %v, want %v", results, want)
 		}
 
-		if n, err := dead.DeleteAll(t.Context(), "h", DeadLetterFilter{Since: time.Now().Add(time.Hour)}); n != 0 || err != nil {
+		if n, err := dead.deleteAll(t.Context(), "h", DeadLetterFilter{Since: time.Now().Add(time.Hour)}); n != 0 || err != nil {
 			t.Errorf("deleted %d of none, %v", n, err)
 		}
 
-		if n, err := dead.DeleteAll(t.Context(), "h", DeadLetterFilter{Before: time.Now().Add(time.Hour)}); n != 3 || err != nil {
+		if n, err := dead.deleteAll(t.Context(), "h", DeadLetterFilter{Before: time.Now().Add(time.Hour)}); n != 3 || err != nil {
 			t.Errorf("deleted %d of 3, %v", n, err)
 		}
 	})

@@ -14,7 +14,7 @@ const rewriteTimeout = 30 * time.Second
 // Rewrite replaces the record of a dead letter by what change makes of it, and the text of its error,
 // for example to remove personal data. The dead letter can be redriven as before. It returns
 // ErrRedriving while a redrive of the dead letter runs, ErrDeadLetterNotFound if there is no such dead
-// letter, and ErrUnreadable if its record cannot be decoded.
+// deadLetter, and ErrUnreadable if its record cannot be decoded.
 func (d DeadLetters) Rewrite(ctx context.Context, handler, id, errorText string, change func(*Record)) error {
 	letter, err := d.Get(ctx, handler, id)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 )
 
 // DeadLetterTableInput describes the dead-letter table, on demand: one row per dead
-// letter (see DeadLetter) under its source and its id.
+// deadLetter (see DeadLetter) under its source and its id.
 func DeadLetterTableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(deadLetterSource), dynamo.TextKey(deadLetterID))
 }
@@ -37,7 +37,7 @@ type deadLetterTable struct {
 
 // source is the partition key of a handler's dead letters.
 func (t *deadLetterTable) source(handler string) string {
-	return deadLetterSourcePrefix + GroupKey(t.group, handler)
+	return deadLetterSourcePrefix + groupKey(t.group, handler)
 }
 
 func (t *deadLetterTable) key(handler, id string) dynamo.Item {

@@ -135,7 +135,7 @@ func (w *testEnv) roll() {
 func (w *testEnv) leases() []Lease {
 	w.Helper()
 
-	leases, err := ReadLeases(w.Context(), w.db, leasesTable, w.arn)
+	leases, err := readLeases(w.Context(), w.db, leasesTable, w.arn)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -50,9 +50,9 @@ var (
 // ErrTooOld is the error of a record that was older than Handler.MaxAge.
 var ErrTooOld = errors.New("streams: record is too old")
 
-// ErrProcessEnded is the error of a record that was given up because the processes ended whose
+// errProcessEnded is the error of a record that was given up because the processes ended whose
 // handler was called for it.
-var ErrProcessEnded = errors.New("streams: the process ended during the call")
+var errProcessEnded = errors.New("streams: the process ended during the call")
 
 // errPartMissing reports that a stored record is incomplete.
 var errPartMissing = errors.New("not stored")
@@ -66,7 +66,7 @@ var ErrSkipped = errors.New("streams: record skipped")
 func Skip(reason error) error { return fmt.Errorf("%w: %w", ErrSkipped, reason) }
 
 // Permanent marks an error that no retry can change. The record becomes a dead
-// letter at once. Permanent(nil) is nil.
+// deadLetter at once. Permanent(nil) is nil.
 func Permanent(err error) error { return worker.Permanent(err) }
 
 // IsPermanent reports whether err, or an error that it wraps, came from Permanent.

@@ -29,10 +29,10 @@ const (
 
 var groupName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// GroupKey returns the name under which a group stores what belongs to a stream, a
-// table or a handler. For the group "" that is the name itself. Pass it to ReadLeases
-// and CurrentStream in place of the stream's ARN or the table's name.
-func GroupKey(group, name string) string {
+// groupKey returns the name under which a group stores what belongs to a stream, a
+// table or a handler. For the group "" that is the name itself. Pass it to readLeases
+// and currentStream in place of the stream's ARN or the table's name.
+func groupKey(group, name string) string {
 	if group == "" {
 		return name
 	}

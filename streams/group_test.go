@@ -41,12 +41,12 @@ func TestEachGroupGetsAllRecordsAndKeepsItsOwnState(t *testing.T) {
 			t.Errorf("dead letter %+v", letters[0])
 		}
 
-		theirs, err := ReadLeases(t.Context(), w.db, leasesTable, GroupKey("billing", w.arn))
+		theirs, err := readLeases(t.Context(), w.db, leasesTable, groupKey("billing", w.arn))
 		if err != nil || len(theirs) != 4 || len(w.leases()) != 4 {
 			t.Errorf("%d and %d leases, want 4 each, %v", len(w.leases()), len(theirs), err)
 		}
 
-		if current, err := CurrentStream(t.Context(), w.db, leasesTable, GroupKey("billing", ordersTable)); err != nil || current != w.arn {
+		if current, err := currentStream(t.Context(), w.db, leasesTable, groupKey("billing", ordersTable)); err != nil || current != w.arn {
 			t.Errorf("current stream %s, %v", current, err)
 		}
 	})

@@ -153,7 +153,7 @@ func (s *laneScheduler) nextToPark(handler int) *lane {
 }
 
 // moveToQueue makes the next step store the record in the retry queue, unless it becomes a dead
-// letter or is in the queue already.
+// deadLetter or is in the queue already.
 func (d *delivery) moveToQueue(cause error) {
 	if d.giveUp || d.park || d.queued != nil {
 		return

@@ -87,15 +87,15 @@ func (h *heldLease) nextDeadline(now time.Time) time.Time {
 
 // progress is what a write stores in addition to the renewal.
 type progress struct {
-	checkpoint string
-	handledAt  time.Time // creation of the record at the checkpoint
-	gaps       int64
-	gapFrom    string
-	gapAt      time.Time
-	finished   time.Time // set: the shard is finished, and the lease ends
-	release    bool      // the lease ends unfinished
-	trying     *tryNote  // what is being tried of a suspect shard; nil: nothing
-	settled    bool      // earlier deaths do not count any more
+	checkpoint   string
+	handledAt    time.Time // creation of the record at the checkpoint
+	gaps         int64
+	gapFrom      string
+	gapAt        time.Time
+	finished     time.Time // set: the shard is finished, and the lease ends
+	release      bool      // the lease ends unfinished
+	trying       *tryNote  // what is being tried of a suspect shard; nil: nothing
+	forgetDeaths bool      // earlier deaths do not count any more
 }
 
 // final reports whether the write ends the lease.
@@ -192,7 +192,7 @@ func (h *heldLease) update(p progress) *dynamo.Update {
 
 	p.trying.addTo(update, h.lease.trying)
 
-	if (p.settled || p.release) && h.lease.deaths > 0 {
+	if (p.forgetDeaths || p.release) && h.lease.deaths > 0 {
 		update.RemoveAttribute(leaseDeaths)
 	}
 

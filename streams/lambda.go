@@ -122,7 +122,7 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 	}
 	_ = g.Wait() // no function returns an error
 
-	slices.SortFunc(failed, CompareSequence)
+	slices.SortFunc(failed, compareSequence)
 
 	response := BatchResponse{Failures: make([]BatchItemFailure, len(failed))}
 	for i, sequence := range failed {

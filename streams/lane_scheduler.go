@@ -82,7 +82,7 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 		retries: &retryTable{
 			api:   cfg.DynamoDB,
 			table: cfg.DeadLetterTable,
-			scope: GroupKey(cfg.Group, cfg.tableName()),
+			scope: groupKey(cfg.Group, cfg.tableName()),
 			clock: cfg.clock,
 		},
 	}

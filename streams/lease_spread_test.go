@@ -107,7 +107,7 @@ func TestLeasesAreSpreadOverMoreKeysAsTheStreamGrows(t *testing.T) {
 		stream.shards = stream.shards[few:] // their parents from now on
 		grow("u", many-few, 300)
 
-		leases, err := ReadLeases(ctx, w.db, leasesTable, stream.arn)
+		leases, err := readLeases(ctx, w.db, leasesTable, stream.arn)
 		if err != nil || len(leases) != many+300 || !slices.IsSortedFunc(leases, func(a, b Lease) int {
 			if a.Shard < b.Shard {
 				return -1

@@ -20,15 +20,15 @@ func LeaseTableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(leaseStream), dynamo.TextKey(leaseShard))
 }
 
-// queryAPI is what ReadLeases calls of *dynamodb.Client.
+// queryAPI is what readLeases calls of *dynamodb.Client.
 type queryAPI interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// ReadLeases returns all leases of a stream in the order of the shards' ids, with
+// readLeases returns all leases of a stream in the order of the shards' ids, with
 // strongly consistent reads: those of shards that are not finished, and those of finished
 // ones for 26 hours. It changes nothing.
-func ReadLeases(ctx context.Context, client queryAPI, table, streamARN string) ([]Lease, error) {
+func readLeases(ctx context.Context, client queryAPI, table, streamARN string) ([]Lease, error) {
 	leases, _, err := queryLeases(ctx, client, table, streamARN)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ type sight struct {
 	leases  map[string]*observedLease
 
 	lookedAt time.Time // when the leases were last read; zero before
-	settled  bool      // nothing was under way then
+	quiet    bool      // nothing was under way then
 }
 
 // watch looks at the workers and leases every scanInterval and whenever checkSoon was
@@ -92,7 +92,7 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	defer cancel()
 
 	// What was asked for is due until a look has succeeded.
-	c.sight.settled = c.sight.settled && !asked
+	c.sight.quiet = c.sight.quiet && !asked
 
 	// Whether a worker has expired is decided as of the begin of the read; what it shows is
 	// noted as of its end.
@@ -107,7 +107,7 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	if !news && !c.lookDue(began) {
 		return false, nil
 	}
-	c.sight.settled = false
+	c.sight.quiet = false
 
 	return c.checkLeases(ctx, call, g, began)
 }
@@ -115,7 +115,7 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 // lookDue reports whether the leases should be read at now although no worker says so.
 func (c *coordinator) lookDue(now time.Time) bool {
 	s := &c.sight
-	if !s.settled || now.Sub(s.lookedAt) >= lookEvery*c.cfg.LeaseDuration {
+	if !s.quiet || now.Sub(s.lookedAt) >= lookEvery*c.cfg.LeaseDuration {
 		return true
 	}
 
@@ -177,7 +177,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 	)
 	err = errors.Join(errs...)
 
-	c.sight.settled = todo.settled && err == nil
+	c.sight.quiet = todo.quiet && err == nil
 	c.discovery.noteObservation(state, todo.open, began)
 
 	return c.streamEnded(todo.open), err

@@ -17,7 +17,7 @@ type plan struct {
 	handOver []string         // shards held here that another worker asked for
 	withdraw []*observedLease // requests that were not met in time
 	open     int              // leases that are not finished
-	settled  bool             // nothing is under way, neither here nor between others
+	quiet    bool             // nothing is under way, neither here nor between others
 }
 
 // planner decides for one worker which leases to take, to ask for and to hand
@@ -42,7 +42,7 @@ type planner struct {
 // decide returns the plan for the observed leases at now. It reads no clock and
 // changes nothing but freeSince of the leases.
 func (p planner) decide(observed map[string]*observedLease, now time.Time) plan {
-	out := plan{settled: true}
+	out := plan{quiet: true}
 
 	// Leases per worker. Workers without a lease get a share, too. A requested lease counts
 	// for the worker that gets it.
@@ -77,7 +77,7 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 			continue
 		}
 		lease.freeSince = time.Time{}
-		out.settled = out.settled && lease.RequestedBy == ""
+		out.quiet = out.quiet && lease.RequestedBy == ""
 
 		requester := p.requestedBy(lease, now)
 		switch {
@@ -105,7 +105,7 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 	if len(free) == 0 {
 		p.requestFromBusiest(&out, requestable, load, max(minRequests, out.open/len(load)/4)-pending)
 	}
-	out.settled = out.settled && len(free) == 0 && len(out.request) == 0
+	out.quiet = out.quiet && len(free) == 0 && len(out.request) == 0
 
 	return out
 }

@@ -201,7 +201,7 @@ func TestAPoisonRecordEndsProcessesAndBecomesADeadLetter(t *testing.T) {
 	got["beside"].ordered(t, items, versions)
 
 	letters := w.deadLetters("h")
-	if id, version := keyAndVersion(*letters[0].Record); len(letters) != 1 || id != poison || version != 1 || letters[0].Error != ErrProcessEnded.Error() {
+	if id, version := keyAndVersion(*letters[0].Record); len(letters) != 1 || id != poison || version != 1 || letters[0].Error != errProcessEnded.Error() {
 		t.Errorf("dead letters %+v", letters)
 	}
 

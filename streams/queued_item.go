@@ -122,7 +122,7 @@ func (i *queuedItem) declareLost(ctx context.Context, row retryRow) (time.Time, 
 func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRow) (_ retryRow, done bool, err error) {
 	q := i.queue
 
-	if row.first().letter != "" {
+	if row.first().deadLetter != "" {
 		return i.redrive(ctx, shard, row)
 	}
 
@@ -158,7 +158,7 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 
 	// The first of these workers may have ended because of another call beside this one.
 	if suspect && tries > maxDeaths {
-		err := giveUp(ctx, ErrProcessEnded, row.attempts+tries)
+		err := giveUp(ctx, errProcessEnded, row.attempts+tries)
 		return row, err == nil, err
 	}
 

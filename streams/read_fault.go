@@ -70,7 +70,7 @@ func (r *shardReader) handleMissing(ctx context.Context, err error) error {
 	}
 
 	if _, listed := l.shards[r.shard]; listed {
-		r.missing = doubt{}
+		r.missing = confirmation{}
 		return err
 	}
 
@@ -113,7 +113,7 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", err, endErr)
 	}
 
-	if end != "" && CompareSequence(end, r.last) <= 0 {
+	if end != "" && compareSequence(end, r.last) <= 0 {
 		return errShardEnd
 	}
 

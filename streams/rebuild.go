@@ -104,8 +104,8 @@ const (
 	defaultRebuildPage  = 100
 )
 
-// ErrTakenOver ends a Rebuild when another one of the same name was started.
-var ErrTakenOver = errors.New("streams: another rebuild of the same name goes on from here")
+// errTakenOver ends a Rebuild when another one of the same name was started.
+var errTakenOver = errors.New("streams: another rebuild of the same name goes on from here")
 
 func (r Rebuild) check() error {
 	switch {

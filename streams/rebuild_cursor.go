@@ -40,7 +40,7 @@ type rebuildCursor struct {
 // first item. A dry run has no position.
 func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 	c := &rebuildCursor{
-		rows:   &leaseTable{api: r.Queue.DynamoDB, table: r.Queue.LeaseTable, stream: rebuildRowsPrefix + GroupKey(r.Queue.Group, r.Queue.TableName)},
+		rows:   &leaseTable{api: r.Queue.DynamoDB, table: r.Queue.LeaseTable, stream: rebuildRowsPrefix + groupKey(r.Queue.Group, r.Queue.TableName)},
 		name:   r.Name,
 		run:    rand.Text(),
 		dryRun: r.DryRun,
@@ -82,7 +82,7 @@ func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 	return c, nil
 }
 
-// store stores the position, nil at the end. It returns ErrTakenOver if another run has it.
+// store stores the position, nil at the end. It returns errTakenOver if another run has it.
 func (c *rebuildCursor) store(ctx context.Context, position dynamo.Item) error {
 	if c.dryRun {
 		return nil
@@ -108,7 +108,7 @@ func (c *rebuildCursor) store(ctx context.Context, position dynamo.Item) error {
 	case err != nil:
 		return fmt.Errorf("streams: store the position of rebuild %s: %w", c.name, err)
 	case !applied:
-		return ErrTakenOver
+		return errTakenOver
 	}
 
 	return nil

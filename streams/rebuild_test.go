@@ -206,7 +206,7 @@ func TestASecondRebuildOfTheSameNameTakesOver(t *testing.T) {
 				}
 			}
 		})
-		if _, err := first.Run(t.Context()); !errors.Is(err, ErrTakenOver) {
+		if _, err := first.Run(t.Context()); !errors.Is(err, errTakenOver) {
 			t.Errorf("%v, want ErrTakenOver", err)
 		}
 	})

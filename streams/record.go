@@ -25,7 +25,7 @@ type Record struct {
 	StreamARN string
 	ShardID   string
 	// SequenceNumber orders the records of a shard and its ancestors. Compare it with
-	// CompareSequence, not as text.
+	// compareSequence, not as text.
 	SequenceNumber string
 	// EventID is the service's own id of the record. Do not use it as an idempotency
 	// key, because one change has different ids in a stream and in the stream that

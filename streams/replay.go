@@ -98,7 +98,7 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 		r.Progress = func(ReplayCount) {}
 	}
 
-	arn, err := CurrentStream(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, GroupKey(r.Queue.Group, r.Queue.TableName))
+	arn, err := currentStream(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, groupKey(r.Queue.Group, r.Queue.TableName))
 	if err != nil {
 		return count, err
 	}
@@ -112,7 +112,7 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 		return count, err
 	}
 
-	leases, err := ReadLeases(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, GroupKey(r.Queue.Group, arn))
+	leases, err := readLeases(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, groupKey(r.Queue.Group, arn))
 	if err != nil {
 		return count, err
 	}
@@ -186,7 +186,7 @@ func (r Replay) selected(page []streamtypes.Record, arn string, lease Lease, cou
 		record.StreamARN, record.ShardID = arn, lease.Shard
 
 		if !lease.Finished() {
-			order := CompareSequence(record.SequenceNumber, lease.Checkpoint)
+			order := compareSequence(record.SequenceNumber, lease.Checkpoint)
 			past = order >= 0
 
 			if order > 0 {

@@ -29,11 +29,11 @@ type RetryQueue struct {
 }
 
 func (q RetryQueue) rows() *retryTable {
-	return &retryTable{api: q.DynamoDB, table: q.DeadLetterTable, scope: GroupKey(q.Group, q.TableName)}
+	return &retryTable{api: q.DynamoDB, table: q.DeadLetterTable, scope: groupKey(q.Group, q.TableName)}
 }
 
 func (q RetryQueue) leases() *leaseTable {
-	return &leaseTable{api: q.DynamoDB, table: q.LeaseTable, stream: retrySourcePrefix + GroupKey(q.Group, q.TableName)}
+	return &leaseTable{api: q.DynamoDB, table: q.LeaseTable, stream: retrySourcePrefix + groupKey(q.Group, q.TableName)}
 }
 
 func (q RetryQueue) letters() DeadLetters {
@@ -138,9 +138,9 @@ func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
 	}
 
 	entry := waitingRecord{
-		sequence: letter.Record.SequenceNumber,
-		parts:    partsRef{token: rand.Text()[:10]},
-		letter:   id,
+		sequence:   letter.Record.SequenceNumber,
+		parts:      partsRef{token: rand.Text()[:10]},
+		deadLetter: id,
 	}
 	if err := q.rows().addReplays(ctx, handler, hashLane(itemKey(*letter.Record)), letter.Record.Keys, []waitingRecord{entry}); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
 
 // RedriveAll puts the records of the selected dead letters of a handler into the retry
 // queue, in the order of their ids, and passes each result to report: nil, or why the dead
-// letter is left. It returns an error if it cannot read the dead letters or ctx ends.
+// deadLetter is left. It returns an error if it cannot read the dead letters or ctx ends.
 func (q RetryQueue) RedriveAll(ctx context.Context, handler string, filter DeadLetterFilter, report func(DeadLetter, error)) error {
 	queued := 0
 	for l, err := range q.letters().All(ctx, handler, filter) {

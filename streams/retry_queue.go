@@ -137,7 +137,7 @@ func (q *retryQueue) keepLease(ctx context.Context) {
 		if settled {
 			q.suspect.Store(false)
 		}
-		err := q.lease.write(call, progress{settled: settled})
+		err := q.lease.write(call, progress{forgetDeaths: settled})
 		cancel()
 
 		if errors.Is(err, ErrLeaseLost) || !q.lease.valid(time.Now()) {
@@ -205,7 +205,7 @@ func (q *retryQueue) refresh(ctx context.Context) {
 		return
 	}
 
-	settled := time.Now().Add(q.queues.settle())
+	settled := time.Now().Add(q.queues.knownAfter())
 	for _, row := range added {
 		q.add(row.hash, row.nextTry, settled)
 	}

@@ -158,9 +158,9 @@ func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 	return nil
 }
 
-// settle is how long an item that was put into the queue by another process waits until it
+// knownAfter is how long an item that was put into the queue by another process waits until it
 // is delivered: until every worker knows that the item waits.
-func (q *retryQueues) settle() time.Duration { return 2 * q.interval }
+func (q *retryQueues) knownAfter() time.Duration { return 2 * q.interval }
 
 // readLeases returns the leases of this worker's handlers, and how often records were put
 // into the queues by other processes. It stores the leases that are missing.

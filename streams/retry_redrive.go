@@ -14,7 +14,7 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 	q := i.queue
 	letters := DeadLetters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, clock: q.queues.cfg.clock}
 
-	letter, err := letters.Get(ctx, q.h.Name, row.first().letter)
+	letter, err := letters.Get(ctx, q.h.Name, row.first().deadLetter)
 	switch {
 	case errors.Is(err, ErrDeadLetterNotFound):
 		return row, true, nil // handled before, or discarded

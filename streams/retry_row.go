@@ -143,9 +143,9 @@ func (r retryRow) ifFirst() string {
 
 // waitingRecord is one record of a retryRow.
 type waitingRecord struct {
-	sequence string
-	parts    partsRef // its token tells apart the records of a row
-	letter   string   // id of the dead letter that has the record; then there are no parts
+	sequence   string
+	parts      partsRef // its token tells apart the records of a row
+	deadLetter string   // id of the dead letter that has the record; then there are no parts
 }
 
 func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
@@ -206,7 +206,7 @@ func decodeWaitingRecord(element ddbtypes.AttributeValue, hash laneHash) waiting
 			token: dynamo.Text(m.Value, retryToken),
 			count: int(dynamo.Number(m.Value, retryParts)),
 		},
-		letter: dynamo.Text(m.Value, retryLetter),
+		deadLetter: dynamo.Text(m.Value, retryLetter),
 	}
 }
 
@@ -216,8 +216,8 @@ func (w waitingRecord) encode() ddbtypes.AttributeValue {
 		retryToken:    dynamo.S(w.parts.token),
 		retryParts:    dynamo.N(int64(w.parts.count)),
 	}
-	if w.letter != "" {
-		m[retryLetter] = dynamo.S(w.letter)
+	if w.deadLetter != "" {
+		m[retryLetter] = dynamo.S(w.deadLetter)
 	}
 
 	return dynamo.M(m)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// CompareSequence compares two sequence numbers as integers and returns -1, 0 or 1.
+// compareSequence compares two sequence numbers as integers and returns -1, 0 or 1.
 // They have up to 40 digits, so neither text order nor an int64 will do. The result
 // means something only within one shard and its ancestors.
-func CompareSequence(a, b string) int {
+func compareSequence(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	if c := cmp.Compare(len(a), len(b)); c != 0 {
 		return c

@@ -15,7 +15,7 @@ func TestSequenceNumbersCompareAsIntegers(t *testing.T) {
 		x.SetString(a, 10)
 		y.SetString(b, 10)
 
-		if got, want := CompareSequence(a, b), x.Cmp(&y); got != want {
+		if got, want := compareSequence(a, b), x.Cmp(&y); got != want {
 			t.Fatalf("CompareSequence(%s, %s) = %d, want %d", a, b, got, want)
 		}
 	})

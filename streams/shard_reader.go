@@ -52,15 +52,15 @@ type shardReader struct {
 	childKnown atomic.Bool
 
 	iterator  string
-	ahead     chan page // the page after the last one, while it is being fetched; nil: none
-	last      string    // newest sequence number delivered, or the checkpoint
-	lastAt    time.Time // its creation
-	startAt   time.Time // where to begin while last is ""
-	skipUntil time.Time // drop older records, if AT_TIMESTAMP is not supported
-	gaps      []Gap     // noticed, and their ends not known yet: of lost parents, and of the shard
-	atHorizon bool      // after a gap: begin with the oldest record left
-	missing   doubt     // whether the shard exists
-	trimmed   doubt     // whether the records after the position do
+	ahead     chan page    // the page after the last one, while it is being fetched; nil: none
+	last      string       // newest sequence number delivered, or the checkpoint
+	lastAt    time.Time    // its creation
+	startAt   time.Time    // where to begin while last is ""
+	skipUntil time.Time    // drop older records, if AT_TIMESTAMP is not supported
+	gaps      []Gap        // noticed, and their ends not known yet: of lost parents, and of the shard
+	atHorizon bool         // after a gap: begin with the oldest record left
+	missing   confirmation // whether the shard exists
+	trimmed   confirmation // whether the records after the position do
 
 	faults      int // in a row
 	log         worker.LogThrottle
@@ -177,7 +177,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 		return 0, r.handleFault(ctx, p.err)
 	}
 
-	r.faults, r.missing, r.trimmed = 0, doubt{}, doubt{}
+	r.faults, r.missing, r.trimmed = 0, confirmation{}, confirmation{}
 	records = len(p.records)
 	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: p.took})
 
@@ -323,7 +323,7 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 		record := fromSDK(&in[i])
 
 		// A page may come again after an iterator was replaced or an answer was lost.
-		if record.SequenceNumber == "" || (r.last != "" && CompareSequence(record.SequenceNumber, r.last) <= 0) {
+		if record.SequenceNumber == "" || (r.last != "" && compareSequence(record.SequenceNumber, r.last) <= 0) {
 			continue
 		}
 

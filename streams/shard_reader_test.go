@@ -72,7 +72,7 @@ func TestTrimmedRecordsAreReportedAsAGap(t *testing.T) {
 		}
 
 		all := g.all()
-		if len(all) != 1 || all[0].From != last || CompareSequence(all[0].To, last) <= 0 || all[0].Until.Before(all[0].Since) {
+		if len(all) != 1 || all[0].From != last || compareSequence(all[0].To, last) <= 0 || all[0].Until.Before(all[0].Since) {
 			t.Fatalf("gaps %+v, want one from %s", all, last)
 		}
 

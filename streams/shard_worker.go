@@ -41,12 +41,12 @@ type shardWorker struct {
 	touched chan struct{} // a value: write the lease at once
 	log     worker.LogThrottle
 
-	mu       sync.Mutex
-	stored   progress // the last that was written
-	lastGap  Gap
-	gapCount int64
-	trying   *tryNote // while the shard is suspect
-	settled  bool     // earlier deaths do not count any more
+	mu           sync.Mutex
+	stored       progress // the last that was written
+	lastGap      Gap
+	gapCount     int64
+	trying       *tryNote // while the shard is suspect
+	forgetDeaths bool     // earlier deaths do not count any more
 }
 
 // newShardWorker prepares the work on the shard of a lease, as it was when it was taken.
@@ -317,7 +317,7 @@ func (w *shardWorker) checkDeaths(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	w.settled = true
+	w.forgetDeaths = true
 }
 
 // lose ends the work on the shard because the lease is lost.
@@ -385,7 +385,7 @@ func (w *shardWorker) progress() progress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	p.settled = w.settled
+	p.forgetDeaths = w.forgetDeaths
 	if w.lanes.suspect.Load() != nil {
 		p.trying = w.trying
 	}

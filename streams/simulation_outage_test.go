@@ -155,7 +155,7 @@ func (s *simulation) lost(id string, version int) bool {
 		shard := g.Shard == r.shard || (g.Reason == GapParent && shardCreatedAt(r.shard).Before(shardCreatedAt(g.Shard)) && !s.leased[r.shard])
 
 		return shard && r.at.Before(g.Until) &&
-			(g.From == "" || CompareSequence(r.sequence, g.From) > 0) && (g.To == "" || CompareSequence(r.sequence, g.To) < 0)
+			(g.From == "" || compareSequence(r.sequence, g.From) > 0) && (g.To == "" || compareSequence(r.sequence, g.To) < 0)
 	})
 }
 

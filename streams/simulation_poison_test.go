@@ -32,7 +32,7 @@ func (s *simulation) missing(id string, version int) bool {
 func (s *simulation) checkDeadLetters() {
 	letters := s.deadLetters("h")
 	for _, letter := range letters {
-		if id, version := keyAndVersion(*letter.Record); !s.isPoison(id, version) || letter.Error != ErrProcessEnded.Error() {
+		if id, version := keyAndVersion(*letter.Record); !s.isPoison(id, version) || letter.Error != errProcessEnded.Error() {
 			s.Errorf("seed %d: dead letter %+v", s.seed, letter)
 		}
 	}
@@ -43,7 +43,7 @@ func (s *simulation) checkDeadLetters() {
 	}
 }
 
-// handledAll reports whether all that can be handled is, and what ends workers was given up.
+// quiet reports whether all that can be handled is, and what ends workers was given up.
 func (s *simulation) handledAll() bool {
 	if !s.complete(s.got, s.missing) || (s.beside != nil && !s.complete(s.beside, s.lost)) {
 		return false

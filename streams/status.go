@@ -187,7 +187,7 @@ func (i Inspector) findStream(ctx context.Context, s *Status) error {
 		return err
 	}
 
-	row, err := currentStreamOf(ctx, i.DynamoDB, i.LeaseTable, GroupKey(i.Group, i.TableName))
+	row, err := currentStreamOf(ctx, i.DynamoDB, i.LeaseTable, groupKey(i.Group, i.TableName))
 	if err != nil {
 		return err
 	}
@@ -235,9 +235,9 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 // sign of life within i.Watch, in their own rows or by writing a lease. It returns the
 // leases as they are then.
 func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease, alive []string, err error) {
-	table := &leaseTable{api: i.DynamoDB, table: i.LeaseTable, stream: GroupKey(i.Group, arn)}
+	table := &leaseTable{api: i.DynamoDB, table: i.LeaseTable, stream: groupKey(i.Group, arn)}
 
-	if leases, err = ReadLeases(ctx, table.api, table.table, table.stream); err != nil {
+	if leases, err = readLeases(ctx, table.api, table.table, table.stream); err != nil {
 		return nil, nil, err
 	}
 
@@ -258,7 +258,7 @@ func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease,
 		// There may be many leases.
 		over := time.Now().After(deadline)
 		if over || look%leasesEvery == 0 {
-			if leases, err = ReadLeases(ctx, table.api, table.table, table.stream); err != nil {
+			if leases, err = readLeases(ctx, table.api, table.table, table.stream); err != nil {
 				return nil, nil, err
 			}
 			signs.noticeLeases(leases)

@@ -54,8 +54,8 @@ type stream struct {
 
 	calling  callLock // held during a listing, so that callers share it
 	last     listing
-	listedAt time.Time // when the calls of last began
-	missing  doubt     // whether the stream exists
+	listedAt time.Time    // when the calls of last began
+	missing  confirmation // whether the stream exists
 }
 
 // listing is one complete answer of DescribeStream, all pages.
@@ -126,7 +126,7 @@ func (s *stream) head(ctx context.Context) (listing, error) {
 	if d == nil {
 		return listing{gone: true}, s.confirmGone(ctx, began)
 	}
-	s.missing = doubt{}
+	s.missing = confirmation{}
 
 	l := listing{serverTime: serverTime}
 	l.take(d)
@@ -172,7 +172,7 @@ func (s *stream) refresh(ctx context.Context, calls *rate.Limiter) (listing, err
 			return listing{}, err
 		}
 	} else {
-		s.missing = doubt{}
+		s.missing = confirmation{}
 	}
 	s.last, s.listedAt = l, began
 

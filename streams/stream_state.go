@@ -300,7 +300,7 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 		return err
 	}
 
-	leases, err := ReadLeases(ctx, d.table.api, d.table.table, d.table.stream)
+	leases, err := readLeases(ctx, d.table.api, d.table.table, d.table.stream)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (n *tryNote) of(sequence, handler string) int {
 
 // inBatch reports whether the record belongs to the batch that has ended a worker.
 func (n *tryNote) inBatch(sequence string) bool {
-	return n.upTo != "" && CompareSequence(sequence, n.upTo) <= 0
+	return n.upTo != "" && compareSequence(sequence, n.upTo) <= 0
 }
 
 // decodeTryNote returns the note of a lease, nil if it has none.
@@ -199,7 +199,7 @@ func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *susp
 
 	deaths := suspect.note.of(sequence, h.Name)
 	if deaths >= maxDeaths {
-		d.attempts, d.err, d.giveUp = deaths, ErrProcessEnded, true
+		d.attempts, d.err, d.giveUp = deaths, errProcessEnded, true
 		return false, 0
 	}
 

@@ -260,7 +260,7 @@ func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
 		}
 		begin(tries(0), maxDeaths)
 
-		if err := table.addReplays(ctx, "h", hash, keys, []waitingRecord{{sequence: "0", letter: "a"}}); err != nil {
+		if err := table.addReplays(ctx, "h", hash, keys, []waitingRecord{{sequence: "0", deadLetter: "a"}}); err != nil {
 			t.Fatal(err)
 		}
 		begin(tries(0), 1)

@@ -22,9 +22,9 @@ const (
 	currentStreamARN    = "streamArn"
 )
 
-// CurrentStream returns the ARN of the stream that the pollers of tableName read, ""
+// currentStream returns the ARN of the stream that the pollers of tableName read, ""
 // if none has run yet.
-func CurrentStream(ctx context.Context, client dynamoAPI, leaseTable, tableName string) (string, error) {
+func currentStream(ctx context.Context, client dynamoAPI, leaseTable, tableName string) (string, error) {
 	row, err := currentStreamOf(ctx, client, leaseTable, tableName)
 	return dynamo.Text(row, currentStreamARN), err
 }
@@ -50,7 +50,7 @@ func currentStreamKey(tableName string) dynamo.Item {
 // followTable reads the table's current stream and, when that was replaced and is
 // handled to its end, its successor from the beginning.
 func (p *Poller) followTable(ctx context.Context) error {
-	current, err := CurrentStream(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, GroupKey(p.cfg.Group, p.cfg.TableName))
+	current, err := currentStream(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, groupKey(p.cfg.Group, p.cfg.TableName))
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -175,7 +175,7 @@ func (p *Poller) findSuccessor(ctx context.Context, current string) (string, err
 // another worker has noted one. It declares the gap between the two streams: changes
 // that were made while the table had no stream make no records.
 func (p *Poller) replaceStream(ctx context.Context, current, next string) (string, error) {
-	leases, err := ReadLeases(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, GroupKey(p.cfg.Group, current))
+	leases, err := readLeases(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, groupKey(p.cfg.Group, current))
 	if err != nil {
 		return "", err
 	}
@@ -216,7 +216,7 @@ func latestStreamOf(ctx context.Context, api dynamoAPI, table string) (string, e
 }
 
 func (p *Poller) currentStreamUpdate(arn string) *dynamo.Update {
-	return dynamo.NewUpdate(p.cfg.LeaseTable, currentStreamKey(GroupKey(p.cfg.Group, p.cfg.TableName))).
+	return dynamo.NewUpdate(p.cfg.LeaseTable, currentStreamKey(groupKey(p.cfg.Group, p.cfg.TableName))).
 		SetValue(currentStreamARN, dynamo.S(arn))
 }
 

@@ -30,7 +30,7 @@ func TestAReplacedStreamIsReadToItsEndBeforeTheNewOne(t *testing.T) {
 		w.stopped(p)
 		l.ordered(t, 1, 3)
 
-		if current, err := CurrentStream(context.Background(), w.db, leasesTable, ordersTable); err != nil || current == w.arn {
+		if current, err := currentStream(context.Background(), w.db, leasesTable, ordersTable); err != nil || current == w.arn {
 			t.Errorf("current stream %s, %v", current, err)
 		}
 	})

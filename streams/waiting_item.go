@@ -29,7 +29,7 @@ type WaitingItem struct {
 // Waiting returns the items of a table that wait in the retry queue of a handler, in no
 // particular order.
 func (d DeadLetters) Waiting(ctx context.Context, table, handler string) ([]WaitingItem, error) {
-	queue := &retryTable{api: d.DynamoDB, table: d.Table, scope: GroupKey(d.Group, table)}
+	queue := &retryTable{api: d.DynamoDB, table: d.Table, scope: groupKey(d.Group, table)}
 
 	rows, err := queue.list(ctx, handler)
 	if err != nil {

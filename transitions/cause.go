@@ -46,7 +46,7 @@ const (
 )
 
 var (
-	codeRule   = newRule(32, func(c byte) bool { return strings.IndexByte(letters+"0123456789_.-", c) >= 0 })
+	codeRule   = newRule(32, func(c byte) bool { return strings.IndexByte(asciiLetters+"0123456789_.-", c) >= 0 })
 	sourceRule = newRule(16, func(c byte) bool { return codeRule.allowed[c] })
 	actorRule  = newRule(64, func(c byte) bool { return c > ' ' && c <= '~' })
 	traceRule  = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)

@@ -49,7 +49,7 @@ func TestAnOrderIsPlacedTogetherWithItsStock(t *testing.T) {
 			t.Fatalf("placed: %s, %v", v, err)
 		}
 
-		var refused *txn.Refused
+		var refused *txn.CanceledError
 		if v, err := place("o-2", 5, seat("o-2")); !errors.Is(err, errSold) || !errors.As(err, &refused) || refused.Part != "seat" || transitions.Retryable(err) {
 			t.Errorf("without the seat: %s, %v", v, err)
 		}

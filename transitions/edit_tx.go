@@ -9,9 +9,9 @@ import (
 	"ratchet/workflow"
 )
 
-// EditRefused is the error of a transaction whose edit the order refused. Nothing of the
+// EditRefusedError is the error of a transaction whose edit the order refused. Nothing of the
 // transaction was written.
-type EditRefused struct {
+type EditRefusedError struct {
 	// Result is the answer that the edit would have had without the transaction. Its verdict
 	// is 0 if the edit can be planned only with the order at hand: the order's memory of edits
 	// is full, or it would have more lines than SKUs are allowed. Then set Edit.Seen to
@@ -19,7 +19,7 @@ type EditRefused struct {
 	Result EditResult
 }
 
-func (e *EditRefused) Error() string {
+func (e *EditRefusedError) Error() string {
 	switch {
 	case e.Result.Verdict == 0:
 		return "edit refused: write it again with the order as it is (Edit.Seen)"
@@ -33,7 +33,7 @@ func (e *EditRefused) Error() string {
 // AddItemsIn is AddItems as one part of a transaction that the caller writes, for lines
 // that must be added together with something else, like their reservation. It sends
 // nothing; the function that it returns adds the part to a transaction. AddItemsIn fails
-// with ErrInvalidRequest for an invalid edit, and with an [*EditRefused] or
+// with ErrInvalidRequest for an invalid edit, and with an [*EditRefusedError] or
 // [ErrOrderFull] if Edit.Seen or the definition rules the edit out. If the order refuses
 // the edit, the transaction fails with one of the last two. The order remembers the edit
 // like any other.
@@ -42,7 +42,7 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 	err := o.validateEdit(e, c)
 
 	if err == nil && len(o.editable) == 0 {
-		err = &EditRefused{EditResult{Verdict: Illegal}}
+		err = &EditRefusedError{EditResult{Verdict: Illegal}}
 	}
 
 	w := editWrite{edit: e, content: contentOf(editAddItems, c, e.With), call: newCallID(), at: o.cfg.Now()}
@@ -63,12 +63,12 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 }
 
 // planPart plans the edit on the order, nil if it is not known. A refusal is an
-// EditRefused.
+// EditRefusedError.
 func (o *Orders) planPart(w editWrite, c change, base *Order) (draft, error) {
 	d := o.draft(w, base)
 	verdict, reason, err := c.plan(base, d)
 	if err == nil && verdict != 0 {
-		err = &EditRefused{EditResult{Verdict: verdict, Order: base, Reason: reason}}
+		err = &EditRefusedError{EditResult{Verdict: verdict, Order: base, Reason: reason}}
 	}
 
 	return d, err
@@ -77,7 +77,7 @@ func (o *Orders) planPart(w editWrite, c change, base *Order) (draft, error) {
 // partRefused returns the error of an edit whose condition failed on this image.
 func (o *Orders) partRefused(w editWrite, c change, old image) error {
 	if len(old) == 0 {
-		return &EditRefused{EditResult{Verdict: NotFound}}
+		return &EditRefusedError{EditResult{Verdict: NotFound}}
 	}
 
 	order, err := decode(old)
@@ -86,7 +86,7 @@ func (o *Orders) partRefused(w editWrite, c change, old image) error {
 	}
 
 	if result, decided := o.judgeEdit(w, order); decided {
-		return &EditRefused{result}
+		return &EditRefusedError{result}
 	}
 
 	if err := o.CheckVersion(order); err != nil {
@@ -99,5 +99,5 @@ func (o *Orders) partRefused(w editWrite, c change, old image) error {
 	}
 
 	// The edit itself is allowed, but it was planned without the order as it is.
-	return &EditRefused{EditResult{Order: order}}
+	return &EditRefusedError{EditResult{Order: order}}
 }

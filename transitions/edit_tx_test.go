@@ -36,7 +36,7 @@ func TestAnEditMayBePartOfATransaction(t *testing.T) {
 	refused := func(err error, want transitions.Verdict) *transitions.Order {
 		t.Helper()
 
-		var r *transitions.EditRefused
+		var r *transitions.EditRefusedError
 		if !errors.As(err, &r) || r.Result.Verdict != want {
 			t.Fatalf("got %v, want %s", err, want)
 		}
@@ -88,7 +88,7 @@ func TestARefusalInATransactionSaysWhy(t *testing.T) {
 			}
 		}
 
-		var refused *transitions.EditRefused
+		var refused *transitions.EditRefusedError
 		if err := s.addIn(t, e, cup); !errors.As(err, &refused) || refused.Result.Verdict != transitions.WrongState || refused.Result.Order.ID != "o-1" ||
 			refused.Error() != "edit refused: WrongState: the order has no total that could be adjusted" {
 			t.Errorf("seen %v: %v", seen, err)
@@ -99,7 +99,7 @@ func TestARefusalInATransactionSaysWhy(t *testing.T) {
 		"edit refused: NotFound": {Verdict: transitions.NotFound},
 		"edit refused: write it again with the order as it is (Edit.Seen)": {},
 	} {
-		if got := (&transitions.EditRefused{Result: result}).Error(); got != want {
+		if got := (&transitions.EditRefusedError{Result: result}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -74,7 +74,7 @@ const callIDLength = 6
 // newCallID names one call: 36 random bits of the runtime's ChaCha8, which is seeded by the
 // system. It need not be secret.
 func newCallID() string {
-	const alphabet = letters + "0123456789_-"
+	const alphabet = asciiLetters + "0123456789_-"
 
 	var id [callIDLength]byte
 	bits := mrand.Uint64() //nolint:gosec // see above

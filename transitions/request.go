@@ -41,11 +41,11 @@ type rule struct {
 }
 
 var (
-	orderIDRule   = newRule(128, func(c byte) bool { return strings.IndexByte(letters+"0123456789_.:-", c) >= 0 })
+	orderIDRule   = newRule(128, func(c byte) bool { return strings.IndexByte(asciiLetters+"0123456789_.:-", c) >= 0 })
 	requestIDRule = newRule(255, func(c byte) bool { return c >= ' ' && c <= '~' })
 )
 
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const asciiLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 func newRule(most int, allowed func(byte) bool) *rule {
 	r := &rule{most: most}

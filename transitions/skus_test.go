@@ -72,7 +72,7 @@ func (s *orders) addSeen(t *testing.T, e transitions.Edit, lines ...transitions.
 	t.Helper()
 	err := s.addIn(t, e, lines...)
 
-	if refused := (*transitions.EditRefused)(nil); errors.As(err, &refused) && refused.Result.Verdict == 0 {
+	if refused := (*transitions.EditRefusedError)(nil); errors.As(err, &refused) && refused.Result.Verdict == 0 {
 		e.Seen = refused.Result.Order
 		err = s.addIn(t, e, lines...)
 	}

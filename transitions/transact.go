@@ -63,7 +63,7 @@ func (o *Orders) addRow(t *txn.Transaction, row image) {
 func (o *Orders) writeTransaction(ctx context.Context, t *txn.Transaction) (old image, refused bool, err error) {
 	err = o.transactions.Write(ctx, t)
 
-	var refusal *txn.Refused
+	var refusal *txn.CanceledError
 	switch {
 	case errors.As(err, &refusal) && refusal.Marker:
 		return refusal.Old, true, nil

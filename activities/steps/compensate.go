@@ -60,7 +60,7 @@ func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
 
 	stockErr := errors.New("stock: waits until the shipments are canceled")
 	if shipErr == nil {
-		done.Stock, stockErr = s.settleStock(ctx, order, booked.left > 0 || hasLeft(order))
+		done.Stock, stockErr = s.endReservation(ctx, order, booked.left > 0 || hasLeft(order))
 	}
 
 	payErr := s.returnPayment(ctx, order, &done)
@@ -111,12 +111,12 @@ func hasLeft(order *transitions.Order) bool {
 	})
 }
 
-// settleStock commits the reservation if a parcel has left, and releases it otherwise. A
+// endReservation commits the reservation if a parcel has left, and releases it otherwise. A
 // reservation that has ended before stays as it is.
-func (s *Steps) settleStock(ctx context.Context, order *transitions.Order, left bool) (string, error) {
+func (s *Steps) endReservation(ctx context.Context, order *transitions.Order, left bool) (string, error) {
 	end, other, verb := s.cfg.Stock.Release, "committed", "released"
 	if left {
-		end, other, verb = s.cfg.Stock.Settle, "released", "committed"
+		end, other, verb = s.cfg.Stock.CommitAndClose, "released", "committed"
 	}
 
 	switch err := end(ctx, string(order.ID)); {
@@ -135,7 +135,7 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	case order.Total.Amount == 0:
 		return nil
 	case order.State == workflow.ChargedBack:
-		return s.settleChargeback(ctx, order)
+		return s.endChargeback(ctx, order)
 	}
 
 	p, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
@@ -148,10 +148,10 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	return nil
 }
 
-// settleChargeback leaves the money that the bank has taken back. The execution's own payment
+// endChargeback leaves the money that the bank has taken back. The execution's own payment
 // is another one if it came too late: that is given back. If it is the one that paid the order
 // and nothing of it was captured, the hold at the bank is released.
-func (s *Steps) settleChargeback(ctx context.Context, order *transitions.Order) error {
+func (s *Steps) endChargeback(ctx context.Context, order *transitions.Order) error {
 	own, err := s.isPaidByExecution(ctx, order)
 	if err == nil && !own {
 		err = s.cancelOwnPayment(ctx, order)

@@ -101,7 +101,7 @@ func withName(err error) error {
 		}
 	}
 
-	var refusal *ledger.Refusal
+	var refusal *ledger.RefusedError
 	switch {
 	case errors.As(err, &refusal):
 		return activities.Fail(nameClosed, err)

@@ -23,7 +23,7 @@ func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
 		return nil, err
 	}
 
-	if err := s.settleMoved(ctx, order); err != nil {
+	if err := s.endOpenParts(ctx, order); err != nil {
 		return nil, err
 	}
 

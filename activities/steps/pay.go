@@ -159,17 +159,17 @@ func (s *Steps) failPayment(ctx context.Context, in payInput, reason error) erro
 // adopt returns the failure of a step whose order is elsewhere, so that the execution goes
 // on from there.
 func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transitions.Order) error {
-	if err := s.settleMoved(ctx, order); err != nil {
+	if err := s.endOpenParts(ctx, order); err != nil {
 		return err
 	}
 
 	return overtaken(v, order)
 }
 
-// settleMoved settles what another caller has left open who moved the order. An order that an
+// endOpenParts settles what another caller has left open who moved the order. An order that an
 // execution has paid has its payment and its pieces; one that another caller has paid needs no
 // payment of its own, and may have no pieces yet.
-func (s *Steps) settleMoved(ctx context.Context, order *transitions.Order) error {
+func (s *Steps) endOpenParts(ctx context.Context, order *transitions.Order) error {
 	if isUndone(order.State) || s.mayBecomePayable(order.State) {
 		return nil // accept and pay come again, or compensate settles everything
 	}

@@ -139,7 +139,7 @@ func TestWorkerPoint33_ALateWorkerChangesNothing(t *testing.T) {
 		"delivered": func(s *orderSteps) {
 			s.move(t, workflow.Ship)
 
-			if err := s.stock.Settle(t.Context(), "o-1"); err != nil {
+			if err := s.stock.CommitAndClose(t.Context(), "o-1"); err != nil {
 				t.Fatal(err)
 			}
 			s.move(t, workflow.Deliver)

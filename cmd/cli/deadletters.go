@@ -83,7 +83,7 @@ func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 	return streams.Handler{}, usageError("handler %q: one of %s", name, strings.Join(b.HandlerNames(), ", "))
 }
 
-func printLetter(out io.Writer, asJSON bool, l printedDeadLetter) error {
+func printDeadLetter(out io.Writer, asJSON bool, l printedDeadLetter) error {
 	if asJSON {
 		return printJSON(out, l)
 	}

@@ -18,7 +18,7 @@ Exit status: 0 deleted, 4 no such letter.`,
 		Example: "  ratchet deadletters discard notify LETTER\n" +
 			"  ratchet deadletters discard --all --handler notify --error 410 --dry-run",
 	}
-	selection := letterSelectionFlags(c)
+	selection := deadLetterSelectionFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := selection.check(c, args); err != nil {
 			return err

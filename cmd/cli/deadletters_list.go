@@ -54,14 +54,14 @@ func deadLettersList(s *settings) *cobra.Command {
 				}
 			}
 
-			return printLetters(c.OutOrStdout(), s.json, found)
+			return printDeadLetters(c.OutOrStdout(), s.json, found)
 		})
 	}
 
 	return c
 }
 
-func printLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error {
+func printDeadLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !asJSON {
 		fmt.Fprintln(w, "HANDLER\tLETTER\tORDER\tFAILED\tATTEMPTS\tERROR")

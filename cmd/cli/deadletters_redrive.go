@@ -26,7 +26,7 @@ the handler has given up again or the time is over, 4 no such letter.`,
 		Example: "  ratchet deadletters redrive notify LETTER --wait 1m\n" +
 			"  ratchet deadletters redrive --all --handler notify --since 2h --error 503 --dry-run",
 	}
-	selection := letterSelectionFlags(c)
+	selection := deadLetterSelectionFlags(c)
 	wait := c.Flags().Duration("wait", 0, "with HANDLER LETTER: wait so long for the result")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := selection.check(c, args); err != nil {

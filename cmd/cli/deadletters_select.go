@@ -11,16 +11,16 @@ import (
 	"ratchet/streams"
 )
 
-// letterSelection is the arguments and flags of the commands that act on one dead letter or
+// deadLetterSelection is the arguments and flags of the commands that act on one dead letter or
 // on many.
-type letterSelection struct {
+type deadLetterSelection struct {
 	all                   *bool
 	handler, since, error *string
 	dryRun                *bool
 }
 
-func letterSelectionFlags(c *cobra.Command) letterSelection {
-	return letterSelection{
+func deadLetterSelectionFlags(c *cobra.Command) deadLetterSelection {
+	return deadLetterSelection{
 		all:     c.Flags().Bool("all", false, "all dead letters that the other flags select"),
 		handler: c.Flags().String("handler", "", "with --all: only those of this handler"),
 		since:   c.Flags().String("since", "", "with --all: only those that failed since a time, or since a duration ago"),
@@ -30,7 +30,7 @@ func letterSelectionFlags(c *cobra.Command) letterSelection {
 }
 
 // check reports arguments that do not fit together.
-func (f letterSelection) check(c *cobra.Command, args []string) error {
+func (f deadLetterSelection) check(c *cobra.Command, args []string) error {
 	if err := given(c.Flags(), "handler", "since", "error"); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (f letterSelection) check(c *cobra.Command, args []string) error {
 
 // each calls act for every dead letter that is selected, and prints the result. If act refuses a
 // letter, the error has the exit status exitRefused.
-func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, args []string, done string, act func(streams.DeadLetter) error) error {
+func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backend, args []string, done string, act func(streams.DeadLetter) error) error {
 	letters, handlers := b.DeadLetters(), b.Handlers()
 
 	since, err := pointInTime("since", *f.since)
@@ -85,14 +85,14 @@ func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, 
 		}
 
 		if *f.dryRun {
-			return printLetter(c.OutOrStdout(), s.json, toPrinted(l))
+			return printDeadLetter(c.OutOrStdout(), s.json, toPrinted(l))
 		}
 
 		if err := act(l); err != nil {
 			return err
 		}
 
-		return printLetterResult(c, s.json, l, done)
+		return printDeadLetterResult(c, s.json, l, done)
 	}
 
 	if *f.handler != "" {
@@ -119,7 +119,7 @@ func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, 
 				refused = err
 			}
 
-			if err := printLetterResult(c, s.json, l, result); err != nil {
+			if err := printDeadLetterResult(c, s.json, l, result); err != nil {
 				return err
 			}
 		}
@@ -128,7 +128,7 @@ func (f letterSelection) each(c *cobra.Command, s *settings, b *server.Backend, 
 	return refused
 }
 
-func printLetterResult(c *cobra.Command, asJSON bool, l streams.DeadLetter, result string) error {
+func printDeadLetterResult(c *cobra.Command, asJSON bool, l streams.DeadLetter, result string) error {
 	if asJSON {
 		return printJSON(c.OutOrStdout(), struct {
 			printedDeadLetter

@@ -13,6 +13,6 @@ func demoProgress(s *scenario.Session) string {
 	m := &s.Meter
 	refused := m.Verdicts(transitions.WrongState) + m.Verdicts(transitions.Superseded) + m.Verdicts(transitions.NotFound)
 
-	return fmt.Sprintf("%d of %s  applied %d  replayed %d  refused %d", m.Settled(), plural.Of(s.Plan.Orders, "order"),
+	return fmt.Sprintf("%d of %s  applied %d  replayed %d  refused %d", m.Ended(), plural.Of(s.Plan.Orders, "order"),
 		m.Verdicts(transitions.Applied), m.Verdicts(transitions.Replayed), refused)
 }

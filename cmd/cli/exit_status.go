@@ -30,7 +30,7 @@ import (
 // error is one of these. A table is not enough: the meaning of an unknown account depends on the
 // operation.
 func moneyStatus(err error) (status int, known bool) {
-	var refusal *ledger.Refusal
+	var refusal *ledger.RefusedError
 	is := func(all ...error) bool {
 		for _, e := range all {
 			if errors.Is(err, e) {

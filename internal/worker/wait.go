@@ -23,12 +23,12 @@ func WaitClosed(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// WaitJitter waits as Wait does for a random part of limit (full jitter), which is more than 0.
-func WaitJitter(ctx context.Context, limit time.Duration) bool {
+// waitJitter waits as Wait does for a random part of limit (full jitter), which is more than 0.
+func waitJitter(ctx context.Context, limit time.Duration) bool {
 	return Wait(ctx, rand.N(limit)) //nolint:gosec // jitter, not a secret
 }
 
-// WaitRetry waits before a retry, where attempt counts the tries so far: as WaitJitter does, with a
+// WaitRetry waits before a retry, where attempt counts the tries so far: as waitJitter does, with a
 // limit of first * 2^attempt, but not more than most.
 func WaitRetry(ctx context.Context, attempt int, first, most time.Duration) bool {
 	limit := first
@@ -40,5 +40,5 @@ func WaitRetry(ctx context.Context, attempt int, first, most time.Duration) bool
 		limit *= 2
 	}
 
-	return WaitJitter(ctx, min(limit, most))
+	return waitJitter(ctx, min(limit, most))
 }

@@ -13,9 +13,9 @@ import (
 	"ratchet/notify"
 )
 
-// File appends each notification to a file as one line of JSON. It writes a repeat again.
+// fileSink appends each notification to a file as one line of JSON. It writes a repeat again.
 // Concurrent calls of Send share one write and one sync.
-type File struct {
+type fileSink struct {
 	file *os.File
 
 	mu   sync.Mutex // guards next
@@ -33,13 +33,13 @@ type batch struct {
 
 // OpenFile opens the file for appending and creates it if it does not exist. If a crash cut
 // the last line short, the next line begins after a line break. Close the file after use.
-func OpenFile(name string) (*File, error) {
+func OpenFile(name string) (*fileSink, error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the notification file: %w", err)
 	}
 
-	f := &File{file: file, next: &batch{}}
+	f := &fileSink{file: file, next: &batch{}}
 	last := make([]byte, 1)
 	if end, err := file.Seek(0, io.SeekEnd); err == nil && end > 0 {
 		if _, err := file.ReadAt(last, end-1); err == nil && last[0] != '\n' {
@@ -51,7 +51,7 @@ func OpenFile(name string) (*File, error) {
 }
 
 // Send appends the notification. Its line is on disk when Send returns.
-func (f *File) Send(_ context.Context, m notify.Message) (notify.Answer, error) {
+func (f *fileSink) Send(_ context.Context, m notify.Message) (notify.Answer, error) {
 	line, err := json.Marshal(m.Notification)
 	if err != nil {
 		return notify.Answer{}, err
@@ -84,9 +84,9 @@ func (f *File) Send(_ context.Context, m notify.Message) (notify.Answer, error) 
 }
 
 // Close closes the file. Send fails afterwards.
-func (f *File) Close() error { return f.file.Close() }
+func (f *fileSink) Close() error { return f.file.Close() }
 
-// ReadLines returns the notifications that a [File] has written, from the content of the file.
+// ReadLines returns the notifications that a fileSink has written, from the content of the file.
 // Cut off a last line without an end first: it may still be written.
 func ReadLines(text []byte) (all []notify.Notification, err error) {
 	for line := range bytes.Lines(text) {

@@ -10,8 +10,8 @@ import (
 // Log writes notifications to a logger. It writes a repeat again.
 type Log struct{ logger *slog.Logger }
 
-// NewLog returns a destination that writes to the logger, or to slog.Default() if it is nil.
-func NewLog(logger *slog.Logger) *Log {
+// newLog returns a destination that writes to the logger, or to slog.Default() if it is nil.
+func newLog(logger *slog.Logger) *Log {
 	if logger == nil {
 		logger = slog.Default()
 	}

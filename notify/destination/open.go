@@ -27,7 +27,7 @@ type Opener struct {
 	Reach webhooks.Reach
 	// Dialing is called before a webhook's connection is opened; see webhooks.ClientConfig.
 	Dialing func(netip.AddrPort) error
-	// Traceparent is that of WebhookConfig. Queues and topics get it as the message attribute
+	// Traceparent is that of webhookConfig. Queues and topics get it as the message attribute
 	// "traceparent", buses as the trace header in the form of X-Ray.
 	Traceparent func(context.Context) string
 	// Log is for the destination "log". Default slog.Default().
@@ -176,7 +176,7 @@ func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
 	case "http", "https":
 		return o.webhook(e)
 	case "log":
-		return NewLog(o.Log), nil
+		return newLog(o.Log), nil
 	case "file":
 		return OpenFile(rest)
 	case "dir":
@@ -210,7 +210,7 @@ func (o Opener) webhook(e notify.Endpoint) (notify.Destination, error) {
 		header.Set(name, value)
 	}
 
-	return NewWebhook(WebhookConfig{
+	return newWebhook(webhookConfig{
 		Client: client,
 		URL:    e.Destination,
 		Header: header,

@@ -10,8 +10,8 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// WebhookConfig configures a [Webhook]. Client and URL are required.
-type WebhookConfig struct {
+// webhookConfig configures a webhook. Client and URL are required.
+type webhookConfig struct {
 	// Client signs and delivers. Closing the destination closes it.
 	Client *webhooks.Client
 	// URL is one that the client may deliver to.
@@ -24,7 +24,7 @@ type WebhookConfig struct {
 	HideAnswers bool
 }
 
-func (c WebhookConfig) check() error {
+func (c webhookConfig) check() error {
 	if c.Client == nil {
 		return errors.New("destination: WebhookConfig.Client: must be set")
 	}
@@ -36,21 +36,21 @@ func (c WebhookConfig) check() error {
 	return nil
 }
 
-// Webhook delivers each message to a URL, signed.
-type Webhook struct{ cfg WebhookConfig }
+// webhook delivers each message to a URL, signed.
+type webhook struct{ cfg webhookConfig }
 
-// NewWebhook returns a destination. The error names the field that breaks a rule.
-func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
+// newWebhook returns a destination. The error names the field that breaks a rule.
+func newWebhook(cfg webhookConfig) (*webhook, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 
-	return &Webhook{cfg}, nil
+	return &webhook{cfg}, nil
 }
 
 // Send delivers the message. If the endpoint asks for a pause with Retry-After, so does the
 // error. 410 is notify.ErrGone. An address that is blocked is notify.ErrRejected.
-func (w *Webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
+func (w *webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
 	header := w.cfg.Header.Clone()
 	if header == nil {
 		header = http.Header{}
@@ -91,4 +91,4 @@ func (w *Webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, er
 }
 
 // Close closes idle connections.
-func (w *Webhook) Close() error { return w.cfg.Client.Close() }
+func (w *webhook) Close() error { return w.cfg.Client.Close() }

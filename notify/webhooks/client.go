@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// Timeout bounds one delivery.
-	Timeout = 15 * time.Second
+	// deliveryTimeout bounds one delivery.
+	deliveryTimeout = 15 * time.Second
 
 	dialTimeout   = 5 * time.Second
 	maxAnswer     = 20 << 10 // bytes of the answer's body that are read
@@ -85,13 +85,13 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	}
 
 	return &Client{cfg: cfg, http: &http.Client{
-		Timeout:       Timeout,
+		Timeout:       deliveryTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext:            cfg.Reach.dialer(cfg.Dialing).DialContext,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    dialTimeout,
-			ResponseHeaderTimeout:  Timeout,
+			ResponseHeaderTimeout:  deliveryTimeout,
 			IdleConnTimeout:        time.Minute,
 			MaxIdleConns:           64,
 			MaxIdleConnsPerHost:    4,

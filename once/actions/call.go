@@ -95,7 +95,7 @@ func (a *Actions) refusal(ctx context.Context, c *call, rec *record, answer answ
 		return c.absent(), nil
 	}
 
-	result := c.visibleObstacle(*rec, a.cfg)
+	result := c.visibleRejection(*rec, a.cfg)
 	switch {
 	case result.Outcome == Expired && rec.status == open && !rec.forgotten(c.now):
 		return a.expire(ctx, c)
@@ -128,7 +128,7 @@ func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
 		return c.absent(), nil
 	}
 
-	return c.visibleObstacle(*rec, a.cfg), nil
+	return c.visibleRejection(*rec, a.cfg), nil
 }
 
 // absent is the outcome of an id without an item: TTL deleted it, or it was never stored.
@@ -140,10 +140,10 @@ func (c *call) absent() Result {
 	return Result{Outcome: Expired}
 }
 
-// visibleObstacle is the obstacle as the caller may see it. Without the right PIN that is
+// visibleRejection is the obstacle as the caller may see it. Without the right PIN that is
 // only the outcome.
-func (c *call) visibleObstacle(rec record, cfg Config) Result {
-	result := c.obstacle(rec, cfg)
+func (c *call) visibleRejection(rec record, cfg Config) Result {
+	result := c.rejection(rec, cfg)
 	if c.hasPIN(rec) || c.owner {
 		return result
 	}
@@ -151,9 +151,9 @@ func (c *call) visibleObstacle(rec record, cfg Config) Result {
 	return Result{Outcome: result.Outcome}
 }
 
-// obstacle returns the first reason that keeps the request from using the action, in the
+// rejection returns the first reason that keeps the request from using the action, in the
 // order that [Outcome] documents. Its Outcome is "" if there is none.
-func (c *call) obstacle(rec record, cfg Config) Result {
+func (c *call) rejection(rec record, cfg Config) Result {
 	switch {
 	case rec.forgotten(c.now):
 		return Result{Outcome: Expired}

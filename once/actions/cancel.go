@@ -25,7 +25,7 @@ func (a *Actions) Cancel(ctx context.Context, id ID) (Result, error) {
 		case err != nil:
 			return Result{}, err
 		case updated:
-			return c.visibleObstacle(*rec, a.cfg), nil
+			return c.visibleRejection(*rec, a.cfg), nil
 		}
 
 		result, err := a.refusal(ctx, c, rec, nil)

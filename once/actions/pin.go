@@ -69,7 +69,7 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 	switch {
 	case err != nil:
 		return Result{}, false, err
-	case !counted && rec != nil && rec.pinHash == nil && c.obstacle(*rec, a.cfg).Outcome == "":
+	case !counted && rec != nil && rec.pinHash == nil && c.rejection(*rec, a.cfg).Outcome == "":
 		return Result{}, false, nil // the action has no PIN, so the given one does not matter
 	case !counted:
 		result, err := a.refusal(ctx, c, rec, nil)
@@ -88,7 +88,7 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 	}
 
 	// The PIN is wrong, or the action has been used. The image answers, without another write.
-	return c.visibleObstacle(*rec, a.cfg), true, nil
+	return c.visibleRejection(*rec, a.cfg), true, nil
 }
 
 // countTry counts a try under a name, once for each name. It counts nothing if one of the

@@ -13,7 +13,7 @@ import (
 
 // Adjust makes the order's reservation hold exactly the lines, without an end, whatever it held
 // before: it reserves missing pieces and gives superfluous pieces back, in one transaction. If
-// more than [MaxLines] SKUs change, it gives back first and reserves in a second transaction. A
+// more than maxLines SKUs change, it gives back first and reserves in a second transaction. A
 // repeat changes nothing and returns nil. The list of lines may be empty: then everything is given
 // back, and the order may reserve again.
 //
@@ -73,7 +73,7 @@ func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with
 		}
 
 		want := lines
-		if more = len(moves) > MaxLines; more {
+		if more = len(moves) > maxLines; more {
 			// The pieces in both lists stay, so this transaction reserves nothing.
 			want = shared(seen.Lines, lines)
 			moves = changes(seen.Lines, want)

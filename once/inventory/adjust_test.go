@@ -224,7 +224,7 @@ func TestSettleClosesAnOrderThatHasReservedNothing(t *testing.T) {
 	set(t, s, "mug", 10)
 
 	for range 2 {
-		if err := s.Settle(t.Context(), "o-1"); err != nil {
+		if err := s.CommitAndClose(t.Context(), "o-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,12 +233,12 @@ func TestSettleClosesAnOrderThatHasReservedNothing(t *testing.T) {
 		t.Errorf("a reservation after the pieces have left: %v", err)
 	}
 
-	if err := errors.Join(s.Reserve(t.Context(), "o-2", []inventory.Line{pieces("mug", 1)}), s.Settle(t.Context(), "o-2"), s.Settle(t.Context(), "o-2")); err != nil {
+	if err := errors.Join(s.Reserve(t.Context(), "o-2", []inventory.Line{pieces("mug", 1)}), s.CommitAndClose(t.Context(), "o-2"), s.CommitAndClose(t.Context(), "o-2")); err != nil {
 		t.Error(err)
 	}
 	level(t, s, "mug", inventory.Level{Available: 9, Committed: 1})
 
-	if err := errors.Join(s.Release(t.Context(), "o-3"), s.Settle(t.Context(), "o-3")); !errors.Is(err, inventory.ErrClosed) {
+	if err := errors.Join(s.Release(t.Context(), "o-3"), s.CommitAndClose(t.Context(), "o-3")); !errors.Is(err, inventory.ErrClosed) {
 		t.Errorf("settled after the release: %v", err)
 	}
 }

@@ -35,7 +35,7 @@
 //
 // # Caveats
 //
-// A reservation has at most [MaxLines] lines. Orders that write the same SKU at the same
+// A reservation has at most maxLines lines. Orders that write the same SKU at the same
 // moment conflict and are retried. That limits how many orders per second one SKU can
 // take.
 package inventory

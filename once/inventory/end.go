@@ -19,10 +19,10 @@ func (s *Stock) Commit(ctx context.Context, order string) error {
 	return s.checkAndEnd(ctx, order, ending{verb: "commit", status: Committed, counter: committed, now: s.cfg.Now()})
 }
 
-// Settle is Commit for an order whose pieces have left: it also closes an order that has
+// CommitAndClose is Commit for an order whose pieces have left: it also closes an order that has
 // reserved nothing, so that a reservation that arrives late is refused. It returns ErrExpired
 // if the reservation has expired, and ErrClosed if it was released.
-func (s *Stock) Settle(ctx context.Context, order string) error {
+func (s *Stock) CommitAndClose(ctx context.Context, order string) error {
 	return s.checkAndEnd(ctx, order, ending{verb: "settle", status: Committed, counter: committed, closes: true, now: s.cfg.Now()})
 }
 

@@ -19,9 +19,9 @@ type Line struct {
 }
 
 const (
-	// MaxLines is how many lines one reservation can have: as many as fit into one
+	// maxLines is how many lines one reservation can have: as many as fit into one
 	// transaction beside the reservation and its row in the due table.
-	MaxLines = 98
+	maxLines = 98
 	// MaxQuantity bounds a line, so that no sum of lines overflows.
 	MaxQuantity = 1_000_000_000
 
@@ -54,8 +54,8 @@ func checkLines(lines []Line) ([]Line, error) {
 	}
 
 	merged := sumBySKU(lines)
-	if len(merged) > MaxLines {
-		return nil, fmt.Errorf("%w: %d different SKUs, at most %d", ErrInvalid, len(merged), MaxLines)
+	if len(merged) > maxLines {
+		return nil, fmt.Errorf("%w: %d different SKUs, at most %d", ErrInvalid, len(merged), maxLines)
 	}
 
 	return merged, nil

@@ -144,7 +144,7 @@ func (s *Stock) change(ctx context.Context, order string, seen *record, next fun
 
 		err = s.writer.Write(ctx, t)
 
-		var refused *txn.Refused
+		var refused *txn.CanceledError
 		if !errors.As(err, &refused) || refused.Part != reservationPart {
 			return nameMissing(err)
 		}

@@ -55,7 +55,7 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 		s.addParts(&t, order, lines, addition{now: now, until: until, base: base, marker: true})
 
 		err := s.writer.Write(ctx, &t)
-		var refused *txn.Refused
+		var refused *txn.CanceledError
 		if !errors.As(err, &refused) || refused.Part != reservationPart {
 			return nameMissing(err)
 		}
@@ -128,7 +128,7 @@ func (s *Stock) extend(ctx context.Context, order string, seen record, until, no
 	t.Marker(reservationPart, types.TransactWriteItem{Update: update.Part()})
 
 	err = s.writer.Write(ctx, &t)
-	if refused := (*txn.Refused)(nil); errors.As(err, &refused) {
+	if refused := (*txn.CanceledError)(nil); errors.As(err, &refused) {
 		return false, nil
 	}
 
@@ -205,7 +205,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		Bind(":zero", dynamo.N(0)).
 		Bind(":one", dynamo.N(1)).
 		Bind(":now", dynamo.Millis(a.now)).
-		Bind(":room", dynamo.N(int64(MaxLines-len(lines))))
+		Bind(":room", dynamo.N(int64(maxLines-len(lines))))
 
 	// Lines of AddIn may be there already, but only one Reserve.
 	if a.base != nil {
@@ -253,8 +253,8 @@ func (r record) refuseLines(lines int, now time.Time) error {
 		return ErrExpired
 	case r.Status != Reserved:
 		return fmt.Errorf("%w: %s", ErrClosed, r.Status)
-	case len(r.Lines) > MaxLines-lines:
-		return fmt.Errorf("%w: %d lines beside %d, at most %d", ErrInvalid, lines, len(r.Lines), MaxLines)
+	case len(r.Lines) > maxLines-lines:
+		return fmt.Errorf("%w: %d lines beside %d, at most %d", ErrInvalid, lines, len(r.Lines), maxLines)
 	}
 
 	return ErrConflict
@@ -263,7 +263,7 @@ func (r record) refuseLines(lines int, now time.Time) error {
 // nameMissing adds the SKUs that lack pieces to the error of a refused transaction. It
 // returns any other error as it is.
 func nameMissing(err error) error {
-	var refused *txn.Refused
+	var refused *txn.CanceledError
 	if !errors.As(err, &refused) || !errors.Is(refused.Err, ErrOutOfStock) {
 		return err
 	}

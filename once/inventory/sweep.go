@@ -140,7 +140,7 @@ func (s *Stock) postpone(ctx context.Context, row image, order string, until tim
 	t.Add("later", s.duePut(order, until), nil)
 
 	err = s.writer.Write(ctx, &t)
-	var refused *txn.Refused
+	var refused *txn.CanceledError
 	// Refused: another sweeper has replaced the row.
 	if err == nil || errors.As(err, &refused) {
 		return true, nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MaxHeader is the length of the longest key in an Idempotency-Key field, in characters.
-const MaxHeader = 255
+// maxHeader is the length of the longest key in an Idempotency-Key field, in characters.
+const maxHeader = 255
 
 // Header returns the key in the fields of an Idempotency-Key header. The IETF draft wants
 // one field with a structured String (RFC 8941, section 3.3.3): "8e03978e-40d5". Many
@@ -29,8 +29,8 @@ func Header(fields []string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case strings.TrimSpace(key) == "" || len(key) > MaxHeader:
-		return "", fmt.Errorf("%w: Idempotency-Key: 1 to %d characters and not blank, got %d", ErrInvalid, MaxHeader, len(key))
+	case strings.TrimSpace(key) == "" || len(key) > maxHeader:
+		return "", fmt.Errorf("%w: Idempotency-Key: 1 to %d characters and not blank, got %d", ErrInvalid, maxHeader, len(key))
 	}
 
 	return key, nil

@@ -38,7 +38,7 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 		t.Add(shardKey("shard", shard), put, txn.FailWith(ErrCorrupt))
 	}
 
-	var refused *txn.Refused
+	var refused *txn.CanceledError
 	switch err := l.writer.Write(ctx, &t); {
 	case err == nil:
 		return *decodeAccount(first), false, nil
@@ -48,7 +48,7 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 
 	old := decodeAccount(refused.Old)
 	if old == nil || old.Currency != n.Currency || old.Side != n.Side || old.Overdraft != n.Overdraft || old.Shards != n.Shards {
-		return Account{}, false, &Refusal{Op: "create account", ID: n.ID, Err: ErrConflict}
+		return Account{}, false, &RefusedError{Op: "create account", ID: n.ID, Err: ErrConflict}
 	}
 
 	// If the stored call is this one, an earlier attempt was made and its answer was lost.
@@ -224,7 +224,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case !found:
-		return &Refusal{Op: "close account", ID: id, Err: ErrUnknownAccount}
+		return &RefusedError{Op: "close account", ID: id, Err: ErrUnknownAccount}
 	}
 
 	var t txn.Transaction
@@ -251,7 +251,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 
 	err = l.writer.Write(ctx, &t)
 	if errors.Is(err, ErrAccountInUse) {
-		return &Refusal{Op: "close account", ID: id, Err: ErrAccountInUse}
+		return &RefusedError{Op: "close account", ID: id, Err: ErrAccountInUse}
 	}
 
 	return err

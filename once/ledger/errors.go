@@ -14,11 +14,11 @@ var (
 	ErrReserved = errors.New("the id belongs to another component")
 	// ErrTooManyShards means that the debited money is spread over so many shards that the
 	// transfer does not fit into one transaction. Make several transfers. It comes with
-	// ErrInvalid, in a [Refusal].
+	// ErrInvalid, in a [RefusedError].
 	ErrTooManyShards = fmt.Errorf("%w: the debited money is spread over too many shards for one transaction", ErrInvalid)
 )
 
-// Returned within a [Refusal]: accounts and records have decided, nothing was written.
+// Returned within a [RefusedError]: accounts and records have decided, nothing was written.
 var (
 	// ErrConflict means that the id was used with other content: a bug in the caller.
 	ErrConflict = errors.New("this id was used with other content")
@@ -49,8 +49,8 @@ var (
 // the contradictions.
 var ErrCorrupt = errors.New("the ledger contradicts itself")
 
-// Refusal says which operation was refused, and by which account.
-type Refusal struct {
+// RefusedError says which operation was refused, and by which account.
+type RefusedError struct {
 	// Op is the operation: "transfer", "hold", "release", "create account", ...
 	Op, ID string
 	// Account refused the operation. It is empty if the record under the id did.
@@ -59,7 +59,7 @@ type Refusal struct {
 	Err error
 }
 
-func (r *Refusal) Error() string {
+func (r *RefusedError) Error() string {
 	if r.Account == "" {
 		return fmt.Sprintf("%s %s: %v", r.Op, r.ID, r.Err)
 	}
@@ -68,4 +68,4 @@ func (r *Refusal) Error() string {
 }
 
 // Unwrap returns the reason.
-func (r *Refusal) Unwrap() error { return r.Err }
+func (r *RefusedError) Unwrap() error { return r.Err }

@@ -108,7 +108,7 @@ func (o *Owned) Seen(ctx context.Context, id, account, currency string) (Account
 	}
 
 	if err := last.checkOpen(currency); err != nil {
-		return Account{}, &Refusal{Op: "look at account", ID: id, Account: account, Err: err}
+		return Account{}, &RefusedError{Op: "look at account", ID: id, Account: account, Err: err}
 	}
 
 	return *last, nil
@@ -142,7 +142,7 @@ func (o *Owned) RequireOpen(ctx context.Context, id, account, currency string) (
 
 	return func(t *txn.Transaction) {
 		t.Add("open "+account, check, func(old dynamo.Item) error {
-			return &Refusal{Op: "require open", ID: id, Account: account, Err: decodeAccount(old).checkOpen(currency)}
+			return &RefusedError{Op: "require open", ID: id, Account: account, Err: decodeAccount(old).checkOpen(currency)}
 		})
 	}, nil
 }

@@ -76,7 +76,7 @@ func TestTheCallersPartsAreWrittenWithTheLedgers(t *testing.T) {
 
 		err := call(b, t.Context(), "refused", 5000, effect("taken"))
 
-		var refused *txn.Refused
+		var refused *txn.CanceledError
 		if !errors.Is(err, errEffect) || !errors.As(err, &refused) || refused.Part != "effect" {
 			t.Errorf("%s, refused by the part: %v", name, err)
 		}
@@ -162,10 +162,10 @@ func TestAnOwnerRequiresAnOpenAccount(t *testing.T) {
 	}
 }
 
-func refusalOf(t *testing.T, err error) *ledger.Refusal {
+func refusalOf(t *testing.T, err error) *ledger.RefusedError {
 	t.Helper()
 
-	var r *ledger.Refusal
+	var r *ledger.RefusedError
 	if !errors.As(err, &r) {
 		t.Fatalf("%v is no refusal", err)
 	}

@@ -118,7 +118,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 	posted.Postings = addEntries(changes)
 
 	err = p.ledger.writer.Write(ctx, p.transaction(changes, posted))
-	var refused *txn.Refused
+	var refused *txn.CanceledError
 	switch {
 	case err == nil:
 		p.updateCache(changes)
@@ -140,7 +140,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 // replay answers from the record that exists under the id.
 func (p *postCall) replay(old dynamo.Item) (Posted, error) {
 	if !bytes.Equal(dynamo.Bytes(old, "digest"), p.digest) {
-		return Posted{}, &Refusal{Op: "transfer", ID: p.transfer.ID, Err: ErrConflict}
+		return Posted{}, &RefusedError{Op: "transfer", ID: p.transfer.ID, Err: ErrConflict}
 	}
 
 	posted := decodePosted(old)

@@ -195,7 +195,7 @@ func TestTransferOverTooManyShardsNamesTheRule(t *testing.T) {
 	}
 	big.Legs = append(big.Legs, ledger.Leg{Account: "sink", Amount: 640})
 
-	var refusal *ledger.Refusal
+	var refusal *ledger.RefusedError
 	_, err := b.Post(t.Context(), big)
 	if !errors.Is(err, ledger.ErrTooManyShards) || !errors.Is(err, ledger.ErrInvalid) || !errors.As(err, &refusal) || !strings.Contains(err.Error(), "131 items, at most 100") {
 		t.Errorf("%v", err)

@@ -14,7 +14,7 @@ import (
 // refused reads the failed parts of a transaction in the order holds, accounts. It
 // replaces stale assumptions by the returned items. It returns an error only if the hold
 // or account, as it is now, does not allow the transfer; else again.
-func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Refused) (again bool, err error) {
+func (p *postCall) refused(ctx context.Context, changes []change, r *txn.CanceledError) (again bool, err error) {
 	if !isLedgerPart(r.Part) {
 		return false, r // a part of the caller's outranks the accounts
 	}
@@ -54,7 +54,7 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Refused
 		}
 
 		if reason != nil {
-			return false, &Refusal{Op: "transfer", ID: p.transfer.ID, Account: c.leg.Account, Err: reason}
+			return false, &RefusedError{Op: "transfer", ID: p.transfer.ID, Account: c.leg.Account, Err: reason}
 		}
 
 		stale = true
@@ -184,7 +184,7 @@ func (p *postCall) refuseSize(ctx context.Context, items int) (Posted, error) {
 		return p.replay(out.Item)
 	}
 
-	return Posted{}, &Refusal{
+	return Posted{}, &RefusedError{
 		Op:  "transfer",
 		ID:  p.transfer.ID,
 		Err: fmt.Errorf("%w: %d items, at most %d", ErrTooManyShards, items, maxParts),

@@ -31,7 +31,7 @@ func (l *Ledger) release(ctx context.Context, account, id string, parts []TxPart
 	case err != nil:
 		return Hold{}, err
 	case !found:
-		return Hold{}, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
+		return Hold{}, &RefusedError{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
 	}
 
 	h, _, err = l.endHold(ctx, h, HoldReleased, parts)
@@ -49,7 +49,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 	for attempt := 1; ; attempt++ {
 		switch {
 		case h.Status == HoldSettled, h.Status != HoldActive && len(parts) > 0:
-			return h, false, &Refusal{Op: "release", ID: id, Account: account, Err: ErrHoldClosed}
+			return h, false, &RefusedError{Op: "release", ID: id, Account: account, Err: ErrHoldClosed}
 		case h.Status != HoldActive:
 			return h, false, nil
 		}
@@ -70,7 +70,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 		}
 
 		err := l.writer.Write(ctx, &t)
-		var refused *txn.Refused
+		var refused *txn.CanceledError
 		switch {
 		case err == nil:
 			h.Status, h.Remaining, h.parts = after, 0, nil
@@ -92,7 +92,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 		}
 
 		if old == nil {
-			return Hold{}, false, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
+			return Hold{}, false, &RefusedError{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
 		}
 
 		h = *old

@@ -72,7 +72,7 @@ func (r *reserveCall) try(ctx context.Context) (h Hold, replayed, again bool, er
 	}
 
 	err = r.ledger.writer.Write(ctx, r.transaction())
-	var refused *txn.Refused
+	var refused *txn.CanceledError
 	switch {
 	case err == nil:
 		return r.hold, false, false, nil
@@ -90,7 +90,7 @@ func (r *reserveCall) try(ctx context.Context) (h Hold, replayed, again bool, er
 	case err != nil:
 		return Hold{}, false, false, err
 	case reason != nil:
-		return Hold{}, false, false, &Refusal{Op: "hold", ID: r.hold.ID, Account: r.hold.Account, Err: reason}
+		return Hold{}, false, false, &RefusedError{Op: "hold", ID: r.hold.ID, Account: r.hold.Account, Err: reason}
 	}
 
 	return Hold{}, false, true, nil
@@ -120,7 +120,7 @@ func (r *reserveCall) transaction() *txn.Transaction {
 // replay answers from the record that exists under the id.
 func (r *reserveCall) replay(old dynamo.Item) (h Hold, replayed bool, err error) {
 	if !bytes.Equal(dynamo.Bytes(old, "digest"), r.hold.digest()) {
-		return Hold{}, false, &Refusal{Op: "hold", ID: r.hold.ID, Err: ErrConflict}
+		return Hold{}, false, &RefusedError{Op: "hold", ID: r.hold.ID, Err: ErrConflict}
 	}
 
 	// If the record has this call's id, the answer to an earlier attempt was lost.

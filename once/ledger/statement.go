@@ -96,7 +96,7 @@ func (l *Ledger) Statement(ctx context.Context, account, after string, limit int
 	case err != nil:
 		return nil, "", err
 	case !found:
-		return nil, "", &Refusal{Op: "statement", ID: account, Err: ErrUnknownAccount}
+		return nil, "", &RefusedError{Op: "statement", ID: account, Err: ErrUnknownAccount}
 	}
 
 	entries = []Entry{}

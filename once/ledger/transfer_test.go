@@ -94,7 +94,7 @@ func TestEachRefusalHasItsOwnError(t *testing.T) {
 		"the id with other content, no account": {ledger.Move("made", "alice", "nobody", 1, "EUR"), ledger.ErrConflict, ""},
 	} {
 		_, err := b.Post(t.Context(), c.transfer)
-		var refusal *ledger.Refusal
+		var refusal *ledger.RefusedError
 		if !errors.As(err, &refusal) || !errors.Is(err, c.want) || refusal.Account != c.account {
 			t.Errorf("%s: got %v, want %v by %q", name, err, c.want, c.account)
 		}

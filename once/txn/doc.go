@@ -6,7 +6,7 @@
 // A [Transaction] is a list of writes and checks, each with a name. At most one part is
 // the marker: the record that says that this transaction was made before. A [Writer]
 // sends the transaction until DynamoDB has decided and reads the cancellation reasons by
-// position. Write returns nil, or a [Refused] with the name of the failed part, the error
+// position. Write returns nil, or a [CanceledError] with the name of the failed part, the error
 // that the part was given, and the item that failed its condition. A failed marker
 // outranks every other failed condition: if the transaction was made before, it does not
 // matter that the account has too little money now.

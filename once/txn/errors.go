@@ -17,9 +17,9 @@ var (
 
 // Returned when DynamoDB has decided. Nothing was written.
 var (
-	// ErrMarker means that the marker's condition failed; see [Refused].
+	// ErrMarker means that the marker's condition failed; see [CanceledError].
 	ErrMarker = errors.New("the marker exists already")
-	// ErrCondition means that the condition of a part without a [Refusal] failed.
+	// ErrCondition means that the condition of a part without a [ConditionError] failed.
 	ErrCondition = errors.New("condition failed")
 	// ErrTokenUsed means that the token was used with another body and the transaction
 	// has no marker that could decide.
@@ -54,8 +54,8 @@ type Failure struct {
 	Err error
 }
 
-// Refused reports that the condition of at least one part failed. Nothing was written.
-type Refused struct {
+// CanceledError reports that the condition of at least one part failed. Nothing was written.
+type CanceledError struct {
 	// Failure is the part that decides: the marker if it failed, else the first failed
 	// part in the order of the transaction.
 	Failure
@@ -68,7 +68,7 @@ type Refused struct {
 	Cancellation error
 }
 
-func (r *Refused) Error() string {
+func (r *CanceledError) Error() string {
 	text := "transaction refused by " + r.Part + ": " + r.Err.Error()
 	if len(r.Others) == 0 {
 		return text
@@ -83,4 +83,4 @@ func (r *Refused) Error() string {
 }
 
 // Unwrap returns the error of the deciding part.
-func (r *Refused) Unwrap() error { return r.Err }
+func (r *CanceledError) Unwrap() error { return r.Err }

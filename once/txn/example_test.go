@@ -60,7 +60,7 @@ func Example() {
 
 		err := writer.Write(ctx, &t)
 
-		refused, isRefused := errors.AsType[*txn.Refused](err)
+		refused, isRefused := errors.AsType[*txn.CanceledError](err)
 
 		switch {
 		case isRefused && refused.Marker:

@@ -58,11 +58,11 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 	// same holds for the other decisive parts.
 	switch {
 	case marker != nil:
-		return &Refused{Failure: *marker, Marker: true, Others: failures}, nil
+		return &CanceledError{Failure: *marker, Marker: true, Others: failures}, nil
 	case len(unknown) > 0:
 		return fmt.Errorf("write transaction: %s: %w", strings.Join(unknown, "; "), e), nil
 	case len(failures) > 0 && !undecided:
-		return &Refused{Failure: failures[0], Others: failures[1:]}, nil
+		return &CanceledError{Failure: failures[0], Others: failures[1:]}, nil
 	case open != nil:
 		return nil, open
 	}
@@ -77,8 +77,8 @@ func (p part) failure(old map[string]types.AttributeValue) Failure {
 		f.Old = old
 	}
 
-	if p.refusal != nil {
-		if err := p.refusal(f.Old); err != nil {
+	if p.onFailure != nil {
+		if err := p.onFailure(f.Old); err != nil {
 			f.Err = err
 		}
 	}

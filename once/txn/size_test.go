@@ -57,7 +57,7 @@ func TestAnUpdateIsItsKeyAndItsValues(t *testing.T) {
 
 // An endpoint may send an empty item for none.
 func TestAnEmptyItemIsNone(t *testing.T) {
-	f := part{name: "p", refusal: func(old map[string]types.AttributeValue) error {
+	f := part{name: "p", onFailure: func(old map[string]types.AttributeValue) error {
 		if old != nil {
 			t.Errorf("the refusal got %v", old)
 		}

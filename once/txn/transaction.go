@@ -8,12 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Refusal turns the failed condition of a part into an error. Old is the item that
+// ConditionError turns the failed condition of a part into an error. Old is the item that
 // failed the condition, nil if there is none. Returning nil means [ErrCondition].
-type Refusal func(old map[string]types.AttributeValue) error
+type ConditionError func(old map[string]types.AttributeValue) error
 
 // FailWith returns a Refusal that always returns err.
-func FailWith(err error) Refusal {
+func FailWith(err error) ConditionError {
 	return func(map[string]types.AttributeValue) error { return err }
 }
 
@@ -27,9 +27,9 @@ type Transaction struct {
 }
 
 type part struct {
-	name    string
-	item    types.TransactWriteItem
-	refusal Refusal
+	name      string
+	item      types.TransactWriteItem
+	onFailure ConditionError
 	// decisive: while DynamoDB has not evaluated the part's condition, the failed condition
 	// of another part says nothing.
 	decisive bool
@@ -48,14 +48,14 @@ func (t *Transaction) Marker(name string, item types.TransactWriteItem) {
 
 // Add adds a write or a check. The refusal says what a failed condition means; nil means
 // [ErrCondition]. Unless the item says otherwise, a failed condition returns the old item.
-func (t *Transaction) Add(name string, item types.TransactWriteItem, refusal Refusal) {
-	t.parts = append(t.parts, part{name: name, item: returningOld(item), refusal: refusal})
+func (t *Transaction) Add(name string, item types.TransactWriteItem, refusal ConditionError) {
+	t.parts = append(t.parts, part{name: name, item: returningOld(item), onFailure: refusal})
 }
 
 // AddDecisive is Add for a part whose answer may explain the failures of the parts after it,
 // like a reservation before the stock that it takes. A failed condition is reported only if
 // DynamoDB has also evaluated the decisive parts; until then the transaction is tried again.
-func (t *Transaction) AddDecisive(name string, item types.TransactWriteItem, refusal Refusal) {
+func (t *Transaction) AddDecisive(name string, item types.TransactWriteItem, refusal ConditionError) {
 	t.Add(name, item, refusal)
 	t.parts[len(t.parts)-1].decisive = true
 }

@@ -35,10 +35,10 @@ func transfer(id string, n int, more item) *txn.Transaction {
 	return &t
 }
 
-func refused(t testing.TB, err error) *txn.Refused {
+func refused(t testing.TB, err error) *txn.CanceledError {
 	t.Helper()
 
-	var r *txn.Refused
+	var r *txn.CanceledError
 	if !errors.As(err, &r) {
 		t.Fatalf("got %v, want a refusal", err)
 	}
@@ -445,7 +445,7 @@ func TestOneOfManyConcurrentWritersMakesTheTransaction(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 
-			var r *txn.Refused
+			var r *txn.CanceledError
 			switch {
 			case err == nil:
 				made++

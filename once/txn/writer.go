@@ -157,7 +157,7 @@ func (t *Transaction) classify(ctx context.Context, err error) (final, open erro
 	switch {
 	case errors.As(err, &canceled):
 		final, open = t.reasons(canceled)
-		if refused := (*Refused)(nil); errors.As(final, &refused) {
+		if refused := (*CanceledError)(nil); errors.As(final, &refused) {
 			refused.Cancellation = err
 		}
 

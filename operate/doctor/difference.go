@@ -12,10 +12,10 @@ import (
 	"strconv"
 )
 
-// Difference returns the first place, in the order of the members' names, where two JSON documents
+// difference returns the first place, in the order of the members' names, where two JSON documents
 // differ in meaning, with the value that is deployed and the value that is wanted. It returns "" if
 // they do not differ. Blanks, the order of members and the spelling of texts mean nothing.
-func Difference(deployed, wanted string) string {
+func difference(deployed, wanted string) string {
 	is, err := parse(deployed)
 	if err != nil {
 		return "what is deployed is not JSON: " + err.Error()

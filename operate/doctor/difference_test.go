@@ -23,7 +23,7 @@ func TestDifferenceComparesTheMeaning(t *testing.T) {
 		{"two documents", wanted + `{}`, "what is deployed is not JSON: something follows the document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Difference(c.deployed, wanted)
+			got := difference(c.deployed, wanted)
 			if got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}

@@ -118,7 +118,7 @@ func (m *Machine) Differs(arn, deployed string) string {
 		arns[name] = strings.Replace(strings.TrimSuffix(arn, m.Name), ":stateMachine:", ":activity:", 1) + name
 	}
 
-	return Difference(deployed, m.Definition(arns))
+	return difference(deployed, m.Definition(arns))
 }
 
 // checkAnswers tries, with a token and an execution that do not exist, whether tasks may be

@@ -28,15 +28,15 @@ var (
 	ErrTooSoon = errors.New("the order has moved too recently")
 	// ErrHandlersWait: changes of the order wait in the retry queue of a handler.
 	ErrHandlersWait = errors.New("changes of the order wait for a handler")
-	// ErrUnreadableLetters: dead letters about the order cannot be read, and may name the person.
+	// ErrUnreadableDeadLetters: dead letters about the order cannot be read, and may name the person.
 	// Everything but the order's item is erased, so that a repeat finds the order. Discard them
 	// first.
-	ErrUnreadableLetters = errors.New("dead letters that cannot be read may name the person")
+	ErrUnreadableDeadLetters = errors.New("dead letters that cannot be read may name the person")
 )
 
-// ErasedError replaces the error of a dead letter from which a person was erased: the handler's
+// erasedError replaces the error of a dead letter from which a person was erased: the handler's
 // text may have named the person.
-const ErasedError = "(erased)"
+const erasedError = "(erased)"
 
 // dynamoDB has the methods of a *dynamodb.Client that this package calls.
 type dynamoDB interface {
@@ -51,16 +51,16 @@ type Config struct {
 	// OrdersTable is the table of Orders, RefusalsTable the table of the log of refusals.
 	OrdersTable, RefusalsTable string
 	Deliveries                 *notify.Deliveries
-	Reports                    *reports.Desk
+	Reports                    *reports.Receiver
 	// DeadLetters and Handlers are the dead letters and the names of the handlers of the orders'
 	// stream.
 	DeadLetters streams.DeadLetters
 	Handlers    []string
 	// Lists are the lists of orders. Their table may be missing. Default: none.
 	Lists *lists.Lists
-	// Settled is how long an order must not have moved: longer than a handler takes that has begun
+	// QuietFor is how long an order must not have moved: longer than a handler takes that has begun
 	// with a change just before.
-	Settled time.Duration
+	QuietFor time.Duration
 	// Now is the clock of Settled. Default time.Now.
 	Now func() time.Time
 }
@@ -80,7 +80,7 @@ func (c *Config) check() error {
 	require(c.Reports != nil, "Reports: must be set")
 	require(c.DeadLetters.DynamoDB != nil, "DeadLetters: must be set")
 	require(len(c.Handlers) > 0, "Handlers: must be set")
-	require(c.Settled > 0, fmt.Sprintf("Settled %v: must be more than 0", c.Settled))
+	require(c.QuietFor > 0, fmt.Sprintf("Settled %v: must be more than 0", c.QuietFor))
 
 	if c.Now == nil {
 		c.Now = time.Now
@@ -130,7 +130,7 @@ func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
 		return err
 	}
 
-	if settled := order.UpdatedAt.Add(e.cfg.Settled); e.cfg.Now().Before(settled) {
+	if settled := order.UpdatedAt.Add(e.cfg.QuietFor); e.cfg.Now().Before(settled) {
 		return fmt.Errorf("%w: it can be erased from %s on", ErrTooSoon, settled.UTC().Format(time.RFC3339))
 	}
 
@@ -190,7 +190,7 @@ func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased
 	// to do.
 	var unreadable []string
 	for _, handler := range e.cfg.Handlers {
-		n, left, err := e.eraseLetters(ctx, handler, id)
+		n, left, err := e.eraseDeadLetters(ctx, handler, id)
 		unreadable = append(unreadable, left...)
 
 		// Counted also after an error: the caller reports what has been erased.
@@ -208,7 +208,7 @@ func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased
 	}
 
 	if len(unreadable) > 0 {
-		return fmt.Errorf("%w: %s", ErrUnreadableLetters, strings.Join(unreadable, ", "))
+		return fmt.Errorf("%w: %s", ErrUnreadableDeadLetters, strings.Join(unreadable, ", "))
 	}
 
 	// The item comes last: as long as it names the customer, an interrupted erasure can be found
@@ -249,20 +249,20 @@ func (e *Eraser) eraseItem(ctx context.Context, order *transitions.Order) error 
 	return e.writer.Write(ctx, &t)
 }
 
-// eraseLetters removes the person from the handler's dead letters about the order. They can still
+// eraseDeadLetters removes the person from the handler's dead letters about the order. They can still
 // be redriven. Letters that cannot be read do not end it: it returns their handler and id.
-func (e *Eraser) eraseLetters(ctx context.Context, handler string, id transitions.OrderID) (changed int, unreadable []string, err error) {
+func (e *Eraser) eraseDeadLetters(ctx context.Context, handler string, id transitions.OrderID) (changed int, unreadable []string, err error) {
 	for letter, err := range e.cfg.DeadLetters.All(ctx, handler, streams.DeadLetterFilter{}) {
 		if err != nil {
 			return changed, unreadable, err
 		}
 
 		// A repeat skips the letters that an earlier call erased.
-		if !isOf(letter.Keys, id) || letter.Error == ErasedError {
+		if !isOf(letter.Keys, id) || letter.Error == erasedError {
 			continue
 		}
 
-		err := e.cfg.DeadLetters.Rewrite(ctx, handler, letter.ID, ErasedError, func(r *streams.Record) {
+		err := e.cfg.DeadLetters.Rewrite(ctx, handler, letter.ID, erasedError, func(r *streams.Record) {
 			r.Old, r.New = transitions.WithoutPerson(r.Old), transitions.WithoutPerson(r.New)
 		})
 

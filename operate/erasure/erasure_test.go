@@ -66,7 +66,7 @@ func newArchive(t *testing.T) *archive {
 
 	a.config = erasure.Config{
 		DynamoDB: a.db, Orders: a.orders, OrdersTable: "orders", RefusalsTable: "refusals", Deliveries: deliveries, Reports: desk,
-		DeadLetters: streams.DeadLetters{DynamoDB: a.db, Table: "letters"}, Handlers: []string{"first", "second"}, Settled: time.Minute,
+		DeadLetters: streams.DeadLetters{DynamoDB: a.db, Table: "letters"}, Handlers: []string{"first", "second"}, QuietFor: time.Minute,
 		Lists: must(lists.New(lists.Config{DynamoDB: a.db, Table: "lists", Orders: a.orders}))(t),
 		Now:   func() time.Time { return time.Now().Add(time.Hour) },
 	}
@@ -346,7 +346,7 @@ func TestLettersThatCannotBeReadKeepTheOrder(t *testing.T) {
 	}
 
 	got, err := a.eraser().Erase(t.Context(), "o-1")
-	if !errors.Is(err, erasure.ErrUnreadableLetters) || !strings.Contains(err.Error(), "first "+letters[0].ID) || got.DeadLetters != 1 || got.Reports != 1 {
+	if !errors.Is(err, erasure.ErrUnreadableDeadLetters) || !strings.Contains(err.Error(), "first "+letters[0].ID) || got.DeadLetters != 1 || got.Reports != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 
@@ -387,7 +387,7 @@ func TestAnErasureNeedsNoLists(t *testing.T) {
 }
 
 func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
-	_, err := erasure.New(erasure.Config{Settled: -1})
+	_, err := erasure.New(erasure.Config{QuietFor: -1})
 	for _, field := range []string{"DynamoDB", "Orders", "OrdersTable", "RefusalsTable", "Deliveries", "Reports", "DeadLetters", "Handlers", "Settled -1ns"} {
 		if err == nil || !strings.Contains(err.Error(), "erasure: Config."+field+": must be") {
 			t.Errorf("%s is missing in %v", field, err)
@@ -398,7 +398,7 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 	if _, err := erasure.New(a.config); err != nil {
 		t.Error(err)
 	}
-	a.config.Settled = 0
+	a.config.QuietFor = 0
 
 	if _, err := erasure.New(a.config); err == nil {
 		t.Error("New accepts Settled 0")

@@ -25,10 +25,10 @@ type Config struct {
 	Orders *transitions.Orders
 	// Machine returns the ARN of the state machine. It is called for every operation.
 	Machine func(context.Context) (string, error)
-	// Settled are the states whose orders need no execution any more, beside the terminal
+	// Finished are the states whose orders need no execution any more, beside the terminal
 	// states of orders without one. Default, if it is nil: the states of [workflow.Order] from
 	// DELIVERED on.
-	Settled []workflow.State
+	Finished []workflow.State
 	// Deadline is how long an execution may run without moving its order before a survey
 	// calls the order overdue. Default 14 days, the deadline of the state machine's waits
 	// for the shipment and for a release.
@@ -83,8 +83,8 @@ func New(cfg Config) (*Executions, error) {
 
 	// An empty list is a choice of the caller: no state is settled then. Only nil means the
 	// default.
-	if cfg.Settled == nil {
-		cfg.Settled = []workflow.State{
+	if cfg.Finished == nil {
+		cfg.Finished = []workflow.State{
 			workflow.Delivered,
 			workflow.ReturnRequested,
 			workflow.Returned,

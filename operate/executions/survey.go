@@ -143,7 +143,7 @@ func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, 
 	group.SetLimit(surveyCalls)
 
 	for _, order := range orders {
-		if slices.Contains(e.cfg.Settled, order.State) {
+		if slices.Contains(e.cfg.Finished, order.State) {
 			continue
 		}
 

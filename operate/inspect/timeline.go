@@ -63,9 +63,9 @@ type Around struct {
 	Handlers []string
 }
 
-// maxLetters bounds how many dead letters of one handler are read for a time line: they are not
+// maxDeadLetters bounds how many dead letters of one handler are read for a time line: they are not
 // found by their order.
-const maxLetters = 1000
+const maxDeadLetters = 1000
 
 // Unread names a source that a time line could not read, or not whole, and why.
 type Unread struct {
@@ -237,8 +237,8 @@ func (e Explanation) lettersOf(ctx context.Context, a Around, handler string) (m
 
 		// One handler may have any number of dead letters. The bound is an error, so that the time
 		// line says that it is not whole.
-		if read++; read > maxLetters {
-			return moments, fmt.Errorf("only the first %d were looked at", maxLetters)
+		if read++; read > maxDeadLetters {
+			return moments, fmt.Errorf("only the first %d were looked at", maxDeadLetters)
 		}
 
 		if dynamo.Text(letter.Keys, "orderId") != string(e.Order.ID) {

@@ -162,7 +162,7 @@ func (p Process) item() (dynamo.Item, error) {
 		idKey:           dynamo.S(p.ID),
 		beatAttribute:   dynamo.N(p.Beat),
 		bodyAttribute:   dynamo.S(body),
-		ExpiryAttribute: dynamo.Seconds(p.BeatAt.Add(Retention)),
+		ExpiryAttribute: dynamo.Seconds(p.BeatAt.Add(retention)),
 	}, nil
 }
 

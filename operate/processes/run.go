@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// Interval is the time between two heartbeats.
-	Interval = 10 * time.Second
+	// interval is the time between two heartbeats.
+	interval = 10 * time.Second
 	// startInterval replaces Interval while a process begins: its parts start one after the other,
 	// and until the worker's part is in the row a reader would report that no worker runs.
 	startInterval = 2 * time.Second
-	// Retention is how long a row is kept after its last heartbeat.
-	Retention = time.Hour
+	// retention is how long a row is kept after its last heartbeat.
+	retention = time.Hour
 	// beatTimeout bounds one heartbeat, and reportTimeout what a process says about itself.
 	beatTimeout   = 8 * time.Second
 	reportTimeout = 4 * time.Second
@@ -52,8 +52,8 @@ func (s *Store) Run(ctx context.Context, self Self) {
 	for began := time.Now(); ; {
 		r.beat(ctx)
 
-		pause := Interval
-		if time.Since(began) < Interval {
+		pause := interval
+		if time.Since(began) < interval {
 			pause = startInterval
 		}
 

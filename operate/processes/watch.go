@@ -17,7 +17,7 @@ const (
 	maxAhead = 5 * time.Second
 	// checkFor is how long [Store.Check] waits for a change of a beat that is old, checkEvery the
 	// time between its looks.
-	checkFor   = Interval + 2*time.Second
+	checkFor   = interval + 2*time.Second
 	checkEvery = time.Second
 )
 
@@ -76,7 +76,7 @@ func (w *Watcher) Look(ctx context.Context) ([]Process, error) {
 		seen[p.ID] = o
 
 		p.State = w.judge(p, o, now)
-		if expired := now.After(p.BeatAt.Add(Retention)); expired && p.State != Live {
+		if expired := now.After(p.BeatAt.Add(retention)); expired && p.State != Live {
 			continue
 		}
 		found = append(found, p)

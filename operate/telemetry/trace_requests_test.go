@@ -76,7 +76,7 @@ func TestAMessageWithoutATraceHasNoLinks(t *testing.T) {
 	tracing := trace(t, newTelemetry(t), far.url)
 
 	refuse := tracing.Requests(requests.Decode)(func(context.Context, queues.Message) queues.Outcome {
-		return queues.Reject(&requests.Refusal{Result: transitions.Result{Verdict: transitions.WrongState}})
+		return queues.Reject(&requests.VerdictError{Result: transitions.Result{Verdict: transitions.WrongState}})
 	})
 
 	for _, body := range []string{requestBody, requestBody, "{"} {

@@ -105,7 +105,7 @@ func (b *Bank) write(ctx context.Context, r payments.Request, status string, ite
 	}
 
 	err := b.writer.Write(ctx, &t)
-	var refused *txn.Refused
+	var refused *txn.CanceledError
 	switch {
 	case errors.As(err, &refused) && refused.Marker:
 		return b.repeat(r, status, refused.Old)

@@ -44,7 +44,7 @@ const format = 1
 // data. A request without a transitionId and a requestId gets the message's own id as its
 // requestId. The trace of its cause is that of the message attribute [queues.AttributeTrace], else that of
 // the body; one that is no traceparent of version 00 is left out. The cause says that the request came
-// through the queue: its source is [Source], and an actor that the message names gets the prefix
+// through the queue: its source is source, and an actor that the message names gets the prefix
 // "queue:".
 func Decode(m queues.Message) (transitions.Request, error) {
 	if err := checkFormat(m.Body); err != nil {
@@ -99,7 +99,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	if err := r.Validate(); err != nil {
 		return transitions.Request{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	r.Cause.Source, r.Cause.Actor = Source, claimedActor(r.Cause.Actor)
+	r.Cause.Source, r.Cause.Actor = source, claimedActor(r.Cause.Actor)
 
 	return r, nil
 }
@@ -117,13 +117,13 @@ func checkFormat(text string) error {
 	return nil // Decode says what else is wrong
 }
 
-// Source is the source of the transitions that are requested through a queue.
-const Source = "queue"
+// source is the source of the transitions that are requested through a queue.
+const source = "queue"
 
 // claimedActor returns the actor that a message names, marked as not verified. One that is
 // too long with the mark is a digest.
 func claimedActor(name string) string {
-	const mark = Source + ":"
+	const mark = source + ":"
 	if name == "" || strings.HasPrefix(name, mark) {
 		return name
 	}

@@ -53,13 +53,13 @@ func New(cfg Config) (*Handler, error) {
 	return &Handler{cfg}, nil
 }
 
-// Refusal is the reason why a message is retried or rejected: the verdict on its request.
-type Refusal struct {
+// VerdictError is the reason why a message is retried or rejected: the verdict on its request.
+type VerdictError struct {
 	Request transitions.Request
 	Result  transitions.Result
 }
 
-func (e *Refusal) Error() string {
+func (e *VerdictError) Error() string {
 	text := fmt.Sprintf("apply %s to order %s: %s", e.Request.Event, e.Request.OrderID, e.Result.Verdict)
 	if o := e.Result.Order; o != nil && e.Result.Verdict == transitions.WrongState {
 		text += fmt.Sprintf(": the order is %s, the event needs %v", o.State, e.Result.Expected)
@@ -101,7 +101,7 @@ func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 
 // outcome returns what the verdict means for the message.
 func (h *Handler) outcome(r transitions.Request, result transitions.Result) queues.Outcome {
-	refusal := &Refusal{Request: r, Result: result}
+	refusal := &VerdictError{Request: r, Result: result}
 	switch result.Verdict {
 	case transitions.Applied, transitions.Replayed, transitions.Superseded:
 		return queues.Done()

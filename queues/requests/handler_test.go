@@ -285,7 +285,7 @@ func TestMiddlewareMayAcceptARefusal(t *testing.T) {
 		cfg.Middleware = []queues.Middleware{func(next queues.Handler) queues.Handler {
 			return func(ctx context.Context, m queues.Message) queues.Outcome {
 				o := next(ctx, m)
-				var refusal *requests.Refusal
+				var refusal *requests.VerdictError
 				if o.Kind == queues.KindReject && errors.As(o.Err, &refusal) && refusal.Result.Verdict == transitions.WrongState {
 					return queues.Done() // the request came too late
 				}

@@ -19,8 +19,8 @@ type Meter struct {
 
 	mu      sync.Mutex
 	latency []time.Duration
-	// settled are the orders that have ended, running the admitted ones that have not.
-	settled, running map[transitions.OrderID]bool
+	// endedOrders are the orders that have ended, running the admitted ones that have not.
+	endedOrders, running map[transitions.OrderID]bool
 	// ended is closed when an order ends, which wakes the callers of admit.
 	ended chan struct{}
 }
@@ -35,8 +35,8 @@ func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) erro
 				m.running, m.ended = map[transitions.OrderID]bool{}, make(chan struct{})
 			}
 
-			if m.running[id] || m.settled[id] || len(m.running) < limit {
-				if !m.settled[id] {
+			if m.running[id] || m.endedOrders[id] || len(m.running) < limit {
+				if !m.endedOrders[id] {
 					m.running[id] = true
 				}
 				m.mu.Unlock()
@@ -55,16 +55,16 @@ func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) erro
 	}
 }
 
-// settle removes an order that has ended from the running ones.
-func (m *Meter) settle(id transitions.OrderID) {
+// noteEnded removes an order that has ended from the running ones.
+func (m *Meter) noteEnded(id transitions.OrderID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	if m.settled == nil {
-		m.settled = map[transitions.OrderID]bool{}
+	if m.endedOrders == nil {
+		m.endedOrders = map[transitions.OrderID]bool{}
 	}
 
-	m.settled[id] = true
+	m.endedOrders[id] = true
 	if m.running[id] {
 		delete(m.running, id)
 		close(m.ended)
@@ -85,7 +85,7 @@ func (m *Meter) Events() server.Events {
 func (m *Meter) reacted(handler string, c transitions.Change) {
 	if handler == reactions.JournalHandler {
 		if c.New.State == workflow.Delivered || workflow.Order().Terminal(c.New.State) {
-			m.settle(c.New.ID)
+			m.noteEnded(c.New.ID)
 		}
 		return
 	}
@@ -102,11 +102,11 @@ func (m *Meter) reacted(handler string, c transitions.Change) {
 // Verdicts returns the number of requests with the verdict.
 func (m *Meter) Verdicts(v transitions.Verdict) int64 { return m.verdicts[v].Load() }
 
-// Settled returns the number of orders that have ended.
-func (m *Meter) Settled() int {
+// Ended returns the number of orders that have ended.
+func (m *Meter) Ended() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.settled)
+	return len(m.endedOrders)
 }
 
 // Latency returns the quantile q (0 to 1) of the time from transition to effect, 0 without

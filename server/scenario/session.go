@@ -27,10 +27,10 @@ type Session struct {
 // enough that the latency of a reaction is not the length of a queue.
 const maxRunning = 160
 
-// settleTimeout is how long Settle waits for reactions after the last execution has ended: longer than
+// consistentWithin is how long Settle waits for reactions after the last execution has ended: longer than
 // the lease of an attempt of a delivery (60 s) and the next look for what is due (15 s), since a worker
 // may have been killed in the middle of an attempt.
-const settleTimeout = 100 * time.Second
+const consistentWithin = 100 * time.Second
 
 // Run drives the plan on an embedded backend with two competing workers, waits until
 // every execution has ended and every effect is done, and recounts. Open the backend with
@@ -72,7 +72,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 			return err
 		}
 		s.Took = time.Since(began)
-		count, err = s.Plan.Settle(ctx, b)
+		count, err = s.Plan.RecountUntilConsistent(ctx, b)
 		stop(errDone)
 
 		return err
@@ -119,10 +119,10 @@ func Wait(ctx context.Context, b *server.Backend) error {
 	}
 }
 
-// Settle recounts until everything is consistent, for at most 100 s. The stream's
+// RecountUntilConsistent recounts until everything is consistent, for at most 100 s. The stream's
 // last reactions come after the end of the last execution.
-func (p Plan) Settle(ctx context.Context, b *server.Backend) (Count, error) {
-	deadline := time.Now().Add(settleTimeout)
+func (p Plan) RecountUntilConsistent(ctx context.Context, b *server.Backend) (Count, error) {
+	deadline := time.Now().Add(consistentWithin)
 	for {
 		count, err := p.Recount(ctx, b)
 		if err != nil || len(count.Discrepancies) == 0 || time.Now().After(deadline) {

@@ -30,7 +30,7 @@ func contentOf(r shipping.Report) (types.AttributeValue, error) {
 
 // noteApplied keeps that the report was applied, for a repeat that comes while the carrier cannot be
 // asked.
-func (d *Desk) noteApplied(ctx context.Context, r shipping.Report) error {
+func (d *Receiver) noteApplied(ctx context.Context, r shipping.Report) error {
 	if d.cfg.Asker == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (d *Desk) noteApplied(ctx context.Context, r shipping.Report) error {
 }
 
 // wasApplied reports whether noteApplied was called for the report, with the same content.
-func (d *Desk) wasApplied(ctx context.Context, r shipping.Report) (bool, error) {
+func (d *Receiver) wasApplied(ctx context.Context, r shipping.Report) (bool, error) {
 	if d.cfg.Asker == nil {
 		return false, nil
 	}

@@ -38,7 +38,7 @@ type callback struct {
 // is the report. With an error the callback was not received: its signature or body is refused
 // (webhooks.ErrSignature, ErrCallback, ...), or the cause may pass and the carrier should send it
 // again.
-func (d *Desk) Callback(ctx context.Context, h http.Header, body []byte) (Effect, error) {
+func (d *Receiver) Callback(ctx context.Context, h http.Header, body []byte) (Effect, error) {
 	if d.cfg.Callbacks == nil {
 		return "", ErrNoCallbacks
 	}

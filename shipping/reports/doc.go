@@ -2,20 +2,20 @@
 //
 // # Model
 //
-// A [Desk] judges a shipping.Report. Each report becomes a transition request under the
+// A [Receiver] judges a shipping.Report. Each report becomes a transition request under the
 // report's own id, so a repeated report is Replayed. Shipped moves the order with "ship" or, for
 // one of several parcels, counts its pieces; Delivered, with "deliver"; Returned, with
 // "request_return" and "receive_return". With several parcels, Delivered and Returned are noted
 // for each of them: when all have come back, the order is returned; when each was delivered or has
 // come back, it is delivered. A parcel that comes back while others do not is refunded by the
-// amount of its lines ([ParcelAmount]), once. A lost parcel moves no order, because the definition
+// amount of its lines (parcelAmount), once. A lost parcel moves no order, because the definition
 // has no such state: it is recorded for a person, with the first report.
 //
-// [Desk.Take] is for a carrier that repeats its reports until they are accepted. [Desk.Receive]
-// is for one that does not: a report that comes too early is stored, and [Desk.Sweep] tries it
+// [Receiver.Take] is for a carrier that repeats its reports until they are accepted. [Receiver.Receive]
+// is for one that does not: a report that comes too early is stored, and [Receiver.Sweep] tries it
 // again, with pauses from 15 s to an hour, for a week, one of a return for 30 days. A return that
 // needs a person is stored with the cause and a command, and tried again as long, so that it leaves
-// the list when the person has acted, or has said so ([Desk.MarkDone]). A report that the order can
+// the list when the person has acted, or has said so ([Receiver.MarkDone]). A report that the order can
 // never take is stored as refused, for 30 days.
 //
 // # Trust

@@ -16,7 +16,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Errors of [Desk.Find] and [Desk.MarkDone].
+// Errors of [Receiver.Find] and [Receiver.MarkDone].
 var (
 	// ErrUnknownReport means that no report with the name is stored.
 	ErrUnknownReport = errors.New("there is no such stored report")
@@ -39,7 +39,7 @@ type Closing struct {
 
 // Find returns the stored report with the name that needs a person, or was dealt with by one. It
 // fails with ErrUnknownReport or ErrNoAttention.
-func (d *Desk) Find(ctx context.Context, name string) (Stored, error) {
+func (d *Receiver) Find(ctx context.Context, name string) (Stored, error) {
 	for _, partition := range []string{waitingShard(name), doneKey} {
 		row, err := d.get(ctx, rowKey(partition, name))
 		if err != nil {
@@ -67,7 +67,7 @@ func (d *Desk) Find(ctx context.Context, name string) (Stored, error) {
 // counts: of a report that was done before, MarkDone returns that one. It fails with ErrNoAttention
 // if the report has left the list since Find, and with transitions.ErrInvalidRequest if the cause
 // breaks a rule.
-func (d *Desk) MarkDone(ctx context.Context, s Stored, cause transitions.Cause) (Stored, error) {
+func (d *Receiver) MarkDone(ctx context.Context, s Stored, cause transitions.Cause) (Stored, error) {
 	if cause.Actor == "" || cause.Code == "" && cause.Text == "" {
 		return Stored{}, fmt.Errorf("%w: cause: must say who and why", transitions.ErrInvalidRequest)
 	}
@@ -95,7 +95,7 @@ var errTaken = errors.New("the name is taken")
 
 // close moves a report to the list of those that are Done, under the name. It fails with errTaken or
 // ErrNoAttention.
-func (d *Desk) close(ctx context.Context, s Stored, name string, cause transitions.Cause) (Stored, error) {
+func (d *Receiver) close(ctx context.Context, s Stored, name string, cause transitions.Cause) (Stored, error) {
 	now := d.cfg.Now()
 	row := rowKey(doneKey, name)
 	row["report"], row["reason"], row["command"] = dynamo.S(s.text), dynamo.S(s.Reason), dynamo.S(s.Command)
@@ -131,7 +131,7 @@ func (d *Desk) close(ctx context.Context, s Stored, name string, cause transitio
 
 // closedBefore returns the report that another call, or this one with a lost answer, has ended under
 // the name. It fails with errTaken or ErrNoAttention.
-func (d *Desk) closedBefore(ctx context.Context, r shipping.Report, name string) (Stored, error) {
+func (d *Receiver) closedBefore(ctx context.Context, r shipping.Report, name string) (Stored, error) {
 	row, err := d.get(ctx, rowKey(doneKey, name))
 	if err != nil {
 		return Stored{}, err
@@ -157,7 +157,7 @@ func refusedTransaction(err error) bool {
 }
 
 // isDone reports whether a person has dealt with the report. Only returns need one.
-func (d *Desk) isDone(ctx context.Context, r shipping.Report) (bool, error) {
+func (d *Receiver) isDone(ctx context.Context, r shipping.Report) (bool, error) {
 	if r.Milestone != shipping.Returned {
 		return false, nil
 	}

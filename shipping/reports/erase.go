@@ -19,7 +19,7 @@ const erasePage = 100
 
 // CanErase returns ErrReportsWait if a stored report about the order may still lead to something. It
 // reads all reports that wait: they are not found by their order.
-func (d *Desk) CanErase(ctx context.Context, orderID string) error {
+func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
 	for shard := range waitingShards {
 		err := d.eachOf(ctx, "waiting#"+strconv.Itoa(shard), orderID, func(s Stored) error {
 			return fmt.Errorf("%w: %s is %s", ErrReportsWait, s.ID, s.Effect)
@@ -37,7 +37,7 @@ func (d *Desk) CanErase(ctx context.Context, orderID string) error {
 // lose the texts, the person's name and the tracking number; that a parcel is lost stays, without its
 // tracking number, and so do the names of parcels that were shipped. It reads all such reports. A repeat
 // changes nothing. It returns how many rows it has deleted or changed.
-func (d *Desk) Erase(ctx context.Context, orderID string) (changed int, err error) {
+func (d *Receiver) Erase(ctx context.Context, orderID string) (changed int, err error) {
 	err = d.eachOf(ctx, refusedKey, orderID, func(s Stored) error {
 		changed++
 
@@ -72,7 +72,7 @@ func (d *Desk) Erase(ctx context.Context, orderID string) (changed int, err erro
 }
 
 // eraseLost removes the tracking number of the order's lost parcel. It reports false if there is none.
-func (d *Desk) eraseLost(ctx context.Context, orderID string) (bool, error) {
+func (d *Receiver) eraseLost(ctx context.Context, orderID string) (bool, error) {
 	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(orderID))).
 		IfPresent("tracking").
 		RemoveAttribute("tracking")
@@ -86,7 +86,7 @@ func (d *Desk) eraseLost(ctx context.Context, orderID string) (bool, error) {
 }
 
 // eachOf calls fn for each stored report of a partition that is about the order.
-func (d *Desk) eachOf(ctx context.Context, partition, orderID string, fn func(Stored) error) error {
+func (d *Receiver) eachOf(ctx context.Context, partition, orderID string, fn func(Stored) error) error {
 	for after := ""; ; {
 		page, next, err := d.read(ctx, partition, "", after, erasePage)
 		if err != nil {
@@ -111,7 +111,7 @@ func (d *Desk) eachOf(ctx context.Context, partition, orderID string, fn func(St
 
 // eraseDone removes the person from a report that was dealt with. It reports false if there is none in
 // it.
-func (d *Desk) eraseDone(ctx context.Context, s Stored) (bool, error) {
+func (d *Receiver) eraseDone(ctx context.Context, s Stored) (bool, error) {
 	cause := s.Closing.Cause
 	if s.Reason+s.Command+s.Tracking+cause.Text+cause.Actor == "" {
 		return false, nil

@@ -57,7 +57,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 				o.receive(parcel("o-1", "a", shipping.Delivered, 0), reports.Applied)
 				o.move("o-1", workflow.Ship)
 			},
-			do: func(ctx context.Context, o *office) error { return o.Settle(ctx, "o-1") },
+			do: func(ctx context.Context, o *office) error { return o.ApplyParcels(ctx, "o-1") },
 		},
 		"a parcel leaves": {
 			before: func(o *office) { o.order("o-1", workflow.Pay) },
@@ -149,7 +149,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 				comesBack(o)
 				o.receive(parcel("o-1", "b", shipping.Returned, 0), reports.Attention)
 			},
-			do: func(ctx context.Context, o *office) error { return o.Settle(ctx, "o-1") },
+			do: func(ctx context.Context, o *office) error { return o.ApplyParcels(ctx, "o-1") },
 		},
 		"a parcel comes back of an order that is paid in part": {
 			before: func(o *office) {

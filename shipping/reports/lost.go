@@ -21,7 +21,7 @@ func lostKey(id transitions.OrderID) dynamo.Item { return rowKey("parcels#"+stri
 
 // recordLost records that a parcel was lost. The first report of an order stays: one is enough for a
 // person to look. A repeat within 400 days records nothing.
-func (d *Desk) recordLost(ctx context.Context, r shipping.Report) error {
+func (d *Receiver) recordLost(ctx context.Context, r shipping.Report) error {
 	now := d.cfg.Now()
 	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(r.OrderID))).
 		If("attribute_not_exists("+partitionKey+") OR "+ExpiryAttribute+" <= :now").
@@ -46,7 +46,7 @@ func (d *Desk) recordLost(ctx context.Context, r shipping.Report) error {
 
 // Lost returns the first report of a lost parcel of the order, false if there was none within 400
 // days.
-func (d *Desk) Lost(ctx context.Context, id transitions.OrderID) (lost Lost, found bool, err error) {
+func (d *Receiver) Lost(ctx context.Context, id transitions.OrderID) (lost Lost, found bool, err error) {
 	row, err := d.get(ctx, lostKey(id))
 	if err != nil || row == nil {
 		return Lost{}, false, err

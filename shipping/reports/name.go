@@ -53,7 +53,7 @@ const isFree = "attribute_not_exists(" + partitionKey + ") OR " + ExpiryAttribut
 
 // put writes the row of a report under the first of its names that is free. Content is an attribute
 // of the row and its value; set sets the others.
-func (d *Desk) put(ctx context.Context, r shipping.Report, partition func(name string) string, content string, value types.AttributeValue, set func(*dynamo.Update)) error {
+func (d *Receiver) put(ctx context.Context, r shipping.Report, partition func(name string) string, content string, value types.AttributeValue, set func(*dynamo.Update)) error {
 	var err error
 
 	for _, name := range namesOf(r) {

@@ -40,7 +40,7 @@ func parcel(r shipping.Report, lines []shipping.Line) transitions.Parcel {
 }
 
 // shipParcel counts the pieces of a parcel that has left, and notes what it holds.
-func (d *Desk) shipParcel(ctx context.Context, r shipping.Report) (ruling, error) {
+func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	result, err := d.cfg.Orders.ShipParcel(ctx, parcel(r, r.Lines))
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrOrderFull):
@@ -59,7 +59,7 @@ func (d *Desk) shipParcel(ctx context.Context, r shipping.Report) (ruling, error
 // endParcel notes that one parcel was delivered or has come back, and moves the order if it was the
 // last one. Else the money of a parcel that has come back is given back. A parcel that was not
 // reported as shipped is too early.
-func (d *Desk) endParcel(ctx context.Context, r shipping.Report) (ruling, error) {
+func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
 	switch {
 	case err != nil:
@@ -113,7 +113,7 @@ func (d *Desk) endParcel(ctx context.Context, r shipping.Report) (ruling, error)
 // back with every piece of the order, Delivered if each was delivered or has come back. It reports
 // false while pieces are to leave, or a parcel is under way, and if all parcels have come back
 // while the rest of the order left without one.
-func (d *Desk) endOf(order *transitions.Order, noted notes) (m shipping.Milestone, complete bool) {
+func (d *Receiver) endOf(order *transitions.Order, noted notes) (m shipping.Milestone, complete bool) {
 	switch n := order.Parcels(); {
 	case n == 0 || d.comesTo(order.State, workflow.Shipped):
 		return "", false
@@ -134,10 +134,10 @@ func leftInParcels(order *transitions.Order) bool {
 	return !slices.ContainsFunc(order.Items, func(i transitions.Item) bool { return i.Shipped < i.Quantity })
 }
 
-// Settle moves an order that has left as a whole to where the reports of its parcels say. It is for
+// ApplyParcels moves an order that has left as a whole to where the reports of its parcels say. It is for
 // an order whose parcels had all come to an end when a caller applied "ship": no report follows. A
 // repeat changes nothing, and an order that has moved on stays where it is.
-func (d *Desk) Settle(ctx context.Context, id transitions.OrderID) error {
+func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) error {
 	order, found, err := d.cfg.Orders.Get(ctx, id)
 	if err != nil || !found || order.Parcels() == 0 {
 		return err
@@ -194,7 +194,7 @@ func decodeNotes(row dynamo.Item) notes {
 }
 
 // noteParcel notes that the parcel has reached the milestone, and returns all notes of the order.
-func (d *Desk) noteParcel(ctx context.Context, r shipping.Report) (notes, error) {
+func (d *Receiver) noteParcel(ctx context.Context, r shipping.Report) (notes, error) {
 	in := dynamo.NewUpdate(d.cfg.Table, parcelsKey(r.OrderID, "")).
 		Alias("#milestone", string(r.Milestone)).
 		Add("#milestone :parcel").
@@ -211,13 +211,13 @@ func (d *Desk) noteParcel(ctx context.Context, r shipping.Report) (notes, error)
 	return decodeNotes(out.Attributes), nil
 }
 
-func (d *Desk) readNotes(ctx context.Context, orderID string) (notes, error) {
+func (d *Receiver) readNotes(ctx context.Context, orderID string) (notes, error) {
 	row, err := d.get(ctx, parcelsKey(orderID, ""))
 	return decodeNotes(row), err
 }
 
 // noteLines notes what a parcel holds that the order has sent.
-func (d *Desk) noteLines(ctx context.Context, r shipping.Report) error {
+func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 	text, err := json.Marshal(r.Lines)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (d *Desk) noteLines(ctx context.Context, r shipping.Report) error {
 
 // linesOf returns what the parcel held when it left: as noted then, or as the report says. The order
 // has a digest of the lines, so others are not believed. It returns none if the lines are unknown.
-func (d *Desk) linesOf(ctx context.Context, order *transitions.Order, r shipping.Report) ([]transitions.ParcelLine, error) {
+func (d *Receiver) linesOf(ctx context.Context, order *transitions.Order, r shipping.Report) ([]transitions.ParcelLine, error) {
 	row, err := d.get(ctx, parcelsKey(r.OrderID, r.Parcel))
 	if err != nil {
 		return nil, err

@@ -484,7 +484,7 @@ func TestAnOrderThatLeavesAsAWholeIsSettled(t *testing.T) {
 func settle(o *office) {
 	o.t.Helper()
 
-	if err := o.Settle(o.t.Context(), "o-1"); err != nil {
+	if err := o.ApplyParcels(o.t.Context(), "o-1"); err != nil {
 		o.t.Error(err)
 	}
 }
@@ -538,7 +538,7 @@ func (o *office) define(t *testing.T, own workflow.Transition) {
 		t.Fatal(err)
 	}
 
-	if o.Desk, err = reports.New(reports.Config{
+	if o.Receiver, err = reports.New(reports.Config{
 		DynamoDB: o.db, Table: "reports", Orders: o.orders, Payments: o.payments, Log: embeddedtest.Quiet(),
 	}); err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ import (
 	"ratchet/workflow"
 )
 
-// RefundStep returns the id of the step that refunds a parcel of an order. There is one for a
+// refundStep returns the id of the step that refunds a parcel of an order. There is one for a
 // parcel, however often and under whatever ids it is reported. The text is stored.
-func RefundStep(parcel string) string {
+func refundStep(parcel string) string {
 	sum := sha256.Sum256([]byte(parcel))
 
 	return "parcel-" + hex.EncodeToString(sum[:13])
@@ -27,7 +27,7 @@ func RefundStep(parcel string) string {
 
 // refundParcel gives the money of a parcel back that has come back while others have not. The last
 // one moves the order to RETURNED instead, and the rest is given back from there.
-func (d *Desk) refundParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
+func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	switch {
 	case order.State == workflow.Returned || order.State == workflow.Refunded || order.Total.Amount == 0:
 		return accepted, nil // its whole money is given back, or it has cost none
@@ -58,8 +58,8 @@ func (d *Desk) refundParcel(ctx context.Context, order *transitions.Order, r shi
 
 // planRefund returns the refund of a parcel. Without an amount nothing is to be refunded now, and
 // the ruling says why.
-func (d *Desk) planRefund(ctx context.Context, order *transitions.Order, p payments.Payment, r shipping.Report) (payments.StepRequest, ruling, error) {
-	request := payments.StepRequest{ID: RefundStep(r.Parcel)}
+func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p payments.Payment, r shipping.Report) (payments.StepRequest, ruling, error) {
+	request := payments.StepRequest{ID: refundStep(r.Parcel)}
 
 	if begun := p.Step(request.ID); begun != nil {
 		switch begun.Outcome {
@@ -79,7 +79,7 @@ func (d *Desk) planRefund(ctx context.Context, order *transitions.Order, p payme
 		return request, ruling{}, err
 	}
 
-	amount, unknown := ParcelAmount(order, lines)
+	amount, unknown := parcelAmount(order, lines)
 	byHand := fmt.Sprintf("ratchet payments refund %s %s --amount ", p.ID, request.ID)
 
 	switch rest := p.Captured - p.Refunded; {
@@ -110,7 +110,7 @@ func (d *Desk) planRefund(ctx context.Context, order *transitions.Order, p payme
 
 // refundRuling says what becomes of the report after an attempt to refund its parcel.
 func refundRuling(parcel, payment string, err error) (ruling, error) {
-	var refusal *ledger.Refusal
+	var refusal *ledger.RefusedError
 
 	switch {
 	case err == nil:
@@ -135,7 +135,7 @@ func (r ruling) with(format string, args ...any) ruling {
 	return r
 }
 
-// ParcelAmount returns what the pieces of a parcel have cost, in minor units of the order's
+// parcelAmount returns what the pieces of a parcel have cost, in minor units of the order's
 // currency, or the reason why that is not known:
 //
 //   - It is the sum of their prices if the order's total is that of all its lines, or more: what
@@ -144,7 +144,7 @@ func (r ruling) with(format string, args ...any) ruling {
 //     amount is rounded down to the minor unit; the rest is given back with the last parcel.
 //   - Pieces of one SKU that were sold at several prices have no known price, unless the parcel
 //     holds all of them.
-func ParcelAmount(order *transitions.Order, lines []transitions.ParcelLine) (amount int64, unknown string) {
+func parcelAmount(order *transitions.Order, lines []transitions.ParcelLine) (amount int64, unknown string) {
 	if len(lines) == 0 {
 		return 0, "its lines are not known"
 	}

@@ -28,7 +28,7 @@ func TestWhatARefundLeadsTo(t *testing.T) {
 		{payments.ErrExceeded, shipping.Retry, "cannot be given back", "ratchet payments get p-1"},
 		{payments.ErrState, shipping.Retry, "cannot be given back", "ratchet payments get p-1"},
 		{payments.ErrConflict, shipping.Retry, "cannot be given back", "ratchet payments get p-1"},
-		{&ledger.Refusal{}, shipping.Retry, "cannot be given back", "ratchet payments get p-1"},
+		{&ledger.RefusedError{}, shipping.Retry, "cannot be given back", "ratchet payments get p-1"},
 		{failure, shipping.Accepted, "", ""},
 	} {
 		err := row.err

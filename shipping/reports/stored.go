@@ -21,7 +21,7 @@ import (
 type Stored struct {
 	shipping.Report
 
-	// Name is what [Desk.Find] finds the report by: its ID, or, if a report about something else has
+	// Name is what [Receiver.Find] finds the report by: its ID, or, if a report about something else has
 	// that name, the ID, a space and a digest.
 	Name   string `json:"name"`
 	Effect Effect `json:"effect"`
@@ -42,7 +42,7 @@ type Stored struct {
 
 // List returns up to limit stored reports with the effect Waiting, Attention, Done or Refused, in no
 // useful order, after a position, "" for the first page. It returns the next position, "" at the end.
-func (d *Desk) List(ctx context.Context, effect Effect, after string, limit int) (page []Stored, next string, err error) {
+func (d *Receiver) List(ctx context.Context, effect Effect, after string, limit int) (page []Stored, next string, err error) {
 	switch effect {
 	case Refused:
 		return d.read(ctx, refusedKey, Refused, after, limit)
@@ -72,7 +72,7 @@ func (d *Desk) List(ctx context.Context, effect Effect, after string, limit int)
 }
 
 // get reads a row. It returns nil if there is none, or if it has expired.
-func (d *Desk) get(ctx context.Context, key dynamo.Item) (dynamo.Item, error) {
+func (d *Receiver) get(ctx context.Context, key dynamo.Item) (dynamo.Item, error) {
 	out, err := d.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.cfg.Table, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", dynamo.Text(key, partitionKey), err)
@@ -86,7 +86,7 @@ func (d *Desk) get(ctx context.Context, key dynamo.Item) (dynamo.Item, error) {
 }
 
 // read reads a page of the reports of a partition that have the effect, of all if it is "".
-func (d *Desk) read(ctx context.Context, partition string, effect Effect, after string, limit int) (page []Stored, next string, err error) {
+func (d *Receiver) read(ctx context.Context, partition string, effect Effect, after string, limit int) (page []Stored, next string, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.cfg.Table,
 		ConsistentRead:            aws.Bool(true),

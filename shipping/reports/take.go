@@ -38,7 +38,7 @@ var accepted = ruling{answer: shipping.Accepted}
 // nothing. A report that the order cannot take yet is answered with Retry: the order is not
 // paid, is on hold, or the delivery was reported before the shipment. A report that the order
 // can never take is Rejected, and logged.
-func (d *Desk) Take(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
+func (d *Receiver) Take(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 	rule, err := d.take(ctx, r)
 	if err != nil {
 		return shipping.Retry, err
@@ -51,7 +51,7 @@ func (d *Desk) Take(ctx context.Context, r shipping.Report) (shipping.Answer, er
 	return rule.answer, nil
 }
 
-func (d *Desk) take(ctx context.Context, r shipping.Report) (ruling, error) {
+func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) {
 	switch {
 	case r.Milestone == shipping.Lost:
 		return accepted, d.recordLost(ctx, r)
@@ -68,7 +68,7 @@ func (d *Desk) take(ctx context.Context, r shipping.Report) (ruling, error) {
 
 // moveOrder makes the transitions of the report. Where a report stands for two, the id of the
 // first request is extended by its event.
-func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (ruling, error) {
+func (d *Receiver) moveOrder(ctx context.Context, r shipping.Report) (ruling, error) {
 	all := moves[r.Milestone]
 
 	for i, m := range all {
@@ -131,7 +131,7 @@ func requestID(r shipping.Report) transitions.RequestID {
 }
 
 // refusal says whether the order that refused a transition can come to its target.
-func (d *Desk) refusal(result transitions.Result, m move) ruling {
+func (d *Receiver) refusal(result transitions.Result, m move) ruling {
 	if result.Verdict != transitions.WrongState {
 		return ruling{answer: shipping.Rejected, reason: result.Verdict.String()}
 	}
@@ -151,6 +151,6 @@ func (d *Desk) refusal(result transitions.Result, m move) ruling {
 }
 
 // comesTo reports whether an order in the state is not in the target yet and can come to it.
-func (d *Desk) comesTo(state, target workflow.State) bool {
+func (d *Receiver) comesTo(state, target workflow.State) bool {
 	return state != target && d.cfg.Orders.Definition().Reachable(state, target)
 }

@@ -34,7 +34,7 @@ const effectAttribute = "effect"
 
 // wait stores a report that waits, or needs a person. A repeat changes nothing but the effect and
 // its reason.
-func (d *Desk) wait(ctx context.Context, r shipping.Report, found finding) error {
+func (d *Receiver) wait(ctx context.Context, r shipping.Report, found finding) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (f finding) set(update *dynamo.Update) *dynamo.Update {
 }
 
 // refuse stores a report that was refused.
-func (d *Desk) refuse(ctx context.Context, r shipping.Report, reason string) error {
+func (d *Receiver) refuse(ctx context.Context, r shipping.Report, reason string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func clip(reason string) string {
 
 // Sweep tries every waiting report that is due. Any number of workers may sweep at the same
 // time. It tries all and returns every error.
-func (d *Desk) Sweep(ctx context.Context) error {
+func (d *Receiver) Sweep(ctx context.Context) error {
 	var faults []error
 
 	for shard := range waitingShards {
@@ -135,8 +135,8 @@ func (d *Desk) Sweep(ctx context.Context) error {
 }
 
 // tryAgain judges a waiting report. It is stored as refused before it stops waiting.
-func (d *Desk) tryAgain(ctx context.Context, s Stored) error {
-	found, err := d.settled(ctx, s.Report)
+func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
+	found, err := d.judgeUnlessDone(ctx, s.Report)
 	if err != nil {
 		found = finding{s.Effect, err.Error(), s.Command}
 	}
@@ -166,7 +166,7 @@ func (d *Desk) tryAgain(ctx context.Context, s Stored) error {
 
 // remove deletes the row of a stored report, unless it has changed: another worker has ended the
 // report, or a newer one has the row, which stays.
-func (d *Desk) remove(ctx context.Context, partition string, s Stored) error {
+func (d *Receiver) remove(ctx context.Context, partition string, s Stored) error {
 	_, err := d.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                 &d.cfg.Table,
 		Key:                       rowKey(partition, s.Name),
@@ -181,7 +181,7 @@ func (d *Desk) remove(ctx context.Context, partition string, s Stored) error {
 }
 
 // postpone stores the next try of a report, unless another worker has done so or has ended it.
-func (d *Desk) postpone(ctx context.Context, s Stored, found finding) error {
+func (d *Receiver) postpone(ctx context.Context, s Stored, found finding) error {
 	pause := longestWait
 	if s.Tries < 8 { // 15 s doubled eight times is more than an hour
 		pause = min(firstPause<<s.Tries, longestWait)

@@ -35,11 +35,11 @@ type notifier interface {
 	Erase(ctx context.Context, order string) (changed int, err error)
 }
 
-// parcels is what this package needs of a *reports.Desk.
+// parcels is what this package needs of a *reports.Receiver.
 type parcels interface {
 	// Settle moves an order that has left as a whole to where its parcels are. A repeat changes
 	// nothing.
-	Settle(ctx context.Context, id transitions.OrderID) error
+	ApplyParcels(ctx context.Context, id transitions.OrderID) error
 }
 
 // Config configures [Reactions]. All fields up to Notifier are required.
@@ -154,12 +154,12 @@ func New(cfg Config) (*Reactions, error) {
 const (
 	JournalHandler  = "journal"
 	ShippingHandler = shipping.Effect
-	StockHandler    = "stock"
-	PaymentHandler  = "payment"
+	stockHandler    = "stock"
+	paymentHandler  = "payment"
 	NotifyHandler   = "notify"
-	ParkedHandler   = "parked"
+	parkedHandler   = "parked"
 	RefundHandler   = "refund"
-	ParcelsHandler  = "parcels"
+	parcelsHandler  = "parcels"
 )
 
 // change is an applied transition that is delivered to a handler.
@@ -202,8 +202,8 @@ func (c change) notificationKey() string {
 func (r *Reactions) Handlers() []streams.Handler {
 	all := slices.Insert(r.GeneralHandlers(), 1, // behind the journal
 		r.handler(ShippingHandler, startsShipping, r.ship),
-		r.handler(StockHandler, ships, r.commitStock),
-		r.handler(PaymentHandler, ships, r.capture),
+		r.handler(stockHandler, ships, r.commitStock),
+		r.handler(paymentHandler, ships, r.capture),
 	)
 
 	if r.cfg.RefundReturns {
@@ -211,8 +211,8 @@ func (r *Reactions) Handlers() []streams.Handler {
 	}
 
 	if r.cfg.Parcels != nil {
-		settle := func(ctx context.Context, c change) error { return r.cfg.Parcels.Settle(ctx, c.New.ID) }
-		all = append(all, r.handler(ParcelsHandler, shipsRest, settle))
+		applyParcels := func(ctx context.Context, c change) error { return r.cfg.Parcels.ApplyParcels(ctx, c.New.ID) }
+		all = append(all, r.handler(parcelsHandler, shipsRest, applyParcels))
 	}
 
 	return all
@@ -227,7 +227,7 @@ func (r *Reactions) GeneralHandlers() []streams.Handler {
 	all := []streams.Handler{
 		r.handler(JournalHandler, always, record),
 		r.handler(NotifyHandler, r.concernsCustomer, r.notify),
-		r.handler(ParkedHandler, r.concernsWaits, r.answerParked),
+		r.handler(parkedHandler, r.concernsWaits, r.answerParked),
 	}
 	all[0].Attempts = -1
 	all[0].Version = nil // rows do not depend on each other: one that comes late takes its place

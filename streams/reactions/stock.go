@@ -17,7 +17,7 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 		return err
 	}
 
-	err := r.cfg.Stock.Settle(ctx, string(c.New.ID))
+	err := r.cfg.Stock.CommitAndClose(ctx, string(c.New.ID))
 	if errors.Is(err, inventory.ErrClosed) {
 		// The pieces have left, and were given back to the stock before: a person counts.
 		return streams.Permanent(fmt.Errorf("order %s is shipped: %w", c.New.ID, err))

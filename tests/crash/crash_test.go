@@ -92,7 +92,7 @@ func checkOrders(ctx context.Context, t *testing.T, plan scenario.Plan, b *serve
 		t.Fatalf("wait: %v", err)
 	}
 
-	count, err := plan.Settle(ctx, b)
+	count, err := plan.RecountUntilConsistent(ctx, b)
 	if err != nil {
 		t.Fatal(err)
 	}

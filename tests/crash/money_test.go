@@ -25,7 +25,7 @@ import (
 func until(ctx context.Context, fn func() error) error {
 	for {
 		err := fn()
-		var refusal *ledger.Refusal
+		var refusal *ledger.RefusedError
 		if err == nil || errors.As(err, &refusal) || ctx.Err() != nil {
 			return err
 		}

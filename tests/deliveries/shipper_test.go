@@ -39,7 +39,7 @@ const (
 type shipper struct {
 	orders *transitions.Orders
 	booker *shipping.Booker
-	desk   *reports.Desk
+	desk   *reports.Receiver
 }
 
 // fastClock shows 60 s for each second, so that a report that waits is tried again soon.

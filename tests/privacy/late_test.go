@@ -61,7 +61,7 @@ func TestALetterThatCannotBeReadIsNamed(t *testing.T) {
 		}
 
 		done, err := e.eraser().Erase(t.Context(), "o-1")
-		if !errors.Is(err, erasure.ErrUnreadableLetters) || !strings.Contains(err.Error(), "breaks "+broken) || done.DeadLetters < 4 || done.Reports != 1 {
+		if !errors.Is(err, erasure.ErrUnreadableDeadLetters) || !strings.Contains(err.Error(), "breaks "+broken) || done.DeadLetters < 4 || done.Reports != 1 {
 			t.Errorf("erased %+v, %v", done, err)
 		}
 
@@ -141,7 +141,7 @@ func TestANotificationOfALateHandlerIsErased(t *testing.T) {
 
 		eraser, err := erasure.New(erasure.Config{
 			DynamoDB: late, Orders: b.Orders, OrdersTable: b.Tables.Orders, RefusalsTable: b.Tables.Refusals,
-			Deliveries: b.Deliveries, Reports: b.Reports, DeadLetters: b.DeadLetters(), Handlers: b.HandlerNames(), Settled: time.Minute,
+			Deliveries: b.Deliveries, Reports: b.Reports, DeadLetters: b.DeadLetters(), Handlers: b.HandlerNames(), QuietFor: time.Minute,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -41,7 +41,7 @@ func (d *deployment) check() {
 	}
 	d.load.untilQueueEmpty(d.ctx, t, d.look)
 
-	count, err := d.load.plan.Settle(d.ctx, d.look)
+	count, err := d.load.plan.RecountUntilConsistent(d.ctx, d.look)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,10 +161,10 @@ func (r *Report) pass(s state, load Load, n int64) {
 func (r *Report) limit(load Load) {
 	// An execution is open for its whole time: at one order a second, Seconds executions are open.
 	used := map[string]float64{
-		StateTransition: float64(r.Transitions),
-		OpenExecutions:  r.Seconds,
+		stateTransition: float64(r.Transitions),
+		openExecutions:  r.Seconds,
 		TableWrites:     load.TableUnits,
-		ItemWrites:      load.ItemUnits,
+		itemWrites:      load.ItemUnits,
 	}
 	for name, n := range r.Calls {
 		used[name] = n

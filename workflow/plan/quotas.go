@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The names of quotas. All but OpenExecutions, TableReads, TableWrites and ItemWrites are requests (or
+// The names of quotas. All but openExecutions, TableReads, TableWrites and itemWrites are requests (or
 // transitions) per second of one account in one Region.
 const (
 	StartExecution    = "StartExecution"
@@ -18,16 +18,16 @@ const (
 	SendTaskHeartbeat = "SendTaskHeartbeat"
 	RedriveExecution  = "RedriveExecution"
 	DescribeExecution = "DescribeExecution"
-	StateTransition   = "StateTransition"
+	stateTransition   = "StateTransition"
 	// DescribeStream are the calls of DynamoDB Streams.
 	DescribeStream = "DescribeStream"
-	// OpenExecutions is how many executions may be open at the same time.
-	OpenExecutions = "OpenExecutions"
+	// openExecutions is how many executions may be open at the same time.
+	openExecutions = "OpenExecutions"
 	// TableReads and TableWrites are the units a second of one table,
-	// ItemWrites the units a second of one item.
+	// itemWrites the units a second of one item.
 	TableReads  = "TableReads"
 	TableWrites = "TableWrites"
-	ItemWrites  = "ItemWrites"
+	itemWrites  = "ItemWrites"
 )
 
 // Quotas are the account's limits by name.
@@ -46,7 +46,7 @@ const (
 // Source returns the page of a default quota.
 func Source(name string) string {
 	switch name {
-	case TableReads, TableWrites, ItemWrites:
+	case TableReads, TableWrites, itemWrites:
 		return dynamoDBQuotas
 	case DescribeStream:
 		return streamsQuotas
@@ -65,22 +65,22 @@ func USEast1() Quotas {
 		SendTaskHeartbeat: 500,
 		RedriveExecution:  300,
 		DescribeExecution: 15,
-		StateTransition:   5000,
+		stateTransition:   5000,
 		DescribeStream:    10,
-		OpenExecutions:    1_000_000,
+		openExecutions:    1_000_000,
 		TableReads:        40_000,
 		TableWrites:       40_000,
-		ItemWrites:        1000,
+		itemWrites:        1000,
 	}
 }
 
 // OtherRegions returns the default quotas of the other Regions.
 func OtherRegions() Quotas {
 	q := USEast1()
-	// DynamoDB's quotas and OpenExecutions are the same in every Region.
+	// DynamoDB's quotas and openExecutions are the same in every Region.
 	q[StartExecution], q[GetActivityTask], q[SendTaskSuccess], q[SendTaskHeartbeat] = 150, 300, 300, 300
 	q[SendTaskFailure], q[RedriveExecution], q[DescribeExecution] = 300, 150, 10
-	q[StateTransition] = 800
+	q[stateTransition] = 800
 
 	return q
 }

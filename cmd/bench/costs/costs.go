@@ -157,14 +157,14 @@ type Part struct {
 // Parts returns the tables of docs/costs.md in their order there.
 func Parts() []Part {
 	return []Part{
-		{Name: "paths", Measure: Paths, Exact: true},
-		{Name: "sizes", Measure: Sizes, Exact: true},
-		{Name: "histories", Measure: Histories, Exact: true},
-		{Name: "patterns", Measure: Patterns, Exact: true},
-		{Name: "payments", Measure: Payments, Exact: true},
-		{Name: "lists", Measure: Lists, Exact: true},
-		{Name: "life", Measure: Life},
-		{Name: "order", Measure: Order},
-		{Name: "idle", Measure: Idle},
+		{Name: "paths", Measure: measurePaths, Exact: true},
+		{Name: "sizes", Measure: measureSizes, Exact: true},
+		{Name: "histories", Measure: histories, Exact: true},
+		{Name: "patterns", Measure: measurePatterns, Exact: true},
+		{Name: "payments", Measure: measurePaymentTable, Exact: true},
+		{Name: "lists", Measure: measureLists, Exact: true},
+		{Name: "life", Measure: measureLife},
+		{Name: "order", Measure: measureOrder},
+		{Name: "idle", Measure: idle},
 	}
 }

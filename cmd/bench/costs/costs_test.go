@@ -98,7 +98,7 @@ func TestATransitionOfAnOrderUpToOneKilobyteCostsOneWriteUnitAndNoRead(t *testin
 		t.Errorf("on average %+v, %v", average, err)
 	}
 
-	table, err := Sizes(t.Context())
+	table, err := measureSizes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"ratchet/workflow"
 )
 
-// Histories measures the cost of requests on orders with longer and longer histories. No reader of
+// histories measures the cost of requests on orders with longer and longer histories. No reader of
 // the stream writes the journal.
-func Histories(ctx context.Context) (Table, error) {
+func histories(ctx context.Context) (Table, error) {
 	lengths := []int{9, 10, 100, 1000}
 	columns := []struct {
 		what    string

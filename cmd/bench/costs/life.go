@@ -21,11 +21,11 @@ import (
 // livesMeasured is how many orders go the whole path.
 const livesMeasured = 100
 
-// Life measures the cost of an order from its placing to its delivery, when nothing fails: Step
+// measureLife measures the cost of an order from its placing to its delivery, when nothing fails: Step
 // Functions, eight activities, two workers, the stream, the journal, shipping and notifications. It
 // leaves out leases, which cost by the minute (see Idle), and the tables of the sandbox bank and
 // carrier, which a real bank and carrier replace.
-func Life(ctx context.Context) (t Table, err error) {
+func measureLife(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	s := &scenario.Session{Plan: scenario.Plan{Orders: livesMeasured, Prefix: "o-"}}
 	b := &bill{tables: map[string]Units{}}
@@ -56,8 +56,8 @@ func Life(ctx context.Context) (t Table, err error) {
 	return t, nil
 }
 
-// Idle measures the cost of two idle workers in a minute. It takes 35 seconds.
-func Idle(ctx context.Context) (t Table, err error) {
+// idle measures the cost of two idle workers in a minute. It takes 35 seconds.
+func idle(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	b := &bill{tables: map[string]Units{}}
 

@@ -18,8 +18,8 @@ import (
 // listedOrders is how many orders the lists hold when a page is read.
 const listedOrders = 500
 
-// Lists measures the cost of the lists of orders, in addition to the transitions themselves.
-func Lists(ctx context.Context) (t Table, err error) {
+// measureLists measures the cost of the lists of orders, in addition to the transitions themselves.
+func measureLists(ctx context.Context) (t Table, err error) {
 	l, err := openEngine(ctx, transitions.OrdersTable("orders"), lists.TableInput("lists"))
 	if err != nil {
 		return Table{}, err

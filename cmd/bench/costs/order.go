@@ -92,8 +92,8 @@ func PerOrder(ctx context.Context) (use OrderUse, err error) {
 	return use, err
 }
 
-// Order returns the table of an order's consumption.
-func Order(ctx context.Context) (t Table, err error) {
+// measureOrder returns the table of an order's consumption.
+func measureOrder(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"one order of one SKU, nothing to pay", "uses"}
 
 	use, err := PerOrder(ctx)
@@ -132,7 +132,7 @@ func runOrders(ctx context.Context, p scenario.Plan, backend, remote *server.Bac
 			return err
 		}
 
-		count, err := p.Settle(ctx, backend)
+		count, err := p.RecountUntilConsistent(ctx, backend)
 		if err == nil && len(count.Discrepancies) > 0 {
 			err = fmt.Errorf("%d discrepancies, the first: %+v", len(count.Discrepancies), count.Discrepancies[0])
 		}

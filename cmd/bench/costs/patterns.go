@@ -32,8 +32,8 @@ type rival struct {
 	move func(ctx context.Context, version int, key string) error
 }
 
-// Patterns measures every rival twice: the first request, and the same request again.
-func Patterns(ctx context.Context) (Table, error) {
+// measurePatterns measures every rival twice: the first request, and the same request again.
+func measurePatterns(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"pattern", "first run: read", "write", "repeated: read", "write"}}
 	l, err := openEngine(ctx, transitions.OrdersTable(ordersTable), dynamo.Table(plainTable, dynamo.TextKey("orderId")), once.TableInput(onceTable))
 	if err != nil {

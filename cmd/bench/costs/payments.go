@@ -122,9 +122,9 @@ func PerPayment(ctx context.Context) (atOnce, captured Payment, err error) {
 	return rows[chargeRow], rows[sumRow], err
 }
 
-// Payments measures the calls of package payments between sharded accounts, without the processor's
+// measurePaymentTable measures the calls of package payments between sharded accounts, without the processor's
 // part. The ids have 36 characters.
-func Payments(ctx context.Context) (t Table, err error) {
+func measurePaymentTable(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"call", "calls of DynamoDB", "read units", "write units"}
 
 	rows, err := measurePayments(ctx)

@@ -97,8 +97,8 @@ func keyed(event workflow.Event, key transitions.RequestID) transitions.Request 
 	return transitions.Request{OrderID: orderID, Event: event, RequestID: key}
 }
 
-// Paths measures the cost of each way to request a transition, for an order below 1 KB.
-func Paths(ctx context.Context) (Table, error) {
+// measurePaths measures the cost of each way to request a transition, for an order below 1 KB.
+func measurePaths(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"call", "read units", "write units"}}
 	row := func(what string, u Units, err error) error {
 		t.Rows = append(t.Rows, []string{what, number(u.Read), number(u.Write)})
@@ -255,8 +255,8 @@ var kinds = []kind{
 	{what: "ten lines", lines: 10},
 }
 
-// Sizes measures how an order grows with its transitions, and the cost of each transition.
-func Sizes(ctx context.Context) (Table, error) {
+// measureSizes measures how an order grows with its transitions, and the cost of each transition.
+func measureSizes(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"transition"}}
 	// The first row is the placing.
 	for n := range len(life) + 1 {

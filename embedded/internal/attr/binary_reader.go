@@ -156,7 +156,7 @@ func (r *binaryReader) checkAscending(kind Kind, a, b string) {
 
 func ascending(kind Kind, a, b string) bool {
 	if kind == NS {
-		return CompareNumber(a, b) < 0
+		return compareNumber(a, b) < 0
 	}
 
 	return a < b

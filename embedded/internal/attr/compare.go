@@ -55,7 +55,7 @@ func Compare(a, b Value) (order int, ok bool) {
 	case S, B:
 		return strings.Compare(a.Str, b.Str), true
 	case N:
-		return CompareNumber(a.Str, b.Str), true
+		return compareNumber(a.Str, b.Str), true
 	default:
 		return 0, false
 	}

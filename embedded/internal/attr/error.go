@@ -42,8 +42,8 @@ var (
 	errPrecision = &ValidationError{msgPrecision}
 )
 
-// IsValidation reports whether err is a ValidationError.
-func IsValidation(err error) bool {
+// isValidation reports whether err is a ValidationError.
+func isValidation(err error) bool {
 	var v *ValidationError
 	return errors.As(err, &v)
 }

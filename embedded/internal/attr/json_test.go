@@ -137,7 +137,7 @@ func TestDecodeValue(t *testing.T) {
 			}
 
 			if tt.invalid != "" {
-				if err := v.Err(); err == nil || !IsValidation(err) || err.Error() != tt.invalid {
+				if err := v.Err(); err == nil || !isValidation(err) || err.Error() != tt.invalid {
 					t.Fatalf("got %v, want ValidationError %q", err, tt.invalid)
 				}
 				return

@@ -25,8 +25,8 @@ func ParseNumber(text string) (string, error) {
 	return d.String(), nil
 }
 
-// CompareNumber orders two canonical numbers by value. It panics on any other text.
-func CompareNumber(a, b string) int {
+// compareNumber orders two canonical numbers by value. It panics on any other text.
+func compareNumber(a, b string) int {
 	if a == b {
 		return 0
 	}

@@ -55,7 +55,7 @@ func TestParseNumber(t *testing.T) {
 	} {
 		got, err := ParseNumber(tt.in)
 		if tt.fault != "" {
-			if err == nil || err.Error() != tt.fault || !IsValidation(err) {
+			if err == nil || err.Error() != tt.fault || !isValidation(err) {
 				t.Errorf("ParseNumber(%q): got %q, error %v, want error %q", tt.in, got, err, tt.fault)
 			}
 		} else if err != nil || got != tt.want {
@@ -104,7 +104,7 @@ func TestNumbersAgainstMathBig(t *testing.T) {
 		}
 
 		x, y := rational(t, a), rational(t, b)
-		if got, want := CompareNumber(a, b), x.Cmp(y); got != want {
+		if got, want := compareNumber(a, b), x.Cmp(y); got != want {
 			t.Fatalf("CompareNumber(%s, %s) = %d, want %d", a, b, got, want)
 		}
 		check := func(name string, got string, err error, want *big.Rat) {

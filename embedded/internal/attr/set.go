@@ -110,7 +110,7 @@ func duplicates(kind Kind, given []string) string {
 // SortSet sorts the members of a set of that kind into the order of a set.
 func SortSet(kind Kind, members []string) {
 	if kind == NS {
-		slices.SortFunc(members, CompareNumber)
+		slices.SortFunc(members, compareNumber)
 		return
 	}
 	slices.Sort(members)

@@ -24,7 +24,7 @@ func (a *action) checkValues() error {
 		return err
 	}
 
-	if a.item.Size() > MaxItem {
+	if a.item.Size() > maxItem {
 		return invalid("Item size has exceeded the maximum allowed size")
 	}
 

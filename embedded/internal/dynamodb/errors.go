@@ -9,9 +9,9 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// MaxItem is the size of the largest item in bytes, names and values included.
+// maxItem is the size of the largest item in bytes, names and values included.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-const MaxItem = 400 << 10
+const maxItem = 400 << 10
 
 // invalid returns a ValidationException.
 func invalid(format string, args ...any) *wire.Error { return wire.Invalid(format, args...) }

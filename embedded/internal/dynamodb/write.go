@@ -207,7 +207,7 @@ func (c *change) compute() error {
 	}
 
 	c.newSize = c.new.Size()
-	if c.newSize > MaxItem {
+	if c.newSize > maxItem {
 		if c.verb == update {
 			return invalid("Item size to update has exceeded the maximum allowed size")
 		}

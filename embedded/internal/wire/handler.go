@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 )
 
-// MaxBody is the size in bytes of the largest request that the handler reads: 16 MB,
+// maxBody is the size in bytes of the largest request that the handler reads: 16 MB,
 // DynamoDB's limit for one request (BatchWriteItem, TransactWriteItems).
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
-const MaxBody = 16 << 20
+const maxBody = 16 << 20
 
 // Handler serves several services on one endpoint.
 type Handler struct {
@@ -133,14 +133,14 @@ func (h *Handler) fail(w http.ResponseWriter, s Service, id string, err error) {
 
 // readBody reads the whole request body, with one allocation when its length is known.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if n := r.ContentLength; n > 0 && n <= MaxBody {
+	if n := r.ContentLength; n > 0 && n <= maxBody {
 		body := make([]byte, n)
 		_, err := io.ReadFull(r.Body, body)
 
 		return body, err
 	}
 
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 }
 
 // contentType is shared by all answers and never changed.

@@ -154,7 +154,7 @@ func TestHandler(t *testing.T) {
 		t.Errorf("GET: %d %s", status, body)
 	}
 
-	if status, _, _ := ask(t, h, "POST", "Test_1.Echo", strings.Repeat("x", MaxBody+1)); status != http.StatusRequestEntityTooLarge {
+	if status, _, _ := ask(t, h, "POST", "Test_1.Echo", strings.Repeat("x", maxBody+1)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body over the limit: %d", status)
 	}
 }

@@ -91,7 +91,7 @@ func (b *builder) compile(d declared) {
 	s, o := d.state, b.object(d.raw, d.at)
 	kind := slices.Index(kinds[:], o.text("Type"))
 	if kind < 0 {
-		b.fault(CodeSchema, d.at+"/Type", "The field 'Type' should have one of these values: "+
+		b.fault(codeSchema, d.at+"/Type", "The field 'Type' should have one of these values: "+
 			"[Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map]")
 		return
 	}
@@ -163,11 +163,11 @@ func (b *builder) compileTransition(s *State, o *object) {
 
 	switch end := o.boolean("End"); {
 	case o.has("Next") && end:
-		b.fault(CodeSchema, o.at, "only one of the fields End, Next is allowed")
+		b.fault(codeSchema, o.at, "only one of the fields End, Next is allowed")
 	case o.has("Next"):
 		s.Next = b.target(s, o, "Next")
 	case !end:
-		b.fault(CodeSchema, o.at, "one of the fields End, Next is required")
+		b.fault(codeSchema, o.at, "one of the fields End, Next is required")
 	}
 }
 
@@ -175,7 +175,7 @@ func (b *builder) compileTransition(s *State, o *object) {
 func (b *builder) warnOfPaths(v []byte, at string) {
 	for c := rawjson.Walk(v); c.Next(); {
 		if name, _ := rawjson.Text(c.Key); strings.HasSuffix(name, ".$") {
-			b.warn(CodeStatic, at, "Result is literal: '%s' is not evaluated", name)
+			b.warn(codeStatic, at, "Result is literal: '%s' is not evaluated", name)
 		}
 	}
 }

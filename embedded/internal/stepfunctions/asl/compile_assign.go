@@ -20,7 +20,7 @@ func (b *builder) assign(o *object, prefix string, access jsonata.Access) *Paylo
 	}
 
 	if rawjson.KindOf(v) != rawjson.Object {
-		b.fault(CodeSchema, o.at+"/Assign", "the value for the field 'Assign' must be an OBJECT")
+		b.fault(codeSchema, o.at+"/Assign", "the value for the field 'Assign' must be an OBJECT")
 		return nil
 	}
 
@@ -32,7 +32,7 @@ func (b *builder) assign(o *object, prefix string, access jsonata.Access) *Paylo
 		}
 
 		if err := jsonpath.CheckVariable(name); err != nil {
-			b.fault(CodeSchema, o.at+"/Assign/"+key, "%v", err)
+			b.fault(codeSchema, o.at+"/Assign/"+key, "%v", err)
 		}
 
 		b.assigned[name] = o.at + "/Assign/" + key
@@ -61,7 +61,7 @@ func (b *builder) checkScopes() {
 	for _, inner := range b.inner {
 		for _, name := range slices.Sorted(maps.Keys(inner)) {
 			if b.scoped[name] {
-				b.fault(CodeSchema, inner[name], "the variable '%s' is assigned in an outer scope and cannot be assigned here", name)
+				b.fault(codeSchema, inner[name], "the variable '%s' is assigned in an outer scope and cannot be assigned here", name)
 			}
 		}
 	}

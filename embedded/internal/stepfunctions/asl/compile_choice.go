@@ -15,7 +15,7 @@ func (b *builder) compileChoice(s *State, o *object) {
 
 	v, _ := o.field("Choices")
 	if rawjson.KindOf(v) != rawjson.Array || rawjson.Len(v) == 0 {
-		b.fault(CodeSchema, o.at+"/Choices", "the field 'Choices' must be an array with at least one rule")
+		b.fault(codeSchema, o.at+"/Choices", "the field 'Choices' must be an array with at least one rule")
 		return
 	}
 
@@ -40,7 +40,7 @@ func (b *builder) compileChoice(s *State, o *object) {
 // queryCondition reads the Condition of a rule in JSONata: an expression, or a boolean.
 func (b *builder) queryCondition(r *object, prefix string) *Payload {
 	if !r.has("Condition") {
-		b.fault(CodeSchema, r.at, "the field 'Condition' is required")
+		b.fault(codeSchema, r.at, "the field 'Condition' is required")
 		return nil
 	}
 
@@ -51,7 +51,7 @@ func (b *builder) queryCondition(r *object, prefix string) *Payload {
 
 	// The kind of an expression's value is known only when it is evaluated.
 	if v := condition.Query.Literal(); v != nil && rawjson.KindOf(v) != rawjson.Bool {
-		b.fault(CodeSchema, r.at+"/Condition", "the value for the field 'Condition' must be a BOOLEAN or a JSONata expression")
+		b.fault(codeSchema, r.at+"/Condition", "the value for the field 'Condition' must be a BOOLEAN or a JSONata expression")
 	}
 
 	return condition
@@ -64,7 +64,7 @@ const maxRuleDepth = 32
 // says that the rule is not inside another one.
 func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 	if depth > maxRuleDepth {
-		b.fault(CodeDepth, o.at, "choice rules nest more than %d deep", maxRuleDepth)
+		b.fault(codeDepth, o.at, "choice rules nest more than %d deep", maxRuleDepth)
 		return nil
 	}
 
@@ -79,7 +79,7 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 			return nil
 		case "Next", "Assign":
 			if !top {
-				b.fault(CodeSchema, o.at+"/"+name, "the field '%s' is only allowed in a top-level rule", name)
+				b.fault(codeSchema, o.at+"/"+name, "the field '%s' is only allowed in a top-level rule", name)
 			}
 		default:
 			// Every other member must be the operator.
@@ -89,7 +89,7 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 	}
 
 	if count != 1 {
-		b.fault(CodeSchema, o.at, "a choice rule must have exactly one comparison operator")
+		b.fault(codeSchema, o.at, "a choice rule must have exactly one comparison operator")
 		return nil
 	}
 
@@ -102,7 +102,7 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 	}
 
 	if !o.has("Variable") {
-		b.fault(CodeSchema, o.at, "the field 'Variable' is required")
+		b.fault(codeSchema, o.at, "the field 'Variable' is required")
 		return nil
 	}
 
@@ -112,7 +112,7 @@ func (b *builder) compileCondition(o *object, top bool, depth int) Condition {
 // compileJunction compiles the rules of And or Or.
 func (b *builder) compileJunction(operator string, value []byte, at string, depth int) Condition {
 	if rawjson.KindOf(value) != rawjson.Array || rawjson.Len(value) == 0 {
-		b.fault(CodeSchema, at, "the value for the field '%s' must be an array with at least one rule", operator)
+		b.fault(codeSchema, at, "the value for the field '%s' must be an array with at least one rule", operator)
 		return nil
 	}
 
@@ -132,7 +132,7 @@ func (b *builder) compileJunction(operator string, value []byte, at string, dept
 func (b *builder) compileComparison(operator string, variable *jsonpath.Path, value []byte, at string) Condition {
 	if strings.HasPrefix(operator, "Is") {
 		if rawjson.KindOf(value) != rawjson.Bool {
-			b.fault(CodeSchema, at, "the value for the field '%s' must be a BOOLEAN", operator)
+			b.fault(codeSchema, at, "the value for the field '%s' must be a BOOLEAN", operator)
 		}
 
 		want := rawjson.True(value)
@@ -148,7 +148,7 @@ func (b *builder) compileComparison(operator string, variable *jsonpath.Path, va
 	if operator == "StringMatches" {
 		pattern, ok := rawjson.Text(value)
 		if !ok {
-			b.fault(CodeSchema, at, "the value for the field 'StringMatches' must be a STRING")
+			b.fault(codeSchema, at, "the value for the field 'StringMatches' must be a STRING")
 		}
 
 		return matches{variable, splitPattern(pattern)}
@@ -172,7 +172,7 @@ func (b *builder) compileComparison(operator string, variable *jsonpath.Path, va
 				text, _ := rawjson.Text(value)
 				var err error
 				if c.path, err = jsonpath.Compile(text); err != nil {
-					b.fault(CodeSchema, at, "the value for the field '%s' must be a valid JSONPath: %v", operator, err)
+					b.fault(codeSchema, at, "the value for the field '%s' must be a valid JSONPath: %v", operator, err)
 				} else {
 					b.read(c.path.Variables())
 				}
@@ -183,14 +183,14 @@ func (b *builder) compileComparison(operator string, variable *jsonpath.Path, va
 			c.with = rawjson.AppendCompact(nil, value)
 			// A constant of another type cannot be compared, not even with itself.
 			if _, ok := family.order(c.with, c.with); !ok {
-				b.fault(CodeSchema, at, "the value for the field '%s' must be a %s", operator, family.constant)
+				b.fault(codeSchema, at, "the value for the field '%s' must be a %s", operator, family.constant)
 			}
 
 			return c
 		}
 	}
 
-	b.fault(CodeSchema, at, "'%s' is not a comparison operator", operator)
+	b.fault(codeSchema, at, "'%s' is not a comparison operator", operator)
 
 	return nil
 }

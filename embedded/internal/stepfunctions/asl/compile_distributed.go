@@ -17,7 +17,7 @@ var distributedFields = []string{"ItemBatcher", "Label"}
 // item processor.
 func (b *builder) compileDistributed(s *State, o, inner *object, config processorConfig) {
 	if b.express {
-		b.fault(CodeSchema, inner.at+"/ProcessorConfig/Mode", "Express state machines do not support the mode %s", modeDistributed)
+		b.fault(codeSchema, inner.at+"/ProcessorConfig/Mode", "Express state machines do not support the mode %s", modeDistributed)
 	}
 
 	s.Distributed = &Distributed{
@@ -49,7 +49,7 @@ func (b *builder) compileDistributed(s *State, o, inner *object, config processo
 	for _, state := range b.parser.states[first:] {
 		for _, name := range state.Reads {
 			if _, ok := own[name]; !ok {
-				b.fault(CodeSchema, inner.at, "the state '%s' reads the variable '%s', which is not assigned inside of the "+
+				b.fault(codeSchema, inner.at, "the state '%s' reads the variable '%s', which is not assigned inside of the "+
 					"distributed Map: its executions cannot read variables of outer scopes", state.Name, name)
 			}
 		}
@@ -79,14 +79,14 @@ func (b *builder) label(o *object) string {
 
 	switch {
 	case label == "":
-		b.fault(CodeSchema, at, "Label cannot be empty")
+		b.fault(codeSchema, at, "Label cannot be empty")
 	case utf8.RuneCountInString(label) > maxLabel:
-		b.fault(CodeSchema, at, "Label cannot exceed %d characters", maxLabel)
+		b.fault(codeSchema, at, "Label cannot exceed %d characters", maxLabel)
 	case bad >= 0:
 		r, _ := utf8.DecodeRuneInString(label[bad:])
-		b.fault(CodeSchema, at, "Label contains invalid character: %s", strconv.QuoteRune(r))
+		b.fault(codeSchema, at, "Label contains invalid character: %s", strconv.QuoteRune(r))
 	case b.labels[label]:
-		b.fault(CodeSchema, at, "Label '%s' is used more than once", label)
+		b.fault(codeSchema, at, "Label '%s' is used more than once", label)
 	}
 
 	if b.labels == nil {
@@ -114,7 +114,7 @@ func (b *builder) batcher(o *object) *Batcher {
 	inner.allowFields("ItemBatcher", append(limits, "BatchInput")...)
 
 	if !slices.ContainsFunc(limits, inner.has) {
-		b.fault(CodeSchema, inner.at, "one of the fields %s is required", strings.Join(limits, ", "))
+		b.fault(codeSchema, inner.at, "one of the fields %s is required", strings.Join(limits, ", "))
 	}
 
 	return &Batcher{
@@ -140,7 +140,7 @@ func (o *object) percentage(field string) (p Percentage) {
 	}
 
 	if p.Value = o.float(field, 0, 0); p.Value > 100 {
-		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a NUMBER from 0 to 100", field)
+		o.p.fault(codeSchema, o.at+"/"+field, "the value for the field '%s' must be a NUMBER from 0 to 100", field)
 	}
 
 	return p

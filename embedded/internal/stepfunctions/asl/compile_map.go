@@ -20,7 +20,7 @@ func (b *builder) compileMap(s *State, o *object) {
 
 	v, ok := o.field(field)
 	if !ok {
-		b.fault(CodeSchema, o.at, "the field 'ItemProcessor' is required")
+		b.fault(codeSchema, o.at, "the field 'ItemProcessor' is required")
 		return
 	}
 
@@ -46,7 +46,7 @@ func (b *builder) compileMap(s *State, o *object) {
 
 	for _, field := range distributedFields {
 		if o.has(field) {
-			b.fault(CodeSchema, o.at+"/"+field, "the field '%s' needs an item processor in the mode DISTRIBUTED", field)
+			b.fault(codeSchema, o.at+"/"+field, "the field '%s' needs an item processor in the mode DISTRIBUTED", field)
 		}
 	}
 
@@ -60,7 +60,7 @@ func (b *builder) compileItemsPath(s *State, o *object) {
 	s.ItemsPath = o.pathField("ItemsPath")
 	// Unlike InputPath and OutputPath, ItemsPath cannot be null.
 	if s.ItemsPath.Null {
-		b.fault(CodeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath")
+		b.fault(codeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath")
 	}
 
 	if s.ItemSelector == nil {
@@ -77,7 +77,7 @@ func (b *builder) checkItems(s *State, o *object, distributed bool) {
 	v, _ := o.field("Items")
 	kind := rawjson.KindOf(v)
 	if kind != rawjson.Array && (!distributed || kind != rawjson.Object) {
-		b.fault(CodeSchema, o.at+"/Items", "the value for the field 'Items' must be an ARRAY or a JSONata expression")
+		b.fault(codeSchema, o.at+"/Items", "the value for the field 'Items' must be an ARRAY or a JSONata expression")
 	}
 }
 
@@ -105,24 +105,24 @@ func (b *builder) processorConfig(inner *object) (c processorConfig) {
 	switch mode := config.text("Mode"); mode {
 	case "", modeInline:
 		if config.has("ExecutionType") {
-			b.fault(CodeSchema, config.at+"/ExecutionType", "ExecutionType needs the mode %s", modeDistributed)
+			b.fault(codeSchema, config.at+"/ExecutionType", "ExecutionType needs the mode %s", modeDistributed)
 		}
 
 		return c
 	case modeDistributed:
 		c.distributed = true
 	default:
-		b.fault(CodeSchema, config.at+"/Mode", "the value for the field 'Mode' must be one of %s, %s", modeInline, modeDistributed)
+		b.fault(codeSchema, config.at+"/Mode", "the value for the field 'Mode' must be one of %s, %s", modeInline, modeDistributed)
 		return c
 	}
 
 	switch kind := config.text("ExecutionType"); {
 	case !config.has("ExecutionType"):
-		b.fault(CodeSchema, config.at, "the field 'ExecutionType' is required in the mode %s", modeDistributed)
+		b.fault(codeSchema, config.at, "the field 'ExecutionType' is required in the mode %s", modeDistributed)
 	case kind == typeExpress:
 		c.express = true
 	case kind != typeStandard:
-		b.fault(CodeSchema, config.at+"/ExecutionType",
+		b.fault(codeSchema, config.at+"/ExecutionType",
 			"the value for the field 'ExecutionType' must be one of %s, %s", typeStandard, typeExpress)
 	}
 

@@ -9,12 +9,12 @@ import (
 func (b *builder) compileParallel(s *State, o *object) {
 	v, _ := o.field("Branches")
 	if rawjson.KindOf(v) != rawjson.Array {
-		b.fault(CodeSchema, o.at+"/Branches", "the field 'Branches' must be an array with at least one branch")
+		b.fault(codeSchema, o.at+"/Branches", "the field 'Branches' must be an array with at least one branch")
 		return
 	}
 
 	if rawjson.Len(v) == 0 {
-		b.fault(CodeSchema, o.at+"/Branches", "Value cannot be empty")
+		b.fault(codeSchema, o.at+"/Branches", "Value cannot be empty")
 		return
 	}
 

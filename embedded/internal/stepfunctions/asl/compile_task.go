@@ -17,7 +17,7 @@ const ForeignResource = "the embedded engine runs activities " +
 func (b *builder) compileTask(s *State, o *object) {
 	s.Resource = o.text("Resource")
 	if s.Resource == "" {
-		b.fault(CodeSchema, o.at, "the field 'Resource' is required")
+		b.fault(codeSchema, o.at, "the field 'Resource' is required")
 	} else if !activityARN.MatchString(s.Resource) {
 		if s.Integration = parseFunction(s.Resource); s.Integration == nil {
 			s.Integration = parseIntegration(s.Resource)
@@ -31,7 +31,7 @@ func (b *builder) compileTask(s *State, o *object) {
 	// test lets foreign Resources through: its mock answers them.
 	case b.refusedByExpress(s, o) || !s.Foreign || b.tested:
 	case unknownOperation(s.Resource):
-		b.fault(CodeSchema, o.at+"/Resource", unknownResource, s.Resource)
+		b.fault(codeSchema, o.at+"/Resource", unknownResource, s.Resource)
 	default:
 		b.fault(CodeResource, o.at+"/Resource", ForeignResource, s.Resource)
 	}
@@ -40,7 +40,7 @@ func (b *builder) compileTask(s *State, o *object) {
 	s.Heartbeat = o.seconds("HeartbeatSeconds", 1, maxSeconds)
 	// A limit that comes from the data is 0 here and is not compared.
 	if s.Timeout.Value > 0 && s.Heartbeat.Value >= s.Timeout.Value {
-		b.fault(CodeSchema, o.at+"/HeartbeatSeconds", "HeartbeatSeconds must be smaller than TimeoutSeconds")
+		b.fault(codeSchema, o.at+"/HeartbeatSeconds", "HeartbeatSeconds must be smaller than TimeoutSeconds")
 	}
 }
 
@@ -53,11 +53,11 @@ func (b *builder) refusedByExpress(s *State, o *object) bool {
 	at := o.at + "/Resource"
 	switch {
 	case activityARN.MatchString(s.Resource):
-		b.fault(CodeSchema, at, "Express state machine does not support Activity ARN")
+		b.fault(codeSchema, at, "Express state machine does not support Activity ARN")
 	case strings.Contains(s.Resource, ".sync"):
-		b.fault(CodeSchema, at, "Express state machine does not support '.sync' service integration")
+		b.fault(codeSchema, at, "Express state machine does not support '.sync' service integration")
 	case strings.HasSuffix(s.Resource, callbackPattern):
-		b.fault(CodeSchema, at, "Express state machine does not support '.waitForTaskToken' service integration ")
+		b.fault(codeSchema, at, "Express state machine does not support '.waitForTaskToken' service integration ")
 	default:
 		return false
 	}

@@ -18,11 +18,11 @@ func (b *builder) compileWait(s *State, o *object) {
 
 		s.Timestamp.Value = o.text("Timestamp")
 		if _, err := ParseTimestamp(s.Timestamp.Value); err != nil {
-			b.fault(CodeSchema, o.at+"/Timestamp", "String does not match RFC3339 timestamp")
+			b.fault(codeSchema, o.at+"/Timestamp", "String does not match RFC3339 timestamp")
 		}
 	case o.has("TimestampPath"):
 		s.Timestamp.Path = o.path("TimestampPath")
 	default:
-		b.fault(CodeSchema, o.at, "%s", which)
+		b.fault(codeSchema, o.at, "%s", which)
 	}
 }

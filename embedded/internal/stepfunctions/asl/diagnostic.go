@@ -8,17 +8,17 @@ import (
 // Codes of diagnostics, as ValidateStateMachineDefinition names them.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ValidateStateMachineDefinitionDiagnostic.html
 const (
-	CodeJSON       = "INVALID_JSON_DESCRIPTION"
-	CodeMissing    = "MISSING_DESCRIPTION"
-	CodeSchema     = "SCHEMA_VALIDATION_FAILED"
+	codeJSON       = "INVALID_JSON_DESCRIPTION"
+	codeMissing    = "MISSING_DESCRIPTION"
+	codeSchema     = "SCHEMA_VALIDATION_FAILED"
 	CodeResource   = "INVALID_RESOURCE"
-	CodeNoEnd      = "MISSING_END_STATE"
-	CodeDuplicate  = "DUPLICATE_STATE_NAME"
-	CodeStateName  = "INVALID_STATE_NAME"
-	CodeTransition = "MISSING_TRANSITION_TARGET"
-	CodeDepth      = "TOO_DEEPLY_NESTED"
-	CodeNoDollar   = "NO_DOLLAR"
-	CodeStatic     = "PASS_RESULT_IS_STATIC"
+	codeNoEnd      = "MISSING_END_STATE"
+	codeDuplicate  = "DUPLICATE_STATE_NAME"
+	codeStateName  = "INVALID_STATE_NAME"
+	codeTransition = "MISSING_TRANSITION_TARGET"
+	codeDepth      = "TOO_DEEPLY_NESTED"
+	codeNoDollar   = "NO_DOLLAR"
+	codeStatic     = "PASS_RESULT_IS_STATIC"
 )
 
 // Diagnostic is one fault or warning of Parse.

@@ -159,6 +159,6 @@ func TestRefusedDistributedMaps(t *testing.T) {
 			at:         "/States/A/ResultWriter",
 		},
 	} {
-		checkRefused(t, row.says, row.definition, CodeSchema, row.at)
+		checkRefused(t, row.says, row.definition, codeSchema, row.at)
 	}
 }

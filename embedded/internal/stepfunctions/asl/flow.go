@@ -11,7 +11,7 @@ import (
 // the first, so that transitions find their targets.
 func (p *parser) compileFlow(o *object, depth int) *Flow {
 	if depth > maxFlows {
-		p.fault(CodeDepth, o.at, "flows nest more than %d deep", maxFlows)
+		p.fault(codeDepth, o.at, "flows nest more than %d deep", maxFlows)
 		return nil
 	}
 
@@ -29,7 +29,7 @@ func (p *parser) compileFlow(o *object, depth int) *Flow {
 	}
 
 	if missing != nil {
-		p.fault(CodeSchema, cmp.Or(o.at, "/"), "These fields are required: [%s]", strings.Join(missing, ", "))
+		p.fault(codeSchema, cmp.Or(o.at, "/"), "These fields are required: [%s]", strings.Join(missing, ", "))
 	}
 
 	if !hasStates {
@@ -37,7 +37,7 @@ func (p *parser) compileFlow(o *object, depth int) *Flow {
 	}
 
 	if rawjson.KindOf(raw) != rawjson.Object || rawjson.Len(raw) == 0 {
-		p.fault(CodeSchema, o.at+"/States", "the field 'States' must be an object with at least one state")
+		p.fault(codeSchema, o.at+"/States", "the field 'States' must be an object with at least one state")
 		return nil
 	}
 
@@ -69,13 +69,13 @@ func (p *parser) compileFlow(o *object, depth int) *Flow {
 
 	name, isName := rawjson.Text(start)
 	if hasStart && !isName {
-		p.fault(CodeSchema, o.at+"/StartAt", "the value for the field 'StartAt' must be a STRING")
+		p.fault(codeSchema, o.at+"/StartAt", "the value for the field 'StartAt' must be a STRING")
 	}
 
 	s := b.states[name]
 	if s == nil {
 		if isName {
-			p.fault(CodeTransition, o.at+"/StartAt", "Missing 'StartAt' target: %s", name)
+			p.fault(codeTransition, o.at+"/StartAt", "Missing 'StartAt' target: %s", name)
 		}
 
 		return nil
@@ -112,11 +112,11 @@ func (b *builder) declare(c *rawjson.Cursor) {
 	name, _ := rawjson.Text(c.Key)
 	at := b.at + "/" + name
 	if n := len([]rune(name)); n == 0 || n > maxName {
-		b.fault(CodeStateName, at, "a state's name has 1 to %d characters", maxName)
+		b.fault(codeStateName, at, "a state's name has 1 to %d characters", maxName)
 	}
 
 	if b.names[name] {
-		b.fault(CodeDuplicate, at, "State name '%s' is used more than once", name)
+		b.fault(codeDuplicate, at, "State name '%s' is used more than once", name)
 		// The first state with the name stays.
 		return
 	}
@@ -132,7 +132,7 @@ func (b *builder) declare(c *rawjson.Cursor) {
 func (b *builder) target(from *State, o *object, field string) *State {
 	name := o.text(field)
 	if name == "" {
-		b.fault(CodeSchema, o.at, "the field '%s' is required", field)
+		b.fault(codeSchema, o.at, "the field '%s' is required", field)
 		return nil
 	}
 
@@ -144,7 +144,7 @@ func (b *builder) target(from *State, o *object, field string) *State {
 	}
 
 	if to == nil {
-		b.fault(CodeTransition, o.at+"/"+field, "Missing '%s' target: %s", field, name)
+		b.fault(codeTransition, o.at+"/"+field, "Missing '%s' target: %s", field, name)
 		return nil
 	}
 
@@ -179,11 +179,11 @@ func (b *builder) checkReachable(start *State) {
 
 	for _, d := range b.declared {
 		if !reached[d.state] {
-			b.fault(CodeTransition, d.at, "State \"%s\" is not reachable.", d.state.Name)
+			b.fault(codeTransition, d.at, "State \"%s\" is not reachable.", d.state.Name)
 		}
 	}
 
 	if !ends {
-		b.fault(CodeNoEnd, b.at, "No terminal state: no path leads to an End, Succeed or Fail")
+		b.fault(codeNoEnd, b.at, "No terminal state: no path leads to an End, Succeed or Fail")
 	}
 }

@@ -37,11 +37,11 @@ func (p *parser) queryLanguage(o *object, inherited bool) (jsonata bool) {
 	name, isText := rawjson.Text(v)
 	switch {
 	case !isText:
-		p.fault(CodeSchema, o.at+"/"+field, "Expected value of type [STRING]")
+		p.fault(codeSchema, o.at+"/"+field, "Expected value of type [STRING]")
 	case name != languageJSONPath && name != languageJSONata:
-		p.fault(CodeSchema, o.at+"/"+field, "Value should be one of the following: [%s, %s]", languageJSONPath, languageJSONata)
+		p.fault(codeSchema, o.at+"/"+field, "Value should be one of the following: [%s, %s]", languageJSONPath, languageJSONata)
 	case name == languageJSONPath && inherited:
-		p.fault(CodeSchema, o.at, "'%s' can not be '%s' if set to '%s' for whole state machine", field, languageJSONPath, languageJSONata)
+		p.fault(codeSchema, o.at, "'%s' can not be '%s' if set to '%s' for whole state machine", field, languageJSONPath, languageJSONata)
 	}
 
 	return name != languageJSONPath || inherited
@@ -59,7 +59,7 @@ func (o *object) otherLanguage(field string) bool {
 		return false
 	}
 
-	o.p.fault(CodeSchema, o.at, "The QueryLanguage is set to '%s', but field '%s' is only supported for the '%s' QueryLanguage",
+	o.p.fault(codeSchema, o.at, "The QueryLanguage is set to '%s', but field '%s' is only supported for the '%s' QueryLanguage",
 		language, field, other)
 
 	return true

@@ -20,7 +20,7 @@ type object struct {
 func (p *parser) object(raw []byte, at string) *object {
 	if rawjson.KindOf(raw) != rawjson.Object {
 		// The empty object lets the compilation go on and report further faults.
-		p.fault(CodeSchema, at, "an OBJECT is expected")
+		p.fault(codeSchema, at, "an OBJECT is expected")
 		raw = []byte("{}")
 	}
 
@@ -40,7 +40,7 @@ func (o *object) allowFields(what string, fields ...string) {
 	for c := rawjson.Walk(o.raw); c.Next(); {
 		name, _ := rawjson.Text(c.Key)
 		if seen[name] {
-			o.p.fault(CodeSchema, o.at+"/"+name, "the field '%s' is set twice", name)
+			o.p.fault(codeSchema, o.at+"/"+name, "the field '%s' is set twice", name)
 		}
 
 		seen[name] = true
@@ -49,7 +49,7 @@ func (o *object) allowFields(what string, fields ...string) {
 		}
 
 		if reason := unsupported[name]; reason != "" {
-			o.p.fault(CodeSchema, o.at+"/"+name, "%s", reason)
+			o.p.fault(codeSchema, o.at+"/"+name, "%s", reason)
 			continue
 		}
 
@@ -59,11 +59,11 @@ func (o *object) allowFields(what string, fields ...string) {
 
 		// A flow has no query language of its own.
 		if name == "QueryLanguage" {
-			o.p.fault(CodeSchema, o.at, "Field 'QueryLanguage' is not supported")
+			o.p.fault(codeSchema, o.at, "Field 'QueryLanguage' is not supported")
 			continue
 		}
 
-		o.p.fault(CodeSchema, o.at+"/"+name, "Field '%s' is not supported in %s", name, what)
+		o.p.fault(codeSchema, o.at+"/"+name, "Field '%s' is not supported in %s", name, what)
 	}
 }
 
@@ -76,7 +76,7 @@ func (o *object) text(field string) string {
 
 	s, isText := rawjson.Text(v)
 	if !isText {
-		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a STRING", field)
+		o.p.fault(codeSchema, o.at+"/"+field, "the value for the field '%s' must be a STRING", field)
 	}
 
 	return s
@@ -86,7 +86,7 @@ func (o *object) text(field string) string {
 func (o *object) boolean(field string) bool {
 	v, ok := o.field(field)
 	if ok && rawjson.KindOf(v) != rawjson.Bool {
-		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a BOOLEAN", field)
+		o.p.fault(codeSchema, o.at+"/"+field, "the value for the field '%s' must be a BOOLEAN", field)
 	}
 
 	return ok && rawjson.True(v)
@@ -102,7 +102,7 @@ func (o *object) integer(field string, absent, least, most int64) int64 {
 
 	n, isInt := rawjson.Int(v)
 	if !isInt || rawjson.KindOf(v) != rawjson.Number || n < least || n > most {
-		o.p.fault(CodeSchema, o.at+"/"+field,
+		o.p.fault(codeSchema, o.at+"/"+field,
 			"the value for the field '%s' must be an INTEGER from %d to %d", field, least, most)
 
 		return absent
@@ -120,7 +120,7 @@ func (o *object) float(field string, absent, least float64) float64 {
 
 	n, err := strconv.ParseFloat(string(rawjson.Trim(v)), 64)
 	if err != nil || n < least {
-		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a NUMBER of at least %v", field, least)
+		o.p.fault(codeSchema, o.at+"/"+field, "the value for the field '%s' must be a NUMBER of at least %v", field, least)
 		return absent
 	}
 
@@ -136,7 +136,7 @@ func (o *object) path(field string) *jsonpath.Path {
 	text := o.text(field)
 	path, err := jsonpath.Compile(text)
 	if err != nil {
-		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a valid JSONPath: %v", field, err)
+		o.p.fault(codeSchema, o.at+"/"+field, "the value for the field '%s' must be a valid JSONPath: %v", field, err)
 		return nil
 	}
 
@@ -171,7 +171,7 @@ func (o *object) resultField(field string) ResultField {
 
 	ref, err := jsonpath.CompileReference(o.text(field))
 	if err != nil {
-		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a valid reference path: %v", field, err)
+		o.p.fault(codeSchema, o.at+"/"+field, "the value for the field '%s' must be a valid reference path: %v", field, err)
 		return ResultField{}
 	}
 
@@ -232,7 +232,7 @@ func (o *object) textField(field string) (f TextField) {
 
 	e, err := jsonpath.CompileExpression(o.text(field + "Path"))
 	if err != nil {
-		o.p.fault(CodeSchema, o.at+"/"+field+"Path",
+		o.p.fault(codeSchema, o.at+"/"+field+"Path",
 			"the value for the field '%sPath' must be a valid JSONPath or intrinsic function: %v", field, err)
 	} else {
 		o.p.read(e.Variables())
@@ -251,7 +251,7 @@ func (o *object) exclusive(fields ...string) {
 	}
 
 	if len(there) > 1 {
-		o.p.fault(CodeSchema, o.at, "only one of the fields %s is allowed", strings.Join(there, ", "))
+		o.p.fault(codeSchema, o.at, "only one of the fields %s is allowed", strings.Join(there, ", "))
 	}
 }
 

@@ -44,7 +44,7 @@ func (p *parser) parse(definition []byte) (*Machine, Diagnostics) {
 
 	m.Comment = o.text("Comment")
 	if v, ok := o.field("Version"); ok && !isText(v, "1.0") {
-		p.fault(CodeSchema, "/Version", "Version must be \"1.0\"")
+		p.fault(codeSchema, "/Version", "Version must be \"1.0\"")
 	}
 
 	// Before the flows, whose states inherit the language.
@@ -81,7 +81,7 @@ const jsonSource = "[Source: (String)\"%s\"; line: %d, column: %d]"
 // valid reports whether the definition is JSON.
 func (p *parser) valid(definition []byte) bool {
 	if len(definition) == 0 {
-		p.fault(CodeMissing, "", "the definition is empty")
+		p.fault(codeMissing, "", "the definition is empty")
 		return false
 	}
 
@@ -91,19 +91,19 @@ func (p *parser) valid(definition []byte) bool {
 		line, column := 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
 		// The service quotes the beginning only. The cut may split a character, which ToValidUTF8 removes.
 		source := fmt.Sprintf(jsonSource, strings.ToValidUTF8(string(definition[:min(len(definition), 500)]), ""), line, column)
-		p.fault(CodeJSON, source, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token "+
+		p.fault(codeJSON, source, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token "+
 			"'null', 'true' or 'false')\n at %s", definition[m[2]:m[3]], source)
 
 		return false
 	}
 
 	if len(rawjson.Trim(definition)) == 0 {
-		p.fault(CodeSchema, "", "Definition must be a valid JSON object")
+		p.fault(codeSchema, "", "Definition must be a valid JSON object")
 		return false
 	}
 
 	if err := rawjson.Valid(definition); err != nil {
-		p.fault(CodeJSON, "", "%v", err)
+		p.fault(codeJSON, "", "%v", err)
 		return false
 	}
 

@@ -19,7 +19,7 @@ func (p *parser) payload(o *object, field, prefix string, access jsonata.Access)
 	if !p.jsonata {
 		t, err := jsonpath.CompileTemplate(v)
 		if err != nil {
-			p.fault(CodeSchema, o.at+"/"+field, "%v", err)
+			p.fault(codeSchema, o.at+"/"+field, "%v", err)
 			return nil
 		}
 
@@ -51,7 +51,7 @@ func (p *parser) queryFault(err error, at string) {
 		return
 	}
 
-	p.fault(CodeSchema, at, "%v", err)
+	p.fault(codeSchema, at, "%v", err)
 }
 
 // query reads an expression in JSONata; nil for any other value.

@@ -33,34 +33,34 @@ func TestRefusedQueries(t *testing.T) {
 	}{
 		{
 			is: "a field that JSONPath reads", source: issue2968, definition: queryMachine(`"A":{"Type":"Pass","InputPath":"$.a","End":true}`),
-			want: CodeSchema + " /States/A The QueryLanguage is set to 'JSONata', but field 'InputPath' is only supported for the 'JSONPath' QueryLanguage",
+			want: codeSchema + " /States/A The QueryLanguage is set to 'JSONata', but field 'InputPath' is only supported for the 'JSONPath' QueryLanguage",
 		},
 		{
 			is: "a field that only JSONata has", source: issue2968, definition: machineOf(`"A":{"Type":"Pass","Output":1,"End":true}`),
-			want: CodeSchema + " /States/A The QueryLanguage is set to 'JSONPath', but field 'Output' is only supported for the 'JSONata' QueryLanguage",
+			want: codeSchema + " /States/A The QueryLanguage is set to 'JSONPath', but field 'Output' is only supported for the 'JSONata' QueryLanguage",
 		},
 		{
 			is: "a state of JSONPath in a machine of JSONata", source: recorded,
 			definition: queryMachine(`"A":{"Type":"Pass","QueryLanguage":"JSONPath","End":true}`),
-			want:       CodeSchema + " /States/A 'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine",
+			want:       codeSchema + " /States/A 'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine",
 		},
 		{
 			is: "no language", source: issue2968, definition: machineOf(`"A":{"Type":"Pass","QueryLanguage":"jsonata","End":true}`),
-			want: CodeSchema + " /States/A/QueryLanguage Value should be one of the following: [JSONPath, JSONata]",
+			want: codeSchema + " /States/A/QueryLanguage Value should be one of the following: [JSONPath, JSONata]",
 		},
 		{
 			is: "a language that is no text", source: issue2968, definition: machineOf(`"A":{"Type":"Pass","QueryLanguage":1,"End":true}`),
-			want: CodeSchema + " /States/A/QueryLanguage Expected value of type [STRING]",
+			want: codeSchema + " /States/A/QueryLanguage Expected value of type [STRING]",
 		},
 		{
 			is: "a language of an item processor", source: issue2968,
 			definition: queryMachine(`"A":{"Type":"Map","End":true,"ItemProcessor":{"QueryLanguage":"JSONata","StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}}`),
-			want:       CodeSchema + " /States/A/ItemProcessor Field 'QueryLanguage' is not supported",
+			want:       codeSchema + " /States/A/ItemProcessor Field 'QueryLanguage' is not supported",
 		},
 		{
 			is: "states of a Map have the language of the machine", source: issue2968,
 			definition: machineOf(`"A":{"Type":"Map","QueryLanguage":"JSONata","End":true,"ItemProcessor":{"StartAt":"P","States":{"P":{"Type":"Pass","Output":1,"End":true}}}}`),
-			want: CodeSchema + " /States/A/ItemProcessor/States/P " +
+			want: codeSchema + " /States/A/ItemProcessor/States/P " +
 				"The QueryLanguage is set to 'JSONPath', but field 'Output' is only supported for the 'JSONata' QueryLanguage",
 		},
 		{is: "a bracket", source: issue2745, definition: pass(`"{% a[1,2) %}"`), want: jsonata.CodeInvalid + ` /States/A/Output Expected "]", got ","`},
@@ -123,23 +123,23 @@ func TestRefusedQueries(t *testing.T) {
 		},
 		{
 			is: "Assign of a reserved name", definition: queryMachine(`"A":{"Type":"Pass","Assign":{"states":1},"End":true}`),
-			want: CodeSchema + " /States/A/Assign/states the variable name 'states' is reserved",
+			want: codeSchema + " /States/A/Assign/states the variable name 'states' is reserved",
 		},
 		{
 			is: "a literal that is no number", definition: queryMachine(`"A":{` + task + `,"TimeoutSeconds":"5"}`),
-			want: CodeSchema + " /States/A/TimeoutSeconds the value for the field 'TimeoutSeconds' must be an INTEGER from 1 to 99999999",
+			want: codeSchema + " /States/A/TimeoutSeconds the value for the field 'TimeoutSeconds' must be an INTEGER from 1 to 99999999",
 		},
 		{
 			is: "a Condition that is no boolean", definition: queryMachine(`"A":{"Type":"Choice","Choices":[{"Condition":"yes","Next":"B"}]},"B":{"Type":"Succeed"}`),
-			want: CodeSchema + " /States/A/Choices[0]/Condition the value for the field 'Condition' must be a BOOLEAN or a JSONata expression",
+			want: codeSchema + " /States/A/Choices[0]/Condition the value for the field 'Condition' must be a BOOLEAN or a JSONata expression",
 		},
 		{
 			is: "a rule of JSONPath", definition: queryMachine(`"A":{"Type":"Choice","Choices":[{"Variable":"$.a","IsNull":true,"Condition":true,"Next":"B"}]},"B":{"Type":"Succeed"}`),
-			want: CodeSchema + " /States/A/Choices[0] The QueryLanguage is set to 'JSONata', but field 'Variable' is only supported for the 'JSONPath' QueryLanguage",
+			want: codeSchema + " /States/A/Choices[0] The QueryLanguage is set to 'JSONata', but field 'Variable' is only supported for the 'JSONPath' QueryLanguage",
 		},
 		{
 			is: "Items of another type", definition: queryMachine(`"A":{"Type":"Map","Items":1,"End":true,"ItemProcessor":{"StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}}`),
-			want: CodeSchema + " /States/A/Items the value for the field 'Items' must be an ARRAY or a JSONata expression",
+			want: codeSchema + " /States/A/Items the value for the field 'Items' must be an ARRAY or a JSONata expression",
 		},
 		{
 			is: "a long expression", definition: pass(`"{% ` + strings.Repeat("1+", 20_000) + `1 %}"`),
@@ -149,7 +149,7 @@ func TestRefusedQueries(t *testing.T) {
 			is: "a variable of outer scopes in a distributed Map",
 			definition: queryMachine(`"A":{"Type":"Pass","Assign":{"x":1},"Next":"M"},"M":{"Type":"Map","End":true,"ItemProcessor":{
 				"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"P","States":{"P":{"Type":"Pass","Output":"{% $x %}","End":true}}}}`),
-			want: CodeSchema + " /States/M/ItemProcessor the state 'P' reads the variable 'x', which is not assigned inside of the " +
+			want: codeSchema + " /States/M/ItemProcessor the state 'P' reads the variable 'x', which is not assigned inside of the " +
 				"distributed Map: its executions cannot read variables of outer scopes",
 		},
 	} {

@@ -13,7 +13,7 @@ import (
 func (p *parser) errorNames(o *object, last bool) []string {
 	v, ok := o.field("ErrorEquals")
 	if !ok || rawjson.KindOf(v) != rawjson.Array || rawjson.Len(v) == 0 {
-		p.fault(CodeSchema, o.at+"/ErrorEquals", "the field 'ErrorEquals' must be an array with at least one error name")
+		p.fault(codeSchema, o.at+"/ErrorEquals", "the field 'ErrorEquals' must be an array with at least one error name")
 		return nil
 	}
 
@@ -21,14 +21,14 @@ func (p *parser) errorNames(o *object, last bool) []string {
 	for c := rawjson.Walk(v); c.Next(); {
 		name, ok := rawjson.Text(c.Value)
 		if !ok {
-			p.fault(CodeSchema, o.at+"/ErrorEquals", "an error name must be a STRING")
+			p.fault(codeSchema, o.at+"/ErrorEquals", "an error name must be a STRING")
 		}
 
 		names = append(names, name)
 	}
 
 	if slices.Contains(names, "States.ALL") && (len(names) > 1 || !last) {
-		p.fault(CodeSchema, o.at+"/ErrorEquals", "States.ALL must appear alone and in the last entry")
+		p.fault(codeSchema, o.at+"/ErrorEquals", "States.ALL must appear alone and in the last entry")
 	}
 
 	return names
@@ -42,7 +42,7 @@ func (b *builder) compileRetry(s *State, o *object) {
 
 	n := rawjson.Len(v)
 	if rawjson.KindOf(v) != rawjson.Array {
-		b.fault(CodeSchema, o.at+"/Retry", "the value for the field 'Retry' must be an ARRAY")
+		b.fault(codeSchema, o.at+"/Retry", "the value for the field 'Retry' must be an ARRAY")
 		return
 	}
 
@@ -59,7 +59,7 @@ func (b *builder) compileRetry(s *State, o *object) {
 			MaxDelaySeconds: r.integer("MaxDelaySeconds", 0, 1, 31_622_400),
 		}
 		if retrier.MaxDelaySeconds > 0 && retrier.MaxDelaySeconds <= retrier.IntervalSeconds {
-			b.fault(CodeSchema, r.at+"/MaxDelaySeconds", "MaxDelaySeconds must be greater than IntervalSeconds")
+			b.fault(codeSchema, r.at+"/MaxDelaySeconds", "MaxDelaySeconds must be greater than IntervalSeconds")
 		}
 
 		switch jitter := r.text("JitterStrategy"); jitter {
@@ -67,7 +67,7 @@ func (b *builder) compileRetry(s *State, o *object) {
 			retrier.FullJitter = true
 		case "", "NONE":
 		default:
-			b.fault(CodeSchema, r.at+"/JitterStrategy", "the value for the field 'JitterStrategy' must be one of FULL, NONE")
+			b.fault(codeSchema, r.at+"/JitterStrategy", "the value for the field 'JitterStrategy' must be one of FULL, NONE")
 		}
 
 		s.Retry = append(s.Retry, retrier)
@@ -82,7 +82,7 @@ func (b *builder) compileCatch(s *State, o *object) {
 
 	n := rawjson.Len(v)
 	if rawjson.KindOf(v) != rawjson.Array {
-		b.fault(CodeSchema, o.at+"/Catch", "the value for the field 'Catch' must be an ARRAY")
+		b.fault(codeSchema, o.at+"/Catch", "the value for the field 'Catch' must be an ARRAY")
 		return
 	}
 

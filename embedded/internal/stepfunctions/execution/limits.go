@@ -7,10 +7,10 @@ import "time"
 const (
 	// MaxDocument is the size of the largest input, output or task result, in bytes.
 	MaxDocument = 256 << 10
-	// MaxEvents is the length of the longest history. An execution that reaches it fails.
-	MaxEvents = 25000
-	// MaxConcurrency is the number of iterations of a Map that run at a time.
-	MaxConcurrency = 40
+	// maxEvents is the length of the longest history. An execution that reaches it fails.
+	maxEvents = 25000
+	// maxConcurrency is the number of iterations of a Map that run at a time.
+	maxConcurrency = 40
 
 	// redriveWindow is the time after its end in which an execution can be redriven.
 	redriveWindow = 14 * 24 * time.Hour

@@ -24,12 +24,12 @@ func TestAHistoryHasSoManyEvents(t *testing.T) {
 	}
 
 	last := x.events[len(x.events)-1]
-	if len(x.events) != MaxEvents || last.Type != ExecutionFailed || x.state().LastEvent != MaxEvents {
+	if len(x.events) != maxEvents || last.Type != ExecutionFailed || x.state().LastEvent != maxEvents {
 		t.Errorf("%d events, the last is %v of %d", len(x.events), last.Name(x.machine), x.state().LastEvent)
 	}
 }
 
-// An inline Map runs up to 40 iterations at a time, also if MaxConcurrency is larger.
+// An inline Map runs up to 40 iterations at a time, also if maxConcurrency is larger.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-inline.html
 func TestIterationsAtATime(t *testing.T) {
 	for limit, want := range map[int]int{0: 40, 7: 7, 40: 40, 100: 40} {

@@ -11,7 +11,7 @@ import (
 // to which the thread refers. Later steps, also after a crash or a redrive, do not evaluate the fields
 // again. The members of the document are:
 //
-//	Items, MaxConcurrency
+//	Items, maxConcurrency
 //	BatchInput, MaxItemsPerBatch, MaxInputBytesPerBatch   with an ItemBatcher
 //
 // Only ItemSelector is evaluated later, when an iteration starts.

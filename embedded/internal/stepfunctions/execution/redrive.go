@@ -11,7 +11,7 @@ func (s *State) NotRedrivable(now time.Time) string {
 		return "Execution is SUCCEEDED and cannot be redriven"
 	case now.UnixMilli()-s.Stopped > redriveWindow.Milliseconds():
 		return "Execution has exceeded its 14 day redrivable period and cannot be redriven"
-	case s.LastEvent >= MaxEvents-1:
+	case s.LastEvent >= maxEvents-1:
 		return "Execution has exceeded its event limit and cannot be redriven"
 	case s.Redrives >= maxRedrives:
 		return "Execution has reached the limit of redrives and cannot be redriven"

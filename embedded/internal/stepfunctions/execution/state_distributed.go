@@ -81,7 +81,7 @@ func (t *turn) batchLimits(th *thread, b *asl.Batcher, in *Doc) (items, bytes in
 	return items, bytes, nil
 }
 
-// runConcurrency returns MaxConcurrency of a Map that has begun.
+// runConcurrency returns maxConcurrency of a Map that has begun.
 func (t *turn) runConcurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
 	if s.JSONata {
 		return t.preparedNumber(th, "MaxConcurrency")

@@ -33,7 +33,7 @@ func (t *turn) beginMap(th *thread, s *asl.State, in *Doc) (items *Doc, err erro
 	} else {
 		items, err = t.mapItems(th, s, in)
 		if err == nil {
-			// Only for its failure: a bad MaxConcurrency must fail the Map before it starts.
+			// Only for its failure: a bad maxConcurrency must fail the Map before it starts.
 			_, err = t.concurrency(th, s, in)
 		}
 	}
@@ -83,7 +83,7 @@ func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc, prev in
 	return nil
 }
 
-// concurrency returns MaxConcurrency, 0 for the default.
+// concurrency returns maxConcurrency, 0 for the default.
 func (t *turn) concurrency(th *thread, s *asl.State, in *Doc) (int64, error) {
 	limit, err := t.mapNumber(th, "MaxConcurrency", s.MaxConcurrency, in)
 	if err == nil && limit < 0 {
@@ -102,8 +102,8 @@ func (t *turn) mapConcurrency(th *thread, s *asl.State, in *Doc) (int64, error) 
 		limit, err = t.concurrency(th, s, in)
 	}
 
-	if limit == 0 || limit > MaxConcurrency {
-		limit = MaxConcurrency
+	if limit == 0 || limit > maxConcurrency {
+		limit = maxConcurrency
 	}
 
 	return limit, err

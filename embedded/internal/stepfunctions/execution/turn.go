@@ -132,7 +132,7 @@ func (t *turn) try(th *thread, part func() error) {
 // record adds an event to the history and returns its id. A document without a place gets
 // this event as its place. Only failExhausted writes the last event of a full history.
 func (t *turn) record(e Event) int64 {
-	if t.s.LastEvent >= MaxEvents-1 {
+	if t.s.LastEvent >= maxEvents-1 {
 		t.exhausted = true
 		return t.s.LastEvent
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestAnAnswerIsConfirmedByItsNumberAndTime(t *testing.T) {
-	var d doubt
+	var d confirmation
 	now := time.Now()
 
 	for i, c := range []struct {
@@ -29,7 +29,7 @@ func TestAnAnswerIsConfirmedByItsNumberAndTime(t *testing.T) {
 		}
 	}
 
-	d = doubt{}
+	d = confirmation{}
 	for range 10 {
 		if d.confirmed(now, time.Minute) {
 			t.Fatal("ten answers at once were enough")

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // office is a desk, its orders, and a carrier that can be asked.
 type office struct {
-	*reports.Desk
+	*reports.Receiver
 	db     *dynamodb.Client
 	orders *transitions.Orders
 	clock  embeddedtest.Clock
@@ -85,7 +85,7 @@ func newOffice(t *testing.T, known map[string]shipping.Shipment, changes ...func
 		change(&c)
 	}
 
-	if o.Desk, err = reports.New(c); err != nil {
+	if o.Receiver, err = reports.New(c); err != nil {
 		t.Fatal(err)
 	}
 

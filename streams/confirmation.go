@@ -17,17 +17,17 @@ const (
 // came again.
 var errUnconfirmed = errors.New("streams: not confirmed yet")
 
-// doubt counts the answers that say that something is gone: a shard, a stream, or
+// confirmation counts the answers that say that something is gone: a shard, a stream, or
 // records. One answer may be wrong, and what would follow from it cannot be undone. The
 // zero value is without answers; reset it after an answer that says the opposite.
-type doubt struct {
+type confirmation struct {
 	answers int
 	since   time.Time // of the first answer
 }
 
 // confirmed counts an answer that came at now. It reports whether it has been
 // confirmed often enough, over at least the given time.
-func (d *doubt) confirmed(now time.Time, over time.Duration) bool {
+func (d *confirmation) confirmed(now time.Time, over time.Duration) bool {
 	if d.answers == 0 {
 		d.since = now
 	}

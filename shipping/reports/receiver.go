@@ -51,7 +51,7 @@ func Table(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(partitionKey), dynamo.TextKey(sortKey))
 }
 
-// Config configures a [Desk].
+// Config configures a [Receiver].
 type Config struct {
 	// DynamoDB, Table, Orders and Payments are required. The table is one that the function Table
 	// describes.
@@ -65,7 +65,7 @@ type Config struct {
 	RefundReturns bool
 	// Asker confirms reports. Without one, Receive believes a report as it is.
 	Asker shipping.Asker
-	// Callbacks verifies the signatures of [Desk.Callback], for example a *webhooks.Keys. Optional.
+	// Callbacks verifies the signatures of [Receiver.Callback], for example a *webhooks.Keys. Optional.
 	Callbacks verifier
 	// WaitFor is how long a report waits for its order. Default 7 days.
 	WaitFor time.Duration
@@ -77,11 +77,11 @@ type Config struct {
 
 const defaultWaitFor = 7 * 24 * time.Hour
 
-// Desk judges reports. It is safe for concurrent use.
-type Desk struct{ cfg Config }
+// Receiver judges reports. It is safe for concurrent use.
+type Receiver struct{ cfg Config }
 
-// New returns a Desk. The error names every field that breaks a rule.
-func New(cfg Config) (*Desk, error) {
+// New returns a Receiver. The error names every field that breaks a rule.
+func New(cfg Config) (*Receiver, error) {
 	var faults []error
 	require := func(ok bool, rule string) {
 		if !ok {
@@ -106,7 +106,7 @@ func New(cfg Config) (*Desk, error) {
 		cfg.Log = slog.Default()
 	}
 
-	return &Desk{cfg}, errors.Join(faults...)
+	return &Receiver{cfg}, errors.Join(faults...)
 }
 
 // Effect is what a received report has led to.
@@ -131,7 +131,7 @@ const (
 // Receive judges a report of a carrier that does not repeat it. It returns
 // shipping.ErrInvalidReport for one that breaks a rule. After another error nothing is stored,
 // and the carrier has to send the report again.
-func (d *Desk) Receive(ctx context.Context, r shipping.Report) (Effect, error) {
+func (d *Receiver) Receive(ctx context.Context, r shipping.Report) (Effect, error) {
 	if err := r.Validate(); err != nil {
 		return "", err
 	}
@@ -140,7 +140,7 @@ func (d *Desk) Receive(ctx context.Context, r shipping.Report) (Effect, error) {
 		return "", fmt.Errorf("%w: shipment: is not one of the order", shipping.ErrInvalidReport)
 	}
 
-	found, err := d.settled(ctx, r)
+	found, err := d.judgeUnlessDone(ctx, r)
 	if err != nil {
 		return "", fmt.Errorf("report %s of order %s: %w", r.ID, r.OrderID, err)
 	}
@@ -162,9 +162,9 @@ type finding struct {
 	reason, command string
 }
 
-// settled judges the report, unless a person has dealt with it. What was applied under its id stays
+// judgeUnlessDone judges the report, unless a person has dealt with it. What was applied under its id stays
 // applied, whatever the carrier says now.
-func (d *Desk) settled(ctx context.Context, r shipping.Report) (finding, error) {
+func (d *Receiver) judgeUnlessDone(ctx context.Context, r shipping.Report) (finding, error) {
 	done, err := d.isDone(ctx, r)
 	if err != nil || done {
 		return finding{effect: Done}, err
@@ -187,8 +187,8 @@ func (d *Desk) settled(ctx context.Context, r shipping.Report) (finding, error) 
 }
 
 // judge confirms the report and applies it.
-func (d *Desk) judge(ctx context.Context, r shipping.Report) (finding, error) {
-	if doubt := d.doubt(ctx, r); doubt.effect != "" {
+func (d *Receiver) judge(ctx context.Context, r shipping.Report) (finding, error) {
+	if doubt := d.askCarrier(ctx, r); doubt.effect != "" {
 		return doubt, nil
 	}
 
@@ -207,10 +207,10 @@ func (d *Desk) judge(ctx context.Context, r shipping.Report) (finding, error) {
 	return finding{effect: Waiting, reason: rule.reason}, nil
 }
 
-// doubt asks the carrier about the report. It returns no effect if the carrier confirms it, or
+// askCarrier asks the carrier about the report. It returns no effect if the carrier confirms it, or
 // cannot be asked.
-func (d *Desk) doubt(ctx context.Context, r shipping.Report) finding {
-	if d.cfg.Asker == nil || r.Shipment == "" { // Settle's
+func (d *Receiver) askCarrier(ctx context.Context, r shipping.Report) finding {
+	if d.cfg.Asker == nil || r.Shipment == "" { // ApplyParcels's
 		return finding{}
 	}
 

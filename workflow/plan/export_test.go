@@ -1,0 +1,6 @@
+package plan
+
+// What the tests of package plan_test use beside the exported names.
+
+const ItemWrites = itemWrites
+const OpenExecutions = openExecutions
