@@ -297,9 +297,9 @@ func TestAFlowThatCannotRunIsRefused(t *testing.T) {
 // TestAProgramsStepsServeFilesOfTheSettings: order-definition and state-machine name the files, the
 // program has the steps, with those of the shop or without them.
 func TestAProgramsStepsServeFilesOfTheSettings(t *testing.T) {
-	shop := strings.Replace(ratchet.StateMachine, `"${LookArn}"`, `"${TriageArn}"`, 1)
+	stockedBackend := strings.Replace(ratchet.StateMachine, `"${LookArn}"`, `"${TriageArn}"`, 1)
 	file := filepath.Join(t.TempDir(), "shop.asl.json")
-	if err := os.WriteFile(file, []byte(shop), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(stockedBackend), 0o600); err != nil {
 		t.Fatal(err)
 	}
 

@@ -125,12 +125,12 @@ func TestAnOrderIsDeliveredOnTheTemplate(t *testing.T) {
 	c := readTemplate(t, "core.yaml", withSandbox)
 
 	b := embed(t, server.Config{Data: t.TempDir(), Notify: "none", CarrierDelay: 1, RequestsQueue: prefix + "requests"})
-	w := &world{Backend: b, t: t}
+	r := &recordedBackend{Backend: b, t: t}
 	build(t, c, b)
 
-	w.goRun("engine", b.Engine.Run)
-	w.goRun("worker", func(ctx context.Context) error { return b.Run(ctx, "worker") })
-	w.goRun("carrier", b.RunCarrier)
+	r.goRun("engine", b.Engine.Run)
+	r.goRun("worker", func(ctx context.Context) error { return b.Run(ctx, "worker") })
+	r.goRun("carrier", b.RunCarrier)
 
 	arn, err := b.StateMachineARN(t.Context())
 	if err != nil {
@@ -145,7 +145,7 @@ func TestAnOrderIsDeliveredOnTheTemplate(t *testing.T) {
 	if _, err := b.Start(t.Context(), arn, order); err != nil {
 		t.Fatal(err)
 	}
-	w.state("o-1", workflow.Delivered)
+	r.state("o-1", workflow.Delivered)
 }
 
 // build creates the template's resources.

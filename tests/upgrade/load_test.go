@@ -31,7 +31,7 @@ import (
 // clients is how many orders are placed at the same time.
 const clients = 6
 
-// load is the clients of the shop. They place the orders of a plan over HTTP. While servers of two
+// load is the clients of the deployment. They place the orders of a plan over HTTP. While servers of two
 // versions run, each request goes to both, and the second answer must be the replay of the first.
 type load struct {
 	plan  scenario.Plan
