@@ -31,7 +31,7 @@ var (
 	_ shipping.Carrier   = (*carriersandbox.Carrier)(nil)
 )
 
-// shop is the steps of a worker and what they change.
+// shop has the steps of a worker and the systems that they change.
 type shop struct {
 	orders   *transitions.Orders
 	stock    *inventory.Stock
@@ -157,7 +157,7 @@ func (s *shop) run(t *testing.T, name, input string) (string, error) {
 func (s *shop) runIn(ctx context.Context, t *testing.T, name, input string) (string, error) {
 	t.Helper()
 
-	all := append(s.steps.All(), s.general.All()...) // look is that of the shop
+	all := append(s.steps.All(), s.general.All()...) // the shop's look comes first
 	i := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == name })
 
 	out, err := all[i].Handle(ctx, activities.Task{Token: "token", Input: json.RawMessage(input)})
