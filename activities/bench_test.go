@@ -39,8 +39,7 @@ func BenchmarkWorker(b *testing.B) {
 	}
 }
 
-// BenchmarkTask measures what the worker itself spends on a task: the service
-// answers from memory.
+// BenchmarkTask measures the worker's own work for a task: the service answers from memory.
 func BenchmarkTask(b *testing.B) {
 	s := newScript()
 	s.quiet = true

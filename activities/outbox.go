@@ -60,9 +60,8 @@ type delivery struct {
 }
 
 // deliver sends the answer until the service accepts it, the task is lost or time is up.
-// Each call may take limit, for which calls has a context. An output that the service
-// refuses becomes a failure. When turns are short, an answer with an earlier deadline goes
-// first.
+// Each call may take limit; calls provides its context. An output that the service refuses becomes a
+// failure. When turns are short, an answer with an earlier deadline goes first.
 func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *timeLimit, limit time.Duration, deadline time.Time) delivery {
 	timeUp := time.Now().Add(o.timeout)
 
@@ -84,12 +83,14 @@ func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *time
 			return delivery{outcome: Failed, answer: a}
 		case err == nil:
 			return delivery{outcome: Succeeded, answer: a}
+		// The task may be over because the earlier attempt was accepted, or because it timed out.
 		case isLost(err) && doubtful:
 			return delivery{Unknown, a, err}
 		case isLost(err):
 			return delivery{Lost, a, err}
 		case errors.As(err, &invalid) && !a.failure:
 			a = o.fail(&Error{own: NameOutput, Err: err})
+			// The failure is a new answer: its first attempt needs no backoff.
 			attempt = 0
 		case !isAnswer(err):
 			doubtful = true

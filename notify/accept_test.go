@@ -24,8 +24,8 @@ func failsAt2(m notify.Message) (notify.Answer, error) {
 	return notify.Answer{Status: 200}, nil
 }
 
-// TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp: one that is still under way, at this endpoint, if that
-// wants its notifications in order.
+// TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp: an earlier notification that is still under way
+// at this endpoint, if the endpoint wants them in order.
 func TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp(t *testing.T) {
 	again := notice("o-1", 2, "SHIPPED")
 	again.Key += "/again-a1"
@@ -63,8 +63,8 @@ func TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatIsUnderWayIsNobodyElses, until an attempt and its writes may have ended: one that was begun
-// before its record was stored, and one that was begun after it.
+// TestAnAttemptThatIsUnderWayIsNobodyElses: no other worker repeats it until the attempt and its
+// writes must have ended, whether it began before or after its record was stored.
 func TestAnAttemptThatIsUnderWayIsNobodyElses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)

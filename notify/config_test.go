@@ -152,7 +152,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 	})
 }
 
-// logged is what a worker has logged, for goroutines that write while the test reads.
+// logged holds a worker's log, for goroutines that write while the test reads.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder

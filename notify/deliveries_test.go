@@ -313,7 +313,7 @@ func TestAWorkerThatDiesLeavesItsDeliveriesToAnother(t *testing.T) {
 		far := h.endpoint("shop")
 		far.set(time.Hour, nil) // longer than an attempt may take
 
-		// What the dead worker stores does not arrive.
+		// The writes of the dead worker do not arrive.
 		dead := h.worker(func(c *notify.Config) { c.DrainTimeout = time.Millisecond })
 		stop := h.run(dead)
 		for i := range 10 {
@@ -389,8 +389,8 @@ func TestDeliveriesThatDoNotExistAreNotFound(t *testing.T) {
 	}
 }
 
-// TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn: their keys have more than that of the
-// transition. Each is delivered once.
+// TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn: their keys have a part behind the transition's
+// key. Each is delivered once.
 func TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)

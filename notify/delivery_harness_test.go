@@ -34,7 +34,7 @@ type deliveryHarness struct {
 	config    notify.Config       // of the workers
 }
 
-// farSide is what stands behind an endpoint.
+// farSide is the system behind an endpoint.
 type farSide struct {
 	mu       sync.Mutex
 	arrived  []string      // keys, in the order of arrival

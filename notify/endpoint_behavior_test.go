@@ -14,8 +14,8 @@ import (
 )
 
 // TestOneOrdersNotificationsKeepTheirOrder: each first attempt fails, at random times. Three
-// workers share the deliveries. Per order the far side sees a transition only after the ones
-// before it have arrived.
+// workers share the deliveries. Per order the far side sees a transition only after all earlier
+// transitions have arrived.
 func TestOneOrdersNotificationsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)
@@ -152,8 +152,9 @@ func TestWhatIsSkippedSaysNothingAboutItsEndpoint(t *testing.T) {
 	})
 }
 
-// TestARefusedRecipientSaysNothingAboutItsEndpoint: more of them than open a circuit, for longer than
-// disables an endpoint. The others are served at once, and what was refused for good can be sent again.
+// TestARefusedRecipientSaysNothingAboutItsEndpoint: more are refused than open a circuit, for longer
+// than disables an endpoint. The others are served at once, and a delivery that was refused for good
+// can be sent again.
 func TestARefusedRecipientSaysNothingAboutItsEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)

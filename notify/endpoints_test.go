@@ -371,7 +371,7 @@ func TestAWriteThatFailsChangesNoEndpoint(t *testing.T) {
 	}
 }
 
-// TestAnItemThatCannotBeReadIsNoEndpoint, nor is a list complete without it.
+// TestAnItemThatCannotBeReadIsNoEndpoint: a list fails, because it would not be complete.
 func TestAnItemThatCannotBeReadIsNoEndpoint(t *testing.T) {
 	h := newDeliveryHarness(t)
 	h.endpoint("shop")

@@ -189,7 +189,7 @@ func TestARedeliveryThatOthersOvertake(t *testing.T) {
 	})
 }
 
-// TestATestIsOneMessageWithoutARecord. What the endpoint answers shows none of its secrets.
+// TestATestIsOneMessageWithoutARecord. The stored answer shows none of the endpoint's secrets.
 func TestATestIsOneMessageWithoutARecord(t *testing.T) {
 	h := newDeliveryHarness(t)
 	far := h.endpoint("shop", func(s *notify.Settings) { s.Headers = map[string]string{"Authorization": "Bearer 1234567890"} })

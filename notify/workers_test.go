@@ -16,8 +16,8 @@ import (
 	"ratchet/notify"
 )
 
-// TestOneWorkerLearnsForAll: a circuit that one worker has opened keeps another one, which has seen no
-// failure, from the endpoint, until the first success.
+// TestOneWorkerLearnsForAll: a circuit that one worker has opened keeps a second worker, which has
+// seen no failure, from the endpoint, until the first success.
 func TestOneWorkerLearnsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)
@@ -129,8 +129,8 @@ func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
 	}
 }
 
-// TestWorkersShareARate: together they keep to it, and the others get the share of one that ends, or
-// is killed. What a killed one leaves behind is removed soon, with a few calls.
+// TestWorkersShareARate: together they keep the rate, and the others get the share of a worker that
+// ends or is killed. The item of a killed worker is removed soon, with a few calls.
 func TestWorkersShareARate(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestWorkersShareARate(t *testing.T) {
 				return nil
 			})
 
-			if kill { // nothing of what they do reaches the tables any more
+			if kill { // their writes do not reach the tables any more
 				for _, wire := range wires[1:] {
 					wire.Inject(embeddedtest.Answer("AccessDeniedException"))
 				}

@@ -231,7 +231,7 @@ func TestOnlyPaymentsMoveTheMoneyOfPayments(t *testing.T) {
 	s := newSeller(t)
 	s.fund(t, "wallet", 1000)
 
-	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // another hold than that of payment p
+	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // not the hold of payment p, which has another owner
 	if _, _, err := s.ledger.Reserve(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}

@@ -89,10 +89,10 @@ var stories = map[string]struct {
 
 func cancel(ctx context.Context, s *seller) error { _, err := s.Cancel(ctx, "p"); return err }
 
-// money is the part of a summary that says what the accounts have.
+// money is the part of a summary with the balances of the accounts.
 func money(summary string) string { return summary[strings.Index(summary, " clearing"):] }
 
-// summary is what matters in the end.
+// summary describes the final state of the payment and the accounts.
 func (s *seller) summary(t *testing.T) string {
 	t.Helper()
 

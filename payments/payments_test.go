@@ -148,13 +148,13 @@ func TestDeclinedCaptureFailsThePayment(t *testing.T) {
 	}
 	s.is(t, "first", "FAILED", 0, 0)
 	s.is(t, "second", "PARTIALLY_CAPTURED", 400, 0)
-	s.has(t, "clearing", -400, 600) // what is left of the second
+	s.has(t, "clearing", -400, 600) // the rest of the second
 	s.has(t, "shop", 400, 0)
 }
 
-// TestUncollectedMoneyIsShown has a processor whose authorization has expired before it says
-// so, and one that declines: the payment shows what was not collected, until it is
-// captured or canceled.
+// TestUncollectedMoneyIsShown has a processor whose authorization has expired before it says so, and
+// a processor that declines: the payment shows the uncollected amount, until it is captured or
+// canceled.
 func TestUncollectedMoneyIsShown(t *testing.T) {
 	for want, said := range map[error]error{payments.ErrExpired: payments.ErrExpired, payments.ErrDeclined: payments.ErrDeclined} {
 		s := newSeller(t)
@@ -548,7 +548,7 @@ func (m *mistaken) Lookup(context.Context, string) (payments.Operation, error) {
 	return m.knows, m.fails
 }
 
-// What the processor knows under the key of a step is its answer, whatever the call said.
+// The processor's record of a step's key is its answer, whatever the call said.
 func TestALookupAnswersForALostCall(t *testing.T) {
 	for _, c := range []struct {
 		knows payments.Operation

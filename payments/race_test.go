@@ -92,7 +92,7 @@ func TestACallThatLosesEveryRaceGivesUp(t *testing.T) {
 	}
 }
 
-// Only a void overtakes a step, and only the one that opens the payment.
+// Only a void overtakes a step, and only the step that opens the payment.
 func TestAStepWaitsForThePendingOne(t *testing.T) {
 	s := newSeller(t)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Authorize(ctx, of("opening", 100)); return err })
@@ -167,8 +167,8 @@ func TestAChargebackThatTheAccountCannotPayIsParked(t *testing.T) {
 	s.effect(t, "evt", body("payment.charged_back", "p/charge", 100, "EUR"), payments.EffectEnded, "")
 	s.is(t, "p", "CHARGED_BACK", 100, 100)
 
-	// While a step is pending, the processor must send it again. So it does for the rest of an
-	// authorization: the bank takes back what was captured only.
+	// While a step is pending, the processor must send the event again. The same holds for the rest
+	// of an authorization: the bank takes back only captured money.
 	s.charged(t, "q", 100)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Refund(ctx, "q", ask("r", 40)); return err })
 
@@ -319,13 +319,13 @@ func TestAStepReadsItsPaymentFirst(t *testing.T) {
 		t.Errorf("capture: %v after %d reads", err, reads)
 	}
 
-	// A refund reads it once more, for what may have to be voided.
+	// A refund reads it once more, because a rest may have to be voided.
 	if _, err := s.Refund(t.Context(), "p", ask("r", 100)); err != nil || reads != 1+2 {
 		t.Errorf("refund: %v after %d reads", err, reads)
 	}
 }
 
-// token is what DynamoDB knows a repeated transaction by, for ten minutes.
+// token is the field by which DynamoDB recognizes a repeated transaction for ten minutes.
 var token = regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
 
 // A write whose answer was lost is known again by the record, also when DynamoDB has forgotten

@@ -81,6 +81,8 @@ func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, 
 	})
 
 	r.Effect, r.Reason = effect, reason
+	// A write of this call whose answer was lost passes the condition on the retry, so this receipt
+	// is another call's.
 	if _, failed := dynamo.FailedCondition(err); failed {
 		r.Effect, r.Reason = EffectRepeated, ""
 		return r, nil
@@ -125,6 +127,7 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 			}
 		}
 
+		// An empty page is not the end: the filter drops items after the page was read.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}

@@ -64,7 +64,7 @@ func newLambda(t *testing.T, cfg LambdaConfig) *Lambda {
 	return l
 }
 
-// answers is a handler that answers by body, and notes what it was called with.
+// answers is a handler that answers by body, and notes the messages of its calls.
 type answers struct {
 	mu   sync.Mutex
 	seen []string
@@ -264,7 +264,7 @@ func TestALambdaWithAClientDisposesOfEachMessageAtOnce(t *testing.T) {
 	})
 }
 
-// TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure: what was not begun behind it is
+// TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure: the messages behind it that were not begun are
 // given back.
 func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
 	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {

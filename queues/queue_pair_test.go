@@ -39,7 +39,7 @@ func newQueuePair(t *testing.T, dir, suffix string) *queuePair {
 		transport: embeddedtest.NewTransport(engine.HTTPClient()),
 	}
 
-	attributes := map[string]string{"VisibilityTimeout": "43200"} // what the consumer sets must count
+	attributes := map[string]string{"VisibilityTimeout": "43200"} // only the consumer's visibility timeouts must count
 	if suffix != "" {
 		attributes["FifoQueue"] = "true"
 	}
@@ -160,7 +160,7 @@ func (j *journal) String() string {
 	return strings.Join(j.lines, " ")
 }
 
-// fault is what happens to a call.
+// fault makes a call fail.
 type fault int
 
 const (

@@ -95,8 +95,8 @@ func TestAcceptPlacesAndReserves(t *testing.T) {
 	s.wantOrder(t, workflow.Pending, 1)
 }
 
-// TestAcceptOfAnOrderThatExists: what the API has placed is reserved, also if it was paid there;
-// what has moved on is adopted with its position.
+// TestAcceptOfAnOrderThatExists: an order that the API has placed is reserved, also if it was paid
+// there; an order that has moved on is adopted with its position.
 func TestAcceptOfAnOrderThatExists(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -208,7 +208,7 @@ func (s *orderSteps) edit(t *testing.T, quantity int64) {
 }
 
 // TestASuccessorTakesAnOrderThatWasEdited: its input has other content than the order was
-// placed with. What is reserved is what the order has now.
+// placed with. The order's present lines are reserved.
 func TestASuccessorTakesAnOrderThatWasEdited(t *testing.T) {
 	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 5)

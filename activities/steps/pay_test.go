@@ -319,7 +319,7 @@ func TestAnOrderEditedAfterItsPayment(t *testing.T) {
 	s.wantPayment(t, "CAPTURED")
 	s.wantOrder(t, workflow.Pending, 3)
 
-	// What the failure says brings the order to an end.
+	// An operator follows the failure's text, which brings the order to an end.
 	s.move(t, workflow.Cancel)
 
 	if _, err := s.run(t, "pay", `{"orderId":"o-1","transitionId":4}`); name(err) != "Order.Superseded" {
@@ -404,7 +404,8 @@ func TestAPaymentThatWasGivenBackPaysNoOrder(t *testing.T) {
 	}
 }
 
-// TestARefundUnderWayIsWaitedFor before the order is paid with what it leaves.
+// TestARefundUnderWayIsWaitedFor: pay waits for a refund, and only then pays the order with the rest
+// of the payment.
 func TestARefundUnderWayIsWaitedFor(t *testing.T) {
 	s, bank := newMovingSteps(t, false)
 	s.place(t)

@@ -28,7 +28,7 @@ var (
 	_ shipping.Carrier   = (*carriersandbox.Carrier)(nil)
 )
 
-// orderSteps are the steps of a worker and the parts that they change.
+// orderSteps has the steps of a worker and the systems that they change.
 type orderSteps struct {
 	orders   *transitions.Orders
 	stock    *inventory.Stock
@@ -103,7 +103,7 @@ func (s *orderSteps) run(t *testing.T, name, input string) (string, error) {
 func (s *orderSteps) runIn(ctx context.Context, t *testing.T, name, input string) (string, error) {
 	t.Helper()
 
-	all := append(s.steps.All(), s.general.All()...) // look is that of the shop
+	all := append(s.steps.All(), s.general.All()...) // the shop's look comes first
 	i := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == name })
 
 	out, err := all[i].Handle(ctx, activities.Task{Token: "token", Input: json.RawMessage(input)})

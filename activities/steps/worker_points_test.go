@@ -219,8 +219,8 @@ func TestWorkerPoint36_ACompensationGoesOnAfterACrashAtAnyCall(t *testing.T) {
 	}
 }
 
-// TestWorkerPoint37_TheOrdersMoneyIsInTheLedger: what the payment has captured and not refunded is the
-// balance of the accounts, and no more is ever refunded than captured.
+// TestWorkerPoint37_TheOrdersMoneyIsInTheLedger: the money that the payment has captured and not
+// refunded is the balance of the accounts, and no more is ever refunded than captured.
 func TestWorkerPoint37_TheOrdersMoneyIsInTheLedger(t *testing.T) {
 	s := newOrderSteps(t, newKit(t), 1)
 	s.accept(t)

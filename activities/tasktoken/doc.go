@@ -18,7 +18,7 @@
 //
 //   - No arrival is missed: if a task was parked and its order moves, Moved returns the token;
 //     if its order has moved, the task is not parked.
-//   - A token is never replaced by that of an older attempt.
+//   - The token of an older attempt never replaces a newer one.
 //   - A repeated Moved returns the same, so a crash before the answer loses nothing.
 //
 // # Caveats

@@ -29,7 +29,7 @@ type orderQueue struct {
 	api       *sqs.Client
 	engine    *embedded.Engine
 	url, dead string
-	// database is what the orders reach DynamoDB through.
+	// database is the client through which the orders reach DynamoDB.
 	database *embeddedtest.Transport
 }
 
