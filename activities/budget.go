@@ -14,9 +14,8 @@ import (
 // second with bursts of 3,000 in the largest Regions, 300 with bursts of 1,500 in the
 // others (developer guide, "Step Functions service quotas", API action throttling).
 //
-// 0 stands for 250 a second, which leaves a sixth of the smaller quota to others. Several
-// workers divide what there is. A negative rate is no limit, for an engine without
-// quotas.
+// 0 stands for 250 a second, which leaves a sixth of the smaller quota to others. Several workers
+// have to share the quota. A negative rate is no limit, for an engine without quotas.
 //
 // Heartbeats are sent without bursts, the other calls with bursts of five seconds' worth.
 // Calls that have to wait are sent in the order of their tasks' deadlines.

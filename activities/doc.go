@@ -1,9 +1,8 @@
 // Package activities runs Step Functions activity tasks.
 //
-// A [Worker] serves any number of activities. For each it takes a free slot, polls for a
-// task, sends heartbeats from the moment the token arrives, calls the handler, and
-// answers with its output or with a named failure. The worker knows nothing about the meaning of the
-// tasks.
+// A [Worker] serves any number of activities. For each activity it takes a free slot, polls for a
+// task, sends heartbeats from the moment the token arrives, calls the handler, and answers with its
+// output or with a named failure. The worker knows nothing about the meaning of the tasks.
 //
 //	w, err := activities.New(activities.Config{
 //		SFN: sfn.NewFromConfig(cfg),
@@ -22,8 +21,8 @@
 //
 //   - A slot is held before a poll is sent: a received task starts at once, or, when
 //     Activity.PerSecond makes it wait, is kept alive by heartbeats.
-//   - Every token gets one answer, with a success or a failure, or parked by its
-//     handler, or known to be lost, or reported as unanswered after
+//   - Every token has one end: its task is answered with a success or a failure, parked
+//     by its handler, known to be lost, or reported as unanswered after
 //     Config.AnswerTimeout. Panics, runtime.Goexit, outputs that are too large or
 //     not JSON, and a stop of the worker are answered, too.
 //   - An answer is sent on a context of its own, neither the handler's nor the worker's.

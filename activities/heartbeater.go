@@ -37,7 +37,7 @@ type heartbeatPhase int
 
 const (
 	working   heartbeatPhase = iota // the handler ends when the task is lost
-	answering                       // the handler has returned; the answer learns itself whether the task is lost
+	answering                       // the handler has returned; the answer itself shows whether the task is lost
 	over                            // no more heartbeats
 )
 

@@ -57,7 +57,7 @@ func (t *inFlight) work(calls *timeLimit) {
 	defer t.handlerReturned()
 
 	if t.turn != nil {
-		_ = t.poller.starts.await(t.ctx, t.turn) // the context tells
+		_ = t.poller.starts.await(t.ctx, t.turn) // the context shows the end, too
 	}
 
 	// The token may also have come with a poll that was answered after the drain's
@@ -295,7 +295,7 @@ func (t *inFlight) report(done Done) {
 
 	switch log := t.worker.cfg.Log; done.Outcome {
 	case Lost:
-		// Another worker has answered, or will. That needs no operator.
+		// Another worker has answered the task, or will. No operator is needed.
 		log.Info("task lost before it was answered", "task", t.task, "ran", done.Ran)
 	case Unknown:
 		log.Info("an answer was lost, and its repeat came too late; the first may have counted", "task", t.task, "ran", done.Ran)

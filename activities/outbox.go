@@ -14,7 +14,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// answerBackoff is the waits between attempts to deliver an answer.
+// answerBackoff has the waits between attempts to deliver an answer.
 var answerBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
 
 // outbox composes and delivers answers. A Worker and a Completer each have one.
@@ -23,7 +23,7 @@ type outbox struct {
 	prefix  string        // of the names that the package itself gives to failures
 	timeout time.Duration // of an answer, with its retries
 	offload func(ctx context.Context, t Task, output json.RawMessage) (json.RawMessage, error)
-	// waits says that a refusal which lasts until an operator acts is waited through, too.
+	// waits says that refusals which last until an operator acts are waited through, too.
 	waits bool
 	// The budgets of the two operations.
 	successes, failures *budget

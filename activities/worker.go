@@ -203,7 +203,7 @@ const abortGrace = 500 * time.Millisecond
 // flight. The last answers get DrainGrace: a service that cannot be reached must not keep
 // the worker from ending.
 func (w *Worker) giveBack(cancelAnswers func()) {
-	// The drain gave no grace after an abort, so handlers get a moment to answer for themselves.
+	// An abort skips the grace of the drain, so handlers get a moment here to answer for themselves.
 	if w.aborted.Err() != nil && worker.WaitClosed(w.idle, abortGrace) {
 		return
 	}

@@ -92,7 +92,7 @@ func (c *Config) check() error {
 	c.DisableAfter = cmp.Or(c.DisableAfter, defaultDisableAfter)
 	c.LookEvery = cmp.Or(c.LookEvery, defaultLookEvery)
 	c.Places = cmp.Or(c.Places, defaultPlaces)
-	// After Timeout, whose default it takes over.
+	// Set after Timeout, because it defaults to that value.
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, c.Timeout)
 
 	require(c.Timeout > 0, "Timeout %s: must be more than 0", c.Timeout)

@@ -16,8 +16,8 @@ import (
 	"ratchet/notify"
 )
 
-// TestOneWorkerLearnsForAll: a circuit that one worker has opened keeps a second worker, which has
-// seen no failure, from the endpoint, until the first success.
+// TestOneWorkerLearnsForAll: after one worker has opened its circuit, a second worker, which has seen
+// no failure, sends nothing to the endpoint until the first success.
 func TestOneWorkerLearnsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)

@@ -143,10 +143,9 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 	return next, err
 }
 
-// storePending stores the planned step. A capture is refused if the payee's account is
-// known to be closed; the transfer decides. A refund sets the money aside and requires that
-// the payer's account is open. If another call was faster, it returns errStale and the
-// payment as it is.
+// storePending stores the planned step. A capture is refused if the payee's account is known to be
+// closed; the transfer checks again. A refund sets the money aside and requires that the payer's
+// account is open. If another call was faster, it returns errStale and the payment as it is.
 func (s *Payments) storePending(ctx context.Context, next Payment) (Payment, error) {
 	switch next.Pending.Kind {
 	case Capturing:

@@ -91,9 +91,8 @@ func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment,
 }
 
 // open stores a new payment, together with a hold on the payer's account if one is needed.
-// It is refused if an account is known to be closed or of another currency; the transfer
-// decides. It reports replayed if the payment or its hold exists, even with other
-// content.
+// The opening is refused if an account is known to be closed or of another currency; the transfer
+// checks again. It reports replayed if the payment or its hold exists, even with other content.
 func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err error) {
 	err = s.planHold(ctx, p)
 	if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {

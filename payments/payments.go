@@ -174,9 +174,9 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-// List returns up to limit payments (1 to 1,000, 0 means 100) in no useful order, and the
-// after of the next page, empty at the end. A state that is not empty selects the payments
-// in it. List scans the table: it is meant for people and checks.
+// List returns up to limit payments (1 to 1,000, 0 means 100) in no useful order, and the value of
+// after for the next page, empty at the end. A state that is not empty selects the payments in that
+// state. List scans the table: it is meant for people and checks.
 func (s *Payments) List(ctx context.Context, state workflow.State, after string, limit int) (all []Payment, next string, err error) {
 	if limit == 0 {
 		limit = defaultLimit

@@ -319,7 +319,7 @@ func TestAStepReadsItsPaymentFirst(t *testing.T) {
 		t.Errorf("capture: %v after %d reads", err, reads)
 	}
 
-	// A refund reads it once more, because a rest may have to be voided.
+	// A refund reads the payment once more, because a rest may have to be voided.
 	if _, err := s.Refund(t.Context(), "p", ask("r", 100)); err != nil || reads != 1+2 {
 		t.Errorf("refund: %v after %d reads", err, reads)
 	}

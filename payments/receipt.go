@@ -95,8 +95,8 @@ func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, 
 	return r, nil
 }
 
-// Parked returns up to limit callbacks (1 to 1,000) that a person must look at, and the
-// after of the next page, empty at the end. It scans the table.
+// Parked returns up to limit callbacks (1 to 1,000) that a person must look at, and the value of
+// after for the next page, empty at the end. Parked scans the table.
 func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []Received, next string, err error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, "", fmt.Errorf("parked callbacks: %w", err)

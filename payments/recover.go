@@ -14,7 +14,7 @@ type Recovered struct {
 	Expired int `json:"expired"`
 	// Left has the payments whose step or expiry could not be finished.
 	Left []Left `json:"left,omitempty"`
-	// Next is the after of the next call, empty at the end.
+	// Next is the value of after for the next call, empty at the end.
 	Next string `json:"next,omitempty"`
 }
 

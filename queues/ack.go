@@ -14,7 +14,7 @@ const (
 	callTimeout   = 10 * time.Second // of one call
 )
 
-// deleteBackoff is the waits between the attempts to delete a message.
+// deleteBackoff has the waits between the attempts to delete a message.
 var deleteBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
 
 // ack deletes the message. It returns nil when the service has confirmed the deletion;

@@ -54,8 +54,8 @@ func New(cfg Config) (*Consumer, error) {
 	}, nil
 }
 
-// Run returns ErrStuck when handlers did not return after their contexts had ended. Their messages
-// come again when their visibility timeouts are over.
+// ErrStuck means that handlers did not return after their contexts had ended. Their messages come
+// again when their visibility timeouts are over.
 var ErrStuck = errors.New("queues: handlers did not stop")
 
 // lastCalls is how long Run waits for canceled calls to return before it reports

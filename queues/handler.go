@@ -8,8 +8,8 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Handler does the work that one message asks for, and decides about the message. It must be
-// idempotent: a message may come more than once, also after its handler has answered Done.
+// Handler does the work of one message, and decides about the message. It must be idempotent: a
+// message may come more than once, also after its handler has answered Done.
 //
 // The context ends when another receiver may have the message (ErrMessageLost), when the
 // call has taken Config.Timeout (ErrTimeout), or when the consumer stops and

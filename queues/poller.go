@@ -13,7 +13,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// pollBackoff is the waits after failed polls.
+// pollBackoff has the waits after failed polls.
 var pollBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
 
 // maxPollers is the most polls that a consumer has open at a time.

@@ -149,7 +149,7 @@ func (s Shipment) Confirms(r Report) bool {
 	return slices.Contains(confirming[r.Milestone], reached)
 }
 
-// confirming are the milestones that confirm a report of each one.
+// confirming has, for each milestone, the milestones that confirm a report of it.
 var confirming = map[Milestone][]Milestone{
 	Booked:    {Booked, Shipped, Delivered, Lost, Returned},
 	Shipped:   {Shipped, Delivered, Lost, Returned},

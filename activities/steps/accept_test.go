@@ -170,8 +170,8 @@ func TestASecondExecutionDoesNotAcceptAgain(t *testing.T) {
 	}
 }
 
-// TestAcceptOfAnOrderWithoutLines reserves nothing; one with too many SKUs for a transaction
-// is refused before it is placed.
+// TestAcceptOfUnusualOrders: an order without lines reserves nothing; an order with too many SKUs for
+// a transaction is refused before it is placed.
 func TestAcceptOfUnusualOrders(t *testing.T) {
 	s := newOrderSteps(t, newKit(t), 1)
 

@@ -95,7 +95,7 @@ func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (
 		case err != nil:
 			faults = append(faults, fmt.Errorf("shipment %s: %w", key, err))
 		case left:
-			// A booking that had left counts as closed, too: the carrier will not ship it again.
+			// Counted in both: Left is a part of Shipments.
 			all.left++
 			fallthrough
 		default:

@@ -13,11 +13,10 @@ import (
 // finds the row gone.
 const Retention = 400 * 24 * time.Hour
 
-// Moved records that transition id led the order to the state. It returns the row, and
-// whether a task waits in it that was parked before that transition: the caller answers it.
-// A repeat returns the same until a newer transition is recorded. A transition below the
-// newest recorded one changes nothing. TTL may delete the row after expires, unless another
-// task is parked in it.
+// Moved records that transition id led the order to the state. It returns the row, and whether a task
+// that was parked before that transition waits in it; the caller answers that task. A repeat returns
+// the same until a newer transition is recorded. A transition below the newest recorded one changes
+// nothing. TTL may delete the row after expires, unless another task is parked in it.
 //
 // Moved and [ParkUpdate] are conditional writes of one item, so one of them is first. If Moved is
 // first, the condition of ParkUpdate fails; if ParkUpdate is first, Moved returns the token.

@@ -85,7 +85,7 @@ const scanPage = 1000
 
 // List returns up to limit waiting tasks of all orders, without their tokens and in no
 // useful order. It continues behind the task of the order after, which is empty for the first
-// page. Fewer than limit tasks are the last ones. It scans the table, with the rows of
+// page. A page with fewer than limit tasks is the last one. It scans the table, with the rows of
 // tasks that were answered.
 func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task, err error) {
 	in := &dynamodb.ScanInput{

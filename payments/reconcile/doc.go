@@ -29,5 +29,5 @@
 //
 // The lists are not read at one moment, so steps that end meanwhile may look missing. Until
 // prevents this: a step or transfer of that time or later is not reported as missing on
-// another side. If the file has it, its kind, amount, currency and state are compared.
+// another side. If the file has its key, the kind, amount, currency and state are compared.
 package reconcile

@@ -90,7 +90,7 @@ func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 	}
 
 	outcome := h.outcome(r, result)
-	// A retry is no verdict yet: the client hears only of the last one.
+	// A request that is retried has no final verdict yet, so there is nothing to answer.
 	if outcome.Kind != queues.KindRetry {
 		if err := h.cfg.Answer(ctx, m, r, result); err != nil {
 			return queues.Retry(0, fmt.Errorf("answer with the verdict on %s of order %s: %w", r.Event, r.OrderID, err))

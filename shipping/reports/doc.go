@@ -36,7 +36,7 @@
 //	parcels#<order id>, lost           the first report of a lost parcel; TTL
 //
 // The name is the report's id. A carrier may use an id again, for another order, shipment, milestone or
-// parcel. If the row of that name is about something else, the name is the id, a space and a digest of
-// these four: reports with one id are judged, stored and ended each by itself. That a name is free is a
-// condition of the write.
+// parcel. If the row of that name is about something else, the name is the id, a space and a digest
+// of these four, so reports with the same id are judged, stored and ended separately. The write is
+// made on condition that its name is free.
 package reports
