@@ -124,7 +124,7 @@ func New(cfg Config) (*Ledger, error) {
 
 // TxPart adds parts of the caller's own to a transaction of the ledger: all are written or
 // none. The ledger calls it once for each attempt, so it may run several times in one
-// call. If one of its parts fails, the call returns that part's *txn.Refused; it outranks
+// call. If one of its parts fails, the call returns that part's *txn.CanceledError; it outranks
 // the refusal of an account.
 type TxPart func(*txn.Transaction)
 
