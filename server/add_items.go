@@ -12,7 +12,7 @@ import (
 )
 
 // addAttempts is how often AddItems tries again because it has to know the order first, see
-// [transitions.EditRefused].
+// [transitions.EditRefusedError].
 const addAttempts = 3
 
 // AddItems adds lines to an order and reserves their pieces, in one transaction of at most
@@ -92,7 +92,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 	return transitions.EditResult{}, transitions.ErrContended
 }
 
-// asEditResult turns a [transitions.EditRefused] into its result, and passes other errors
+// asEditResult turns a [transitions.EditRefusedError] into its result, and passes other errors
 // on. An order that has seen the event id for an edit with stock tells that the edit was
 // made, also when the claim has been deleted after its retention.
 func asEditResult(err error) (transitions.EditResult, error) {
