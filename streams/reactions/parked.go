@@ -15,8 +15,8 @@ import (
 )
 
 // concernsWaits selects the changes that can end a wait: the order has come to an awaited
-// state, or can no longer come to one that it could come to before. No execution waits for a
-// new order: it is the execution that places the order, or looks at it first.
+// state, or can no longer come to an awaited state that was possible before. No execution waits for a
+// new order: the execution places the order itself, or looks at it first.
 func (r *Reactions) concernsWaits(c transitions.Change) bool {
 	if c.Old == nil || c.Old.State == c.New.State {
 		return false
@@ -66,6 +66,8 @@ func (r *Reactions) anotherWaitFollows(order *transitions.Order) bool {
 // reports whether the task has taken the answer.
 func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool, err error) {
 	row, _, err := r.cfg.Parked.Get(ctx, string(c.New.ID))
+	// Answered without a record only if the row is as the wait wrote it: the wait is older than this
+	// change, and no other change has been recorded since.
 	if err != nil || row.Token == "" || row.Since >= int64(c.Transition.ID) || row.Moved > row.Since || row.Awaited != string(c.New.State) {
 		return false, err
 	}
@@ -83,6 +85,7 @@ func (r *Reactions) answer(ctx context.Context, order *transitions.Order, task t
 	switch {
 	case order.State == awaited:
 		_, err = r.succeed(ctx, order, task)
+	// An unknown version's definition may still lead to the state, so the task is not failed.
 	case !r.canReach(order, awaited) && r.cfg.Orders.CheckVersion(order) == nil:
 		_, err = r.fail(ctx, order, task)
 	}
