@@ -52,6 +52,7 @@ func (c *circuit) admit(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
+	// The atomic flag was read without the lock, and a success may have come since.
 	if len(c.failed) < circuitItems {
 		return 0
 	}
@@ -61,6 +62,7 @@ func (c *circuit) admit(now time.Time) time.Duration {
 	}
 
 	// This call is the probe; the others wait for its result.
+	// Blocked for the handler's timeout, so that a probe whose result gets lost does not keep the circuit open.
 	c.blocked, c.probing = now.Add(c.timeout), true
 
 	return 0

@@ -154,6 +154,7 @@ func encodeValue(in ddbtypes.AttributeValue) (any, error) {
 	case *ddbtypes.AttributeValueMemberBS:
 		return map[string]any{"BS": v.Value}, nil
 	case *ddbtypes.AttributeValueMemberM:
+		// An empty map must stay a map: encodeMap returns nil for nil, which would decode to no value.
 		m, err := encodeMap(v.Value)
 		if m == nil {
 			m = map[string]any{}

@@ -84,6 +84,7 @@ func (s *shardLanes) submit(records []Record) {
 func (s *shardLanes) pushAll(deliveries []*delivery) {
 	keys := make([]string, len(deliveries))
 	for i, d := range deliveries {
+		// Deliveries of one record to several handlers follow each other and share the key.
 		if i > 0 && deliveries[i-1].record == d.record {
 			keys[i] = keys[i-1]
 		} else {
