@@ -34,7 +34,7 @@ func WorkerParts() []WorkerPart {
 // ErrWorkerPart means that a worker has no such part.
 var ErrWorkerPart = errors.New("worker part")
 
-// shownParts returns what the row of the process says of the parts: a worker, if all of them run.
+// shownParts returns the parts as the row of the process names them: a worker, if all of them run.
 func shownParts(chosen map[WorkerPart]bool) []string {
 	if len(chosen) == len(WorkerParts()) {
 		return []string{partWorker}
