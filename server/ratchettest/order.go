@@ -115,7 +115,7 @@ func (e *Env) WantExecution(id transitions.OrderID, status sfntypes.ExecutionSta
 
 	e.Wait(fmt.Sprintf("the execution of order %s to end as %s", id, status), func() (bool, string, error) {
 		out, err := e.Backend.SFN.DescribeExecution(e.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
-		// The execution may be started by another goroutine of the test.
+		// The call that starts the execution may still be under way in another goroutine.
 		if _, missing := errors.AsType[*sfntypes.ExecutionDoesNotExist](err); missing {
 			return false, "it was not started", nil
 		}

@@ -219,7 +219,7 @@ func (s *shop) at(t *testing.T, version int, edit ...func(*reactions.Config)) (*
 	return orders, handlers
 }
 
-// change runs fn and returns what it did to the order as a record.
+// change runs fn and returns its change of the order as a record.
 func (s *shop) change(t *testing.T, fn func()) streams.Record {
 	t.Helper()
 	item := func() map[string]types.AttributeValue {

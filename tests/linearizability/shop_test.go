@@ -66,7 +66,7 @@ func openShop(t testing.TB, mode transitions.JournalMode) *shop {
 	return s
 }
 
-// journal is the poller that writes the journal, and what it has written so far.
+// journal is the poller that writes the journal, and the rows that it has written so far.
 type journal struct {
 	mu   sync.Mutex
 	grew *sync.Cond
