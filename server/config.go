@@ -34,7 +34,7 @@ type Config struct {
 	// Notify is the destination of notifications that no stored endpoint asks for: "log"; "none";
 	// "file:FILE", one line of JSON each; "dir:DIR", one file each, written once per
 	// notification key; or an http(s) URL, which needs WebhookSecret. It makes the endpoint
-	// configuredEndpoint, beside the endpoints of `ratchet endpoints`. Default: "log".
+	// "configured", beside the endpoints of `ratchet endpoints`. Default: "log".
 	Notify string `koanf:"notify"`
 	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
 	// a rotation it holds the new secret and the old one, separated by a space. It is

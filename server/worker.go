@@ -17,7 +17,7 @@ import (
 // Run runs one worker until ctx ends, and then waits until its work in hand is done. The
 // worker serves every activity, polls the orders' stream, takes requests from the queue
 // if one is configured, sends notifications, and sweeps expired reservations, holds and open
-// payments. Of these it runs the given parts, or all if none is given. The name appears in
+// payments. It runs the given parts of these, or all parts if none is given. The name appears in
 // execution histories and leases.
 func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (err error) {
 	chosen, err := chosenParts(parts)

@@ -100,7 +100,7 @@ func (c *circuit) open() bool {
 	return len(c.failed) >= circuitItems
 }
 
-// succeeded notes that the far side answered, be it with a permanent refusal. It
+// succeeded notes that the far side answered. A permanent refusal is an answer, too. It
 // reports whether that closed the circuit.
 func (c *circuit) succeeded() (closed bool) {
 	if !c.failing.Load() {

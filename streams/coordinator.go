@@ -144,7 +144,7 @@ func (c *coordinator) begin(ctx context.Context) error {
 	}
 }
 
-// streamEnded reports whether the stream is closed and nothing of it is left to read.
+// streamEnded reports whether the stream is closed and has no records left to read.
 func (c *coordinator) streamEnded(openLeases int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -305,7 +305,7 @@ func (s *laneScheduler) queueFault(h *Handler, d *delivery, r Record, op string,
 }
 
 // storeDeadLetter stores the record as a dead letter. The record is not finished
-// until that has worked, so no checkpoint passes a record that is stored nowhere.
+// until that has worked. So every record before a checkpoint is handled or stored.
 func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delivery) error {
 	ctx, cancel := context.WithTimeout(shard.work, storeTimeout)
 	defer cancel()

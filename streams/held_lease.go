@@ -212,7 +212,7 @@ func (h *heldLease) update(p progress) *dynamo.Update {
 	return update
 }
 
-// reinsert stores a deleted lease again, with what is known here and under a new
+// reinsert stores a deleted lease again, with this worker's progress and under a new
 // epoch. If another worker stored one first, the lease is lost.
 func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) error {
 	l := h.lease

@@ -32,8 +32,8 @@ const maxBeats = 4
 // lease duration. All leases that the worker holds are valid as long as the row is renewed,
 // so idle leases cost no writes.
 //
-// A heartbeat is no condition of anything: what protects a lease is that a write of its row
-// is conditional on owner and epoch. The heartbeat decides who may begin work when:
+// A heartbeat is no condition of a write: every write of a lease is conditional on owner and epoch,
+// which protects the lease. The heartbeat decides which worker may begin work at what time:
 //
 //   - This worker counts its leases as valid until 3/4 of the duration after the begin of
 //     the last heartbeat that was answered in time, by its monotonic clock.

@@ -341,8 +341,8 @@ func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
 }
 
 // pop removes the first record, and the row with the last one. It returns the row as
-// it is afterwards, without records if it is gone. It is no error if the record was removed
-// already.
+// it is afterwards, without records if it is gone. If the record was removed already, pop returns no
+// error.
 func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (retryRow, error) {
 	gone := false
 

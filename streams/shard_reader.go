@@ -259,7 +259,7 @@ func (r *shardReader) dropAhead() {
 	}
 }
 
-// getRecords fetches a page. It uses nothing of the reader that changes.
+// getRecords fetches a page. It may run beside the reader: it uses no field that changes.
 func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

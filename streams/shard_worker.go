@@ -227,7 +227,7 @@ func (w *shardWorker) endLease(end error) error {
 
 	last := w.progress()
 	if !last.trying.isTried() {
-		last.trying = nil // nothing of it runs
+		last.trying = nil // no call of the try runs
 	}
 
 	change := LeaseReleased

@@ -67,7 +67,7 @@ type Config struct {
 	FreshFor time.Duration
 	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED.
 	RefundReturns bool
-	// Parcels settles orders of which parcels had left before they were shipped as a whole. Nil if
+	// Parcels moves an order on if some of its parcels had left before it was shipped as a whole. Nil if
 	// there are no reports of parcels.
 	Parcels parcels
 	// Events are optional.
