@@ -21,7 +21,7 @@ const (
 	PartRequests WorkerPart = "requests"
 	// PartNotifications sends the notifications that are due.
 	PartNotifications WorkerPart = "notifications"
-	// PartSweeps ends what is due: reservations, holds, payments, reports of the carrier. It also
+	// PartSweeps ends due things: reservations, holds, payments, reports of the carrier. It also
 	// builds the lists of orders, if they are configured and new.
 	PartSweeps WorkerPart = "sweeps"
 )

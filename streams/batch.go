@@ -22,7 +22,7 @@ type Batch struct {
 	// Handle acts on the records.
 	Handle BatchFunc
 	// Size is the largest number of records in a batch. Default: 25. A batch never has more
-	// than Handler.Concurrency records, because each waits in one of those places.
+	// than Handler.Concurrency records, because each record waits in one of these places.
 	Size int
 	// Window is how long a record waits for others. With 0 a record does not wait, unless
 	// as many batches run as may; records gather then.

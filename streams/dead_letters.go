@@ -82,6 +82,7 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 	}
 
 	letter, err := decodeDeadLetter(row)
+	// As in List: the row may outlive its time by days.
 	if letter.expired(d.clock.now()) {
 		return DeadLetter{}, fmt.Errorf("%w: %s of %s has expired", ErrDeadLetterNotFound, id, handler)
 	}

@@ -26,7 +26,7 @@ type handlerPace struct {
 	pending int       // records that the handler was given and has not finished
 	parking int       // the part of pending that is on its way to the retry queue as surplus
 	given   bool      // the handler was given a record of the shard
-	since   time.Time // since when behind should be the other way; zero: it should not
+	since   time.Time // since when behind should change; zero: it should stay
 	behind  bool      // its surplus goes to the retry queue
 	ready   laneList  // the handler's lanes of the shard that may run
 }
@@ -100,7 +100,7 @@ func (s *shardLanes) notePace(handler int) {
 }
 
 // holdsOthersBack reports whether most of the shard's unfinished records wait for the handler,
-// while another one has few. The caller holds scheduler.mu.
+// while another handler has few. The caller holds scheduler.mu.
 func (s *shardLanes) holdsOthersBack(handler, unfinished int) bool {
 	if 2*s.pace[handler].pending < unfinished {
 		return false

@@ -166,7 +166,7 @@ func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
 			next = s.nextOf(h)
 		}
 
-		// A lane that is parked leaves the place of a call to another one.
+		// A parked lane takes a parking place, so the ended call's place is free for another lane.
 		if next != nil && next.parking {
 			s.startReady(h)
 		}

@@ -153,6 +153,7 @@ func firstEpoch(clock *serviceClock, parent int64) int64 { return max(clock.now(
 func (l Lease) encode() dynamo.Item {
 	row := leaseKey(partitionKey(l.Stream, l.partition), l.Shard)
 	row[leaseEpoch] = dynamo.N(l.Epoch)
+	// Numbers of 0 are stored: take compares epoch and counter, and a missing attribute equals nothing.
 	row[leaseCounter] = dynamo.N(l.Counter)
 
 	for name, text := range map[string]string{

@@ -137,8 +137,8 @@ func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int,
 	}
 }
 
-// requestFromBusiest picks up to limit leases of the busiest workers, as long as
-// each one makes the shares more even. A difference of one stays: moving that lease
+// requestFromBusiest picks up to limit leases of the busiest workers, while each of them makes the
+// shares more even. A difference of one stays: moving that lease
 // would only exchange the roles.
 func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, load map[string]int, limit int) {
 	byOwner := map[string][]*observedLease{}
@@ -176,8 +176,8 @@ func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, loa
 func (p planner) owner(l *observedLease, now time.Time) string {
 	switch {
 	case l.Owner == p.me:
-		// Ours in the table and not here: this worker gave the lease up because it could not
-		// renew the lease in time, and may take it again.
+		// Ours in the table and not here: this worker gave the lease up because it was late to
+		// renew the lease, and may take it again.
 		if !p.holds(l.Shard) {
 			return ""
 		}

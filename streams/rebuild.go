@@ -88,8 +88,8 @@ type Rebuild struct {
 // RebuildCount counts the work of a Rebuild, including earlier runs from the same start.
 type RebuildCount struct {
 	Items    int `json:"items"`    // read
-	Failed   int `json:"failed"`   // of those, that could not be expanded
-	Lost     int `json:"lost"`     // of those, that have lost older versions
+	Failed   int `json:"failed"`   // of the items, how many could not be expanded
+	Lost     int `json:"lost"`     // of the items, how many have lost older versions
 	Versions int `json:"versions"` // that the items can prove
 	Queued   int `json:"queued"`   // deliveries, over all handlers
 	Refused  int `json:"refused"`  // deliveries of versions that were queued before
@@ -104,7 +104,7 @@ const (
 	defaultRebuildPage  = 100
 )
 
-// errTakenOver ends a Rebuild when another one of the same name was started.
+// errTakenOver ends a Rebuild when another Rebuild of the same name was started.
 var errTakenOver = errors.New("streams: another rebuild of the same name goes on from here")
 
 func (r Rebuild) check() error {

@@ -56,7 +56,7 @@ type Record struct {
 	// this record, from 1.
 	Handler string
 	Attempt int
-	// Late says that the item may have changed a good deal since: the record is
+	// Late says that the item may have changed several times since: the record is
 	// redriven or waited in the retry queue, or it is older than Config.LateAfter.
 	Late bool
 	// Replay says that the record is delivered again on request. It is nil for others.

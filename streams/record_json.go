@@ -56,6 +56,7 @@ func encodeRecord(r Record) (_ []byte, err error) {
 		Attempt:   r.Attempt,
 	}
 	if r.Replay != nil {
+		// A conversion, so that a new field of Replayed does not compile without one here.
 		replay := storedReplay(*r.Replay)
 		stored.Replay = &replay
 	}

@@ -39,7 +39,7 @@ func (h laneHash) moreID(sequence string) string { return h.morePrefix() + padde
 // takesMore reports whether a record that is newer than the row's records is added to the rows beside it.
 func (r retryRow) takesMore() bool { return r.more > 0 || len(r.records) >= maxRowRecords }
 
-// appendMore adds a record behind those in rows of their own. It reports false if the item's row has
+// appendMore adds a record behind the records in rows of their own. It reports false if the item's row has
 // changed so that the record belongs elsewhere.
 func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRow, record waitingRecord) (bool, error) {
 	ref := deadLetterRowKey(t.source(handler), row.hash.moreID(record.sequence))

@@ -112,7 +112,7 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 		return parked, nil
 	}
 
-	// The list is full, or records wait beside it already: the order needs the new one behind those.
+	// The list is full, or records wait beside it already: the new record must come behind all of them.
 	if row, ok := decodeRetryRow(old); ok && row.takesMore() && row.last < paddedSequence(r.SequenceNumber) {
 		added, err := t.appendMore(ctx, r.Handler, row, record)
 		// Without a cancellation the outcome is unknown, and the row may refer to the parts.
@@ -332,7 +332,7 @@ func (t *retryTable) endTry(ctx context.Context, handler string, row retryRow, b
 	return nil
 }
 
-// ifFirst begins an update of the row that fails if its first record is another one.
+// ifFirst begins an update of the row. The update fails if the first record has changed.
 func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
 	return t.update(handler, row.hash).
 		If(row.ifFirst()).

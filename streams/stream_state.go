@@ -86,7 +86,7 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	}
 
 	if l.gone {
-		// The readers of unread shards declare what is lost.
+		// The readers of unread shards declare the lost records.
 		if slices.ContainsFunc(leases, func(l Lease) bool { return !l.Finished() }) {
 			return nil
 		}
@@ -165,7 +165,8 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		return err
 	}
 
-	// Before the leases, because their keys follow from it. Absent roots: a second lister keeps the first one's.
+	// Before the leases, because the number decides their keys. A second lister must not change it: leases
+	// of the first one may be stored.
 	if n := spreadFor(len(l.shards)); n > 1 {
 		spread := d.table.update(streamStateRow).
 			IfPresent(leaseShard).

@@ -86,8 +86,8 @@ func (p *Poller) followTable(ctx context.Context) error {
 	}
 }
 
-// readStream reads one stream, from the start again if it turns out to be another one with
-// the same ARN.
+// readStream reads one stream. If it turns out to be another stream with the same ARN, readStream
+// begins again at the start.
 func (p *Poller) readStream(ctx context.Context, arn string, start Position) error {
 	for {
 		err := p.newCoordinator(arn, start).run(ctx)
@@ -113,7 +113,7 @@ func (p *Poller) firstStream(ctx context.Context) (string, error) {
 }
 
 // waitForSuccessor waits until the table has a stream after the current one, and
-// returns the oldest of those. It returns the current stream itself if that was not
+// returns the oldest of these streams. It returns the current stream itself if that was not
 // closed after all, and false if ctx ended first.
 func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, bool) {
 	p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
@@ -224,7 +224,7 @@ func (p *Poller) currentStreamUpdate(arn string) *dynamo.Update {
 }
 
 // storeCurrentStream sends the update and returns the stream that is current then,
-// which is another one if the update's condition failed.
+// which is another stream if the update's condition failed.
 func (p *Poller) storeCurrentStream(ctx context.Context, update *dynamo.Update) (string, error) {
 	row, _, err := applyUpdate(ctx, p.cfg.DynamoDB, update)
 	if err != nil {

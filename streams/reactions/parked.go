@@ -35,7 +35,7 @@ func (r *Reactions) canReach(order *transitions.Order, state workflow.State) boo
 // waits: with success if the awaited state was reached, with failure if the order can no
 // longer reach it.
 //
-// A wait that is followed by another one is answered without a record, which costs a read in
+// A wait that is followed by another wait is answered without a record, which costs a read in
 // place of a write: the next wait writes the row again, with the change as the newest that
 // its execution knows. Only a task that has taken the answer is sure to be followed.
 func (r *Reactions) answerParked(ctx context.Context, c change) error {
@@ -78,7 +78,7 @@ func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool,
 }
 
 // answer answers the task if the order has reached the awaited state, or can no longer reach
-// it. Only the definition of the order's own version tells the latter.
+// it. Only the definition of the order's own version tells whether it can.
 func (r *Reactions) answer(ctx context.Context, order *transitions.Order, task tasktoken.Task) (err error) {
 	awaited := workflow.State(task.Awaited)
 
