@@ -20,7 +20,7 @@ const addAttempts = 3
 // each SKU. A repeat is Replayed, as long as the claim is kept or the order remembers the
 // edit; its result may have no order.
 //
-// The verdicts are those of [transitions.Orders.AddItems]. It fails with
+// It has the verdicts of [transitions.Orders.AddItems]. It fails with
 // [inventory.ErrOutOfStock], which names the SKUs, if pieces are missing, with
 // [transitions.ErrOrderFull] if the order would have more than 97 SKUs, and with
 // [transitions.ErrContended] if other edits kept changing the order. Nothing is written

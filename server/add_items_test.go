@@ -84,7 +84,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 		t.Errorf("the refused edit left a record: %s", r.Verdict)
 	}
 
-	// The execution reserves what the order was placed with, on top.
+	// The execution also reserves the lines with which the order was placed.
 	s.env.Execute(mug)
 	s.until(workflow.Delivered)
 	s.env.WantExecution(mug.ID, sfntypes.ExecutionStatusSucceeded)

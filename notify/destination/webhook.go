@@ -26,11 +26,11 @@ type webhookConfig struct {
 
 func (c webhookConfig) check() error {
 	if c.Client == nil {
-		return errors.New("destination: the client: must be set")
+		return errors.New("destination: Client: must be set")
 	}
 
 	if err := c.Client.CheckURL(c.URL); err != nil {
-		return fmt.Errorf("destination: url: %w", err)
+		return fmt.Errorf("destination: URL: %w", err)
 	}
 
 	return nil

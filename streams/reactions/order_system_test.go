@@ -178,7 +178,7 @@ func (s *orderSystem) at(t *testing.T, version int, edit ...func(*reactions.Conf
 	return orders, handlers
 }
 
-// change runs fn and returns what it did to the order as a record.
+// change runs fn and returns its change of the order as a record.
 func (s *orderSystem) change(t *testing.T, fn func()) streams.Record {
 	t.Helper()
 	old := s.Item(t, "o-1")

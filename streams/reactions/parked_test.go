@@ -80,7 +80,7 @@ func (s *orderSystem) untilParked(t *testing.T) {
 	})
 }
 
-// until waits for what the engine does by itself.
+// until waits for an act of the engine.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 
@@ -299,7 +299,7 @@ func TestOnlyAChangeThatCanEndAWaitCostsAWrite(t *testing.T) {
 		}
 	}
 
-	// Those that another wait may follow look for a token first.
+	// Changes that another wait may follow look for a token first.
 	if want := []string{"release 2", "ship 2", "deliver 1", "receive_return 1"}; !slices.Equal(records, want) {
 		t.Errorf("calls %q, want %q", records, want)
 	}

@@ -78,7 +78,7 @@ func TestTheStockOfAShippedOrderIsCommitted(t *testing.T) {
 }
 
 // TestAnEditedOrderIsSoldAsItWasShipped: it was edited, paid and shipped by others before its
-// execution could reserve what was added.
+// execution could reserve the added lines.
 func TestAnEditedOrderIsSoldAsItWasShipped(t *testing.T) {
 	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)

@@ -69,8 +69,8 @@ func TestAnOldRecordAsksForTheOrderAsItIsNow(t *testing.T) {
 }
 
 // TestABookingIsRecordedAlthoughTheOrderHasShipped: the carrier books and ships before the claim is
-// written, which fails. The next attempt meets an order that has moved on; it records what was
-// booked, and books nothing where nothing was.
+// written, which fails. The next attempt meets an order that has moved on. It records an existing
+// booking, and books nothing if there is none.
 func TestABookingIsRecordedAlthoughTheOrderHasShipped(t *testing.T) {
 	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
@@ -106,9 +106,9 @@ func (refusing) Get(context.Context, string) (shipping.Shipment, error) {
 	return shipping.Shipment{}, fmt.Errorf("405: %w", shipping.ErrRefused)
 }
 
-// TestARefusedQuestionIsNotRepeated: a carrier that refuses to say what it has booked does so in every
-// attempt, which must not count as its outage. It is not asked about an order whose claims have expired,
-// as a rebuild hands over.
+// TestARefusedQuestionIsNotRepeated: a carrier refuses in every attempt to say what it has booked, which
+// must not count as its outage. It is not asked about an order whose claims have expired, as a rebuild
+// delivers them.
 func TestARefusedQuestionIsNotRepeated(t *testing.T) {
 	for _, row := range []struct {
 		age   time.Duration

@@ -17,12 +17,12 @@ import (
 	"ratchet/shipping"
 )
 
-// carrierLedger is what the carrier did.
+// carrierLedger counts the acts of the carrier.
 type carrierLedger struct {
 	Booked  map[string]int // shipments by key: how often a parcel was made
 	Faults  int            // bad answers
 	Forged  int            // reports that were sent with another secret
-	Refused int            // and those that were refused
+	Refused int            // and the refused ones
 	Open    int            // reports that no worker has taken yet
 }
 

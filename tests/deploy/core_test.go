@@ -95,8 +95,8 @@ func initialized(t *testing.T) *server.Backend {
 	return b
 }
 
-// TestTheTemplatesCreateWhatInitCreates compares tables, queues, activities and the state machine of
-// both templates with those that the code creates, and wants every table protected.
+// TestTheTemplatesCreateWhatInitCreates compares the tables, queues, activities and the state machine of
+// both templates with the resources that the code creates, and wants every table protected.
 func TestTheTemplatesCreateWhatInitCreates(t *testing.T) {
 	want := created(t, initialized(t))
 
@@ -178,7 +178,7 @@ func build(t *testing.T, c *template, b *server.Backend) {
 		}
 	}
 
-	// The queue of the dead letters exists before the one that names it.
+	// The queue of the dead letters exists before the queue that names it.
 	for _, name := range []string{prefix + "requests-dead-letters", prefix + "requests"} {
 		attributes := map[string]string{"MessageRetentionPeriod": r.Queues[name].Retention}
 		if redrive := r.Queues[name].Redrive; redrive != "" {

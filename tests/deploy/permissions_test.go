@@ -34,13 +34,13 @@ var update = flag.Bool("update", false, "write deploy/permissions as recorded")
 // root is where the templates are.
 const root = "../../deploy"
 
-// parts are those that have permissions, and so a file below deploy/permissions.
+// parts are the parts that have permissions, and so a file below deploy/permissions.
 var parts = []string{"activities", "api", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
 
 // sometimes begins the reason of a permission that the run needs or does not need, as calls meet.
 const sometimes = "sometimes: "
 
-// granted reads the file of a part: the permissions, and those of them that the run below does not
+// granted reads the file of a part: the permissions, and the rare permissions that the run below does not
 // need, each with its reason.
 func granted(t *testing.T, part string) (all []permission, rare map[permission]string) {
 	t.Helper()
@@ -135,7 +135,7 @@ func (r *recordedBackend) write(t *testing.T, part string, recorded []string) {
 	}
 }
 
-// live does in each part what the part is for.
+// live makes each part do its work.
 func (r *recordedBackend) live() {
 	t := r.t
 	ctx := t.Context()
@@ -238,7 +238,7 @@ func (r *recordedBackend) serve(b *server.Backend, dev bool) string {
 	return "http://" + listener.Addr().String()
 }
 
-// requests sends one request to the queue that is applied, and then one that never can be: a queue
+// requests sends two requests to the queue: the first is applied, the second can never be applied. A queue
 // keeps no order.
 func (r *recordedBackend) requests() {
 	for i, event := range []workflow.Event{workflow.Cancel, workflow.Ship} {
@@ -398,8 +398,8 @@ func (r *recordedBackend) file(text string) string {
 	return name
 }
 
-// sweeps has the sweeps find something, and calls what a worker calls every 15 s, and what it calls to
-// count the stuck orders when that is due.
+// sweeps gives the sweeps something to find, and makes the calls that a worker makes every 15 s, and the
+// calls that count the stuck orders.
 func (r *recordedBackend) sweeps() {
 	t := r.t
 	ctx := t.Context()

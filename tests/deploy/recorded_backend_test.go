@@ -106,7 +106,7 @@ func (r *recordedBackend) goRun(name string, run func(context.Context) error) {
 	})
 }
 
-// connect returns a backend whose calls are recorded as those of the part.
+// connect returns a backend whose calls are recorded as the part's calls.
 func (r *recordedBackend) connect(part string, edit func(*server.Config)) *server.Backend {
 	cfg := r.cfg
 	cfg.EndpointURL = r.rec.endpoint(part)
@@ -244,7 +244,7 @@ func find(text []byte, member string) string {
 	return fmt.Sprint(value)
 }
 
-// run runs a command against the part's endpoint, and returns what it prints and its exit status.
+// run runs a command against the part's endpoint, and returns the command's output and exit status.
 func (r *recordedBackend) run(endpoint string, args ...string) (string, int) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
 	defer cancel()

@@ -61,7 +61,7 @@ func openFaultyOrders(t testing.TB, mode transitions.JournalMode) *faultyOrders 
 	return s
 }
 
-// journal is the poller that writes the journal, and what it has written so far.
+// journal is the poller that writes the journal, and the rows that it has written so far.
 type journal struct {
 	mu   sync.Mutex
 	grew *sync.Cond

@@ -158,7 +158,7 @@ func (d *deployment) checkWork() {
 	}
 }
 
-// expected are the warnings that killed processes cause in those that go on.
+// expected are the warnings that killed processes cause in the processes that go on.
 var expected = []*regexp.Regexp{
 	regexp.MustCompile(`the (bank|carrier) is a sandbox`),
 	regexp.MustCompile(`message rejected.*reason="apply cancel to order [^ ]+ WrongState: `), // it came after the order's end

@@ -75,7 +75,7 @@ func newDeployment(ctx context.Context, t *testing.T, old string, plan scenario.
 	return d
 }
 
-// command runs a command of one version, and returns what it has printed. It must exit with status 0.
+// command runs a command of one version, and returns its output. It must exit with status 0.
 func (d *deployment) command(bin string, args ...string) string {
 	d.t.Helper()
 
@@ -93,7 +93,7 @@ func (d *deployment) command(bin string, args ...string) string {
 	return string(out)
 }
 
-// version is what the name of a process of the program begins with.
+// version is the beginning of the name of a process of the program.
 func (d *deployment) version(bin string) string {
 	if bin == d.old {
 		return "old"
