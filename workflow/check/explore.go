@@ -166,7 +166,7 @@ func (x *explorer) addEdge(to *aslState, v view, how string, failure bool) {
 
 	x.edges = append(x.edges, edge{x.current, i, failure, x.caught})
 
-	// A planned way into a Fail is an end that knows the position of its order.
+	// On a planned way into a Fail, the execution knows the position of its order.
 	if to.kind == "Fail" && to.scope.parent == nil && !failure {
 		x.accept(v)
 	}
