@@ -82,7 +82,7 @@ func (c *Call) Body() []byte {
 	return c.body
 }
 
-// SetBody makes the request be sent with another body.
+// SetBody replaces the body with which the request is sent.
 func (c *Call) SetBody(body []byte) { c.body, c.isRead = body, true }
 
 // Respond returns an answer of a service that speaks AWS's JSON protocols.
