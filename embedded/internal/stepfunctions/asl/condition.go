@@ -75,7 +75,7 @@ func (c present) Holds(s *jsonpath.Scope) (bool, error) {
 	_, err := c.variable.Evaluate(s)
 
 	var missing *jsonpath.NotFoundError
-	// Only IsPresent takes a path that matches nothing for an answer.
+	// Only for IsPresent, a path that matches nothing is an answer and no error.
 	if err != nil && !errors.As(err, &missing) {
 		return false, err
 	}
