@@ -19,7 +19,7 @@ type Mock struct {
 
 // mockParallel ends a Parallel with the mock.
 func (t *turn) mockParallel(th *thread, s *asl.State, in *Doc) error {
-	// Only for its failure: the mock does not use the value.
+	// The payload is applied for its failure only: the mock does not use the value.
 	if _, err := t.applyPayload(th, s.Parameters, in); err != nil {
 		return err
 	}
