@@ -40,7 +40,7 @@ var messages = map[string]string{
 	"T2008": "The expressions within an order-by clause must evaluate to numeric or string values",
 }
 
-// Messages of codes that name one operator.
+// operatorMessages are the messages of codes that name one operator.
 var operatorMessages = map[string]string{
 	"T2001": "The left side of the %s operator must evaluate to a number",
 	"T2002": "The right side of the %s operator must evaluate to a number",
