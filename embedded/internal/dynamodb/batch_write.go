@@ -180,7 +180,7 @@ func (in *batchWriteIn) constrainItems(c *constraints) {
 }
 
 // itemsText returns RequestItems as a message quotes it. The service shows each request as a Java
-// object, with an address in it; here is their number.
+// object with its address. The engine writes the number of the requests.
 func (in *batchWriteIn) itemsText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {

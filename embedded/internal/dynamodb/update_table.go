@@ -68,8 +68,8 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 	}
 
 	switch {
-	// checkTogether refuses indexes that are created or deleted beside it. All else is saved with
-	// next.
+	// checkTogether refuses a request that also creates or deletes an index. All other changes
+	// are saved with next.
 	case in.StreamSpecification != nil:
 		err = s.switchStream(t, &next, in.StreamSpecification)
 	case len(in.GlobalSecondaryIndexUpdates) > 0:
