@@ -63,7 +63,7 @@ func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value
 			holder.Map = maps.Clone(holder.Map)
 		}
 
-		// An empty map may be nil, and so is its clone.
+		// An empty map may be nil, and then its clone is nil, too.
 		if holder.Map == nil {
 			holder.Map = attr.Item{}
 		}

@@ -239,8 +239,8 @@ func (u *Update) bind(params *Params) *Error {
 	return nil
 }
 
-// kindNames are the types as the messages about ADD and DELETE write them. ADD and DELETE
-// take none of them, apart from the numbers of ADD.
+// kindNames are the types as the messages about ADD and DELETE write them. Of these
+// types, ADD takes numbers only, and DELETE takes none.
 var kindNames = map[attr.Kind]string{
 	attr.S:    "STRING",
 	attr.N:    "NUMBER",
