@@ -47,7 +47,8 @@ func (q *queue) add(m *message, now int64) {
 	}
 }
 
-// hide makes the message invisible until m.Visible. It is in flight, or else delayed.
+// hide makes the message invisible until m.Visible. If inFlight is false, the message is
+// delayed.
 func (q *queue) hide(m *message, inFlight bool) {
 	// Also if the message is in flight already: ChangeMessageVisibility moves the time.
 	q.hidden.Set(m.seq, m.Visible)

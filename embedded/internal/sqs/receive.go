@@ -309,7 +309,7 @@ func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) r
 		}
 	}
 
-	// Of the returned attributes only, so that the receiver can check it.
+	// The digest covers the returned attributes only, so that the receiver can check it.
 	out.MD5OfMessageAttributes = attributesDigest(out.MessageAttributes)
 
 	return out
