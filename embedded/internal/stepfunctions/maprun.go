@@ -57,8 +57,8 @@ type mapRun struct {
 	Status   execution.Status `json:"status"`
 	Redriven int64            `json:"redriven,omitempty"`
 	Redrives int64            `json:"redrives,omitempty"`
-	// Ending is the status that a running Map Run gets as soon as none of its children runs. It starts no
-	// more children. 0 means that it goes on.
+	// Ending is the status that a running Map Run gets as soon as none of its children runs. Such a
+	// Map Run starts no more children. 0 means that it goes on.
 	Ending execution.Status `json:"ending,omitempty"`
 	// Failure is why it fails, nil for too many failed items.
 	Failure *execution.CallFailure `json:"failure,omitempty"`

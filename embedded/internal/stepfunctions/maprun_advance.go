@@ -68,7 +68,8 @@ func (s *Service) advanceRun(k runKey) error {
 		return err
 	}
 
-	// Before anything else starts: the child that woke the Map Run may be the failure that is too many.
+	// This check comes before anything else starts: the child that woke the Map Run may have
+	// exceeded the tolerance.
 	if r.Ending == 0 && r.exceeded() {
 		return s.failRun(k, nil)
 	}

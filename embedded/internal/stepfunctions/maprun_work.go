@@ -48,7 +48,7 @@ func (w *runWork) pop() (k runKey, ok bool) {
 	defer w.mu.Unlock()
 
 	if len(w.order) == 0 {
-		// Lets go of the array, through which the slice has moved.
+		// This frees the array, through which the slice has moved.
 		w.order = nil
 		return runKey{}, false
 	}
