@@ -74,7 +74,7 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 	// and goes on with the children. Each new iterator lives for another 15 minutes.
 	if more {
 		out = append(out, `,"NextShardIterator":`...)
-		// It fails only on text that is not UTF-8; an iterator is ASCII.
+		// AppendQuote fails only for text that is not UTF-8; an iterator is ASCII.
 		out, _ = jsontext.AppendQuote(out, iterator{shard: it.shard, next: next, issued: now}.text(arn))
 	}
 
