@@ -32,8 +32,7 @@ func shipmentSpec() Spec {
 			{Event: "deliver", From: []State{"SHIPPED"}, To: "DELIVERED"},
 			// From SHIPPED, too: a parcel may come back undelivered.
 			{Event: "return", From: []State{"SHIPPED", "DELIVERED"}, To: "RETURNED"},
-			// A parcel that the carrier has cannot be canceled: it is delivered, returned
-			// or lost.
+			// A parcel that the carrier has cannot be canceled: it is delivered, returned or lost.
 			{Event: "cancel", From: []State{"OPEN", "SCHEDULED", "ON_HOLD", "IN_PROGRESS"}, To: "CANCELLED"},
 			{Event: "fail", From: []State{"IN_PROGRESS", "SHIPPED"}, To: "FAILED"},
 		},
@@ -61,8 +60,7 @@ func ShippedEvent(lines []Line) (Event, error) {
 		shipped += l.Shipped
 	}
 
-	// This case comes first, because shipped equals ordered also if the order has no
-	// pieces.
+	// This case comes first, because shipped equals ordered also if the order has no pieces.
 	switch {
 	case shipped == 0:
 		return "", nil
