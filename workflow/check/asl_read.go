@@ -21,7 +21,7 @@ func readASL(file string, data []byte) (*aslMachine, error) {
 		m:       &aslMachine{},
 	}
 
-	// Before the states, which inherit the language.
+	// The language is read before the states, which inherit it.
 	if q := root.Get("QueryLanguage"); q != nil {
 		r.m.jsonata = r.String(q, "QueryLanguage") == "JSONata"
 	}
@@ -84,8 +84,7 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 		}
 
 		sc.states = append(sc.states, s)
-		// If two states have one name, the name leads to the last of them. lintMachine
-		// reports it.
+		// If two states have one name, the name leads to the last of them. lintMachine reports it.
 		sc.byName[m.Name] = s
 		r.m.all = append(r.m.all, s)
 
