@@ -68,7 +68,7 @@ func newLayout(d *workflow.Definition) *layout {
 	l.orderLayers()
 	l.assignCoordinates(lines)
 
-	// After the coordinates of all boxes are known. Labels come last,
+	// Routes are drawn after the coordinates of all boxes are known. Labels come last,
 	// because they avoid boxes and each other.
 	for _, e := range lines {
 		l.routes = append(l.routes, l.route(e))
