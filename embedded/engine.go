@@ -86,7 +86,7 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
-	// After the streams, because a table that is loaded looks for its stream.
+	// Tables are loaded after the streams, because a table looks for its stream.
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
 		Region:     e.cfg.Region,
 		AccountID:  e.cfg.AccountID,

@@ -69,8 +69,8 @@ func mayWait(r *http.Request) bool {
 // enter counts a call and reports whether the gate is open. The caller must leave in either
 // case.
 func (g *gate) enter() bool {
-	// Counted before the look at closed: a close that comes in between waits for this
-	// call to leave.
+	// The call is counted before closed is read: a close that comes in between waits for
+	// this call to leave.
 	g.calls.Add(1)
 	return !g.closed.Load()
 }

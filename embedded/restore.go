@@ -48,8 +48,8 @@ func Restore(r io.Reader, dir string) (m Manifest, err error) {
 		return m, fmt.Errorf("restore: %w", err)
 	}
 
-	// Before the backup is read, which may take long. A file that appears meanwhile makes the rename
-	// fail.
+	// The directory is checked before the backup is read, which may take long. A file that appears
+	// meanwhile makes the rename fail.
 	found, err := os.ReadDir(dir)
 
 	switch {
