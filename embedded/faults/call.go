@@ -72,8 +72,8 @@ func (c *Call) Body() []byte {
 	if !c.isRead {
 		c.isRead = true
 
-		// Read only once, even after an error: the rest would be taken for the whole. Send reports
-		// the error.
+		// The body is read only once, even after an error: a second read would take the rest for
+		// the whole. Send reports the error.
 		if c.Request.Body != nil {
 			c.body, c.bodyErr = io.ReadAll(c.Request.Body)
 		}

@@ -18,8 +18,7 @@ type Fault struct {
 	// Every selects the nth call, the 2nth, and so on.
 	Every int
 	// Probability selects a call at random; 0.05 is one call in twenty. Seed makes
-	// the draws repeatable. The order in which concurrent calls get their draws is not
-	// repeatable.
+	// the draws repeatable. The order in which concurrent calls get their draws is not repeatable.
 	Probability float64
 	Seed        uint64
 	// Bucket selects the calls that find a token bucket empty, as AWS throttles calls. Each
