@@ -142,7 +142,7 @@ func wildcard(text string, parts []string) bool {
 		text = text[i+len(part):]
 	}
 
-	// In the rest only, so that the last part does not overlap the others.
+	// The last part must end the rest, so that it does not overlap the other parts.
 	return strings.HasSuffix(text, parts[last])
 }
 
