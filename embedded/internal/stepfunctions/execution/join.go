@@ -100,8 +100,7 @@ func (t *turn) completeJoin(th *thread, last int64) error {
 	}
 
 	t.recordOn(th, Event{Type: event})
-	// StateExited names the same previous event as the event before it does, as in AWS's
-	// histories.
+	// StateExited names the same previous event as the event before it does, as in AWS's histories.
 	th.last = last
 
 	return t.complete(th, raw, result)
