@@ -81,8 +81,7 @@ func (r *binaryReader) count() int {
 	return int(n)
 }
 
-// elements reads the number of values in a map or a list. depth is the depth of these
-// values.
+// elements reads the number of values in a map or a list. depth is the depth of these values.
 func (r *binaryReader) elements(depth int) int {
 	n := r.count()
 
