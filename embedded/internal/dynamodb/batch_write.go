@@ -35,7 +35,8 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 		hashes[i] = a.key.lock
 	}
 
-	// Held until the batch is on disk, so that no writer comes between evaluation and commit.
+	// The stripes are held until the batch is on disk, so that no writer comes between
+	// evaluation and commit.
 	defer s.stripes.lock(hashes)()
 
 	changes := make([]*change, len(actions))

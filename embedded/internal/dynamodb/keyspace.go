@@ -35,9 +35,8 @@ func (k keyspace) partitionKey(hash attr.Value, more ...attr.Value) (prefix []by
 	return prefix, partition
 }
 
-// bounds returns the range of store keys that a key condition covers. A store key that
-// begins with a sort key's encoding has that sort key, because no encoding is a prefix of
-// another.
+// bounds returns the range of store keys that a key condition covers. A store key that begins with
+// a sort key's encoding has that sort key, because no encoding is a prefix of another.
 func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 	prefix, err := k.equalPart(c)
 	if err != nil {
@@ -68,7 +67,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 
 	at := attr.AppendKey(bytes.Clone(prefix), r.Lo)
 
-	// Above all keys with this value: other attributes may follow it.
+	// above comes after all keys with this value, including keys in which other attributes follow.
 	above := store.PrefixEnd(at)
 	switch r.Op {
 	case expression.RangeEqual:
@@ -122,8 +121,7 @@ func checkCondition(k keyAttr, v attr.Value) error {
 	return checkKeyValue(k.Name, v)
 }
 
-// segment returns the range of store keys of a segment, or of the whole keyspace if
-// segment is nil.
+// segment returns the range of store keys of a segment, or of the whole keyspace if segment is nil.
 func (k keyspace) segment(segment, total *int64) (lo, hi []byte) {
 	if segment == nil {
 		return k.prefix, store.PrefixEnd(k.prefix)

@@ -154,7 +154,7 @@ func (s *Service) saveState(t *table, next *tableState) error {
 		return err
 	}
 
-	// Only now, so that no writer uses a state that a crash could undo.
+	// The state is published only now, so that no writer uses a state that a crash could undo.
 	t.state.Store(next)
 
 	return nil

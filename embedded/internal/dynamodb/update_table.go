@@ -277,7 +277,8 @@ func (s *Service) switchStream(t *table, next *tableState, spec *streamSpecifica
 		return fmt.Errorf("change the stream of table %s: %w", t.name, err)
 	}
 
-	// Before the state: a caller that sees the new ARN must find the stream.
+	// The stream is added before the state is published: a caller that sees the new ARN
+	// must find the stream.
 	if next.stream != nil {
 		s.streams.Add(next.stream)
 	}
