@@ -234,7 +234,8 @@ func (b *builder) operand(e *Expr) (expression.Node, error) {
 	default:
 		v, err := literal(b.src, e, "root")
 
-		// Noted in the tree of the statement, too: Comparison looks for values in the WHERE clause.
+		// The value is noted in the tree of the statement, too: Comparison looks for values in the
+		// WHERE clause.
 		e.op, e.value = opValue, v
 
 		return expression.ValueNode(v), err
