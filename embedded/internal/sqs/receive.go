@@ -89,7 +89,7 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 		shifted := s.cfg.Clock.Shifted()
 
 		err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
-			// Counted from the first look, and not from each of the looks.
+			// The wait counts from the first look, and not from each of the looks.
 			if deadline.IsZero() {
 				deadline = now.Add(q.wait)
 				if in.WaitTimeSeconds != nil {
