@@ -27,7 +27,7 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 		return empty, nil
 	}
 
-	// Marked on disk before anything is removed: after a crash, Run finds the mark.
+	// The mark is on disk before anything is removed: after a crash, Run finds the mark.
 	marked := *m
 	marked.Deleting = true
 	err = s.replaceMachine(&marked)

@@ -290,7 +290,7 @@ func (s *Service) changeRun(k runKey, change func(r *mapRun) (changed bool, err 
 		return nil, fmt.Errorf("store Map Run %d: %w", k.id, err)
 	}
 
-	// After Apply, so that advanceRun reads the new record.
+	// The Map Run is woken after Apply, so that advanceRun reads the new record.
 	s.runs.wake(k)
 
 	return b, nil
