@@ -90,7 +90,7 @@ func Open(cfg Config) (*DB, error) {
 	d.room.full.Store(enough)
 	d.lookAtDisk(-int64(roomNotice)) // on a disk that is full at Open no call has begun
 
-	// Before pebble.Open, which creates a key space where it finds none.
+	// The generation is read before pebble.Open, which creates a key space where it finds none.
 	newest, err := d.newestGeneration()
 	if err != nil {
 		return nil, openError(d.dir, err)
