@@ -106,7 +106,7 @@ func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool,
 		return 0, false, trimmed(r.ID)
 	}
 
-	// As if the shard were idle: no records, and the position stays.
+	// The shard looks idle: it returns no records, and the position stays.
 	if sh.stalled.Load() {
 		return next, true, nil
 	}

@@ -58,8 +58,8 @@ func (s *Service) trim(st *Stream, cutoff sequence) error {
 		return err
 	}
 
-	// Only after the commit: if it fails, the records are still there and their positions stay
-	// valid.
+	// The horizons move only after the commit: if it fails, the records are still there and
+	// their positions stay valid.
 	for sh, horizon := range horizons {
 		sh.record.Horizon = horizon
 	}
