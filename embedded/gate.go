@@ -49,7 +49,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// mayWait reports whether the call may take long: a long poll (GetActivityTask, ReceiveMessage), a
+// mayWait reports whether the call may take long: ReceiveMessage, any call of Step Functions, a
 // backup or a compaction. Other calls get no context that ends with the engine, because making one
 // is a measurable part of a short call.
 func mayWait(r *http.Request) bool {
