@@ -23,7 +23,7 @@ type (
 		variable *jsonpath.Path
 		want     bool
 	}
-	// typed is one of the other Is tests.
+	// typed is an Is test other than IsPresent.
 	typed struct {
 		variable *jsonpath.Path
 		is       func(v []byte) bool
