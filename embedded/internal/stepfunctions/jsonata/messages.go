@@ -7,7 +7,7 @@ import (
 )
 
 // messages are the texts of JSONata's error codes that have no values in them. gnata has the
-// same codes with texts of its own, which stand for the other codes.
+// same codes with texts of its own. All other codes keep gnata's texts.
 // Source: https://github.com/jsonata-js/jsonata/blob/v2.0.6/src/jsonata.js
 var messages = map[string]string{
 	"S0101": "String literal must be terminated by a matching quote",
