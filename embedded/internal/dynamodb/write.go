@@ -49,7 +49,7 @@ type action struct {
 type change struct {
 	*action
 	state *tableState
-	// old is decoded only if the action, the answer or the index of expiries needs it.
+	// old is decoded only if the action, the answer, an index or the time to live needs it.
 	old, new       attr.Item
 	oldRaw, newRaw stored // nil: no item
 	oldSize        int
