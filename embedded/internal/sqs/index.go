@@ -64,7 +64,7 @@ func (q *queue) hide(m *message, inFlight bool) {
 
 	q.updateReady(m)
 
-	// A waiting receive sleeps until the next message becomes visible. That time is earlier now.
+	// A waiting receive sleeps until the next message becomes visible. That time has changed.
 	if first, _, _ := q.hidden.Min(); first == m.seq {
 		q.wake()
 	}
