@@ -34,8 +34,8 @@ func ownerOf(k executionKey, st *execution.State) uint64 {
 	return k.machine
 }
 
-// mapRun is the record of a Map Run. It changes under Service.runsMu, in the batch of the turn that
-// changes it. That turn belongs to its parent or to one of its children.
+// mapRun is the record of a Map Run. It changes under Service.runsMu: in the batch of a turn of its
+// parent or of one of its children, or by changeRun.
 type mapRun struct {
 	ID uint64 `json:"id"`
 	// Name is the label and the name with a colon between them.
