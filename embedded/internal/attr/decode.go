@@ -33,7 +33,7 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 
 	if message != "" {
-		// No attribute can have the empty name. It sorts first, so Err returns this fault.
+		// The item then has only this fault, under a name that no attribute can have.
 		item = Item{"": invalid(message)}
 	}
 	*i = item
