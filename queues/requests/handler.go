@@ -25,7 +25,7 @@ type Config struct {
 	// Answer is called with the verdict on a request before its message is done or
 	// rejected, at least once. It may send the verdict to the client. After an error the
 	// message is retried. Answer is not called for a request that is given up after its
-	// attempts: the dead letter tells. Optional.
+	// attempts: the dead letter tells. Default none.
 	Answer func(ctx context.Context, m queues.Message, r transitions.Request, result transitions.Result) error
 }
 
