@@ -59,7 +59,7 @@ func (c *groupCount) run(ctx context.Context) {
 			}
 		}
 
-		if !worker.Wait(ctx, c.cfg.DiscoverEvery) {
+		if !worker.Wait(ctx, c.cfg.discoverEvery) {
 			return
 		}
 	}
@@ -81,7 +81,7 @@ func (c *groupCount) check(ctx context.Context) error {
 		return fmt.Errorf("streams: note the group %q: %w", c.cfg.Group, err)
 	}
 
-	recent := now.Add(-max(groupSeenFactor*c.cfg.DiscoverEvery, groupSeenAtLeast))
+	recent := now.Add(-max(groupSeenFactor*c.cfg.discoverEvery, groupSeenAtLeast))
 
 	groups, err := recentGroups(ctx, rows.api, rows.table, c.stream, recent)
 	if err != nil {

@@ -266,7 +266,7 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 
 	out, err := r.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
 		ShardIterator: &iterator,
-		Limit:         aws.Int32(int32(min(r.cfg.PageSize, r.cfg.MaxPending))),
+		Limit:         aws.Int32(int32(min(r.cfg.pageSize, r.cfg.maxPending))),
 	}, withoutStreamRetries)
 	if err != nil {
 		return page{err: err, began: began}

@@ -27,7 +27,7 @@ const (
 	maxDeaths    = 3
 	suspectBatch = 32
 
-	// A shard is suspect for so many times Config.MaxPending records, unless it has no more before.
+	// A shard is suspect for so many times Config.maxPending records, unless it has no more before.
 	// If the workers die at a later one, it is suspect again, from a newer checkpoint.
 	suspectWindows = 2
 
