@@ -24,11 +24,11 @@
 //     Activity.PerSecond makes it wait, is kept alive by heartbeats.
 //   - Every token gets one answer, with a success or a failure, or parked by its
 //     handler, or known to be lost, or reported as unanswered after
-//     Config.AnswerTimeout. Panics, runtime.Goexit, outputs that are too large or
+//     Config.answerTimeout. Panics, runtime.Goexit, outputs that are too large or
 //     not JSON, and a stop of the worker are answered, too.
 //   - An answer is sent on a context of its own, neither the handler's nor the worker's.
 //     It is repeated with the same body until it is accepted, the task is lost, or
-//     Config.AnswerTimeout is over. Heartbeats go on until then. Each call has a time
+//     Config.answerTimeout is over. Heartbeats go on until then. Each call has a time
 //     limit, so one that hangs does not lose the task.
 //   - A handler learns when its task is lost: because the service says so, or because
 //     heartbeats have failed for HeartbeatSeconds less a margin. Then its context ends

@@ -85,7 +85,7 @@ func (t *inFlight) call(calls *timeLimit) {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrDeadline)
 		defer cancel()
 
-		watchdog := time.AfterFunc(limit+t.worker.cfg.DrainGrace, func() {
+		watchdog := time.AfterFunc(limit+t.worker.cfg.drainGrace, func() {
 			t.abandon(&Error{own: NameDeadline, Cause: "the handler did not return"})
 		})
 		defer watchdog.Stop()
@@ -125,7 +125,7 @@ func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.err} }
 // that loses its slot.
 func (t *inFlight) lose(err error) {
 	t.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err))
-	time.AfterFunc(t.worker.cfg.DrainGrace, func() { t.abandon(context.Cause(t.ctx)) })
+	time.AfterFunc(t.worker.cfg.drainGrace, func() { t.abandon(context.Cause(t.ctx)) })
 }
 
 // abandon ends the task without its handler, which has not returned in time. The slot is
@@ -240,7 +240,7 @@ func (t *inFlight) answer(done *Done, output any, err error, calls *timeLimit) {
 func (t *inFlight) resolve(done *Done) {
 	cfg := &t.worker.cfg
 	if cfg.Resolve != nil {
-		ctx, cancel := context.WithTimeout(t.worker.answers, cfg.AnswerTimeout)
+		ctx, cancel := context.WithTimeout(t.worker.answers, cfg.answerTimeout)
 		defer cancel()
 
 		err := call(func() (err error) {
