@@ -202,7 +202,7 @@ func TestAHangingEndpointTakesNoPlaceFromAnother(t *testing.T) {
 		w.endpoint("hangs").set(time.Hour, nil)
 		good := w.endpoint("good")
 		good.set(10*time.Millisecond, nil)
-		d := w.worker(func(c *notify.Config) { c.Places = 4 })
+		d := w.worker(func(c *notify.Config) { c.SetPlaces(4) })
 		defer w.run(d)()
 
 		began := time.Now()

@@ -21,7 +21,7 @@ func TestAHangingEndpointGivesItsPlacesBack(t *testing.T) {
 		good.set(100*time.Millisecond, nil)
 
 		const places = 4
-		d := w.worker(func(c *notify.Config) { c.Places = places })
+		d := w.worker(func(c *notify.Config) { c.SetPlaces(places) })
 		defer w.run(d)()
 
 		send := func(orders string, event workflow.Event) {
