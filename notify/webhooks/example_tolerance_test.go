@@ -9,7 +9,7 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// A message that somebody has recorded is no longer accepted when it is older than Tolerance.
+// A recorded message is refused when it is older than Tolerance.
 func ExampleConfig() {
 	var clock embeddedtest.Clock
 
