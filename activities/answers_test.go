@@ -139,7 +139,7 @@ func TestWorkerPoint12_TheAnswerOutlivesTheHandlersContextAndTheStop(t *testing.
 		// ends the handlers' contexts after 15 s.
 		r := begin(t, s.config(lasts(9*time.Second), done.note, func(c *Config) {
 			c.Activities[0].Timeout = 10 * time.Second
-			c.DrainTimeout, c.DrainGrace = 10*time.Second, 10*time.Second
+			c.DrainTimeout, c.drainGrace = 10*time.Second, 10*time.Second
 		}))
 		time.Sleep(5 * time.Second)
 		wantNil(t, r.stop())

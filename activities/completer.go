@@ -13,13 +13,12 @@ import (
 type CompleterConfig struct {
 	// SFN is the SDK's client.
 	SFN Client
-	// ErrorPrefix, Offload and Timeout are as ErrorPrefix, Offload and AnswerTimeout of
-	// Config. The Task that Offload gets has a token and nothing else.
+	// ErrorPrefix and Offload are as in Config. The Task that Offload gets has a token and
+	// nothing else.
 	ErrorPrefix string
 	Offload     func(ctx context.Context, t Task, output json.RawMessage) (json.RawMessage, error)
-	Timeout     time.Duration
-	// Rates bounds the answers: SendTaskSuccess and SendTaskFailure.
-	Rates Rates
+	// Timeout bounds the delivery of an answer, with its retries. Default 5 min.
+	Timeout time.Duration
 }
 
 // Completer answers tasks by their tokens: tasks that a handler has parked, and tasks of states that
@@ -50,8 +49,7 @@ func NewCompleter(cfg CompleterConfig) (*Completer, error) {
 		SFN:           cfg.SFN,
 		ErrorPrefix:   cfg.ErrorPrefix,
 		Offload:       cfg.Offload,
-		AnswerTimeout: cfg.Timeout,
-		Rates:         cfg.Rates,
+		answerTimeout: cfg.Timeout,
 	}
 
 	o := newOutbox(full.withDefaults())

@@ -69,35 +69,37 @@ type Config struct {
 	// DrainTimeout is how long running handlers may go on after a stop; then their
 	// contexts end. Default 30 s.
 	DrainTimeout time.Duration
-	// DrainGrace is how long handlers have to return after the end of their contexts,
-	// and the last answers to be delivered. Default 10 s.
-	DrainGrace time.Duration
 	// PollGrace is how long a stop waits for open polls: the service may hand a task to
 	// a poll that was canceled, and such a task is lost until its heartbeat times out.
 	// The service holds polls open for 60 s, so 0 stands for 65 s and more is of no use.
 	// Negative cancels polls at once, which is right for an engine in the same process.
 	PollGrace time.Duration
-	// AnswerTimeout bounds the delivery of an answer, with its retries. Default 5 min.
-	AnswerTimeout time.Duration
-	// PollTimeout bounds one poll. The service holds a poll open for 60 s, so it is at
-	// least 61 s. Default 70 s.
-	PollTimeout time.Duration
-	// FatalAfter is how long all polls of an activity may be refused, with one and the
-	// same error that lasts until an operator acts (no such activity, access denied),
-	// before the activity counts as denied. The others go on; Run ends when all are
-	// denied. Default 2 min.
-	FatalAfter time.Duration
 	// Resolve finds out whether an answer whose outcome is Unknown was accepted, for instance from
 	// the record that the handler's effect left. Resolve returns Succeeded, Failed or Lost, or
 	// Unknown. nil: the outcome stays Unknown.
 	Resolve func(ctx context.Context, d Done) (Outcome, error)
-	// Rates bounds the calls of the whole worker.
+	// Rates bounds the calls of the whole worker, in calls per second. Default 250 for each
+	// operation.
 	Rates Rates
 	// Log gets the start and the stop, and faults; never inputs, outputs or tokens.
 	// Default: slog.Default().
 	Log *slog.Logger
-	// Events are hooks for metrics.
+	// Events are hooks for metrics. Default none.
 	Events Events
+
+	// drainGrace is how long handlers have to return after the end of their contexts,
+	// and the last answers to be delivered. Default 10 s.
+	drainGrace time.Duration
+	// answerTimeout bounds the delivery of an answer, with its retries. Default 5 min.
+	answerTimeout time.Duration
+	// pollTimeout bounds one poll. The service holds a poll open for 60 s, so it is at
+	// least 61 s. Default 70 s.
+	pollTimeout time.Duration
+	// fatalAfter is how long all polls of an activity may be refused, with one and the
+	// same error that lasts until an operator acts (no such activity, access denied),
+	// before the activity counts as denied. The others go on; Run ends when all are
+	// denied. Default 2 min.
+	fatalAfter time.Duration
 }
 
 // Limits of the service: developer guide, "Step Functions service quotas", and the API
@@ -108,9 +110,6 @@ const (
 	maxName       = 256     // bytes
 	maxWorkerName = 80      // characters
 	maxPollers    = 1000    // open polls of one activity
-
-	// shortestPoll is more than the 60 s for which the service holds a poll open.
-	shortestPoll = 61 * time.Second
 )
 
 // reservedPrefix begins the error names that only the service may use.

@@ -29,22 +29,8 @@ func (c *Config) check() error {
 		fault(`Config.ErrorPrefix starts with %q, which is the service's own`, reservedPrefix)
 	}
 
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"DrainTimeout", c.DrainTimeout},
-		{"DrainGrace", c.DrainGrace},
-		{"AnswerTimeout", c.AnswerTimeout},
-		{"FatalAfter", c.FatalAfter},
-	} {
-		if d.value < 0 {
-			fault("Config.%s is %v, want at least 0", d.name, d.value)
-		}
-	}
-
-	if c.PollTimeout != 0 && c.PollTimeout < shortestPoll {
-		fault("Config.PollTimeout is %v, want at least %v, because the service holds a poll open for a minute", c.PollTimeout, shortestPoll)
+	if c.DrainTimeout < 0 {
+		fault("Config.DrainTimeout is %v, want at least 0", c.DrainTimeout)
 	}
 
 	for i, a := range c.Activities {
@@ -87,11 +73,11 @@ func (c Config) withDefaults() Config {
 	c.WorkerName = cmp.Or(c.WorkerName, "worker-"+rand.Text()[:10])
 	c.ErrorPrefix = cmp.Or(c.ErrorPrefix, "Worker.")
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 30*time.Second)
-	c.DrainGrace = cmp.Or(c.DrainGrace, 10*time.Second)
+	c.drainGrace = cmp.Or(c.drainGrace, 10*time.Second)
 	c.PollGrace = cmp.Or(c.PollGrace, 65*time.Second)
-	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, 5*time.Minute)
-	c.PollTimeout = cmp.Or(c.PollTimeout, 70*time.Second)
-	c.FatalAfter = cmp.Or(c.FatalAfter, 2*time.Minute)
+	c.answerTimeout = cmp.Or(c.answerTimeout, 5*time.Minute)
+	c.pollTimeout = cmp.Or(c.pollTimeout, 70*time.Second)
+	c.fatalAfter = cmp.Or(c.fatalAfter, 2*time.Minute)
 	c.Log = cmp.Or(c.Log, slog.Default())
 
 	return c

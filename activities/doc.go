@@ -23,11 +23,11 @@
 //     Activity.PerSecond makes it wait, is kept alive by heartbeats.
 //   - Every token has one end: its task is answered with a success or a failure, parked
 //     by its handler, known to be lost, or reported as unanswered after
-//     Config.AnswerTimeout. Panics, runtime.Goexit, outputs that are too large or
+//     5 minutes. Panics, runtime.Goexit, outputs that are too large or
 //     not JSON, and a stop of the worker are answered, too.
 //   - An answer is sent on a context of its own, neither the handler's nor the worker's.
 //     It is repeated with the same body until it is accepted, the task is lost, or
-//     Config.AnswerTimeout is over. Heartbeats go on until then. Each call has a time
+//     5 minutes is over. Heartbeats go on until then. Each call has a time
 //     limit, so a call that hangs does not lose the task.
 //   - A handler learns when its task is lost: because the service says so, or because
 //     heartbeats have failed for HeartbeatSeconds less a margin. Then its context ends

@@ -9,7 +9,7 @@ type Events struct {
 	Polled func(activity string, got bool, took time.Duration)
 	// PollFailed is called for every poll that failed.
 	PollFailed func(activity string, err error)
-	// Denied is called when polls of an activity have been refused for Config.FatalAfter,
+	// Denied is called when polls of an activity have been refused for Config.fatalAfter,
 	// with the error, and with nil when they are answered again.
 	Denied func(activity string, err error)
 	// Started is called before a handler runs.

@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 	"log/slog"
@@ -51,23 +50,20 @@ func ExampleWorker() {
 	worker, err := activities.New(activities.Config{
 		SFN:       client,
 		PollGrace: -1, // the engine is in this process: no token can be lost on a wire
-		Activities: []activities.Activity{{
-			ARN: *activity.ActivityArn, Heartbeat: 30 * time.Second,
-			Handle: func(_ context.Context, t activities.Task) (any, error) {
-				var in struct{ Name string }
-				if err := json.Unmarshal(t.Input, &in); err != nil {
-					return nil, activities.Fail("Hello.BadInput", err)
-				}
-
-				return "hello, " + strings.ToLower(in.Name), nil
-			},
-		}},
-		Log:    slog.New(slog.DiscardHandler),
-		Events: activities.Events{Done: func(d activities.Done) { fmt.Println(d.Outcome); stop() }},
+		Log:       slog.New(slog.DiscardHandler),
+		Events:    activities.Events{Done: func(d activities.Done) { fmt.Println(d.Outcome); stop() }},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
+
+	type input struct{ Name string }
+
+	greet := func(_ context.Context, in input) (string, error) { return "hello, " + strings.ToLower(in.Name), nil }
+	if err := activities.Register(worker, activities.Activity{ARN: *activity.ActivityArn, Heartbeat: 30 * time.Second}, greet); err != nil {
+		log.Fatal(err)
+	}
+
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return engine.Run(gctx) })
 	g.Go(func() error { return worker.Run(gctx) })

@@ -87,7 +87,7 @@ func (t *inFlight) call(calls *timeLimit) {
 
 		// A handler that ignores its context is answered for, so that the state need not wait for its
 		// time-out.
-		watchdog := time.AfterFunc(limit+t.worker.cfg.DrainGrace, func() {
+		watchdog := time.AfterFunc(limit+t.worker.cfg.drainGrace, func() {
 			t.abandon(&Error{own: NameDeadline, Cause: "the handler did not return"})
 		})
 		defer watchdog.Stop()
@@ -127,7 +127,7 @@ func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.err} }
 // loses its slot.
 func (t *inFlight) lose(err error) {
 	t.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err))
-	time.AfterFunc(t.worker.cfg.DrainGrace, func() { t.abandon(context.Cause(t.ctx)) })
+	time.AfterFunc(t.worker.cfg.drainGrace, func() { t.abandon(context.Cause(t.ctx)) })
 }
 
 // abandon ends the task of a handler that has not returned in time. The slot is free for another
@@ -246,7 +246,7 @@ func (t *inFlight) answer(done *Done, output any, err error, calls *timeLimit) {
 func (t *inFlight) resolve(done *Done) {
 	cfg := &t.worker.cfg
 	if cfg.Resolve != nil {
-		ctx, cancel := context.WithTimeout(t.worker.answers, cfg.AnswerTimeout)
+		ctx, cancel := context.WithTimeout(t.worker.answers, cfg.answerTimeout)
 		defer cancel()
 
 		err := call(func() (err error) {

@@ -33,7 +33,7 @@ func newOutbox(cfg Config) outbox {
 	return outbox{
 		client:    cfg.SFN,
 		prefix:    cfg.ErrorPrefix,
-		timeout:   cfg.AnswerTimeout,
+		timeout:   cfg.answerTimeout,
 		offload:   cfg.Offload,
 		waits:     true,
 		successes: newBudget(cfg.Rates.SendTaskSuccess, burstSeconds),

@@ -45,13 +45,9 @@ func TestWhatOffloadReturnsIsCheckedLikeAnOutput(t *testing.T) {
 
 func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 	_, err := New(Config{
-		ErrorPrefix:   "States.",
-		WorkerName:    strings.Repeat("ü", maxWorkerName+1),
-		DrainTimeout:  -1,
-		DrainGrace:    -2,
-		AnswerTimeout: -3,
-		FatalAfter:    -4,
-		PollTimeout:   60 * time.Second,
+		ErrorPrefix:  "States.",
+		WorkerName:   strings.Repeat("ü", maxWorkerName+1),
+		DrainTimeout: -1,
 		Activities: []Activity{
 			{ARN: "a", Handle: succeed, Slots: -1},
 			{Handle: succeed},
@@ -69,10 +65,6 @@ func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 		"activities: Config.WorkerName has more than 80 characters",
 		`activities: Config.ErrorPrefix starts with "States.", which is the service's own`,
 		"activities: Config.DrainTimeout is -1ns, want at least 0",
-		"activities: Config.DrainGrace is -2ns, want at least 0",
-		"activities: Config.AnswerTimeout is -3ns, want at least 0",
-		"activities: Config.FatalAfter is -4ns, want at least 0",
-		"activities: Config.PollTimeout is 1m0s, want at least 1m1s, because the service holds a poll open for a minute",
 		"activities: a has -1 slots and 0 pollers, want at least 1",
 		"activities: activity 1 needs an ARN and a Handle",
 		"activities: a is served twice",

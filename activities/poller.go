@@ -122,7 +122,7 @@ func (p *poller) poll(polls context.Context, limit *timeLimit) (Task, error) {
 	cfg := &p.worker.cfg
 	began := time.Now()
 
-	ctx := limit.begin(polls, cfg.PollTimeout)
+	ctx := limit.begin(polls, cfg.pollTimeout)
 	defer limit.end()
 
 	p.count(1)
@@ -136,7 +136,7 @@ func (p *poller) poll(polls context.Context, limit *timeLimit) (Task, error) {
 		// The time limit ended the call and not a stop. The SDK's error would read like a canceled
 		// call.
 		if ctx.Err() != nil && polls.Err() == nil {
-			err = fmt.Errorf("activities: poll of %s was not answered within %v: %w", p.activity.Name, cfg.PollTimeout, context.Cause(ctx))
+			err = fmt.Errorf("activities: poll of %s was not answered within %v: %w", p.activity.Name, cfg.pollTimeout, context.Cause(ctx))
 		}
 
 		return Task{}, err
@@ -219,14 +219,14 @@ func (p *poller) judge(began time.Time, err error) (wait time.Duration, denied e
 		p.pace.exceeded(began)
 	}
 
-	wait, lasting := p.health.failed(time.Now(), err, cfg.FatalAfter)
+	wait, lasting := p.health.failed(time.Now(), err, cfg.fatalAfter)
 	if !lasting {
 		return wait, nil
 	}
 
 	// A denied activity is polled only to notice that the permission is back.
 	p.pace.allowed = min(p.pace.allowed, fewestPolls)
-	p.health.denied = fmt.Errorf("activities: polls of %s have been refused for %v: %w", p.activity.ARN, cfg.FatalAfter, err)
+	p.health.denied = fmt.Errorf("activities: polls of %s have been refused for %v: %w", p.activity.ARN, cfg.fatalAfter, err)
 	cfg.Log.Error("an activity cannot be polled; trying it now and then", "activity", p.activity.Name, "err", err)
 
 	return wait, p.health.denied
@@ -258,7 +258,7 @@ func (p *poller) ready(now time.Time) error {
 		return health.denied
 	case health.answeredAt.IsZero():
 		return fmt.Errorf("%w: %s", ErrNotPolled, p.activity.Name)
-	case age > p.worker.cfg.PollTimeout && p.worker.working(p) < p.activity.Slots:
+	case age > p.worker.cfg.pollTimeout && p.worker.working(p) < p.activity.Slots:
 		return fmt.Errorf("activities: no poll of %s was answered for %v", p.activity.Name, age.Round(time.Second))
 	}
 

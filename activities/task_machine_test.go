@@ -74,7 +74,7 @@ func (m *taskMachine) config(handle HandlerFunc, edit ...func(*Config)) Config {
 		ErrorPrefix:  "Order.",
 		PollGrace:    -1,
 		DrainTimeout: 2 * time.Second,
-		DrainGrace:   500 * time.Millisecond,
+		drainGrace:   500 * time.Millisecond,
 		Log:          embeddedtest.Quiet(),
 		Events:       Events{Done: m.note},
 	}

@@ -104,13 +104,13 @@ func (w *Worker) register(a Activity) error {
 }
 
 // Run serves until ctx ends and every task in flight is answered. The drain takes
-// DrainTimeout and twice DrainGrace at most, and longer only for polls that are still
+// DrainTimeout and 20 s at most, and longer only for polls that are still
 // open (see Config.PollGrace). Abort cuts it short.
 //
 // Run returns nil after a clean drain: every task was finished and answered. It returns
 // ErrForced when tasks were given back unfinished, ErrStuck when handlers ignored the end
-// of their contexts for DrainGrace, and an error for every activity that is denied (see
-// Config.FatalAfter). If all activities are denied, Run ends by itself, after the same drain.
+// of their contexts for 10 s, and an error for every activity that is denied (see
+// Config.fatalAfter). If all activities are denied, Run ends by itself, after the same drain.
 func (w *Worker) Run(ctx context.Context) error {
 	// None of these may end with ctx: a stop drains first.
 	detached := context.WithoutCancel(ctx)
@@ -149,7 +149,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		CancelPolls:    cancelPolls,
 		Timeout:        w.cfg.DrainTimeout,
 		CancelHandlers: func() { cancelHandlers(ErrShutdown) },
-		Grace:          w.cfg.DrainGrace,
+		Grace:          w.cfg.drainGrace,
 		Abort:          w.aborted.Done(),
 	}
 
@@ -200,7 +200,7 @@ func (w *Worker) Abort() { w.abort() }
 const abortGrace = 500 * time.Millisecond
 
 // giveBack answers for the handlers that have not returned, and waits until no task is in
-// flight. The last answers get DrainGrace: a service that cannot be reached must not keep
+// flight. The last answers get drainGrace: a service that cannot be reached must not keep
 // the worker from ending.
 func (w *Worker) giveBack(cancelAnswers func()) {
 	// An abort skips the grace of the drain, so handlers get a moment here to answer for themselves.
@@ -208,10 +208,10 @@ func (w *Worker) giveBack(cancelAnswers func()) {
 		return
 	}
 
-	last := time.AfterFunc(w.cfg.DrainGrace, cancelAnswers)
+	last := time.AfterFunc(w.cfg.drainGrace, cancelAnswers)
 	defer last.Stop()
 
-	defer context.AfterFunc(w.aborted, func() { last.Reset(min(abortGrace, w.cfg.DrainGrace)) })()
+	defer context.AfterFunc(w.aborted, func() { last.Reset(min(abortGrace, w.cfg.drainGrace)) })()
 
 	w.mu.Lock()
 	tasks := make([]*inFlight, 0, len(w.tasks))
@@ -324,7 +324,7 @@ func (w *Worker) working(p *poller) int {
 }
 
 // Ready returns nil while the worker serves and every activity was polled successfully
-// within the last Config.PollTimeout or has all its slots at work. Its error names the first activity
+// within the last 70 s or has all its slots at work. Its error names the first activity
 // that is neither polled nor busy. A worker is not ready before the first poll of every activity was
 // answered, which takes a minute when there are no tasks, and not while it drains.
 func (w *Worker) Ready() error {

@@ -255,7 +255,7 @@ func TestAnUndeliverableAnswerGivesTheSlotBack(t *testing.T) {
 	m.transport.Inject(embeddedtest.LoseRequest("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"))
 
 	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
-		c.AnswerTimeout, c.Activities[0].Slots = 100*time.Millisecond, 1
+		c.answerTimeout, c.Activities[0].Slots = 100*time.Millisecond, 1
 	}))
 	m.execute(`{}`)
 	m.execute(`{}`)
@@ -296,7 +296,7 @@ func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
 				close(entered)
 				defer close(left)
 				return c.handle(ctx, t)
-			}, func(c *Config) { c.DrainTimeout, c.DrainGrace = 300*time.Millisecond, 200*time.Millisecond }))
+			}, func(c *Config) { c.DrainTimeout, c.drainGrace = 300*time.Millisecond, 200*time.Millisecond }))
 			arn := m.execute(`{}`)
 			<-entered
 
@@ -323,7 +323,7 @@ func TestWorkerPoint17_AHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFr
 		}
 		return "ok", nil
 	}, func(c *Config) {
-		c.Activities[0].Slots, c.Activities[0].Timeout, c.DrainGrace = 1, 50*time.Millisecond, 50*time.Millisecond
+		c.Activities[0].Slots, c.Activities[0].Timeout, c.drainGrace = 1, 50*time.Millisecond, 50*time.Millisecond
 	}))
 	if got := m.result(m.execute(`{}`)); got != "Order.Deadline: the handler did not return" {
 		t.Errorf("result %s", got)
@@ -346,7 +346,7 @@ func TestPollErrorsAreRetriedAndFatalOnlyWhenNoRetryHelps(t *testing.T) {
 
 	var failures atomic.Int32
 	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
-		c.FatalAfter = 200 * time.Millisecond
+		c.fatalAfter = 200 * time.Millisecond
 		c.Events.PollFailed = func(string, error) { failures.Add(1) }
 	}))
 	m.until("a poll was refused", func() bool { return failures.Load() >= 2 })

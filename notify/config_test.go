@@ -28,7 +28,6 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 		"Config.Timeout -1ns: must be more than 0":      func(c *notify.Config) { c.Timeout = -1 },
 		"Config.DisableAfter -1ns: must be more than 0": func(c *notify.Config) { c.DisableAfter = -1 },
 		"Config.LookEvery -1ns: must be more than 0":    func(c *notify.Config) { c.LookEvery = -1 },
-		"Config.Places -1: at least 1":                  func(c *notify.Config) { c.Places = -1 },
 		"Schedule: 1 to 63 pauses, got 0":               func(c *notify.Config) { c.Schedule = notify.Schedule{} },
 		"Schedule: 1 to 63 pauses, got 64":              func(c *notify.Config) { c.Schedule = slices.Repeat(notify.Schedule{1}, 64) },
 		"Schedule[1] 0s: must be more than 0":           func(c *notify.Config) { c.Schedule = notify.Schedule{1, 0} },
@@ -41,7 +40,7 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 		}
 	}
 
-	h.worker(func(c *notify.Config) { c.Places, c.Schedule = 1, slices.Repeat(notify.Schedule{1}, 63) })
+	h.worker(func(c *notify.Config) { c.Schedule = slices.Repeat(notify.Schedule{1}, 63) })
 
 	if _, err := notify.NewEndpoints(notify.EndpointsConfig{Configured: []notify.Endpoint{{ID: "a b"}}}); !errors.Is(err, notify.ErrInvalid) {
 		t.Errorf("error %v", err)

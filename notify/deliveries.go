@@ -24,7 +24,7 @@ type Config struct {
 	// changed.
 	Open func(Endpoint) (Destination, error)
 
-	// Schedule has the pauses between attempts. Default: the schedule of Standard Webhooks, ten
+	// Schedule has the pauses between attempts, 1 to 63. Default: the schedule of Standard Webhooks, ten
 	// attempts within 75 hours and 35 minutes.
 	Schedule Schedule
 	// Timeout bounds one attempt. Default 20 s.
@@ -35,18 +35,20 @@ type Config struct {
 	// LookEvery is how often an idle queue is read, for deliveries that other workers left.
 	// Default 15 s.
 	LookEvery time.Duration
-	// Places bounds the attempts that run at the same time, beside one of each endpoint that others
-	// cannot take. Endpoints whose newest attempt took longer than 250 ms share as many places of
-	// their own. Default 256.
-	Places int
 	// DrainTimeout is how long attempts may go on after the end of Run's context. Default
 	// Timeout.
 	DrainTimeout time.Duration
 
+	// Events observes the attempts. Default none.
 	Events Events
 	// Log gets a warning when an endpoint is disabled and when the tables fail. Default
 	// slog.Default().
 	Log *slog.Logger
+
+	// places is how many attempts run at the same time, beside one of each endpoint that
+	// others cannot take, and as many again of endpoints whose newest attempt took longer than
+	// firstTry. Default 256.
+	places int
 }
 
 // Events are called by workers. They must not block.
@@ -91,14 +93,13 @@ func (c *Config) check() error {
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.DisableAfter = cmp.Or(c.DisableAfter, defaultDisableAfter)
 	c.LookEvery = cmp.Or(c.LookEvery, defaultLookEvery)
-	c.Places = cmp.Or(c.Places, defaultPlaces)
+	c.places = cmp.Or(c.places, defaultPlaces)
 	// Set after Timeout, because it defaults to that value.
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, c.Timeout)
 
 	require(c.Timeout > 0, "Timeout %s: must be more than 0", c.Timeout)
 	require(c.DisableAfter > 0, "DisableAfter %s: must be more than 0", c.DisableAfter)
 	require(c.LookEvery > 0, "LookEvery %s: must be more than 0", c.LookEvery)
-	require(c.Places >= 1, "Places %d: at least 1", c.Places)
 
 	if err := c.Schedule.check(); err != nil {
 		faults = append(faults, err)
@@ -159,7 +160,7 @@ func New(cfg Config) (*Deliveries, error) {
 		records: records{cfg.DynamoDB, cfg.Table},
 		wake:    make(chan struct{}, 1),
 		lanes:   map[string]*lane{},
-		free:    places{quick: cfg.Places, slow: cfg.Places},
+		free:    places{quick: cfg.places, slow: cfg.places},
 		// This worker alone, until others are counted.
 		workers: 1,
 

@@ -203,7 +203,7 @@ func TestAHangingEndpointTakesNoPlaceFromAnother(t *testing.T) {
 		h.endpoint("hangs").set(time.Hour, nil)
 		good := h.endpoint("good")
 		good.set(10*time.Millisecond, nil)
-		d := h.worker(func(c *notify.Config) { c.Places = 4 })
+		d := h.worker(func(c *notify.Config) { c.SetPlaces(4) })
 		defer h.run(d)()
 
 		began := time.Now()

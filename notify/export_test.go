@@ -7,3 +7,6 @@ const MaxEndpoints = maxEndpoints
 const RefreshEvery = refreshEvery
 
 var DefaultSchedule = defaultSchedule
+
+// SetPlaces sets how many attempts run at the same time.
+func (c *Config) SetPlaces(n int) { c.places = n }

@@ -21,7 +21,7 @@ func TestAHangingEndpointGivesItsPlacesBack(t *testing.T) {
 		good.set(100*time.Millisecond, nil)
 
 		const places = 4
-		d := h.worker(func(c *notify.Config) { c.Places = places })
+		d := h.worker(func(c *notify.Config) { c.SetPlaces(places) })
 		defer h.run(d)()
 
 		send := func(orders string, event workflow.Event) {

@@ -117,7 +117,6 @@ func TestTheBoundsAndDefaultsOfTheConfiguration(t *testing.T) {
 		"retention as the lease":    {func(c *once.Config) { c.Retention, c.Lease = time.Minute, time.Minute }, "must be longer than Lease"},
 		"retention above the lease": {func(c *once.Config) { c.Retention, c.Lease = time.Minute+1, time.Minute }, ""},
 		"no table":                  {func(c *once.Config) { c.Table = "" }, "Table"},
-		"a margin below 0":          {func(c *once.Config) { c.Margin = -1 }, "Margin"},
 		"a cache below 0":           {func(c *once.Config) { c.Cache = -1 }, "Cache"},
 		"a lease below 1 ms":        {func(c *once.Config) { c.Lease = time.Millisecond - 1 }, "Lease"},
 		"a lease of 1 ms":           {func(c *once.Config) { c.Lease = time.Millisecond }, ""},
@@ -134,7 +133,7 @@ func TestTheBoundsAndDefaultsOfTheConfiguration(t *testing.T) {
 
 	// Without a margin of its own, a claim is taken over a second after its lease, by each
 	// of two clocks.
-	claims := w.with(t, func(c *once.Config) { c.Margin = 0 })
+	claims := w.with(t, func(*once.Config) {})
 	take(t, claims, "k")
 	w.clock.Advance(time.Minute + 2*time.Second - time.Millisecond)
 	refused(t, claims, "k", once.ErrInProgress)

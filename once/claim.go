@@ -167,8 +167,8 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 			return nil, ErrKeyExpired
 		}
 
-		decision := a.decide(s.record, now, c.cfg.Margin, c.cfg.ExpiredIsUnknown)
-		clockAhead := s.ahead > c.cfg.Margin
+		decision := a.decide(s.record, now, c.cfg.margin, c.cfg.ExpiredIsUnknown)
+		clockAhead := s.ahead > c.cfg.margin
 		var u claimUpdate
 
 		switch {
@@ -178,7 +178,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 		case decision == takeOver && s.record.Status == StatusReleased:
 			u = c.claimSeen(a, now, s.record, inProgress)
 		case (decision == takeOver || decision == leaseRanOut) && clockAhead:
-			return nil, tooFarAhead(s.ahead, c.cfg.Margin) // by the service's clock the lease may still run
+			return nil, tooFarAhead(s.ahead, c.cfg.margin) // by the service's clock the lease may still run
 		case decision == takeOver:
 			u = c.claimSeen(a, now, s.record, inProgress)
 		case decision == leaseRanOut:
@@ -201,10 +201,10 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 		// The write has stored the unknown outcome. The key is not claimed.
 		case applied && decision == leaseRanOut:
 			return nil, ErrUnknownOutcome
-		case applied && next.ahead < -c.cfg.Margin:
+		case applied && next.ahead < -c.cfg.margin:
 			c.undo(ctx, a) // for others the lease would end before it does for this caller
 
-			return nil, fmt.Errorf("%w: %s behind, at most %s", ErrClockSkew, -next.ahead, c.cfg.Margin)
+			return nil, fmt.Errorf("%w: %s behind, at most %s", ErrClockSkew, -next.ahead, c.cfg.margin)
 		case applied:
 			return c.newClaim(a, u.fence), nil
 		}
@@ -236,7 +236,7 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) 
 		return nil, ErrUnknownOutcome
 	case refuseInProgress:
 		// The holder's clock may be a margin behind, and this caller's a margin ahead.
-		return nil, inProgressError{r.LeaseUntil.Add(2 * c.cfg.Margin)}
+		return nil, inProgressError{r.LeaseUntil.Add(2 * c.cfg.margin)}
 	}
 
 	return nil, ErrMismatch

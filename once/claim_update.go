@@ -80,7 +80,7 @@ func (c *Claims) bindSeen(u *dynamo.Update, seen *Record, now time.Time) {
 	u.Bind(":seen", dynamo.N(seen.Fence)).
 		Bind(":seenPrint", dynamo.B(seen.fingerprint)).
 		Bind(":inProgress", dynamo.S(string(StatusInProgress))).
-		Bind(":stale", dynamo.Millis(now.Add(-2*c.cfg.Margin)))
+		Bind(":stale", dynamo.Millis(now.Add(-2*c.cfg.margin)))
 }
 
 func (c *Claims) claimUpdate(a *attempt, now time.Time, fence int64, to target) claimUpdate {

@@ -58,7 +58,7 @@ func (c *Claims) Ref(key string) string {
 func (c *Claims) keepUntil(now, keyEnd time.Time) time.Time {
 	until := now.Add(c.cfg.Retention)
 	// A margin for the clock of this caller, one for another caller's, a second for rounding.
-	if end := keyEnd.Add(2*c.cfg.Margin + time.Second); end.After(until) { // never for the zero time
+	if end := keyEnd.Add(2*c.cfg.margin + time.Second); end.After(until) { // never for the zero time
 		return end
 	}
 

@@ -38,40 +38,43 @@ type Config struct {
 	// Retention is how long a finished claim keeps its result. It must be longer than any
 	// caller may retry, and longer than Lease. Default 24 h.
 	Retention time.Duration
-	// Margin is how far a caller's clock may be off the service's. For others, a lease runs
-	// out two margins later than for its holder. Default 1 s.
-	Margin time.Duration
 	// PayloadJSON compares payloads as JSON values, in the form that [Canonical] writes.
 	// Default: byte by byte. Claims recognize payloads that were stored under the other
 	// setting.
 	PayloadJSON bool
 	// KeysExpire says that keys are made by keys.Expiring. A key is refused from its end on,
-	// and its record is kept at least until then.
+	// and its record is kept at least until then. Default false.
 	KeysExpire bool
 	// Inline is the size of the largest result that is stored in the claim itself, in bytes.
 	// Larger results go to Results. Default 32 KiB, at most 256 KiB.
 	Inline int
 	// Results keeps large results. Default: chunks in the same table.
 	Results Results
-	// Cache is how many finished claims this process remembers. Default none.
+	// Cache is how many finished claims this process remembers, so that their repeats need no
+	// call. Default 0.
 	Cache int
 	// Failures registers errors as final failures, by code. Work that returns one of them,
 	// or an error that [Fail] made, is not repeated.
 	Failures map[string]error
 	// Reconcile finds out how work with an unknown outcome ended. [Claims.Do] and
-	// [Claims.Sweep] call it for such keys.
+	// [Claims.Sweep] call it for such keys. Default: the outcome stays unknown until
+	// [Claims.Resolve].
 	Reconcile func(context.Context, Record) (Resolution, error)
 	// FailOpen makes [Claims.Do] run the work without a claim while DynamoDB cannot be
 	// reached. The work may then be done twice. Each such run is an [Event] with the outcome
-	// [Untracked].
+	// [Untracked]. Default false.
 	FailOpen bool
-	// Events observes the calls.
+	// Events observes the calls. Default none.
 	Events Events
 	// LogKey is the secret of the digests that stand for keys in events and errors. Without
-	// it a short key can be guessed from its digest.
+	// it a short key can be guessed from its digest. Any number of bytes. Default none.
 	LogKey []byte
-	// Now is the caller's clock. Default time.Now.
+	// Now is the caller's clock, for tests. Default time.Now.
 	Now func() time.Time
+
+	// margin is how far a caller's clock may be off the service's. For others, a lease runs
+	// out two margins later than for its holder. Default 1 s.
+	margin time.Duration
 }
 
 // Events observes [Claims]. Nil functions are not called; none may block.
@@ -98,7 +101,6 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.Table != "", "Table: must be set")
 	require(c.Lease == 0 || c.Lease >= time.Millisecond, "Lease %s: at least 1ms", c.Lease)
 	require(c.Retention >= 0, "Retention %s: must not be negative", c.Retention)
-	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
 	require(c.Inline >= 0 && c.Inline <= maxInline, "Inline %d: 0 to %d", c.Inline, maxInline)
 	require(c.Cache >= 0, "Cache %d: must not be negative", c.Cache)
 
@@ -108,7 +110,7 @@ func (c Config) withDefaults() (Config, error) {
 
 	setDefault(&c.Lease, 5*time.Minute)
 	setDefault(&c.Retention, 24*time.Hour)
-	setDefault(&c.Margin, time.Second)
+	setDefault(&c.margin, time.Second)
 	setDefault(&c.Inline, defaultInline)
 	// After the defaults, because either value may be one.
 	require(c.Retention > c.Lease, "Retention %s: must be longer than Lease (%s)", c.Retention, c.Lease)

@@ -20,8 +20,7 @@ var (
 	// ErrKeyExpired means that the key carries an end that has passed. It can never be
 	// claimed again.
 	ErrKeyExpired = errors.New("the key has expired")
-	// ErrClockSkew means that this caller's clock is further off the service's than
-	// Config.Margin.
+	// ErrClockSkew means that this caller's clock is more than 1 s off the service's.
 	ErrClockSkew = errors.New("this machine's clock is too far off to hold leases")
 )
 

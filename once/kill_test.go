@@ -31,7 +31,10 @@ func endpoint(url string) *dynamodb.Client {
 }
 
 func killClaims(db *dynamodb.Client) (*once.Claims, error) {
-	return once.New(once.Config{DynamoDB: db, Table: "once", Lease: time.Second, Margin: 10 * time.Millisecond})
+	cfg := once.Config{DynamoDB: db, Table: "once", Lease: time.Second}
+	cfg.SetMargin(10 * time.Millisecond)
+
+	return once.New(cfg)
 }
 
 // child does the work of all keys in a random order. An effect is a file that is named

@@ -33,8 +33,8 @@ type LocksConfig struct {
 	DynamoDB locksDB
 	// Table is the name of a table as [TableInput] describes it; claims may be in the same table.
 	Table string
-	// Now is the caller's clock, for Lock.Since only. Default time.Now.
-	Now func() time.Time
+	// now is the caller's clock, for Lock.Since only. Default time.Now.
+	now func() time.Time
 }
 
 type locksDB interface {
@@ -59,8 +59,8 @@ func NewLocks(cfg LocksConfig) (*Locks, error) {
 		faults = append(faults, errors.New("once: LocksConfig.Table: must be set"))
 	}
 
-	if cfg.Now == nil {
-		cfg.Now = time.Now
+	if cfg.now == nil {
+		cfg.now = time.Now
 	}
 
 	if len(faults) > 0 {
@@ -88,7 +88,7 @@ func (l *Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 		return Lock{}, fmt.Errorf("lock: %w: holder: 1 to %d bytes, got %d", ErrInvalid, maxHolder, len(holder))
 	}
 
-	call, since := rand.Text(), time.UnixMilli(l.cfg.Now().UnixMilli()).UTC()
+	call, since := rand.Text(), time.UnixMilli(l.cfg.now().UnixMilli()).UTC()
 	item := recordKey(lockPrefix + key)
 	item[attrHolder] = dynamo.S(holder)
 	item[attrCall] = dynamo.S(call)

@@ -45,7 +45,7 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 		now, r := c.cfg.Now(), s.record
 		var u claimUpdate
 
-		decision := a.decide(r, now, c.cfg.Margin, c.cfg.ExpiredIsUnknown)
+		decision := a.decide(r, now, c.cfg.margin, c.cfg.ExpiredIsUnknown)
 		switch {
 		case r != nil && r.owner == a.owner && r.Status == StatusCompleted:
 			return result, false, nil // this call made the record; the answer was lost
@@ -56,8 +56,8 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 		case decision != claimFree && decision != takeOver:
 			claim, err := c.answer(ctx, a, r, decision)
 			return resultFrom(claim), err == nil, err
-		case decision == takeOver && s.ahead > c.cfg.Margin:
-			return nil, false, tooFarAhead(s.ahead, c.cfg.Margin) // by the service's clock the lease may still run
+		case decision == takeOver && s.ahead > c.cfg.margin:
+			return nil, false, tooFarAhead(s.ahead, c.cfg.margin) // by the service's clock the lease may still run
 		}
 
 		// Once per call: if the record has changed since it was read, only the write is repeated.

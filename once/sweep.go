@@ -32,7 +32,7 @@ func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, 
 			":unknown":    dynamo.S(string(StatusUnknown)),
 			":inProgress": dynamo.S(string(StatusInProgress)),
 			":released":   dynamo.S(string(StatusReleased)),
-			":before":     dynamo.Millis(before.Add(-2 * c.cfg.Margin)),
+			":before":     dynamo.Millis(before.Add(-2 * c.cfg.margin)),
 		},
 	}
 	if after != "" {

@@ -46,7 +46,7 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 		now, r := c.cfg.Now(), s.record
 		var u claimUpdate
 
-		switch decision := a.decide(r, now, c.cfg.Margin, c.cfg.ExpiredIsUnknown); {
+		switch decision := a.decide(r, now, c.cfg.margin, c.cfg.ExpiredIsUnknown); {
 		case r != nil && r.owner == a.owner && r.Status == StatusCompleted:
 			return result, false, nil // this call made the record; the answer was lost
 		case a.keyEnded(now):
@@ -56,8 +56,8 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 		case decision == leaseRanOut || decision == takeOver && (r.Status == StatusInProgress || r.begunBefore(now)):
 			// A holder with a lease may have begun the work and had an effect.
 			return nil, false, ErrUnknownOutcome
-		case decision == takeOver && r.Status != StatusReleased && s.ahead > c.cfg.Margin:
-			return nil, false, tooFarAhead(s.ahead, c.cfg.Margin) // by the service's clock the record may not have expired
+		case decision == takeOver && r.Status != StatusReleased && s.ahead > c.cfg.margin:
+			return nil, false, tooFarAhead(s.ahead, c.cfg.margin) // by the service's clock the record may not have expired
 		case decision == takeOver:
 			u = c.claimSeen(a, now, r, done)
 		default:

@@ -96,7 +96,10 @@ func TestAWaitingCallerTakesOverAndWaitersShareOneExecution(t *testing.T) {
 }
 
 func TestACallerThatHasWaitedHasTheWholeLease(t *testing.T) {
-	w := newWatchedClaims(t, func(c *once.Config) { c.Lease, c.Margin, c.Now = 300*time.Millisecond, time.Millisecond, time.Now })
+	w := newWatchedClaims(t, func(c *once.Config) {
+		c.Lease, c.Now = 300*time.Millisecond, time.Now
+		c.SetMargin(time.Millisecond)
+	})
 	w.service.clock = nil
 	began := time.Now()
 	take(t, w.Claims, "k")

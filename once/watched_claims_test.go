@@ -173,7 +173,6 @@ func (w *watchedClaims) config() once.Config {
 		Table:     "once",
 		Lease:     time.Minute,
 		Retention: time.Hour,
-		Margin:    time.Second,
 		Now:       w.clock.Now,
 		Events: once.Events{Observed: func(e once.Event) {
 			w.mu.Lock()
@@ -264,7 +263,10 @@ func (w *watchedClaims) cancelWithAnswer(cancel func()) {
 func (w *watchedClaims) locks(t testing.TB) *once.Locks {
 	t.Helper()
 
-	return newLocks(t, once.LocksConfig{DynamoDB: w.db, Table: "once", Now: w.clock.Now})
+	cfg := once.LocksConfig{DynamoDB: w.db, Table: "once"}
+	cfg.SetNow(w.clock.Now)
+
+	return newLocks(t, cfg)
 }
 
 func newLocks(t testing.TB, cfg once.LocksConfig) *once.Locks {

@@ -16,14 +16,12 @@ type Config struct {
 	QueueURL string
 	// Handler gets the messages.
 	Handler Handler
-	// Middleware wraps Handler, the first outermost.
+	// Middleware wraps Handler, the first outermost. Default none.
 	Middleware []Middleware
 	// Slots bounds the messages in flight. A slot is taken before a poll is sent, so no
 	// message waits for one. One poll is open for every ten slots, at most four. Default
 	// 10.
 	Slots int
-	// WaitTime is how long the service holds a poll open, 1 s to 20 s. Default 20 s.
-	WaitTime time.Duration
 	// Visibility is the visibility timeout of the messages in flight, 1 s to 12 h in
 	// whole seconds. It is extended before a third of it has passed. When a consumer
 	// dies, its messages come again after this time. Default 30 s.
@@ -41,7 +39,7 @@ type Config struct {
 	// attempts with every consumer, and again after a restart. While the counter fails, no
 	// message is given up.
 	Failures FailureCounter
-	// Backoff is the wait of a Retry that names none.
+	// Backoff is the wait of a Retry that names none. Default 1 s to 5 min.
 	Backoff Backoff
 	// DeadLetterURL is the queue that rejected messages are sent to. Empty: they return
 	// after a wait, until the queue's redrive policy moves them.
@@ -49,34 +47,37 @@ type Config struct {
 	// DrainTimeout is how long running handlers may go on after a stop; then their
 	// contexts end. Default 30 s.
 	DrainTimeout time.Duration
-	// DrainGrace is how long handlers have to return after the end of their contexts.
-	// Default 10 s.
-	DrainGrace time.Duration
 	// PollGrace is how long a stop waits for open polls: the service may hand messages to
 	// a poll that was canceled, and they come again only when Visibility is over. Default
 	// DrainTimeout. Negative cancels polls at once, which is right for an engine in the
 	// same process.
 	PollGrace time.Duration
-	// FatalAfter is how long polls may fail with errors that last until an operator acts
-	// (no such queue, access denied) before Run gives up. Default 2 min.
-	FatalAfter time.Duration
 	// Log gets faults and rejections, never bodies or attributes. Default:
 	// slog.Default().
 	Log *slog.Logger
-	// Events are hooks for metrics.
+	// Events are hooks for metrics. Default none.
 	Events Events
+
+	// waitTime is how long the service holds a poll open, 1 s to 20 s. Default 20 s.
+	waitTime time.Duration
+	// drainGrace is how long handlers have to return after the end of their contexts.
+	// Default 10 s.
+	drainGrace time.Duration
+	// fatalAfter is how long polls may fail with errors that last until an operator acts
+	// (no such queue, access denied) before Run gives up. Default 2 min.
+	fatalAfter time.Duration
 }
 
 // withDefaults sets every empty field that has a default.
 func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, 10)
-	c.WaitTime = cmp.Or(c.WaitTime, 20*time.Second)
+	c.waitTime = cmp.Or(c.waitTime, 20*time.Second)
 	c.Visibility = cmp.Or(c.Visibility, 30*time.Second)
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 30*time.Second)
-	c.DrainGrace = cmp.Or(c.DrainGrace, 10*time.Second)
+	c.drainGrace = cmp.Or(c.drainGrace, 10*time.Second)
 	c.PollGrace = cmp.Or(c.PollGrace, c.DrainTimeout)
-	c.FatalAfter = cmp.Or(c.FatalAfter, 2*time.Minute)
+	c.fatalAfter = cmp.Or(c.fatalAfter, 2*time.Minute)
 	c.Log = cmp.Or(c.Log, slog.Default())
 
 	return c
@@ -101,10 +102,6 @@ func (c *Config) check() error {
 
 	if c.Slots < 1 {
 		fault("Config.Slots is %d, want at least 1", c.Slots)
-	}
-
-	if c.WaitTime < time.Second || c.WaitTime > 20*time.Second {
-		fault("Config.WaitTime is %v, want 1s to 20s", c.WaitTime)
 	}
 
 	if c.Visibility < time.Second || c.Visibility > maxVisibility || c.Visibility%time.Second != 0 {

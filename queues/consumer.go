@@ -66,9 +66,9 @@ const lastCalls = time.Second
 // stop no handler is started; messages whose handlers were not called are returned at
 // once.
 //
-// Run returns ErrStuck when handlers ignored the end of their contexts for DrainGrace,
+// Run returns ErrStuck when handlers ignored the end of their contexts for 10 s,
 // and another error, after the same drain, when the queue could not be polled for
-// Config.FatalAfter.
+// two minutes.
 func (c *Consumer) Run(ctx context.Context) error {
 	// None of these may end with ctx: a stop drains first.
 	detached := context.WithoutCancel(ctx)
@@ -106,7 +106,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		CancelPolls:    cancelPolls,
 		Timeout:        c.cfg.DrainTimeout,
 		CancelHandlers: func() { cancelHandlers(ErrStopped) },
-		Grace:          c.cfg.DrainGrace,
+		Grace:          c.cfg.drainGrace,
 	})
 }
 
@@ -189,7 +189,7 @@ func (c *Consumer) Ready() error {
 
 	// An answeredAt of zero makes the age huge: polls have failed since the start.
 	age := time.Since(answeredAt)
-	if age <= c.cfg.WaitTime+2*callTimeout {
+	if age <= c.cfg.waitTime+2*callTimeout {
 		return nil
 	}
 

@@ -442,7 +442,6 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 		"no handler":           func(c *Config) { c.Handler = nil },
 		"its own dead letters": func(c *Config) { c.DeadLetterURL = c.QueueURL },
 		"negative slots":       func(c *Config) { c.Slots = -1 },
-		"a long poll too long": func(c *Config) { c.WaitTime = 21 * time.Second },
 		"half a second":        func(c *Config) { c.Visibility = 1500 * time.Millisecond },
 		"more than 12 h":       func(c *Config) { c.Timeout = 13 * time.Hour },
 		"a pause that shrinks": func(c *Config) { c.Backoff = Backoff{Base: time.Minute, Max: time.Second} },

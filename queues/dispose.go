@@ -17,7 +17,7 @@ func (c *Consumer) handle(f *inFlight) (gone bool) {
 
 	// A handler that ignores the end of its context keeps its slot, but must not keep
 	// the message from other consumers.
-	watchdog := time.AfterFunc(c.cfg.Timeout+c.cfg.DrainGrace, f.release)
+	watchdog := time.AfterFunc(c.cfg.Timeout+c.cfg.drainGrace, f.release)
 
 	answer := invoke(ctx, c.cfg.Handler, f.message)
 	watchdog.Stop()

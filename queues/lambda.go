@@ -37,9 +37,10 @@ type Lambda struct {
 type LambdaConfig struct {
 	// Handler gets the messages.
 	Handler Handler
-	// Middleware wraps Handler, the first outermost.
+	// Middleware wraps Handler, the first outermost. Default none.
 	Middleware []Middleware
 	// SQS is the SDK's client and QueueURL the queue behind the mapping. Both or none.
+	// Default none.
 	SQS      sqsAPI
 	QueueURL string
 	// DeadLetterURL, Attempts, Failures and Backoff are as in Config. They need SQS. The
@@ -52,7 +53,7 @@ type LambdaConfig struct {
 	// Concurrency bounds the calls of the handler that run at a time. Default 10, the
 	// size of a batch of a mapping without a batch window.
 	Concurrency int
-	// Timeout bounds one call of the handler. Default 30 s.
+	// Timeout bounds one call of the handler. Default 30 s, more than 0.
 	Timeout time.Duration
 	// Margin is how long before the function's own deadline the handlers' contexts end
 	// and no further handler is called: the time to report the batch. Default 2 s.

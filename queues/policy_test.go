@@ -48,7 +48,7 @@ func TestAConsumerIsReadyWhilePollsAreAnsweredOrAllSlotsAreAtWork(t *testing.T) 
 			time.Sleep(5 * time.Minute)
 			return Done()
 		})
-		cfg.Slots, cfg.WaitTime, cfg.Timeout = 1, 5*time.Second, 10*time.Minute
+		cfg.Slots, cfg.waitTime, cfg.Timeout = 1, 5*time.Second, 10*time.Minute
 
 		c, err := New(cfg)
 		if err != nil {
@@ -109,7 +109,7 @@ func TestTheDrainFollowsItsConfiguration(t *testing.T) {
 
 					return Done()
 				})
-				cfg.DrainTimeout, cfg.DrainGrace = 7*time.Second, 3*time.Second
+				cfg.DrainTimeout, cfg.drainGrace = 7*time.Second, 3*time.Second
 
 				c, err := New(cfg)
 				if err != nil {
@@ -133,7 +133,7 @@ func TestTheDrainFollowsItsConfiguration(t *testing.T) {
 	}
 }
 
-func TestPollsThatNoRetryHelpsEndRunAfterFatalAfter(t *testing.T) {
+func TestPollsThatNoRetryHelpsEndRunAfterAWhile(t *testing.T) {
 	for _, row := range []struct {
 		code  string
 		fatal bool
@@ -147,7 +147,7 @@ func TestPollsThatNoRetryHelpsEndRunAfterFatalAfter(t *testing.T) {
 
 			failures := 0
 			cfg := q.config(done)
-			cfg.FatalAfter = 20 * time.Second
+			cfg.fatalAfter = 20 * time.Second
 			cfg.Events.PollFailed = func(error) { failures++ }
 
 			c, err := New(cfg)
@@ -260,7 +260,6 @@ func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 	_, err := New(Config{
 		SQS:        sqs.New(sqs.Options{}),
 		Slots:      -1,
-		WaitTime:   time.Minute,
 		Visibility: time.Millisecond,
 		Timeout:    -time.Second,
 		Backoff:    Backoff{Base: time.Hour, Max: time.Second},
@@ -273,7 +272,6 @@ func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 		"queues: Config.SQS and Config.Handler must be set",
 		"queues: Config.QueueURL is empty",
 		"queues: Config.Slots is -1, want at least 1",
-		"queues: Config.WaitTime is 1m0s, want 1s to 20s",
 		"queues: Config.Visibility is 1ms, want 1s to 12h in whole seconds",
 		"queues: Config.Timeout is -1s, want at most 12h",
 		"queues: Backoff from 1h0m0s to 1s: want 0 < Base <= Max <= 12h",

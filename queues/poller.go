@@ -25,7 +25,7 @@ func withoutRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
 // poll takes slots, asks for as many messages and starts their handlers, again and
 // again. It returns nil after stop, and an error when polls have failed for
-// Config.FatalAfter. Polls are sent on the context polls; handlers run on work.
+// Config.fatalAfter. Polls are sent on the context polls; handlers run on work.
 func (c *Consumer) poll(stop, polls, work context.Context) error {
 	for {
 		n := c.takeSlots(stop)
@@ -91,14 +91,14 @@ func (c *Consumer) freeSlots(n int) {
 func (c *Consumer) receive(ctx context.Context, n int) ([]Message, error) {
 	began := time.Now()
 
-	// An empty queue answers only after WaitTime, so that time is added to the bound of a call.
-	call, cancel := context.WithTimeout(ctx, c.cfg.WaitTime+callTimeout)
+	// An empty queue answers only after waitTime, so that time is added to the bound of a call.
+	call, cancel := context.WithTimeout(ctx, c.cfg.waitTime+callTimeout)
 	defer cancel()
 
 	out, err := c.queue.api.ReceiveMessage(call, &sqs.ReceiveMessageInput{
 		QueueUrl:                    &c.queue.url,
 		MaxNumberOfMessages:         int32(n),
-		WaitTimeSeconds:             seconds(c.cfg.WaitTime),
+		WaitTimeSeconds:             seconds(c.cfg.waitTime),
 		VisibilityTimeout:           seconds(c.cfg.Visibility),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		MessageAttributeNames:       []string{"All"},
@@ -153,7 +153,7 @@ func (c *Consumer) failed(err error) (wait time.Duration, fatal error) {
 	}
 
 	failures, lasting := c.outage.failure(time.Now())
-	if isFatal(err) && lasting >= c.cfg.FatalAfter {
+	if isFatal(err) && lasting >= c.cfg.fatalAfter {
 		return 0, fmt.Errorf("%w (failing for %v)", err, lasting.Round(time.Second))
 	}
 

@@ -35,7 +35,7 @@ func BenchmarkPoller(b *testing.B) {
 					close(done)
 				}
 				return nil
-			}, func(c *Config) { c.CheckpointEvery = time.Second })
+			}, func(c *Config) { c.checkpointEvery = time.Second })
 			b.ReportAllocs()
 			b.ResetTimer()
 			p := w.start(cfg)
@@ -96,7 +96,7 @@ func BenchmarkReaction(b *testing.B) {
 	}
 	defer release()
 	p := w.start(w.config(func(context.Context, Record) error { handled <- struct{}{}; return nil }, func(c *Config) {
-		c.Hint, c.PollActive, c.PollIdle, c.CheckpointEvery = hint, time.Second, time.Second, time.Second
+		c.Hint, c.PollActive, c.PollIdle, c.checkpointEvery = hint, time.Second, time.Second, time.Second
 	}))
 	w.write("warm", 0)
 	<-handled

@@ -29,7 +29,7 @@ func TestChildrenAreStoredBeforeTheirParentIsFinished(t *testing.T) {
 			return nil
 		})
 
-		p := w.start(w.config(l.handle, throughTransport, func(c *Config) { c.DiscoverEvery = time.Hour }))
+		p := w.start(w.config(l.handle, throughTransport, func(c *Config) { c.discoverEvery = time.Hour }))
 		const generations = 3
 		for v := 1; v <= generations; v++ {
 			w.write("o-0", v)

@@ -90,50 +90,16 @@ type Config struct {
 	// Hint wakes all readers at once: a value says that there may be new records.
 	// Optional. A local engine sends one after each commit. Closing it is fine.
 	Hint <-chan struct{}
-	// PageSize is the largest page to ask for, 1 to 1000. Default: 1000.
-	PageSize int
 	// Concurrency is how many handler calls may run at once, over all shards and
 	// handlers. One half of the places are reserved for the handlers in equal parts, so
 	// that a slow handler leaves room for the others. Default: 64.
 	Concurrency int
-	// MaxPending is how many records of one shard may be read and not finished,
-	// MaxPendingBytes how many bytes of all shards together. Readers pause at
-	// either limit. One page may exceed it, and a shard without pending records
-	// may always read one. Defaults: 2000 and 64 MiB.
-	MaxPending      int
-	MaxPendingBytes int64
 	// LeaseDuration is how long a worker's leases last without a heartbeat. The shards of a
 	// crashed worker are taken over within LeaseDuration + 1 s. Default: 10 s, at
 	// least 100 ms.
 	LeaseDuration time.Duration
-	// CheckpointEvery is how often progress is stored while there is any. A crash
-	// repeats about as much. Default: 1 s.
-	CheckpointEvery time.Duration
-	// DiscoverEvery is how often one of the workers lists all shards. Children are
-	// looked up at the end of their parents; this listing finds what that lookup
-	// missed. Default: 60 s.
-	DiscoverEvery time.Duration
-	// Retry applies to failed handler calls, unless a handler has its own.
+	// Retry applies to failed handler calls, unless a handler has its own. Default: for 72 h.
 	Retry Retry
-	// ParkAfter is how long a record that fails stays in the memory of its shard's
-	// worker, where it holds the checkpoint back. After that it waits in the retry
-	// queue, which is part of the dead-letter table: its attempts survive restarts, the
-	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
-	ParkAfter time.Duration
-	// HoldBack is how long a handler that is slower than the others may hold them back: while
-	// its records use up MaxPending or MaxPendingBytes, the shard is not read on. After that
-	// time its surplus waits in the retry queue, at two writes for each record, until it keeps
-	// up again. Default: 30 s.
-	HoldBack time.Duration
-	// KeepDeadLetters is how long dead letters are kept, if the table's time to live is
-	// switched on (DeadLetterExpiryAttribute). It must be less than idempotency records
-	// of effects are kept, by as much as Retry.For: a redrive after that repeats effects.
-	// Default: 21 days.
-	KeepDeadLetters time.Duration
-	// HandlerTimeout is how long one handler call may take. Default: 30 s.
-	HandlerTimeout time.Duration
-	// LateAfter is the age from which on Record.Late is set. Default: 1 min.
-	LateAfter time.Duration
 	// DrainTimeout is how long a stop waits for running calls before it cancels
 	// their contexts. Default: 10 s.
 	DrainTimeout time.Duration
@@ -142,6 +108,35 @@ type Config struct {
 	// Events are hooks for metrics and alarms.
 	Events Events
 
+	// pageSize is the largest page to ask for, 1 to 1000. Default: 1000.
+	pageSize int
+	// maxPending is how many records of one shard may be read and not finished,
+	// maxPendingBytes how many bytes of all shards together. Readers pause at
+	// either limit. One page may exceed it, and a shard without pending records
+	// may always read one. Defaults: 2000 and 64 MiB.
+	maxPending      int
+	maxPendingBytes int64
+	// checkpointEvery is how often progress is stored while there is any. A crash
+	// repeats about as much. Default: 1 s.
+	checkpointEvery time.Duration
+	// discoverEvery is how often one of the workers lists all shards. Children are
+	// looked up at the end of their parents; this listing finds what that lookup
+	// missed. Default: 60 s.
+	discoverEvery time.Duration
+	// parkAfter is how long a record that fails stays in the memory of its shard's
+	// worker, where it holds the checkpoint back. After that it waits in the retry
+	// queue, which is part of the dead-letter table: its attempts survive restarts, the
+	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
+	parkAfter time.Duration
+	// holdBack is how long a handler that is slower than the others may hold them back: while
+	// its records use up maxPending or maxPendingBytes, the shard is not read on. After that
+	// time its surplus waits in the retry queue, at two writes for each record, until it keeps
+	// up again. Default: 30 s.
+	holdBack time.Duration
+	// handlerTimeout is how long one handler call may take. Default: 30 s.
+	handlerTimeout time.Duration
+	// lateAfter is the age from which on Record.Late is set. Default: 1 min.
+	lateAfter time.Duration
 	// horizon is how long the service keeps a record; 24 h, except in tests.
 	horizon time.Duration
 	clock   *serviceClock
@@ -156,7 +151,10 @@ const (
 	minLeaseDuration = 100 * time.Millisecond
 )
 
-const defaultLateAfter = time.Minute
+const (
+	defaultLateAfter      = time.Minute
+	defaultHandlerTimeout = 30 * time.Second
+)
 
 // check reports every fault of the configuration.
 func (c Config) check() error {
@@ -182,25 +180,12 @@ func (c Config) check() error {
 		fault("Config.Group is %q, want up to 64 letters, digits, '.', '_' and '-'", c.Group)
 	}
 
-	if c.PageSize < 0 || c.PageSize > maxPageSize {
-		fault("Config.PageSize is %d, want 1 to %d", c.PageSize, maxPageSize)
-	}
-
 	if c.LeaseDuration != 0 && c.LeaseDuration < minLeaseDuration {
 		fault("Config.LeaseDuration is %v, want at least %v", c.LeaseDuration, minLeaseDuration)
 	}
 
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"Concurrency", int64(c.Concurrency)},
-		{"MaxPending", int64(c.MaxPending)},
-		{"MaxPendingBytes", c.MaxPendingBytes},
-	} {
-		if field.value < 0 {
-			fault("Config.%s is %d, want at least 1", field.name, field.value)
-		}
+	if c.Concurrency < 0 {
+		fault("Config.Concurrency is %d, want at least 1", c.Concurrency)
 	}
 
 	for _, field := range []struct {
@@ -209,16 +194,9 @@ func (c Config) check() error {
 	}{
 		{"PollActive", c.PollActive},
 		{"PollIdle", c.PollIdle},
-		{"CheckpointEvery", c.CheckpointEvery},
-		{"DiscoverEvery", c.DiscoverEvery},
 		{"Retry.Base", c.Retry.Base},
 		{"Retry.Max", c.Retry.Max},
 		{"Retry.For", c.Retry.For},
-		{"ParkAfter", c.ParkAfter},
-		{"HoldBack", c.HoldBack},
-		{"KeepDeadLetters", c.KeepDeadLetters},
-		{"HandlerTimeout", c.HandlerTimeout},
-		{"LateAfter", c.LateAfter},
 		{"DrainTimeout", c.DrainTimeout},
 	} {
 		if field.value < 0 {
@@ -281,7 +259,7 @@ func checkHandlers(owner string, handlers []Handler) []error {
 }
 
 // confirmOver is the time over which answers must repeat that a stream or a shard is gone.
-func (c Config) confirmOver() time.Duration { return min(c.DiscoverEvery/2, maxConfirmOver) }
+func (c Config) confirmOver() time.Duration { return min(c.discoverEvery/2, maxConfirmOver) }
 
 // tableName returns the name of the stream's table.
 func (c Config) tableName() string {
@@ -303,25 +281,25 @@ func (c Config) withDefaults() Config {
 	c.PollActive = cmp.Or(c.PollActive, 250*time.Millisecond)
 	// An explicit PollActive above five seconds must not be more than PollIdle.
 	c.PollIdle = cmp.Or(c.PollIdle, max(5*time.Second, c.PollActive))
-	c.PageSize = cmp.Or(c.PageSize, maxPageSize)
+	c.pageSize = cmp.Or(c.pageSize, maxPageSize)
 	c.Concurrency = cmp.Or(c.Concurrency, 64)
-	c.MaxPending = cmp.Or(c.MaxPending, 2000)
-	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, 64<<20)
+	c.maxPending = cmp.Or(c.maxPending, 2000)
+	c.maxPendingBytes = cmp.Or(c.maxPendingBytes, 64<<20)
 	c.horizon = cmp.Or(c.horizon, horizon)
 	c.clock = &serviceClock{}
 	c.calls = cmp.Or(c.calls, &processCalls)
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
-	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
-	c.DiscoverEvery = cmp.Or(c.DiscoverEvery, time.Minute)
+	c.checkpointEvery = cmp.Or(c.checkpointEvery, time.Second)
+	c.discoverEvery = cmp.Or(c.discoverEvery, time.Minute)
 	c.Retry = c.Retry.or(defaultRetry)
-	c.ParkAfter = cmp.Or(c.ParkAfter, 5*time.Second)
-	c.HoldBack = cmp.Or(c.HoldBack, 30*time.Second)
-	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
-	c.LateAfter = cmp.Or(c.LateAfter, defaultLateAfter)
+	c.parkAfter = cmp.Or(c.parkAfter, 5*time.Second)
+	c.holdBack = cmp.Or(c.holdBack, 30*time.Second)
+	c.handlerTimeout = cmp.Or(c.handlerTimeout, defaultHandlerTimeout)
+	c.lateAfter = cmp.Or(c.lateAfter, defaultLateAfter)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
 
 	// After the poller's own defaults, which handlers take over.
-	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry, c.HandlerTimeout)
+	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry, c.handlerTimeout)
 	for i := range c.Handlers {
 		c.Handlers[i].Concurrency = cmp.Or(c.Handlers[i].Concurrency, c.Concurrency)
 	}

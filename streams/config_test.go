@@ -48,10 +48,6 @@ func TestConfigFaultsNameTheFieldAndTheRule(t *testing.T) {
 				want: "streams: handler 0: Timeout is -1s, want more than 0",
 			},
 			{
-				edit: func(c *Config) { c.PageSize = 1001 },
-				want: "streams: Config.PageSize is 1001, want 1 to 1000",
-			},
-			{
 				edit: func(c *Config) { c.LeaseDuration = time.Millisecond },
 				want: "streams: Config.LeaseDuration is 1ms, want at least 100ms",
 			},
@@ -72,12 +68,12 @@ func TestConfigFaultsNameTheFieldAndTheRule(t *testing.T) {
 }
 
 func TestAllConfigFaultsAreReportedAtOnce(t *testing.T) {
-	_, err := New(Config{PageSize: -1, DrainTimeout: -1})
+	_, err := New(Config{Concurrency: -1, DrainTimeout: -1})
 	if err == nil {
 		t.Fatal("an empty configuration was accepted")
 	}
 
-	for _, field := range []string{"Streams", "TableName", "LeaseTable", "PageSize", "DrainTimeout", "Handlers"} {
+	for _, field := range []string{"Streams", "TableName", "LeaseTable", "Concurrency", "DrainTimeout", "Handlers"} {
 		if !strings.Contains(err.Error(), "Config."+field) {
 			t.Errorf("%v: want a fault of %s", err, field)
 		}

@@ -92,7 +92,7 @@ func TestOneMissingShardIsNotGone(t *testing.T) {
 		w := newTestEnv(t, 1)
 		l, g := newRecorder(), &gaps{}
 		transport, throughTransport := w.intercept()
-		p := w.start(w.config(l.handle, throughTransport, g.hook, func(c *Config) { c.DiscoverEvery = time.Minute }))
+		p := w.start(w.config(l.handle, throughTransport, g.hook, func(c *Config) { c.discoverEvery = time.Minute }))
 		w.write("o-0", 1)
 		w.until("the first record is handled", func() bool { return l.count() == 1 })
 

@@ -34,7 +34,7 @@ const (
 // DeadLetterExpiryAttribute is the attribute for the dead-letter table's time to live.
 const DeadLetterExpiryAttribute = "expireAt"
 
-// deadLetterRetention is the default of Config.KeepDeadLetters. Claims of effects are
+// deadLetterRetention is how long dead letters are kept. Claims of effects are
 // kept for 30 days after they were made, which may have been at the first attempt, three
 // days before the dead letter. A redrive must not come when they are forgotten.
 const deadLetterRetention = 21 * 24 * time.Hour

@@ -1,11 +1,9 @@
 package streams
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -31,7 +29,6 @@ type deadLetterTable struct {
 	api   dynamoAPI
 	table string
 	group string // Config.Group
-	keep  time.Duration
 	clock *serviceClock
 }
 
@@ -91,7 +88,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	row[deadLetterPermanent] = dynamo.Bool(IsPermanent(cause))
 	row[deadLetterAttempts] = dynamo.N(int64(r.Attempt))
 	now := t.clock.now()
-	expiry := dynamo.Seconds(now.Add(cmp.Or(t.keep, deadLetterRetention)))
+	expiry := dynamo.Seconds(now.Add(deadLetterRetention))
 	row[deadLetterFailedAt] = dynamo.Millis(now)
 	row[DeadLetterExpiryAttribute] = expiry
 

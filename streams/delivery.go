@@ -74,7 +74,7 @@ func (s *laneScheduler) try(l *lane, h *Handler, d *delivery) (done bool, pause 
 	if suspect := l.shard.suspect.Load(); suspect != nil {
 		// All others wait for this record. If the call fails, it goes to the retry queue at once.
 		if d.stuckSince.IsZero() {
-			d.stuckSince = time.Now().Add(-s.cfg.ParkAfter)
+			d.stuckSince = time.Now().Add(-s.cfg.parkAfter)
 		}
 
 		if suspect.triesAlone(d.record.SequenceNumber) {
@@ -108,7 +108,7 @@ func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool,
 	d.attempts++
 
 	r := d.recordFor(h, l.shard)
-	r.Late = r.isLate(s.cfg.clock, s.cfg.LateAfter)
+	r.Late = r.isLate(s.cfg.clock, s.cfg.lateAfter)
 	err = s.callHandler(l.shard, h, r)
 	s.noteResult(l.shard, l.handler, l.key, err)
 
@@ -208,13 +208,13 @@ func (s *laneScheduler) pauseAfter(shard *shardLanes, h *Handler, d *delivery, e
 }
 
 // pauseOrPark returns the pause, or parks the record if it would then have been stuck
-// for ParkAfter.
+// for Config.parkAfter.
 func (s *laneScheduler) pauseOrPark(d *delivery, now time.Time, pause time.Duration, err error) time.Duration {
 	if d.stuckSince.IsZero() {
 		d.stuckSince = now
 	}
 
-	if now.Add(pause).Sub(d.stuckSince) < s.cfg.ParkAfter {
+	if now.Add(pause).Sub(d.stuckSince) < s.cfg.parkAfter {
 		return pause
 	}
 	d.park, d.nextTry, d.err = true, now.Add(pause), err

@@ -113,7 +113,7 @@ func (d *discovery) discover(ctx context.Context) error {
 	state, since, open := d.state, d.stateSince, d.openLeases
 	d.mu.Unlock()
 
-	interval := d.cfg.DiscoverEvery
+	interval := d.cfg.discoverEvery
 	switch {
 	case since.IsZero():
 		return nil // nothing observed yet

@@ -18,7 +18,7 @@ func (w *testEnv) newTestDiscovery() *discovery {
 	w.Helper()
 
 	// Answers are confirmed by their number only.
-	p, err := New(w.config(newRecorder().handle, func(c *Config) { c.DiscoverEvery = 2 }))
+	p, err := New(w.config(newRecorder().handle, func(c *Config) { c.discoverEvery = 2 }))
 	if err != nil {
 		w.Fatal(err)
 	}

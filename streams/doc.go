@@ -50,14 +50,14 @@
 //
 // # Outages
 //
-// A record that fails for longer than Config.ParkAfter moves to the retry queue, which
+// A record that fails for longer than 5 s moves to the retry queue, which
 // is part of the dead-letter table, and so do the later records of its item. There it
 // keeps its attempts across restarts, the checkpoint passes it, and it takes up no place
 // in memory. One worker at a time, by a lease for each handler, delivers the records of
 // the queue. When an item's last record has been handled, the item is delivered from its
 // shard again.
 //
-// A handler that is slower than the others for longer than Config.HoldBack is left behind: its
+// A handler that is slower than the others for longer than 30 s is left behind: its
 // surplus waits in the retry queue. RetryQueue.Pause lets all records of a handler wait there.
 //
 // A handler that fails for several items in a row, without a success in between, is
@@ -84,12 +84,12 @@
 //     over within LeaseDuration + 1 s. There is no leader.
 //   - All workers of a stream together stay below the 10 calls of
 //     DescribeStream per second that the service allows an account.
-//   - A worker holds at most MaxPendingBytes of unfinished records, and two more pages of each
+//   - A worker holds at most 64 MiB of unfinished records, and two more pages of each
 //     shard: the page being delivered and the next page, which is fetched meanwhile.
 //
 // # Caveats
 //
-// Delivery is at least once. A crash repeats the records of about the last CheckpointEvery,
+// Delivery is at least once. A crash repeats the records of about the last second,
 // and more if a record had been stuck for longer. Make effects idempotent, with a key
 // derived from the item itself, such as its version. A store can also keep the highest
 // [Record.Epoch] and refuse writes with a lower one.

@@ -105,7 +105,7 @@ func newFleet(shards int) (*quietStreams, func(*Config)) {
 
 // defaultTimes leaves all times at their defaults.
 func defaultTimes(c *Config) {
-	c.PollActive, c.PollIdle, c.LeaseDuration, c.CheckpointEvery, c.DiscoverEvery, c.DrainTimeout = 0, 0, 0, 0, 0, 0
+	c.PollActive, c.PollIdle, c.LeaseDuration, c.checkpointEvery, c.discoverEvery, c.DrainTimeout = 0, 0, 0, 0, 0, 0
 }
 
 // consumed adds up read units by table.

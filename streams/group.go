@@ -59,7 +59,7 @@ func (c *groupCount) run(ctx context.Context) {
 			}
 		}
 
-		if !worker.Wait(ctx, c.cfg.DiscoverEvery) {
+		if !worker.Wait(ctx, c.cfg.discoverEvery) {
 			return
 		}
 	}
@@ -82,7 +82,7 @@ func (c *groupCount) check(ctx context.Context) error {
 	}
 
 	// A worker may miss a note because of throttling, so a group counts as gone only after three intervals.
-	recent := now.Add(-max(groupSeenFactor*c.cfg.DiscoverEvery, groupSeenAtLeast))
+	recent := now.Add(-max(groupSeenFactor*c.cfg.discoverEvery, groupSeenAtLeast))
 
 	groups, err := recentGroups(ctx, rows.api, rows.table, c.stream, recent)
 	if err != nil {

@@ -23,8 +23,8 @@ type HandlerFunc func(ctx context.Context, r Record) error
 
 // Handler is one subscriber of the stream. All handlers share one reader. Each
 // has its own retries and dead letters. Records that a handler fails for longer than
-// Config.ParkAfter wait in the retry queue and delay no other handler. The surplus of a handler that
-// has been slower than the others for Config.HoldBack does not delay them either.
+// 5 s wait in the retry queue and delay no other handler. The surplus of a handler that
+// has been slower than the others for 30 s does not delay them either.
 type Handler struct {
 	// Name identifies the handler in dead letters, metrics and effect keys. It
 	// must be unique in the poller and must not change between deployments.
@@ -54,7 +54,7 @@ type Handler struct {
 	Retry Retry
 	// Attempts is short for Retry.Attempts.
 	Attempts int
-	// Timeout is how long one call may take. 0 means Config.HandlerTimeout.
+	// Timeout is how long one call may take. Default: 30 s.
 	Timeout time.Duration
 	// Concurrency is how many calls of this handler may run at once, over all shards,
 	// within Config.Concurrency. 0 means as many as there are places that are not

@@ -11,8 +11,8 @@ const (
 	// the retry queue at once, beside the handler's calls.
 	parkingPlaces = 16
 
-	// A handler that is left behind keeps one part of Config.MaxPending of each shard in
-	// memory. It has caught up when it has kept below half of that part for Config.HoldBack.
+	// A handler that is left behind keeps one part of Config.maxPending of each shard in
+	// memory. It has caught up when it has kept below half of that part for Config.holdBack.
 	surplusPart = 4
 )
 
@@ -32,7 +32,7 @@ type handlerPace struct {
 }
 
 // checkPace decides which handlers are left behind. The reader of the shard has waited for such a
-// handler over the whole of Config.HoldBack, while another handler had little to do. The
+// handler over the whole of Config.holdBack, while another handler had little to do. The
 // worker of the shard calls it every second or more often.
 func (s *shardLanes) checkPace(now time.Time) {
 	waited := s.window.readerWaited()
@@ -51,7 +51,7 @@ func (s *shardLanes) checkPace(now time.Time) {
 		change := waited && s.holdsOthersBack(h, unfinished)
 		if p.behind {
 			// Half of the part, so that a handler at the limit does not go back and forth.
-			change = !waited && p.pending <= s.scheduler.cfg.MaxPending/surplusPart/2
+			change = !waited && p.pending <= s.scheduler.cfg.maxPending/surplusPart/2
 		}
 
 		switch {
@@ -59,7 +59,7 @@ func (s *shardLanes) checkPace(now time.Time) {
 			p.since = time.Time{}
 		case p.since.IsZero():
 			p.since = now
-		case now.Sub(p.since) >= s.scheduler.cfg.HoldBack:
+		case now.Sub(p.since) >= s.scheduler.cfg.holdBack:
 			s.setBehind(h, !p.behind)
 			s.notePace(h)
 		}
@@ -123,7 +123,7 @@ func (s *shardLanes) hasSurplus(handler int) bool {
 		return false
 	}
 
-	return p.pending-p.parking > s.scheduler.cfg.MaxPending/surplusPart || s.window.ends.Load() || !s.window.memory.hasRoom()
+	return p.pending-p.parking > s.scheduler.cfg.maxPending/surplusPart || s.window.ends.Load() || !s.window.memory.hasRoom()
 }
 
 // nextToPark removes the first ready lane of a shard with a surplus of the handler, and takes a parking

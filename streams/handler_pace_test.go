@@ -38,8 +38,8 @@ func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
 		let := make(chan struct{})
 
 		cfg, slow, fast := w.besideSlow(let, func(c *Config) {
-			c.MaxPending, c.PageSize, c.Concurrency = 20, 10, 4
-			c.HoldBack, c.LeaseDuration = 100*time.Millisecond, 10*time.Second
+			c.maxPending, c.pageSize, c.Concurrency = 20, 10, 4
+			c.holdBack, c.LeaseDuration = 100*time.Millisecond, 10*time.Second
 		})
 		p := w.start(cfg)
 
@@ -85,12 +85,12 @@ func TestWhoIsLeftBehind(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			handlers := slices.Repeat([]Handler{{Name: "h", Handle: newRecorder().handle}}, len(test.paces))
-			cfg := Config{Handlers: handlers, MaxPending: 100, HoldBack: holdBack, Log: embeddedtest.Quiet()}.withDefaults()
-			window := newPendingWindow(cfg.MaxPending, maxWindow, &memoryBudget{limit: 1 << 20})
+			cfg := Config{Handlers: handlers, maxPending: 100, holdBack: holdBack, Log: embeddedtest.Quiet()}.withDefaults()
+			window := newPendingWindow(cfg.maxPending, maxWindow, &memoryBudget{limit: 1 << 20})
 			lanes := newLaneScheduler(&cfg).newShardLanes(t.Context(), newHeldLease(nil, Lease{}, time.Now(), time.Hour), window)
 			lanes.pace = test.paces
 
-			for range cfg.MaxPending {
+			for range cfg.maxPending {
 				window.add([]*pendingRecord{{unfinished: 1}})
 			}
 
@@ -128,7 +128,7 @@ func TestWhoIsLeftBehind(t *testing.T) {
 			if len(lanes.scheduler.handlers[0].behind) != 1 {
 				t.Error("no surplus is looked for")
 			}
-			lanes.pace[0].pending = cfg.MaxPending / 8
+			lanes.pace[0].pending = cfg.maxPending / 8
 
 			if !check(holdBack) {
 				t.Error("it counts as caught up while the reader waits")
@@ -155,7 +155,7 @@ func TestTheEndOfAShardIsNotHeldBack(t *testing.T) {
 		let := make(chan struct{})
 
 		cfg, slow, fast := w.besideSlow(let, func(c *Config) {
-			c.MaxPending, c.Concurrency, c.HoldBack = 10*items, 4, 50*time.Millisecond
+			c.maxPending, c.Concurrency, c.holdBack = 10*items, 4, 50*time.Millisecond
 			c.LeaseDuration = 5 * time.Second
 		})
 		p := w.start(cfg)
@@ -199,7 +199,7 @@ func TestOnlyASurplusMoves(t *testing.T) {
 		let := make(chan struct{})
 
 		cfg, slow, fast := w.besideSlow(let, func(c *Config) {
-			c.MaxPending, c.PageSize, c.Concurrency, c.HoldBack = 40, 10, 4, 50*time.Millisecond
+			c.maxPending, c.pageSize, c.Concurrency, c.holdBack = 40, 10, 4, 50*time.Millisecond
 			c.LeaseDuration = 10 * time.Second
 		})
 		p := w.start(cfg)
@@ -207,7 +207,7 @@ func TestOnlyASurplusMoves(t *testing.T) {
 		w.until("the others have passed the slow handler", func() bool { return fast.distinct() == 200 })
 		w.until("the rest stays", func() bool { return len(w.waitingRows())+w.lagOf(p) == 200 })
 
-		if left := w.lagOf(p); left < cfg.MaxPending/surplusPart {
+		if left := w.lagOf(p); left < cfg.maxPending/surplusPart {
 			t.Errorf("%d records are left in memory", left)
 		}
 		close(let)
@@ -235,16 +235,16 @@ func TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack(t *testing.T) {
 		}
 
 		cfg := w.config(handle, defaultTimes, func(c *Config) {
-			c.MaxPending, c.PageSize, c.HoldBack = 20, 10, 30*time.Second
+			c.maxPending, c.pageSize, c.holdBack = 20, 10, 30*time.Second
 			c.Handlers = append(c.Handlers, Handler{Name: "fast", Handle: fast.handle})
 		})
 
 		w.writeVersions(items, versions)
 		p := w.start(cfg)
 
-		// The calls that run when HoldBack ends finish first, and so does a call that takes a free place at that
+		// The calls that run when holdBack ends finish first, and so does a call that takes a free place at that
 		// moment.
-		sleepUntil(t, cfg.HoldBack+3*perCall, func() bool { return fast.distinct() == items*versions })
+		sleepUntil(t, cfg.holdBack+3*perCall, func() bool { return fast.distinct() == items*versions })
 
 		if n := slow.count(); n > 5*items {
 			t.Errorf("the slow handler has handled %d records meanwhile", n)
@@ -258,7 +258,7 @@ func TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack(t *testing.T) {
 // lanes as records in memory.
 func TestASurplusIsFoundWithoutALookAtEveryLane(t *testing.T) {
 	look := func(ready int) time.Duration {
-		cfg := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}, MaxPending: 10}.withDefaults()
+		cfg := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}, maxPending: 10}.withDefaults()
 		scheduler := newLaneScheduler(&cfg)
 		scheduler.limit = 0 // no call begins
 
@@ -266,7 +266,7 @@ func TestASurplusIsFoundWithoutALookAtEveryLane(t *testing.T) {
 			return scheduler.newShardLanes(t.Context(), nil, newPendingWindow(1, maxWindow, &memoryBudget{limit: 1}))
 		}
 		behind, other := newLanes(), newLanes()
-		behind.pace[0].pending = cfg.MaxPending
+		behind.pace[0].pending = cfg.maxPending
 		behind.setBehind(0, true)
 
 		for range ready {

@@ -119,8 +119,8 @@ func TestAFailingHandlerDelaysTheOthersOnlyAtMaxPending(t *testing.T) {
 		var late atomic.Int32
 
 		p := w.start(w.config(nil, func(c *Config) {
-			c.MaxPending = 50
-			c.ParkAfter = time.Hour
+			c.maxPending = 50
+			c.parkAfter = time.Hour
 			c.Handlers = []Handler{
 				{Name: "good", Handle: l.handle},
 				{Name: "bad", Attempts: -1, Handle: func(context.Context, Record) error {

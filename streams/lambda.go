@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -38,8 +37,6 @@ type LambdaConfig struct {
 	DeadLetterTable string
 	// Concurrency is how many handler calls may run at once. Default: 16.
 	Concurrency int
-	// HandlerTimeout is how long one handler call may take. Default: 30 s.
-	HandlerTimeout time.Duration
 }
 
 func (c LambdaConfig) check() error {
@@ -53,10 +50,6 @@ func (c LambdaConfig) check() error {
 		faults = append(faults, fmt.Errorf("streams: LambdaConfig.Concurrency is %d, want at least 1", c.Concurrency))
 	}
 
-	if c.HandlerTimeout < 0 {
-		faults = append(faults, fmt.Errorf("streams: LambdaConfig.HandlerTimeout is %v, want more than 0", c.HandlerTimeout))
-	}
-
 	return errors.Join(faults...)
 }
 
@@ -68,8 +61,7 @@ func NewLambda(cfg LambdaConfig) (*Lambda, error) {
 	}
 
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
-	cfg.HandlerTimeout = cmp.Or(cfg.HandlerTimeout, 30*time.Second)
-	cfg.Handlers = handlersWithDefaults(cfg.Handlers, defaultRetry, cfg.HandlerTimeout)
+	cfg.Handlers = handlersWithDefaults(cfg.Handlers, defaultRetry, defaultHandlerTimeout)
 
 	return &Lambda{cfg: cfg}, nil
 }

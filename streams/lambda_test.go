@@ -94,12 +94,11 @@ func TestLambdaStoresPermanentFailuresAsDeadLetters(t *testing.T) {
 }
 
 func TestLambdaConfigFaultsAreReportedAtOnce(t *testing.T) {
-	_, err := NewLambda(LambdaConfig{DeadLetterTable: deadTable, Concurrency: -1, HandlerTimeout: -1})
+	_, err := NewLambda(LambdaConfig{DeadLetterTable: deadTable, Concurrency: -1})
 
 	want := "streams: LambdaConfig.Handlers is empty\n" +
 		"streams: LambdaConfig.DynamoDB and LambdaConfig.DeadLetterTable must be set together\n" +
-		"streams: LambdaConfig.Concurrency is -1, want at least 1\n" +
-		"streams: LambdaConfig.HandlerTimeout is -1ns, want more than 0"
+		"streams: LambdaConfig.Concurrency is -1, want at least 1"
 	if err == nil || err.Error() != want {
 		t.Errorf("NewLambda: %v, want %s", err, want)
 	}

@@ -76,7 +76,6 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 			api:   cfg.DynamoDB,
 			table: cfg.DeadLetterTable,
 			group: cfg.Group,
-			keep:  cfg.KeepDeadLetters,
 			clock: cfg.clock,
 		},
 		retries: &retryTable{

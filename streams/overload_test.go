@@ -37,7 +37,7 @@ func TestLeasesSettleUnderOverload(t *testing.T) {
 			})
 			fleet = append(fleet, w.start(w.config(l.handle, throughTransport, h.watch(strconv.Itoa(i)), func(c *Config) {
 				defaultTimes(c)
-				c.LeaseDuration, c.DiscoverEvery = lease, 5*time.Second
+				c.LeaseDuration, c.discoverEvery = lease, 5*time.Second
 			})))
 		}
 		time.Sleep(30 * time.Second)

@@ -35,7 +35,7 @@ func New(cfg Config) (*Poller, error) {
 		held: map[*shardWorker]struct{}{},
 	}
 	p.health = errNotStarted
-	p.memory.limit = p.cfg.MaxPendingBytes
+	p.memory.limit = p.cfg.maxPendingBytes
 	p.scheduler = newLaneScheduler(&p.cfg)
 
 	return p, nil

@@ -184,7 +184,7 @@ func crashAt(t *testing.T, n int, w *testEnv) (survived bool) {
 			w.roll()
 		}
 	}
-	quick := func(c *Config) { c.LeaseDuration, c.CheckpointEvery = 150*time.Millisecond, 5*time.Millisecond }
+	quick := func(c *Config) { c.LeaseDuration, c.checkpointEvery = 150*time.Millisecond, 5*time.Millisecond }
 	transport, throughTransport := w.intercept()
 	var calls atomic.Int32
 	var dead atomic.Bool

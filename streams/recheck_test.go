@@ -33,7 +33,7 @@ func TestOnlyLateRecordsAreRechecked(t *testing.T) {
 				w.write("o-0", 2)
 				time.Sleep(time.Second)
 				p := w.start(w.config(l.handle, func(cfg *Config) {
-					cfg.LateAfter = c.lateAfter
+					cfg.lateAfter = c.lateAfter
 					cfg.Handlers[0].Recheck = func(context.Context, Record) error {
 						rechecks.Add(1)
 						return c.result
@@ -59,7 +59,7 @@ func TestAWaitingRecordIsRechecked(t *testing.T) {
 		w := newTestEnv(t, 1)
 		var rechecked atomic.Bool
 		p := w.start(w.config(func(context.Context, Record) error { return errOutage }, patient, func(c *Config) {
-			c.LateAfter = time.Hour
+			c.lateAfter = time.Hour
 			c.Handlers[0].Recheck = func(_ context.Context, r Record) error {
 				rechecked.Store(r.Late && r.Attempt > 1)
 				return Skip(errCanceled)

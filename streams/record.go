@@ -57,7 +57,7 @@ type Record struct {
 	Handler string
 	Attempt int
 	// Late says that the item may have changed several times since: the record is
-	// redriven or waited in the retry queue, or it is older than Config.LateAfter.
+	// redriven or waited in the retry queue, or it is older than 1 min.
 	Late bool
 	// Replay says that the record is delivered again on request. It is nil for others.
 	Replay *Replayed

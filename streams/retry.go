@@ -18,8 +18,10 @@ type Retry struct {
 	// means any number within For. A negative number means that the handler never
 	// gives up, neither after a number of calls nor after a time.
 	Attempts int
-	Base     time.Duration // default 100 ms
-	Max      time.Duration // default 15 min
+	// Base is the first pause. Default: 100 ms.
+	Base time.Duration
+	// Max is the longest pause. Default: 15 min.
+	Max time.Duration
 	// For is how long a record is retried after its first failure. Default: 72 h.
 	For time.Duration
 }

@@ -23,7 +23,7 @@ var errOutage = errors.New("503 from the far side")
 // patient makes records that fail wait in the retry queue at once, without an end.
 func patient(c *Config) {
 	c.Retry = Retry{Base: 5 * time.Millisecond, Max: 20 * time.Millisecond}
-	c.ParkAfter = time.Millisecond
+	c.parkAfter = time.Millisecond
 }
 
 // waitingRows returns the rows of the retry queue of handler h.

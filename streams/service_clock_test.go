@@ -58,7 +58,7 @@ func handOverBetweenClocks(t *testing.T, ahead time.Duration) {
 		calls <- r
 		return errors.New("not now")
 	}, func(c *Config) {
-		c.ParkAfter, c.Retry = time.Millisecond, Retry{Base: 30 * time.Second, Max: time.Minute}
+		c.parkAfter, c.Retry = time.Millisecond, Retry{Base: 30 * time.Second, Max: time.Minute}
 	})
 	w.write("o-0", 1)
 	epoch := (<-calls).Epoch + int64(ahead/time.Second)

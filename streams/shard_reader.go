@@ -268,8 +268,8 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 
 	out, err := r.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
 		ShardIterator: &iterator,
-		// A page above MaxPending would exceed the window by more than the window's size.
-		Limit: aws.Int32(int32(min(r.cfg.PageSize, r.cfg.MaxPending))),
+		// A page above maxPending would exceed the window by more than the window's size.
+		Limit: aws.Int32(int32(min(r.cfg.pageSize, r.cfg.maxPending))),
 	}, withoutStreamRetries)
 	if err != nil {
 		return page{err: err, began: began}

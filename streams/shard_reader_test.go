@@ -122,7 +122,7 @@ func TestReadingResumesAfterTheLastRecordWhenAnIteratorExpires(t *testing.T) {
 			return nil
 		})
 
-		p := w.start(w.config(l.handle, throughTransport, func(c *Config) { c.PageSize = 2 }))
+		p := w.start(w.config(l.handle, throughTransport, func(c *Config) { c.pageSize = 2 }))
 		w.writeVersions(3, 10)
 		w.until("all are handled", func() bool { return l.distinct() == 30 })
 		w.stopped(p)
@@ -256,7 +256,7 @@ func testReader(t *testing.T, api streamsAPI, h HandlerFunc) *shardReader {
 
 	cfg := Config{Streams: api, Handlers: []Handler{{Name: "h", Handle: h}}, Log: embeddedtest.Quiet()}.withDefaults()
 	scheduler := newLaneScheduler(&cfg)
-	window := newPendingWindow(cfg.MaxPending, maxWindow, &memoryBudget{limit: cfg.MaxPendingBytes})
+	window := newPendingWindow(cfg.maxPending, maxWindow, &memoryBudget{limit: cfg.maxPendingBytes})
 	lease := newHeldLease(nil, Lease{}, time.Now(), 24*time.Hour)
 
 	return &shardReader{
@@ -369,7 +369,7 @@ func TestTheLagIsTrueAtMaxPending(t *testing.T) {
 			}
 
 			return l.handle(ctx, r)
-		}, func(c *Config) { c.MaxPending, c.PageSize, c.Concurrency = 10, 5, 2 }))
+		}, func(c *Config) { c.maxPending, c.pageSize, c.Concurrency = 10, 5, 2 }))
 
 		w.writeVersion(50, 1)
 		w.until("the reader has stopped", func() bool { return w.lagOf(p) >= 10 })
@@ -403,7 +403,7 @@ func TestAReaderStopsAtMaxPendingBytes(t *testing.T) {
 			}
 
 			return l.handle(ctx, r)
-		}, func(c *Config) { c.MaxPendingBytes, c.PageSize = 10*minRecordSize, 10 }))
+		}, func(c *Config) { c.maxPendingBytes, c.pageSize = 10*minRecordSize, 10 }))
 
 		w.writeVersion(200, 1)
 		w.until("records are pending", func() bool { return w.lagOf(p) >= 10 })

@@ -72,7 +72,7 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 
 	w.waiting = p.scheduler.waiting
 
-	window := newPendingWindow(p.cfg.MaxPending, maxWindow, &p.memory)
+	window := newPendingWindow(p.cfg.maxPending, maxWindow, &p.memory)
 	w.lanes = p.scheduler.newShardLanes(w.work, w.lease, window)
 	w.reader = &shardReader{
 		cfg:     &p.cfg,
@@ -89,7 +89,7 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 	w.reader.newestAt.Store(unixMilli(l.HandledAt))
 
 	if l.isSuspect() {
-		suspect := newSuspectShard(l, suspectWindows*p.cfg.MaxPending)
+		suspect := newSuspectShard(l, suspectWindows*p.cfg.maxPending)
 		suspect.begin, suspect.ended = w.beginTry, w.noteTry
 		w.trying = l.trying
 		w.lanes.suspect.Store(suspect)
@@ -270,7 +270,7 @@ func (w *shardWorker) endLease(end error) error {
 
 // keepLease stores progress until ctx ends or the lease is lost. It also reports the lag.
 func (w *shardWorker) keepLease(ctx context.Context) {
-	tick := time.NewTicker(max(min(w.cfg.CheckpointEvery, w.cfg.LeaseDuration/10), time.Millisecond))
+	tick := time.NewTicker(max(min(w.cfg.checkpointEvery, w.cfg.LeaseDuration/10), time.Millisecond))
 	defer tick.Stop()
 
 	var reported time.Time
@@ -292,10 +292,10 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 		w.lanes.checkPace(now)
 		w.checkDeaths(now)
 
-		// A write is due for new progress after CheckpointEvery.
+		// A write is due for new progress after Config.checkpointEvery.
 		p := w.progress()
 		// renewedAt counts from the last write of any kind, so that a touch delays the next checkpoint.
-		due := !w.isStored(p) && now.Sub(w.lease.renewedAt()) >= w.cfg.CheckpointEvery
+		due := !w.isStored(p) && now.Sub(w.lease.renewedAt()) >= w.cfg.checkpointEvery
 
 		ours := w.lease.valid(now)
 		if ours && (due || touched) {

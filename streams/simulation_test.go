@@ -168,12 +168,12 @@ func (s *simulation) startWorker(name int) *simWorker {
 		return s.handle(ctx, r)
 	}
 	w.runningPoller = s.start(s.config(handle, defaultTimes, throughTransport, func(c *Config) {
-		c.PageSize, c.MaxPending = 1+int(s.seed%5), 10
+		c.pageSize, c.maxPending = 1+int(s.seed%5), 10
 		if s.outageAt > 0 {
 			c.horizon = simHorizon
 		}
 
-		c.DiscoverEvery, c.DrainTimeout, c.HoldBack = 20*time.Second, 3*time.Second, 2*time.Second
+		c.discoverEvery, c.DrainTimeout, c.holdBack = 20*time.Second, 3*time.Second, 2*time.Second
 		c.Retry = Retry{Attempts: -1, Base: 50 * time.Millisecond, Max: time.Second}
 		if s.beside != nil {
 			c.Handlers = append(c.Handlers, Handler{Name: "beside", Handle: s.beside.handle})

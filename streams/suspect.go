@@ -27,7 +27,7 @@ const (
 	maxDeaths    = 3
 	suspectBatch = 32
 
-	// A shard is suspect for so many times Config.MaxPending records, unless it is caught up before.
+	// A shard is suspect for so many times Config.maxPending records, unless it is caught up before.
 	// If the workers die at a later record, it is suspect again, from a newer checkpoint.
 	suspectWindows = 2
 

@@ -113,7 +113,7 @@ func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 		p = w.start(w.config(call, defaultTimes, func(c *Config) {
 			c.calls = process
 			c.Handlers = append(c.Handlers, Handler{Name: "failing", Handle: failing})
-			c.Retry, c.LateAfter = Retry{Base: time.Second}, 10*time.Minute
+			c.Retry, c.lateAfter = Retry{Base: time.Second}, 10*time.Minute
 		}))
 		sleepUntil(t, 5*time.Minute, func() bool { return w.leases()[0].Owner == p.Owner() })
 		w.writeVersion(items, 3) // also to the other shard, which has been read to its end

@@ -199,7 +199,7 @@ func (w *testEnv) handleAll(l *recorder, records int) {
 }
 
 // TestAnOutageDoesNotHoldASuspectShardBack: a record whose call fails waits in the retry queue, and
-// the shard does not wait Config.ParkAfter for each.
+// the shard does not wait Config.parkAfter for each.
 func TestAnOutageDoesNotHoldASuspectShardBack(t *testing.T) {
 	const items = 40
 

@@ -137,7 +137,7 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 			}
 		}
 
-		if !worker.Wait(ctx, min(p.cfg.DiscoverEvery, 5*time.Second)) {
+		if !worker.Wait(ctx, min(p.cfg.discoverEvery, 5*time.Second)) {
 			return "", false
 		}
 	}

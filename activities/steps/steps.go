@@ -1,12 +1,9 @@
 package steps
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"ratchet/activities"
 	"ratchet/activities/tasktoken"
@@ -101,37 +98,22 @@ func (s *Steps) All() []Step {
 // the name that the state machine knows.
 func handle[In any](fn func(context.Context, In) (any, error)) activities.HandlerFunc {
 	return func(ctx context.Context, t activities.Task) (any, error) {
-		in, err := read[In](t.Input)
-		if err != nil {
-			return nil, err
+		decoded := false
+		typed := activities.Typed(func(ctx context.Context, in In) (any, error) {
+			decoded = true
+			out, err := fn(ctx, in)
+
+			return out, withName(err)
+		})
+
+		out, err := typed(ctx, t)
+		if err != nil && !decoded {
+			// A worker with another prefix would give this failure another name.
+			return nil, activities.Fail(nameInvalidInput, errors.Unwrap(err))
 		}
 
-		out, err := fn(ctx, in)
-		if err != nil {
-			return nil, withName(err)
-		}
-
-		return out, nil
+		return out, err
 	}
-}
-
-// read decodes the input of a task. Unknown members and trailing data are errors.
-func read[In any](input json.RawMessage) (in In, err error) {
-	d := json.NewDecoder(bytes.NewReader(input))
-	// A misspelled member would be taken as absent, and the step would act on a default.
-	d.DisallowUnknownFields()
-
-	if err = d.Decode(&in); err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = fmt.Errorf("data after the input's end")
-		}
-	}
-
-	if err != nil {
-		return in, activities.Fail(nameInvalidInput, fmt.Errorf("read the task's input: %w", err))
-	}
-
-	return in, nil
 }
 
 // get reads an order that must exist.

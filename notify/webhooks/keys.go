@@ -41,7 +41,7 @@ type Config struct {
 	// Tolerance is how far the timestamp of a message may be from now, in either direction.
 	// Default 5 minutes.
 	Tolerance time.Duration
-	// Now is the clock. Default time.Now.
+	// Now is the clock, for tests. Default time.Now.
 	Now func() time.Time
 }
 

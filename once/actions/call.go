@@ -171,7 +171,7 @@ func (c *call) rejection(rec record, cfg Config) Result {
 		return Result{Outcome: NotActive, ActiveAt: rec.activeAt}
 	case c.Fence != 0 && !(c.ownsHold(rec) && rec.holdStands(c.now, 0)):
 		return Result{Outcome: HoldLost}
-	case rec.holdStands(c.now, cfg.Margin) && rec.holder != c.Holder:
+	case rec.holdStands(c.now, margin) && rec.holder != c.Holder:
 		return Result{Outcome: Held, HeldUntil: rec.holdEnd()}
 	// A try that this call has counted may be the last: it is still compared.
 	case rec.locked() && !c.tried:

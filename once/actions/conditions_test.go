@@ -91,12 +91,12 @@ func TestAnItemThatCannotBeReadIsAnError(t *testing.T) {
 func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 	key := actions.NewKey(1)
 
-	_, err := actions.New(actions.Config{Keys: []actions.Key{key, key}, Retention: time.Minute, ReplayFor: -1, Margin: -1})
+	_, err := actions.New(actions.Config{Keys: []actions.Key{key, key}, Retention: time.Minute, ReplayFor: -1})
 	if err == nil {
 		t.Fatal("no error")
 	}
 
-	for _, field := range []string{"DynamoDB", "Table", "Retention", "ReplayFor", "Margin", "Keys"} {
+	for _, field := range []string{"DynamoDB", "Table", "Retention", "ReplayFor", "Keys"} {
 		if !strings.Contains(err.Error(), "actions: Config."+field) {
 			t.Errorf("%s is missing in\n%v", field, err)
 		}

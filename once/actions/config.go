@@ -31,12 +31,9 @@ type Config struct {
 	// ReplayFor is how long after a consumption its ConsumeID gets the same answer again.
 	// Default: as long as the action is remembered.
 	ReplayFor time.Duration
-	// Margin is how far the clocks of two callers may differ. A hold stands that much
-	// longer for others than for its holder. Default 2 s.
-	Margin time.Duration
-	// Events observes the calls.
+	// Events observes the calls. Default none.
 	Events Events
-	// Now is the callers' clock. Default time.Now.
+	// Now is the callers' clock, for tests. Default time.Now.
 	Now func() time.Time
 }
 
@@ -49,6 +46,9 @@ type Events struct {
 }
 
 const (
+	// margin is how far the clocks of two callers may differ. A hold stands that much
+	// longer for others than for its holder.
+	margin       = 2 * time.Second
 	minRetention = time.Hour
 	maxLifetime  = 5 * 366 * 24 * time.Hour
 )
@@ -68,14 +68,9 @@ func (c Config) withDefaults() (Config, error) {
 	// Before the defaults are filled in, 0 is valid.
 	require(c.Retention == 0 || c.Retention >= minRetention, "Retention %s: at least %s", c.Retention, minRetention)
 	require(c.ReplayFor >= 0, "ReplayFor %s: must not be negative", c.ReplayFor)
-	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
 
 	if c.Retention == 0 {
 		c.Retention = 30 * 24 * time.Hour
-	}
-
-	if c.Margin == 0 {
-		c.Margin = 2 * time.Second
 	}
 
 	if c.Now == nil {

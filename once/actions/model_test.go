@@ -156,7 +156,7 @@ func (m *model) cancel(now time.Time) actions.Outcome {
 // must be equal.
 func TestActionsFollowTheModel(t *testing.T) {
 	s := newSignedActions(t)
-	s.reopen(t, func(c *actions.Config) { c.Retention, c.Margin = time.Hour, 2*time.Second })
+	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	rapid.Check(t, func(rt *rapid.T) {
 		began := s.clock.Now()
 

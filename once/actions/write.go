@@ -90,7 +90,7 @@ func (c *call) noOtherHold(u *dynamo.Update, cfg Config) string {
 		return "holder = :holder AND fence = :fence AND holdUntil > :now"
 	}
 
-	u.Bind(":stale", dynamo.Millis(c.now.Add(-cfg.Margin)))
+	u.Bind(":stale", dynamo.Millis(c.now.Add(-margin)))
 
 	if c.Holder == "" {
 		return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale)"

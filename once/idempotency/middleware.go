@@ -45,10 +45,10 @@ type Config struct {
 	Caller func(*http.Request) (string, error)
 	// Methods are the methods that need a key. Default POST and PATCH.
 	Methods []string
-	// Optional lets requests without a key pass.
+	// Optional lets requests without a key pass. Default false.
 	Optional bool
 	// MaxRequest and MaxResponse bound the bodies, in bytes. Default 1 MiB each. MaxResponse
-	// is at most 3 MiB.
+	// is at most 3 MiB. A larger request is answered with 413, a larger response with 500.
 	MaxRequest, MaxResponse int
 	// Headers lists the headers that are stored with a response. Default: Content-Type,
 	// Content-Language, Location, ETag, Last-Modified, Link, Cache-Control.
@@ -59,8 +59,9 @@ type Config struct {
 	// Docs is the URL of a page about keys. It becomes the type of problems, with the code
 	// as its fragment, and the target of a Link header. Default "about:blank" and no link.
 	Docs string
-	// Now is the clock of Retry-After. Default time.Now.
-	Now func() time.Time
+
+	// now is the clock of Retry-After. Default time.Now.
+	now func() time.Time
 }
 
 const maxResponse = 3 << 20
@@ -111,8 +112,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.Decide = defaultDecide
 	}
 
-	if c.Now == nil {
-		c.Now = time.Now
+	if c.now == nil {
+		c.now = time.Now
 	}
 
 	return c, errors.Join(faults...)
@@ -284,7 +285,7 @@ func (c *Config) problemFor(err error) problem {
 	case inProgress:
 		p := inProgressProblem
 		// At least 1: a client would take 0 as leave to repeat at once.
-		p.retryAfter = max(1, int(math.Ceil(until.Sub(c.Now()).Seconds())))
+		p.retryAfter = max(1, int(math.Ceil(until.Sub(c.now()).Seconds())))
 		return p
 	case errors.Is(err, once.ErrMismatch):
 		return keyReused

@@ -49,13 +49,14 @@ func newAPI(t *testing.T, change ...func(*api, *once.Config)) *api {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write(append([]byte("made of "), body...))
 	}}
-	a.cfg = idempotency.Config{Now: func() time.Time { return noon },
+	a.cfg = idempotency.Config{
 		Caller: func(r *http.Request) (string, error) {
 			if who := r.Header.Get("X-Caller"); who != "unknown" {
 				return "tenant-" + who, nil
 			}
 			return "", errors.New("unknown caller")
 		}}
+	a.cfg.SetNow(func() time.Time { return noon })
 	cfg := once.Config{DynamoDB: embeddedtest.DynamoDB(t, once.TableInput("once")), Table: "once", Operation: "http", Lease: time.Minute,
 		Now: func() time.Time { return noon }}
 	for _, c := range change {

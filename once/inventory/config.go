@@ -27,17 +27,19 @@ type Config struct {
 	// DueTable is the name of a table as [DueTableInput] describes it. It lists the
 	// reservations that expire, sorted by the time of their expiry.
 	DueTable string
-	// Margin is how far the clocks of two callers may differ. A reservation is swept only
-	// that long after it has expired. Default 2 s.
-	Margin time.Duration
-	// Every is how often Run sweeps, and how long a reservation that could not be ended is
-	// postponed. Default 1 min.
-	Every time.Duration
-	// Events observes the sweeps of Run.
+	// Events observes the sweeps of Run. Default none.
 	Events Events
-	// Now is the callers' clock. Default time.Now.
+	// Now is the callers' clock, for tests. Default time.Now.
 	Now func() time.Time
+
+	// every is how often Run sweeps, and how long a reservation that could not be ended is
+	// postponed. Default 1 min.
+	every time.Duration
 }
+
+// margin is how far the clocks of two callers may differ. A reservation is swept only that
+// long after it has expired.
+const margin = 2 * time.Second
 
 // Events observes a [Stock]. Nil functions are not called; none may block.
 type Events struct {
@@ -58,16 +60,9 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.DynamoDB != nil, "DynamoDB: must be set")
 	require(c.Table != "", "Table: must be set")
 	require(c.DueTable != "", "DueTable: must be set")
-	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
-	require(c.Every >= 0, "Every %s: must not be negative", c.Every)
 
-	// A margin of 0 cannot be chosen: it means the default.
-	if c.Margin == 0 {
-		c.Margin = 2 * time.Second
-	}
-
-	if c.Every == 0 {
-		c.Every = time.Minute
+	if c.every == 0 {
+		c.every = time.Minute
 	}
 
 	if c.Events.Swept == nil {

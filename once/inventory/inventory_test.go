@@ -50,14 +50,16 @@ func newStock(t testing.TB) *stock {
 func (s *stock) with(t testing.TB, events inventory.Events) *inventory.Stock {
 	t.Helper()
 
-	stock, err := inventory.New(inventory.Config{
+	cfg := inventory.Config{
 		DynamoDB: s.db,
 		Table:    "inventory",
 		DueTable: "due",
-		Every:    time.Millisecond,
 		Events:   events,
 		Now:      s.clock.Now,
-	})
+	}
+	cfg.SetEvery(time.Millisecond)
+
+	stock, err := inventory.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,12 +239,12 @@ func TestAnotherReservationOfTheOrderIsAConflict(t *testing.T) {
 }
 
 func TestNewReportsEveryFaultOfItsConfig(t *testing.T) {
-	_, err := inventory.New(inventory.Config{Margin: -1, Every: -time.Second})
+	_, err := inventory.New(inventory.Config{})
 	if err == nil {
 		t.Fatal("an empty configuration was accepted")
 	}
 
-	for _, want := range []string{"Config.DynamoDB: must be set", "Config.Table: must be set", "Config.DueTable: must be set", "Config.Margin -1ns", "Config.Every -1s"} {
+	for _, want := range []string{"Config.DynamoDB: must be set", "Config.Table: must be set", "Config.DueTable: must be set"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -45,7 +45,7 @@ const maxSweepErrors = 10
 // ExpireDue returns the pieces of at most limit reservations that have expired, and the
 // number of reservations that it dealt with. Fewer than limit means that no more are due.
 // A reservation that cannot be ended does not block the others: it is postponed by
-// Config.Every, and its error is in the returned error, which joins at most 10. Any number
+// a minute, and its error is in the returned error, which joins at most 10. Any number
 // of callers may sweep at once and race with commits and releases.
 //
 // It costs 0.5 read units for each of 16 shards, and 1 read unit and 2 write units for each
@@ -53,7 +53,7 @@ const maxSweepErrors = 10
 func (s *Stock) ExpireDue(ctx context.Context, limit int) (count int, err error) {
 	var failed []error
 	// By another caller's clock, a reservation may run a margin longer.
-	now := s.cfg.Now().Add(-s.cfg.Margin)
+	now := s.cfg.Now().Add(-margin)
 
 	for shard := range dueShards {
 		for more := true; more && count < limit; {
@@ -117,7 +117,7 @@ func (s *Stock) expire(ctx context.Context, item image, now time.Time) (removed 
 		removed = err == nil
 	} else if ctx.Err() == nil {
 		var postponed error
-		removed, postponed = s.postpone(ctx, row, order, now.Add(s.cfg.Every))
+		removed, postponed = s.postpone(ctx, row, order, now.Add(s.cfg.every))
 		err = errors.Join(err, postponed)
 	}
 
@@ -152,11 +152,11 @@ func (s *Stock) postpone(ctx context.Context, row image, order string, until tim
 // sweepLimit is how many reservations Run expires with one reading of the clock.
 const sweepLimit = 1000
 
-// Run sweeps every Config.Every until ctx ends, and then returns nil. It calls
+// Run sweeps every minute until ctx ends, and then returns nil. It calls
 // Events.Swept after each sweep. A later sweep tries again to end a reservation that could
 // not be ended.
 func (s *Stock) Run(ctx context.Context) error {
-	ticker := time.NewTicker(s.cfg.Every)
+	ticker := time.NewTicker(s.cfg.every)
 	defer ticker.Stop()
 
 	for {

@@ -119,7 +119,7 @@ func (l *Ledger) batchGet(ctx context.Context, table string, keys []dynamo.Item)
 
 		// DynamoDB answers with fewer items when it is throttled.
 		keys = out.UnprocessedKeys[table].Keys
-		if len(keys) > 0 && (attempt == l.cfg.Attempts || !waitBeforeRetry(ctx, attempt)) {
+		if len(keys) > 0 && (attempt == l.cfg.attempts || !waitBeforeRetry(ctx, attempt)) {
 			return nil, contended(ctx, "read", table)
 		}
 	}

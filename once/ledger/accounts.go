@@ -131,7 +131,7 @@ func (l *Ledger) readTogether(ctx context.Context, what, id string, gets []types
 		switch {
 		case err == nil:
 			return out.Responses, nil
-		case !errors.As(err, &canceled) || attempt == l.cfg.Attempts:
+		case !errors.As(err, &canceled) || attempt == l.cfg.attempts:
 			return nil, fmt.Errorf("read %s %s: %w", what, id, err)
 		case !waitBeforeRetry(ctx, attempt): // the read conflicts with a transfer
 			return nil, contended(ctx, "read "+what, id)

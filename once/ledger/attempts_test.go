@@ -109,7 +109,7 @@ func racing(t *testing.T, attempts int) (*bank, *ledger.Ledger, *sender) {
 
 	s := &sender{Client: b.db, after: func() {}}
 
-	l, err := ledger.New(ledger.Config{DynamoDB: s, Tables: tables, Attempts: attempts})
+	l, err := ledger.New(ledger.Config{DynamoDB: s, Tables: tables}.WithAttempts(attempts))
 	if err != nil {
 		t.Fatal(err)
 	}

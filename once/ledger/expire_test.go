@@ -175,7 +175,7 @@ func TestAWrongDueRowReleasesNothing(t *testing.T) {
 	b.reserve(t, later)
 	b.put(t, "holds", item{"accountId": str("due#0"), "holdId": str("000000000000001#alice#h")})
 
-	l := b.another(t, func(c *ledger.Config) { c.Attempts = 1 })
+	l := b.another(t, func(c *ledger.Config) { *c = c.WithAttempts(1) })
 
 	if n, _, err := l.ReleaseExpired(t.Context(), 10); n != 0 || err == nil {
 		t.Errorf("%d released, %v", n, err)

@@ -418,7 +418,7 @@ func TestHoldGivesNoMoreThanItsAccountHolds(t *testing.T) {
 	b.reserve(t, hold("h", "alice", 700))
 	b.tamper(t, "accounts", item{"accountId": str("alice")}, "SET held = :h, available = :a", item{":h": num(699), ":a": num(301)})
 
-	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Attempts: 2})
+	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables}.WithAttempts(2))
 	if err != nil {
 		t.Fatal(err)
 	}

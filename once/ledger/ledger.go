@@ -54,25 +54,23 @@ type Config struct {
 	// DynamoDB and all of Tables are required.
 	DynamoDB dynamoDB
 	Tables   Tables
-	// Attempts is how often one call plans its transaction at most when other calls keep
-	// changing the same accounts: 1 to 1,000. Default 100.
-	Attempts int
-	// Now is the clock that stamps records and decides whether a hold has expired.
-	// Default time.Now.
+	// Now is the clock that stamps records and decides whether a hold has expired, for
+	// tests. Default time.Now.
 	Now func() time.Time
-	// Consumed is called with the capacity that each written transaction consumed. It must
-	// not block. Optional.
+	// Consumed is called with the capacity that each written transaction consumed, in
+	// capacity units. It must not block. Default none.
 	Consumed func([]types.ConsumedCapacity)
+
+	// attempts is how often one call plans its transaction at most when other calls keep
+	// changing the same accounts. Default 100.
+	attempts int
 }
 
-const (
-	defaultAttempts = 100
-	maxAttempts     = 1000
-)
+const defaultAttempts = 100
 
 func (c *Config) check() error {
-	if c.Attempts == 0 {
-		c.Attempts = defaultAttempts
+	if c.attempts == 0 {
+		c.attempts = defaultAttempts
 	}
 
 	if c.Now == nil {
@@ -86,10 +84,6 @@ func (c *Config) check() error {
 
 	if t := c.Tables; t.Accounts == "" || t.Entries == "" || t.Transfers == "" || t.Holds == "" {
 		faults = append(faults, errors.New("ledger: Config.Tables: Accounts, Entries, Transfers and Holds must be set"))
-	}
-
-	if c.Attempts < 1 || c.Attempts > maxAttempts {
-		faults = append(faults, fmt.Errorf("ledger: Config.Attempts %d: 1 to %d", c.Attempts, maxAttempts))
 	}
 
 	return errors.Join(faults...)

@@ -237,25 +237,17 @@ func TestMoneyHasBounds(t *testing.T) {
 func TestEveryTableMustBeNamed(t *testing.T) {
 	b := newBank(t)
 	for name, change := range map[string]func(c *ledger.Config){
-		"DynamoDB":      func(c *ledger.Config) { c.DynamoDB = nil },
-		"Accounts":      func(c *ledger.Config) { c.Tables.Accounts = "" },
-		"Entries":       func(c *ledger.Config) { c.Tables.Entries = "" },
-		"Transfers":     func(c *ledger.Config) { c.Tables.Transfers = "" },
-		"Holds":         func(c *ledger.Config) { c.Tables.Holds = "" },
-		"Attempts -1":   func(c *ledger.Config) { c.Attempts = -1 },
-		"Attempts 1001": func(c *ledger.Config) { c.Attempts = 1001 },
+		"DynamoDB":  func(c *ledger.Config) { c.DynamoDB = nil },
+		"Accounts":  func(c *ledger.Config) { c.Tables.Accounts = "" },
+		"Entries":   func(c *ledger.Config) { c.Tables.Entries = "" },
+		"Transfers": func(c *ledger.Config) { c.Tables.Transfers = "" },
+		"Holds":     func(c *ledger.Config) { c.Tables.Holds = "" },
 	} {
 		c := ledger.Config{DynamoDB: b.db, Tables: tables}
 		change(&c)
 
 		if _, err := ledger.New(c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-
-	for _, attempts := range []int{0, 1, 1000} {
-		if _, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Attempts: attempts}); err != nil {
-			t.Errorf("%d attempts: %v", attempts, err)
 		}
 	}
 }
@@ -315,7 +307,7 @@ func TestThrottledReadsAreContinued(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "other"}, 0)
 
 	reads := &throttledReads{Client: b.db}
-	cfg := ledger.Config{DynamoDB: reads, Tables: tables, Attempts: 4}
+	cfg := ledger.Config{DynamoDB: reads, Tables: tables}.WithAttempts(4)
 
 	l, err := ledger.New(cfg)
 	if err != nil {

@@ -43,7 +43,7 @@ func (l *Ledger) post(ctx context.Context, t Transfer, parts []TxPart) (Posted, 
 			return posted, err
 		}
 
-		if attempt == l.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
+		if attempt == l.cfg.attempts || !waitBeforeRetry(ctx, attempt) {
 			return Posted{}, contended(ctx, "transfer", t.ID)
 		}
 	}

@@ -87,7 +87,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 			return *old, true, nil
 		}
 
-		if attempt == l.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
+		if attempt == l.cfg.attempts || !waitBeforeRetry(ctx, attempt) {
 			return Hold{}, false, contended(ctx, "release", id)
 		}
 

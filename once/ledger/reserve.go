@@ -49,7 +49,7 @@ func (l *Ledger) reserve(ctx context.Context, n NewHold, parts []TxPart) (h Hold
 			return h, replayed, err
 		}
 
-		if attempt == l.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
+		if attempt == l.cfg.attempts || !waitBeforeRetry(ctx, attempt) {
 			return Hold{}, false, contended(ctx, "hold", n.ID)
 		}
 	}

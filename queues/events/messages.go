@@ -17,7 +17,8 @@ type Config struct {
 	// Key names the work that a message asks for. Default: the queue's name with the
 	// sender's deduplication ID, or with the message's own ID if there is none.
 	Key func(queues.Message) (string, error)
-	// Payload returns the part of a message that the work depends on. Default: the body.
+	// Payload returns the part of a message that the work depends on: a message with the key of another
+	// one and another payload is rejected. Default: the body.
 	Payload func(queues.Message) []byte
 }
 

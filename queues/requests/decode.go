@@ -45,7 +45,7 @@ const format = 1
 // requestId. The trace of its cause comes from the message attribute [queues.AttributeTrace], else
 // from the body; a trace that is no traceparent of version 00 is left out. The cause says that the
 // request came through the queue: its source is source, and an actor that the message names gets the
-// prefix "queue:".
+// prefix "queue:". The error wraps [ErrMalformed].
 func Decode(m queues.Message) (transitions.Request, error) {
 	if err := checkFormat(m.Body); err != nil {
 		return transitions.Request{}, err
