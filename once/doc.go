@@ -37,8 +37,8 @@
 //     expired.
 //   - Work that was done is not repeated, even if its result is missing.
 //
-// docs/patterns/claims.md lists what each mode allows when a process dies. A test holds
-// that list.
+// docs/patterns/claims.md lists what each mode allows when a process dies. A test
+// checks that list.
 //
 //	result, replayed, err := claims.Do(ctx, key, payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 //		return nil, sink.Send(ctx, n)

@@ -216,7 +216,7 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 	}
 
 	if w.Condition != "" {
-		// In parentheses, because an OR in it would bypass the mark.
+		// In parentheses, because an OR in w.Condition would bypass the mark.
 		u.If("(" + w.Condition + ")")
 	}
 

@@ -30,7 +30,7 @@ func (c *Claims) apply(ctx context.Context, key string, u *dynamo.Update) (appli
 	case !refused:
 		return false, snapshot{}, err
 	case len(old) == 0:
-		// There is no record, or the endpoint does not return it. A read tells.
+		// There is no record, or the endpoint does not return it. A read shows which.
 		s, err = c.read(ctx, key)
 		return false, s, err
 	}

@@ -54,7 +54,7 @@ func (c *call) requireUsable(u *dynamo.Update, cfg Config) {
 		Bind(":now", dynamo.Millis(c.now))
 
 	if c.passed {
-		// The hash that was compared: a new action may have taken the item's place since.
+		// This is the hash that was compared: a new action may have replaced the item since.
 		u.If("pinHash = :pin").Bind(":pin", dynamo.B(c.pinHash))
 	} else {
 		u.If("attribute_not_exists(pinHash)")

@@ -38,7 +38,7 @@
 //	t.Token(transferID, 1)
 //
 //	err := writer.Write(ctx, &t)
-//	if r := (*txn.Refused)(nil); errors.As(err, &r) && r.Marker {
+//	if r := (*txn.CanceledError)(nil); errors.As(err, &r) && r.Marker {
 //		return replay(r.Old)
 //	}
 //	return err // nil, or errors.Is(err, ErrInsufficientFunds), ...
