@@ -53,7 +53,8 @@ func (s *service) carrierRoutes(h huma.API) {
 	}, s.endCarrierReport)
 }
 
-// desk returns the desk. It fails with route_not_found if there is none.
+// desk returns the receiver of the carrier's reports. It fails with route_not_found if there is
+// none.
 func (s *service) desk() (*reports.Receiver, error) {
 	if s.cfg.Reports == nil {
 		return nil, reports.ErrNoCallbacks
@@ -103,13 +104,14 @@ type carrierReport struct {
 	Done      *closing  `json:"done,omitempty" doc:"Who has dealt with it, and why."`
 }
 
-// closing is a person's word that a report needs no more work.
+// closing is a person's statement that a report needs no more work.
 type closing struct {
 	Cause *cause    `json:"cause"`
 	At    time.Time `json:"at"`
 }
 
-// showReport returns the report as the tenant sees it, false if it is about another one's order.
+// showReport returns the report as the tenant sees it, false if it is about an order of another
+// tenant.
 func (t tenant) showReport(r reports.Stored) (carrierReport, bool) {
 	id, own := t.ownID(r.OrderID)
 

@@ -64,7 +64,7 @@ func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveM
 }
 
 // redriveOne puts the dead letter into its handler's queue and returns the result, "" if the dead
-// deadLetter is gone.
+// letter is gone.
 func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun bool) (result string, err error) {
 	if !dryRun {
 		err = s.cfg.RetryQueue.Redrive(ctx, l.Handler, l.ID)

@@ -55,7 +55,8 @@ func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*hu
 		return &huma.StreamResponse{Body: func(hc huma.Context) { hc.SetHeader("Content-Type", "text/event-stream") }}, nil
 	}
 
-	// Here and not in the body, so that a refusal is still a problem with a status.
+	// The watch is opened here and not in the body, so that a refusal is still a problem with a
+	// status.
 	opened, p := s.watches.open(c.tenant.orderID(in.OrderID), c.ID, current)
 	if p != nil {
 		return nil, p
