@@ -154,7 +154,7 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 // Applied means that this call has written the order and the parts. Replayed and Conflict
 // mean that the order exists and that this call has written nothing. The call that placed the
 // order may have done so without parts. If a part refuses, nothing is written, and the error
-// is the part's error in a [*txn.Refused]. If there are too many parts, it is
+// is the part's error in a [*txn.CanceledError]. If there are too many parts, it is
 // [txn.ErrInvalid].
 func (o *Orders) CreateWith(ctx context.Context, n NewOrder, with ...func(*txn.Transaction)) (Result, error) {
 	ctx, meter := o.metered(ctx)
