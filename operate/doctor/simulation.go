@@ -113,7 +113,7 @@ func (e *examination) askForDecisions(ctx context.Context, client *iam.Client) e
 }
 
 // noteDecisions notes the decision for each resource. The decision of the result itself is the worst of
-// them, so it counts only if it is about a single one
+// these, so it counts only if there is a single resource
 // (https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html).
 func (e *examination) noteDecisions(result types.EvaluationResult, on map[string]Permission) {
 	outside := result.OrganizationsDecisionDetail != nil && !result.OrganizationsDecisionDetail.AllowedByOrganizations
@@ -138,8 +138,8 @@ func decide(d types.PolicyEvaluationDecisionType, outside bool, boundary *types.
 		return explicitDeny
 	case len(missing) > 0:
 		return conditional
-	// Named before the boundary: while the organization denies, a change of the boundary does not
-	// help.
+	// This is named before the boundary: while the organization denies, a change of the boundary
+	// does not help.
 	case outside:
 		return outOfService
 	case boundary != nil && !boundary.AllowedByPermissionsBoundary:

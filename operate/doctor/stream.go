@@ -15,7 +15,7 @@ import (
 const maxReaders = 2
 
 // checkStream looks at the streams of the tables that need one: whether they can be read, and how
-// many read them. That they are on is a check of the table.
+// many read them. Whether the streams are on is a check of the table.
 func (e *examination) checkStream(ctx context.Context) (checks []Check) {
 	// e.described has the tables in the same order.
 	for i, t := range e.cfg.Tables {

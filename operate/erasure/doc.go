@@ -8,7 +8,7 @@
 // them and comes to the item last, by one conditional write: an order whose item is erased is erased
 // everywhere, and one whose erasure was interrupted is found again by its customer.
 //
-// State, transitions, lines, amounts and payments stay: they tell the goods, but not
+// State, transitions, lines, amounts and payments stay: they show the goods, but not
 // the buyer.
 //
 // # Guarantees

@@ -38,7 +38,7 @@ type Moment struct {
 	Kind Kind      `json:"kind"`
 	// What has happened, in words.
 	What string `json:"what"`
-	// Next is the step that brings the order on from here, "" if nothing has to be done.
+	// Next is what has to be done from here, "" if nothing has to be done.
 	Next string `json:"next,omitempty"`
 }
 
@@ -67,7 +67,7 @@ type Around struct {
 // found by their order.
 const maxDeadLetters = 1000
 
-// Unread names a source that a time line could not read, or not whole, and why.
+// Unread names a source that a time line could not read, or not completely, and why.
 type Unread struct {
 	What string
 	Err  error
