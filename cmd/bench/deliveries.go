@@ -42,7 +42,7 @@ func benchDeliveries(ctx context.Context, work size) ([]figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The best round of each: a disturbance only ever slows down.
+		// The best round of each counts: a disturbance can only slow a round down.
 		alone = max(alone, rate)
 
 		if rate, err = deliverTo(ctx, endpoints, notices, true); err != nil {

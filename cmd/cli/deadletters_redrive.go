@@ -65,13 +65,13 @@ func waitForRedrive(c *cobra.Command, b *server.Backend, handler, id string, lon
 	for {
 		l, err := b.DeadLetters().Get(c.Context(), handler, id)
 		switch {
-		// A success deletes the letter.
+		// A success deletes the dead letter.
 		case errors.Is(err, streams.ErrDeadLetterNotFound):
 			fmt.Fprintln(c.ErrOrStderr(), "handled; the letter is deleted")
 			return nil
 		case err != nil:
 			return err
-		// The queue has given it back: the handler failed again.
+		// The dead letter has left the queue: the handler failed again.
 		case l.QueuedAt.IsZero():
 			return &statusError{exitRefused, fmt.Errorf("the letter stays: %s", l.Error)}
 		}

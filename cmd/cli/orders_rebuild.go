@@ -34,7 +34,7 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			id := transitions.OrderID(args[0])
-			// Without writing first: the person confirms what would be written.
+			// The first call does not write: the person confirms what would be written.
 			r, err := b.Orders.Restore(c.Context(), id, false)
 			if err == nil && *write {
 				// On standard error, because standard output gets the final result.

@@ -13,11 +13,11 @@ import (
 )
 
 // flagGroup is a group of settings that have a flag at each command that uses them. A command takes
-// groups; its help and its parser have the flags of no others.
+// groups; its help and its parser have only the flags of these groups.
 type flagGroup struct {
 	name string
 	add  func(f *pflag.FlagSet, s *settings, defaults server.Config)
-	// of are the groups of which this one consists. Such a group has no flags of its own.
+	// of lists the groups that this group combines. Such a group has no flags of its own.
 	of []*flagGroup
 }
 

@@ -61,7 +61,7 @@ var dates = []struct {
 // with the error of order.
 func Read(r io.Reader, order func(History) error, bad func(line int, reason error)) error {
 	rows := csv.NewReader(r)
-	// One slice for all rows, and rows of any length: both are checked here.
+	// Rows share one slice and may have any length: the length is checked below.
 	rows.ReuseRecord, rows.FieldsPerRecord = true, -1
 
 	header, err := rows.Read()

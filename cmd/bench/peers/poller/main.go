@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 type reporter struct {
 	mu      sync.Mutex
 	out     *json.Encoder
-	records int // "last" is printed after so many
+	records int // "last" is printed after this number
 	handled int
 	first   time.Time
 }
