@@ -263,7 +263,7 @@ func equalsOrAbsent(attribute, placeholder string, zero bool) string {
 }
 
 // guarded adds the guards to a condition and returns the names that they need, nil
-// without guards. checkValues has validated the request's values.
+// without guards. newPlan has validated the request's values.
 func guarded(condition string, guards []workflow.Guard, request map[string]any, values image) (string, map[string]string, error) {
 	if len(guards) == 0 {
 		return condition, nil, nil
