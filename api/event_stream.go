@@ -242,7 +242,7 @@ func (e *eventStream) write(text string) {
 		return
 	}
 
-	// Fails only in tests, which have no connection.
+	// This fails only in tests, which have no connection.
 	_ = e.control.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
 
 	if _, e.err = e.w.Write([]byte(text)); e.err == nil {

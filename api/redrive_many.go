@@ -41,7 +41,7 @@ func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveM
 	}
 
 	filter := streams.DeadLetterFilter{Since: in.Body.Since, Error: in.Body.Error}
-	// Not bound to dryRun: a cursor of a dry run also continues the redrive.
+	// The cursor is not bound to dryRun: a cursor of a dry run also continues the redrive.
 	binding := []string{"redrive", string(c.tenant), in.Handler, filter.Since.UTC().Format(time.RFC3339Nano), filter.Error}
 	out := &redriveManyOutput{}
 	var err error

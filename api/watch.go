@@ -50,7 +50,7 @@ func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*hu
 	}
 
 	call := callOf(ctx)
-	// Before a watch is opened: HEAD wants only the header.
+	// HEAD wants only the header, so no watch is opened.
 	if call.head {
 		return &huma.StreamResponse{Body: func(hc huma.Context) { hc.SetHeader("Content-Type", "text/event-stream") }}, nil
 	}

@@ -25,9 +25,9 @@
 //
 // # Guarantees
 //
-//   - A key has one holder at a time, as long as no caller's clock is further off the
-//     service's than [Config.Margin]. A caller whose clock is seen to be further off is
-//     refused.
+//   - A key has one holder at a time, as long as no caller's clock differs from the
+//     service's clock by more than [Config.Margin]. A caller whose clock is seen to differ
+//     by more is refused.
 //   - A key has one recorded result. A former holder cannot complete its claim, overwrite the
 //     result or restore a deleted record.
 //   - The winner learns that it won, also if the answer was lost.

@@ -52,8 +52,8 @@ const (
 	markCount  = "once#count"
 	// markSerial counts the marks that the item ever had. The number of a mark is a separate
 	// attribute, whose name ends in serialSuffix: an update cannot set the mark, which is a
-	// map, and compute a member of the map. The numbers tell which mark is older. The callers'
-	// clocks could not, because they differ.
+	// map, and compute a member of the map. The numbers show which mark is older. The callers'
+	// clocks cannot, because they differ.
 	markSerial   = "once#serial"
 	serialSuffix = "#n"
 	maxMark      = 256

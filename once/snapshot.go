@@ -12,7 +12,7 @@ import (
 )
 
 // snapshot is a record as DynamoDB last returned it, nil for none, and how far this
-// caller's clock is ahead of the service's, as far as the answer tells.
+// caller's clock is ahead of the service's, as far as the answer shows.
 type snapshot struct {
 	record *Record
 	ahead  time.Duration

@@ -13,8 +13,8 @@ import (
 // transaction was written.
 type EditRefusedError struct {
 	// Result is the answer that the edit would have had without the transaction. Its verdict
-	// is 0 if the edit can be planned only with the order at hand: the order's memory of edits
-	// is full, or the order would have more lines than it may have SKUs. Then set Edit.Seen to
+	// is 0 if the edit can be planned only if the order is known: its memory of edits is full,
+	// or the order would have more lines than it may have SKUs. Then set Edit.Seen to
 	// Result.Order and write the transaction again.
 	Result EditResult
 }

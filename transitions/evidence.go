@@ -80,7 +80,7 @@ func (o *Order) byRequest(key digest) (Transition, bool) {
 	return Transition{}, false
 }
 
-// slot returns the ring's entry for id, and whether it is that very id.
+// slot returns the ring's entry for id, and whether the entry has this id.
 func (o *Order) slot(id TransitionID) (Transition, bool) {
 	t := o.ring[id%ringSize]
 	return t, t.ID == id
@@ -185,7 +185,7 @@ func (o *Order) evidenceOfEdit(event digest) (editTrace, bool) {
 		return editTrace{}, false
 	}
 
-	// A trace that cannot be read still tells that the edit was made.
+	// A trace that cannot be read still proves that the edit was made.
 	r := reader{}
 
 	return editTrace{

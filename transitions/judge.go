@@ -55,8 +55,8 @@ func (o *Orders) compareNow(ctx context.Context, p *plan, t Transition) (Result,
 	return p.compare(t, order), nil
 }
 
-// compare judges the request by the transition that stands under its id or was made
-// under its request id.
+// compare judges the request by the transition that has its id or was made under
+// its request id.
 func (p *plan) compare(t Transition, order *Order) Result {
 	// A transition does not have its parcel's lines. judge has compared them (hasOtherParcel).
 	sameContent := p.parcel != nil || t.answers(p.request)

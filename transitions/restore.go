@@ -64,8 +64,8 @@ func (o *Orders) Restore(ctx context.Context, id OrderID, write bool) (Restorati
 }
 
 func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restoration, error) {
-	// The order is read before the journal: the write requires this very order, so an order
-	// that moves while the journal is read is not overwritten.
+	// The order is read before the journal: the write requires the order as it was read, so
+	// an order that moves while the journal is read is not overwritten.
 	order, found, err := o.Get(ctx, id)
 	if err != nil {
 		return Restoration{}, err

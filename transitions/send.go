@@ -209,7 +209,7 @@ func waitBeforeRetry(ctx context.Context, attempt int) bool {
 }
 
 // asOutcomeUnknown marks a failed read of evidence about a write that was sent: the write
-// may have been made although its answer was lost, and only the evidence tells.
+// may have been made although its answer was lost, and only the evidence proves it.
 func asOutcomeUnknown(err error) error {
 	if errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)

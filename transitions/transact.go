@@ -77,7 +77,7 @@ func (o *Orders) writeTransaction(ctx context.Context, t *txn.Transaction) (old 
 	return nil, false, err
 }
 
-// after is the order after the write, which was pinned to this very order.
+// after returns the order as the write leaves it. The write was pinned to o.
 func (o *Order) after(w *write, version int) *Order {
 	t := w.transition
 	t.From = o.State

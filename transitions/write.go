@@ -62,7 +62,7 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 
 	condition := ""
 	// A row of the journal names the state and the id before it, so the transaction with the row
-	// must meet the very order that was read.
+	// must find the order exactly as it was read.
 	if pin != nil {
 		condition = pinned(pin, values)
 	} else {

@@ -129,8 +129,8 @@ func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate flo
 	took := time.Since(began)
 	stop()
 
-	// Per endpoint, times all endpoints: with and without the hanging one the figures can be
-	// compared.
+	// The rate of one endpoint, times all endpoints: so the figures with and without the
+	// hanging endpoint can be compared.
 	return float64(notices*endpoints) / took.Seconds(), errors.Join(err, <-stopped)
 }
 

@@ -179,8 +179,8 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 	return nil
 }
 
-// printBackup prints the summary of a backup that was taken or restored. what is "backup" or
-// "restored", as the line begins.
+// printBackup prints the summary of a backup that was taken or restored. what is "backup of"
+// or "restored", the beginning of the line.
 func printBackup(out io.Writer, asJSON bool, what string, m embedded.Manifest, name string) error {
 	if asJSON {
 		return printJSON(out, map[string]any{"name": name, "createdAt": m.CreatedAt, "files": len(m.Files), "bytes": m.Bytes()})

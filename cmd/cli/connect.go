@@ -38,8 +38,8 @@ func (s *settings) openWith(ctx context.Context, events server.Events, change fu
 		return nil, err
 	}
 
-	// Only an embedded engine: tables in AWS are created by `ratchet init`, with the permissions
-	// that it needs.
+	// Only for an embedded engine: tables in AWS are created by `ratchet init`, with the
+	// permissions that it needs.
 	if b.Engine != nil {
 		if err := s.createResources(ctx, b); err != nil {
 			return nil, errors.Join(err, b.Close())

@@ -188,7 +188,7 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 			}
 
 			if s.json {
-				// The count is printed also after an error: those deliveries are due.
+				// The count is printed also after an error: the counted deliveries are due.
 				return errors.Join(err, printJSON(c.OutOrStdout(), map[string]int{"redelivered": count}))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "due again: %s\n", plural.Of(count, "delivery"))

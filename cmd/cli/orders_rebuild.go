@@ -53,7 +53,7 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 			case errors.Is(err, transitions.ErrUnknownOrder):
 				return fmt.Errorf("order %s: %w", id, errNotFound)
 			case errors.Is(err, transitions.ErrNothingToRestore):
-				// Printed and refused: the rebuild shows why there is nothing to write.
+				// The order is printed all the same: it shows why there is nothing to write.
 				err = &statusError{exitRefused, err}
 			case err != nil:
 				return err

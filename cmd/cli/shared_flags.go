@@ -145,8 +145,8 @@ func (s *settings) printsJSON(all ...*cobra.Command) []*cobra.Command {
 }
 
 // defineFlags defines the flags of the groups that the commands take, and returns the groups of c.
-// A command with subcommands also has the flags of those, because a flag may stand before the name
-// of the subcommand that takes it.
+// A command with subcommands also has the subcommands' flags, because a flag may stand before the
+// name of the subcommand that takes it.
 func (s *settings) defineFlags(c *cobra.Command, inherited ...*flagGroup) []*flagGroup {
 	groups := slices.Concat(inherited, s.taken[c])
 	if mayCreateData(c) {

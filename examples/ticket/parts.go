@@ -79,7 +79,7 @@ func triage(b *server.Backend) activities.HandlerFunc {
 const closed workflow.State = "CLOSED"
 
 // answer is the reaction to a transition to CLOSED. The stream delivers each transition at least
-// once, and those of one ticket in their order. An error is retried.
+// once, and the transitions of one ticket in their order. An error is retried.
 func answer(tell tellFunc) streams.Handler {
 	return streams.Handler{Name: "answer", Handle: func(ctx context.Context, r streams.Record) error {
 		change, moved, err := transitions.FromRecord(r.Old, r.New)

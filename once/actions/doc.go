@@ -25,7 +25,7 @@
 //     refused, too.
 //   - Without the right PIN a caller learns only the outcome. An id that was never made is
 //     answered like any other unknown id.
-//   - No id ever names a second action. A late one is Expired, not NotFound, even when TTL
+//   - No id ever names a second action. A late id is Expired, not NotFound, even when TTL
 //     has deleted the item.
 //
 // A small program:

@@ -83,7 +83,7 @@ func idRef(raw []byte) ref {
 }
 
 // resolve reads an id that a caller sent. It returns false for every id that was not made
-// here, without telling a wrong MAC from a wrong form.
+// here, and does not say whether the MAC or the form is wrong.
 func (a *Actions) resolve(id ID) (ref, bool) {
 	text := string(id)
 	encoded, made := strings.CutPrefix(text, idPrefix)

@@ -222,7 +222,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 	update.If("attribute_not_exists(sku) OR #status = :expired OR (" + open + ")")
 
 	// The reservation decides before the stock does: an order that has the last pieces must
-	// not be told that there are none because its reservation was locked for a moment.
+	// not get ErrOutOfStock because its reservation was locked for a moment.
 	reservation := types.TransactWriteItem{Update: update.Part()}
 	if a.marker {
 		t.Marker(reservationPart, reservation)

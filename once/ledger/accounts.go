@@ -182,7 +182,7 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 			}
 
 			if a.Shards > 1 {
-				// The scan meets the shards at different moments.
+				// The scan reads the shards at different moments.
 				shards, err := l.readShards(ctx, a.ID)
 				if err != nil {
 					return nil, "", err

@@ -100,7 +100,7 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 			return final
 		}
 
-		// A later conflict does not tell whether an earlier attempt without an answer
+		// A later conflict does not show whether an earlier attempt without an answer
 		// was made, so ErrUnknown stays.
 		if !errors.Is(undecided, ErrUnknown) {
 			undecided = open

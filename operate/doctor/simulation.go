@@ -167,7 +167,7 @@ func (e *examination) findPrincipal(ctx context.Context, client *iam.Client) err
 	name, _, _ = strings.Cut(name, "/")
 	e.principal = arn.ARN{Partition: e.caller.Partition, Service: "iam", AccountID: e.caller.AccountID, Resource: "role/" + name}.String()
 
-	// A call for one action tells whether the role is there.
+	// A call for one action shows whether the role is there.
 	_, err := client.SimulatePrincipalPolicy(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &e.principal, ActionNames: []string{e.cfg.Permissions[0].Action}})
 
 	var missing *types.NoSuchEntityException

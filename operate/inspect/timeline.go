@@ -144,7 +144,7 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task) []M
 		moments[i] = Moment{At: e.at(transitions.TransitionID(task.Since)), Kind: AboutTask, What: "an execution waits for " + task.Awaited}
 
 		switch events := e.leadingTo(awaited); {
-		// Also if the order has left the state since: coming to it once ends the wait.
+		// This holds even if the order has left the state since: coming to it once ends the wait.
 		case e.Order.Reached(awaited, transitions.TransitionID(task.Since)):
 			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
 		case !d.Reachable(e.Order.State, awaited):

@@ -26,7 +26,7 @@
 // # Guarantees
 //
 //   - The lists of an order change in one transaction, whose condition is the order's head.
-//     Its transition only grows: a record that comes late or again changes nothing.
+//     The head's transition only grows: a late or repeated record changes nothing.
 //
 //   - A page shows orders as they are now. An order that has left the list since is left
 //     out and counted, so a page is never wrong about a state, but may lack orders whose

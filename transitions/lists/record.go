@@ -58,7 +58,8 @@ func (l *Lists) list(ctx context.Context, o *transitions.Order) error {
 		switch {
 		case shown.transition == 0:
 			return l.replace(ctx, o.ID, shown, headOf(o), rowsOf(o), nil)
-		// Either the record is late, or the id was given to a new order. Only the table can tell.
+		// Either the record is late, or the id was given to a new order. Only the table of orders
+		// shows which.
 		case shown.isTombstone() || !shown.isOf(o):
 			return l.relist(ctx, o.ID, shown)
 		case shown.transition >= o.TransitionID:

@@ -110,7 +110,7 @@ func (r *reporter) handle(context.Context, streams.Record) error {
 
 	r.handled++
 	if r.handled == 1 {
-		// From the first record: the start of a process is not measured.
+		// The time counts from the first record: the start of a process is not measured.
 		r.first = time.Now()
 
 		_ = r.out.Encode(event{Event: "first"})
