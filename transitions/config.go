@@ -40,9 +40,9 @@ type Config struct {
 	Journal JournalMode
 	// Definition has the states and events of the orders. Default: workflow.Order().
 	Definition *workflow.Definition
-	// Versions are other versions of the definition whose orders may be moved as if they
-	// were of this one, for the time in which two versions of the workers run side by
-	// side. An order of any other version is ErrUnknownVersion.
+	// Versions are other versions of the definition. Their orders may be moved as if
+	// they were of this version, while two versions of the workers run side by side. An
+	// order of any other version is ErrUnknownVersion.
 	Versions []int
 	// Attempts is how often a write with an unknown outcome is sent, and how often a
 	// request that lost a race is planned again, at most. A transaction is sent at most

@@ -338,8 +338,8 @@ type Position struct {
 // Position returns where the order is.
 func (o *Order) Position() Position { return Position{o.ID, o.State, o.TransitionID} }
 
-// Reached reports whether the order is in the state, or has entered it by a transition
-// with an id above since that the ring still holds.
+// Reached reports whether the order is in the state, or has entered it after the
+// transition since, as far as the ring shows.
 func (o *Order) Reached(s workflow.State, since TransitionID) bool {
 	if o.State == s {
 		return true

@@ -25,8 +25,8 @@ const (
 	openCallers    = 64
 )
 
-// benchHop compares a hop, from the answer of a task to the next task with one client, with a write
-// to a file on the same disk and its sync, in turns.
+// benchHop compares a hop (from the answer of a task to the next task, with one client) with a
+// synced write to a file on the same disk, in turns.
 func benchHop(ctx context.Context, work size) ([]figure, error) {
 	return onDisk(func(dir string) (figures []figure, err error) {
 		engine, err := embedded.Open(embedded.Config{Dir: filepath.Join(dir, "engine")})

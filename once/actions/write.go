@@ -8,8 +8,8 @@ import (
 
 // newUpdate begins an update of the call's action.
 func (a *Actions) newUpdate(c *call) *dynamo.Update {
-	// The condition keeps an old id from changing the action of a later id that was made
-	// under the same request id, and so has the same item key.
+	// A later id with the same request id has the same item key. The condition keeps the
+	// older id from changing the later action.
 	return dynamo.NewUpdate(a.cfg.Table, image{keyAttribute: dynamo.S(c.itemKey)}).
 		If("idExpires = :idExpires").
 		Bind(":idExpires", dynamo.N(c.second()))

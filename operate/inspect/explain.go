@@ -55,8 +55,8 @@ type Option struct {
 	Unmet string `json:"unmet,omitempty"`
 	// Needs lists the states from which the event would be legal.
 	Needs []workflow.State `json:"needs,omitempty"`
-	// Ahead says, of an event that is not legal now, that the order can still come to one of the
-	// states in Needs; otherwise the event is over for good.
+	// Ahead says, for an event that is not legal now, whether the order can still come to one of
+	// the states in Needs.
 	Ahead bool `json:"ahead,omitempty"`
 }
 

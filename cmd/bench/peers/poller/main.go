@@ -1,5 +1,5 @@
 // Command poller is a worker of streams.Poller in a process of its own, to be measured beside
-// cmd/bench/peers/kcl, which takes the same arguments first and prints the same lines:
+// cmd/bench/peers/kcl. Both take the same arguments first and print the same lines:
 // {"event":"lease"} when it gets a shard, {"event":"first"} at its first record, and
 // {"event":"last"} when it has handled the requested number of records. Each line has the time
 // since the first record in seconds. It runs until it is killed. `go run ./cmd/bench -only kcl`
