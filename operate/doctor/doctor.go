@@ -63,7 +63,8 @@ type examination struct {
 	skews []time.Duration
 }
 
-// Examine makes every check. It changes nothing. If ctx ends, the remaining checks are Unchecked.
+// Examine makes every check. It changes nothing. If ctx ends, the remaining calls fail, and the
+// checks report that.
 func Examine(ctx context.Context, cfg Config) []Check {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
