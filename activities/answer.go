@@ -12,16 +12,16 @@ import (
 	"ratchet/internal/worker"
 )
 
-// answer is what the service gets for a task: an output or a failure. It is composed
-// once and sent until it arrives, so that repeats cannot contradict each other.
+// answer is the worker's message about a task: an output or a failure. An answer is composed once and
+// sent until it arrives, so that repeats cannot contradict each other.
 type answer struct {
 	failure     bool
 	output      string // of a success
 	name, cause string // of a failure
-	err         error  // what the failure was made of
+	err         error  // the error behind the failure
 }
 
-// compose makes the answer from what the handler returned.
+// compose makes the answer from the handler's results.
 func (o *outbox) compose(ctx context.Context, t Task, output any, err error) answer {
 	if err != nil {
 		return o.fail(err)
@@ -42,6 +42,7 @@ func (o *outbox) compose(ctx context.Context, t Task, output any, err error) ans
 		}
 	}
 
+	// Checked after Offload, too: the pointer itself may be too large.
 	if len(body) > maxOutput {
 		return o.fail(&Error{
 			own:   NameDataLimit,
@@ -88,6 +89,7 @@ func encode(output any) (body json.RawMessage, err error) {
 
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
+	// The six bytes of \u003c and the like would count against the limit of an output.
 	encoder.SetEscapeHTML(false)
 
 	// A MarshalJSON of the output's may panic.

@@ -9,12 +9,12 @@ import (
 // BenchmarkWorker measures executions of one task each, from start to answer,
 // with a handler that does nothing.
 func BenchmarkWorker(b *testing.B) {
-	w := newWorld(b, `"HeartbeatSeconds":30,`)
+	m := newTaskMachine(b, `"HeartbeatSeconds":30,`)
 	var left sync.WaitGroup
 	left.Add(b.N)
-	r := w.start(w.config(func(context.Context, Task) (any, error) { return nil, nil }, func(c *Config) {
+	r := m.start(m.config(func(context.Context, Task) (any, error) { return nil, nil }, func(c *Config) {
 		c.Rates = Rates{-1, -1, -1, -1}
-		c.SFN = w.sfn
+		c.SFN = m.sfn
 		c.Activities[0].Slots, c.Activities[0].Pollers = 64, 4
 		c.Activities[0].Heartbeat = 30e9
 		c.Events.Done = func(Done) { left.Done() }
@@ -25,7 +25,7 @@ func BenchmarkWorker(b *testing.B) {
 	for i := range 8 {
 		starters.Go(func() {
 			for n := i; n < b.N; n += 8 {
-				w.execute(`{}`)
+				m.execute(`{}`)
 			}
 		})
 	}
@@ -39,8 +39,7 @@ func BenchmarkWorker(b *testing.B) {
 	}
 }
 
-// BenchmarkTask measures what the worker itself spends on a task: the service
-// answers from memory.
+// BenchmarkTask measures the worker's own work for a task: the service answers from memory.
 func BenchmarkTask(b *testing.B) {
 	s := newScript()
 	s.quiet = true

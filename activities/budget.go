@@ -14,9 +14,8 @@ import (
 // second with bursts of 3,000 in the largest Regions, 300 with bursts of 1,500 in the
 // others (developer guide, "Step Functions service quotas", API action throttling).
 //
-// 0 stands for 250 a second, which leaves a sixth of the smaller quota to others. Several
-// workers divide what there is. A negative rate is no limit, for an engine without
-// quotas.
+// 0 stands for 250 a second, which leaves a sixth of the smaller quota to others. Several workers
+// have to share the quota. A negative rate is no limit, for an engine without quotas.
 //
 // Heartbeats are sent without bursts, the other calls with bursts of five seconds' worth.
 // Calls that have to wait are sent in the order of their tasks' deadlines.
@@ -35,8 +34,8 @@ const (
 )
 
 // budget lets calls of one operation through at a steady rate. Callers that have to wait
-// get their turns in the order of their deadlines. A turn is a promise to one caller; one
-// that is not used goes back.
+// get their turns in the order of their deadlines. A turn is a promise to one caller; an unused turn
+// goes back.
 type budget struct {
 	every time.Duration // between two calls; 0: no limit
 	slack time.Duration // how far a burst may run ahead
@@ -47,7 +46,7 @@ type budget struct {
 	timer *time.Timer // set while someone waits
 }
 
-// newBudget returns a budget of so many calls a second, and as many seconds' worth of them
+// newBudget returns a budget of perSecond calls a second. A burst may have the calls of burst seconds
 // at once.
 func newBudget(perSecond, burst float64) *budget {
 	if perSecond < 0 {
@@ -81,6 +80,7 @@ func (b *budget) await(ctx context.Context, t *turn) error {
 	case <-ctx.Done():
 	}
 
+	// Both channels may have been ready, and select chooses at random.
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -104,8 +104,7 @@ func (b *budget) ready(ctx context.Context) bool {
 	}
 }
 
-// untilFree returns how long it takes until those who wait, and then one more, can have
-// had their turns.
+// untilFree returns the time until every waiting caller, and then one more, can have had a turn.
 func (b *budget) untilFree() time.Duration {
 	if b.every == 0 {
 		return 0
@@ -126,6 +125,7 @@ func (b *budget) enqueue(deadline time.Time) *turn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
+	// A new caller does not overtake the queue, even when a call may be made now.
 	if now := time.Now(); len(b.queue) == 0 && b.wait(now) <= 0 {
 		b.use(now)
 		return nil
@@ -150,6 +150,7 @@ func (b *budget) giveBack(t *turn) {
 		heap.Remove(&b.queue, t.index)
 		return
 	}
+	// The turn was granted and not used: the schedule moves back, so that the next caller has it.
 	b.next = b.next.Add(-b.every)
 
 	if b.timer != nil {
@@ -157,7 +158,7 @@ func (b *budget) giveBack(t *turn) {
 	}
 }
 
-// dispatch gives turns to those who wait, the earliest deadline first.
+// dispatch gives turns to the waiting callers, the earliest deadline first.
 func (b *budget) dispatch() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,6 +181,7 @@ func (b *budget) wait(now time.Time) time.Duration { return b.next.Add(-b.slack)
 
 // use takes a turn.
 func (b *budget) use(now time.Time) {
+	// An idle time earns no turns beyond the burst.
 	if b.next.Before(now) {
 		b.next = now
 	}

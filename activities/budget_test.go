@@ -163,7 +163,7 @@ func (d *direct) heardFrom(token string) error {
 	return &sfntypes.TaskTimedOut{}
 }
 
-// overload lets many tasks run at the same time and counts those that are lost.
+// overload lets many tasks run at the same time and counts the lost ones.
 func overload(t *testing.T, tasks int, heartbeat, each time.Duration, perSecond float64) (lost int, beats []sentCall) {
 	t.Helper()
 	s := &direct{script: newScript()}

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 )
 
-// Client is what this package calls of Step Functions. *sfn.Client is one; a caller may
-// wrap it. The options that the package passes turn the SDK's own retries off, because
-// the package retries each call by rules of its own.
+// Client has the calls of Step Functions that this package makes. *sfn.Client implements it, and a
+// caller may wrap that client. The options that the package passes turn the SDK's own retries off,
+// because the package retries each call by rules of its own.
 type Client interface {
 	GetActivityTask(context.Context, *sfn.GetActivityTaskInput, ...func(*sfn.Options)) (*sfn.GetActivityTaskOutput, error)
 	SendTaskSuccess(context.Context, *sfn.SendTaskSuccessInput, ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error)
@@ -21,9 +21,8 @@ type Client interface {
 // withoutRetries turns the SDK's retries off.
 func withoutRetries(o *sfn.Options) { o.Retryer = aws.NopRetryer{} }
 
-// timeLimit bounds calls that follow each other. It makes one context for all of them as
-// long as none takes too long, because a context of its own costs a call as much as the
-// rest of what this package does for it.
+// timeLimit bounds calls that follow each other. They share one context while every call ends in
+// time, because a context per call costs as much as the rest of this package's work for the call.
 //
 // The context has no Deadline: the SDK would write one into a header of every call, which
 // Step Functions does not use.

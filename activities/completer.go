@@ -22,10 +22,9 @@ type CompleterConfig struct {
 	Rates Rates
 }
 
-// Completer answers tasks by their tokens: those that a handler has parked, and those of
-// states that wait for a callback. It keeps the service's limits and retries as a Worker
-// does, except that it does not wait through a refusal like AccessDeniedException. It is safe for
-// concurrent use.
+// Completer answers tasks by their tokens: tasks that a handler has parked, and tasks of states that
+// wait for a callback. A Completer keeps the service's limits and retries as a Worker does, except
+// that it does not wait through a refusal like AccessDeniedException. It is safe for concurrent use.
 type Completer struct{ outbox outbox }
 
 // NewCompleter returns a Completer, or an error that names every fault of cfg.
@@ -66,15 +65,15 @@ func NewCompleter(cfg CompleterConfig) (*Completer, error) {
 // The error is nil when the outcome is Succeeded. An output that cannot be sent is
 // answered with a failure, as a worker does: the outcome is Failed, and the error says
 // why. After Lost the task is over, and no retry helps: it timed out, was answered by
-// someone else, or its execution has ended. After Unknown it is over, too, and may have
-// been answered by this very call, whose first response was lost. After Unanswered the
-// service could not be reached, or refuses the call; call again when that is mended.
+// someone else, or its execution has ended. After Unknown the task is over, too, and this very call
+// may have answered it, if the first response was lost. After Unanswered the service could not be
+// reached, or refuses the call; call again when the cause is repaired.
 func (c *Completer) Succeed(ctx context.Context, token Token, output any) (Outcome, error) {
 	return c.complete(ctx, token, Succeeded, output, nil)
 }
 
 // Fail answers a task with a failure, which is named as the error of a handler. The error
-// is nil when the outcome is Failed; the others are as those of Succeed.
+// is nil when the outcome is Failed; the other outcomes mean the same as for Succeed.
 func (c *Completer) Fail(ctx context.Context, token Token, failure error) (Outcome, error) {
 	if failure == nil {
 		failure = errors.New("the task failed without an error")
@@ -97,6 +96,7 @@ func (c *Completer) complete(ctx context.Context, token Token, want Outcome, out
 	switch {
 	case d.outcome == want:
 		return want, nil
+	// An output that was too large, not JSON or refused was sent as a failure.
 	case d.outcome == Failed:
 		return Failed, fmt.Errorf("activities: complete %v: it was failed instead: %w", token, d.answer.err)
 	}

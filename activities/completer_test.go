@@ -16,27 +16,27 @@ import (
 )
 
 // park starts an execution whose task is parked, and returns both.
-func (w *world) park() (token Token, execution string) {
-	w.Helper()
+func (m *taskMachine) park() (token Token, execution string) {
+	m.Helper()
 	tokens := make(chan Token, 1)
-	r := w.start(w.config(func(_ context.Context, t Task) (any, error) {
+	r := m.start(m.config(func(_ context.Context, t Task) (any, error) {
 		tokens <- t.Token
 		return nil, ErrParked
 	}))
-	execution = w.execute(`{}`)
+	execution = m.execute(`{}`)
 	token = <-tokens
 
 	if err := r.stop(); err != nil {
-		w.Errorf("Run: %v", err)
+		m.Errorf("Run: %v", err)
 	}
 
 	return token, execution
 }
 
-func (w *world) completer(edit ...func(*CompleterConfig)) *Completer {
-	w.Helper()
-	aws := w.engine.AWSConfig()
-	aws.HTTPClient = w.transport
+func (m *taskMachine) completer(edit ...func(*CompleterConfig)) *Completer {
+	m.Helper()
+	aws := m.engine.AWSConfig()
+	aws.HTTPClient = m.transport
 	cfg := CompleterConfig{SFN: sfn.NewFromConfig(aws), ErrorPrefix: "Order.", Timeout: time.Second}
 
 	for _, e := range edit {
@@ -45,7 +45,7 @@ func (w *world) completer(edit ...func(*CompleterConfig)) *Completer {
 
 	c, err := NewCompleter(cfg)
 	if err != nil {
-		w.Fatal(err)
+		m.Fatal(err)
 	}
 
 	return c
@@ -81,16 +81,16 @@ func TestAParkedTaskIsCompletedWithinTheServicesLimits(t *testing.T) {
 			Failed, true, "Order.InvalidOutput: "},
 	} {
 		t.Run(row.is, func(t *testing.T) {
-			w := newWorld(t, "")
-			token, execution := w.park()
-			w.transport.Inject(embeddedtest.Throttle("SendTaskSuccess", "SendTaskFailure").Next(1))
+			m := newTaskMachine(t, "")
+			token, execution := m.park()
+			m.transport.Inject(embeddedtest.Throttle("SendTaskSuccess", "SendTaskFailure").Next(1))
 
-			outcome, err := row.complete(w.completer(), token)
+			outcome, err := row.complete(m.completer(), token)
 			if outcome != row.outcome || (err != nil) != row.fails {
 				t.Errorf("%s, %v", outcome, err)
 			}
 
-			if got := w.result(execution); !strings.HasPrefix(got, row.result) {
+			if got := m.result(execution); !strings.HasPrefix(got, row.result) {
 				t.Errorf("result %.200s, want %.200s", got, row.result)
 			}
 		})
@@ -101,9 +101,9 @@ func TestACompleterSaysWhatBecameOfTheTask(t *testing.T) {
 	ctx := context.Background()
 
 	t.Run("answered before", func(t *testing.T) {
-		w := newWorld(t, "")
-		token, _ := w.park()
-		c := w.completer()
+		m := newTaskMachine(t, "")
+		token, _ := m.park()
+		c := m.completer()
 
 		if outcome, err := c.Succeed(ctx, token, 1); outcome != Succeeded || err != nil {
 			t.Fatalf("%s, %v", outcome, err)
@@ -114,11 +114,11 @@ func TestACompleterSaysWhatBecameOfTheTask(t *testing.T) {
 		}
 	})
 	t.Run("the answer to the answer was lost", func(t *testing.T) {
-		w := newWorld(t, "")
-		token, _ := w.park()
-		w.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
+		m := newTaskMachine(t, "")
+		token, _ := m.park()
+		m.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
-		if outcome, err := w.completer().Succeed(ctx, token, 1); outcome != Unknown || !isLost(err) {
+		if outcome, err := m.completer().Succeed(ctx, token, 1); outcome != Unknown || !isLost(err) {
 			t.Errorf("%s, %v", outcome, err)
 		}
 	})
@@ -139,8 +139,8 @@ func TestACompleterSaysWhatBecameOfTheTask(t *testing.T) {
 		})
 	})
 	t.Run("no token", func(t *testing.T) {
-		w := newWorld(t, "")
-		if outcome, err := w.completer().Succeed(ctx, "", 1); outcome != Unanswered || err == nil {
+		m := newTaskMachine(t, "")
+		if outcome, err := m.completer().Succeed(ctx, "", 1); outcome != Unanswered || err == nil {
 			t.Errorf("%s, %v", outcome, err)
 		}
 	})
@@ -150,11 +150,11 @@ func TestACompleterSaysWhatBecameOfTheTask(t *testing.T) {
 // missing. A throttled answer is repeated.
 func TestACompleterDoesNotWaitThroughARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "")
-		token, _ := w.park()
-		c := w.completer(func(c *CompleterConfig) { c.Timeout = time.Hour })
+		m := newTaskMachine(t, "")
+		token, _ := m.park()
+		c := m.completer(func(c *CompleterConfig) { c.Timeout = time.Hour })
 
-		w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "SendTaskSuccess").Next(1))
+		m.transport.Inject(embeddedtest.Answer("AccessDeniedException", "SendTaskSuccess").Next(1))
 		began := time.Now()
 
 		outcome, err := c.Succeed(t.Context(), token, nil)
@@ -162,7 +162,7 @@ func TestACompleterDoesNotWaitThroughARefusal(t *testing.T) {
 			t.Errorf("refused: %v, %v after %v", outcome, err, time.Since(began))
 		}
 
-		w.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
+		m.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
 
 		if outcome, err := c.Succeed(t.Context(), token, nil); outcome != Succeeded {
 			t.Errorf("throttled: %v, %v", outcome, err)
@@ -171,9 +171,9 @@ func TestACompleterDoesNotWaitThroughARefusal(t *testing.T) {
 }
 
 func TestACompleterOffloadsLargeOutputs(t *testing.T) {
-	w := newWorld(t, "")
-	token, execution := w.park()
-	c := w.completer(func(cfg *CompleterConfig) {
+	m := newTaskMachine(t, "")
+	token, execution := m.park()
+	c := m.completer(func(cfg *CompleterConfig) {
 		cfg.Offload = func(_ context.Context, _ Task, output json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(fmt.Sprintf(`{"stored":%d}`, len(output))), nil
 		}
@@ -183,7 +183,7 @@ func TestACompleterOffloadsLargeOutputs(t *testing.T) {
 		t.Errorf("%s, %v", outcome, err)
 	}
 
-	if got := w.result(execution); got != `{"stored":262146}` {
+	if got := m.result(execution); got != `{"stored":262146}` {
 		t.Errorf("result %s", got)
 	}
 }

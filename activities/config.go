@@ -87,9 +87,9 @@ type Config struct {
 	// before the activity counts as denied. The others go on; Run ends when all are
 	// denied. Default 2 min.
 	FatalAfter time.Duration
-	// Resolve finds out what became of an answer whose outcome is Unknown, for instance
-	// by looking at the record that the handler's effect left. It returns Succeeded,
-	// Failed or Lost, or Unknown. nil: the outcome stays Unknown.
+	// Resolve finds out whether an answer whose outcome is Unknown was accepted, for instance from
+	// the record that the handler's effect left. Resolve returns Succeeded, Failed or Lost, or
+	// Unknown. nil: the outcome stays Unknown.
 	Resolve func(ctx context.Context, d Done) (Outcome, error)
 	// Rates bounds the calls of the whole worker.
 	Rates Rates

@@ -82,7 +82,7 @@ func (a *Activity) check(n int, others []Activity) (faults []error) {
 	return faults
 }
 
-// withDefaults fills in what was left out.
+// withDefaults sets every empty field that has a default.
 func (c Config) withDefaults() Config {
 	c.WorkerName = cmp.Or(c.WorkerName, "worker-"+rand.Text()[:10])
 	c.ErrorPrefix = cmp.Or(c.ErrorPrefix, "Worker.")
@@ -97,12 +97,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// withDefaults fills in what was left out, and wraps the handler.
+// withDefaults sets every empty field that has a default, and wraps the handler.
 func (a Activity) withDefaults(outer []Middleware) Activity {
 	a.Name = cmp.Or(a.Name, a.ARN[strings.LastIndexByte(a.ARN, ':')+1:])
 	a.Slots = cmp.Or(a.Slots, 10)
 	a.Pollers = min(cmp.Or(a.Pollers, 4), a.Slots, maxPollers)
 
+	// From the inside out: the activity's own middleware is nearer to the handler.
 	for _, wraps := range [][]Middleware{a.Middleware, outer} {
 		for _, wrap := range slices.Backward(wraps) {
 			a.Handle = wrap(a.Handle)

@@ -1,9 +1,8 @@
 // Package activities runs Step Functions activity tasks.
 //
-// A [Worker] serves any number of activities. For each it takes a free slot, polls for a
-// task, sends heartbeats from the moment the token arrives, calls the handler, and
-// answers with its output or with a named failure. It knows nothing about what the tasks
-// mean.
+// A [Worker] serves any number of activities. For each activity it takes a free slot, polls for a
+// task, sends heartbeats from the moment the token arrives, calls the handler, and answers with its
+// output or with a named failure. The worker knows nothing about the meaning of the tasks.
 //
 //	w, err := activities.New(activities.Config{
 //		SFN: sfn.NewFromConfig(cfg),
@@ -22,22 +21,22 @@
 //
 //   - A slot is held before a poll is sent: a received task starts at once, or, when
 //     Activity.PerSecond makes it wait, is kept alive by heartbeats.
-//   - Every token gets one answer, with a success or a failure, or parked by its
-//     handler, or known to be lost, or reported as unanswered after
+//   - Every token has one end: its task is answered with a success or a failure, parked
+//     by its handler, known to be lost, or reported as unanswered after
 //     Config.AnswerTimeout. Panics, runtime.Goexit, outputs that are too large or
 //     not JSON, and a stop of the worker are answered, too.
 //   - An answer is sent on a context of its own, neither the handler's nor the worker's.
 //     It is repeated with the same body until it is accepted, the task is lost, or
 //     Config.AnswerTimeout is over. Heartbeats go on until then. Each call has a time
-//     limit, so one that hangs does not lose the task.
+//     limit, so a call that hangs does not lose the task.
 //   - A handler learns when its task is lost: because the service says so, or because
 //     heartbeats have failed for HeartbeatSeconds less a margin. Then its context ends
 //     with ErrTaskLost and nothing is answered.
 //   - The worker keeps its share of the account's quotas (Rates), for each operation.
 //     When calls have to wait, the task that is nearest to its time-out goes first.
-//   - A stop has two phases. Polls end, and a task that one of them still brings is run;
-//     handlers may finish within DrainTimeout. Then their contexts end, and what is left
-//     is answered with WorkerShutdown. Run tells the one from the other; Abort cuts both
+//   - A stop has two phases. Polls end, and a task that an open poll still brings is run;
+//     handlers may finish within DrainTimeout. Then their contexts end, and the tasks left
+//     are answered with WorkerShutdown. The error of Run shows whether any were left; Abort cuts both
 //     short.
 //
 // # Handlers

@@ -13,7 +13,7 @@ type Error struct {
 	// Name becomes the field Error of the failure, at most 256 bytes. It must not start
 	// with "States.", which is reserved for the service.
 	Name string
-	// Cause becomes the field Cause of the failure. Empty: the text of Err does.
+	// Cause becomes the field Cause of the failure. Empty: the text of Err takes its place.
 	Cause string
 	// Err is the error underneath, or nil.
 	Err error
@@ -38,8 +38,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Fail gives err the name that the state machine knows it by. Fail(name, nil) is a
-// failure with a name and no cause.
+// Fail gives err the name under which the state machine knows it. Fail(name, nil) is a failure with a
+// name and no cause.
 func Fail(name string, err error) error { return &Error{Name: name, Err: err} }
 
 // ErrParked ends a handler whose task is answered later, by another program or process:
@@ -66,8 +66,8 @@ var (
 // What Run returns after a drain that did not end by itself. Both may be true at once.
 var (
 	// ErrForced: tasks were given back unfinished, with WorkerShutdown, or could not be
-	// answered. The state machine retries the former at once, the latter after their
-	// heartbeats have timed out.
+	// answered. The state machine retries a task that was given back at once, and an unanswered task
+	// after its heartbeats have timed out.
 	ErrForced = errors.New("activities: tasks were given back unfinished")
 	// ErrStuck: handlers have not returned although their contexts have ended.
 	ErrStuck = errors.New("activities: handlers did not stop")
@@ -122,6 +122,8 @@ func nameOf(prefix string, err error) (name, cause string) {
 		return prefix + NamePanic, panicked.Error() + "\n" + string(panicked.Stack)
 	case errors.As(err, &named) && named.own != "":
 		return prefix + named.own, causeOf(named)
+	// A reserved name falls through to Unknown: a Retrier for States.Timeout must not match an error
+	// of a handler.
 	case errors.As(err, &named) && named.Name != "" && !strings.HasPrefix(named.Name, reservedPrefix):
 		return named.Name, causeOf(named)
 	case errors.Is(err, ErrDeadline):

@@ -44,9 +44,9 @@ type Done struct {
 	Outcome Outcome
 	// ErrorName is the name reported with Failed.
 	ErrorName string
-	// Err is what the handler returned, or why the answer was not accepted.
+	// Err is the handler's error, or the reason why the answer was not accepted.
 	Err error
-	// Progress is what the handler recorded last with RecordHeartbeat.
+	// Progress is the handler's last progress, see RecordHeartbeat.
 	Progress any
 	// Ran is the time from the receipt of the token to the return of the handler, Took
 	// the time from the receipt to the end.

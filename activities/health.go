@@ -21,7 +21,7 @@ var (
 	deniedBackoff = worker.Backoff{Base: 30 * time.Second, Max: 30 * time.Second}
 )
 
-// health is what the polls of an activity have shown.
+// health summarizes the polls of an activity.
 type health struct {
 	answeredAt time.Time // the last answered poll; zero before the first
 	failures   int       // polls that failed in a row
@@ -48,6 +48,7 @@ func (h *health) failed(now time.Time, err error, fatalAfter time.Duration) (wai
 	h.failures++
 
 	code := refusalCode(err)
+	// Any other error breaks the run: an outage in between says that the refusal may be over.
 	if code != h.refusal {
 		h.refusal, h.refusedSince = code, now
 	}
@@ -64,13 +65,14 @@ func (h *health) failed(now time.Time, err error, fatalAfter time.Duration) (wai
 		backoff = quotaBackoff
 	}
 
+	// Delay may return half of Base, so the other half makes Base the shortest wait.
 	return backoff.Delay(h.failures) + backoff.Base/2, denied
 }
 
 var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
 
 // exceedsQuota recognizes the answers that ask for fewer calls. The SDK's own list has
-// neither the limit on the polls of an activity nor that of KMS.
+// neither the limit on the polls of an activity nor the throttling of KMS.
 func exceedsQuota(err error) bool {
 	var polls *sfntypes.ActivityWorkerLimitExceeded
 	var kms *sfntypes.KmsThrottlingException

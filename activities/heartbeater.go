@@ -13,8 +13,8 @@ import (
 	"ratchet/internal/worker"
 )
 
-// heartbeater sends the heartbeats of one task. Between two of them it is only a timer,
-// so thousands of tasks need no goroutines for it.
+// heartbeater sends the heartbeats of one task. Between two heartbeats it is only a timer, so
+// thousands of tasks need no goroutines for their heartbeats.
 type heartbeater struct {
 	inFlight *inFlight
 	period   time.Duration // HeartbeatSeconds
@@ -37,7 +37,7 @@ type heartbeatPhase int
 
 const (
 	working   heartbeatPhase = iota // the handler ends when the task is lost
-	answering                       // the handler has returned; the answer learns itself whether the task is lost
+	answering                       // the handler has returned; the answer itself shows whether the task is lost
 	over                            // no more heartbeats
 )
 
@@ -144,6 +144,8 @@ func (h *heartbeater) sent(began time.Time, err error) {
 
 	switch {
 	case err == nil:
+		// Counted from the start of the call: the service may have applied it at any moment since
+		// then.
 		h.accepted = began
 		h.stopFence()
 	case isLost(err):
@@ -157,6 +159,7 @@ func (h *heartbeater) sent(began time.Time, err error) {
 
 		return
 	default:
+		// Sooner than after an accepted heartbeat, so that several attempts fit before the fence.
 		next /= 4
 	}
 	h.timer.Reset(next)
@@ -168,6 +171,7 @@ func (h *heartbeater) fenced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
+	// The timer may have fired just before a heartbeat was accepted, or the handler returned.
 	if h.phase != working || time.Now().Before(h.fenceAt()) {
 		return
 	}
@@ -199,18 +203,19 @@ func (h *heartbeater) stopFence() {
 	}
 }
 
-// answer is called when the handler has returned, before its answer is sent. Heartbeats
-// go on, because the delivery may take long, but none is on its way when answer returns,
-// and none that fails ends the task.
+// answer is called when the handler has returned, before its answer is sent. Heartbeats go on,
+// because the delivery may take long, but none is on its way when answer returns, and a failed
+// heartbeat no longer ends the task.
 func (h *heartbeater) answer() { h.enter(answering) }
 
 // stop ends the heartbeats.
 func (h *heartbeater) stop() { h.enter(over) }
 
-// enter begins a phase and ends the call that is on its way. It waits for its return,
-// but not without end for a client that ignores its context.
+// enter begins a phase and ends the call that is on its way. enter waits until the call has returned,
+// but for a second at most: a client may ignore its context.
 func (h *heartbeater) enter(phase heartbeatPhase) {
 	h.mu.Lock()
+	// A phase never goes back: the task may have been lost while its handler returned.
 	h.phase = max(h.phase, phase)
 	h.stopFence()
 

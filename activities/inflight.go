@@ -47,17 +47,17 @@ func (w *Worker) start(work context.Context, p *poller, task Task) {
 	w.run(t)
 }
 
-// claim reports whether the caller is the one who answers the task. Three compete: the
-// goroutine that ran the handler, its watchdog, and the end of a drain.
+// claim reports whether the caller is to answer the task. Three compete: the goroutine that ran the
+// handler, its watchdog, and the end of a drain.
 func (t *inFlight) claim() bool { return t.claimed.CompareAndSwap(false, true) }
 
-// work calls the handler and answers the task. The handler may call runtime.Goexit, so
-// what must happen in any case is deferred.
+// work calls the handler and answers the task. The handler may call runtime.Goexit, so the end of the
+// task is deferred.
 func (t *inFlight) work(calls *timeLimit) {
 	defer t.handlerReturned()
 
 	if t.turn != nil {
-		_ = t.poller.starts.await(t.ctx, t.turn) // the context tells
+		_ = t.poller.starts.await(t.ctx, t.turn) // the context shows the end, too
 	}
 
 	// The token may also have come with a poll that was answered after the drain's
@@ -85,6 +85,8 @@ func (t *inFlight) call(calls *timeLimit) {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrDeadline)
 		defer cancel()
 
+		// A handler that ignores its context is answered for, so that the state need not wait for its
+		// time-out.
 		watchdog := time.AfterFunc(limit+t.worker.cfg.DrainGrace, func() {
 			t.abandon(&Error{own: NameDeadline, Cause: "the handler did not return"})
 		})
@@ -121,16 +123,16 @@ type interruptedError struct{ cause, err error }
 func (e *interruptedError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
 func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// lose ends the handler: the task is not this worker's any more. A handler that ignores
-// that loses its slot.
+// lose ends the handler: the task is not this worker's any more. A handler that goes on all the same
+// loses its slot.
 func (t *inFlight) lose(err error) {
 	t.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err))
 	time.AfterFunc(t.worker.cfg.DrainGrace, func() { t.abandon(context.Cause(t.ctx)) })
 }
 
-// abandon ends the task without its handler, which has not returned in time. The slot is
-// free for another task, unless so many handlers are stuck that each slot has one: then
-// the handler keeps it, so that their number is bounded.
+// abandon ends the task of a handler that has not returned in time. The slot is free for another
+// task, unless as many handlers are stuck as there are slots: then the handler keeps its slot, so
+// that the number of stuck handlers is bounded.
 func (t *inFlight) abandon(err error) {
 	if !t.claim() {
 		return
@@ -138,6 +140,7 @@ func (t *inFlight) abandon(err error) {
 
 	p := t.poller
 	p.mu.Lock()
+	// A handler that has returned since then is not stuck; it only lost the claim.
 	if !t.returned {
 		p.stranded++
 		t.stranded = true
@@ -200,10 +203,12 @@ func (t *inFlight) finish(output any, err error, calls *timeLimit) {
 		done.Outcome = Lost
 	default:
 		t.answer(&done, output, err, calls)
+		// An answer that the drain cut off leaves its task to the heartbeat time-out.
 		forced = forced || done.Outcome == Unanswered && t.worker.answers.Err() != nil
 	}
 
 	t.cancel(context.Canceled)
+	// Before left: Run may return when the last task has left, and every hook must have run by then.
 	t.report(done)
 	t.freeSlot()
 	t.worker.left(t, forced)
@@ -223,6 +228,7 @@ func (t *inFlight) answer(done *Done, output any, err error, calls *timeLimit) {
 	t.stopHeartbeats()
 
 	done.Outcome, done.ErrorName = d.outcome, d.answer.name
+	// The handler succeeded, but its output could not be sent.
 	if d.answer.failure && err == nil {
 		done.Err = d.answer.err
 	}
@@ -236,7 +242,7 @@ func (t *inFlight) answer(done *Done, output any, err error, calls *timeLimit) {
 	}
 }
 
-// resolve asks Config.Resolve what became of an answer.
+// resolve asks Config.Resolve whether an answer was accepted.
 func (t *inFlight) resolve(done *Done) {
 	cfg := &t.worker.cfg
 	if cfg.Resolve != nil {
@@ -289,7 +295,7 @@ func (t *inFlight) report(done Done) {
 
 	switch log := t.worker.cfg.Log; done.Outcome {
 	case Lost:
-		// Another worker has answered, or will. That needs no operator.
+		// Another worker has answered the task, or will. No operator is needed.
 		log.Info("task lost before it was answered", "task", t.task, "ran", done.Ran)
 	case Unknown:
 		log.Info("an answer was lost, and its repeat came too late; the first may have counted", "task", t.task, "ran", done.Ran)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// progressEvery is how often a drain says what it waits for.
+// progressEvery is the time between two reports of a drain.
 const progressEvery = 5 * time.Second
 
-// logStart says what the worker serves. The caller holds the lock.
+// logStart logs the activities that the worker serves. The caller holds the lock.
 func (w *Worker) logStart() {
 	names := make([]string, len(w.cfg.Activities))
 	slots, polls := 0, 0
@@ -26,8 +26,8 @@ func (w *Worker) logStart() {
 		"polls", polls)
 }
 
-// reportDrain logs what a drain waits for, now and every few seconds. The function that
-// it returns ends that.
+// reportDrain logs what a drain waits for, now and every few seconds, until the returned function is
+// called.
 func (w *Worker) reportDrain() (end func()) {
 	began := time.Now()
 	w.logDrain("worker stops; waiting for what is in flight", began)
@@ -61,6 +61,7 @@ func (w *Worker) logDrain(text string, began time.Time) {
 	tasks, forced, pollers := len(w.tasks), w.forced, w.pollers
 	w.mu.Unlock()
 
+	// Outside of the worker's lock: a poller's lock is held while a failed poll is logged.
 	open := 0
 	for _, p := range pollers {
 		open += p.openPolls()

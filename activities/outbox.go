@@ -14,7 +14,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// answerBackoff is the waits between attempts to deliver an answer.
+// answerBackoff has the waits between attempts to deliver an answer.
 var answerBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
 
 // outbox composes and delivers answers. A Worker and a Completer each have one.
@@ -23,7 +23,7 @@ type outbox struct {
 	prefix  string        // of the names that the package itself gives to failures
 	timeout time.Duration // of an answer, with its retries
 	offload func(ctx context.Context, t Task, output json.RawMessage) (json.RawMessage, error)
-	// waits says that a refusal which lasts until an operator acts is waited through, too.
+	// waits says that refusals which last until an operator acts are waited through, too.
 	waits bool
 	// The budgets of the two operations.
 	successes, failures *budget
@@ -60,9 +60,8 @@ type delivery struct {
 }
 
 // deliver sends the answer until the service accepts it, the task is lost or time is up.
-// Each call may take limit, for which calls has a context. An output that the service
-// refuses becomes a failure. When turns are short, an answer with an earlier deadline goes
-// first.
+// Each call may take limit; calls provides its context. An output that the service refuses becomes a
+// failure. When turns are short, an answer with an earlier deadline goes first.
 func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *timeLimit, limit time.Duration, deadline time.Time) delivery {
 	timeUp := time.Now().Add(o.timeout)
 
@@ -84,12 +83,14 @@ func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *time
 			return delivery{outcome: Failed, answer: a}
 		case err == nil:
 			return delivery{outcome: Succeeded, answer: a}
+		// The task may be over because the earlier attempt was accepted, or because it timed out.
 		case isLost(err) && doubtful:
 			return delivery{Unknown, a, err}
 		case isLost(err):
 			return delivery{Lost, a, err}
 		case errors.As(err, &invalid) && !a.failure:
 			a = o.fail(&Error{own: NameOutput, Err: err})
+			// The failure is a new answer: its first attempt needs no backoff.
 			attempt = 0
 		case !isAnswer(err):
 			doubtful = true

@@ -5,7 +5,7 @@ import "time"
 // pace decides how many polls of an activity may be open at a time. It looks at how fast
 // polls are answered: a task that was waiting for its poll calls for more, a poll that
 // waited for its task for fewer. The number doubles per round of full polls; after a
-// quota error it is halved, and beyond the half it grows slowly.
+// quota error it is halved, and beyond that half the number grows slowly.
 type pace struct {
 	most    int // Activity.Pollers
 	loops   int // that run
@@ -17,8 +17,8 @@ type pace struct {
 }
 
 const (
-	// fewestPolls are open even when there is nothing to do, so that one that hangs does
-	// not keep tasks from arriving.
+	// fewestPolls are open even when there is nothing to do, so that a poll that hangs does not keep
+	// tasks from arriving.
 	fewestPolls = 2
 	// fullWithin: a task that arrives so soon had been waiting.
 	fullWithin = time.Second
@@ -55,7 +55,9 @@ func (p *pace) leave() bool {
 func (p *pace) answered(got bool, took time.Duration) {
 	switch {
 	case took >= idleAfter:
+		// Never below fewestPolls, and never raised to it: Activity.Pollers may be 1.
 		p.allowed = max(p.allowed-1, min(fewestPolls, p.allowed))
+	// An empty poll that returned early, or a task that had not been waiting, says nothing.
 	case !got || took >= fullWithin || p.allowed >= p.most:
 	case p.allowed < p.threshold:
 		p.allowed++

@@ -133,6 +133,8 @@ func (p *poller) poll(polls context.Context, limit *timeLimit) (Task, error) {
 		WorkerName:  &cfg.WorkerName,
 	}, withoutRetries)
 	if err != nil {
+		// The time limit ended the call and not a stop. The SDK's error would read like a canceled
+		// call.
 		if ctx.Err() != nil && polls.Err() == nil {
 			err = fmt.Errorf("activities: poll of %s was not answered within %v: %w", p.activity.Name, cfg.PollTimeout, context.Cause(ctx))
 		}
@@ -178,6 +180,7 @@ func (p *poller) answered(l *life, got bool, took time.Duration) (again bool) {
 
 	p.pace.answered(got, took)
 
+	// A loop that began after a stop would send no poll.
 	if l.stop.Err() == nil {
 		p.startLoops(l)
 	}
@@ -221,6 +224,7 @@ func (p *poller) judge(began time.Time, err error) (wait time.Duration, denied e
 		return wait, nil
 	}
 
+	// A denied activity is polled only to notice that the permission is back.
 	p.pace.allowed = min(p.pace.allowed, fewestPolls)
 	p.health.denied = fmt.Errorf("activities: polls of %s have been refused for %v: %w", p.activity.ARN, cfg.FatalAfter, err)
 	cfg.Log.Error("an activity cannot be polled; trying it now and then", "activity", p.activity.Name, "err", err)
@@ -248,6 +252,7 @@ func (p *poller) ready(now time.Time) error {
 	health := p.health
 	p.mu.Unlock()
 
+	// Judged without the poller's lock: working takes the worker's lock, which comes before it.
 	switch age := now.Sub(health.answeredAt); {
 	case health.denied != nil:
 		return health.denied

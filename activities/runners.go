@@ -9,6 +9,7 @@ const runnerIdle = time.Second
 // calls of the SDK need a deep stack, which a new goroutine would have to grow first.
 func (w *Worker) run(t *inFlight) {
 	select {
+	// Unbuffered: the send succeeds only when a runner waits, so a task never waits for one.
 	case w.runners <- t:
 	default:
 		go w.runner(t)

@@ -33,7 +33,7 @@ type script struct {
 	heard map[string]time.Time // the last sign of life, by token
 }
 
-// sentCall is a call that the worker sent, also one that a fault struck.
+// sentCall is a call that the worker sent, also if a fault struck the call.
 type sentCall struct {
 	op, body string
 	at       time.Duration // since the start of the script

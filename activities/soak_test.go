@@ -20,8 +20,8 @@ var soakTasks = flag.Int("tasks", 10_000, "tasks of TestWorkerPoint44_ASoakGrows
 const quietGoroutines = 24
 
 // TestWorkerPoint44_ASoakGrowsNeitherGoroutinesNorMemory runs many tasks of every kind of
-// end, with heartbeats and faults, and compares what is left after a tenth of them with
-// what is left after all.
+// end, with heartbeats and faults, and compares the goroutines and the memory after a tenth of them
+// with both after all.
 func TestWorkerPoint44_ASoakGrowsNeitherGoroutinesNorMemory(t *testing.T) {
 	s := &flaky{direct: direct{script: newScript()}}
 	s.quiet = true
@@ -126,7 +126,7 @@ func soakHandler(ctx context.Context, t Task) (any, error) {
 func held() (goroutines int, memory uint64) {
 	var m runtime.MemStats
 
-	for range 3 { // the second and third free what the first has finalized
+	for range 3 { // the second and third free the objects that the first has finalized
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)

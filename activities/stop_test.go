@@ -210,10 +210,10 @@ func TestTheLogSaysWhatIsServedAndWhatAStopWaitsFor(t *testing.T) {
 }
 
 func TestAnIdleWorkerStopsAtOnceAndWithoutAWarning(t *testing.T) {
-	w := newWorld(t, "")
+	m := newTaskMachine(t, "")
 	log := &logged{}
-	r := w.start(w.config(succeed, func(c *Config) { c.Log = log.logger() }))
-	w.until("polls are open", func() bool { return r.open() == 2 })
+	r := m.start(m.config(succeed, func(c *Config) { c.Log = log.logger() }))
+	m.until("polls are open", func() bool { return r.open() == 2 })
 
 	began := time.Now()
 	wantNil(t, r.stop())

@@ -52,8 +52,8 @@ func TestATypedHandlerDecodesItsInputStrictly(t *testing.T) {
 }
 
 func TestRegisterAddsAnActivityBeforeRun(t *testing.T) {
-	w := newWorld(t, "")
-	cfg := w.config(nil)
+	m := newTaskMachine(t, "")
+	cfg := m.config(nil)
 	activity := cfg.Activities[0]
 	cfg.Activities = nil
 
@@ -73,7 +73,7 @@ func TestRegisterAddsAnActivityBeforeRun(t *testing.T) {
 	ran := make(chan error, 1)
 	go func() { ran <- worker.Run(ctx) }()
 
-	if got := w.result(w.execute(`{"name":"world"}`)); got != `"hello, world"` {
+	if got := m.result(m.execute(`{"name":"world"}`)); got != `"hello, world"` {
 		t.Errorf("result %s", got)
 	}
 

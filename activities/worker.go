@@ -45,7 +45,7 @@ const (
 	stopped
 )
 
-// life is what the loops of a running worker share.
+// life has the contexts and the wait group that the loops of a running worker share.
 type life struct {
 	stop  context.Context // no more polls, no more loops
 	polls context.Context // of open polls; a drain lets them end by themselves first
@@ -69,6 +69,7 @@ func New(cfg Config) (*Worker, error) {
 		tasks:      map[*inFlight]struct{}{},
 	}
 	w.aborted, w.abort = context.WithCancel(context.Background())
+	// Emptied, because add appends each activity with its defaults.
 	w.cfg.Activities = nil
 
 	for _, a := range cfg.Activities {
@@ -109,7 +110,7 @@ func (w *Worker) register(a Activity) error {
 // Run returns nil after a clean drain: every task was finished and answered. It returns
 // ErrForced when tasks were given back unfinished, ErrStuck when handlers ignored the end
 // of their contexts for DrainGrace, and an error for every activity that is denied (see
-// Config.FatalAfter). If all are, Run ends by itself, after the same drain.
+// Config.FatalAfter). If all activities are denied, Run ends by itself, after the same drain.
 func (w *Worker) Run(ctx context.Context) error {
 	// None of these may end with ctx: a stop drains first.
 	detached := context.WithoutCancel(ctx)
@@ -202,6 +203,7 @@ const abortGrace = 500 * time.Millisecond
 // flight. The last answers get DrainGrace: a service that cannot be reached must not keep
 // the worker from ending.
 func (w *Worker) giveBack(cancelAnswers func()) {
+	// An abort skips the grace of the drain, so handlers get a moment here to answer for themselves.
 	if w.aborted.Err() != nil && worker.WaitClosed(w.idle, abortGrace) {
 		return
 	}
@@ -227,10 +229,12 @@ func (w *Worker) giveBack(cancelAnswers func()) {
 	}
 	answers.Wait()
 
+	// Tasks that their own goroutines had claimed are still being answered, at most until answers
+	// ends.
 	<-w.idle
 }
 
-// result returns what Run returns after a drain.
+// result makes the error that Run returns after a drain.
 func (w *Worker) result() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -262,6 +266,7 @@ func (w *Worker) stopIfDenied() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
+	// The worker's lock comes before a poller's, here as in begin.
 	if !slices.ContainsFunc(w.pollers, func(p *poller) bool { return p.denial() == nil }) {
 		w.allDead()
 	}
@@ -319,10 +324,9 @@ func (w *Worker) working(p *poller) int {
 }
 
 // Ready returns nil while the worker serves and every activity was polled successfully
-// within the last Config.PollTimeout or has all its slots at work. Its error names the
-// first activity of which neither is true. A worker is not ready before the first poll of
-// every activity was answered, which takes a minute when there are no tasks, and not
-// while it drains.
+// within the last Config.PollTimeout or has all its slots at work. Its error names the first activity
+// that is neither polled nor busy. A worker is not ready before the first poll of every activity was
+// answered, which takes a minute when there are no tasks, and not while it drains.
 func (w *Worker) Ready() error {
 	w.mu.Lock()
 	state, pollers := w.state, w.pollers

@@ -49,9 +49,9 @@ func TestWorkerPoint13To17_ATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 			want: "Order.Deadline: activities: handler took too long: context deadline exceeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, "")
-			r := w.start(w.config(c.handle, func(cfg *Config) { cfg.Activities[0].Timeout = 300 * time.Millisecond }))
-			if got := w.result(w.execute(`{"a":1}`)); !strings.HasPrefix(got, c.want) {
+			m := newTaskMachine(t, "")
+			r := m.start(m.config(c.handle, func(cfg *Config) { cfg.Activities[0].Timeout = 300 * time.Millisecond }))
+			if got := m.result(m.execute(`{"a":1}`)); !strings.HasPrefix(got, c.want) {
 				t.Errorf("result %.300s, want %.300s", got, c.want)
 			}
 
@@ -63,13 +63,13 @@ func TestWorkerPoint13To17_ATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 }
 
 func TestWorkerPoint13_ALargeOutputIsOffloaded(t *testing.T) {
-	w := newWorld(t, "")
-	r := w.start(w.config(func(context.Context, Task) (any, error) { return strings.Repeat("x", maxOutput), nil }, func(c *Config) {
+	m := newTaskMachine(t, "")
+	r := m.start(m.config(func(context.Context, Task) (any, error) { return strings.Repeat("x", maxOutput), nil }, func(c *Config) {
 		c.Offload = func(_ context.Context, _ Task, output json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(fmt.Sprintf(`{"stored":%d}`, len(output))), nil
 		}
 	}))
-	if got := w.result(w.execute(`{}`)); got != `{"stored":262146}` {
+	if got := m.result(m.execute(`{}`)); got != `{"stored":262146}` {
 		t.Errorf("result %s", got)
 	}
 
@@ -79,14 +79,14 @@ func TestWorkerPoint13_ALargeOutputIsOffloaded(t *testing.T) {
 }
 
 func TestWorkerPoint01_NoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
-	w := newWorld(t, "")
+	m := newTaskMachine(t, "")
 	var held, most atomic.Int32
 
-	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
 		n := held.Add(1)
 		defer held.Add(-1)
 
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		for top := most.Load(); n > top && !most.CompareAndSwap(top, n); top = most.Load() {
 		}
 		worker.Wait(ctx, time.Millisecond)
 
@@ -94,30 +94,30 @@ func TestWorkerPoint01_NoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
 	}, func(c *Config) { c.Activities[0].Slots, c.Activities[0].Pollers = 3, 8 }))
 	var all []string
 	for range 60 {
-		all = append(all, w.execute(`{}`))
+		all = append(all, m.execute(`{}`))
 	}
 
 	for _, arn := range all {
-		w.result(arn)
+		m.result(arn)
 	}
 
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
 
-	if most.Load() > 3 || len(w.ends(60)) != 60 {
+	if most.Load() > 3 || len(m.ends(60)) != 60 {
 		t.Errorf("%d tasks at once with 3 slots", most.Load())
 	}
 }
 
 func TestAParkedTaskIsLeftToAnotherProgram(t *testing.T) {
-	w := newWorld(t, "")
+	m := newTaskMachine(t, "")
 	token := make(chan Token, 1)
-	r := w.start(w.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, ErrParked }))
-	arn := w.execute(`{}`)
+	r := m.start(m.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, ErrParked }))
+	arn := m.execute(`{}`)
 	parked := <-token
 
-	if d := w.ends(1)[0]; d.Outcome != Parked || d.Err != nil {
+	if d := m.ends(1)[0]; d.Outcome != Parked || d.Err != nil {
 		t.Errorf("ended as %+v", d)
 	}
 
@@ -126,22 +126,22 @@ func TestAParkedTaskIsLeftToAnotherProgram(t *testing.T) {
 	}
 
 	text, output := string(parked), `"later"`
-	if _, err := w.sfn.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: &text, Output: &output}); err != nil {
+	if _, err := m.sfn.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: &text, Output: &output}); err != nil {
 		t.Fatal(err)
 	}
 
-	if got := w.result(arn); got != output {
+	if got := m.result(arn); got != output {
 		t.Errorf("result %s", got)
 	}
 }
 
 func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
-	w := newWorld(t, `"HeartbeatSeconds":1,`)
-	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+	m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
+	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
 		worker.Wait(ctx, 2500*time.Millisecond)
 		return "done", ctx.Err()
 	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
-	if got := w.result(w.execute(`{}`)); got != `"done"` {
+	if got := m.result(m.execute(`{}`)); got != `"done"` {
 		t.Errorf("result %s", got)
 	}
 
@@ -149,26 +149,26 @@ func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 
-	beats := w.transport.Count("SendTaskHeartbeat")
+	beats := m.transport.Count("SendTaskHeartbeat")
 	if beats < 6 || beats > 12 {
 		t.Errorf("%d heartbeats in 2.5 s", beats)
 	}
 }
 
 func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *testing.T) {
-	w := newWorld(t, `"HeartbeatSeconds":1,`)
-	w.transport.Inject(embeddedtest.Throttle("SendTaskHeartbeat"))
+	m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
+	m.transport.Inject(embeddedtest.Throttle("SendTaskHeartbeat"))
 
 	var took atomic.Int64
-	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
 		began := time.Now()
 		<-ctx.Done()
 		took.Store(int64(time.Since(began)))
 		return nil, context.Cause(ctx)
 	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
-	arn := w.execute(`{}`)
+	arn := m.execute(`{}`)
 
-	d := w.ends(1)[0]
+	d := m.ends(1)[0]
 	if d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
 		t.Errorf("ended as %+v", d)
 	}
@@ -177,11 +177,11 @@ func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *tes
 		t.Errorf("the handler ended after %v", d)
 	}
 
-	if w.transport.Count("SendTaskFailure") != 0 {
+	if m.transport.Count("SendTaskFailure") != 0 {
 		t.Error("a task that another worker may have was answered")
 	}
 
-	if got := w.result(arn); !strings.HasPrefix(got, "States.Timeout") && !strings.HasPrefix(got, "States.HeartbeatTimeout") {
+	if got := m.result(arn); !strings.HasPrefix(got, "States.Timeout") && !strings.HasPrefix(got, "States.HeartbeatTimeout") {
 		t.Errorf("result %s", got)
 	}
 
@@ -191,21 +191,21 @@ func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *tes
 }
 
 func TestAStoppedExecutionEndsTheHandler(t *testing.T) {
-	w := newWorld(t, `"HeartbeatSeconds":1,`)
+	m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
 	entered := make(chan struct{})
-	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
 		close(entered)
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
-	arn := w.execute(`{}`)
+	arn := m.execute(`{}`)
 	<-entered
 
-	if _, err := w.sfn.StopExecution(context.Background(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
+	if _, err := m.sfn.StopExecution(context.Background(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
 		t.Fatal(err)
 	}
 
-	if d := w.ends(1)[0]; d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
+	if d := m.ends(1)[0]; d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
 		t.Errorf("ended as %+v", d)
 	}
 
@@ -215,15 +215,15 @@ func TestAStoppedExecutionEndsTheHandler(t *testing.T) {
 }
 
 func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
-	w := newWorld(t, "")
-	w.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
+	m := newTaskMachine(t, "")
+	m.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
 
-	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
-	if got := w.result(w.execute(`{}`)); got != "1" {
+	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }))
+	if got := m.result(m.execute(`{}`)); got != "1" {
 		t.Errorf("result %s", got)
 	}
 
-	if d := w.ends(1)[0]; d.Outcome != Succeeded {
+	if d := m.ends(1)[0]; d.Outcome != Succeeded {
 		t.Errorf("ended as %+v", d)
 	}
 
@@ -233,15 +233,15 @@ func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
 }
 
 func TestWorkerPoint11_ALostAnswerCountsAndIsReportedAsUnknown(t *testing.T) {
-	w := newWorld(t, "")
-	w.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
+	m := newTaskMachine(t, "")
+	m.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
-	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
-	if got := w.result(w.execute(`{}`)); got != "1" {
+	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }))
+	if got := m.result(m.execute(`{}`)); got != "1" {
 		t.Errorf("result %s", got)
 	}
 
-	if d := w.ends(1)[0]; d.Outcome != Unknown {
+	if d := m.ends(1)[0]; d.Outcome != Unknown {
 		t.Errorf("ended as %+v", d)
 	}
 
@@ -251,16 +251,16 @@ func TestWorkerPoint11_ALostAnswerCountsAndIsReportedAsUnknown(t *testing.T) {
 }
 
 func TestAnUndeliverableAnswerGivesTheSlotBack(t *testing.T) {
-	w := newWorld(t, "")
-	w.transport.Inject(embeddedtest.LoseRequest("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"))
+	m := newTaskMachine(t, "")
+	m.transport.Inject(embeddedtest.LoseRequest("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"))
 
-	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
+	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
 		c.AnswerTimeout, c.Activities[0].Slots = 100*time.Millisecond, 1
 	}))
-	w.execute(`{}`)
-	w.execute(`{}`)
+	m.execute(`{}`)
+	m.execute(`{}`)
 
-	for _, d := range w.ends(2) {
+	for _, d := range m.ends(2) {
 		if d.Outcome != Unanswered || d.Err == nil {
 			t.Errorf("ended as %+v", d)
 		}
@@ -290,21 +290,21 @@ func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
 		}, want: "Order.WorkerShutdown: the worker stopped and the handler did not", err: ErrStuck},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, "")
+			m := newTaskMachine(t, "")
 			entered, left := make(chan struct{}), make(chan struct{})
-			r := w.start(w.config(func(ctx context.Context, t Task) (any, error) {
+			r := m.start(m.config(func(ctx context.Context, t Task) (any, error) {
 				close(entered)
 				defer close(left)
 				return c.handle(ctx, t)
 			}, func(c *Config) { c.DrainTimeout, c.DrainGrace = 300*time.Millisecond, 200*time.Millisecond }))
-			arn := w.execute(`{}`)
+			arn := m.execute(`{}`)
 			<-entered
 
 			if err := r.stop(); !errors.Is(err, c.err) {
 				t.Errorf("Run: %v, want %v", err, c.err)
 			}
 
-			if got := w.result(arn); got != c.want {
+			if got := m.result(arn); got != c.want {
 				t.Errorf("result %s, want %s", got, c.want)
 			}
 			<-left
@@ -313,11 +313,11 @@ func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
 }
 
 func TestWorkerPoint17_AHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.T) {
-	w := newWorld(t, "")
+	m := newTaskMachine(t, "")
 	release := make(chan struct{})
 	var n atomic.Int32
 
-	r := w.start(w.config(func(context.Context, Task) (any, error) {
+	r := m.start(m.config(func(context.Context, Task) (any, error) {
 		if n.Add(1) == 1 {
 			<-release
 		}
@@ -325,15 +325,15 @@ func TestWorkerPoint17_AHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFr
 	}, func(c *Config) {
 		c.Activities[0].Slots, c.Activities[0].Timeout, c.DrainGrace = 1, 50*time.Millisecond, 50*time.Millisecond
 	}))
-	if got := w.result(w.execute(`{}`)); got != "Order.Deadline: the handler did not return" {
+	if got := m.result(m.execute(`{}`)); got != "Order.Deadline: the handler did not return" {
 		t.Errorf("result %s", got)
 	}
 
-	if got := w.result(w.execute(`{}`)); got != `"ok"` {
+	if got := m.result(m.execute(`{}`)); got != `"ok"` {
 		t.Errorf("result %s", got)
 	}
 	close(release)
-	w.until("the handler has returned", func() bool { return r.pollers[0].strandedHandlers() == 0 })
+	m.until("the handler has returned", func() bool { return r.pollers[0].strandedHandlers() == 0 })
 
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
@@ -341,26 +341,26 @@ func TestWorkerPoint17_AHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFr
 }
 
 func TestPollErrorsAreRetriedAndFatalOnlyWhenNoRetryHelps(t *testing.T) {
-	w := newWorld(t, "")
-	quota := w.transport.Inject(embeddedtest.Answer("ActivityWorkerLimitExceeded", "GetActivityTask"))
+	m := newTaskMachine(t, "")
+	quota := m.transport.Inject(embeddedtest.Answer("ActivityWorkerLimitExceeded", "GetActivityTask"))
 
 	var failures atomic.Int32
-	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
+	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
 		c.FatalAfter = 200 * time.Millisecond
 		c.Events.PollFailed = func(string, error) { failures.Add(1) }
 	}))
-	w.until("a poll was refused", func() bool { return failures.Load() >= 2 })
+	m.until("a poll was refused", func() bool { return failures.Load() >= 2 })
 	quota.Remove()
 
-	if got := w.result(w.execute(`{}`)); got != "1" {
+	if got := m.result(m.execute(`{}`)); got != "1" {
 		t.Errorf("result %s", got)
 	}
 
 	if err := r.Ready(); err != nil {
 		t.Errorf("Ready: %v", err)
 	}
-	w.transport.Inject(embeddedtest.Answer("ActivityDoesNotExist", "GetActivityTask"))
-	w.execute(`{}`)
+	m.transport.Inject(embeddedtest.Answer("ActivityDoesNotExist", "GetActivityTask"))
+	m.execute(`{}`)
 	<-r.done
 
 	if err := r.stop(); err == nil || !strings.Contains(err.Error(), "ActivityDoesNotExist") {

@@ -61,17 +61,17 @@ var parameter = regexp.MustCompile(`\{[^}]+\}`)
 // Every operation is called without a credential, with invalid ones, and with one of each
 // scope.
 func TestEveryRouteRequiresItsScope(t *testing.T) {
-	w := newWorld(t, nil)
+	s := newAPIServer(t, nil)
 	bearers := map[auth.Scope]string{
-		auth.Read:  w.key("acme", auth.Read),
-		auth.Act:   w.key("acme", auth.Act),
-		auth.Admin: w.key("acme", auth.Admin),
+		auth.Read:  s.key("acme", auth.Read),
+		auth.Act:   s.key("acme", auth.Act),
+		auth.Admin: s.key("acme", auth.Admin),
 	}
 	rank := map[auth.Scope]int{auth.Read: 1, auth.Act: 2, auth.Admin: 3}
 	for _, o := range operations(t) {
 		path := parameter.ReplaceAllString(o.path, "x")
 		if o.scope == "" {
-			if a := w.ask(o.method, path, ""); a.StatusCode == http.StatusForbidden || a.StatusCode == http.StatusUnauthorized && !strings.HasPrefix(path, "/v1/callbacks") {
+			if a := s.ask(o.method, path, ""); a.StatusCode == http.StatusForbidden || a.StatusCode == http.StatusUnauthorized && !strings.HasPrefix(path, "/v1/callbacks") {
 				t.Errorf("%s without a credential: %d", o.id, a.StatusCode)
 			}
 			continue
@@ -84,14 +84,14 @@ func TestEveryRouteRequiresItsScope(t *testing.T) {
 			"an empty header":       {"Authorization", ""},
 			"a key without Bearer ": {"Authorization", bearers[auth.Admin][7:]},
 		} {
-			a := w.ask(o.method, path, "{}", headers...)
+			a := s.ask(o.method, path, "{}", headers...)
 			if a.StatusCode != http.StatusUnauthorized || a.code() != "unauthenticated" || a.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s with %s: %d %s", o.id, name, a.StatusCode, a.text)
 			}
 		}
 
 		for scope, bearer := range bearers {
-			a := w.ask(o.method, path, "{}", "Authorization", bearer)
+			a := s.ask(o.method, path, "{}", "Authorization", bearer)
 			if may := rank[scope] >= rank[o.scope]; may == (a.StatusCode == http.StatusForbidden) || a.StatusCode == http.StatusUnauthorized {
 				t.Errorf("%s (for %s) with scope %s: %d %s", o.id, o.scope, scope, a.StatusCode, a.text)
 			}
@@ -139,7 +139,7 @@ func TestOnlyLoopbackIsServedWithoutAuthentication(t *testing.T) {
 }
 
 func TestAnInvalidConfigIsRefused(t *testing.T) {
-	good := newWorld(t, nil).cfg
+	good := newAPIServer(t, nil).cfg
 	for name, change := range map[string]func(*api.Config){
 		"neither authentication nor dev": func(c *api.Config) { c.Auth = nil },
 		"dev with authentication":        func(c *api.Config) { c.Dev = true },
@@ -160,8 +160,8 @@ func TestAnInvalidConfigIsRefused(t *testing.T) {
 
 // A web page whose name resolves to 127.0.0.1 sends that name as the host.
 func TestDNSRebindingDoesNotReachALoopbackAddress(t *testing.T) {
-	open := newWorld(t, dev)
-	proxied := newWorld(t, func(c *api.Config) { c.Hosts = []string{"orders.example.com"} })
+	open := newAPIServer(t, dev)
+	proxied := newAPIServer(t, func(c *api.Config) { c.Hosts = []string{"orders.example.com"} })
 	bearer := proxied.key("default", auth.Read)
 	hosts := map[string]bool{
 		"localhost":      true,
@@ -181,19 +181,19 @@ func TestDNSRebindingDoesNotReachALoopbackAddress(t *testing.T) {
 	}
 	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8701}
 
-	send := func(w *world, host string) int {
+	send := func(s *apiServer, host string) int {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/orders", nil)
 		r.Host = host
 		r.Header.Set("Authorization", bearer)
 		r = r.WithContext(contextWith(r, local))
 		rec := httptest.NewRecorder()
-		w.handler.ServeHTTP(rec, r)
+		s.handler.ServeHTTP(rec, r)
 
 		return rec.Code
 	}
 	for host, allowed := range hosts {
-		for name, w := range map[string]*world{"dev": open, "with keys": proxied} {
-			if got := send(w, host); (got == http.StatusOK) != allowed || !allowed && got != http.StatusMisdirectedRequest {
+		for name, s := range map[string]*apiServer{"dev": open, "with keys": proxied} {
+			if got := send(s, host); (got == http.StatusOK) != allowed || !allowed && got != http.StatusMisdirectedRequest {
 				t.Errorf("%s: host %q: %d", name, host, got)
 			}
 		}
@@ -206,7 +206,7 @@ func TestDNSRebindingDoesNotReachALoopbackAddress(t *testing.T) {
 
 // Every mutating route is called with the headers that browsers send.
 func TestRequestsFromOtherOriginsAreRefused(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	for _, o := range operations(t) {
 		if o.method == http.MethodGet || strings.HasPrefix(o.path, "/v1/callbacks") {
 			continue
@@ -224,7 +224,7 @@ func TestRequestsFromOtherOriginsAreRefused(t *testing.T) {
 			"a page of a sibling domain":                       {[]string{"Sec-Fetch-Site", "same-site"}, true},
 			"another page in a browser that sends only Origin": {[]string{"Origin", "https://evil.example"}, true},
 		} {
-			a := w.ask(o.method, path, "{}", c.headers...)
+			a := s.ask(o.method, path, "{}", c.headers...)
 			if (a.code() == "cross_origin") != c.refused {
 				t.Errorf("%s from %s: %d %s", o.id, name, a.StatusCode, a.text)
 			}

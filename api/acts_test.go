@@ -63,12 +63,12 @@ var notActs = map[string]string{
 }
 
 // acts returns the rows of the audit table.
-func (w *world) acts() []audit.Entry {
-	w.t.Helper()
+func (s *apiServer) acts() []audit.Entry {
+	s.t.Helper()
 
-	found, next, err := w.cfg.Acts.List(context.Background(), audit.Filter{Since: time.Now().Add(-time.Hour)}, "", 1000)
+	found, next, err := s.cfg.Acts.List(context.Background(), audit.Filter{Since: time.Now().Add(-time.Hour)}, "", 1000)
 	if err != nil || next != "" {
-		w.t.Fatal(err, next)
+		s.t.Fatal(err, next)
 	}
 
 	return found
@@ -77,8 +77,8 @@ func (w *world) acts() []audit.Entry {
 // TestEveryAdministrativeRequestIsAnAct sends one request to each operation that changes something.
 // Most are refused, which is written down, too.
 func TestEveryAdministrativeRequestIsAnAct(t *testing.T) {
-	w := newWorld(t, nil)
-	bearer := w.key(auth.DefaultTenant, auth.Admin)
+	s := newAPIServer(t, nil)
+	bearer := s.key(auth.DefaultTenant, auth.Admin)
 	unused := map[string]bool{}
 
 	for id := range notActs {
@@ -95,9 +95,9 @@ func TestEveryAdministrativeRequestIsAnAct(t *testing.T) {
 			body = "{}"
 		}
 
-		before := len(w.acts())
-		a := w.ask(op.method, parameter.ReplaceAllString(op.path, "x-1"), body, "Authorization", bearer, "Idempotency-Key", "k-"+op.id)
-		rows := w.acts()[before:]
+		before := len(s.acts())
+		a := s.ask(op.method, parameter.ReplaceAllString(op.path, "x-1"), body, "Authorization", bearer, "Idempotency-Key", "k-"+op.id)
+		rows := s.acts()[before:]
 
 		if op.scope != auth.Admin {
 			if _, known := notActs[op.id]; !known || len(rows) != 0 {
@@ -131,48 +131,48 @@ func TestEveryAdministrativeRequestIsAnAct(t *testing.T) {
 
 // TestAnActIsRefusedWithoutItsRow: services go on meanwhile.
 func TestAnActIsRefusedWithoutItsRow(t *testing.T) {
-	w := newWorld(t, dev)
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s := newAPIServer(t, dev)
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
-	if _, err := w.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("audit")}); err != nil {
+	if _, err := s.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("audit")}); err != nil {
 		t.Fatal(err)
 	}
 
-	w.want(w.ask("PUT", "/v1/inventory/mug", `{"available":5}`), http.StatusServiceUnavailable, "audit_unavailable")
-	w.want(w.ask("GET", "/v1/inventory/mug", ""), http.StatusNotFound, "sku_not_found")
-	w.want(w.ask("PUT", "/v1/orders/o-2", mugs), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/inventory/mug", `{"available":5}`), http.StatusServiceUnavailable, "audit_unavailable")
+	s.want(s.ask("GET", "/v1/inventory/mug", ""), http.StatusNotFound, "sku_not_found")
+	s.want(s.ask("PUT", "/v1/orders/o-2", mugs), http.StatusCreated, "")
 }
 
 // TestACrashLeavesTheBegunRow: the process dies, or loses its table, before the result is written.
 func TestACrashLeavesTheBegunRow(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	match := func(c *embeddedtest.Call) bool { return strings.Contains(string(c.Body()), `"audit"`) }
 	fault := embeddedtest.Answer("AccessDeniedException", "UpdateItem")
 	fault.Match = match
-	w.transport.Inject(fault)
+	s.transport.Inject(fault)
 
-	w.want(w.ask("PUT", "/v1/inventory/mug", `{"available":5}`), http.StatusOK, "")
+	s.want(s.ask("PUT", "/v1/inventory/mug", `{"available":5}`), http.StatusOK, "")
 
-	if rows := w.acts(); len(rows) != 1 || rows[0].Result != audit.Begun || rows[0].On != "mug" {
+	if rows := s.acts(); len(rows) != 1 || rows[0].Result != audit.Begun || rows[0].On != "mug" {
 		t.Errorf("rows: %+v", rows)
 	}
 }
 
 func TestActsAreListedForTheirTenant(t *testing.T) {
-	w := newWorld(t, nil)
-	own, other := w.key(auth.DefaultTenant, auth.Admin), w.key("acme", auth.Admin)
+	s := newAPIServer(t, nil)
+	own, other := s.key(auth.DefaultTenant, auth.Admin), s.key("acme", auth.Admin)
 
 	for _, sku := range []string{"mug", "cap", "pen"} {
-		w.want(w.ask("PUT", "/v1/inventory/"+sku, `{"available":5}`, "Authorization", own), http.StatusOK, "")
+		s.want(s.ask("PUT", "/v1/inventory/"+sku, `{"available":5}`, "Authorization", own), http.StatusOK, "")
 	}
-	w.want(w.ask("PUT", "/v1/inventory/acme-1", `{"available":5}`, "Authorization", other), http.StatusOK, "")
+	s.want(s.ask("PUT", "/v1/inventory/acme-1", `{"available":5}`, "Authorization", other), http.StatusOK, "")
 
 	on := func(path, bearer string) (ids []string, next string) {
 		var page struct {
 			Acts []struct{ On string }
 			Next string
 		}
-		w.want(w.ask("GET", path, "", "Authorization", bearer), http.StatusOK, "").read(t, &page)
+		s.want(s.ask("GET", path, "", "Authorization", bearer), http.StatusOK, "").read(t, &page)
 
 		for _, a := range page.Acts {
 			ids = append(ids, a.On)
@@ -194,11 +194,11 @@ func TestActsAreListedForTheirTenant(t *testing.T) {
 	if got, _ := on("/v1/audit?on=cap&act=set-stock", own); strings.Join(got, " ") != "cap" {
 		t.Errorf("on cap: %q", got)
 	}
-	w.want(w.ask("GET", "/v1/audit?since=2000-01-01T00:00:00Z", "", "Authorization", own), http.StatusUnprocessableEntity, "invalid_request")
+	s.want(s.ask("GET", "/v1/audit?since=2000-01-01T00:00:00Z", "", "Authorization", own), http.StatusUnprocessableEntity, "invalid_request")
 }
 
 func TestTheStatusIsForTheDefaultTenant(t *testing.T) {
-	w := newWorld(t, func(c *api.Config) {
+	s := newAPIServer(t, func(c *api.Config) {
 		c.Status = func(context.Context) (inspect.SystemStatus, error) {
 			return inspect.SystemStatus{
 				Problems:  []inspect.SystemProblem{{Area: "stream", Text: "behind", Action: "look"}},
@@ -210,9 +210,9 @@ func TestTheStatusIsForTheDefaultTenant(t *testing.T) {
 		}
 	})
 
-	w.want(w.ask("GET", "/v1/status", "", "Authorization", w.key("acme", auth.Admin)), http.StatusForbidden, "forbidden")
+	s.want(s.ask("GET", "/v1/status", "", "Authorization", s.key("acme", auth.Admin)), http.StatusForbidden, "forbidden")
 
-	a := w.want(w.ask("GET", "/v1/status", "", "Authorization", w.key(auth.DefaultTenant, auth.Admin)), http.StatusOK, "")
+	a := s.want(s.ask("GET", "/v1/status", "", "Authorization", s.key(auth.DefaultTenant, auth.Admin)), http.StatusOK, "")
 	if a.field("ok") != "false" || a.field("stuckOrders", "failed") != "3" || !strings.Contains(a.text, `"state":"live"`) ||
 		!strings.Contains(a.text, `"quotas":[{"name":"StartExecution","of":"account","used":3,"quota":300,"percent":1,"source":"https://docs.aws.amazon.com/"}]`) {
 		t.Errorf("%s", a.text)

@@ -14,11 +14,11 @@ import (
 func BenchmarkTransition(b *testing.B) {
 	events := []workflow.Event{workflow.Hold, workflow.Release}
 	b.Run("call", func(b *testing.B) {
-		w := newWorld(b, dev)
-		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+		s := newAPIServer(b, dev)
+		s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 		for i := 0; b.Loop(); i++ {
-			r, err := w.cfg.Orders.Apply(b.Context(), transitions.Request{
+			r, err := s.cfg.Orders.Apply(b.Context(), transitions.Request{
 				OrderID:      "o-1",
 				Event:        events[i%2],
 				TransitionID: transitions.TransitionID(i + 2),
@@ -30,20 +30,20 @@ func BenchmarkTransition(b *testing.B) {
 		}
 	})
 	b.Run("handler", func(b *testing.B) {
-		w := newWorld(b, dev)
-		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+		s := newAPIServer(b, dev)
+		s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 		for i := 0; b.Loop(); i++ {
-			a := w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+string(events[i%2])+`","transitionId":`+strconv.Itoa(i+2)+`}`, "Idempotency-Key", strconv.Itoa(i))
+			a := s.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+string(events[i%2])+`","transitionId":`+strconv.Itoa(i+2)+`}`, "Idempotency-Key", strconv.Itoa(i))
 			if a.StatusCode != http.StatusOK {
 				b.Fatalf("%d %s", a.StatusCode, a.text)
 			}
 		}
 	})
 	b.Run("refused", func(b *testing.B) { // measures the checks alone, without storage
-		w := newWorld(b, dev)
+		s := newAPIServer(b, dev)
 		for b.Loop() {
-			w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"fly"}`, "Idempotency-Key", "k")
+			s.ask("POST", "/v1/orders/o-1/transitions", `{"event":"fly"}`, "Idempotency-Key", "k")
 		}
 	})
 }

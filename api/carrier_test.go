@@ -19,8 +19,8 @@ func reported(order, milestone string) string {
 // TestReportsOfTheCarrierMoveAnOrder: one comes before its order can take
 // it, one needs a person, one never fits.
 func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
-	w := newWorld(t, dev)
-	placedAndPaid(w)
+	s := newAPIServer(t, dev)
+	placedAndPaid(s)
 
 	for i, c := range []struct{ order, milestone, effect string }{
 		{"o-1", "delivered", "waiting"},
@@ -29,13 +29,13 @@ func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
 		{"o-1", "returned", "attention"},
 		{"o-9", "shipped", "refused"},
 	} {
-		a := w.want(w.callbackTo("/v1/callbacks/carrier", fmt.Sprint("rep_", i), reported(c.order, c.milestone), nil), http.StatusOK, "")
+		a := s.want(s.callbackTo("/v1/callbacks/carrier", fmt.Sprint("rep_", i), reported(c.order, c.milestone), nil), http.StatusOK, "")
 		if a.field("effect") != c.effect {
 			t.Errorf("%s of %s: %s, want %s", c.milestone, c.order, a.text, c.effect)
 		}
 	}
 
-	if a := w.must("GET", "/v1/orders/o-1", ""); a.field("state") != "SHIPPED" {
+	if a := s.must("GET", "/v1/orders/o-1", ""); a.field("state") != "SHIPPED" {
 		t.Errorf("%s", a.text)
 	}
 
@@ -44,7 +44,7 @@ func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
 		"attention": `apply deliver, and the return follows","command":"ratchet orders apply o-1 deliver"`,
 		"refused":   `"orderId":"o-9","milestone":"shipped"`,
 	} {
-		if a := w.must("GET", "/v1/callbacks/carrier/reports?effect="+effect, ""); !strings.Contains(a.text, want) || strings.Count(a.text, `"orderId"`) != 1 {
+		if a := s.must("GET", "/v1/callbacks/carrier/reports?effect="+effect, ""); !strings.Contains(a.text, want) || strings.Count(a.text, `"orderId"`) != 1 {
 			t.Errorf("%s: %s", effect, a.text)
 		}
 	}
@@ -52,9 +52,9 @@ func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
 
 func TestACallbackOfTheCarrierIsRefused(t *testing.T) {
 	const path = "/v1/callbacks/carrier"
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 
-	w.want(w.callbackTo(path, "rep_1", reported("o-1", "shipped"), func(h http.Header, body []byte) []byte {
+	s.want(s.callbackTo(path, "rep_1", reported("o-1", "shipped"), func(h http.Header, body []byte) []byte {
 		h.Set("Webhook-Signature", "v1,AAAA")
 		return body
 	}), http.StatusUnauthorized, "signature_refused")
@@ -66,21 +66,21 @@ func TestACallbackOfTheCarrierIsRefused(t *testing.T) {
 		strings.Replace(reported("o-1", "shipped"), `"shipment":"o-1/`, `"shipment":"o-2/`, 1),
 		reported("o-1", "eaten"),
 	} {
-		w.want(w.callbackTo(path, "rep_1", body, nil), http.StatusUnprocessableEntity, "malformed_callback")
+		s.want(s.callbackTo(path, "rep_1", body, nil), http.StatusUnprocessableEntity, "malformed_callback")
 	}
 
-	none := newWorld(t, func(c *api.Config) { dev(c); c.Reports = nil })
+	none := newAPIServer(t, func(c *api.Config) { dev(c); c.Reports = nil })
 	none.want(none.callbackTo(path, "rep_1", reported("o-1", "shipped"), nil), http.StatusNotFound, "route_not_found")
 	none.want(none.ask("GET", path+"/reports", ""), http.StatusNotFound, "route_not_found")
 }
 
 // A stored report is shown to the tenant of its order only.
 func TestOnlyItsTenantSeesAReportOfTheCarrier(t *testing.T) {
-	w := newWorld(t, nil)
-	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_1", reported("acme:o-1", "shipped"), nil), http.StatusOK, "")
+	s := newAPIServer(t, nil)
+	s.want(s.callbackTo("/v1/callbacks/carrier", "rep_1", reported("acme:o-1", "shipped"), nil), http.StatusOK, "")
 
 	for tenant, want := range map[auth.Tenant]string{"acme": `"orderId":"o-1"`, auth.DefaultTenant: `"reports":[]`} {
-		a := w.must("GET", "/v1/callbacks/carrier/reports?effect=refused", "", "Authorization", w.key(tenant, auth.Admin))
+		a := s.must("GET", "/v1/callbacks/carrier/reports?effect=refused", "", "Authorization", s.key(tenant, auth.Admin))
 		if !strings.Contains(a.text, want) {
 			t.Errorf("tenant %s: %s, want %s", tenant, a.text, want)
 		}
@@ -90,48 +90,48 @@ func TestOnlyItsTenantSeesAReportOfTheCarrier(t *testing.T) {
 // TestAPersonEndsAReportOfTheCarrier: the first closing counts, with who the credential says, and only
 // its tenant ends a report.
 func TestAPersonEndsAReportOfTheCarrier(t *testing.T) {
-	w := newWorld(t, nil)
-	acme, other := w.key("acme", auth.Admin), w.key(auth.DefaultTenant, auth.Admin)
+	s := newAPIServer(t, nil)
+	acme, other := s.key("acme", auth.Admin), s.key(auth.DefaultTenant, auth.Admin)
 
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
 
 	for _, event := range []string{"pay", "ship"} {
-		w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+event+`"}`, "Authorization", acme, "Idempotency-Key", event), http.StatusOK, "")
+		s.want(s.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+event+`"}`, "Authorization", acme, "Idempotency-Key", event), http.StatusOK, "")
 	}
-	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_1", reported("acme:o-1", "returned"), nil), http.StatusOK, "")
-	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_2", reported("acme:o-9", "shipped"), nil), http.StatusOK, "")
+	s.want(s.callbackTo("/v1/callbacks/carrier", "rep_1", reported("acme:o-1", "returned"), nil), http.StatusOK, "")
+	s.want(s.callbackTo("/v1/callbacks/carrier", "rep_2", reported("acme:o-9", "shipped"), nil), http.StatusOK, "")
 
 	const list = "/v1/callbacks/carrier/reports"
 	ref := base64.RawURLEncoding.EncodeToString([]byte("r/acme:o-1/returned"))
 	done := list + "/" + ref + "/done"
-	if a := w.must("GET", list+"?effect=attention", "", "Authorization", acme); !strings.Contains(a.text, `"ref":"`+ref+`"`) {
+	if a := s.must("GET", list+"?effect=attention", "", "Authorization", acme); !strings.Contains(a.text, `"ref":"`+ref+`"`) {
 		t.Error(a.text)
 	}
 	unknown := list + "/" + base64.RawURLEncoding.EncodeToString([]byte("r/other")) + "/done"
 	body := `{"cause":{"text":"paid back by hand"}}`
 
-	w.want(w.ask("POST", done, body, "Authorization", other), http.StatusNotFound, "report_not_found")
-	w.want(w.ask("POST", unknown, body, "Authorization", acme), http.StatusNotFound, "report_not_found")
-	w.want(w.ask("POST", done, `{"cause":{}}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
-	w.want(w.ask("POST", done, `{"cause":{"text":"x","actor":"cli:ada"}}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+	s.want(s.ask("POST", done, body, "Authorization", other), http.StatusNotFound, "report_not_found")
+	s.want(s.ask("POST", unknown, body, "Authorization", acme), http.StatusNotFound, "report_not_found")
+	s.want(s.ask("POST", done, `{"cause":{}}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+	s.want(s.ask("POST", done, `{"cause":{"text":"x","actor":"cli:ada"}}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
 
-	first := w.want(w.ask("POST", done, body, "Authorization", acme), http.StatusOK, "")
+	first := s.want(s.ask("POST", done, body, "Authorization", acme), http.StatusOK, "")
 	if !strings.HasPrefix(first.field("done", "cause", "actor"), "key:") || first.field("done", "cause", "text") != "paid back by hand" || first.field("orderId") != "o-1" {
 		t.Error(first.text)
 	}
 
-	again := w.want(w.ask("POST", done, strings.Replace(body, "hand", "card", 1), "Authorization", acme), http.StatusOK, "")
+	again := s.want(s.ask("POST", done, strings.Replace(body, "hand", "card", 1), "Authorization", acme), http.StatusOK, "")
 	if again.text != first.text || again.Header.Get("Idempotent-Replayed") != "true" || first.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("again: %s, want %s", again.text, first.text)
 	}
 
 	for effect, want := range map[string]int{"attention": 0, "done": 1} {
-		if a := w.must("GET", list+"?effect="+effect, "", "Authorization", acme); strings.Count(a.text, `"ref"`) != want {
+		if a := s.must("GET", list+"?effect="+effect, "", "Authorization", acme); strings.Count(a.text, `"ref"`) != want {
 			t.Errorf("%s: %s", effect, a.text)
 		}
 	}
 
-	if a := w.want(w.callbackTo("/v1/callbacks/carrier", "rep_3", reported("acme:o-1", "returned"), nil), http.StatusOK, ""); a.field("effect") != "done" {
+	if a := s.want(s.callbackTo("/v1/callbacks/carrier", "rep_3", reported("acme:o-1", "returned"), nil), http.StatusOK, ""); a.field("effect") != "done" {
 		t.Error(a.text)
 	}
 }

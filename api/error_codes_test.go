@@ -13,12 +13,12 @@ import (
 
 // TestAStrangerMayReadWhatACodeMeans: the link of a problem leads to its code on the page.
 func TestAStrangerMayReadWhatACodeMeans(t *testing.T) {
-	w := newWorld(t, nil)
+	s := newAPIServer(t, nil)
 
-	refused := w.want(w.ask("GET", "/v1/orders/o-1", ""), http.StatusUnauthorized, "unauthenticated")
+	refused := s.want(s.ask("GET", "/v1/orders/o-1", ""), http.StatusUnauthorized, "unauthenticated")
 
 	path, code, _ := strings.Cut(refused.field("type"), "#")
-	page := w.want(w.ask("GET", path, ""), http.StatusOK, "")
+	page := s.want(s.ask("GET", path, ""), http.StatusOK, "")
 
 	if !strings.Contains(page.text, `<dt id="`+code+`">`) || !strings.Contains(page.text, `<dt id="wrong_state">`) ||
 		page.Header.Get("Content-Type") != "text/html; charset=utf-8" {
@@ -32,8 +32,8 @@ func TestAStrangerMayReadWhatACodeMeans(t *testing.T) {
 
 // TestThePageHasEachCodeOnce with all its statuses: a fragment leads to one place.
 func TestThePageHasEachCodeOnce(t *testing.T) {
-	w := newWorld(t, nil)
-	page := w.want(w.ask("GET", api.ErrorsPath, ""), http.StatusOK, "")
+	s := newAPIServer(t, nil)
+	page := s.want(s.ask("GET", api.ErrorsPath, ""), http.StatusOK, "")
 
 	seen := map[string]bool{}
 	for _, id := range regexp.MustCompile(`\bid="([^"]*)"`).FindAllStringSubmatch(page.text, -1) {

@@ -18,6 +18,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -79,7 +80,7 @@ func (f *following) over() bool {
 }
 
 // follow opens the event stream of order o-1. It ends with the test.
-func (w *world) follow(t *testing.T, headers ...string) *following {
+func (s *apiServer) follow(t *testing.T, headers ...string) *following {
 	t.Helper()
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +93,7 @@ func (w *world) follow(t *testing.T, headers ...string) *following {
 	f := &following{header: http.Header{}, ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
-		w.handler.ServeHTTP(f, r)
+		s.handler.ServeHTTP(f, r)
 	}()
 	t.Cleanup(func() { cancel(); <-f.ended })
 	synctest.Wait()
@@ -100,35 +101,31 @@ func (w *world) follow(t *testing.T, headers ...string) *following {
 	return f
 }
 
-// byStream makes the world's orders write no journal, as a server does whose journal is
+// byStream makes the server's orders write no journal, as a server does whose journal is
 // written by the reader of the stream.
-func (w *world) byStream(t *testing.T) {
+func (s *apiServer) byStream(t *testing.T) {
 	t.Helper()
+	s.cfg.Orders = s.kit.Orders(shop.WithoutRequests)
 
-	orders, err := transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "journal"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.cfg.Orders = orders
-
-	if w.handler, err = api.New(w.cfg); err != nil {
+	var err error
+	if s.handler, err = api.New(s.cfg); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // swing puts the order on hold and releases it, up to the id, with given ids. It returns
 // the changes as the reader of the stream sees them.
-func (w *world) swing(t *testing.T, from, to int) []transitions.Change {
+func (s *apiServer) swing(t *testing.T, from, to int) []transitions.Change {
 	t.Helper()
 
-	old, _, err := w.cfg.Orders.Get(t.Context(), "o-1")
+	old, _, err := s.cfg.Orders.Get(t.Context(), "o-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	var changes []transitions.Change
 	for id := from; id <= to; id++ {
-		r, err := w.cfg.Orders.Apply(t.Context(), transitions.Request{
+		r, err := s.cfg.Orders.Apply(t.Context(), transitions.Request{
 			OrderID:      "o-1",
 			Event:        []workflow.Event{workflow.Hold, workflow.Release}[id%2],
 			TransitionID: transitions.TransitionID(id),
@@ -143,11 +140,11 @@ func (w *world) swing(t *testing.T, from, to int) []transitions.Change {
 	return changes
 }
 
-func (w *world) record(t *testing.T, changes []transitions.Change) {
+func (s *apiServer) record(t *testing.T, changes []transitions.Change) {
 	t.Helper()
 
 	for _, c := range changes {
-		if err := w.cfg.Orders.Record(t.Context(), c); err != nil {
+		if err := s.cfg.Orders.Record(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,59 +164,59 @@ func TestAnEventStreamMissesNothing(t *testing.T) {
 		about    string
 		byStream bool // else each transition writes its row
 		connect  string
-		apply    func(t *testing.T, w *world)
+		apply    func(t *testing.T, s *apiServer)
 		want     string
 	}{
 		{
 			about:   "20 transitions between two reads, journal in the transaction",
-			apply:   func(t *testing.T, w *world) { w.swing(t, 2, 21) },
+			apply:   func(t *testing.T, s *apiServer) { s.swing(t, 2, 21) },
 			connect: "",
 			want:    ids(1, 21),
 		},
 		{
 			about:    "20 transitions between two reads, the stream's reader keeps up",
 			byStream: true,
-			apply:    func(t *testing.T, w *world) { w.record(t, w.swing(t, 2, 21)) },
+			apply:    func(t *testing.T, s *apiServer) { s.record(t, s.swing(t, 2, 21)) },
 			want:     ids(1, 21),
 		},
 		{
 			about:    "the stream's reader is 5 s behind",
 			byStream: true,
-			apply: func(t *testing.T, w *world) {
-				changes := w.swing(t, 2, 21)
+			apply: func(t *testing.T, s *apiServer) {
+				changes := s.swing(t, 2, 21)
 				time.Sleep(5 * time.Second)
-				w.record(t, changes)
+				s.record(t, changes)
 			},
 			want: ids(1, 21),
 		},
 		{
 			about:    "the stream's reader writes a part, and the rest later",
 			byStream: true,
-			apply: func(t *testing.T, w *world) {
-				changes := w.swing(t, 2, 21)
-				w.record(t, changes[:3])
+			apply: func(t *testing.T, s *apiServer) {
+				changes := s.swing(t, 2, 21)
+				s.record(t, changes[:3])
 				time.Sleep(5 * time.Second)
-				w.record(t, changes[3:])
+				s.record(t, changes[3:])
 			},
 			want: ids(1, 21),
 		},
 		{
 			about:    "the stream's reader does not run: the stream says what is missing",
 			byStream: true,
-			apply:    func(t *testing.T, w *world) { w.swing(t, 2, 21) },
+			apply:    func(t *testing.T, s *apiServer) { s.swing(t, 2, 21) },
 			want:     `1 gap{"after":1,"before":14} ` + ids(14, 21),
 		},
 	} {
 		t.Run(row.about, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, dev)
+				s := newAPIServer(t, dev)
 				if row.byStream {
-					w.byStream(t)
+					s.byStream(t)
 				}
 
-				w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
-				f := w.follow(t)
-				row.apply(t, w)
+				s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+				f := s.follow(t)
+				row.apply(t, s)
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
 
@@ -228,7 +225,7 @@ func TestAnEventStreamMissesNothing(t *testing.T) {
 				}
 
 				// Another client comes back after the first transition.
-				back := w.follow(t, "Last-Event-ID", "1")
+				back := s.follow(t, "Last-Event-ID", "1")
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
 
@@ -243,11 +240,11 @@ func TestAnEventStreamMissesNothing(t *testing.T) {
 // More than one page of the journal and more than any ring.
 func TestAReconnectedStreamReadsTheWholeJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dev)
-		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
-		w.swing(t, 2, 1200)
+		s := newAPIServer(t, dev)
+		s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+		s.swing(t, 2, 1200)
 
-		f := w.follow(t, "Last-Event-ID", "7")
+		f := s.follow(t, "Last-Event-ID", "7")
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 
@@ -261,13 +258,13 @@ func TestTheEndOfACredentialEndsItsEventStreams(t *testing.T) {
 	for _, row := range []struct {
 		about string
 		key   auth.NewKey
-		end   func(*testing.T, *world, auth.Key)
+		end   func(*testing.T, *apiServer, auth.Key)
 		open  bool // the stream goes on
 	}{
 		{
 			about: "revoked",
-			end: func(t *testing.T, w *world, key auth.Key) {
-				if err := w.keys.Revoke(t.Context(), key.ID); err != nil {
+			end: func(t *testing.T, s *apiServer, key auth.Key) {
+				if err := s.keys.Revoke(t.Context(), key.ID); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -275,42 +272,42 @@ func TestTheEndOfACredentialEndsItsEventStreams(t *testing.T) {
 		{
 			about: "expired",
 			key:   auth.NewKey{Expires: time.Date(2000, 1, 1, 0, 0, 31, 0, time.UTC)}, // time begins at 2000 in synctest
-			end:   func(*testing.T, *world, auth.Key) {},
+			end:   func(*testing.T, *apiServer, auth.Key) {},
 		},
 		{
 			about: "cannot be checked",
-			end: func(_ *testing.T, w *world, _ auth.Key) {
+			end: func(_ *testing.T, s *apiServer, _ auth.Key) {
 				fault := embeddedtest.Answer("ResourceNotFoundException", "GetItem")
 				fault.Match = func(c *embeddedtest.Call) bool { return bytes.Contains(c.Body(), []byte("keyId")) }
-				w.transport.Inject(fault)
+				s.transport.Inject(fault)
 			},
 		},
 		{
 			about: "valid",
-			end:   func(*testing.T, *world, auth.Key) {},
+			end:   func(*testing.T, *apiServer, auth.Key) {},
 			open:  true,
 		},
 	} {
 		t.Run(row.about, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, nil)
+				s := newAPIServer(t, nil)
 				row.key.Name, row.key.Tenant, row.key.Scope = "test", auth.DefaultTenant, auth.Read
 
-				key, token, err := w.keys.Create(t.Context(), row.key)
+				key, token, err := s.keys.Create(t.Context(), row.key)
 				if err != nil {
 					t.Fatal(err)
 				}
 
-				act := w.key(auth.DefaultTenant, auth.Act)
-				w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act), http.StatusCreated, "")
+				act := s.key(auth.DefaultTenant, auth.Act)
+				s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act), http.StatusCreated, "")
 
-				f := w.follow(t, "Authorization", "Bearer "+string(token))
+				f := s.follow(t, "Authorization", "Bearer "+string(token))
 				time.Sleep(30 * time.Second)
 
-				row.end(t, w, key)
+				row.end(t, s, key)
 				time.Sleep(10 * time.Second)
 
-				w.swing(t, 2, 2)
+				s.swing(t, 2, 2)
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
 
@@ -328,17 +325,17 @@ func TestTheEndOfACredentialEndsItsEventStreams(t *testing.T) {
 }
 
 func TestAnOrderThatCannotBeReadInterruptsItsStreams(t *testing.T) {
-	unreadable := func(times int) func(*testing.T, *world) {
-		return func(_ *testing.T, w *world) {
+	unreadable := func(times int) func(*testing.T, *apiServer) {
+		return func(_ *testing.T, s *apiServer) {
 			fault := embeddedtest.Answer("AccessDeniedException", "GetItem")
 			fault.Times = times
-			w.transport.Inject(fault)
+			s.transport.Inject(fault)
 		}
 	}
 
 	for _, row := range []struct {
 		about string
-		fail  func(*testing.T, *world)
+		fail  func(*testing.T, *apiServer)
 		want  string
 		log   string
 	}{
@@ -346,9 +343,9 @@ func TestAnOrderThatCannotBeReadInterruptsItsStreams(t *testing.T) {
 		{about: "reads fail", fail: unreadable(0), want: `1 interrupted{"code":"unavailable"}`, log: "event streams interrupted"},
 		{
 			about: "the order is deleted",
-			fail: func(t *testing.T, w *world) {
-				table := "orders"
-				if _, err := w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("o-1")}}); err != nil {
+			fail: func(t *testing.T, s *apiServer) {
+				table := shop.OrdersTable
+				if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("o-1")}}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -357,16 +354,16 @@ func TestAnOrderThatCannotBeReadInterruptsItsStreams(t *testing.T) {
 	} {
 		t.Run(row.about, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, dev)
-				w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+				s := newAPIServer(t, dev)
+				s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
-				f := w.follow(t)
-				row.fail(t, w)
+				f := s.follow(t)
+				row.fail(t, s)
 				time.Sleep(13 * time.Second)
-				w.transport.Clear()
+				s.transport.Clear()
 
 				if row.want == "1 2" {
-					w.swing(t, 2, 2)
+					s.swing(t, 2, 2)
 				}
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
@@ -379,7 +376,7 @@ func TestAnOrderThatCannotBeReadInterruptsItsStreams(t *testing.T) {
 					t.Errorf("over: %t", f.over())
 				}
 
-				if !strings.Contains(w.log.String(), row.log) {
+				if !strings.Contains(s.log.String(), row.log) {
 					t.Errorf("the log lacks %q", row.log)
 				}
 			})
@@ -390,12 +387,12 @@ func TestAnOrderThatCannotBeReadInterruptsItsStreams(t *testing.T) {
 // A journal that cannot be read is no gap: the client comes back to where it was.
 func TestAJournalThatCannotBeReadInterruptsTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dev)
-		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
-		w.swing(t, 2, 21)
-		w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "Query"))
+		s := newAPIServer(t, dev)
+		s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+		s.swing(t, 2, 21)
+		s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "Query"))
 
-		f := w.follow(t, "Last-Event-ID", "3")
+		f := s.follow(t, "Last-Event-ID", "3")
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
 
@@ -406,17 +403,17 @@ func TestAJournalThatCannotBeReadInterruptsTheStream(t *testing.T) {
 }
 
 func TestHEADOpensNoEventStream(t *testing.T) {
-	w := newWorld(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller = 1 })
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller = 1 })
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 	for range 3 { // an open stream would not answer, and refuse the next
-		a := w.want(w.ask("HEAD", "/v1/orders/o-1/events", ""), http.StatusOK, "")
+		a := s.want(s.ask("HEAD", "/v1/orders/o-1/events", ""), http.StatusOK, "")
 		if a.Header.Get("Content-Type") != "text/event-stream" || a.text != "" {
 			t.Errorf("Content-Type %q, body %q", a.Header.Get("Content-Type"), a.text)
 		}
 	}
 
-	if a := w.ask("HEAD", "/v1/orders/o-2/events", ""); a.StatusCode != http.StatusNotFound {
+	if a := s.ask("HEAD", "/v1/orders/o-2/events", ""); a.StatusCode != http.StatusNotFound {
 		t.Errorf("of an order that does not exist: %d", a.StatusCode)
 	}
 }

@@ -80,18 +80,18 @@ func variations(t testing.TB, body string) []string {
 // FuzzRequests sends requests of every operation to an API whose data store works. No answer
 // is a 5xx: what is wrong with a request is always said.
 func FuzzRequests(f *testing.F) {
-	w := newWorld(f, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{repeatHandler} })
+	s := newAPIServer(f, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{repeatHandler} })
 	byID := map[string]operation{}
 	for _, o := range operations(f) {
 		byID[o.id] = o
 	}
 
-	w.must("PUT", "/v1/inventory/mug", `{"available":1000}`)
-	placed(w)
-	funded(w)
-	w.authorize("p-1")
-	coupon(w)
-	ticket := claimed(w)
+	s.must("PUT", "/v1/inventory/mug", `{"available":1000}`)
+	placed(s)
+	funded(s)
+	s.authorize("p-1")
+	coupon(s)
+	ticket := claimed(s)
 
 	for i, row := range repeats {
 		in := strings.NewReplacer("$", ticket)
@@ -132,10 +132,10 @@ func FuzzRequests(f *testing.F) {
 		r.Header["If-Match"] = []string{match}
 
 		rec := httptest.NewRecorder()
-		w.handler.ServeHTTP(rec, r)
+		s.handler.ServeHTTP(rec, r)
 
 		if rec.Code >= http.StatusInternalServerError {
-			t.Errorf("%s %s %q, key %q, If-Match %q: %d %s\n%s", r.Method, path, body, key, match, rec.Code, rec.Body, w.log.String()[max(0, w.log.Len()-600):])
+			t.Errorf("%s %s %q, key %q, If-Match %q: %d %s\n%s", r.Method, path, body, key, match, rec.Code, rec.Body, s.log.String()[max(0, s.log.Len()-600):])
 		}
 	})
 }

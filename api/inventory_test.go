@@ -8,8 +8,8 @@ import (
 
 // The answer shows the end that the reservation has, or is a conflict.
 func TestTheEndOfAReservationMovesOnlyForward(t *testing.T) {
-	w := newWorld(t, dev)
-	w.want(w.ask("PUT", "/v1/inventory/mug", `{"available":10}`), http.StatusOK, "")
+	s := newAPIServer(t, dev)
+	s.want(s.ask("PUT", "/v1/inventory/mug", `{"available":10}`), http.StatusOK, "")
 
 	at := func(d time.Duration) string {
 		return `,"expiresAt":"` + time.Now().Add(d).UTC().Format(time.RFC3339) + `"`
@@ -30,10 +30,10 @@ func TestTheEndOfAReservationMovesOnlyForward(t *testing.T) {
 		{about: "an end again", end: later, status: http.StatusConflict, code: "conflict"},
 	} {
 		t.Log(test.about)
-		answer := w.ask("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]`+test.end+`}`)
-		w.want(answer, test.status, test.code)
+		answer := s.ask("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]`+test.end+`}`)
+		s.want(answer, test.status, test.code)
 
-		if shown := w.ask("GET", "/v1/reservations/b-1", ""); test.status == http.StatusOK && shown.field("expiresAt") != answer.field("expiresAt") {
+		if shown := s.ask("GET", "/v1/reservations/b-1", ""); test.status == http.StatusOK && shown.field("expiresAt") != answer.field("expiresAt") {
 			t.Errorf("the answer says that it ends %v, but it ends %v", answer.field("expiresAt"), shown.field("expiresAt"))
 		}
 	}

@@ -21,40 +21,40 @@ import (
 
 func TestEachCallerHasARateLimit(t *testing.T) {
 	clock := &embeddedtest.Clock{}
-	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, clock.Now })
-	one, other := w.key("acme", auth.Read), w.key("acme", auth.Read)
+	s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, clock.Now })
+	one, other := s.key("acme", auth.Read), s.key("acme", auth.Read)
 
 	for range 3 {
-		w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
 	}
 
-	if a := w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
+	if a := s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
 	}
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", other), http.StatusOK, "")
+	s.want(s.ask("GET", "/v1/orders", "", "Authorization", other), http.StatusOK, "")
 	clock.Advance(500 * time.Millisecond)
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
+	s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
+	s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
 }
 
 // All keys of a tenant share its limit, which other tenants do not feel. A request without a valid
 // credential is charged to no tenant.
 func TestEachTenantHasARateLimit(t *testing.T) {
 	clock := &embeddedtest.Clock{}
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		cfg.TenantRate, cfg.TenantRates, cfg.Now = 1, map[string]float64{"big": 3, "free": -1}, clock.Now
 	})
 
 	// spend sends requests with two keys of the tenant and returns how many were served.
 	spend := func(one, other string) (served int) {
 		for i := range 40 {
-			a := w.ask("GET", "/v1/orders", "", "Authorization", []string{one, other}[i%2])
+			a := s.ask("GET", "/v1/orders", "", "Authorization", []string{one, other}[i%2])
 			if a.StatusCode == http.StatusOK {
 				served++
 				continue
 			}
 
-			if w.want(a, http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
+			if s.want(a, http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
 				t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
 			}
 		}
@@ -64,11 +64,11 @@ func TestEachTenantHasARateLimit(t *testing.T) {
 
 	forged := "Bearer " + strings.Repeat("x", 40)
 	for range 10 {
-		w.want(w.ask("GET", "/v1/orders", "", "Authorization", forged), http.StatusUnauthorized, "unauthenticated")
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", forged), http.StatusUnauthorized, "unauthenticated")
 	}
 
 	for tenant, want := range map[string][2]int{"acme": {2, 1}, "other": {2, 1}, "big": {6, 3}, "free": {40, 40}} {
-		one, other := w.key(auth.Tenant(tenant), auth.Read), w.key(auth.Tenant(tenant), auth.Read)
+		one, other := s.key(auth.Tenant(tenant), auth.Read), s.key(auth.Tenant(tenant), auth.Read)
 		clock.Advance(time.Minute)
 
 		got := [2]int{spend(one, other)}
@@ -83,22 +83,22 @@ func TestEachTenantHasARateLimit(t *testing.T) {
 
 func TestInvalidCredentialsAreRateLimitedByAddress(t *testing.T) {
 	clock := &embeddedtest.Clock{}
-	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, clock.Now })
-	good, fresh := w.key("acme", auth.Read), w.key("acme", auth.Read)
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
+	s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, clock.Now })
+	good, fresh := s.key("acme", auth.Read), s.key("acme", auth.Read)
+	s.want(s.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
 
 	codes := map[string]int{}
 	for range 100 {
-		codes[w.ask("GET", "/v1/orders", "", "Authorization", "Bearer rk_aaaaaaaaaaaaaaaa_"+strings.Repeat("A", 43)).code()]++
+		codes[s.ask("GET", "/v1/orders", "", "Authorization", "Bearer rk_aaaaaaaaaaaaaaaa_"+strings.Repeat("A", 43)).code()]++
 	}
 
 	if codes["unauthenticated"] != 20 || codes["rate_limited"] != 80 {
 		t.Errorf("answers by code: %v", codes)
 	}
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // was valid before, and may share the address with the attacker
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusTooManyRequests, "rate_limited")
+	s.want(s.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // was valid before, and may share the address with the attacker
+	s.want(s.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusTooManyRequests, "rate_limited")
 	clock.Advance(time.Second)
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusOK, "")
+	s.want(s.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusOK, "")
 }
 
 // countingAuthenticator counts the credentials that are looked up.
@@ -117,12 +117,12 @@ func (c *countingAuthenticator) Authenticate(ctx context.Context, token string) 
 func TestCredentialsBeyondTheLimitAreNotLookedUp(t *testing.T) {
 	clock, lookups := &embeddedtest.Clock{}, &countingAuthenticator{}
 
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		lookups.Authenticator = cfg.Auth
 		cfg.Auth, cfg.Rate, cfg.Now = lookups, 100, clock.Now
 	})
 	for i := range 1000 {
-		w.ask("GET", "/v1/orders", "", "Authorization", fmt.Sprintf("Bearer rk_aaaaaaaaaaaaaaaa_%043d", i))
+		s.ask("GET", "/v1/orders", "", "Authorization", fmt.Sprintf("Bearer rk_aaaaaaaaaaaaaaaa_%043d", i))
 	}
 
 	if n := lookups.n.Load(); n != 20 {
@@ -130,18 +130,18 @@ func TestCredentialsBeyondTheLimitAreNotLookedUp(t *testing.T) {
 	}
 	clock.Advance(time.Minute)
 
-	key, token, err := w.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
+	key, token, err := s.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if err := w.keys.Revoke(t.Context(), key.ID); err != nil {
+	if err := s.keys.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
 	lookups.n.Store(0)
 
 	for range 100 {
-		w.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
+		s.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
 	}
 
 	if n := lookups.n.Load(); n != 20 {
@@ -154,22 +154,22 @@ func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
 	t.Parallel() // refused requests have waited for a second
 
 	entered, proceed := make(chan struct{}, 1), make(chan struct{})
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.InFlight, cfg.Queue = 1, 0
 		cfg.Start = blockingStart(entered, proceed)
 	})
 	var group sync.WaitGroup
-	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
+	group.Go(func() { s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
 	<-entered
 
 	var refused sync.WaitGroup
 	for _, path := range []string{"/v1/orders/z", "/v1/orders/readyz", "/v1/inventory/healthz", "/v1/orders/o-z"} {
-		refused.Go(func() { w.want(w.ask("GET", path, ""), http.StatusServiceUnavailable, "overloaded") })
+		refused.Go(func() { s.want(s.ask("GET", path, ""), http.StatusServiceUnavailable, "overloaded") })
 	}
 	refused.Wait()
-	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
-	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
+	s.want(s.ask("GET", "/healthz", ""), http.StatusOK, "")
+	s.want(s.ask("GET", "/readyz", ""), http.StatusOK, "")
 	close(proceed)
 	group.Wait()
 }
@@ -177,18 +177,18 @@ func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
 // One request occupies the only slot and one the only place in the queue.
 func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
 	entered, proceed := make(chan struct{}, 10), make(chan struct{})
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.InFlight, cfg.Queue = 1, 1
 		cfg.Start = blockingStart(entered, proceed)
 	})
 	var group sync.WaitGroup
-	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
+	group.Go(func() { s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
 	<-entered // the request has the slot
 
 	shed := make(chan answer, 20)
 	for range 20 {
-		group.Go(func() { shed <- w.ask("PUT", "/v1/orders/o-2", mugs) })
+		group.Go(func() { shed <- s.ask("PUT", "/v1/orders/o-2", mugs) })
 	}
 
 	for range 19 { // one of them waits, and may be refused only after a second
@@ -196,15 +196,15 @@ func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
 			t.Errorf("%d %s", a.StatusCode, a.text)
 		}
 	}
-	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
+	s.want(s.ask("GET", "/healthz", ""), http.StatusOK, "")
 	close(proceed)
 	group.Wait()
 }
 
 // onWire serves the API on a TCP address, and returns the address.
-func onWire(t *testing.T, w *world) string {
+func onWire(t *testing.T, s *apiServer) string {
 	t.Helper()
-	server := api.Server(w.handler)
+	server := api.Server(s.handler)
 
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -243,9 +243,9 @@ func raw(t *testing.T, address, text string) string {
 // Two servers could read each of these requests differently. None succeeds, and no order is
 // created.
 func TestRequestSmugglingIsRefused(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 
-	address := onWire(t, w)
+	address := onWire(t, s)
 	put := "PUT /v1/orders/smuggled HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	inner := put + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(mugs), mugs)
 	for name, text := range map[string]string{
@@ -271,12 +271,12 @@ func TestRequestSmugglingIsRefused(t *testing.T) {
 			t.Errorf("%s: %.200s", name, out)
 		}
 	}
-	w.want(w.ask("GET", "/v1/orders/smuggled", ""), http.StatusNotFound, "order_not_found")
+	s.want(s.ask("GET", "/v1/orders/smuggled", ""), http.StatusNotFound, "order_not_found")
 }
 
 func TestTheSizeOfABodyIsBounded(t *testing.T) {
-	w := newWorld(t, dev)
-	address := onWire(t, w)
+	s := newAPIServer(t, dev)
+	address := onWire(t, s)
 	put := "PUT /v1/orders/big HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	if out := raw(t, address, put+"Content-Length: 999999999999\r\n\r\n{"); !strings.Contains(out, " 413 ") || !strings.Contains(out, "body_too_large") {
 		t.Errorf("an announced terabyte: %.200s", out)
@@ -292,11 +292,11 @@ func TestTheSizeOfABodyIsBounded(t *testing.T) {
 	}
 
 	fits := `{"total":{"amount":1,"currency":"EUR"}}` + strings.Repeat(" ", 256<<10-39)
-	if a := w.ask("PUT", "/v1/orders/fits", fits); a.StatusCode != http.StatusCreated {
+	if a := s.ask("PUT", "/v1/orders/fits", fits); a.StatusCode != http.StatusCreated {
 		t.Errorf("256 KiB: %d %s", a.StatusCode, a.text)
 	}
 
-	if a := w.ask("PUT", "/v1/orders/over", fits+" "); a.StatusCode != http.StatusRequestEntityTooLarge {
+	if a := s.ask("PUT", "/v1/orders/over", fits+" "); a.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("256 KiB and a byte: %d", a.StatusCode)
 	}
 
@@ -308,8 +308,8 @@ func TestTheSizeOfABodyIsBounded(t *testing.T) {
 // The real limits are 5 s for the headers and 15 s for the whole request. The test checks
 // their values and then uses shorter ones.
 func TestASlowClientIsDisconnected(t *testing.T) {
-	w := newWorld(t, dev)
-	server := api.Server(w.handler)
+	s := newAPIServer(t, dev)
+	server := api.Server(s.handler)
 	if server.ReadHeaderTimeout != 5*time.Second || server.ReadTimeout != 15*time.Second || server.IdleTimeout != time.Minute || server.MaxHeaderBytes != 16<<10 || server.WriteTimeout == 0 {
 		t.Errorf("the limits of the server: %+v", server)
 	}
@@ -352,21 +352,21 @@ func TestASlowClientIsDisconnected(t *testing.T) {
 }
 
 func TestUnknownMethodsAndPathsAreRefused(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	for path, allow := range map[string]string{
 		"/v1/orders":           "GET, HEAD, POST",
 		"/v1/orders/o-1":       "GET, HEAD, PUT",
 		"/v1/orders/o-1/items": "POST",
 	} {
 		for _, method := range []string{"PATCH", "TRACE", "OPTIONS", "PROPFIND"} {
-			if a := w.want(w.ask(method, path, ""), http.StatusMethodNotAllowed, "method_not_allowed"); a.Header.Get("Allow") != allow {
+			if a := s.want(s.ask(method, path, ""), http.StatusMethodNotAllowed, "method_not_allowed"); a.Header.Get("Allow") != allow {
 				t.Errorf("%s %s: Allow %q", method, path, a.Header.Get("Allow"))
 			}
 		}
 	}
 
 	for _, path := range []string{"/", "/v1", "/v1/orders/", "/v2/orders", "/v1//orders", "/v1/./orders", "/v1/orders/../orders", "/v1/orders/..", "/docs", "/schemas/Order.json", "/openapi.yaml"} {
-		w.want(w.ask("GET", path, ""), http.StatusNotFound, "route_not_found")
+		s.want(s.ask("GET", path, ""), http.StatusNotFound, "route_not_found")
 	}
 }
 
@@ -374,54 +374,54 @@ func TestAServerThatIsNotReadyAnswers503(t *testing.T) {
 	stopping := make(chan struct{})
 	broken := errors.New("no answer")
 	var ready error
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.Draining = stopping
 		cfg.Ready = func(context.Context) error { return ready }
 	})
-	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
+	s.want(s.ask("GET", "/readyz", ""), http.StatusOK, "")
 
 	ready = broken
-	if a := w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready"); strings.Contains(a.text, broken.Error()) {
+	if a := s.want(s.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready"); strings.Contains(a.text, broken.Error()) {
 		t.Errorf("the answer contains the cause: %s", a.text)
 	}
 	ready = nil
 	close(stopping)
-	w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")
-	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
+	s.want(s.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")
+	s.want(s.ask("GET", "/healthz", ""), http.StatusOK, "")
 }
 
 func TestAPanicIsAnsweredWithoutItsCause(t *testing.T) {
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.Start = panicStart
 	})
-	a := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusInternalServerError, "internal")
-	if strings.Contains(a.text, "secret-cause") || !strings.Contains(w.log.String(), "secret-cause") {
+	a := s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusInternalServerError, "internal")
+	if strings.Contains(a.text, "secret-cause") || !strings.Contains(s.log.String(), "secret-cause") {
 		t.Errorf("the cause must be in the log and not in the answer: %s", a.text)
 	}
 
-	if !strings.Contains(w.log.String(), `"outcome":"panic"`) {
+	if !strings.Contains(s.log.String(), `"outcome":"panic"`) {
 		t.Error("the audit log has no line for the request")
 	}
 }
 
 // An open stream does not occupy a slot of the load shedder.
 func TestAnEventStreamDoesNotCountAsInFlight(t *testing.T) {
-	w := newWorld(t, func(cfg *api.Config) { dev(cfg); cfg.InFlight, cfg.Queue = 1, 0 })
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.InFlight, cfg.Queue = 1, 0 })
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 	ctx, stop := context.WithCancel(t.Context())
 	started := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/orders/o-1/events", nil).WithContext(ctx)
-		w.handler.ServeHTTP(&notifyingRecorder{
+		s.handler.ServeHTTP(&notifyingRecorder{
 			ResponseRecorder: httptest.NewRecorder(),
 			wrote:            sync.OnceFunc(func() { close(started) }),
 		}, r)
 	})
 	<-started
-	w.want(w.ask("GET", "/v1/orders/o-1", ""), http.StatusOK, "")
+	s.want(s.ask("GET", "/v1/orders/o-1", ""), http.StatusOK, "")
 	stop()
 	group.Wait()
 }

@@ -15,24 +15,24 @@ import (
 )
 
 // withLists gives the API lists of its orders, which are not ready yet.
-func (w *world) withLists(t *testing.T) {
+func (s *apiServer) withLists(t *testing.T) {
 	t.Helper()
-	embeddedtest.Create(t, w.db, lists.TableInput("lists"))
+	embeddedtest.Create(t, s.db, lists.TableInput("lists"))
 
 	var err error
-	if w.cfg.Lists, err = lists.New(lists.Config{DynamoDB: w.db, Table: "lists", Orders: w.cfg.Orders}); err != nil {
+	if s.cfg.Lists, err = lists.New(lists.Config{DynamoDB: s.db, Table: "lists", Orders: s.cfg.Orders}); err != nil {
 		t.Fatal(err)
 	}
 
-	if w.handler, err = api.New(w.cfg); err != nil {
+	if s.handler, err = api.New(s.cfg); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *world) rebuild(t *testing.T) {
+func (s *apiServer) rebuild(t *testing.T) {
 	t.Helper()
 
-	if _, err := w.cfg.Lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); err != nil {
+	if _, err := s.cfg.Lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,8 +46,8 @@ type orderList struct {
 }
 
 // orders returns all pages of a list: the ids, and the last page.
-func (w *world) orders(query string, headers ...string) (ids string, last orderList) {
-	w.t.Helper()
+func (s *apiServer) orders(query string, headers ...string) (ids string, last orderList) {
+	s.t.Helper()
 
 	var all []string
 	for cursor := ""; ; {
@@ -56,7 +56,7 @@ func (w *world) orders(query string, headers ...string) (ids string, last orderL
 			path += "&cursor=" + cursor
 		}
 		last = orderList{}
-		w.want(w.ask("GET", path, "", headers...), http.StatusOK, "").read(w.t, &last)
+		s.want(s.ask("GET", path, "", headers...), http.StatusOK, "").read(s.t, &last)
 
 		for _, o := range last.Orders {
 			all = append(all, o.OrderID)
@@ -69,23 +69,23 @@ func (w *world) orders(query string, headers ...string) (ids string, last orderL
 }
 
 func TestOrdersAreListedFromTheLists(t *testing.T) {
-	w := newWorld(t, nil)
-	w.withLists(t)
-	acme, other := w.key("acme", auth.Act), w.key("default", auth.Act)
+	s := newAPIServer(t, nil)
+	s.withLists(t)
+	acme, other := s.key("acme", auth.Act), s.key("default", auth.Act)
 
 	for i := range 5 {
-		w.must("PUT", fmt.Sprintf("/v1/orders/o-%d", i), mugs, "Authorization", acme)
+		s.must("PUT", fmt.Sprintf("/v1/orders/o-%d", i), mugs, "Authorization", acme)
 	}
-	w.must("PUT", "/v1/orders/o-9", mugs, "Authorization", other)
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "h", "Authorization", acme)
+	s.must("PUT", "/v1/orders/o-9", mugs, "Authorization", other)
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "h", "Authorization", acme)
 
-	if _, last := w.orders("", "Authorization", acme); !last.Scanned {
+	if _, last := s.orders("", "Authorization", acme); !last.Scanned {
 		t.Error("the lists were used before they were ready")
 	}
-	w.rebuild(t)
+	s.rebuild(t)
 
 	var scans int
-	w.transport.Before(func(c *embeddedtest.Call) error {
+	s.transport.Before(func(c *embeddedtest.Call) error {
 		if c.Is("Scan") {
 			scans++
 		}
@@ -101,7 +101,7 @@ func TestOrdersAreListedFromTheLists(t *testing.T) {
 		{other, "", "o-9"},
 		{other, "&state=ON_HOLD", ""},
 	} {
-		if ids, last := w.orders(row.query, "Authorization", row.key); ids != row.want || last.Scanned || last.Stale != 0 {
+		if ids, last := s.orders(row.query, "Authorization", row.key); ids != row.want || last.Scanned || last.Stale != 0 {
 			t.Errorf("%s: %s, %+v, want %s", row.query, ids, last, row.want)
 		}
 	}
@@ -111,30 +111,30 @@ func TestOrdersAreListedFromTheLists(t *testing.T) {
 	}
 
 	// The release is still to come to the lists.
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"release"}`, "Idempotency-Key", "r", "Authorization", acme)
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"release"}`, "Idempotency-Key", "r", "Authorization", acme)
 
-	if ids, last := w.orders("&state=ON_HOLD", "Authorization", acme); ids != "" || last.Stale != 1 {
+	if ids, last := s.orders("&state=ON_HOLD", "Authorization", acme); ids != "" || last.Stale != 1 {
 		t.Errorf("%s, %+v", ids, last)
 	}
 }
 
 // Customers of different tenants are different ones. The lists and a scan agree.
 func TestOrdersAreListedByCustomer(t *testing.T) {
-	w := newWorld(t, nil)
-	w.withLists(t)
-	acme, other := w.key("acme", auth.Act), w.key("default", auth.Act)
+	s := newAPIServer(t, nil)
+	s.withLists(t)
+	acme, other := s.key("acme", auth.Act), s.key("default", auth.Act)
 	place := func(id, customer, key string) {
-		w.must("PUT", "/v1/orders/"+id, strings.Replace(mugs, "{", `{"customer":"`+customer+`",`, 1), "Authorization", key)
+		s.must("PUT", "/v1/orders/"+id, strings.Replace(mugs, "{", `{"customer":"`+customer+`",`, 1), "Authorization", key)
 	}
 
 	place("o-1", "c-1", acme)
 	place("o-2", "c-2", acme)
 	place("o-3", "c-1", acme)
 	place("o-4", "c-1", other)
-	w.must("PUT", "/v1/orders/o-5", mugs, "Authorization", acme)
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "h", "Authorization", acme)
+	s.must("PUT", "/v1/orders/o-5", mugs, "Authorization", acme)
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "h", "Authorization", acme)
 
-	if text := w.must("GET", "/v1/orders/o-1", "", "Authorization", acme).text; !strings.Contains(text, `"customer":"c-1"`) {
+	if text := s.must("GET", "/v1/orders/o-1", "", "Authorization", acme).text; !strings.Contains(text, `"customer":"c-1"`) {
 		t.Error(text)
 	}
 
@@ -147,7 +147,7 @@ func TestOrdersAreListedByCustomer(t *testing.T) {
 			{other, "&customer=c-1", "o-4"},
 			{other, "&customer=c-2", ""},
 		} {
-			got, last := w.orders(row.query, "Authorization", row.key)
+			got, last := s.orders(row.query, "Authorization", row.key)
 			ids := strings.Fields(got)
 			slices.Sort(ids)
 
@@ -155,53 +155,53 @@ func TestOrdersAreListedByCustomer(t *testing.T) {
 				t.Errorf("%s: %s, %+v, want %s", row.query, ids, last, row.want)
 			}
 		}
-		w.rebuild(t)
+		s.rebuild(t)
 	}
 
 	// A cursor continues the list that it is of, and no other.
 	var page orderList
-	w.must("GET", "/v1/orders?limit=1&customer=c-1", "", "Authorization", acme).read(t, &page)
-	w.want(w.ask("GET", "/v1/orders?limit=1&customer=c-2&cursor="+page.Next, "", "Authorization", acme), http.StatusBadRequest, "invalid_cursor")
+	s.must("GET", "/v1/orders?limit=1&customer=c-1", "", "Authorization", acme).read(t, &page)
+	s.want(s.ask("GET", "/v1/orders?limit=1&customer=c-2&cursor="+page.Next, "", "Authorization", acme), http.StatusBadRequest, "invalid_cursor")
 }
 
 // A customer is a reference. What looks like personal data is refused, and appears neither
 // in the answer nor in the log.
 func TestACustomerIsNoPersonalData(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	body := strings.Replace(mugs, "{", `{"customer":"ann@example.org",`, 1)
 
 	for _, a := range []answer{
-		w.ask("PUT", "/v1/orders/o-1", body),
-		w.ask("GET", "/v1/orders?customer=ann@example.org", ""),
+		s.ask("PUT", "/v1/orders/o-1", body),
+		s.ask("GET", "/v1/orders?customer=ann@example.org", ""),
 	} {
-		w.want(a, http.StatusUnprocessableEntity, "invalid_request")
+		s.want(a, http.StatusUnprocessableEntity, "invalid_request")
 
 		if !strings.Contains(a.text, `customer"`) || strings.Contains(a.text, "ann@") {
 			t.Error(a.text)
 		}
 	}
 
-	w.must("PUT", "/v1/orders/o-1", strings.Replace(mugs, "{", `{"customer":"crm-4711",`, 1))
-	w.must("GET", "/v1/orders?customer=crm-4711", "")
-	w.want(w.ask("PUT", "/v1/orders/o-1", strings.Replace(mugs, "{", `{"customer":"crm-4712",`, 1)), http.StatusConflict, "conflict")
+	s.must("PUT", "/v1/orders/o-1", strings.Replace(mugs, "{", `{"customer":"crm-4711",`, 1))
+	s.must("GET", "/v1/orders?customer=crm-4711", "")
+	s.want(s.ask("PUT", "/v1/orders/o-1", strings.Replace(mugs, "{", `{"customer":"crm-4712",`, 1)), http.StatusConflict, "conflict")
 
-	if log := w.log.String(); strings.Contains(log, "ann@") || strings.Contains(log, "crm-47") {
+	if log := s.log.String(); strings.Contains(log, "ann@") || strings.Contains(log, "crm-47") {
 		t.Error(log)
 	}
 }
 
 // A list that began with a scan does not change its sequence in between.
 func TestAScannedListEndsAsAScan(t *testing.T) {
-	w := newWorld(t, dev)
-	w.withLists(t)
+	s := newAPIServer(t, dev)
+	s.withLists(t)
 
 	for i := range 5 {
-		w.must("PUT", fmt.Sprintf("/v1/orders/o-%d", i), mugs)
+		s.must("PUT", fmt.Sprintf("/v1/orders/o-%d", i), mugs)
 	}
 
 	var page orderList
-	w.must("GET", "/v1/orders?limit=2", "").read(t, &page)
-	w.rebuild(t)
+	s.must("GET", "/v1/orders?limit=2", "").read(t, &page)
+	s.rebuild(t)
 
 	seen := map[string]int{}
 	for {
@@ -214,7 +214,7 @@ func TestAScannedListEndsAsAScan(t *testing.T) {
 		}
 		next := page.Next
 		page = orderList{}
-		w.must("GET", "/v1/orders?limit=2&cursor="+next, "").read(t, &page)
+		s.must("GET", "/v1/orders?limit=2&cursor="+next, "").read(t, &page)
 
 		if !page.Scanned {
 			t.Error("the scan was left")

@@ -24,8 +24,8 @@ func refuses(context.Context, streams.Record) error {
 
 // createDeadLetters runs a poller until the handler has failed for the given number of
 // records.
-func (w *world) createDeadLetters(handler streams.Handler, want int) {
-	w.t.Helper()
+func (s *apiServer) createDeadLetters(handler streams.Handler, want int) {
+	s.t.Helper()
 	done := make(chan struct{}, 100)
 	counted := handler
 	inner := handler.Handle
@@ -36,8 +36,8 @@ func (w *world) createDeadLetters(handler streams.Handler, want int) {
 	}
 
 	poller, err := streams.New(streams.Config{
-		Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
-		DynamoDB:        w.db,
+		Streams:         dynamodbstreams.NewFromConfig(s.engine.AWSConfig()),
+		DynamoDB:        s.db,
 		TableName:       "orders",
 		LeaseTable:      "leases",
 		DeadLetterTable: "letters",
@@ -46,7 +46,7 @@ func (w *world) createDeadLetters(handler streams.Handler, want int) {
 		Log:             embeddedtest.Quiet(),
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -58,19 +58,19 @@ func (w *world) createDeadLetters(handler streams.Handler, want int) {
 	stop()
 
 	if err := <-ended; err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 }
 
 func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 	handler := streams.Handler{Name: "notify", Handle: refuses}
-	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
-	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
-	w.want(w.ask("PUT", "/v1/orders/o-2", mugs, "Authorization", other), http.StatusCreated, "")
-	w.createDeadLetters(handler, 2)
+	s := newAPIServer(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
+	acme, other := s.key("acme", auth.Admin), s.key("other", auth.Admin)
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/orders/o-2", mugs, "Authorization", other), http.StatusCreated, "")
+	s.createDeadLetters(handler, 2)
 
-	a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, "")
+	a := s.want(s.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, "")
 	var page struct {
 		Letters []struct{ ID, OrderID, Error string }
 	}
@@ -80,37 +80,37 @@ func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 		t.Fatalf("%s", a.text)
 	}
 	redrive := "/v1/dead-letters/notify/" + page.Letters[0].ID + "/redrive"
-	w.want(w.ask("POST", redrive, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
-	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")
-	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redriving")
+	s.want(s.ask("POST", redrive, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
+	s.want(s.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")
+	s.want(s.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redriving")
 
 	discard := strings.TrimSuffix(redrive, "redrive") + "discard"
-	w.want(w.ask("POST", discard, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
-	w.want(w.ask("POST", discard, "", "Authorization", acme), http.StatusOK, "")
-	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
-	w.want(w.ask("POST", discard, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+	s.want(s.ask("POST", discard, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
+	s.want(s.ask("POST", discard, "", "Authorization", acme), http.StatusOK, "")
+	s.want(s.ask("POST", redrive, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+	s.want(s.ask("POST", discard, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
 
-	if a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, ""); a.field("letters") != "[]" {
+	if a := s.want(s.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, ""); a.field("letters") != "[]" {
 		t.Errorf("%s", a.text)
 	}
-	w.want(w.ask("GET", "/v1/dead-letters/nobody", "", "Authorization", acme), http.StatusNotFound, "handler_not_found")
+	s.want(s.ask("GET", "/v1/dead-letters/nobody", "", "Authorization", acme), http.StatusNotFound, "handler_not_found")
 
 	for _, id := range []string{"x", base64.RawURLEncoding.EncodeToString([]byte("a#1")), strings.Repeat("A", 1024)} {
-		w.want(w.ask("POST", "/v1/dead-letters/notify/"+id+"/redrive", "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+		s.want(s.ask("POST", "/v1/dead-letters/notify/"+id+"/redrive", "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
 	}
 }
 
 func TestAParkedTaskIsShownWithoutItsToken(t *testing.T) {
-	w := newWorld(t, dev)
-	w.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
+	s := newAPIServer(t, dev)
+	s.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
 
-	if a := w.want(w.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
+	if a := s.want(s.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
 		t.Errorf("%s", a.text)
 	}
-	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/DELIVERED", ""), http.StatusNotFound, "parked_task_not_found")
-	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", ""), http.StatusOK, "") // the task has already ended: only its record is deleted
+	s.want(s.ask("DELETE", "/v1/orders/o-1/parked-tasks/DELIVERED", ""), http.StatusNotFound, "parked_task_not_found")
+	s.want(s.ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", ""), http.StatusOK, "") // the task has already ended: only its record is deleted
 
-	if a := w.want(w.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != "[]" {
+	if a := s.want(s.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != "[]" {
 		t.Errorf("%s", a.text)
 	}
 }
@@ -118,20 +118,20 @@ func TestAParkedTaskIsShownWithoutItsToken(t *testing.T) {
 // The readiness probe fails until a line can be written again.
 func TestReadinessReportsABrokenAuditLog(t *testing.T) {
 	sink := &brokenSink{}
-	w := newWorld(t, func(c *api.Config) { dev(c); c.Audit = sink })
+	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Audit = sink })
 	sink.err = errors.New("disk full")
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
-	w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s.want(s.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")
 	sink.err = nil
-	w.want(w.ask("PUT", "/v1/orders/o-2", mugs), http.StatusCreated, "")
-	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
+	s.want(s.ask("PUT", "/v1/orders/o-2", mugs), http.StatusCreated, "")
+	s.want(s.ask("GET", "/readyz", ""), http.StatusOK, "")
 }
 
 // The first request creates the order but fails to start its execution.
 func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 	var started []transitions.OrderID
 	failing := true
-	w := newWorld(t, func(c *api.Config) {
+	s := newAPIServer(t, func(c *api.Config) {
 		dev(c)
 		c.Start = func(_ context.Context, n transitions.NewOrder) error {
 			started = append(started, n.ID)
@@ -143,10 +143,10 @@ func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 			return nil
 		}
 	})
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusServiceUnavailable, "unavailable")
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusServiceUnavailable, "unavailable")
 	failing = false
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
-	w.want(w.ask("PUT", "/v1/orders/o-2", strings.TrimSuffix(mugs, "}")+`,"execution":"none"}`), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/orders/o-2", strings.TrimSuffix(mugs, "}")+`,"execution":"none"}`), http.StatusCreated, "")
 
 	if len(started) != 2 || started[1] != "o-1" {
 		t.Errorf("started executions: %v", started)
@@ -154,12 +154,12 @@ func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 }
 
 func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
-	var w *world
-	w = newWorld(t, func(c *api.Config) {
+	var s *apiServer
+	s = newAPIServer(t, func(c *api.Config) {
 		c.Stream = func(ctx context.Context) (streams.Status, error) {
 			return streams.Inspector{
-				Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
-				DynamoDB:        w.db,
+				Streams:         dynamodbstreams.NewFromConfig(s.engine.AWSConfig()),
+				DynamoDB:        s.db,
 				TableName:       "orders",
 				LeaseTable:      "leases",
 				DeadLetterTable: "letters",
@@ -167,11 +167,11 @@ func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
 			}.Status(ctx)
 		}
 	})
-	admin, act := w.key("acme", auth.Admin), w.key("acme", auth.Act)
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act), http.StatusCreated, "")
-	w.want(w.ask("GET", "/v1/stream", "", "Authorization", act), http.StatusForbidden, "forbidden")
+	admin, act := s.key("acme", auth.Admin), s.key("acme", auth.Act)
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act), http.StatusCreated, "")
+	s.want(s.ask("GET", "/v1/stream", "", "Authorization", act), http.StatusForbidden, "forbidden")
 
-	a := w.want(w.ask("GET", "/v1/stream", "", "Authorization", admin), http.StatusOK, "")
+	a := s.want(s.ask("GET", "/v1/stream", "", "Authorization", admin), http.StatusOK, "")
 	if a.field("state") != "on" || !strings.Contains(a.field("problems"), "no worker reads this") || !strings.Contains(a.field("shards"), `"records":1`) {
 		t.Errorf("%s", a.text)
 	}
@@ -182,6 +182,6 @@ func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
 }
 
 func TestWithoutAStreamThereIsNoStatus(t *testing.T) {
-	w := newWorld(t, dev)
-	w.want(w.ask("GET", "/v1/stream", ""), http.StatusNotFound, "stream_not_found")
+	s := newAPIServer(t, dev)
+	s.want(s.ask("GET", "/v1/stream", ""), http.StatusNotFound, "stream_not_found")
 }

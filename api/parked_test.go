@@ -18,48 +18,49 @@ import (
 	"ratchet/activities/tasktoken"
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 )
 
 // waitForShipment places and pays the order o-1, unless it exists, and starts an execution of
 // its own state machine, which waits for the shipment of the stored order. It returns the
 // execution.
-func (w *world) waitForShipment(order string, headers ...string) (execution *string) {
-	w.t.Helper()
-	embeddedtest.Run(w.t, w.engine)
-	w.must("PUT", "/v1/orders/o-1", mugs, headers...)
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, append(headers, "Idempotency-Key", "pay")...)
+func (s *apiServer) waitForShipment(order string, headers ...string) (execution *string) {
+	s.t.Helper()
+	embeddedtest.Run(s.t, s.engine)
+	s.must("PUT", "/v1/orders/o-1", mugs, headers...)
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, append(headers, "Idempotency-Key", "pay")...)
 
 	definition, err := json.Marshal(map[string]any{"StartAt": "Wait", "States": map[string]any{"Wait": map[string]any{
 		"Type":     "Task",
 		"Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
-		"Parameters": tasktoken.WaitParameters("parked", "SHIPPED", tasktoken.Paths{
+		"Parameters": tasktoken.WaitParameters(shop.ParkedTasksTable, "SHIPPED", tasktoken.Paths{
 			OrderID: "$.orderId", Since: "$.transitionId", Visits: "$.visits",
 		}),
 		"End": true,
 	}}})
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 
-	machine, err := w.sfn.CreateStateMachine(w.t.Context(), &sfn.CreateStateMachineInput{
+	machine, err := s.sfn.CreateStateMachine(s.t.Context(), &sfn.CreateStateMachineInput{
 		Name:       aws.String("waits"),
 		RoleArn:    aws.String("arn:aws:iam::000000000000:role/any"),
 		Definition: aws.String(string(definition)),
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 
-	started, err := w.sfn.StartExecution(w.t.Context(), &sfn.StartExecutionInput{
+	started, err := s.sfn.StartExecution(s.t.Context(), &sfn.StartExecutionInput{
 		StateMachineArn: machine.StateMachineArn,
 		Input:           aws.String(`{"orderId":"` + order + `","transitionId":2,"visits":0}`),
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 
-	w.until(func() bool {
-		tasks, err := w.cfg.Parked.Waiting(w.t.Context(), order)
+	s.until(func() bool {
+		tasks, err := s.cfg.Parked.Waiting(s.t.Context(), order)
 		return err != nil || len(tasks) == 1
 	})
 
@@ -67,16 +68,16 @@ func (w *world) waitForShipment(order string, headers ...string) (execution *str
 }
 
 // park stores the token of a task as Step Functions does.
-func (w *world) park(task tasktoken.Task) {
-	w.t.Helper()
+func (s *apiServer) park(task tasktoken.Task) {
+	s.t.Helper()
 
 	number := func(n int64) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 	}
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	text := func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 
-	_, err := w.db.UpdateItem(w.t.Context(), &dynamodb.UpdateItemInput{
-		TableName:        aws.String("parked"),
+	_, err := s.db.UpdateItem(s.t.Context(), &dynamodb.UpdateItemInput{
+		TableName:        aws.String(shop.ParkedTasksTable),
 		Key:              map[string]types.AttributeValue{"orderId": text(task.OrderID)},
 		UpdateExpression: aws.String(tasktoken.ParkUpdate),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
@@ -85,32 +86,32 @@ func (w *world) park(task tasktoken.Task) {
 		},
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 }
 
 // until waits for a condition, and at most until the test's deadline.
-func (w *world) until(reached func() bool) {
-	w.t.Helper()
+func (s *apiServer) until(reached func() bool) {
+	s.t.Helper()
 
 	for !reached() {
 		select {
-		case <-w.t.Context().Done():
-			w.t.Fatal("the test has ended")
+		case <-s.t.Context().Done():
+			s.t.Fatal("the test has ended")
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
 // ended returns how the execution has ended.
-func (w *world) ended(execution *string) string {
-	w.t.Helper()
+func (s *apiServer) ended(execution *string) string {
+	s.t.Helper()
 
 	var x *sfn.DescribeExecutionOutput
-	w.until(func() (over bool) {
+	s.until(func() (over bool) {
 		var err error
-		if x, err = w.sfn.DescribeExecution(w.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: execution}); err != nil {
-			w.t.Fatal(err)
+		if x, err = s.sfn.DescribeExecution(s.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: execution}); err != nil {
+			s.t.Fatal(err)
 		}
 
 		return x.Status != sfntypes.ExecutionStatusRunning
@@ -134,28 +135,28 @@ func TestAParkedTaskIsAnswered(t *testing.T) {
 		{"POST", "/fail", `{"error":"Order.Lost","cause":"the parcel is lost"}`, "FAILED Order.Lost the parcel is lost"},
 		{"DELETE", "", "", "FAILED Order.Abandoned given up by key:"},
 	} {
-		w := newWorld(t, nil)
-		acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
-		execution := w.waitForShipment("acme:o-1", "Authorization", acme)
+		s := newAPIServer(t, nil)
+		acme, other := s.key("acme", auth.Admin), s.key("other", auth.Admin)
+		execution := s.waitForShipment("acme:o-1", "Authorization", acme)
 		tasks := "/v1/orders/o-1/parked-tasks"
 		ask := func(bearer, state string) answer {
-			return w.ask(row.method, tasks+"/"+state+row.path, row.body, "Authorization", bearer)
+			return s.ask(row.method, tasks+"/"+state+row.path, row.body, "Authorization", bearer)
 		}
 
-		w.want(ask(other, "SHIPPED"), http.StatusNotFound, "parked_task_not_found")
-		w.want(ask(acme, "DELIVERED"), http.StatusNotFound, "parked_task_not_found")
+		s.want(ask(other, "SHIPPED"), http.StatusNotFound, "parked_task_not_found")
+		s.want(ask(acme, "DELIVERED"), http.StatusNotFound, "parked_task_not_found")
 
-		if a := w.want(ask(acme, "SHIPPED"), http.StatusOK, ""); a.field("awaited") != "SHIPPED" || a.field("since") != "2" {
+		if a := s.want(ask(acme, "SHIPPED"), http.StatusOK, ""); a.field("awaited") != "SHIPPED" || a.field("since") != "2" {
 			t.Errorf("%s %s", row.path, a.text)
 		}
 
-		if got := w.ended(execution); !strings.HasPrefix(got, row.want) {
+		if got := s.ended(execution); !strings.HasPrefix(got, row.want) {
 			t.Errorf("%s %s: %s, want %s", row.path, row.body, got, row.want)
 		}
 
-		w.want(ask(acme, "SHIPPED"), http.StatusNotFound, "parked_task_not_found")
+		s.want(ask(acme, "SHIPPED"), http.StatusNotFound, "parked_task_not_found")
 
-		if a := w.must("GET", tasks, "", "Authorization", acme); a.field("tasks") != "[]" {
+		if a := s.must("GET", tasks, "", "Authorization", acme); a.field("tasks") != "[]" {
 			t.Errorf("%s", a.text)
 		}
 	}
@@ -164,29 +165,29 @@ func TestAParkedTaskIsAnswered(t *testing.T) {
 // The execution of a task is stopped first. The first answer removes the token.
 func TestAParkedTaskThatHasEndedIsRefused(t *testing.T) {
 	for _, verb := range []string{"complete", "fail"} {
-		w := newWorld(t, dev)
-		execution := w.waitForShipment("o-1")
-		if _, err := w.sfn.StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: execution}); err != nil {
+		s := newAPIServer(t, dev)
+		execution := s.waitForShipment("o-1")
+		if _, err := s.sfn.StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: execution}); err != nil {
 			t.Fatal(err)
 		}
 
 		path := "/v1/orders/o-1/parked-tasks/SHIPPED/" + verb
-		w.want(w.ask("POST", path, `{}`), http.StatusConflict, "task_ended")
-		w.want(w.ask("POST", path, `{}`), http.StatusNotFound, "parked_task_not_found")
+		s.want(s.ask("POST", path, `{}`), http.StatusConflict, "task_ended")
+		s.want(s.ask("POST", path, `{}`), http.StatusNotFound, "parked_task_not_found")
 	}
 }
 
 // The answer arrives and its response does not: the task is over, by whichever request.
 func TestAnAnswerWhoseResponseIsLostIsOfUnknownOutcome(t *testing.T) {
-	w := newWorld(t, dev)
-	execution := w.waitForShipment("o-1")
-	w.answers.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
+	s := newAPIServer(t, dev)
+	execution := s.waitForShipment("o-1")
+	s.answers.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
 	path := "/v1/orders/o-1/parked-tasks/SHIPPED/complete"
-	w.want(w.ask("POST", path, `{}`), http.StatusConflict, "unknown_outcome")
-	w.want(w.ask("POST", path, `{}`), http.StatusNotFound, "parked_task_not_found")
+	s.want(s.ask("POST", path, `{}`), http.StatusConflict, "unknown_outcome")
+	s.want(s.ask("POST", path, `{}`), http.StatusNotFound, "parked_task_not_found")
 
-	if got := w.ended(execution); !strings.HasPrefix(got, "SUCCEEDED") {
+	if got := s.ended(execution); !strings.HasPrefix(got, "SUCCEEDED") {
 		t.Error(got)
 	}
 }
@@ -194,11 +195,11 @@ func TestAnAnswerWhoseResponseIsLostIsOfUnknownOutcome(t *testing.T) {
 // The service does not answer, or refuses with a text that has the token in it. The task
 // waits on.
 func TestAnAnswerThatIsNotGivenLeavesTheTaskWaiting(t *testing.T) {
-	w := newWorld(t, dev)
-	w.waitForShipment("o-1")
-	w.completeWithin(100 * time.Millisecond)
+	s := newAPIServer(t, dev)
+	s.waitForShipment("o-1")
+	s.completeWithin(100 * time.Millisecond)
 
-	tasks, err := w.cfg.Parked.Waiting(t.Context(), "o-1")
+	tasks, err := s.cfg.Parked.Waiting(t.Context(), "o-1")
 	if err != nil || len(tasks) != 1 {
 		t.Fatal(tasks, err)
 	}
@@ -213,14 +214,14 @@ func TestAnAnswerThatIsNotGivenLeavesTheTaskWaiting(t *testing.T) {
 		embeddedtest.Throttle("SendTaskSuccess", "SendTaskFailure"),
 		embeddedtest.Delay(time.Minute, "SendTaskSuccess", "SendTaskFailure"),
 	} {
-		injected := w.answers.Inject(fault)
+		injected := s.answers.Inject(fault)
 
 		for _, a := range []answer{
-			w.ask("POST", path+"/complete", `{}`),
-			w.ask("POST", path+"/fail", `{}`),
-			w.ask("DELETE", path, ""),
+			s.ask("POST", path+"/complete", `{}`),
+			s.ask("POST", path+"/fail", `{}`),
+			s.ask("DELETE", path, ""),
 		} {
-			w.want(a, http.StatusServiceUnavailable, "unavailable")
+			s.want(a, http.StatusServiceUnavailable, "unavailable")
 
 			if strings.Contains(a.text, secret) {
 				t.Errorf("the token is in an answer: %s", a.text)
@@ -229,33 +230,33 @@ func TestAnAnswerThatIsNotGivenLeavesTheTaskWaiting(t *testing.T) {
 		injected.Remove()
 	}
 
-	if a := w.must("GET", "/v1/orders/o-1/parked-tasks", ""); a.field("tasks") == "[]" {
+	if a := s.must("GET", "/v1/orders/o-1/parked-tasks", ""); a.field("tasks") == "[]" {
 		t.Error("the task is gone")
 	}
 
-	if logged := w.log.String(); strings.Count(logged, "a task is not answered") != 9 || strings.Contains(logged, secret) {
+	if logged := s.log.String(); strings.Count(logged, "a task is not answered") != 9 || strings.Contains(logged, secret) {
 		t.Errorf("an answer that was not given is not logged, or with the token: %s", logged)
 	}
 }
 
 func TestTheErrorsOfTheServiceAreReserved(t *testing.T) {
-	w := newWorld(t, dev)
-	parkedTask(w)
-	a := w.want(w.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{"error":"States.Timeout"}`), http.StatusUnprocessableEntity, "invalid_request")
+	s := newAPIServer(t, dev)
+	parkedTask(s)
+	a := s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{"error":"States.Timeout"}`), http.StatusUnprocessableEntity, "invalid_request")
 
 	if !strings.Contains(a.text, "/error") {
 		t.Errorf("the field is not named: %s", a.text)
 	}
 
 	// Where the order is cannot be said of an order that does not exist.
-	w.want(w.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{}`), http.StatusNotFound, "order_not_found")
-	w.want(w.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/complete", `{}`), http.StatusNotFound, "order_not_found")
+	s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{}`), http.StatusNotFound, "order_not_found")
+	s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/complete", `{}`), http.StatusNotFound, "order_not_found")
 }
 
 // The order moves while no worker reads the stream. On hold, it may still be shipped.
 func TestOverdueParkedTasksAreListed(t *testing.T) {
-	w := newWorld(t, dev)
-	w.waitForShipment("o-1")
+	s := newAPIServer(t, dev)
+	s.waitForShipment("o-1")
 
 	for _, row := range []struct{ event, want string }{
 		{"", "[]"},
@@ -264,37 +265,37 @@ func TestOverdueParkedTasksAreListed(t *testing.T) {
 		{"ship", `[{"awaited":"SHIPPED","since":2,"state":"SHIPPED"}]`},
 	} {
 		if row.event != "" {
-			w.must("POST", "/v1/orders/o-1/transitions", `{"event":"`+row.event+`"}`, "Idempotency-Key", row.event)
+			s.must("POST", "/v1/orders/o-1/transitions", `{"event":"`+row.event+`"}`, "Idempotency-Key", row.event)
 		}
 
-		if a := w.must("GET", "/v1/orders/o-1/parked-tasks?overdue=true", ""); a.field("tasks") != row.want {
+		if a := s.must("GET", "/v1/orders/o-1/parked-tasks?overdue=true", ""); a.field("tasks") != row.want {
 			t.Errorf("after %s: %s, want %s", row.event, a.text, row.want)
 		}
 
-		if a := w.must("GET", "/v1/orders/o-1/parked-tasks", ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
+		if a := s.must("GET", "/v1/orders/o-1/parked-tasks", ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
 			t.Errorf("after %s: %s", row.event, a.text)
 		}
 	}
 
-	if a := w.must("GET", "/v1/orders/o-2/parked-tasks?overdue=true", ""); a.field("tasks") != "[]" {
+	if a := s.must("GET", "/v1/orders/o-2/parked-tasks?overdue=true", ""); a.field("tasks") != "[]" {
 		t.Errorf("an order that does not exist: %s", a.text)
 	}
 }
 
 // The list of all orders' tasks has the tasks of the caller's tenant, in pages, without tokens.
 func TestTheParkedTasksOfAllOrdersAreListed(t *testing.T) {
-	w := newWorld(t, nil)
-	acme, other, reader := w.key("acme", auth.Admin), w.key("other", auth.Admin), w.key("acme", auth.Read)
-	w.waitForShipment("acme:o-1", "Authorization", acme)
+	s := newAPIServer(t, nil)
+	acme, other, reader := s.key("acme", auth.Admin), s.key("other", auth.Admin), s.key("acme", auth.Read)
+	s.waitForShipment("acme:o-1", "Authorization", acme)
 
 	for _, order := range []string{"acme:o-2", "acme:o-3", "other:o-1"} {
-		w.park(tasktoken.Task{OrderID: order, Awaited: "DELIVERED", Since: 4, Token: "secret-" + tasktoken.Token(order)})
+		s.park(tasktoken.Task{OrderID: order, Awaited: "DELIVERED", Since: 4, Token: "secret-" + tasktoken.Token(order)})
 	}
-	w.want(w.ask("GET", "/v1/parked-tasks", "", "Authorization", reader), http.StatusForbidden, "forbidden")
+	s.want(s.ask("GET", "/v1/parked-tasks", "", "Authorization", reader), http.StatusForbidden, "forbidden")
 
 	var found []string
 	for path := "/v1/parked-tasks?limit=2"; path != ""; {
-		a := w.must("GET", path, "", "Authorization", acme)
+		a := s.must("GET", path, "", "Authorization", acme)
 
 		var page struct {
 			Tasks []struct{ OrderID, Awaited string }
@@ -318,17 +319,17 @@ func TestTheParkedTasksOfAllOrdersAreListed(t *testing.T) {
 		t.Errorf("listed %q, want %q", found, want)
 	}
 
-	overdue := w.must("GET", "/v1/parked-tasks?overdue=true", "", "Authorization", acme)
+	overdue := s.must("GET", "/v1/parked-tasks?overdue=true", "", "Authorization", acme)
 	if overdue.field("tasks") != "[]" {
 		t.Errorf("overdue: %s", overdue.text)
 	}
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"cancel"}`, "Authorization", acme, "Idempotency-Key", "cancel")
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"cancel"}`, "Authorization", acme, "Idempotency-Key", "cancel")
 
-	if a := w.must("GET", "/v1/parked-tasks?overdue=true", "", "Authorization", acme); !strings.Contains(a.text, `"orderId":"o-1"`) || !strings.Contains(a.text, `"state":"CANCELLED"`) {
+	if a := s.must("GET", "/v1/parked-tasks?overdue=true", "", "Authorization", acme); !strings.Contains(a.text, `"orderId":"o-1"`) || !strings.Contains(a.text, `"state":"CANCELLED"`) {
 		t.Errorf("overdue after the cancellation: %s", a.text)
 	}
 
-	if a := w.must("GET", "/v1/parked-tasks", "", "Authorization", other); !strings.Contains(a.text, `"tasks":[{"orderId":"o-1","awaited":"DELIVERED"`) {
+	if a := s.must("GET", "/v1/parked-tasks", "", "Authorization", other); !strings.Contains(a.text, `"tasks":[{"orderId":"o-1","awaited":"DELIVERED"`) {
 		t.Errorf("the other tenant: %s", a.text)
 	}
 }

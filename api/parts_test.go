@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"ratchet/api"
-	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // tickets returns an API of support tickets, which have a customer and nothing else.
-func tickets(t *testing.T) *world {
+func tickets(t *testing.T) *apiServer {
 	t.Helper()
 
 	d, err := workflow.New(workflow.Spec{
@@ -24,40 +24,38 @@ func tickets(t *testing.T) *world {
 		t.Fatal(err)
 	}
 
-	w := newWorld(t, dev)
-	if w.cfg.Orders, err = transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", Definition: d, Log: embeddedtest.Quiet()}); err != nil {
+	s := newAPIServer(t, dev)
+	s.cfg.Orders = s.kit.Orders(shop.WithoutRequests, func(c *transitions.Config) { c.JournalTable, c.Definition = "", d })
+
+	if s.handler, err = api.New(s.cfg); err != nil {
 		t.Fatal(err)
 	}
 
-	if w.handler, err = api.New(w.cfg); err != nil {
-		t.Fatal(err)
-	}
-
-	return w
+	return s
 }
 
 func TestATicketIsPlacedWithoutACurrency(t *testing.T) {
-	w := tickets(t)
+	s := tickets(t)
 
-	w.want(w.ask("PUT", "/v1/orders/t-1", `{"customer":"c-1"}`), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/orders/t-1", `{"customer":"c-1"}`), http.StatusCreated, "")
 
-	a := w.want(w.ask("GET", "/v1/orders/t-1", ""), http.StatusOK, "")
+	a := s.want(s.ask("GET", "/v1/orders/t-1", ""), http.StatusOK, "")
 	if a.field("customer") != "c-1" || strings.Contains(a.text, "total") || strings.Contains(a.text, "items") {
 		t.Error(a.text)
 	}
 
-	a = w.want(w.ask("PUT", "/v1/orders/t-2", mugs), http.StatusUnprocessableEntity, "invalid_request")
+	a = s.want(s.ask("PUT", "/v1/orders/t-2", mugs), http.StatusUnprocessableEntity, "invalid_request")
 	if !strings.Contains(a.text, "items: the definition ticket has no such part") {
 		t.Error(a.text)
 	}
 }
 
 func TestTheDocumentRequiresTheTotalThatTheDefinitionHas(t *testing.T) {
-	required := func(w *world) string {
-		return w.want(w.ask("GET", "/openapi.json", ""), http.StatusOK, "").field("components", "schemas", "NewOrder", "required")
+	required := func(s *apiServer) string {
+		return s.want(s.ask("GET", "/openapi.json", ""), http.StatusOK, "").field("components", "schemas", "NewOrder", "required")
 	}
 
-	if got := required(newWorld(t, dev)); got != `["total"]` {
+	if got := required(newAPIServer(t, dev)); got != `["total"]` {
 		t.Errorf("shop: %s", got)
 	}
 

@@ -10,10 +10,10 @@ const fullOrder = `{"total":{"amount":1,"currency":"EUR"},"customer":"c-1","refe
 	`"shippingAddress":{"city":"Bonn"},"billingAddress":{"city":"Berlin"},"metadata":{"channel":"app"}}`
 
 func TestAnOrderIsPlacedWithReferenceAddressesAndMetadata(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 
 	for range 2 {
-		a := w.want(w.ask("PUT", "/v1/orders/o-1", fullOrder), http.StatusCreated, "")
+		a := s.want(s.ask("PUT", "/v1/orders/o-1", fullOrder), http.StatusCreated, "")
 		if a.field("reference") != "R-17" || a.field("metadata", "channel") != "app" ||
 			a.field("shippingAddress", "city") != "Bonn" || a.field("billingAddress", "city") != "Berlin" {
 			t.Error(a.text)
@@ -21,24 +21,24 @@ func TestAnOrderIsPlacedWithReferenceAddressesAndMetadata(t *testing.T) {
 	}
 
 	other := strings.Replace(fullOrder, "Berlin", "Hamburg", 1)
-	w.want(w.ask("PUT", "/v1/orders/o-1", other), http.StatusConflict, "conflict")
+	s.want(s.ask("PUT", "/v1/orders/o-1", other), http.StatusConflict, "conflict")
 
-	w.want(w.ask("PUT", "/v1/orders/o-2", `{"total":{"amount":1,"currency":"EUR"}}`), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/orders/o-2", `{"total":{"amount":1,"currency":"EUR"}}`), http.StatusCreated, "")
 
-	a := w.want(w.ask("GET", "/v1/orders?reference=R-17", ""), http.StatusOK, "")
+	a := s.want(s.ask("GET", "/v1/orders?reference=R-17", ""), http.StatusOK, "")
 	if !strings.Contains(a.text, `"o-1"`) || strings.Contains(a.text, `"o-2"`) || a.field("scanned") != "true" {
 		t.Error(a.text)
 	}
 
 	for _, secret := range []string{"Bonn", "Berlin", "Hamburg", "channel"} {
-		if strings.Contains(w.log.String(), secret) {
+		if strings.Contains(s.log.String(), secret) {
 			t.Errorf("the log shows %s", secret)
 		}
 	}
 }
 
 func TestWrongReferencesAndMetadataAreRefused(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 
 	for member, pointer := range map[string]string{
 		`"reference":"R 17"`:                                        "/reference",
@@ -48,7 +48,7 @@ func TestWrongReferencesAndMetadataAreRefused(t *testing.T) {
 		`"shippingAddress":{}`:                                      "/shippingAddress",
 		`"billingAddress":{"a":"` + strings.Repeat("x", 513) + `"}`: "/billingAddress/a",
 	} {
-		a := w.want(w.ask("PUT", "/v1/orders/o-1", `{"total":{"amount":1,"currency":"EUR"},`+member+`}`), http.StatusUnprocessableEntity, "invalid_request")
+		a := s.want(s.ask("PUT", "/v1/orders/o-1", `{"total":{"amount":1,"currency":"EUR"},`+member+`}`), http.StatusUnprocessableEntity, "invalid_request")
 		if !strings.Contains(a.text, `"`+pointer) {
 			t.Errorf("%s: %s, want a pointer to %s", member, a.text, pointer)
 		}

@@ -18,14 +18,14 @@ import (
 
 func TestDeadLettersAreRedrivenByThePage(t *testing.T) {
 	handler := streams.Handler{Name: "notify", Handle: refuses}
-	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
-	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
+	s := newAPIServer(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
+	acme, other := s.key("acme", auth.Admin), s.key("other", auth.Admin)
 
 	for _, id := range []string{"o-1", "o-2", "o-3"} {
-		w.want(w.ask("PUT", "/v1/orders/"+id, mugs, "Authorization", acme), http.StatusCreated, "")
+		s.want(s.ask("PUT", "/v1/orders/"+id, mugs, "Authorization", acme), http.StatusCreated, "")
 	}
-	w.want(w.ask("PUT", "/v1/orders/o-4", mugs, "Authorization", other), http.StatusCreated, "")
-	w.createDeadLetters(handler, 4)
+	s.want(s.ask("PUT", "/v1/orders/o-4", mugs, "Authorization", other), http.StatusCreated, "")
+	s.createDeadLetters(handler, 4)
 
 	type page struct {
 		Letters []struct{ ID, OrderID, Result string }
@@ -33,7 +33,7 @@ func TestDeadLettersAreRedrivenByThePage(t *testing.T) {
 	}
 	redrive := func(query, body string) (p page) {
 		t.Helper()
-		w.want(w.ask("POST", "/v1/dead-letters/notify/redrive"+query, body, "Authorization", acme), http.StatusOK, "").read(t, &p)
+		s.want(s.ask("POST", "/v1/dead-letters/notify/redrive"+query, body, "Authorization", acme), http.StatusOK, "").read(t, &p)
 
 		return p
 	}
@@ -83,15 +83,15 @@ func TestDeadLettersAreRedrivenByThePage(t *testing.T) {
 			t.Errorf("again with %s: %s", body, results(p))
 		}
 	}
-	w.want(w.ask("POST", "/v1/dead-letters/nobody/redrive", `{}`, "Authorization", acme), http.StatusNotFound, "handler_not_found")
-	w.want(w.ask("POST", "/v1/dead-letters/notify/redrive", `{"since":"yesterday"}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+	s.want(s.ask("POST", "/v1/dead-letters/nobody/redrive", `{}`, "Authorization", acme), http.StatusNotFound, "handler_not_found")
+	s.want(s.ask("POST", "/v1/dead-letters/notify/redrive", `{"since":"yesterday"}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
 }
 
 // replay replays an order as the server does. Each has two changes, and has lost older ones.
-func (w *world) replay(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
+func (s *apiServer) replay(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
 	return streams.Rebuild{
-		Queue:    w.cfg.RetryQueue,
-		DynamoDB: w.db,
+		Queue:    s.cfg.RetryQueue,
+		DynamoDB: s.db,
 		Name:     "replay",
 		Handlers: r.Handlers,
 		Expand: func(_ context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
@@ -105,9 +105,9 @@ func (w *world) replay(ctx context.Context, r api.Replay) (streams.RebuildCount,
 }
 
 func TestAnOrderIsReplayedToItsHandlers(t *testing.T) {
-	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{{Name: "notify"}, {Name: "journal"}} })
-	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
+	s := newAPIServer(t, func(c *api.Config) { c.Handlers = []streams.Handler{{Name: "notify"}, {Name: "journal"}} })
+	acme, other := s.key("acme", auth.Admin), s.key("other", auth.Admin)
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
 
 	for _, test := range []struct {
 		body          string
@@ -117,47 +117,47 @@ func TestAnOrderIsReplayedToItsHandlers(t *testing.T) {
 		{`{"handler":"notify","again":true}`, "2", "1 0"},
 		{`{}`, "4", "1 1"},
 	} {
-		a := w.want(w.ask("POST", "/v1/orders/o-1/replay", test.body, "Authorization", acme), http.StatusOK, "")
+		a := s.want(s.ask("POST", "/v1/orders/o-1/replay", test.body, "Authorization", acme), http.StatusOK, "")
 		if a.field("changes") != "2" || a.field("queued") != test.queued || a.field("lost") != "true" {
 			t.Errorf("%s: %s", test.body, a.text)
 		}
 
-		if got := w.waitingItems("notify") + " " + w.waitingItems("journal"); got != test.items {
+		if got := s.waitingItems("notify") + " " + s.waitingItems("journal"); got != test.items {
 			t.Errorf("%s: %s items wait, want %s", test.body, got, test.items)
 		}
 	}
-	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{}`, "Authorization", other), http.StatusNotFound, "order_not_found")
-	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{"handler":"nobody"}`, "Authorization", acme), http.StatusNotFound, "handler_not_found")
-	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{"handler":"no body"}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+	s.want(s.ask("POST", "/v1/orders/o-1/replay", `{}`, "Authorization", other), http.StatusNotFound, "order_not_found")
+	s.want(s.ask("POST", "/v1/orders/o-1/replay", `{"handler":"nobody"}`, "Authorization", acme), http.StatusNotFound, "handler_not_found")
+	s.want(s.ask("POST", "/v1/orders/o-1/replay", `{"handler":"no body"}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
 }
 
 // waitingItems returns how many items wait in the retry queue of a handler.
-func (w *world) waitingItems(handler string) string {
-	w.t.Helper()
+func (s *apiServer) waitingItems(handler string) string {
+	s.t.Helper()
 
-	items, err := w.cfg.DeadLetters.Waiting(context.Background(), "orders", handler)
+	items, err := s.cfg.DeadLetters.Waiting(context.Background(), "orders", handler)
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 
 	return strconv.Itoa(len(items))
 }
 
 func TestWithoutAStreamNothingIsReplayed(t *testing.T) {
-	w := newWorld(t, func(c *api.Config) { dev(c); c.Replay = nil })
-	w.must("PUT", "/v1/orders/o-1", mugs)
-	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{}`), http.StatusNotFound, "stream_not_found")
+	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Replay = nil })
+	s.must("PUT", "/v1/orders/o-1", mugs)
+	s.want(s.ask("POST", "/v1/orders/o-1/replay", `{}`), http.StatusNotFound, "stream_not_found")
 }
 
 // TestALetterThatWasQueuedLongAgoIsQueuedAgain: its entry may be lost, so the answer says that it
 // waits only while the queue refuses it.
 func TestALetterThatWasQueuedLongAgoIsQueuedAgain(t *testing.T) {
 	handler := streams.Handler{Name: "notify", Handle: refuses}
-	w := newWorld(t, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{handler} })
-	w.must("PUT", "/v1/orders/o-1", mugs)
-	w.createDeadLetters(handler, 1)
+	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{handler} })
+	s.must("PUT", "/v1/orders/o-1", mugs)
+	s.createDeadLetters(handler, 1)
 
-	letters, _, err := w.cfg.DeadLetters.List(t.Context(), "notify", "", 10)
+	letters, _, err := s.cfg.DeadLetters.List(t.Context(), "notify", "", 10)
 	if err != nil || len(letters) != 1 {
 		t.Fatal(letters, err)
 	}
@@ -165,12 +165,12 @@ func TestALetterThatWasQueuedLongAgoIsQueuedAgain(t *testing.T) {
 	longAgo := dynamo.NewUpdate("letters", dynamo.Item{"source": dynamo.S("streams/notify"), "id": dynamo.S(letters[0].ID)}).
 		IfPresent("id").
 		SetValue("queuedAt", dynamo.Millis(time.Now().Add(-2*time.Hour)))
-	if _, err := w.db.UpdateItem(t.Context(), longAgo.Input()); err != nil {
+	if _, err := s.db.UpdateItem(t.Context(), longAgo.Input()); err != nil {
 		t.Fatal(err)
 	}
 
-	a := w.want(w.ask("POST", "/v1/dead-letters/notify/redrive", `{}`), http.StatusOK, "")
-	if !strings.Contains(a.text, `"result":"queued"`) || w.waitingItems("notify") != "1" {
-		t.Errorf("%s items wait: %s", w.waitingItems("notify"), a.text)
+	a := s.want(s.ask("POST", "/v1/dead-letters/notify/redrive", `{}`), http.StatusOK, "")
+	if !strings.Contains(a.text, `"result":"queued"`) || s.waitingItems("notify") != "1" {
+		t.Errorf("%s items wait: %s", s.waitingItems("notify"), a.text)
 	}
 }

@@ -21,10 +21,10 @@ type repeated struct {
 	// path and body of the request, in which $ stands for the result of setup.
 	path, body string
 	keyed      bool // the request has an Idempotency-Key
-	setup      func(w *world) string
+	setup      func(s *apiServer) string
 	status     int
 	// between changes what an answer of the present would show.
-	between func(w *world)
+	between func(s *apiServer)
 	// other is another content under the same id or key, and code its refusal. Without
 	// content of its own, a request has none.
 	other, code string
@@ -42,94 +42,94 @@ const (
 )
 
 // must sends a request that must succeed and returns its answer.
-func (w *world) must(method, path, body string, headers ...string) answer {
-	w.t.Helper()
+func (s *apiServer) must(method, path, body string, headers ...string) answer {
+	s.t.Helper()
 
-	a := w.ask(method, path, body, headers...)
+	a := s.ask(method, path, body, headers...)
 	if a.StatusCode >= 300 {
-		w.t.Fatalf("%s %s: %d %s", method, path, a.StatusCode, a.text)
+		s.t.Fatalf("%s %s: %d %s", method, path, a.StatusCode, a.text)
 	}
 
 	return a
 }
 
-func placed(w *world) string { w.must("PUT", "/v1/orders/o-1", mugs); return "" }
+func placed(s *apiServer) string { s.must("PUT", "/v1/orders/o-1", mugs); return "" }
 
-func placedAndPaid(w *world) string {
-	placed(w)
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, "Idempotency-Key", "pay")
+func placedAndPaid(s *apiServer) string {
+	placed(s)
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, "Idempotency-Key", "pay")
 
 	return ""
 }
 
 // returned reports that a shipped order came back, which a person has to deal with.
-func returned(w *world) string {
-	placedAndPaid(w)
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"ship"}`, "Idempotency-Key", "ship")
-	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_1", reported("o-1", "returned"), nil), http.StatusOK, "")
+func returned(s *apiServer) string {
+	placedAndPaid(s)
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"ship"}`, "Idempotency-Key", "ship")
+	s.want(s.callbackTo("/v1/callbacks/carrier", "rep_1", reported("o-1", "returned"), nil), http.StatusOK, "")
 
 	var page struct{ Reports []struct{ Ref string } }
-	w.must("GET", "/v1/callbacks/carrier/reports?effect=attention", "").read(w.t, &page)
+	s.must("GET", "/v1/callbacks/carrier/reports?effect=attention", "").read(s.t, &page)
 
 	return page.Reports[0].Ref
 }
 
-func edited(w *world) {
-	w.must("POST", "/v1/orders/o-1/notes", `{"text":"later"}`, "Idempotency-Key", "later")
+func edited(s *apiServer) {
+	s.must("POST", "/v1/orders/o-1/notes", `{"text":"later"}`, "Idempotency-Key", "later")
 }
 
-func onHold(w *world) {
-	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "later")
+func onHold(s *apiServer) {
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "later")
 }
 
-func reserved(w *world) string {
-	w.must("PUT", "/v1/inventory/mug", `{"available":10}`)
-	w.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`)
+func reserved(s *apiServer) string {
+	s.must("PUT", "/v1/inventory/mug", `{"available":10}`)
+	s.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`)
 
 	return ""
 }
 
-func funded(w *world) string {
-	w.open("bank", `,"overdraft":true,"side":"debit"`)
-	w.open("alice", "")
-	w.must("PUT", "/v1/transfers/t-0", legs(`{"account":"bank","amount":-1000},{"account":"alice","amount":1000}`))
+func funded(s *apiServer) string {
+	s.open("bank", `,"overdraft":true,"side":"debit"`)
+	s.open("alice", "")
+	s.must("PUT", "/v1/transfers/t-0", legs(`{"account":"bank","amount":-1000},{"account":"alice","amount":1000}`))
 
 	return ""
 }
 
-func held(w *world) string {
-	funded(w)
-	w.must("PUT", "/v1/accounts/alice/holds/h-1", `{"amount":600,"currency":"EUR"}`)
+func held(s *apiServer) string {
+	funded(s)
+	s.must("PUT", "/v1/accounts/alice/holds/h-1", `{"amount":600,"currency":"EUR"}`)
 
 	return ""
 }
 
-func captured(w *world) string {
-	w.authorize("p-1")
-	w.must("PUT", "/v1/payments/p-1/captures/c-0", `{"amount":300}`)
+func captured(s *apiServer) string {
+	s.authorize("p-1")
+	s.must("PUT", "/v1/payments/p-1/captures/c-0", `{"amount":300}`)
 
 	return ""
 }
 
-func refundedLater(w *world) { w.must("PUT", "/v1/payments/p-1/refunds/r-later", `{"amount":1}`) }
+func refundedLater(s *apiServer) { s.must("PUT", "/v1/payments/p-1/refunds/r-later", `{"amount":1}`) }
 
-func coupon(w *world) string {
-	w.must("PUT", "/v1/actions/SPRING-26", `{"payload":{"percent":10},`+end2030+`}`)
+func coupon(s *apiServer) string {
+	s.must("PUT", "/v1/actions/SPRING-26", `{"payload":{"percent":10},`+end2030+`}`)
 	return ""
 }
 
-func claimed(w *world) string {
-	return w.must("POST", "/v1/claims/k", `{"payload":1}`).field("ticket")
+func claimed(s *apiServer) string {
+	return s.must("POST", "/v1/claims/k", `{"payload":1}`).field("ticket")
 }
 
 // repeats are all operations that change something.
 var repeats = []repeated{
 	{
 		operation: "create-order", path: "/v1/orders", body: mugs, keyed: true, status: 201,
-		between: func(w *world) {
-			id := w.must("GET", "/v1/orders", "").text
+		between: func(s *apiServer) {
+			id := s.must("GET", "/v1/orders", "").text
 			id = id[strings.Index(id, `"o-`)+1:]
-			w.must("POST", "/v1/orders/"+id[:strings.Index(id, `"`)]+"/notes", `{"text":"later"}`, "Idempotency-Key", "later")
+			s.must("POST", "/v1/orders/"+id[:strings.Index(id, `"`)]+"/notes", `{"text":"later"}`, "Idempotency-Key", "later")
 		},
 		other: `{"total":{"amount":1,"currency":"EUR"}}`, code: keyTaken,
 	},
@@ -139,15 +139,15 @@ var repeats = []repeated{
 	},
 	{
 		operation: "apply-transition", path: "/v1/orders/o-1/transitions", body: `{"event":"pay"}`, keyed: true, setup: placed, status: 200,
-		between: func(w *world) {
-			w.must("POST", "/v1/orders/o-1/transitions", `{"event":"cancel"}`, "Idempotency-Key", "later")
+		between: func(s *apiServer) {
+			s.must("POST", "/v1/orders/o-1/transitions", `{"event":"cancel"}`, "Idempotency-Key", "later")
 		},
 		other: `{"event":"cancel"}`, code: keyTaken, apart: "order",
 	},
 	{
 		operation: "ship-parcel", path: "/v1/orders/o-1/parcels/JD-1", body: `{"lines":[{"sku":"mug","quantity":1}]}`, setup: placedAndPaid, status: 200,
-		between: func(w *world) {
-			w.must("PUT", "/v1/orders/o-1/parcels/JD-2", `{"lines":[{"sku":"mug","quantity":1}]}`)
+		between: func(s *apiServer) {
+			s.must("PUT", "/v1/orders/o-1/parcels/JD-2", `{"lines":[{"sku":"mug","quantity":1}]}`)
 		},
 		other: `{"lines":[{"sku":"mug","quantity":2}]}`, code: "conflict", apart: "order",
 	},
@@ -157,7 +157,7 @@ var repeats = []repeated{
 	},
 	{
 		operation: "add-reserved-items", path: "/v1/orders/o-1/reserved-items", body: cups, keyed: true, status: 200, between: edited,
-		setup: func(w *world) string { w.must("PUT", "/v1/inventory/cup", `{"available":5}`); return placed(w) },
+		setup: func(s *apiServer) string { s.must("PUT", "/v1/inventory/cup", `{"available":5}`); return placed(s) },
 		other: teapots, code: keyTaken,
 	},
 	{
@@ -175,12 +175,12 @@ var repeats = []repeated{
 	},
 	{
 		operation: "set-stock", path: "/v1/inventory/mug", body: `{"available":10}`, keyed: true, status: 200,
-		between: func(w *world) { w.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`) },
+		between: func(s *apiServer) { s.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`) },
 		other:   `{"available":11}`, code: keyTaken,
 	},
 	{
 		operation: "reserve-stock", path: "/v1/reservations/b-1", body: `{"lines":[{"sku":"mug","quantity":3}],` + end2030 + `}`, status: 200,
-		setup: func(w *world) string { w.must("PUT", "/v1/inventory/mug", `{"available":10}`); return "" },
+		setup: func(s *apiServer) string { s.must("PUT", "/v1/inventory/mug", `{"available":10}`); return "" },
 		other: `{"lines":[{"sku":"mug","quantity":2}],` + end2030 + `}`, code: "conflict",
 	},
 	{operation: "commit-stock", path: "/v1/reservations/b-1/commit", setup: reserved, status: 200},
@@ -191,7 +191,7 @@ var repeats = []repeated{
 	},
 	{
 		operation: "put-action", path: "/v1/actions/SPRING-26", body: `{"payload":{"percent":10},` + end2030 + `}`, status: 201,
-		between: func(w *world) { w.must("POST", "/v1/actions/SPRING-26/cancel", "") },
+		between: func(s *apiServer) { s.must("POST", "/v1/actions/SPRING-26/cancel", "") },
 		other:   `{"payload":{"percent":20},` + end2030 + `}`, code: "conflict",
 	},
 	{
@@ -202,9 +202,9 @@ var repeats = []repeated{
 	{operation: "reserve-action", path: "/v1/actions/SPRING-26/reserve", body: `{"seconds":60}`, keyed: true, setup: coupon, status: 200},
 	{
 		operation: "release-action", path: "/v1/actions/SPRING-26/release", body: `{"holder":"h","fence":$}`, status: 200,
-		setup: func(w *world) string {
-			coupon(w)
-			return w.must("POST", "/v1/actions/SPRING-26/reserve", `{"seconds":60}`, "Idempotency-Key", "h").field("fence")
+		setup: func(s *apiServer) string {
+			coupon(s)
+			return s.must("POST", "/v1/actions/SPRING-26/reserve", `{"seconds":60}`, "Idempotency-Key", "h").field("fence")
 		},
 		other: `{"holder":"other","fence":$}`, code: "hold_lost",
 	},
@@ -220,7 +220,7 @@ var repeats = []repeated{
 	},
 	{
 		operation: "extend-claim", path: "/v1/claims/k/extend", body: `{"ticket":"$"}`, keyed: true, setup: claimed, status: 200,
-		between: func(w *world) { w.must("GET", "/v1/claims/k", "") },
+		between: func(s *apiServer) { s.must("GET", "/v1/claims/k", "") },
 		other:   `{"ticket":"x"}`, code: keyTaken,
 	},
 	{operation: "release-claim", path: "/v1/claims/k/release", body: `{"ticket":"$"}`, setup: claimed, status: 200},
@@ -234,16 +234,16 @@ var repeats = []repeated{
 	},
 	{
 		operation: "open-account", path: "/v1/accounts/bank", body: `{"currency":"EUR","side":"debit","overdraft":true}`, status: 201,
-		between: func(w *world) {
-			w.open("alice", "")
-			w.must("PUT", "/v1/transfers/t", legs(`{"account":"bank","amount":-5},{"account":"alice","amount":5}`))
+		between: func(s *apiServer) {
+			s.open("alice", "")
+			s.must("PUT", "/v1/transfers/t", legs(`{"account":"bank","amount":-5},{"account":"alice","amount":5}`))
 		},
 		other: `{"currency":"USD","side":"debit","overdraft":true}`, code: "conflict",
 	},
-	{operation: "close-account", path: "/v1/accounts/alice/close", status: 200, setup: func(w *world) string { w.open("alice", ""); return "" }},
+	{operation: "close-account", path: "/v1/accounts/alice/close", status: 200, setup: func(s *apiServer) string { s.open("alice", ""); return "" }},
 	{
 		operation: "hold-money", path: "/v1/accounts/alice/holds/h-1", body: `{"amount":600,"currency":"EUR"}`, setup: funded, status: 201,
-		between: func(w *world) { w.must("POST", "/v1/accounts/alice/holds/h-1/release", "") },
+		between: func(s *apiServer) { s.must("POST", "/v1/accounts/alice/holds/h-1/release", "") },
 		other:   `{"amount":601,"currency":"EUR"}`, code: "conflict",
 	},
 	{operation: "release-hold", path: "/v1/accounts/alice/holds/h-1/release", setup: held, status: 200},
@@ -255,12 +255,12 @@ var repeats = []repeated{
 	{
 		operation: "authorize-payment", path: "/v1/payments/p-1", status: 200,
 		body: `{"orderId":"o-1","payer":"processor","payee":"shop","amount":1000,"currency":"EUR"}`,
-		setup: func(w *world) string {
-			w.open("processor", `,"overdraft":true,"side":"debit"`)
-			w.open("shop", "")
+		setup: func(s *apiServer) string {
+			s.open("processor", `,"overdraft":true,"side":"debit"`)
+			s.open("shop", "")
 			return ""
 		},
-		between: func(w *world) { w.must("PUT", "/v1/payments/p-1/captures/later", `{"amount":1}`) },
+		between: func(s *apiServer) { s.must("PUT", "/v1/payments/p-1/captures/later", `{"amount":1}`) },
 		other:   `{"orderId":"o-1","payer":"processor","payee":"shop","amount":1001,"currency":"EUR"}`, code: "conflict",
 	},
 	{
@@ -304,20 +304,20 @@ var repeats = []repeated{
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
 }
 
-func waiting(w *world) string { w.waitForShipment("o-1"); return "" }
+func waiting(s *apiServer) string { s.waitForShipment("o-1"); return "" }
 
-func parkedTask(w *world) string {
-	w.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
+func parkedTask(s *apiServer) string {
+	s.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
 
 	return ""
 }
 
-func deadLetter(w *world) string {
-	placed(w)
-	w.createDeadLetters(streams.Handler{Name: "notify", Handle: refuses}, 1)
+func deadLetter(s *apiServer) string {
+	placed(s)
+	s.createDeadLetters(streams.Handler{Name: "notify", Handle: refuses}, 1)
 
 	var page struct{ Letters []struct{ ID string } }
-	w.must("GET", "/v1/dead-letters/notify", "").read(w.t, &page)
+	s.must("GET", "/v1/dead-letters/notify", "").read(s.t, &page)
 
 	return page.Letters[0].ID
 }
@@ -357,38 +357,38 @@ func TestARepeatGetsTheFirstAnswer(t *testing.T) {
 		}
 
 		t.Run(row.operation, func(t *testing.T) {
-			w := newWorld(t, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{repeatHandler} })
+			s := newAPIServer(t, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{repeatHandler} })
 
 			value := ""
 			if row.setup != nil {
-				value = row.setup(w)
+				value = row.setup(s)
 			}
 			in := strings.NewReplacer("$", value)
 
 			send := func(body, key string) answer {
 				if strings.HasSuffix(row.operation, "-callback") {
-					return w.callbackTo(row.path, "evt-1", body, nil)
+					return s.callbackTo(row.path, "evt-1", body, nil)
 				}
 
 				if !row.keyed {
-					return w.ask(byID[row.operation].method, in.Replace(row.path), in.Replace(body))
+					return s.ask(byID[row.operation].method, in.Replace(row.path), in.Replace(body))
 				}
 
-				return w.ask(byID[row.operation].method, in.Replace(row.path), in.Replace(body), "Idempotency-Key", key)
+				return s.ask(byID[row.operation].method, in.Replace(row.path), in.Replace(body), "Idempotency-Key", key)
 			}
 
-			first := w.want(send(row.body, "abc"), row.status, "")
+			first := s.want(send(row.body, "abc"), row.status, "")
 			if first.Header.Get("Idempotent-Replayed") != "" {
 				t.Errorf("the first answer says that it is a repeat: %s", first.text)
 			}
 
 			if row.between != nil {
-				row.between(w)
+				row.between(s)
 			}
 
 			// Keys with and without quotes are the same key.
 			for _, key := range []string{"abc", `"abc"`} {
-				again := w.want(send(row.body, key), row.status, "")
+				again := s.want(send(row.body, key), row.status, "")
 				if row.exception != "" {
 					continue
 				}
@@ -407,7 +407,7 @@ func TestARepeatGetsTheFirstAnswer(t *testing.T) {
 			}
 
 			if row.other != "" {
-				w.want(send(row.other, "abc"), http.StatusConflict, row.code)
+				s.want(send(row.other, "abc"), http.StatusConflict, row.code)
 			}
 		})
 	}
@@ -439,11 +439,11 @@ func without(t *testing.T, a answer, member string) string {
 
 // Without a key, each of these requests is a new one.
 func TestARequestWithoutItsOptionalKeyIsANewOne(t *testing.T) {
-	w := newWorld(t, dev)
-	w.must("PUT", "/v1/inventory/mug", `{"available":10}`)
-	w.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`)
+	s := newAPIServer(t, dev)
+	s.must("PUT", "/v1/inventory/mug", `{"available":10}`)
+	s.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`)
 
-	if a := w.must("PUT", "/v1/inventory/mug", `{"available":10}`); a.field("reserved") != "3" || a.Header.Get("Idempotent-Replayed") != "" {
+	if a := s.must("PUT", "/v1/inventory/mug", `{"available":10}`); a.field("reserved") != "3" || a.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("%v %s", a.Header, a.text)
 	}
 }
@@ -451,47 +451,47 @@ func TestARequestWithoutItsOptionalKeyIsANewOne(t *testing.T) {
 // The answer is stored before it is sent. Without an answer, the request is sent again, and finds
 // the work of the first request.
 func TestAnAnswerThatCannotBeStoredIsNotGiven(t *testing.T) {
-	w := newWorld(t, dev)
-	placed(w)
+	s := newAPIServer(t, dev)
+	placed(s)
 
 	storing := embeddedtest.Answer("ProvisionedThroughputExceededException", "PutItem")
 	storing.Match = func(c *embeddedtest.Call) bool { return strings.Contains(string(c.Body()), `"answer#`) }
-	w.transport.Inject(storing)
-	w.want(w.ask("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a"), http.StatusServiceUnavailable, "unavailable")
-	w.transport.Clear()
+	s.transport.Inject(storing)
+	s.want(s.ask("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a"), http.StatusServiceUnavailable, "unavailable")
+	s.transport.Clear()
 
-	first := w.must("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a")
+	first := s.must("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a")
 	if first.field("contentVersion") != "1" || first.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v %s", first.Header, first.text)
 	}
-	edited(w)
+	edited(s)
 
-	if again := w.must("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a"); again.text != first.text {
+	if again := s.must("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a"); again.text != first.text {
 		t.Errorf("%s\nfirst %s", again.text, first.text)
 	}
 }
 
 // A lost answer of the data store is no other request.
 func TestAStoredAnswerIsRecognizedAsItsOwn(t *testing.T) {
-	w := newWorld(t, dev)
-	reserved(w)
+	s := newAPIServer(t, dev)
+	reserved(s)
 
 	lost := embeddedtest.LoseAnswer("PutItem")
 	lost.Match = func(c *embeddedtest.Call) bool { return strings.Contains(string(c.Body()), `"answer#`) }
 	lost.Times = 1
-	w.transport.Inject(lost)
+	s.transport.Inject(lost)
 
-	if a := w.must("POST", "/v1/reservations/b-1/commit", ""); a.Header.Get("Idempotent-Replayed") != "" {
+	if a := s.must("POST", "/v1/reservations/b-1/commit", ""); a.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("the first answer says that it is a repeat")
 	}
 }
 
 // Answers contain secrets. The table does not show them.
 func TestStoredAnswersAreEncrypted(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 
 	var written []string
-	w.transport.Before(func(c *embeddedtest.Call) error {
+	s.transport.Before(func(c *embeddedtest.Call) error {
 		if c.Is("PutItem") && strings.Contains(string(c.Body()), `"answer#`) {
 			written = append(written, string(c.Body()))
 		}
@@ -499,7 +499,7 @@ func TestStoredAnswersAreEncrypted(t *testing.T) {
 		return nil
 	})
 
-	id := w.must("POST", "/v1/actions", `{"payload":"a",`+end2030+`}`, "Idempotency-Key", "the-key").field("id")
+	id := s.must("POST", "/v1/actions", `{"payload":"a",`+end2030+`}`, "Idempotency-Key", "the-key").field("id")
 	if len(written) != 1 || strings.Contains(written[0], id) || strings.Contains(written[0], "the-key") || strings.Contains(written[0], "2030-") {
 		t.Errorf("%v shows %s", written, id)
 	}
@@ -507,30 +507,30 @@ func TestStoredAnswersAreEncrypted(t *testing.T) {
 
 // A malformed quoted key is refused, not taken as it is.
 func TestAMalformedQuotedKeyIsRefused(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	for _, key := range []string{`"abc`, `"a"b"`, `"a\c"`, `""`, `"`} {
-		w.want(w.ask("POST", "/v1/orders", mugs, "Idempotency-Key", key), http.StatusUnprocessableEntity, "invalid_request")
+		s.want(s.ask("POST", "/v1/orders", mugs, "Idempotency-Key", key), http.StatusUnprocessableEntity, "invalid_request")
 	}
 
-	first := w.must("POST", "/v1/orders", mugs, "Idempotency-Key", `"a\"b\\c"`)
-	if again := w.must("POST", "/v1/orders", mugs, "Idempotency-Key", `a"b\c`); again.field("orderId") != first.field("orderId") {
+	first := s.must("POST", "/v1/orders", mugs, "Idempotency-Key", `"a\"b\\c"`)
+	if again := s.must("POST", "/v1/orders", mugs, "Idempotency-Key", `a"b\c`); again.field("orderId") != first.field("orderId") {
 		t.Errorf("%s, %s", first.field("orderId"), again.field("orderId"))
 	}
 }
 
 // Two tenants, and two operations, may use the same key.
 func TestAnswersBelongToTheirTenantAndOperation(t *testing.T) {
-	w := newWorld(t, nil)
-	one, other := w.key("acme", "admin"), w.key("other", "admin")
+	s := newAPIServer(t, nil)
+	one, other := s.key("acme", "admin"), s.key("other", "admin")
 
 	for i, bearer := range []string{one, other} {
-		a := w.must("PUT", "/v1/inventory/mug", fmt.Sprintf(`{"available":%d}`, i+1), "Authorization", bearer, "Idempotency-Key", "k")
+		a := s.must("PUT", "/v1/inventory/mug", fmt.Sprintf(`{"available":%d}`, i+1), "Authorization", bearer, "Idempotency-Key", "k")
 		if a.field("available") != fmt.Sprint(i+1) || a.Header.Get("Idempotent-Replayed") != "" {
 			t.Errorf("%s", a.text)
 		}
 	}
 
-	if a := w.must("PUT", "/v1/inventory/cup", `{"available":9}`, "Authorization", one, "Idempotency-Key", "k"); a.field("available") != "9" {
+	if a := s.must("PUT", "/v1/inventory/cup", `{"available":9}`, "Authorization", one, "Idempotency-Key", "k"); a.field("available") != "9" {
 		t.Errorf("another path: %s", a.text)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // rush sends n requests from 64 callers at once and counts the answers by code.
-func (w *world) rush(n int, request func(i int) answer) map[string]int {
+func (s *apiServer) rush(n int, request func(i int) answer) map[string]int {
 	var mu sync.Mutex
 
 	counts := map[string]int{}
@@ -39,17 +39,17 @@ func (w *world) rush(n int, request func(i int) answer) map[string]int {
 // One buyer reserves the last piece. All others are refused.
 func TestTenThousandBuyersReserveOnePiece(t *testing.T) {
 	const buyers = crowd
-	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = buyers })
-	w.want(w.ask("PUT", "/v1/inventory/last-one", `{"available":1}`), http.StatusOK, "")
+	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Queue = buyers })
+	s.want(s.ask("PUT", "/v1/inventory/last-one", `{"available":1}`), http.StatusOK, "")
 
-	counts := w.rush(buyers, func(i int) answer {
-		return w.ask("PUT", fmt.Sprintf("/v1/reservations/buyer-%d", i), `{"lines":[{"sku":"last-one","quantity":1}]}`)
+	counts := s.rush(buyers, func(i int) answer {
+		return s.ask("PUT", fmt.Sprintf("/v1/reservations/buyer-%d", i), `{"lines":[{"sku":"last-one","quantity":1}]}`)
 	})
 	if counts["200"] != 1 || counts["out_of_stock"]+counts["200"]+counts["contended"]+counts["unavailable"] != buyers {
 		t.Errorf("answers by code: %v", counts)
 	}
 
-	a := w.want(w.ask("GET", "/v1/inventory/last-one", ""), http.StatusOK, "")
+	a := s.want(s.ask("GET", "/v1/inventory/last-one", ""), http.StatusOK, "")
 	if a.field("available") != "0" || a.field("reserved") != "1" {
 		t.Errorf("%s", a.text)
 	}
@@ -58,14 +58,14 @@ func TestTenThousandBuyersReserveOnePiece(t *testing.T) {
 // After five guesses the action is locked, also for the right PIN.
 func TestOfTenThousandGuessesOfAPINFiveAreCompared(t *testing.T) {
 	const guesses = crowd
-	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = guesses })
-	id := w.want(w.ask("POST", "/v1/actions", `{"pin":"right","maxAttempts":5,"expiresAt":"2030-01-01T00:00:00Z"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
+	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Queue = guesses })
+	id := s.want(s.ask("POST", "/v1/actions", `{"pin":"right","maxAttempts":5,"expiresAt":"2030-01-01T00:00:00Z"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
 
-	counts := w.rush(guesses, func(i int) answer {
-		return w.ask("POST", "/v1/actions/"+id+"/consume", fmt.Sprintf(`{"pin":"%05d"}`, i), "Idempotency-Key", fmt.Sprint(i))
+	counts := s.rush(guesses, func(i int) answer {
+		return s.ask("POST", "/v1/actions/"+id+"/consume", fmt.Sprintf(`{"pin":"%05d"}`, i), "Idempotency-Key", fmt.Sprint(i))
 	})
 	if counts["invalid_pin"] > 5 || counts["invalid_pin"]+counts["locked"] != guesses {
 		t.Errorf("answers by code: %v", counts)
 	}
-	w.want(w.ask("POST", "/v1/actions/"+id+"/consume", `{"pin":"right"}`, "Idempotency-Key", "late"), http.StatusLocked, "locked")
+	s.want(s.ask("POST", "/v1/actions/"+id+"/consume", `{"pin":"right"}`, "Idempotency-Key", "late"), http.StatusLocked, "locked")
 }

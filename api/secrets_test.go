@@ -15,8 +15,8 @@ import (
 // ids and consume ids of actions, payloads, notes and addresses. No log line and no audit
 // line contains a secret, and an answer contains only secrets of its owner.
 func TestNoSecretIsLoggedOrReturned(t *testing.T) {
-	w := newWorld(t, nil)
-	bearer := w.key("acme", auth.Admin)
+	s := newAPIServer(t, nil)
+	bearer := s.key("acme", auth.Admin)
 	canaries := map[string]bool{} // true if answers to the owner may contain it
 	canary := func(owned bool) string {
 		c := fmt.Sprintf("canary-%04d-x", len(canaries))
@@ -25,7 +25,7 @@ func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 	}
 	var answers strings.Builder
 	ask := func(method, path, body string, headers ...string) answer {
-		a := w.ask(method, path, body, append([]string{"Authorization", bearer}, headers...)...)
+		a := s.ask(method, path, body, append([]string{"Authorization", bearer}, headers...)...)
 		answers.WriteString(a.text)
 
 		for name, values := range a.Header {
@@ -36,9 +36,9 @@ func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 	}
 
 	for _, order := range []string{"o-1", "o-2", "o-3"} {
-		w.want(ask("PUT", "/v1/orders/"+order, mugs), http.StatusCreated, "")
-		w.park(tasktoken.Task{OrderID: "acme:" + order, Awaited: "SHIPPED", Since: 1, Token: tasktoken.Token(canary(false))})
-		w.want(ask("GET", "/v1/orders/"+order+"/parked-tasks", ""), http.StatusOK, "")
+		s.want(ask("PUT", "/v1/orders/"+order, mugs), http.StatusCreated, "")
+		s.park(tasktoken.Task{OrderID: "acme:" + order, Awaited: "SHIPPED", Since: 1, Token: tasktoken.Token(canary(false))})
+		s.want(ask("GET", "/v1/orders/"+order+"/parked-tasks", ""), http.StatusOK, "")
 	}
 	ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", "")
 	ask("POST", "/v1/orders/o-2/parked-tasks/SHIPPED/complete", "{}")
@@ -46,7 +46,7 @@ func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 
 	for range 4 {
 		for _, value := range []string{"Bearer " + canary(false), "Basic " + canary(false), "Bearer rk_aaaaaaaaaaaaaaaa_" + (canary(false) + strings.Repeat("A", 43))[:43]} {
-			a := w.ask("GET", "/v1/orders?cursor="+canary(false), "", "Authorization", value)
+			a := s.ask("GET", "/v1/orders?cursor="+canary(false), "", "Authorization", value)
 			answers.WriteString(a.text)
 		}
 	}
@@ -68,15 +68,15 @@ func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 	ask("POST", "/v1/orders/o-1/notes", fmt.Sprintf(`{"by":"x","text":%q}`, canary(true)), "Idempotency-Key", "k-1")
 	ask("PUT", "/v1/orders/o-1/addresses/shipping", fmt.Sprintf(`{"street":%q}`, canary(true)), "Idempotency-Key", "k-2")
 	ticket := ask("POST", "/v1/claims/mine", "{}").field("ticket")
-	a := w.callback("evt-1", `{"type":"`+canary(false)+`"}`, nil)
+	a := s.callback("evt-1", `{"type":"`+canary(false)+`"}`, nil)
 	answers.WriteString(a.text)
-	w.ask("GET", "/v1/orders", "", "Authorization", bearer)
+	s.ask("GET", "/v1/orders", "", "Authorization", bearer)
 
 	if len(canaries) < 50 {
 		t.Errorf("only %d canaries", len(canaries))
 	}
 
-	logged := w.log.String()
+	logged := s.log.String()
 	for _, secret := range []string{strings.TrimPrefix(bearer, "Bearer ")[20:], id, ticket, "right-pin"} {
 		if secret == "" || secret == "null" || strings.Contains(logged, secret) {
 			t.Errorf("a secret is logged, or does not exist: %q", secret)
@@ -97,16 +97,16 @@ func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 // There is one audit line per request that may change something, and none for a request that
 // only reads.
 func TestEveryMutatingRequestIsAudited(t *testing.T) {
-	w := newWorld(t, nil)
-	act := w.key("acme", auth.Act)
-	w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act)
-	w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"ship"}`, "Authorization", act, "Idempotency-Key", "k")
-	w.ask("PUT", "/v1/inventory/mug", `{"available":1}`, "Authorization", act)
-	w.ask("PUT", "/v1/orders/o-2", mugs)
-	w.ask("GET", "/v1/orders/o-1", "", "Authorization", act)
+	s := newAPIServer(t, nil)
+	act := s.key("acme", auth.Act)
+	s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act)
+	s.ask("POST", "/v1/orders/o-1/transitions", `{"event":"ship"}`, "Authorization", act, "Idempotency-Key", "k")
+	s.ask("PUT", "/v1/inventory/mug", `{"available":1}`, "Authorization", act)
+	s.ask("PUT", "/v1/orders/o-2", mugs)
+	s.ask("GET", "/v1/orders/o-1", "", "Authorization", act)
 
 	var lines []string
-	for line := range strings.Lines(w.log.String()) {
+	for line := range strings.Lines(s.log.String()) {
 		if strings.Contains(line, `"msg":"audit"`) {
 			lines = append(lines, line)
 		}

@@ -69,9 +69,9 @@ func TestSlowStrangersDoNotDelayOthers(t *testing.T) {
 		"PUT /v1/orders/o-1",
 	} {
 		t.Run(header, func(t *testing.T) {
-			w := newWorld(t, func(c *api.Config) { c.Rate = 0 }) // the default
-			address := onWire(t, w)
-			known, fresh := w.key("acme", auth.Read), w.key("acme", auth.Read)
+			s := newAPIServer(t, func(c *api.Config) { c.Rate = 0 }) // the default
+			address := onWire(t, s)
+			known, fresh := s.key("acme", auth.Read), s.key("acme", auth.Read)
 			t.Cleanup(http.DefaultClient.CloseIdleConnections)
 
 			if status, text := authorized(t, address, known); status != http.StatusOK {
@@ -100,25 +100,25 @@ func TestSlowStrangersDoNotDelayOthers(t *testing.T) {
 // 16 bodies without a credential are read at once of one address, and the places are free
 // when the connections have ended.
 func TestUnsignedBodiesAreBoundedByAddress(t *testing.T) {
-	w := newWorld(t, nil)
+	s := newAPIServer(t, nil)
 
 	arriving, proceed := make(chan struct{}, 32), make(chan struct{})
 	var group sync.WaitGroup
 
 	for range 16 {
-		group.Go(func() { w.callbackFrom("192.0.2.1:1", &pausedBody{arriving, proceed}) })
+		group.Go(func() { s.callbackFrom("192.0.2.1:1", &pausedBody{arriving, proceed}) })
 	}
 
 	for range 16 {
 		<-arriving
 	}
 
-	if code := w.callbackFrom("192.0.2.1:2", strings.NewReader("{}")); code != "overloaded" {
+	if code := s.callbackFrom("192.0.2.1:2", strings.NewReader("{}")); code != "overloaded" {
 		t.Errorf("the 17th body of the address: %s", code)
 	}
 
 	for _, other := range []string{"192.0.2.2:1", "[2001:db8::1]:1"} {
-		if code := w.callbackFrom(other, strings.NewReader("{}")); code != "signature_refused" {
+		if code := s.callbackFrom(other, strings.NewReader("{}")); code != "signature_refused" {
 			t.Errorf("another address: %s", code)
 		}
 	}
@@ -126,21 +126,21 @@ func TestUnsignedBodiesAreBoundedByAddress(t *testing.T) {
 	close(proceed)
 	group.Wait()
 
-	if code := w.callbackFrom("192.0.2.1:3", strings.NewReader("{}")); code != "signature_refused" {
+	if code := s.callbackFrom("192.0.2.1:3", strings.NewReader("{}")); code != "signature_refused" {
 		t.Errorf("after the others ended: %s", code)
 	}
 }
 
 // One network of IPv6 counts as one address.
 func TestUnsignedBodiesAreBoundedByNetwork(t *testing.T) {
-	w := newWorld(t, nil)
+	s := newAPIServer(t, nil)
 
 	arriving, proceed := make(chan struct{}, 32), make(chan struct{})
 	var group sync.WaitGroup
 
 	for i := range 16 {
 		group.Go(func() {
-			w.callbackFrom(fmt.Sprintf("[2001:db8::%x]:1", i+1), &pausedBody{arriving, proceed})
+			s.callbackFrom(fmt.Sprintf("[2001:db8::%x]:1", i+1), &pausedBody{arriving, proceed})
 		})
 	}
 
@@ -148,11 +148,11 @@ func TestUnsignedBodiesAreBoundedByNetwork(t *testing.T) {
 		<-arriving
 	}
 
-	if code := w.callbackFrom("[2001:db8::ffff]:1", strings.NewReader("{}")); code != "overloaded" {
+	if code := s.callbackFrom("[2001:db8::ffff]:1", strings.NewReader("{}")); code != "overloaded" {
 		t.Errorf("the 17th body of the network: %s", code)
 	}
 
-	if code := w.callbackFrom("[2001:db8:0:1::1]:1", strings.NewReader("{}")); code != "signature_refused" {
+	if code := s.callbackFrom("[2001:db8:0:1::1]:1", strings.NewReader("{}")); code != "signature_refused" {
 		t.Errorf("another network: %s", code)
 	}
 
@@ -161,12 +161,12 @@ func TestUnsignedBodiesAreBoundedByNetwork(t *testing.T) {
 }
 
 // callbackFrom sends a callback from the address and returns the code of its problem.
-func (w *world) callbackFrom(address string, body io.Reader) string {
+func (s *apiServer) callbackFrom(address string, body io.Reader) string {
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/callbacks/payments", body)
 	r.RemoteAddr = address
 	r.Header.Set("Content-Type", "application/json")
 	rec := httptest.NewRecorder()
-	w.handler.ServeHTTP(rec, r)
+	s.handler.ServeHTTP(rec, r)
 
 	return answer{text: rec.Body.String()}.code()
 }
@@ -189,22 +189,22 @@ func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
 	t.Parallel() // a refused request has waited for a second
 
 	entered, proceed := make(chan struct{}, 10), make(chan struct{})
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		cfg.InFlight, cfg.Queue = 4, 0
 		cfg.Start = blockingStart(entered, proceed)
 	})
-	busy, other := w.key("acme", auth.Act), w.key("acme", auth.Act)
+	busy, other := s.key("acme", auth.Act), s.key("acme", auth.Act)
 
 	var group sync.WaitGroup
 	for i := range 3 {
 		group.Go(func() {
-			w.want(w.ask("PUT", fmt.Sprintf("/v1/orders/o-%d", i), mugs, "Authorization", busy), http.StatusCreated, "")
+			s.want(s.ask("PUT", fmt.Sprintf("/v1/orders/o-%d", i), mugs, "Authorization", busy), http.StatusCreated, "")
 		})
 		<-entered
 	}
 
-	w.want(w.ask("GET", "/v1/orders/z", "", "Authorization", busy), http.StatusServiceUnavailable, "overloaded")
-	w.want(w.ask("GET", "/v1/orders/z", "", "Authorization", other), http.StatusNotFound, "order_not_found")
+	s.want(s.ask("GET", "/v1/orders/z", "", "Authorization", busy), http.StatusServiceUnavailable, "overloaded")
+	s.want(s.ask("GET", "/v1/orders/z", "", "Authorization", other), http.StatusNotFound, "order_not_found")
 	close(proceed)
 	group.Wait()
 }
@@ -222,12 +222,12 @@ func TestTheBurstFollowsFromTheRate(t *testing.T) {
 		{rate: 5, burst: 3, want: 3},
 	} {
 		clock := &embeddedtest.Clock{}
-		w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = test.rate, test.burst, clock.Now })
-		key := w.key("acme", auth.Read)
+		s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = test.rate, test.burst, clock.Now })
+		key := s.key("acme", auth.Read)
 
 		served := 0
 		for range 50 {
-			if w.ask("GET", "/v1/orders/z", "", "Authorization", key).StatusCode == http.StatusNotFound {
+			if s.ask("GET", "/v1/orders/z", "", "Authorization", key).StatusCode == http.StatusNotFound {
 				served++
 			}
 		}

@@ -234,7 +234,7 @@ func rewritten(members map[string]any, name, value string) string {
 
 // Every variant is sent to every operation that takes a body.
 func TestAmbiguousBodiesAreRefused(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	codes := []string{"malformed_json", "malformed_request", "invalid_request", "unsupported_media_type", "body_too_large"}
 	for _, o := range operations(t) {
 		if !o.body || strings.HasSuffix(o.id, "-callback") {
@@ -263,7 +263,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 				r.Header.Set("Content-Type", v.contentType)
 			}
 			rec := httptest.NewRecorder()
-			w.handler.ServeHTTP(rec, r)
+			s.handler.ServeHTTP(rec, r)
 
 			a := answer{rec.Result(), rec.Body.String()}
 			if a.StatusCode < 400 || a.StatusCode >= 500 || !slices.Contains(codes, a.code()) || a.Header.Get("Content-Type") != "application/problem+json" {
@@ -276,45 +276,45 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 		}
 	}
 
-	if a := w.want(w.ask("GET", "/v1/orders", ""), http.StatusOK, ""); a.field("orders") != "[]" {
+	if a := s.want(s.ask("GET", "/v1/orders", ""), http.StatusOK, ""); a.field("orders") != "[]" {
 		t.Errorf("something was written: %s", a.text)
 	}
 }
 
 func TestIntegersAreReadExactlyInEveryNotation(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	for _, text := range []string{"5", "5.0", "5e0", "50e-1", "0.5e1", "5.000000000000000000"} {
-		if a := w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "5" {
+		if a := s.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "5" {
 			t.Errorf("%s: %d %s", text, a.StatusCode, a.text)
 		}
 	}
 
 	for _, text := range []string{"5.1", "5.00000000000000000001", "1e-400", "0.1e-400000000000", "5e-1", "1e10"} {
-		w.want(w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`), http.StatusUnprocessableEntity, "invalid_request")
+		s.want(s.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`), http.StatusUnprocessableEntity, "invalid_request")
 	}
 
 	for _, text := range []string{"0", "-0", "0.0", "0e9", "-0.0e-7"} {
-		if a := w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "0" {
+		if a := s.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "0" {
 			t.Errorf("%s: %d %s", text, a.StatusCode, a.text)
 		}
 	}
 }
 
 func TestCompressedBodiesAreRefused(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	for _, coding := range []string{"gzip", "br", "GZIP", "identity, gzip", "x"} {
-		a := w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", coding), http.StatusUnsupportedMediaType, "unsupported_media_type")
+		a := s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", coding), http.StatusUnsupportedMediaType, "unsupported_media_type")
 		if a.Header.Get("Accept-Encoding") != "identity" {
 			t.Errorf("%s: %v", coding, a.Header)
 		}
 	}
-	w.want(w.ask("POST", "/v1/callbacks/payments", "{}", "Content-Encoding", "gzip"), http.StatusUnsupportedMediaType, "unsupported_media_type")
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", "identity"), http.StatusCreated, "")
+	s.want(s.ask("POST", "/v1/callbacks/payments", "{}", "Content-Encoding", "gzip"), http.StatusUnsupportedMediaType, "unsupported_media_type")
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", "identity"), http.StatusCreated, "")
 }
 
 // The fields break rules that the schema does not contain, or are missing.
 func TestDomainErrorsNameTheirField(t *testing.T) {
-	w := newWorld(t, dev)
+	s := newAPIServer(t, dev)
 	for _, c := range []struct{ method, path, body, pointer string }{
 		{"PUT", "/v1/transfers/t-1", `{"currency":"EUR","legs":[{"account":"a","amount":-5},{"account":"b","amount":6}]}`, "/legs"},
 		{"PUT", "/v1/orders/o-1/parcels/p-1", `{"lines":[{"sku":"mug","quantity":1},{"sku":"mug","quantity":1}]}`, "/lines/1/sku"},
@@ -324,7 +324,7 @@ func TestDomainErrorsNameTheirField(t *testing.T) {
 		{"PUT", "/v1/orders/o-1", `{"total":{"currency":"EUR"}}`, "/total/amount"},
 		{"PUT", "/v1/orders/o-1", `{"items":[{"sku":"mug","price":1}],"total":{"amount":1,"currency":"EUR"}}`, "/items/0/quantity"},
 	} {
-		a := w.want(w.ask(c.method, c.path, c.body, "Idempotency-Key", "k"), http.StatusUnprocessableEntity, "invalid_request")
+		a := s.want(s.ask(c.method, c.path, c.body, "Idempotency-Key", "k"), http.StatusUnprocessableEntity, "invalid_request")
 		if !strings.Contains(a.text, `"in":"body","pointer":"`+c.pointer+`"`) || strings.Contains(a.text, "until") {
 			t.Errorf("%s %s: %s", c.path, c.body, a.text)
 		}
@@ -332,15 +332,15 @@ func TestDomainErrorsNameTheirField(t *testing.T) {
 }
 
 func TestSchemaErrorsNameTheirFields(t *testing.T) {
-	w := newWorld(t, dev)
-	a := w.want(w.ask("PUT", "/v1/orders/o-1", `{"items":[{"sku":"mug","quantity":1,"price":1},{"sku":"a b","quantity":0,"price":-1}],"total":{"amount":1,"currency":"euro"}}`), http.StatusUnprocessableEntity, "invalid_request")
+	s := newAPIServer(t, dev)
+	a := s.want(s.ask("PUT", "/v1/orders/o-1", `{"items":[{"sku":"mug","quantity":1,"price":1},{"sku":"a b","quantity":0,"price":-1}],"total":{"amount":1,"currency":"euro"}}`), http.StatusUnprocessableEntity, "invalid_request")
 	for _, pointer := range []string{`"/items/1/sku"`, `"/items/1/quantity"`, `"/items/1/price"`, `"/total/currency"`} {
 		if !strings.Contains(a.text, pointer) {
 			t.Errorf("%s is missing in %s", pointer, a.text)
 		}
 	}
 
-	if a := w.want(w.ask("GET", "/v1/orders?limit=0", ""), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, `"in":"query","pointer":"limit"`) {
+	if a := s.want(s.ask("GET", "/v1/orders?limit=0", ""), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, `"in":"query","pointer":"limit"`) {
 		t.Errorf("%s", a.text)
 	}
 }

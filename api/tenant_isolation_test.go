@@ -13,12 +13,12 @@ import (
 
 // A parked callback is shown to the tenant of its payment only, under the tenant's id.
 func TestOnlyItsTenantSeesAParkedCallback(t *testing.T) {
-	w := newWorld(t, nil)
-	w.want(w.callback("evt-1", succeeded("acme:p-1/authorize", 5), nil), http.StatusOK, "")
-	w.want(w.callback("evt-2", succeeded("p-2/authorize", 5), nil), http.StatusOK, "")
+	s := newAPIServer(t, nil)
+	s.want(s.callback("evt-1", succeeded("acme:p-1/authorize", 5), nil), http.StatusOK, "")
+	s.want(s.callback("evt-2", succeeded("p-2/authorize", 5), nil), http.StatusOK, "")
 
 	for tenant, want := range map[auth.Tenant]string{"acme": `"paymentId":"p-1"`, auth.DefaultTenant: `"paymentId":"p-2"`, "other": `"callbacks":[]`} {
-		a := w.must("GET", "/v1/callbacks/payments/parked", "", "Authorization", w.key(tenant, auth.Admin))
+		a := s.must("GET", "/v1/callbacks/payments/parked", "", "Authorization", s.key(tenant, auth.Admin))
 		if !strings.Contains(a.text, want) || strings.Count(a.text, `"eventId"`) != strings.Count(want, "paymentId") {
 			t.Errorf("tenant %s: %s, want %s", tenant, a.text, want)
 		}
@@ -27,24 +27,24 @@ func TestOnlyItsTenantSeesAParkedCallback(t *testing.T) {
 
 // A leg debits the hold of its tenant, and not one of the same id of another tenant.
 func TestALegDebitsTheHoldOfItsTenant(t *testing.T) {
-	w := newWorld(t, nil)
+	s := newAPIServer(t, nil)
 
 	bearers := map[auth.Tenant]string{}
 	for _, tenant := range []auth.Tenant{auth.DefaultTenant, "acme"} {
-		bearer := w.key(tenant, auth.Admin)
+		bearer := s.key(tenant, auth.Admin)
 		bearers[tenant] = bearer
-		w.must("PUT", "/v1/accounts/bank", `{"currency":"EUR","overdraft":true}`, "Authorization", bearer)
-		w.must("PUT", "/v1/accounts/alice", `{"currency":"EUR"}`, "Authorization", bearer)
-		w.must("PUT", "/v1/accounts/bank/holds/h-1", `{"amount":10,"currency":"EUR"}`, "Authorization", bearer)
+		s.must("PUT", "/v1/accounts/bank", `{"currency":"EUR","overdraft":true}`, "Authorization", bearer)
+		s.must("PUT", "/v1/accounts/alice", `{"currency":"EUR"}`, "Authorization", bearer)
+		s.must("PUT", "/v1/accounts/bank/holds/h-1", `{"amount":10,"currency":"EUR"}`, "Authorization", bearer)
 	}
 
-	a := w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"bank","amount":-10,"hold":"h-1"},{"account":"alice","amount":10}`), "Authorization", bearers["acme"]), http.StatusCreated, "")
+	a := s.want(s.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"bank","amount":-10,"hold":"h-1"},{"account":"alice","amount":10}`), "Authorization", bearers["acme"]), http.StatusCreated, "")
 	if !strings.Contains(a.text, `"hold":"h-1"`) {
 		t.Errorf("%s", a.text)
 	}
 
 	for tenant, want := range map[auth.Tenant]string{auth.DefaultTenant: "active", "acme": "settled"} {
-		if a := w.must("GET", "/v1/accounts/bank/holds/h-1", "", "Authorization", bearers[tenant]); a.field("status") != want {
+		if a := s.must("GET", "/v1/accounts/bank/holds/h-1", "", "Authorization", bearers[tenant]); a.field("status") != want {
 			t.Errorf("tenant %s: %s, want %s", tenant, a.text, want)
 		}
 	}
@@ -54,12 +54,12 @@ func TestALegDebitsTheHoldOfItsTenant(t *testing.T) {
 // it is refused.
 func TestARevokedCredentialIsNoLongerExempt(t *testing.T) {
 	clock, lookups := &embeddedtest.Clock{}, &countingAuthenticator{}
-	w := newWorld(t, func(cfg *api.Config) {
+	s := newAPIServer(t, func(cfg *api.Config) {
 		lookups.Authenticator = cfg.Auth
 		cfg.Auth, cfg.Rate, cfg.Now = lookups, 1000, clock.Now
 	})
 
-	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: w.db, Table: "keys", Cache: -1})
+	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: s.db, Table: "keys", Cache: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestARevokedCredentialIsNoLongerExempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.must("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
+	s.must("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
 
 	if err := keys.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestARevokedCredentialIsNoLongerExempt(t *testing.T) {
 	lookups.n.Store(0)
 
 	for range 100 {
-		w.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
+		s.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
 	}
 
 	if n := lookups.n.Load(); n != 20 {

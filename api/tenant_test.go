@@ -14,11 +14,11 @@ import (
 )
 
 // createThings creates one thing of each kind for the tenant of the credential.
-func (w *world) createThings(bearer string) {
-	w.t.Helper()
+func (s *apiServer) createThings(bearer string) {
+	s.t.Helper()
 	create := func(status int, method, path, body string, headers ...string) answer {
-		w.t.Helper()
-		return w.want(w.ask(method, path, body, append(headers, "Authorization", bearer)...), status, "")
+		s.t.Helper()
+		return s.want(s.ask(method, path, body, append(headers, "Authorization", bearer)...), status, "")
 	}
 	create(http.StatusOK, "PUT", "/v1/inventory/mug", `{"available":100}`)
 	create(http.StatusCreated, "PUT", "/v1/orders/o-1", mugs)
@@ -36,13 +36,13 @@ func (w *world) createThings(bearer string) {
 
 // The tenants are the default one, and two with a common prefix.
 func TestTenantsCanUseTheSameIDs(t *testing.T) {
-	w := newWorld(t, nil)
+	s := newAPIServer(t, nil)
 	for _, name := range []auth.Tenant{auth.DefaultTenant, "acme", "acme-2"} {
-		bearer := w.key(name, auth.Admin)
-		w.createThings(bearer) // fails if one of them exists
+		bearer := s.key(name, auth.Admin)
+		s.createThings(bearer) // fails if one of them exists
 
 		for _, list := range []string{"/v1/orders", "/v1/accounts", "/v1/payments"} {
-			a := w.want(w.ask("GET", list, "", "Authorization", bearer), http.StatusOK, "")
+			a := s.want(s.ask("GET", list, "", "Authorization", bearer), http.StatusOK, "")
 			if strings.Contains(a.text, "acme") || strings.Count(a.text, `"createdAt"`) != map[string]int{
 				"/v1/orders":   1,
 				"/v1/accounts": 2,
@@ -52,7 +52,7 @@ func TestTenantsCanUseTheSameIDs(t *testing.T) {
 			}
 		}
 
-		a := w.want(w.ask("GET", "/v1/orders/o-1", "", "Authorization", bearer), http.StatusOK, "")
+		a := s.want(s.ask("GET", "/v1/orders/o-1", "", "Authorization", bearer), http.StatusOK, "")
 		if a.field("orderId") != "o-1" || strings.Contains(a.text, ":mug") {
 			t.Errorf("tenant %s sees stored ids: %s", name, a.text)
 		}
@@ -65,10 +65,10 @@ var clockDependent = regexp.MustCompile(`"(took|at)":[^,}]*`)
 // their stored ids. Each gets the same answer, byte for byte, as the same request for a
 // thing that does not exist.
 func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
-	w := newWorld(t, nil)
-	w.createThings(w.key("acme", auth.Admin))
+	s := newAPIServer(t, nil)
+	s.createThings(s.key("acme", auth.Admin))
 
-	bearers := []string{w.key("evil", auth.Admin), w.key("acme-2", auth.Admin), w.key("acm", auth.Admin), w.key("default", auth.Admin)}
+	bearers := []string{s.key("evil", auth.Admin), s.key("acme-2", auth.Admin), s.key("acm", auth.Admin), s.key("default", auth.Admin)}
 	targets := []struct{ method, path, body, id string }{
 		{"GET", "/v1/orders/%s", "", "o-1"},
 		{"GET", "/v1/orders/%s/transitions", "", "o-1"},
@@ -114,7 +114,7 @@ func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 		missingID := strings.Replace(id, target.id, "nb-"+fmt.Sprint(n), 1)
 
 		send := func(id string) answer {
-			return w.ask(target.method, fmt.Sprintf(target.path, id), target.body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint(n))
+			return s.ask(target.method, fmt.Sprintf(target.path, id), target.body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint(n))
 		}
 		got, missing := send(id), send(missingID)
 		sameText := clockDependent.ReplaceAllString(strings.ReplaceAll(got.text, target.id, "X"), "") == clockDependent.ReplaceAllString(strings.ReplaceAll(missing.text, "nb-"+fmt.Sprint(n), "X"), "")
@@ -123,7 +123,7 @@ func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 		}
 	}
 
-	if a := w.ask("GET", "/v1/orders/o-1", "", "Authorization", w.key("acme", auth.Read)); a.field("state") != "ON_HOLD" || a.field("contentVersion") != "0" {
+	if a := s.ask("GET", "/v1/orders/o-1", "", "Authorization", s.key("acme", auth.Read)); a.field("state") != "ON_HOLD" || a.field("contentVersion") != "0" {
 		t.Errorf("another tenant changed the order: %s", a.text)
 	}
 }

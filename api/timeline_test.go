@@ -40,15 +40,15 @@ func (s seen) All(context.Context, string, streams.DeadLetterFilter) iter.Seq2[s
 }
 
 func TestAnExplanationHasATimeLine(t *testing.T) {
-	w := newWorld(t, func(c *api.Config) {
+	s := newAPIServer(t, func(c *api.Config) {
 		c.Around = inspect.Around{Refusals: seen{}, Deliveries: seen{}, DeadLetters: seen{}, Handlers: []string{"notify"}}
 		c.Around.Executions = func(_ context.Context, id transitions.OrderID) ([]inspect.Moment, error) {
 			return []inspect.Moment{{At: time.Now(), Kind: inspect.AboutExecution, What: "execution ended: FAILED", Next: "`ratchet executions repair " + string(id) + "`"}}, nil
 		}
 	})
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", w.key("acme", auth.Act)), http.StatusCreated, "")
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", s.key("acme", auth.Act)), http.StatusCreated, "")
 
-	a := w.want(w.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", w.key("acme", auth.Read)), http.StatusOK, "")
+	a := s.want(s.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", s.key("acme", auth.Read)), http.StatusOK, "")
 	for _, want := range []string{"1 place to PENDING", "add_items was refused: out-of-stock: out of stock: mug, wanted 2, 1 left", "`ratchet executions repair o-1`"} {
 		if !strings.Contains(a.text, want) {
 			t.Errorf("%q is missing in %s", want, a.text)
@@ -59,7 +59,7 @@ func TestAnExplanationHasATimeLine(t *testing.T) {
 		t.Errorf("a reader sees what is for administrators: %s", a.text)
 	}
 
-	a = w.want(w.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", w.key("acme", auth.Admin)), http.StatusOK, "")
+	a = s.want(s.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", s.key("acme", auth.Admin)), http.StatusOK, "")
 	if !strings.Contains(a.text, "notification of PENDING to shop: DELIVERED") || a.field("incomplete") != `["dead letters of notify"]` {
 		t.Errorf("an administrator sees %s", a.text)
 	}

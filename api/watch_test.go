@@ -65,15 +65,15 @@ func next(t *testing.T, ids <-chan string) string {
 }
 
 // move applies the event to the order.
-func (w *world) move(order, event, key string) {
-	w.t.Helper()
-	w.want(w.ask("POST", "/v1/orders/"+order+"/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", key), http.StatusOK, "")
+func (s *apiServer) move(order, event, key string) {
+	s.t.Helper()
+	s.want(s.ask("POST", "/v1/orders/"+order+"/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", key), http.StatusOK, "")
 }
 
 func TestAnEventStreamShowsEveryTransitionUntilTheEnd(t *testing.T) {
-	w := newWorld(t, dev)
-	address := onWire(t, w)
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s := newAPIServer(t, dev)
+	address := onWire(t, s)
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 	ids, _, kind := stream(t.Context(), t, address, "o-1", "")
 	if kind != "text/event-stream" {
@@ -83,12 +83,12 @@ func TestAnEventStreamShowsEveryTransitionUntilTheEnd(t *testing.T) {
 	if id := next(t, ids); id != "1" {
 		t.Errorf("first event %s, want 1", id)
 	}
-	w.move("o-1", "hold", "a")
+	s.move("o-1", "hold", "a")
 
 	if id := next(t, ids); id != "2" {
 		t.Errorf("second event %s, want 2", id)
 	}
-	w.move("o-1", "cancel", "b")
+	s.move("o-1", "cancel", "b")
 
 	if a, b := next(t, ids), next(t, ids); a != "3" || b != "end" {
 		t.Errorf("last events %s, %s, want 3, end", a, b)
@@ -101,12 +101,12 @@ func TestAnEventStreamShowsEveryTransitionUntilTheEnd(t *testing.T) {
 
 // The client missed more transitions than the order's ring remembers.
 func TestAReconnectedStreamMissesNothing(t *testing.T) {
-	w := newWorld(t, dev)
-	address := onWire(t, w)
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s := newAPIServer(t, dev)
+	address := onWire(t, s)
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 	for i := range 20 {
-		w.move("o-1", []string{"hold", "release"}[i%2], strconv.Itoa(i))
+		s.move("o-1", []string{"hold", "release"}[i%2], strconv.Itoa(i))
 	}
 
 	ids, _, _ := stream(t.Context(), t, address, "o-1", "3")
@@ -122,16 +122,16 @@ func TestAReconnectedStreamMissesNothing(t *testing.T) {
 
 func TestEventStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 	stopping := make(chan struct{})
-	w := newWorld(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller, cfg.Draining = 2, stopping })
-	address := onWire(t, w)
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
-	w.want(w.ask("GET", "/v1/orders/o-2/events", ""), http.StatusNotFound, "order_not_found")
+	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller, cfg.Draining = 2, stopping })
+	address := onWire(t, s)
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	s.want(s.ask("GET", "/v1/orders/o-2/events", ""), http.StatusNotFound, "order_not_found")
 	ctx, leave := context.WithCancel(t.Context())
 	first, _, _ := stream(ctx, t, address, "o-1", "")
 	second, _, _ := stream(t.Context(), t, address, "o-1", "")
 	next(t, first)
 	next(t, second)
-	w.want(w.ask("GET", "/v1/orders/o-1/events", ""), http.StatusTooManyRequests, "too_many_watches")
+	s.want(s.ask("GET", "/v1/orders/o-1/events", ""), http.StatusTooManyRequests, "too_many_watches")
 	leave()
 
 	// The place is free as soon as the server notices that the first client is gone.

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// acceptAtOnce bounds the records that one call of Accept writes at the same time.
+// acceptAtOnce bounds the records that a call of Accept writes at the same time.
 const acceptAtOnce = 16
 
-// blockedPause is when a delivery is looked at again that waits behind an earlier one of its
-// order.
+// blockedPause is the pause before the next look at a delivery that waits behind an earlier one of
+// its order.
 const blockedPause = time.Second
 
 // Accept stores a delivery for each endpoint that wants the notification. When it returns nil,
-// every one of them gets it or has it as MISSED. A repeat changes nothing.
+// every such endpoint gets the notification or has it as MISSED. A repeat changes nothing.
 func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	all, err := d.cfg.Endpoints.recent(ctx)
 	if err != nil {
@@ -35,6 +35,8 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	}
 
 	one := ""
+	// For one endpoint its own deliveries are enough; for several, one query of the whole order is
+	// cheaper.
 	if len(wanting) == 1 {
 		one = wanting[0].ID
 	}
@@ -50,6 +52,8 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 		switch {
 		case k.TransitionID == n.TransitionID && k.Key == n.Key:
 			stored[k.Endpoint] = true
+		// Earlier by its transition: a replay or another group has the same transition and is not
+		// held up.
 		case k.TransitionID < n.TransitionID && !k.ended():
 			pending[k.Endpoint] = true
 		}
@@ -74,12 +78,14 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 	delivery := Delivery{Notification: n, Endpoint: e.ID, Status: Pending, NextTry: now}
 
 	if e.Status == Disabled {
+		// Recorded all the same, so that a person can send it after the endpoint is enabled.
 		delivery.Status, delivery.Error = Missed, reasonDisabled
 		_, err := d.records.create(ctx, &delivery)
 
 		return err
 	}
 
+	// The delivery must be stored now: its turn comes when the earlier one has ended.
 	if blocked {
 		return d.enqueue(ctx, delivery, now.Add(blockedPause))
 	}
@@ -93,6 +99,8 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 	switch {
 	case !acquired:
 		return d.enqueue(ctx, delivery, now)
+	// The stream must not wait for a slow endpoint, so the record comes first, at the cost of a
+	// second write.
 	case slow:
 		return d.storeThenTry(ctx, l, delivery)
 	}
@@ -100,7 +108,7 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 	return d.tryThenStore(ctx, l, delivery)
 }
 
-// reasonDisabled is the error of what a disabled endpoint misses.
+// reasonDisabled is the error of a delivery that a disabled endpoint misses.
 const reasonDisabled = "the endpoint is disabled"
 
 // enqueue stores a delivery whose first attempt is due at the time.
@@ -127,9 +135,11 @@ func (d *Deliveries) lookAt(endpoint string, at time.Time) {
 
 // storeThenTry stores the delivery as taken, and makes the first attempt afterwards.
 func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Delivery) error {
+	// Due after the lease: if this worker dies, another one repeats the attempt then.
 	delivery.Attempts, delivery.NextTry = 1, time.Now().Add(d.cfg.lease())
 
 	created, err := d.records.create(ctx, &delivery)
+	// Not created: another worker has the record, and makes its attempts.
 	if err != nil || !created {
 		d.release(l, delivery.ID())
 		return err
@@ -164,6 +174,7 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	}
 
 	d.mu.Lock()
+	// Noted before the attempt ends, so that the next delivery does not wait for it, too.
 	d.setSlow(l, true)
 	d.mu.Unlock()
 
@@ -192,6 +203,7 @@ func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery,
 	delivery = d.after(delivery, o, time.Now())
 
 	created, err := d.records.create(ctx, &delivery)
+	// Also after a failed write: the attempt has shown how the endpoint is.
 	d.learn(context.WithoutCancel(ctx), l, o)
 
 	if err != nil {

@@ -24,8 +24,8 @@ func failsAt2(m notify.Message) (notify.Answer, error) {
 	return notify.Answer{Status: 200}, nil
 }
 
-// TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp: one that is still under way, at this endpoint, if that
-// wants its notifications in order.
+// TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp: an earlier notification that is still under way
+// at this endpoint, if the endpoint wants them in order.
 func TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp(t *testing.T) {
 	again := notice("o-1", 2, "SHIPPED")
 	again.Key += "/again-a1"
@@ -44,39 +44,39 @@ func TestOnlyAnEarlierOneOfItsOrderHoldsANotificationUp(t *testing.T) {
 		"the same transition": {ordered, failsAt2, again, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			w.endpoint("a", test.settings) // which is asked first, and takes everything
-			far := w.endpoint("b", test.settings)
+			h := newDeliveryHarness(t)
+			h.endpoint("a", test.settings) // which is asked first, and takes everything
+			far := h.endpoint("b", test.settings)
 			far.set(0, test.answer)
-			d := w.worker()
-			defer w.run(d)()
-			w.accept(d, notice("o-1", 2, "SHIPPED"), test.then)
+			d := h.worker()
+			defer h.run(d)()
+			h.accept(d, notice("o-1", 2, "SHIPPED"), test.then)
 
 			if held := !slices.Contains(far.keys(), test.then.Key); held != test.held {
 				t.Errorf("%s: held up %t, arrived %v", name, held, far.keys())
 			}
 
-			if !slices.Contains(w.at("a").keys(), test.then.Key) {
+			if !slices.Contains(h.at("a").keys(), test.then.Key) {
 				t.Errorf("%s: another endpoint is held up", name)
 			}
 		})
 	}
 }
 
-// TestAnAttemptThatIsUnderWayIsNobodyElses, until an attempt and its writes may have ended: one that was begun
-// before its record was stored, and one that was begun after it.
+// TestAnAttemptThatIsUnderWayIsNobodyElses: no other worker repeats it until the attempt and its
+// writes must have ended, whether it began before or after its record was stored.
 func TestAnAttemptThatIsUnderWayIsNobodyElses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop").set(3*time.Second, nil)
-		d := w.worker(func(c *notify.Config) { c.Timeout, c.DrainTimeout = 20*time.Second, 5*time.Second })
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		h.endpoint("shop").set(3*time.Second, nil)
+		d := h.worker(func(c *notify.Config) { c.Timeout, c.DrainTimeout = 20*time.Second, 5*time.Second })
+		defer h.run(d)()
 
 		for i := range 2 {
 			order := fmt.Sprint("o-", i)
-			w.accept(d, notice(order, 2, "SHIPPED"))
+			h.accept(d, notice(order, 2, "SHIPPED"))
 
-			got := w.get(d, order+"/2/shop")
+			got := h.get(d, order+"/2/shop")
 			if lease := time.Until(got.NextTry); got.Status != notify.Pending || got.Attempts != 1 || lease.Round(time.Second) != 45*time.Second {
 				t.Errorf("%s: %+v, taken for %v", order, got, lease)
 			}
@@ -84,7 +84,7 @@ func TestAnAttemptThatIsUnderWayIsNobodyElses(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != 2 {
+		if got := h.statuses(d); got["shop DELIVERED"] != 2 {
 			t.Errorf("%v", got)
 		}
 	})
@@ -93,17 +93,17 @@ func TestAnAttemptThatIsUnderWayIsNobodyElses(t *testing.T) {
 // TestAnAttemptOfASlowEndpointThatCannotBeStoredIsNotMade, and holds no place.
 func TestAnAttemptOfASlowEndpointThatCannotBeStoredIsNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop", func(s *notify.Settings) { s.Concurrency = 1 })
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop", func(s *notify.Settings) { s.Concurrency = 1 })
 		far.set(3*time.Second, nil)
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
-		w.accept(d, notice("o-0", 2, "SHIPPED")) // it is slow
+		h.accept(d, notice("o-0", 2, "SHIPPED")) // it is slow
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 
-		w.transport.Inject(embeddedtest.LoseRequest("PutItem").Next(1))
+		h.transport.Inject(embeddedtest.LoseRequest("PutItem").Next(1))
 
 		if err := d.Accept(t.Context(), notice("o-1", 2, "SHIPPED")); err == nil {
 			t.Error("Accept has stored nothing and returns nil")
@@ -116,17 +116,17 @@ func TestAnAttemptOfASlowEndpointThatCannotBeStoredIsNotMade(t *testing.T) {
 		}
 
 		// Another worker has stored it: this one makes no attempt.
-		idle := w.worker()
-		w.transport.Before(func(c *embeddedtest.Call) error {
+		idle := h.worker()
+		h.transport.Before(func(c *embeddedtest.Call) error {
 			if c.Operation == "PutItem" {
-				w.transport.Clear()
-				w.accept(idle, notice("o-2", 2, "SHIPPED"))
+				h.transport.Clear()
+				h.accept(idle, notice("o-2", 2, "SHIPPED"))
 			}
 
 			return nil
 		})
-		w.accept(d, notice("o-2", 2, "SHIPPED"))
-		w.accept(d, notice("o-3", 2, "SHIPPED"))
+		h.accept(d, notice("o-2", 2, "SHIPPED"))
+		h.accept(d, notice("o-3", 2, "SHIPPED"))
 		synctest.Wait()
 
 		if got := far.keys(); len(got) != 2 || got[1] != "o-3/2/notify" {
@@ -138,10 +138,10 @@ func TestAnAttemptOfASlowEndpointThatCannotBeStoredIsNotMade(t *testing.T) {
 // TestAFirstAttemptThatTheEndCutsShortIsHandedOverAgain.
 func TestAFirstAttemptThatTheEndCutsShortIsHandedOverAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop").set(time.Hour, nil)
-		d := w.worker(func(c *notify.Config) { c.DrainTimeout = time.Millisecond })
-		stop := w.run(d)
+		h := newDeliveryHarness(t)
+		h.endpoint("shop").set(time.Hour, nil)
+		d := h.worker(func(c *notify.Config) { c.DrainTimeout = time.Millisecond })
+		stop := h.run(d)
 		accepted := make(chan error, 1)
 		go func() { accepted <- d.Accept(context.Background(), notice("o-1", 2, "SHIPPED")) }()
 		time.Sleep(100 * time.Millisecond)
@@ -151,7 +151,7 @@ func TestAFirstAttemptThatTheEndCutsShortIsHandedOverAgain(t *testing.T) {
 			t.Error("Accept has stored nothing and returns nil")
 		}
 
-		if got := w.statuses(d); len(got) != 0 {
+		if got := h.statuses(d); len(got) != 0 {
 			t.Errorf("%v", got)
 		}
 	})
@@ -160,15 +160,15 @@ func TestAFirstAttemptThatTheEndCutsShortIsHandedOverAgain(t *testing.T) {
 // TestManyEndpointsAreServedTogether, sixteen at the same time.
 func TestManyEndpointsAreServedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		h := newDeliveryHarness(t)
 
 		var mu sync.Mutex
 		running, most := 0, 0
 
 		for i := range 40 {
-			w.endpoint(fmt.Sprint("e-", i), func(s *notify.Settings) { s.Destination = "all" })
+			h.endpoint(fmt.Sprint("e-", i), func(s *notify.Settings) { s.Destination = "all" })
 		}
-		w.at("all").set(0, func(notify.Message) (notify.Answer, error) {
+		h.at("all").set(0, func(notify.Message) (notify.Answer, error) {
 			mu.Lock()
 			running++
 			most = max(most, running)
@@ -180,13 +180,13 @@ func TestManyEndpointsAreServedTogether(t *testing.T) {
 
 			return notify.Answer{Status: 200}, nil
 		})
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 		began := time.Now()
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 
-		if took := time.Since(began); most != 16 || took != 300*time.Millisecond || len(w.at("all").keys()) != 40 {
-			t.Errorf("%d at once, after %v, %d arrived", most, took, len(w.at("all").keys()))
+		if took := time.Since(began); most != 16 || took != 300*time.Millisecond || len(h.at("all").keys()) != 40 {
+			t.Errorf("%d at once, after %v, %d arrived", most, took, len(h.at("all").keys()))
 		}
 	})
 }

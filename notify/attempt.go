@@ -18,19 +18,21 @@ type outcome struct {
 	stopped bool
 }
 
-// acquire takes a place for an attempt. It reports false if the endpoint has none now: then
-// wait is how long its rate limit wants to wait, or 0. The caller holds the lock.
+// acquire takes a place for an attempt. It reports false if the endpoint has none now. Then wait is
+// the time until its rate allows another attempt, or 0 if the rate is not the reason. The caller
+// holds the lock.
 func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Duration, ok bool) {
 	if !d.running || l.busy[id] || len(l.busy) >= l.limit(now) {
 		return 0, false
 	}
 
-	// The first place of an endpoint is its own.
+	// The first place of an endpoint is always its own, so no other endpoint can keep it from an attempt.
 	shared := len(l.busy) > 0
 	if shared && !d.free.has(l.slow) {
 		return 0, false
 	}
 
+	// Asked last: a turn of the rate that no attempt uses would be lost.
 	if wait, ok := l.allow(now); !ok {
 		return wait, false
 	}
@@ -44,13 +46,14 @@ func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Durat
 	return 0, true
 }
 
-// release gives the place back and starts what waits for one.
+// release gives the place back and starts the deliveries that wait for one.
 func (d *Deliveries) release(l *lane, id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
 	delete(l.busy, id)
 
+	// The last place to be free is the endpoint's own.
 	if len(l.busy) > 0 {
 		d.free.giveBack(&l.held)
 	}
@@ -69,7 +72,8 @@ func (d *Deliveries) setSlow(l *lane, slow bool) {
 	}
 }
 
-// try makes one attempt. Its context has the values of ctx, and ends as those of attempts do.
+// try makes one attempt. Its context has the values of ctx, and ends with d.attempts and not with
+// ctx.
 func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o outcome) {
 	d.mu.Lock()
 	endpoint, attempts := l.endpoint, d.attempts
@@ -85,6 +89,7 @@ func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o out
 		return outcome{err: err}
 	}
 
+	// Without the end of ctx: a stop lets attempts finish for DrainTimeout, and then ends d.attempts.
 	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Timeout)
 	defer cancel()
 	defer context.AfterFunc(attempts, cancel)()
@@ -100,6 +105,7 @@ func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o out
 	end(o.answer, o.err)
 
 	o.stopped = o.err != nil && attempts.Err() != nil
+	// Before anything is stored or logged: a far side may echo the headers that it got.
 	o.answer.Text, o.err = redact(endpoint, o.answer.Text), redactError(endpoint, o.err)
 
 	return o
@@ -128,6 +134,7 @@ func (d *Deliveries) after(delivery Delivery, o outcome, now time.Time) Delivery
 	}
 
 	delivery.Status = Pending
+	// A Retry-After may lengthen a pause of the schedule, never shorten it.
 	delivery.NextTry = now.Add(max(pause, pauseOf(o.err))).UTC()
 
 	return delivery
@@ -165,7 +172,7 @@ func (d *Deliveries) attempted(delivery Delivery, took time.Duration) {
 	}
 }
 
-// learn draws the conclusions for the endpoint.
+// learn updates the state of the endpoint after an attempt.
 func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	if o.stopped || errors.Is(o.err, ErrSkipped) || errors.Is(o.err, ErrRecipient) {
 		return
@@ -174,6 +181,7 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	now := time.Now()
 	d.mu.Lock()
 	id, failing := l.endpoint.ID, l.failing
+	// Before the write, so that attempts at the same moment do not write the same change.
 	l.failing = o.err != nil
 	d.setSlow(l, o.took > firstTry)
 
@@ -216,13 +224,16 @@ func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time,
 		return d.cfg.Endpoints.noteSuccess(ctx, id)
 	case o.err == nil:
 		return nil
+	// 410 means that the endpoint wants no more messages, so no schedule applies.
 	case errors.Is(o.err, ErrGone):
 		reason = "answered that it is gone"
 		disabled, err = d.cfg.Endpoints.disableNow(ctx, id, reason, now)
+	// Only the first failure is written: an endpoint that fails for days costs one write.
 	case since.IsZero() && !failing:
 		return d.cfg.Endpoints.noteFailure(ctx, id, now)
 	case !since.IsZero() && now.Sub(since) >= d.cfg.DisableAfter:
 		reason = fmt.Sprintf("failed for %s without a success", d.cfg.DisableAfter)
+		// Its condition compares the item: this worker may have missed a success at another one.
 		disabled, err = d.cfg.Endpoints.disableFailing(ctx, id, reason, now.Add(-d.cfg.DisableAfter), now)
 	}
 

@@ -11,20 +11,20 @@ import (
 // TestVersionTwoSaysWhy: the cause is a new optional member, and version 1 does not have it.
 func TestVersionTwoSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.everyFormat()
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		h.everyFormat()
+		d := h.worker()
+		defer h.run(d)()
 
 		canceled := notice("o-1", 2, "CANCELLED")
 		canceled.Cause = transitions.Cause{
 			Code: "out-of-stock", Text: "out of stock: mug, wanted 2, 1 left", Actor: "execution:o-1", Source: "execution",
 			Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		}
-		w.accept(d, canceled)
+		h.accept(d, canceled)
 
 		for id, s := range formats() {
-			messages := w.at(id).messages
+			messages := h.at(id).messages
 			if len(messages) != 1 {
 				t.Fatalf("%s: %d messages", id, len(messages))
 			}

@@ -9,7 +9,7 @@ import (
 // circuit keeps a worker from trying an endpoint that fails every time. After failuresToOpen
 // failures in a row it is open: no attempt starts until a time. Then one attempt at a time
 // probes the endpoint, and the first success closes the circuit. The endpoint's item tells the other
-// workers that one of them has opened its circuit, so that not each of them has to find out.
+// workers that a circuit has opened, so that they need not find out by failures of their own.
 type circuit struct {
 	failures int
 	opened   int // how often, since the last success
@@ -34,11 +34,11 @@ func (c *circuit) limit(now time.Time, all int) int {
 	return all
 }
 
-// succeeded closes the circuit. What the item said before is not adopted again.
+// succeeded closes the circuit. A pause that was adopted from the item before is not adopted again.
 func (c *circuit) succeeded() { *c = circuit{adopted: c.adopted} }
 
 // failed counts a failure. The far side may have asked for a pause. It reports whether the other
-// workers should know: the circuit has opened, or the pause is longer than they take to hear of it.
+// workers should know: the circuit has opened, or the pause is longer than they need to read of it.
 func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 	if pause > 0 && c.until.Before(now.Add(pause)) {
 		c.until = now.Add(pause)
@@ -47,7 +47,7 @@ func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 
 	c.failures++
 
-	// Attempts that ran beside the one that opened it say nothing new.
+	// Attempts that ran when the circuit opened say nothing new.
 	if c.failures < failuresToOpen || now.Before(c.until) && c.opened > 0 {
 		return news
 	}
@@ -60,14 +60,15 @@ func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 	return true
 }
 
-// adopt opens the circuit as another worker has, unless it was adopted before. The other one's clock
-// may be wrong: no pause is longer than maxPause.
+// adopt opens the circuit as another worker has, unless that opening was adopted before. The other
+// worker's clock may be wrong: no pause is longer than maxPause.
 func (c *circuit) adopt(now time.Time, opened int, until time.Time) {
 	if !until.After(c.adopted) {
 		return
 	}
 	c.adopted, c.opened = until, max(c.opened, opened)
 
+	// c.adopted keeps the time as it was read, so that the same one is not adopted again and again.
 	if latest := now.Add(maxPause); latest.Before(until) {
 		until = latest
 	}

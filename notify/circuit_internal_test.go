@@ -10,7 +10,7 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // TestACircuitOpensAfterFiveFailuresInARow, and again after each probe that fails. Attempts that ran
-// beside the one that opened it change nothing.
+// when the circuit opened change nothing.
 func TestACircuitOpensAfterFiveFailuresInARow(t *testing.T) {
 	var c circuit
 
@@ -49,8 +49,8 @@ func TestACircuitOpensAfterFiveFailuresInARow(t *testing.T) {
 	}
 }
 
-// TestAPauseKeepsTheWorkerFromTheEndpoint: the longest one counts. The other workers are told of one that is
-// longer than they take to hear of it.
+// TestAPauseKeepsTheWorkerFromTheEndpoint: the longest pause counts. The other workers hear of a
+// pause that is longer than the time between two reads of the endpoints.
 func TestAPauseKeepsTheWorkerFromTheEndpoint(t *testing.T) {
 	for _, row := range []struct {
 		pause time.Duration
@@ -71,7 +71,7 @@ func TestAPauseKeepsTheWorkerFromTheEndpoint(t *testing.T) {
 		}
 	}
 
-	// The far side's pause is longer than that of the circuit.
+	// The far side's pause is longer than the circuit's.
 	c := circuit{failures: failuresToOpen - 1}
 	if news := c.failed(noon, time.Hour); !news || c.opened != 1 || c.until != noon.Add(time.Hour) {
 		t.Errorf("%+v", c)

@@ -18,7 +18,7 @@ import (
 
 // TestNewNamesEveryFieldThatBreaksARule.
 func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
-	w := newWorld(t)
+	h := newDeliveryHarness(t)
 
 	for want, edit := range map[string]func(*notify.Config){
 		"Config.DynamoDB: must be set":                  func(c *notify.Config) { c.DynamoDB = nil },
@@ -33,7 +33,7 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 		"Schedule: 1 to 63 pauses, got 64":              func(c *notify.Config) { c.Schedule = slices.Repeat(notify.Schedule{1}, 64) },
 		"Schedule[1] 0s: must be more than 0":           func(c *notify.Config) { c.Schedule = notify.Schedule{1, 0} },
 	} {
-		cfg := w.config
+		cfg := h.config
 		edit(&cfg)
 
 		if d, err := notify.New(cfg); !errors.Is(err, notify.ErrInvalid) || !strings.Contains(err.Error(), want) || d != nil {
@@ -41,7 +41,7 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 		}
 	}
 
-	w.worker(func(c *notify.Config) { c.Places, c.Schedule = 1, slices.Repeat(notify.Schedule{1}, 63) })
+	h.worker(func(c *notify.Config) { c.Places, c.Schedule = 1, slices.Repeat(notify.Schedule{1}, 63) })
 
 	if _, err := notify.NewEndpoints(notify.EndpointsConfig{Configured: []notify.Endpoint{{ID: "a b"}}}); !errors.Is(err, notify.ErrInvalid) {
 		t.Errorf("error %v", err)
@@ -69,12 +69,12 @@ func (c *closer) Close() error {
 // TestADestinationIsClosedOnce: when another one takes its place, or at the end. An error is returned.
 func TestADestinationIsClosedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		h.endpoint("shop")
 		var opened []*closer
-		d := w.worker(func(c *notify.Config) {
+		d := h.worker(func(c *notify.Config) {
 			c.Open = func(notify.Endpoint) (notify.Destination, error) {
-				opened = append(opened, &closer{farSide: w.at("shop"), err: errDown})
+				opened = append(opened, &closer{farSide: h.at("shop"), err: errDown})
 				return opened[len(opened)-1], nil
 			}
 		})
@@ -82,17 +82,17 @@ func TestADestinationIsClosedOnce(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- d.Run(ctx) }()
 		synctest.Wait()
-		w.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
 
 		if len(opened) != 1 {
 			t.Fatalf("%d destinations are open", len(opened))
 		}
 
-		if _, err := w.endpoints.RotateSecret(t.Context(), "shop", nil, 0); err != nil {
+		if _, err := h.endpoints.RotateSecret(t.Context(), "shop", nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * notify.RefreshEvery)
-		w.accept(d, notice("o-3", 2, "SHIPPED"))
+		h.accept(d, notice("o-3", 2, "SHIPPED"))
 
 		if len(opened) != 2 || opened[0].closed != 1 || opened[1].closed != 0 {
 			t.Errorf("after a change: %+v", opened)
@@ -112,22 +112,22 @@ func TestADestinationIsClosedOnce(t *testing.T) {
 // TestAWorkerSaysWhatItCouldNotStore, in its own log, and tells of each attempt.
 func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop").set(0, down)
+		h := newDeliveryHarness(t)
+		h.endpoint("shop").set(0, down)
 
 		var log logged
 		var attempts []string
-		d := w.worker(func(c *notify.Config) {
+		d := h.worker(func(c *notify.Config) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
 			c.Schedule, c.DisableAfter = slices.Repeat(notify.Schedule{time.Minute}, 20), 10*time.Minute
 			c.Events.Attempted = func(d notify.Delivery, _ time.Duration) {
 				attempts = append(attempts, fmt.Sprint(d.ID(), " ", d.Attempts, " ", d.Status))
 			}
 		})
-		defer w.run(d)()
+		defer h.run(d)()
 
-		w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1)) // the endpoint's failure
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1)) // the endpoint's failure
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		synctest.Wait()
 
 		if !strings.Contains(log.String(), "the state of an endpoint was not stored") || !slices.Equal(attempts, []string{"o-1/2/shop 1 PENDING"}) {
@@ -135,7 +135,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 		}
 		log.Reset()
 
-		w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").From(2).Next(2)) // after the delivery was taken
+		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").From(2).Next(2)) // after the delivery was taken
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 
@@ -152,7 +152,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 	})
 }
 
-// logged is what a worker has logged, for goroutines that write while the test reads.
+// logged holds a worker's log, for goroutines that write while the test reads.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -182,14 +182,14 @@ func (l *logged) Reset() {
 // TestAnEndpointThatCouldNotBeDisabledIsLogged.
 func TestAnEndpointThatCouldNotBeDisabledIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop").set(0, func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 410}, notify.ErrGone })
+		h := newDeliveryHarness(t)
+		h.endpoint("shop").set(0, func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 410}, notify.ErrGone })
 
 		var log logged
-		d := w.worker(func(c *notify.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-		defer w.run(d)()
-		w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		d := h.worker(func(c *notify.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		defer h.run(d)()
+		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		synctest.Wait()
 
 		if text := log.String(); !strings.Contains(text, "the state of an endpoint was not stored") || strings.Contains(text, "was disabled") {
@@ -201,19 +201,19 @@ func TestAnEndpointThatCouldNotBeDisabledIsLogged(t *testing.T) {
 // TestAnEndpointThatIsQuickAgainCostsOneWrite: the newest attempt says whether it is slow.
 func TestAnEndpointThatIsQuickAgainCostsOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(time.Second, nil)
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
 		for i, writes := range []int{2, 2, 1} {
-			w.transport.Reset()
-			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.transport.Reset()
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 
-			if n := w.transport.Count("PutItem", "UpdateItem"); n != writes {
+			if n := h.transport.Count("PutItem", "UpdateItem"); n != writes {
 				t.Errorf("notification %d: %d writes, want %d", i, n, writes)
 			}
 
@@ -229,27 +229,27 @@ func TestAnEndpointThatIsQuickAgainCostsOneWrite(t *testing.T) {
 func TestWhatTheEndOfAWorkerCutsShortDoesNotCount(t *testing.T) {
 	for _, succeeds := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			far := w.endpoint("shop")
+			h := newDeliveryHarness(t)
+			far := h.endpoint("shop")
 			far.set(time.Hour, nil)
 
-			d := w.worker(func(c *notify.Config) { c.DrainTimeout = time.Millisecond })
+			d := h.worker(func(c *notify.Config) { c.DrainTimeout = time.Millisecond })
 			if succeeds {
-				d = w.worker(func(c *notify.Config) {
+				d = h.worker(func(c *notify.Config) {
 					c.DrainTimeout = time.Millisecond
 					c.Open = func(notify.Endpoint) (notify.Destination, error) { return deaf{}, nil }
 				})
 			}
-			stop := w.run(d)
-			w.accept(d, notice("o-1", 2, "SHIPPED"))
+			stop := h.run(d)
+			h.accept(d, notice("o-1", 2, "SHIPPED"))
 			stop()
 
-			got := w.get(d, "o-1/2/shop")
+			got := h.get(d, "o-1/2/shop")
 			if want := map[bool]notify.Status{false: notify.Pending, true: notify.Delivered}[succeeds]; got.Status != want || got.Error != "" || got.Attempts != 1 {
 				t.Errorf("%+v, want %s", got, want)
 			}
 
-			if e, err := w.endpoints.Get(t.Context(), "shop"); err != nil || !e.FailingSince.IsZero() {
+			if e, err := h.endpoints.Get(t.Context(), "shop"); err != nil || !e.FailingSince.IsZero() {
 				t.Errorf("%+v, %v", e, err)
 			}
 		})

@@ -24,7 +24,8 @@ type Config struct {
 	// changed.
 	Open func(Endpoint) (Destination, error)
 
-	// Schedule is the pauses between attempts. Default defaultSchedule.
+	// Schedule has the pauses between attempts. Default: the schedule of Standard Webhooks, ten
+	// attempts within 75 hours and 35 minutes.
 	Schedule Schedule
 	// Timeout bounds one attempt. Default 20 s.
 	Timeout time.Duration
@@ -34,9 +35,9 @@ type Config struct {
 	// LookEvery is how often an idle queue is read, for deliveries that other workers left.
 	// Default 15 s.
 	LookEvery time.Duration
-	// Places is how many attempts run at the same time, beside one of each endpoint that
-	// others cannot take, and as many again of endpoints whose newest attempt took longer than
-	// firstTry. Default 256.
+	// Places bounds the attempts that run at the same time, beside one of each endpoint that others
+	// cannot take. Endpoints whose newest attempt took longer than 250 ms share as many places of
+	// their own. Default 256.
 	Places int
 	// DrainTimeout is how long attempts may go on after the end of Run's context. Default
 	// Timeout.
@@ -91,6 +92,7 @@ func (c *Config) check() error {
 	c.DisableAfter = cmp.Or(c.DisableAfter, defaultDisableAfter)
 	c.LookEvery = cmp.Or(c.LookEvery, defaultLookEvery)
 	c.Places = cmp.Or(c.Places, defaultPlaces)
+	// Set after Timeout, because it defaults to that value.
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, c.Timeout)
 
 	require(c.Timeout > 0, "Timeout %s: must be more than 0", c.Timeout)
@@ -123,8 +125,8 @@ func (c *Config) check() error {
 	return errors.Join(faults...)
 }
 
-// lease is how long an attempt may take with the write of its outcome. After that another
-// worker repeats it.
+// lease is how long an attempt may take, with the write of its outcome. After that another worker
+// repeats the attempt.
 func (c Config) lease() time.Duration { return c.Timeout + 2*c.storeTimeout() + c.DrainTimeout }
 
 // Deliveries brings notifications to endpoints. It is safe for concurrent use. Close it after
@@ -158,14 +160,15 @@ func New(cfg Config) (*Deliveries, error) {
 		wake:    make(chan struct{}, 1),
 		lanes:   map[string]*lane{},
 		free:    places{quick: cfg.Places, slow: cfg.Places},
+		// This worker alone, until others are counted.
 		workers: 1,
 
 		presence: newPresence(),
 	}, nil
 }
 
-// lane returns what this process knows about the endpoint, updated to its settings. The caller
-// holds the lock.
+// lane returns the endpoint's lane in this process, updated to its settings. The caller holds the
+// lock.
 func (d *Deliveries) lane(e Endpoint) *lane {
 	l := d.lanes[e.ID]
 	if l == nil {
@@ -180,12 +183,13 @@ func (d *Deliveries) lane(e Endpoint) *lane {
 // nudge makes Run look at the lanes.
 func (d *Deliveries) nudge() {
 	select {
+	// A wake-up that waits already covers this one: Run looks at all lanes.
 	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Close closes the destinations. Nothing may be in work.
+// Close closes the destinations. No attempt may be in work.
 func (d *Deliveries) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 
 func TestANotificationCostsOneReadAndOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop")
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		h.endpoint("shop")
+		d := h.worker()
+		defer h.run(d)()
 
-		w.accept(d, notice("o-0", 2, "SHIPPED")) // reads the endpoints
-		w.transport.Reset()
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.accept(d, notice("o-0", 2, "SHIPPED")) // reads the endpoints
+		h.transport.Reset()
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 
-		if got, want := w.transport.Calls(), []string{"Query", "PutItem"}; !slices.Equal(got, want) {
+		if got, want := h.transport.Calls(), []string{"Query", "PutItem"}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	})
@@ -34,24 +34,24 @@ func TestANotificationCostsOneReadAndOneWrite(t *testing.T) {
 // endpoint that was slow before, and Accept does not wait for it.
 func TestASlowEndpointCostsTwoWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(3*time.Second, nil)
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
 		began := time.Now()
-		w.accept(d, notice("o-0", 2, "SHIPPED"))
+		h.accept(d, notice("o-0", 2, "SHIPPED"))
 
 		if took := time.Since(began); took != notify.FirstTry {
 			t.Errorf("Accept waited %s for the first attempt, want %s", took, notify.FirstTry)
 		}
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		w.transport.Reset()
+		h.transport.Reset()
 
 		began = time.Now()
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 
 		if took := time.Since(began); took != 0 {
 			t.Errorf("Accept waited %s for an endpoint that is slow", took)
@@ -59,11 +59,11 @@ func TestASlowEndpointCostsTwoWrites(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 
-		if got, want := w.transport.Calls(), []string{"Query", "PutItem", "UpdateItem"}; !slices.Equal(got, want) {
+		if got, want := h.transport.Calls(), []string{"Query", "PutItem", "UpdateItem"}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 
-		if got := w.statuses(d); got["shop DELIVERED"] != 2 || far.effects() != 2 || len(far.keys()) != 2 {
+		if got := h.statuses(d); got["shop DELIVERED"] != 2 || far.effects() != 2 || len(far.keys()) != 2 {
 			t.Errorf("%v, arrived %v", got, far.keys())
 		}
 	})
@@ -72,14 +72,14 @@ func TestASlowEndpointCostsTwoWrites(t *testing.T) {
 // TestARepeatChangesNothing: the stream hands a record over again after a crash.
 func TestARepeatChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
+		d := h.worker()
+		defer h.run(d)()
 
 		n := notice("o-1", 2, "SHIPPED")
-		w.accept(d, n, n)
-		w.accept(w.worker(), n)
+		h.accept(d, n, n)
+		h.accept(h.worker(), n)
 
 		if got := far.keys(); !slices.Equal(got, []string{"o-1/2/notify"}) {
 			t.Errorf("arrived: %v", got)
@@ -89,15 +89,15 @@ func TestARepeatChangesNothing(t *testing.T) {
 
 func TestADeliveryIsTriedAgainAfterEachPauseOfTheSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(0, down)
 		schedule := notify.Schedule{time.Second, 5 * time.Second, time.Minute, 3 * time.Minute}
-		d := w.worker(func(c *notify.Config) { c.Schedule = schedule })
-		defer w.run(d)()
+		d := h.worker(func(c *notify.Config) { c.Schedule = schedule })
+		defer h.run(d)()
 
 		began := time.Now()
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 
@@ -117,7 +117,7 @@ func TestADeliveryIsTriedAgainAfterEachPauseOfTheSchedule(t *testing.T) {
 			}
 		}
 
-		got := w.get(d, "o-1/2/shop")
+		got := h.get(d, "o-1/2/shop")
 		if got.Status != notify.Missed || got.Attempts != 5 || got.Answer != 503 || got.Response != "try later" || got.Error != errDown.Error() {
 			t.Errorf("got %+v", got)
 		}
@@ -132,20 +132,20 @@ func TestADeliveryIsTriedAgainAfterEachPauseOfTheSchedule(t *testing.T) {
 // TestASlowEndpointIsTriedAgainOnTime: its first attempt ends after Accept has returned.
 func TestASlowEndpointIsTriedAgainOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(time.Second, down)
-		d := w.worker(func(c *notify.Config) {
+		d := h.worker(func(c *notify.Config) {
 			c.Schedule, c.LookEvery = notify.Schedule{5 * time.Second, 5 * time.Second}, time.Hour
 		})
-		defer w.run(d)()
+		defer h.run(d)()
 
 		// The second notification is stored before its first attempt.
-		w.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop MISSED"] != 2 || len(far.keys()) != 6 {
+		if got := h.statuses(d); got["shop MISSED"] != 2 || len(far.keys()) != 6 {
 			t.Errorf("%v, %d attempts, want 6", got, len(far.keys()))
 		}
 	})
@@ -164,13 +164,13 @@ func TestTheDefaultScheduleIsThatOfStandardWebhooks(t *testing.T) {
 
 func TestEveryAttemptHasTheSameIDAndKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(0, down)
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		time.Sleep(time.Minute)
 		far.set(0, nil)
 		time.Sleep(10 * time.Minute)
@@ -182,7 +182,7 @@ func TestEveryAttemptHasTheSameIDAndKey(t *testing.T) {
 			}
 		}
 
-		if len(far.messages) < 3 || w.get(d, "o-1/2/shop").Status != notify.Delivered {
+		if len(far.messages) < 3 || h.get(d, "o-1/2/shop").Status != notify.Delivered {
 			t.Errorf("%d attempts", len(far.messages))
 		}
 	})
@@ -190,16 +190,16 @@ func TestEveryAttemptHasTheSameIDAndKey(t *testing.T) {
 
 func TestAPauseThatTheFarSideAsksForIsHonored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(0, func(notify.Message) (notify.Answer, error) {
 			return notify.Answer{Status: 429}, notify.RetryAfter(errDown, 7*time.Minute)
 		})
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
 		began := time.Now()
-		w.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
 		time.Sleep(7*time.Minute - time.Second)
 		synctest.Wait()
 
@@ -210,7 +210,7 @@ func TestAPauseThatTheFarSideAsksForIsHonored(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != 2 || far.times[1].Sub(began) < 7*time.Minute {
+		if got := h.statuses(d); got["shop DELIVERED"] != 2 || far.times[1].Sub(began) < 7*time.Minute {
 			t.Errorf("%v", got)
 		}
 	})
@@ -223,8 +223,8 @@ func TestACrashAtAnyCallLosesNoNotification(t *testing.T) {
 		for name, fault := range map[string]func(...string) embeddedtest.Fault{"request": embeddedtest.LoseRequest, "answer": embeddedtest.LoseAnswer} {
 			t.Run(fmt.Sprintf("%s %d", name, call), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t)
-					far := w.endpoint("shop", func(s *notify.Settings) { s.Ordered = call%2 == 0 })
+					h := newDeliveryHarness(t)
+					far := h.endpoint("shop", func(s *notify.Settings) { s.Ordered = call%2 == 0 })
 					far.set(0, func(m notify.Message) (notify.Answer, error) {
 						if m.Attempt == 1 {
 							return down(m)
@@ -233,10 +233,10 @@ func TestACrashAtAnyCallLosesNoNotification(t *testing.T) {
 					})
 
 					struck := fault("Query", "GetItem", "PutItem", "UpdateItem").From(call + 1).Next(1)
-					w.transport.Inject(struck)
+					h.transport.Inject(struck)
 
-					d := w.worker()
-					defer w.run(d)()
+					d := h.worker()
+					defer h.run(d)()
 
 					for _, n := range []notify.Notification{notice("o-1", 2, "SHIPPED"), notice("o-1", 3, "DELIVERED")} {
 						for d.Accept(t.Context(), n) != nil {
@@ -246,7 +246,7 @@ func TestACrashAtAnyCallLosesNoNotification(t *testing.T) {
 					time.Sleep(3 * time.Minute)
 					synctest.Wait()
 
-					if got := w.statuses(d); got["shop DELIVERED"] != 2 || far.effects() != 2 {
+					if got := h.statuses(d); got["shop DELIVERED"] != 2 || far.effects() != 2 {
 						t.Errorf("%v, arrived %v", got, far.keys())
 					}
 				})
@@ -271,9 +271,9 @@ func TestANotificationHappensOnceAtAFarSideThatHonorsTheKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				h := newDeliveryHarness(t)
 
-				far := w.endpoint("shop")
+				far := h.endpoint("shop")
 				if test.down {
 					far.set(0, func(m notify.Message) (notify.Answer, error) {
 						if m.Attempt == 1 {
@@ -284,16 +284,16 @@ func TestANotificationHappensOnceAtAFarSideThatHonorsTheKey(t *testing.T) {
 				}
 
 				if test.fault.On != nil {
-					w.transport.Inject(test.fault)
+					h.transport.Inject(test.fault)
 				}
-				d := w.worker()
-				defer w.run(d)()
+				d := h.worker()
+				defer h.run(d)()
 
 				n := notice("o-1", 2, "SHIPPED")
 				for d.Accept(t.Context(), n) != nil {
 					time.Sleep(time.Second)
 				}
-				w.accept(d, n)
+				h.accept(d, n)
 				time.Sleep(3 * time.Minute)
 				synctest.Wait()
 
@@ -309,27 +309,27 @@ func TestANotificationHappensOnceAtAFarSideThatHonorsTheKey(t *testing.T) {
 // is never seen again.
 func TestAWorkerThatDiesLeavesItsDeliveriesToAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(time.Hour, nil) // longer than an attempt may take
 
-		// What the dead worker stores does not arrive.
-		dead := w.worker(func(c *notify.Config) { c.DrainTimeout = time.Millisecond })
-		stop := w.run(dead)
+		// The writes of the dead worker do not arrive.
+		dead := h.worker(func(c *notify.Config) { c.DrainTimeout = time.Millisecond })
+		stop := h.run(dead)
 		for i := range 10 {
-			w.accept(dead, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(dead, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
-		cut := w.transport.Inject(embeddedtest.LoseRequest("UpdateItem"))
+		cut := h.transport.Inject(embeddedtest.LoseRequest("UpdateItem"))
 		stop()
 		cut.Remove()
 		far.set(0, nil)
 
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != 10 {
+		if got := h.statuses(d); got["shop DELIVERED"] != 10 {
 			t.Errorf("%v", got)
 		}
 	})
@@ -337,22 +337,22 @@ func TestAWorkerThatDiesLeavesItsDeliveriesToAnother(t *testing.T) {
 
 func TestSeveralWorkersShareTheDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
-		w.endpoint("other")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
+		h.endpoint("other")
 
-		idle := w.worker() // stores without attempts
+		idle := h.worker() // stores without attempts
 		for i := range 100 {
-			w.accept(idle, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(idle, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
 
 		for range 3 {
-			defer w.run(w.worker())()
+			defer h.run(h.worker())()
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(idle); !maps.Equal(got, map[string]int{"shop DELIVERED": 100, "other DELIVERED": 100}) {
+		if got := h.statuses(idle); !maps.Equal(got, map[string]int{"shop DELIVERED": 100, "other DELIVERED": 100}) {
 			t.Errorf("%v", got)
 		}
 
@@ -364,23 +364,23 @@ func TestSeveralWorkersShareTheDeliveries(t *testing.T) {
 
 func TestPanicsAreFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(0, func(notify.Message) (notify.Answer, error) { panic("a defect") })
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 
-		if got := w.get(d, "o-1/2/shop"); got.Status != notify.Pending || got.Attempts != 1 || got.Error == "" {
+		if got := h.get(d, "o-1/2/shop"); got.Status != notify.Pending || got.Attempts != 1 || got.Error == "" {
 			t.Errorf("got %+v", got)
 		}
 	})
 }
 
 func TestDeliveriesThatDoNotExistAreNotFound(t *testing.T) {
-	w := newWorld(t)
-	d := w.worker()
+	h := newDeliveryHarness(t)
+	d := h.worker()
 
 	for id, want := range map[string]error{"o-1/2/shop": notify.ErrNotFound, "o-1": notify.ErrInvalid, "o-1/x/shop": notify.ErrInvalid, "o-1/99999999999999999999/shop": notify.ErrInvalid, "o-1/9999999999999999999/shop": notify.ErrInvalid} {
 		if _, err := d.Get(t.Context(), id); !errors.Is(err, want) {
@@ -389,19 +389,19 @@ func TestDeliveriesThatDoNotExistAreNotFound(t *testing.T) {
 	}
 }
 
-// TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn: their keys have more than that of the
-// transition. Each is delivered once.
+// TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn: their keys have a part behind the transition's
+// key. Each is delivered once.
 func TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
+		d := h.worker()
+		defer h.run(d)()
 
 		for _, suffix := range []string{"", "/again-a1", "", "/again-a1", "/group-audit"} {
 			n := notice("o-1", 3, "SHIPPED")
 			n.Key += suffix
-			w.accept(d, n)
+			h.accept(d, n)
 		}
 
 		if got, want := far.keys(), []string{"o-1/3/notify", "o-1/3/notify/again-a1", "o-1/3/notify/group-audit"}; !slices.Equal(got, want) {

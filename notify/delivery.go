@@ -17,7 +17,7 @@ import (
 	"ratchet/workflow"
 )
 
-// Status is where a delivery is.
+// Status is the state of a delivery.
 type Status string
 
 // The statuses of deliveries.
@@ -33,7 +33,7 @@ type Delivery struct {
 	Notification
 	Endpoint string `json:"endpoint"`
 	Status   Status `json:"status"`
-	// Attempts counts those that have begun, since the last redelivery.
+	// Attempts counts the attempts that have begun since the last redelivery.
 	Attempts int `json:"attempts"`
 	// NextTry is when a PENDING delivery is tried next, or when the attempt under way is
 	// given up.
@@ -47,7 +47,7 @@ type Delivery struct {
 	// CreatedAt is when the record was written, TriedAt the end of the newest attempt.
 	CreatedAt time.Time `json:"createdAt"`
 	TriedAt   time.Time `json:"triedAt,omitzero"`
-	// Redeliveries counts how often it was sent again on request.
+	// Redeliveries counts how often the delivery was sent again on request.
 	Redeliveries int `json:"redeliveries,omitempty"`
 
 	version int64  // counts the writes of the record
@@ -146,6 +146,7 @@ func deliveryItemKey(order, endpoint string, transition int64) dynamo.Item {
 
 func (d Delivery) itemKey() dynamo.Item {
 	key := deliveryItemKey(string(d.OrderID), d.Endpoint, int64(d.TransitionID))
+	// A replay or another group gets an item of its own for the same transition.
 	if again := d.repeat(); again != "" {
 		key[deliveryName] = dynamo.S(dynamo.Text(key, deliveryName) + "#" + again)
 	}
@@ -153,8 +154,8 @@ func (d Delivery) itemKey() dynamo.Item {
 	return key
 }
 
-// queue returns the name of a queue of the delivery's endpoint, for what is under way or for
-// what was missed.
+// queue returns the name of the queue in which the delivery stands: its endpoint has queues for
+// deliveries under way and for missed ones.
 func (d Delivery) queue() string { return queueName(d.Endpoint, d.Status, d.shard()) }
 
 func (d Delivery) shard() int { return dynamo.Shard(string(d.OrderID), queueShards) }
@@ -180,6 +181,7 @@ func (d Delivery) queuedAt() time.Time {
 // encode returns the item of a delivery.
 func (d Delivery) encode(now time.Time) dynamo.Item {
 	item := d.itemKey()
+	// The transition's time is stored in nanoseconds, so that every attempt sends the same time.
 	maps.Copy(item, dynamo.Item{
 		deliveryKeyAttribute:    dynamo.S(d.Key),
 		deliveryEndpoint:        dynamo.S(d.Endpoint),
@@ -221,6 +223,7 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 func (d Delivery) outcome() dynamo.Item {
 	item := dynamo.Item{}
 	if d.Status == Pending || d.Status == Missed {
+		// Only these stand in the index, so finished deliveries cost it nothing.
 		item[deliveryQueue], item[deliveryDue] = dynamo.S(d.queue()), dynamo.Millis(d.queuedAt())
 	}
 
@@ -266,6 +269,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 		version:      dynamo.Number(item, deliveryVersion),
 		call:         dynamo.Text(item, deliveryCall),
 	}
+	// A MISSED delivery has its transition's time in this attribute.
 	if d.Status == Pending {
 		d.NextTry = dynamo.Time(item, deliveryDue)
 	}

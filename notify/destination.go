@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Message is what an attempt sends.
+// Message is the message that an attempt sends.
 type Message struct {
 	Notification
 	// ID is the same for every attempt and endpoint.
@@ -22,18 +22,17 @@ type Message struct {
 
 // Answer is how the far side answered.
 type Answer struct {
-	// Status is that of HTTP, 0 if the far side has none.
+	// Status is the HTTP status, 0 if the far side has none.
 	Status int
-	// Text is how the answer begins. What is stored of it is shorter and redacted.
+	// Text is the beginning of the answer. The stored part is shorter and redacted.
 	Text string
 }
 
 // Destination sends messages of one endpoint. It must be safe for concurrent use, and honor
 // its context. If it is an io.Closer, it is closed when it is not used any more.
 type Destination interface {
-	// Send sends a message. It may get the same one again; the far side should then do
-	// nothing. An error may carry ErrGone, ErrRejected, ErrRecipient, ErrSkipped or a pause
-	// (RetryAfter).
+	// Send sends a message. It may get the same message again; the far side should then do nothing.
+	// An error may carry ErrGone, ErrRejected, ErrRecipient, ErrSkipped or a pause (RetryAfter).
 	Send(ctx context.Context, m Message) (Answer, error)
 }
 
@@ -43,12 +42,12 @@ var (
 	ErrGone = errors.New("the endpoint is gone")
 	// ErrRejected means that no attempt with this message can succeed.
 	ErrRejected = errors.New("the endpoint cannot take the message")
-	// ErrRecipient means that the far side refuses whom this message is for, such as a customer whose
-	// mailbox is full. It says nothing about the endpoint, which serves others. With ErrRejected no
-	// other attempt is made.
+	// ErrRecipient means that the far side refuses the recipient of this message, such as a customer
+	// whose mailbox is full. The error says nothing about the endpoint, which serves others. With
+	// ErrRejected no other attempt is made.
 	ErrRecipient = errors.New("the recipient is refused")
-	// ErrSkipped means that there is nothing to send for this order, such as without an address
-	// of its customer. It says nothing about the endpoint.
+	// ErrSkipped means that there is nothing to send for this order, for example because its customer
+	// has no address. The error says nothing about the endpoint.
 	ErrSkipped = errors.New("skipped")
 )
 
@@ -69,7 +68,7 @@ type retryAfterError struct {
 
 func (e *retryAfterError) Unwrap() error { return e.error }
 
-// maxPause bounds what a far side may ask for.
+// maxPause bounds the pause that a far side may ask for.
 const maxPause = 24 * time.Hour
 
 // pauseOf returns the pause that the error asks for, at most a day.

@@ -1,7 +1,7 @@
-// Package notify tells the outside that an order has entered a state. An [Endpoint] says who
-// wants to know what, and where; [Endpoints] stores them. [Deliveries] brings each
-// notification to every endpoint that wants it, and keeps a record of it: a [Delivery].
-// Package notify/destination sends: to webhooks, queues, topics, mailboxes and files.
+// Package notify tells the outside that an order has entered a state. An [Endpoint] says which
+// notifications a receiver wants, and where to send them; [Endpoints] stores them. [Deliveries]
+// brings each notification to every endpoint that wants it, and keeps a record of it: a [Delivery].
+// Package notify/destination sends to webhooks, queues, topics, mailboxes and files.
 //
 // # Model
 //
@@ -15,22 +15,22 @@
 //
 // A record's key is the order and "endpoint#transition". While a delivery is PENDING its
 // record also has the attributes queue ("<endpoint>#<0 to 3>", by order) and due, which are
-// the key of the index queueIndex: each endpoint has a queue of its own, sorted by time, so
-// that finding what is due reads neither finished deliveries nor those of other endpoints.
-// MISSED records stand in a second queue of the endpoint, by the time of the transition. A
-// DELIVERED record is in no queue and costs the index nothing.
+// the key of the index "queue": each endpoint has a queue of its own, sorted by time, so that a
+// search for due deliveries reads neither finished ones nor other endpoints' deliveries. MISSED
+// records stand in a second queue of the endpoint, by the time of the transition. A DELIVERED record
+// is in no queue and costs the index nothing.
 //
-// A worker takes a delivery by moving its due time behind the end of the attempt, under the
-// condition that the record's version is the one that it read. A worker that dies leaves a
-// delivery that becomes due again. Every later write has the version of the take as its
-// condition, so a worker that was paused changes nothing that another one has taken over.
+// A worker takes a delivery by moving its due time behind the end of the attempt, on condition that
+// the record still has the version that the worker read. If a worker dies, its delivery becomes due
+// again. Every later write has the version of the take as its condition, so a worker that was paused
+// cannot change a delivery that another worker has taken over.
 //
 // # Cost
 //
 // While a worker runs, Accept makes the first attempt itself if the endpoint is idle and was
-// quick the last time. If it ends within firstTry, the record is written once, with its
-// outcome: one read, one write. Otherwise the record is written before the outcome is known,
-// and again with it: two writes.
+// quick the last time. If the attempt ends within 250 ms, the record is written once, with the
+// outcome: one read, one write. Otherwise the record is written before the outcome is known, and
+// again with it: two writes.
 //
 // # Guarantees
 //
@@ -44,10 +44,11 @@
 //
 // # Caveats
 //
-// The rate limit, the concurrency and the circuit of an endpoint hold for each worker process.
-// A change of an endpoint reaches other processes within refreshEvery. Secrets are stored in
-// the table as they are, because a symmetric signature needs them; no answer shows them after
-// the creation. Encrypt the table with a key of your own, and limit who may read it.
+// The concurrency of an endpoint holds for each worker process. The rate is shared by the workers
+// that run, and an opened circuit reaches the other workers through the table. A change of an
+// endpoint reaches other processes within 10 s. Secrets are stored in the table as they are, because
+// a symmetric signature needs them; no answer shows them after the creation. Encrypt the table with a
+// key of your own, and limit who may read it.
 //
 // Records are kept for 30 days and then removed by the table's time to live.
 package notify

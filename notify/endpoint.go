@@ -15,8 +15,8 @@ const (
 	Disabled EndpointStatus = "DISABLED"
 )
 
-// Endpoint is who wants to know what, and where. Its secrets and the values of its headers are
-// not part of its JSON.
+// Endpoint is a receiver of notifications: a destination with a filter, secrets and limits. Its
+// secrets and the values of its headers are not part of its JSON.
 type Endpoint struct {
 	// ID is 1 to 64 of A-Z a-z 0-9 _ -, behind the tenant's name and a colon if a tenant
 	// owns the endpoint.
@@ -27,8 +27,7 @@ type Endpoint struct {
 	// Reason says why the endpoint is disabled, and since when.
 	Reason     string    `json:"reason,omitempty"`
 	DisabledAt time.Time `json:"disabledAt,omitzero"`
-	// FailingSince is the first failure after the last success, zero if that was the last
-	// attempt.
+	// FailingSince is the first failure after the last success, zero if the last attempt succeeded.
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	// OpenUntil is the end of the newest pause in which no worker tries the endpoint, because it
 	// failed several times in a row or asked for a pause. Zero after a success.
@@ -75,6 +74,7 @@ func (e Endpoint) wants(n Notification) bool {
 func (e Endpoint) rotated(key webhooks.Secret, until time.Time) []Secret {
 	next := []Secret{{Key: key}}
 	if len(e.Secrets) > 0 && !until.IsZero() {
+		// Only the newest of the old secrets: a message has at most two signatures.
 		next = append(next, Secret{e.Secrets[0].Key, until})
 	}
 

@@ -14,12 +14,12 @@ import (
 )
 
 // TestOneOrdersNotificationsKeepTheirOrder: each first attempt fails, at random times. Three
-// workers share the deliveries. Per order the far side sees a transition only after the ones
-// before it have arrived.
+// workers share the deliveries. Per order the far side sees a transition only after all earlier
+// transitions have arrived.
 func TestOneOrdersNotificationsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop", func(s *notify.Settings) { s.Ordered = true })
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop", func(s *notify.Settings) { s.Ordered = true })
 		calls := 0
 		far.set(0, func(m notify.Message) (notify.Answer, error) {
 			far.mu.Lock()
@@ -33,22 +33,22 @@ func TestOneOrdersNotificationsKeepTheirOrder(t *testing.T) {
 			return notify.Answer{Status: 200}, nil
 		})
 
-		w.config.Schedule = slices.Repeat(notify.Schedule{time.Second, 20 * time.Second}, 10)
-		workers := []*notify.Deliveries{w.worker(), w.worker(), w.worker()}
+		h.config.Schedule = slices.Repeat(notify.Schedule{time.Second, 20 * time.Second}, 10)
+		workers := []*notify.Deliveries{h.worker(), h.worker(), h.worker()}
 		for _, d := range workers {
-			defer w.run(d)()
+			defer h.run(d)()
 		}
 
 		const orders, transitions = 10, 5
 		for id := range transitions {
 			for order := range orders {
-				w.accept(workers[(order+id)%3], notice(fmt.Sprint("o-", order), int64(id+2), "SHIPPED"))
+				h.accept(workers[(order+id)%3], notice(fmt.Sprint("o-", order), int64(id+2), "SHIPPED"))
 			}
 		}
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(workers[0]); got["shop DELIVERED"] != orders*transitions {
+		if got := h.statuses(workers[0]); got["shop DELIVERED"] != orders*transitions {
 			t.Fatalf("%v", got)
 		}
 
@@ -70,22 +70,22 @@ func TestOneOrdersNotificationsKeepTheirOrder(t *testing.T) {
 // TestOtherOrdersDoNotWait: only the order whose notification fails is held up.
 func TestOtherOrdersDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop", func(s *notify.Settings) { s.Ordered = true })
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop", func(s *notify.Settings) { s.Ordered = true })
 		far.set(0, func(m notify.Message) (notify.Answer, error) {
 			if m.OrderID == "o-bad" {
 				return notify.Answer{Status: 500}, errDown
 			}
 			return notify.Answer{Status: 200}, nil
 		})
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
-		w.accept(d, notice("o-bad", 2, "SHIPPED"), notice("o-bad", 3, "DELIVERED"), notice("o-good", 2, "SHIPPED"), notice("o-good", 3, "DELIVERED"))
+		h.accept(d, notice("o-bad", 2, "SHIPPED"), notice("o-bad", 3, "DELIVERED"), notice("o-good", 2, "SHIPPED"), notice("o-good", 3, "DELIVERED"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != 2 || got["shop PENDING"] != 2 {
+		if got := h.statuses(d); got["shop DELIVERED"] != 2 || got["shop PENDING"] != 2 {
 			t.Errorf("%v", got)
 		}
 
@@ -100,8 +100,8 @@ func TestOtherOrdersDoNotWait(t *testing.T) {
 // one on request.
 func TestWhatIsSkippedSaysNothingAboutItsEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("mail", func(s *notify.Settings) { s.Ordered = true })
+		h := newDeliveryHarness(t)
+		far := h.endpoint("mail", func(s *notify.Settings) { s.Ordered = true })
 		without := true
 		far.set(0, func(m notify.Message) (notify.Answer, error) {
 			if m.TransitionID == 2 && without {
@@ -109,25 +109,25 @@ func TestWhatIsSkippedSaysNothingAboutItsEndpoint(t *testing.T) {
 			}
 			return notify.Answer{Status: 250}, nil
 		})
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
 		const orders = 10 // more than open a circuit
 		for i := range orders {
-			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"), notice(fmt.Sprint("o-", i), 3, "DELIVERED"))
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"), notice(fmt.Sprint("o-", i), 3, "DELIVERED"))
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["mail SKIPPED"] != orders || got["mail DELIVERED"] != orders {
+		if got := h.statuses(d); got["mail SKIPPED"] != orders || got["mail DELIVERED"] != orders {
 			t.Errorf("%v", got)
 		}
 
-		if e, err := w.endpoints.Get(t.Context(), "mail"); err != nil || !e.FailingSince.IsZero() {
+		if e, err := h.endpoints.Get(t.Context(), "mail"); err != nil || !e.FailingSince.IsZero() {
 			t.Errorf("%+v, %v", e, err)
 		}
 
-		skipped := w.get(d, "o-0/2/mail")
+		skipped := h.get(d, "o-0/2/mail")
 		if skipped.Error != "skipped: the order has no address" || skipped.Attempts != 1 || !skipped.NextTry.IsZero() {
 			t.Errorf("%+v", skipped)
 		}
@@ -146,18 +146,19 @@ func TestWhatIsSkippedSaysNothingAboutItsEndpoint(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 
-		if again := w.get(d, skipped.ID()); again.Status != notify.Delivered || again.Error != "" {
+		if again := h.get(d, skipped.ID()); again.Status != notify.Delivered || again.Error != "" {
 			t.Errorf("after the redelivery: %+v", again)
 		}
 	})
 }
 
-// TestARefusedRecipientSaysNothingAboutItsEndpoint: more of them than open a circuit, for longer than
-// disables an endpoint. The others are served at once, and what was refused for good can be sent again.
+// TestARefusedRecipientSaysNothingAboutItsEndpoint: more are refused than open a circuit, for longer
+// than disables an endpoint. The others are served at once, and a delivery that was refused for good
+// can be sent again.
 func TestARefusedRecipientSaysNothingAboutItsEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("mail")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("mail")
 		far.set(0, func(m notify.Message) (notify.Answer, error) {
 			switch {
 			case strings.HasPrefix(string(m.OrderID), "full"):
@@ -168,27 +169,27 @@ func TestARefusedRecipientSaysNothingAboutItsEndpoint(t *testing.T) {
 
 			return notify.Answer{Status: 250}, nil
 		})
-		d := w.worker(func(c *notify.Config) { c.DisableAfter = 20 * time.Minute })
-		defer w.run(d)()
+		d := h.worker(func(c *notify.Config) { c.DisableAfter = 20 * time.Minute })
+		defer h.run(d)()
 
 		const orders = 10
 		for i := range orders {
-			w.accept(d, notice(fmt.Sprint("full-", i), 2, "SHIPPED"), notice(fmt.Sprint("busy-", i), 2, "SHIPPED"))
+			h.accept(d, notice(fmt.Sprint("full-", i), 2, "SHIPPED"), notice(fmt.Sprint("busy-", i), 2, "SHIPPED"))
 		}
 		time.Sleep(45 * time.Minute) // 4 attempts
 		synctest.Wait()
 
-		if e, err := w.endpoints.Get(t.Context(), "mail"); err != nil || !e.FailingSince.IsZero() || e.Status == notify.Disabled {
+		if e, err := h.endpoints.Get(t.Context(), "mail"); err != nil || !e.FailingSince.IsZero() || e.Status == notify.Disabled {
 			t.Errorf("%+v, %v", e, err)
 		}
-		w.accept(d, notice("good", 2, "SHIPPED"))
+		h.accept(d, notice("good", 2, "SHIPPED"))
 		synctest.Wait()
 
-		if got := w.statuses(d); got["mail DELIVERED"] != 1 || got["mail MISSED"] != orders || got["mail PENDING"] != orders {
+		if got := h.statuses(d); got["mail DELIVERED"] != 1 || got["mail MISSED"] != orders || got["mail PENDING"] != orders {
 			t.Errorf("%v", got)
 		}
 
-		if full, busy := w.get(d, "full-0/2/mail"), w.get(d, "busy-0/2/mail"); full.Attempts != 1 || busy.Attempts != 4 {
+		if full, busy := h.get(d, "full-0/2/mail"), h.get(d, "busy-0/2/mail"); full.Attempts != 1 || busy.Attempts != 4 {
 			t.Errorf("%+v, %+v", full, busy)
 		}
 	})
@@ -198,17 +199,17 @@ func TestARefusedRecipientSaysNothingAboutItsEndpoint(t *testing.T) {
 // with all it can get.
 func TestAHangingEndpointTakesNoPlaceFromAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("hangs").set(time.Hour, nil)
-		good := w.endpoint("good")
+		h := newDeliveryHarness(t)
+		h.endpoint("hangs").set(time.Hour, nil)
+		good := h.endpoint("good")
 		good.set(10*time.Millisecond, nil)
-		d := w.worker(func(c *notify.Config) { c.Places = 4 })
-		defer w.run(d)()
+		d := h.worker(func(c *notify.Config) { c.Places = 4 })
+		defer h.run(d)()
 
 		began := time.Now()
 
 		for i := range 40 {
-			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
 
 		// Accept waited for the first attempts at the hanging endpoint only until it was known
@@ -227,9 +228,9 @@ func TestAHangingEndpointTakesNoPlaceFromAnother(t *testing.T) {
 
 func TestAnEndpointGetsWhatItsFilterSelects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		d := h.worker()
+		defer h.run(d)()
 
 		for id, filter := range map[string]notify.Filter{
 			"all":     {},
@@ -242,20 +243,20 @@ func TestAnEndpointGetsWhatItsFilterSelects(t *testing.T) {
 			"tenant":  {Tenant: "acme"},
 			"tenants": {Tenant: notify.AllTenants},
 		} {
-			w.endpoint(id, func(s *notify.Settings) { s.Filter = filter })
+			h.endpoint(id, func(s *notify.Settings) { s.Filter = filter })
 		}
 
 		delivered := notice("o-1", 3, "DELIVERED")
 		delivered.Event = "deliver"
-		w.accept(d, notice("o-1", 2, "SHIPPED"), delivered, notice("acme:o-2", 2, "PAID"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"), delivered, notice("acme:o-2", 2, "PAID"))
 
 		for id, want := range map[string]int{"all": 2, "state": 1, "event": 1, "both": 0, "euro": 2, "dollar": 0, "unset": 0, "tenant": 1, "tenants": 3} {
-			if got := w.at(id).effects(); got != want {
+			if got := h.at(id).effects(); got != want {
 				t.Errorf("%s: %d notifications, want %d", id, got, want)
 			}
 		}
 
-		if body := string(w.at("tenant").messages[0].Body); !strings.Contains(body, `"orderId":"o-2"`) {
+		if body := string(h.at("tenant").messages[0].Body); !strings.Contains(body, `"orderId":"o-2"`) {
 			t.Errorf("a tenant's endpoint does not see its own id of the order: %s", body)
 		}
 	})
@@ -265,40 +266,40 @@ func TestAnEndpointGetsWhatItsFilterSelects(t *testing.T) {
 // and asks for it.
 func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(0, down)
 
 		var notices []string
-		d := w.worker(func(c *notify.Config) {
+		d := h.worker(func(c *notify.Config) {
 			c.Schedule = slices.Repeat(notify.Schedule{time.Minute}, 20)
 			c.DisableAfter = 10 * time.Minute
 			c.Events.Disabled = func(endpoint, reason string) { notices = append(notices, endpoint+": "+reason) }
 		})
-		defer w.run(d)()
+		defer h.run(d)()
 
 		began := time.Now()
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		time.Sleep(5 * time.Minute)
 
-		if e, _ := w.endpoints.Get(t.Context(), "shop"); e.Status != notify.Active || e.FailingSince.Sub(began).Abs() > time.Second {
+		if e, _ := h.endpoints.Get(t.Context(), "shop"); e.Status != notify.Active || e.FailingSince.Sub(began).Abs() > time.Second {
 			t.Fatalf("after 5 minutes: %+v", e)
 		}
 		time.Sleep(15 * time.Minute)
 		synctest.Wait()
 
-		e, err := w.endpoints.Get(t.Context(), "shop")
+		e, err := h.endpoints.Get(t.Context(), "shop")
 		if err != nil || e.Status != notify.Disabled || e.Reason == "" || e.DisabledAt.IsZero() || len(notices) != 1 {
 			t.Fatalf("%+v, %v, notices %v", e, err, notices)
 		}
 
-		w.accept(d, notice("o-2", 2, "SHIPPED"))
+		h.accept(d, notice("o-2", 2, "SHIPPED"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
 		tried := len(far.keys())
 
-		if got := w.statuses(d); got["shop MISSED"] != 2 {
+		if got := h.statuses(d); got["shop MISSED"] != 2 {
 			t.Fatalf("%v", got)
 		}
 
@@ -308,7 +309,7 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 
 		far.set(0, nil)
 
-		if _, err := w.endpoints.Enable(t.Context(), "shop"); err != nil {
+		if _, err := h.endpoints.Enable(t.Context(), "shop"); err != nil {
 			t.Fatal(err)
 		}
 
@@ -318,11 +319,11 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != 2 || len(far.keys()) != tried+2 {
+		if got := h.statuses(d); got["shop DELIVERED"] != 2 || len(far.keys()) != tried+2 {
 			t.Errorf("%v, %d attempts", got, len(far.keys())-tried)
 		}
 
-		if e, _ := w.endpoints.Get(t.Context(), "shop"); !e.FailingSince.IsZero() {
+		if e, _ := h.endpoints.Get(t.Context(), "shop"); !e.FailingSince.IsZero() {
 			t.Errorf("failing since %s after a success", e.FailingSince)
 		}
 	})
@@ -332,16 +333,16 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 // endpoint still comes to be disabled.
 func TestAFailureThatWasNotStoredIsStoredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop").set(0, down)
-		d := w.worker(func(c *notify.Config) {
+		h := newDeliveryHarness(t)
+		h.endpoint("shop").set(0, down)
+		d := h.worker(func(c *notify.Config) {
 			c.Schedule = slices.Repeat(notify.Schedule{time.Minute}, 20)
 			c.DisableAfter = 5 * time.Minute
 		})
-		defer w.run(d)()
+		defer h.run(d)()
 
-		lost := w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
-		w.accept(d, notice("o-1", 2, "SHIPPED"))
+		lost := h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
+		h.accept(d, notice("o-1", 2, "SHIPPED"))
 
 		if lost.Strikes() != 1 {
 			t.Fatal("the first failure was stored")
@@ -349,7 +350,7 @@ func TestAFailureThatWasNotStoredIsStoredLater(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 
-		if e, err := w.endpoints.Get(t.Context(), "shop"); err != nil || e.Status != notify.Disabled {
+		if e, err := h.endpoints.Get(t.Context(), "shop"); err != nil || e.Status != notify.Disabled {
 			t.Errorf("%+v, %v", e, err)
 		}
 	})
@@ -357,10 +358,10 @@ func TestAFailureThatWasNotStoredIsStoredLater(t *testing.T) {
 
 func TestASuccessEndsTheTimeOfFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
-		d := w.worker(func(c *notify.Config) { c.DisableAfter = 5 * time.Minute })
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
+		d := h.worker(func(c *notify.Config) { c.DisableAfter = 5 * time.Minute })
+		defer h.run(d)()
 
 		for i := range 10 {
 			answer := down
@@ -368,11 +369,11 @@ func TestASuccessEndsTheTimeOfFailure(t *testing.T) {
 				answer = nil
 			}
 			far.set(0, answer)
-			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 			time.Sleep(2 * time.Minute)
 		}
 
-		if e, err := w.endpoints.Get(t.Context(), "shop"); err != nil || e.Status != notify.Active {
+		if e, err := h.endpoints.Get(t.Context(), "shop"); err != nil || e.Status != notify.Active {
 			t.Errorf("%+v, %v", e, err)
 		}
 	})
@@ -380,18 +381,18 @@ func TestASuccessEndsTheTimeOfFailure(t *testing.T) {
 
 func TestAnEndpointThatIsGoneIsDisabledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, notify.Endpoint{ID: "configured", Settings: notify.Settings{Destination: "shop"}})
-		w.at("shop").set(0, func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 410}, notify.ErrGone })
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t, notify.Endpoint{ID: "configured", Settings: notify.Settings{Destination: "shop"}})
+		h.at("shop").set(0, func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 410}, notify.ErrGone })
+		d := h.worker()
+		defer h.run(d)()
 
-		w.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
+		h.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
 
-		if e, err := w.endpoints.Get(t.Context(), "configured"); err != nil || e.Status != notify.Disabled || len(w.at("shop").keys()) != 1 {
-			t.Errorf("%+v, %v, %v", e, err, w.at("shop").keys())
+		if e, err := h.endpoints.Get(t.Context(), "configured"); err != nil || e.Status != notify.Disabled || len(h.at("shop").keys()) != 1 {
+			t.Errorf("%+v, %v, %v", e, err, h.at("shop").keys())
 		}
 
-		if got := w.statuses(d); got["configured MISSED"] != 2 {
+		if got := h.statuses(d); got["configured MISSED"] != 2 {
 			t.Errorf("%v", got)
 		}
 	})
@@ -399,13 +400,13 @@ func TestAnEndpointThatIsGoneIsDisabledAtOnce(t *testing.T) {
 
 func TestTheRateLimitHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop", func(s *notify.Settings) { s.Rate = 5 })
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop", func(s *notify.Settings) { s.Rate = 5 })
+		d := h.worker()
+		defer h.run(d)()
 
 		for i := range 50 {
-			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -424,14 +425,14 @@ func TestTheRateLimitHolds(t *testing.T) {
 
 func TestTheConcurrencyOfAnEndpointHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop", func(s *notify.Settings) { s.Concurrency = 3 })
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop", func(s *notify.Settings) { s.Concurrency = 3 })
 		far.set(500*time.Millisecond, nil)
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
 		for i := range 30 {
-			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -446,15 +447,15 @@ func TestTheConcurrencyOfAnEndpointHolds(t *testing.T) {
 // attempts while it is down, and all are sent when it is back.
 func TestTheCircuitSparesAnEndpointThatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(0, down)
-		d := w.worker()
-		defer w.run(d)()
+		d := h.worker()
+		defer h.run(d)()
 
 		const all = 300
 		for i := range all {
-			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
@@ -466,7 +467,7 @@ func TestTheCircuitSparesAnEndpointThatIsDown(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != all {
+		if got := h.statuses(d); got["shop DELIVERED"] != all {
 			t.Errorf("%v", got)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// Attributes of an endpoint's item. That of a configured endpoint has only its status.
+// Attributes of an endpoint's item. The item of a configured endpoint has only its status.
 const (
 	endpointKey      = "endpointId"
 	endpointSettings = "settings" // JSON, without headers
@@ -103,6 +103,7 @@ func decodeEndpoint(item dynamo.Item) (Endpoint, error) {
 	}
 
 	text := dynamo.Text(item, endpointSettings)
+	// A configured endpoint: its settings come from the configuration.
 	if text == "" {
 		return e, nil
 	}

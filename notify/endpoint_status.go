@@ -10,7 +10,7 @@ import (
 
 const maxReason = 256
 
-// Enable lets an endpoint get notifications again. What it missed is not sent by that: see
+// Enable lets an endpoint get notifications again. Enable sends no missed notifications: see
 // [Deliveries.RedeliverMissed].
 func (s *Endpoints) Enable(ctx context.Context, id string) (Endpoint, error) {
 	update := s.succeeding(id).
@@ -21,7 +21,7 @@ func (s *Endpoints) Enable(ctx context.Context, id string) (Endpoint, error) {
 	return s.setStatus(ctx, id, update)
 }
 
-// Disable keeps notifications from an endpoint, until Enable. What it would have got is
+// Disable keeps notifications from an endpoint, until Enable. Its notifications until then are
 // recorded as MISSED. The reason is for people, at most 256 bytes.
 func (s *Endpoints) Disable(ctx context.Context, id, reason string) (Endpoint, error) {
 	if len(reason) > maxReason || !isPrintable(reason) {
@@ -38,8 +38,8 @@ func (s *Endpoints) disabling(id, reason string, at time.Time) *dynamo.Update {
 		SetValue(endpointDisabled, dynamo.Millis(at))
 }
 
-// statusUpdate begins an update of an endpoint's status. The item of a configured endpoint is
-// created by it; any other has to be there.
+// statusUpdate begins an update of an endpoint's status. The update creates the item of a configured
+// endpoint; any other item has to be there.
 func (s *Endpoints) statusUpdate(id string) *dynamo.Update {
 	update := dynamo.NewUpdate(s.cfg.Table, endpointItemKey(id))
 	if _, fixed := s.configured(id); !fixed {
@@ -65,7 +65,7 @@ func (s *Endpoints) setStatus(ctx context.Context, id string, update *dynamo.Upd
 	return e, nil
 }
 
-// noteFailure records that the endpoint fails since the time, unless it does for longer.
+// noteFailure records that the endpoint fails since the time, unless an earlier time is recorded.
 func (s *Endpoints) noteFailure(ctx context.Context, id string, at time.Time) error {
 	update := s.statusUpdate(id).Bind(":at", dynamo.Millis(at)).Set("#failingSince = if_not_exists(#failingSince, :at)")
 	_, _, err := s.update(ctx, update)
@@ -83,8 +83,8 @@ func (s *Endpoints) succeeding(id string) *dynamo.Update {
 	return s.statusUpdate(id).RemoveAttribute(endpointFailing).RemoveAttribute(endpointUntil).RemoveAttribute(endpointOpened)
 }
 
-// noteOpen records until when the circuit of a worker is open, unless that of another one is open for
-// longer.
+// noteOpen records until when the circuit of a worker is open, unless another worker's circuit is
+// open for longer.
 func (s *Endpoints) noteOpen(ctx context.Context, id string, c circuit) error {
 	update := s.statusUpdate(id).
 		If("attribute_not_exists(#openUntil) OR #openUntil < :until").
@@ -96,8 +96,8 @@ func (s *Endpoints) noteOpen(ctx context.Context, id string, c circuit) error {
 	return err
 }
 
-// disableFailing disables an endpoint that has failed since before the time. It reports
-// whether it did: not if another worker has, or if the endpoint has succeeded meanwhile.
+// disableFailing disables an endpoint that has failed since before the time. It reports whether it
+// did: false if another worker has, or if the endpoint has succeeded meanwhile.
 func (s *Endpoints) disableFailing(ctx context.Context, id, reason string, before, now time.Time) (bool, error) {
 	return s.disableActive(ctx, s.disabling(id, reason, now).If("#failingSince <= :before").Bind(":before", dynamo.Millis(before)))
 }

@@ -37,7 +37,7 @@ const (
 	// maxEndpoints bounds the endpoints of a table. Callers that create some at the same
 	// moment may exceed it by a few.
 	maxEndpoints = 1000
-	// refreshEvery is how old the endpoints may be that a worker goes by.
+	// refreshEvery is the greatest age of the endpoints that a worker uses.
 	refreshEvery = 10 * time.Second
 
 	// RotationWindow is how long the secret before the newest one signs by default, and
@@ -59,7 +59,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// dynamoAPI is what this package calls of a *dynamodb.Client.
+// dynamoAPI has the methods of *dynamodb.Client that this package calls.
 type dynamoAPI interface {
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -119,8 +119,8 @@ func NewEndpoints(cfg EndpointsConfig) (*Endpoints, error) {
 	return &Endpoints{cfg: cfg}, errors.Join(faults...)
 }
 
-// List returns all endpoints by their ids, those of the configuration first. It reads the
-// whole table, which has at most maxEndpoints items.
+// List returns all endpoints by their ids, the configured endpoints first. It reads the whole table,
+// which has at most maxEndpoints items.
 func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
 	all, _, err := s.read(ctx)
 	return all, err
@@ -139,6 +139,7 @@ func (s *Endpoints) read(ctx context.Context) (all []Endpoint, beats map[string]
 		}
 
 		for _, item := range page.Items {
+			// The workers' items share the table, so one scan has both.
 			if isWorker(item) {
 				beats[dynamo.Text(item, endpointKey)] = dynamo.Number(item, workerBeat)
 				continue
@@ -154,12 +155,13 @@ func (s *Endpoints) read(ctx context.Context) (all []Endpoint, beats map[string]
 
 	for _, e := range s.cfg.Configured {
 		all = append(all, e.withStatusOf(stored[e.ID]))
+		// The configuration decides, also about an item that was stored under this id before.
 		delete(stored, e.ID)
 	}
 
 	first := len(all)
 	for _, e := range stored {
-		if e.Destination != "" { // else it is the status of one that is not configured any more
+		if e.Destination != "" { // else it is the status of an endpoint that is not configured any more
 			all = append(all, e)
 		}
 	}
@@ -181,6 +183,7 @@ func (s *Endpoints) recent(ctx context.Context) ([]Endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
+	// Under the lock: callers at the same moment wait for one scan instead of each starting one.
 	if now := time.Now(); s.readAt.IsZero() || now.Sub(s.readAt) >= refreshEvery {
 		all, beats, err := s.read(ctx)
 		if err != nil {
@@ -258,6 +261,7 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 		return Endpoint{}, err
 	}
 
+	// The table does not have configured endpoints, so its condition cannot refuse this id.
 	if _, taken := s.configured(id); taken {
 		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, ErrExists)
 	}
@@ -358,6 +362,8 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 			return Endpoint{}, err
 		}
 
+		// Each round applies fn to the endpoint as read in that round, so no other caller's change is
+		// lost.
 		if err := fn(&e); err != nil {
 			return Endpoint{}, err
 		}
@@ -372,6 +378,8 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 		}
 
 		update := dynamo.NewUpdate(s.cfg.Table, endpointItemKey(id)).
+			// The status is not part of the revision: workers may disable the endpoint during an
+			// edit.
 			IfEquals(endpointRevision, dynamo.N(e.Revision)).
 			SetValue(endpointSettings, settings).
 			SetValue(endpointHeaders, headers).
@@ -411,6 +419,7 @@ func (s *Endpoints) Remove(ctx context.Context, id string) error {
 		return fmt.Errorf("remove endpoint %s: %w", id, ErrConfigured)
 	}
 
+	// The item of a configured endpoint has no settings, so this cannot remove its status.
 	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:           &s.cfg.Table,
 		Key:                 endpointItemKey(id),

@@ -15,14 +15,14 @@ import (
 // errDeliveryMoved: workers changed a delivery during every attempt to erase a person from it.
 var errDeliveryMoved = errors.New("the delivery changed during every attempt; retry later")
 
-// eraseAttempts is how often one delivery is tried that workers change meanwhile.
+// eraseAttempts bounds the attempts for a delivery that workers keep changing.
 const eraseAttempts = 10
 
-// Erase removes from the deliveries of an order what may tell whose order it is: the attributes and
-// the cause of their notifications, up to its code and source, and what far sides have answered. Deliveries that are PENDING
-// are still made, with what is left: id, state, event and times. An attempt that is under way may
-// send the whole notification. Deliveries that have expired and wait for their deletion are changed,
-// too. Erase returns how many deliveries it has changed; a repeat changes none.
+// Erase removes personal data from the deliveries of an order: the attributes of their notifications,
+// the cause except its code and source, and the answers of far sides. Deliveries that are PENDING are
+// still made, with the id, the state, the event and the times. An attempt that is under way may send
+// the whole notification. Deliveries that have expired and wait for their deletion are changed, too.
+// Erase returns how many deliveries it has changed; a repeat changes none.
 func (d *Deliveries) Erase(ctx context.Context, order string) (changed int, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.records.table,
@@ -53,8 +53,8 @@ func (d *Deliveries) Erase(ctx context.Context, order string) (changed int, err 
 	return changed, nil
 }
 
-// erase removes the person from one delivery, as it was read or as it is by then. It reports false if
-// there is none in it.
+// erase removes the person from one delivery, as it was read or as a later read returns it. It
+// reports false if the delivery has no personal data.
 func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 	d := decodeDelivery(item)
 
@@ -63,6 +63,7 @@ func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 		next.Attributes, next.Response, next.Error = nil, "", ""
 		next.Cause = d.Cause.WithoutPerson()
 
+		// Nothing personal, or erased before: a repeat writes nothing.
 		if len(d.Attributes) == 0 && d.Response+d.Error == "" && d.Cause == next.Cause {
 			return false, nil
 		}
@@ -82,6 +83,7 @@ func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 			return done, err
 		}
 
+		// A worker has written the delivery since it was read, perhaps with a new answer.
 		out, err := r.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: d.itemKey(), ConsistentRead: aws.Bool(true)})
 		if err != nil || len(out.Item) == 0 {
 			return false, err

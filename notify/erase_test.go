@@ -26,19 +26,19 @@ func told(order string, id int64) notify.Notification {
 // TestAPersonIsErasedFromTheDeliveriesOfAnOrder, once each: whatever part of a delivery names one.
 func TestAPersonIsErasedFromTheDeliveriesOfAnOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("a").set(0, func(notify.Message) (notify.Answer, error) {
+		h := newDeliveryHarness(t)
+		h.endpoint("a").set(0, func(notify.Message) (notify.Answer, error) {
 			return notify.Answer{Status: 500, Text: "no Ada"}, errDown
 		})
-		w.endpoint("b")
-		d := w.worker()
-		defer w.run(d)()
+		h.endpoint("b")
+		d := h.worker()
+		defer h.run(d)()
 
 		all, nothing, attributes, cause := told("o-1", 2), told("o-1", 3), told("o-1", 4), told("o-1", 5)
 		nothing.Cause, nothing.Attributes = transitions.Cause{Code: "asked", Source: "api"}, nil
 		attributes.Cause = transitions.Cause{}
 		cause.Attributes, cause.Cause = nil, transitions.Cause{Text: "for Ada"}
-		w.accept(d, all, nothing, attributes, cause, told("o-2", 2))
+		h.accept(d, all, nothing, attributes, cause, told("o-2", 2))
 		synctest.Wait()
 
 		for i, want := range []int{7, 0} { // one of the eight has no person
@@ -64,7 +64,7 @@ func TestAPersonIsErasedFromTheDeliveriesOfAnOrder(t *testing.T) {
 			}
 		}
 
-		if other := w.get(d, "o-2/2/b"); other.Attributes["customer"] != "ada" || other.Cause.Text != "for Ada" {
+		if other := h.get(d, "o-2/2/b"); other.Attributes["customer"] != "ada" || other.Cause.Text != "for Ada" {
 			t.Errorf("another order: %+v", other)
 		}
 	})
@@ -81,14 +81,14 @@ func TestADeliveryThatChangesMeanwhileIsErasedAsItIsThen(t *testing.T) {
 		"once": {1, false, 1, ""}, "nine times": {9, false, 1, ""}, "ten times": {10, false, 0, "changed during every attempt"}, "deleted": {1, true, 0, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			w.endpoint("shop")
-			d := w.worker()
-			w.accept(d, told("o-1", 2))
+			h := newDeliveryHarness(t)
+			h.endpoint("shop")
+			d := h.worker()
+			h.accept(d, told("o-1", 2))
 			key := dynamo.Item{"orderId": dynamo.S("o-1"), "delivery": dynamo.S("shop#0000000000000000002")}
 
 			changes, inside := 0, false
-			w.transport.Before(func(c *embeddedtest.Call) (err error) {
+			h.transport.Before(func(c *embeddedtest.Call) (err error) {
 				if inside || c.Operation != "UpdateItem" || changes >= test.changes {
 					return nil
 				}
@@ -96,10 +96,10 @@ func TestADeliveryThatChangesMeanwhileIsErasedAsItIsThen(t *testing.T) {
 				inside = true
 
 				if test.deleted {
-					_, err = w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("deliveries"), Key: key})
+					_, err = h.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("deliveries"), Key: key})
 				} else {
 					update := dynamo.NewUpdate("deliveries", key).Bind(":one", dynamo.N(1)).Add("version :one").SetValue("call", dynamo.S("other")).SetValue("response", dynamo.S("Ada again"))
-					_, err = w.db.UpdateItem(t.Context(), update.Input())
+					_, err = h.db.UpdateItem(t.Context(), update.Input())
 				}
 				inside = false
 
@@ -120,16 +120,16 @@ func TestADeliveryThatChangesMeanwhileIsErasedAsItIsThen(t *testing.T) {
 
 // TestAFailureEndsAnErasure: of each of its calls.
 func TestAFailureEndsAnErasure(t *testing.T) {
-	w := newWorld(t)
-	w.endpoint("shop")
-	d := w.worker()
-	w.accept(d, told("o-1", 2))
+	h := newDeliveryHarness(t)
+	h.endpoint("shop")
+	d := h.worker()
+	h.accept(d, told("o-1", 2))
 
 	for _, operation := range []string{"Query", "UpdateItem", "GetItem"} {
 		if operation == "GetItem" { // is called after another worker has changed the delivery
-			w.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem").Next(1))
+			h.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem").Next(1))
 		}
-		broken := w.transport.Inject(embeddedtest.Answer("AccessDeniedException", operation))
+		broken := h.transport.Inject(embeddedtest.Answer("AccessDeniedException", operation))
 
 		if n, err := d.Erase(t.Context(), "o-1"); n != 0 || err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("%s: %d, %v", operation, n, err)

@@ -1,8 +1,9 @@
 package notify
 
-// What the tests of package notify_test use beside the exported names.
+// Names for the tests of package notify_test, beside the exported ones.
 
 const FirstTry = firstTry
 const MaxEndpoints = maxEndpoints
 const RefreshEvery = refreshEvery
+
 var DefaultSchedule = defaultSchedule

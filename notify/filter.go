@@ -15,11 +15,12 @@ const AllTenants = "*"
 
 // Filter selects notifications. An empty field selects all, except for Tenant.
 type Filter struct {
-	// States are those that the order enters, Events what moved it, at most 64 of each.
+	// States are the states that the order enters, Events the events that moved it, at most 64 of
+	// each.
 	States []workflow.State `json:"states,omitempty"`
 	Events []workflow.Event `json:"events,omitempty"`
-	// Tenant is whose orders are meant: a tenant of the HTTP API, "" for the one without a
-	// name, or [AllTenants].
+	// Tenant is the tenant whose orders are meant: a tenant of the HTTP API, "" for the tenant
+	// without a name, or [AllTenants].
 	Tenant string `json:"tenant,omitempty"`
 	// Attributes are values that the order must have. [AttributeNames] has the names.
 	Attributes map[string]string `json:"attributes,omitempty"`
@@ -75,6 +76,7 @@ func (f Filter) Matches(n Notification) bool {
 	}
 
 	for name, value := range f.Attributes {
+		// An attribute that was erased, or that the order never had, matches no filter.
 		if has, known := n.Attributes[name]; !known || has != value {
 			return false
 		}

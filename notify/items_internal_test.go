@@ -15,8 +15,8 @@ import (
 	"ratchet/transitions"
 )
 
-// TestADeliveryIsReadAsItWasStored: with all it may have, and with as little. What it has not is no
-// attribute.
+// TestADeliveryIsReadAsItWasStored: with every field, and with as few as possible. An empty field is
+// no attribute.
 func TestADeliveryIsReadAsItWasStored(t *testing.T) {
 	least := Delivery{
 		Notification: Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "SHIPPED", At: noon},
@@ -51,7 +51,8 @@ func TestADeliveryIsReadAsItWasStored(t *testing.T) {
 	}
 }
 
-// TestTheQueuesOfDeliveries have stored names, and what was missed stands at the time of its transition.
+// TestTheQueuesOfDeliveries: their names are stored, and a missed delivery stands at the time of its
+// transition.
 func TestTheQueuesOfDeliveries(t *testing.T) {
 	if pending, missed := queueName("shop", Pending, 1), queueName("shop", Missed, 1); pending != "shop#1" || missed != "shop#missed#1" {
 		t.Errorf("%s, %s", pending, missed)
@@ -146,7 +147,8 @@ func TestASecretSignsUntilItsEnd(t *testing.T) {
 	}
 }
 
-// TestWhatAnAnswerShowsIsNoSecret: neither those of the endpoint nor the values of its headers, in any form.
+// TestWhatAnAnswerShowsIsNoSecret: no secret of the endpoint and no value of its headers, in any
+// form.
 func TestWhatAnAnswerShowsIsNoSecret(t *testing.T) {
 	secret := webhooks.NewSecret()
 	e := Endpoint{Settings: Settings{Headers: map[string]string{"Authorization": "Bearer 12345678", "X-Word": "shipped", "X-Pair": "short words"}}, Secrets: []Secret{{Key: secret}}}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// lane is what a worker knows about one endpoint. The lock of Deliveries guards it.
+// lane is a worker's state of one endpoint. The lock of Deliveries guards it.
 type lane struct {
 	endpoint Endpoint
 	circuit  circuit
@@ -17,8 +17,8 @@ type lane struct {
 	destination Destination
 	openedFor   generation
 
-	// busy are the ids of the deliveries in work here. All but one have a place that other
-	// endpoints could have: those that are held.
+	// busy are the ids of the deliveries in work here. All but one of them have a place that other
+	// endpoints could have, counted in held.
 	busy map[string]bool
 	held held
 	slow bool // the newest attempt took longer than firstTry
@@ -32,7 +32,7 @@ type lane struct {
 	failing bool // the endpoint's item says so, as far as this worker knows
 }
 
-// generation tells apart what an endpoint's destination depends on.
+// generation changes when the settings or secrets of an endpoint's destination change.
 type generation struct {
 	revision int64
 	secrets  int
@@ -41,6 +41,7 @@ type generation struct {
 // use updates the lane to the endpoint as it was read at a time, and to this worker's share of its rate.
 func (l *lane) use(e Endpoint, workers int, now time.Time) {
 	share := rate.Limit(e.Rate / float64(workers))
+	// A share below one a second still needs a burst of one, or nothing would ever be allowed.
 	burst := max(1, int(share))
 
 	switch {
@@ -54,6 +55,7 @@ func (l *lane) use(e Endpoint, workers int, now time.Time) {
 	}
 
 	if l.endpoint.Status != e.Status {
+		// At once: an enabled endpoint has deliveries to send, a disabled one has some to give up.
 		l.nextLook = time.Time{}
 		l.circuit = circuit{}
 	}
@@ -86,6 +88,7 @@ func (l *lane) allow(now time.Time) (wait time.Duration, ok bool) {
 	if wait = r.DelayFrom(now); wait == 0 {
 		return 0, true
 	}
+	// A reservation that is kept would push the turn of the next attempt back.
 	r.CancelAt(now)
 
 	return wait, false
@@ -93,6 +96,7 @@ func (l *lane) allow(now time.Time) (wait time.Duration, ok bool) {
 
 // open returns the destination.
 func (l *lane) open(open func(Endpoint) (Destination, error), now time.Time) (Destination, error) {
+	// The number of secrets falls when the window of a rotation ends, without a new revision.
 	want := generation{l.endpoint.Revision, len(l.endpoint.Signing(now))}
 	if l.destination != nil && l.openedFor == want {
 		return l.destination, nil
@@ -103,7 +107,7 @@ func (l *lane) open(open func(Endpoint) (Destination, error), now time.Time) (De
 		return nil, err
 	}
 
-	_ = l.close() // attempts with the old one go on; it only closes what is idle
+	_ = l.close() // attempts with the old destination go on; it closes only idle connections
 	l.destination, l.openedFor = destination, want
 
 	return destination, nil

@@ -14,21 +14,21 @@ import (
 // [Settings.Version]). It contains no personal data: a receiver that needs to know the
 // customer asks the order service.
 type Notification struct {
-	// Key is orderId/transitionId/notify. A repeat has the same key. What follows after another
-	// slash asks for a delivery of its own: that of another consumer group, or of a replay.
+	// Key is orderId/transitionId/notify. A repeat has the same key. A further slash and text ask for
+	// a delivery of its own, for another consumer group or a replay.
 	Key          string                   `json:"key"`
 	OrderID      transitions.OrderID      `json:"orderId"`
 	TransitionID transitions.TransitionID `json:"transitionId"`
 	State        workflow.State           `json:"state"`
 	At           time.Time                `json:"at"`
 
-	// Event is what moved the order, From the state before: "" if the order was placed.
+	// Event is the event that moved the order, From the state before: "" if the order was placed.
 	Event workflow.Event `json:"-"`
 	From  workflow.State `json:"-"`
-	// Cause is why. Version 2 of the payload shows it.
+	// Cause is why the transition was requested. Version 2 of the payload shows it.
 	Cause transitions.Cause `json:"-"`
-	// Attributes are what filters can ask for and version 2 of the payload shows, by the
-	// names in [AttributeNames].
+	// Attributes are values that filters can ask for and version 2 of the payload shows, by the names
+	// in [AttributeNames].
 	Attributes map[string]string `json:"-"`
 }
 
@@ -44,7 +44,7 @@ func (n Notification) ID() string {
 	return "ntf_" + base64.RawURLEncoding.EncodeToString(sum[:bytes])
 }
 
-// repeat returns what the key has after orderId/transitionId/notify.
+// repeat returns the part of the key after orderId/transitionId/notify/, or "".
 func (n Notification) repeat() string {
 	_, handler, _ := strings.Cut(strings.TrimPrefix(n.Key, string(n.OrderID)+"/"), "/")
 	_, again, _ := strings.Cut(handler, "/")
@@ -52,7 +52,7 @@ func (n Notification) repeat() string {
 	return again
 }
 
-// tenantOf returns what stands before the colon of an id: the tenant, "" for the default one.
+// tenantOf returns the tenant, which stands before the colon of an id; "" for the default tenant.
 func tenantOf(id string) string {
 	if tenant, _, prefixed := strings.Cut(id, ":"); prefixed {
 		return tenant

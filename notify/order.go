@@ -9,12 +9,12 @@ import (
 // their turn.
 const orderRounds = 16
 
-// deliverInOrder sends the deliveries of the order to the endpoint, from the first one that is
-// PENDING, one after the other, until one does not end or none is left.
+// deliverInOrder sends the PENDING deliveries of the order to the endpoint, in the order of the
+// transitions, until an attempt does not end its delivery or none is left.
 //
-// Only the first one may be tried. That no earlier one appears is certain: they are stored in
-// the order of the transitions, and one that has ended stays so. A redelivery on request is
-// the exception.
+// Only the first PENDING delivery may be tried. No earlier one can appear after this read: deliveries
+// are stored in the order of the transitions, and a delivery that has ended stays ended, except by a
+// redelivery on request.
 func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery) error {
 	for range orderRounds {
 		pending, err := d.pendingOf(ctx, found)
@@ -23,8 +23,8 @@ func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery
 		}
 		first := pending[0]
 
-		// One that was tried before is being tried, or waits for its next try. One that was
-		// not has only waited for its turn.
+		// A delivery that was tried before is being tried, or waits for its next try. A delivery that
+		// was never tried has only waited for its turn.
 		if first.Attempts > 0 && first.NextTry.After(time.Now()) {
 			return d.waitBehind(ctx, first, pending)
 		}
@@ -35,6 +35,7 @@ func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery
 		}
 
 		if !ended {
+			// Read again: the attempt has changed the time of the first delivery's next try.
 			if pending, err = d.pendingOf(ctx, found); err == nil && len(pending) > 1 {
 				err = d.waitBehind(ctx, pending[0], pending)
 			}
@@ -58,7 +59,7 @@ func (d *Deliveries) pendingOf(ctx context.Context, one Delivery) (pending []Del
 	return pending, err
 }
 
-// waitBehind postpones those that are due before the first one, until after it.
+// waitBehind postpones the deliveries that are due before the first one, until after it.
 func (d *Deliveries) waitBehind(ctx context.Context, first Delivery, pending []Delivery) error {
 	until := first.NextTry.Add(blockedPause)
 	for _, delivery := range pending[1:] {
@@ -66,6 +67,7 @@ func (d *Deliveries) waitBehind(ctx context.Context, first Delivery, pending []D
 			continue
 		}
 
+		// Otherwise a look would find it due again and again, only to wait behind the first one.
 		if _, err := d.records.postpone(ctx, &delivery, until); err != nil {
 			return err
 		}

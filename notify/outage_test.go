@@ -17,23 +17,23 @@ var flagOutage = flag.Duration("outage", 30*time.Minute, "how long the far side 
 // sent on request.
 func TestAnOutageLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far, began := w.endpoint("shop", func(s *notify.Settings) { s.Ordered = true }), time.Now()
+		h := newDeliveryHarness(t)
+		far, began := h.endpoint("shop", func(s *notify.Settings) { s.Ordered = true }), time.Now()
 		far.set(0, down)
 
-		d := w.worker()
-		stop := w.run(d)
+		d := h.worker()
+		stop := h.run(d)
 		count := 0
 
 		for time.Since(began) < *flagOutage {
-			w.accept(d, notice(fmt.Sprint("o-", count/3), int64(count%3+2), "SHIPPED"))
+			h.accept(d, notice(fmt.Sprint("o-", count/3), int64(count%3+2), "SHIPPED"))
 			count++
 			time.Sleep(time.Minute)
 
 			if count%60 == 0 { // a deployment
 				stop()
-				d = w.worker()
-				stop = w.run(d)
+				d = h.worker()
+				stop = h.run(d)
 			}
 		}
 		far.set(0, nil)
@@ -47,7 +47,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 		synctest.Wait()
 		stop()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != count || far.effects() != count {
+		if got := h.statuses(d); got["shop DELIVERED"] != count || far.effects() != count {
 			t.Errorf("%d notifications: %v, %d effects", count, got, far.effects())
 		}
 	})

@@ -73,11 +73,13 @@ const (
 func newMessage(n Notification, e Endpoint, attempt int) (Message, error) {
 	m := Message{Notification: n, ID: n.ID(), ContentType: "application/json", Type: "order." + string(n.State), Attempt: attempt}
 
+	// Only in the data: m.Notification keeps the full id, by which the worker reads the order.
 	if tenant := e.Filter.Tenant; tenant != AllTenants && tenant != "" {
 		n.OrderID = transitions.OrderID(strings.TrimPrefix(string(n.OrderID), tenant+":"))
 	}
 
 	data := any(n)
+	// Version 1 is the JSON of the notification itself and must never change.
 	if e.Version >= 2 {
 		data = dataV2{n.Key, n.OrderID, n.TransitionID, n.State, n.From, n.Event, n.At, n.Attributes, n.Cause}
 	}
@@ -87,6 +89,7 @@ func newMessage(n Notification, e Endpoint, attempt int) (Message, error) {
 		m.ContentType = cloudEventsType
 		m.Type = fmt.Sprintf("ratchet.order.%s.v%d", strings.ToLower(string(n.State)), e.Version)
 		body = cloudEvent{
+			// Sequence has leading zeros, because the extension is compared as text.
 			SpecVersion:     "1.0",
 			ID:              m.ID,
 			Source:          cloudEventsSource,

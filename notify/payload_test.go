@@ -69,11 +69,11 @@ func formats() map[string]notify.Settings {
 }
 
 // everyFormat creates an endpoint of each format and version, under its name in formats.
-func (w *world) everyFormat() {
-	w.t.Helper()
+func (h *deliveryHarness) everyFormat() {
+	h.t.Helper()
 
 	for id, s := range formats() {
-		w.endpoint(id, func(to *notify.Settings) { to.Format, to.Version = s.Format, s.Version })
+		h.endpoint(id, func(to *notify.Settings) { to.Format, to.Version = s.Format, s.Version })
 	}
 }
 
@@ -81,17 +81,17 @@ func (w *world) everyFormat() {
 // refuses what another one describes, so none of them accepts everything.
 func TestMessagesFollowTheirSchemas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.everyFormat()
-		d := w.worker()
-		defer w.run(d)()
+		h := newDeliveryHarness(t)
+		h.everyFormat()
+		d := h.worker()
+		defer h.run(d)()
 
 		placed := notice("o-1", 1, "PENDING")
 		placed.From, placed.Attributes = "", nil
-		w.accept(d, placed, notice("o-1", 2, "PAYMENT_RECEIVED"))
+		h.accept(d, placed, notice("o-1", 2, "PAYMENT_RECEIVED"))
 
 		for id := range formats() {
-			for _, m := range w.at(id).messages {
+			for _, m := range h.at(id).messages {
 				for other, o := range formats() {
 					if err := check(t, o, m.Body); (err == nil) != (id == other) {
 						t.Errorf("a message of %s under the schema of %s: %v\n%s", id, other, err, m.Body)

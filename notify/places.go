@@ -1,8 +1,8 @@
 package notify
 
-// places are how many attempts may run at the same time. The first place of each endpoint is its own;
-// the others come from these. Endpoints that answer slowly share places of their own, so that one
-// that hangs takes none from those that answer.
+// places are the numbers of attempts that may still start. The first place of each endpoint is its
+// own; its further places come from here. Endpoints that answer slowly share places of their own, so
+// that an endpoint that hangs takes none from the quick ones.
 type places struct{ quick, slow int }
 
 // held are the places of one endpoint beside its own.
@@ -11,7 +11,7 @@ type held struct{ quick, slow int }
 // has reports whether an endpoint can have another place.
 func (p *places) has(slow bool) bool { return slow && p.slow > 0 || !slow && p.quick > 0 }
 
-// take gives a place to an endpoint, which has.
+// take gives a place to an endpoint, after has.
 func (p *places) take(h *held, slow bool) {
 	if slow {
 		h.slow++
@@ -25,6 +25,8 @@ func (p *places) take(h *held, slow bool) {
 
 // giveBack takes a place back.
 func (p *places) giveBack(h *held) {
+	// The slow place first: an endpoint that has become quick gives back the places that other slow
+	// endpoints need.
 	if h.slow > 0 {
 		h.slow--
 		p.slow++

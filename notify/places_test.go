@@ -15,21 +15,21 @@ import (
 // is known to be slow, another endpoint has all of them beside its own.
 func TestAHangingEndpointGivesItsPlacesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("hangs", func(s *notify.Settings) { s.Filter.Events = []workflow.Event{workflow.Ship} }).set(time.Hour, nil)
-		good := w.endpoint("good", func(s *notify.Settings) { s.Filter.Events = []workflow.Event{workflow.Deliver} })
+		h := newDeliveryHarness(t)
+		h.endpoint("hangs", func(s *notify.Settings) { s.Filter.Events = []workflow.Event{workflow.Ship} }).set(time.Hour, nil)
+		good := h.endpoint("good", func(s *notify.Settings) { s.Filter.Events = []workflow.Event{workflow.Deliver} })
 		good.set(100*time.Millisecond, nil)
 
 		const places = 4
-		d := w.worker(func(c *notify.Config) { c.Places = places })
-		defer w.run(d)()
+		d := h.worker(func(c *notify.Config) { c.Places = places })
+		defer h.run(d)()
 
 		send := func(orders string, event workflow.Event) {
 			var group sync.WaitGroup
 			for i := range 2 * places {
 				n := notice(fmt.Sprint(orders, i), 2, "SHIPPED")
 				n.Event = event
-				group.Go(func() { w.accept(d, n) })
+				group.Go(func() { h.accept(d, n) })
 			}
 			group.Wait()
 		}
@@ -42,7 +42,7 @@ func TestAHangingEndpointGivesItsPlacesBack(t *testing.T) {
 			t.Errorf("%d attempts at once beside an endpoint that hangs, want %d", good.most, places+1)
 		}
 
-		if got := w.statuses(d); got["good DELIVERED"] != 2*places {
+		if got := h.statuses(d); got["good DELIVERED"] != 2*places {
 			t.Errorf("%v", got)
 		}
 		time.Sleep(time.Minute) // every place is free again, and there are no more than before
@@ -53,7 +53,7 @@ func TestAHangingEndpointGivesItsPlacesBack(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["good DELIVERED"] != 4*places || good.most != places+1 {
+		if got := h.statuses(d); got["good DELIVERED"] != 4*places || good.most != places+1 {
 			t.Errorf("%v, %d attempts at once", got, good.most)
 		}
 	})

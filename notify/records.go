@@ -18,8 +18,8 @@ type records struct {
 	table string
 }
 
-// ofOrder returns the deliveries of an order, to one endpoint or, if that is "", to all, by
-// endpoint and transition.
+// ofOrder returns the deliveries of an order by endpoint and transition, to one endpoint, or to all
+// if endpoint is "".
 func (r records) ofOrder(ctx context.Context, order, endpoint string) (all []Delivery, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &r.table,
@@ -42,6 +42,7 @@ func (r records) ofOrder(ctx context.Context, order, endpoint string) (all []Del
 		}
 
 		for _, item := range page.Items {
+			// TTL deletes up to days late, so an expired delivery counts as absent.
 			if !isExpired(item, now) {
 				all = append(all, decodeDelivery(item))
 			}
@@ -89,11 +90,12 @@ func (r records) create(ctx context.Context, d *Delivery) (created bool, err err
 	return true, nil
 }
 
-// take makes this worker the one that makes the next attempt, which ends before the time. It
-// reports false if the delivery has changed since it was read.
+// take reserves the next attempt, which ends before the time, for this worker. It reports false if
+// the delivery has changed since it was read.
 func (r records) take(ctx context.Context, d *Delivery, until time.Time) (bool, error) {
 	taken := *d
 	taken.Attempts++
+	// The due time is the lease: until then no look finds the delivery.
 	taken.NextTry = until
 
 	return r.write(ctx, d, taken, func(u *dynamo.Update) {
@@ -129,8 +131,8 @@ func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, e
 	})
 }
 
-// write changes the item from d to next, on condition that it is as d was read, and then sets
-// *d to next. It reports false if the item is not.
+// write changes the item from d to next, on condition that the item is as d was read, and then sets
+// *d to next. It reports false if the item has changed.
 func (r records) write(ctx context.Context, d *Delivery, next Delivery, change func(*dynamo.Update)) (bool, error) {
 	next.version, next.call = d.version+1, rand.Text()
 
@@ -156,9 +158,10 @@ func (r records) write(ctx context.Context, d *Delivery, next Delivery, change f
 	return true, nil
 }
 
-// queued returns up to limit deliveries of a queue in the order of their due times, those
-// after a position if one is given, and the position of the next page.
+// queued returns up to limit deliveries of a queue in the order of their due times, after a position
+// if one is given, and the position of the next page.
 func (r records) queued(ctx context.Context, queue string, since time.Time, after dynamo.Item, limit int) ([]Delivery, dynamo.Item, error) {
+	// An index is read eventually consistent: a stale entry fails the condition of take.
 	in := &dynamodb.QueryInput{
 		TableName:                 &r.table,
 		IndexName:                 aws.String(queueIndex),

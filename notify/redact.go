@@ -5,21 +5,24 @@ import (
 	"unicode"
 )
 
-// maxStored is how many bytes of an answer or error are stored.
+// maxStored bounds the stored bytes of an answer or error.
 const maxStored = 1 << 10
 
 const redacted = "[redacted]"
 
-// redact returns the beginning of a text without the secrets of the endpoint, and with spaces
-// for what is not printable.
+// redact returns the beginning of a text without the secrets of the endpoint. Characters that are not
+// printable become spaces.
 func redact(e Endpoint, text string) string {
 	for _, secret := range e.Secrets {
+		// In every form in which a receiver may have the secret: with the prefix, as base64, as
+		// bytes.
 		for _, form := range []string{secret.Key.Reveal(), strings.TrimPrefix(secret.Key.Reveal(), "whsec_"), string(secret.Key)} {
 			text = strings.ReplaceAll(text, form, redacted)
 		}
 	}
 
 	for _, value := range e.Headers {
+		// The parts, too: of "Bearer TOKEN" an answer may repeat the token alone.
 		for _, part := range append(strings.Fields(value), value) {
 			if len(part) >= 8 { // shorter ones are words, and no secrets
 				text = strings.ReplaceAll(text, part, redacted)

@@ -41,17 +41,17 @@ func (d *Deliveries) OfOrder(ctx context.Context, order string) ([]Delivery, err
 // position is where a list continues.
 type position struct {
 	Shard int               `json:"s"`
-	Key   map[string]string `json:"k,omitempty"` // what the index's and the table's keys hold
+	Key   map[string]string `json:"k,omitempty"` // the keys of the index and of the table
 	Due   int64             `json:"d,omitempty"`
 }
 
 // maxList is the largest limit of a list.
 const maxList = 1000
 
-// List returns up to limit deliveries to an endpoint that are PENDING or MISSED, those that
-// were due or missed since a time, and the position of the next page, "" at the end. The
-// order is that of the queue's four parts: by time in each. It reads no other deliveries.
-// DELIVERED ones are in no queue; see [Deliveries.OfOrder] and [Deliveries.Scan].
+// List returns up to limit deliveries to an endpoint that are PENDING or MISSED and were due or
+// missed since a time, and the position of the next page, "" at the end. They are sorted by time
+// within each of the queue's four parts. List reads no other deliveries. DELIVERED ones are in no
+// queue; see [Deliveries.OfOrder] and [Deliveries.Scan].
 func (d *Deliveries) List(ctx context.Context, endpoint string, status Status, since time.Time, after string, limit int) (found []Delivery, next string, err error) {
 	at, err := checkList(endpoint, status, after, limit)
 	if err != nil {
@@ -75,6 +75,7 @@ func (d *Deliveries) List(ctx context.Context, endpoint string, status Status, s
 			}
 		}
 
+		// The shard ended exactly at the limit: the next page begins with the next shard.
 		if len(found) >= limit && at.Shard+1 < queueShards {
 			return found, position{Shard: at.Shard + 1}.encode(), nil
 		}
@@ -163,8 +164,8 @@ func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
 	return nil
 }
 
-// Redeliver sends a delivery again that has ended, under the same key and with a new
-// schedule. It returns ErrPending if it has not ended, and ErrNotFound.
+// Redeliver sends an ended delivery again, under the same key and with a new schedule. It returns
+// ErrPending if the delivery has not ended, and ErrNotFound if there is none.
 func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error) {
 	for range changeRounds {
 		delivery, err := d.Get(ctx, id)
@@ -175,6 +176,7 @@ func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error)
 			return delivery, fmt.Errorf("redeliver %s: %w", id, ErrPending)
 		}
 
+		// Not stored: a worker or another call has changed the delivery; look at it again.
 		if stored, err := d.redeliver(ctx, &delivery); err != nil || stored {
 			return delivery, err
 		}
@@ -185,6 +187,7 @@ func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error)
 
 func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, error) {
 	again := *delivery
+	// Attempts begins again at 0, so the whole schedule applies once more.
 	again.Status, again.Attempts, again.NextTry = Pending, 0, time.Now().UTC()
 	again.Redeliveries++
 
@@ -196,9 +199,9 @@ func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, e
 	return stored, err
 }
 
-// RedeliverMissed sends to an endpoint what it missed since a time, by the time of the
-// transitions, at most limit deliveries. It returns how many; fewer than limit means that none
-// is left. The endpoint must be active.
+// RedeliverMissed sends an endpoint its MISSED deliveries since a time, by the time of the
+// transitions, at most limit. It returns their number; fewer than limit means that none is left. The
+// endpoint must be active.
 func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since time.Time, limit int) (count int, err error) {
 	e, err := d.cfg.Endpoints.Get(ctx, endpoint)
 	switch {
@@ -212,6 +215,7 @@ func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since
 
 	for after := ""; count < limit; {
 		var page []Delivery
+		// Redelivered ones leave this queue, and the position goes on behind them.
 		if page, after, err = d.List(ctx, endpoint, Missed, since, after, min(limit-count, maxList)); err != nil {
 			return count, err
 		}
@@ -235,8 +239,8 @@ func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since
 	return count, nil
 }
 
-// Test sends a message of type "ratchet.test" to an endpoint, once and without a record. It
-// returns how the endpoint answered.
+// Test sends a message of type "ratchet.test" to an endpoint, once and without a record. It returns
+// the endpoint's answer.
 func (d *Deliveries) Test(ctx context.Context, endpoint string) (Answer, error) {
 	e, err := d.cfg.Endpoints.Get(ctx, endpoint)
 	if err != nil {
@@ -247,7 +251,7 @@ func (d *Deliveries) Test(ctx context.Context, endpoint string) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	defer func() { _ = closeDestination(destination) }() // the answer is what counts
+	defer func() { _ = closeDestination(destination) }() // only the answer counts
 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()

@@ -13,15 +13,15 @@ import (
 )
 
 // missed makes an endpoint miss the second transition of so many orders, a minute apart.
-func (w *world) missed(d *notify.Deliveries, orders int) {
-	w.t.Helper()
+func (h *deliveryHarness) missed(d *notify.Deliveries, orders int) {
+	h.t.Helper()
 
-	if _, err := w.endpoints.Disable(w.t.Context(), "shop", "on holiday"); err != nil {
-		w.t.Fatal(err)
+	if _, err := h.endpoints.Disable(h.t.Context(), "shop", "on holiday"); err != nil {
+		h.t.Fatal(err)
 	}
 
 	for i := range orders {
-		w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+		h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		time.Sleep(time.Minute)
 	}
 }
@@ -29,11 +29,11 @@ func (w *world) missed(d *notify.Deliveries, orders int) {
 // TestAListHasEveryDeliveryOnce, whatever its limit, and none from before its time.
 func TestAListHasEveryDeliveryOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop")
-		d := w.worker()
+		h := newDeliveryHarness(t)
+		h.endpoint("shop")
+		d := h.worker()
 		began := time.Now()
-		w.missed(d, 20)
+		h.missed(d, 20)
 
 		for _, since := range []int{0, 1, 10, 20} {
 			for limit := 1; limit <= 20; limit += 3 {
@@ -67,9 +67,9 @@ func TestAListHasEveryDeliveryOnce(t *testing.T) {
 }
 
 func TestAListNamesWhatBreaksARule(t *testing.T) {
-	w := newWorld(t)
-	w.endpoint("shop")
-	d := w.worker()
+	h := newDeliveryHarness(t)
+	h.endpoint("shop")
+	d := h.worker()
 
 	for _, row := range []struct {
 		endpoint string
@@ -108,13 +108,13 @@ func TestAListNamesWhatBreaksARule(t *testing.T) {
 // TestWhatWasMissedIsSentAgain: so many at a time, each once, with a new schedule.
 func TestWhatWasMissedIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
-		d := w.worker()
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
+		d := h.worker()
 		began := time.Now()
-		w.missed(d, 10)
+		h.missed(d, 10)
 
-		if _, err := w.endpoints.Enable(t.Context(), "shop"); err != nil {
+		if _, err := h.endpoints.Enable(t.Context(), "shop"); err != nil {
 			t.Fatal(err)
 		}
 
@@ -130,11 +130,11 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 		if _, err := d.Redeliver(t.Context(), "o-1/2/shop"); !errors.Is(err, notify.ErrPending) {
 			t.Errorf("one that is under way: %v", err)
 		}
-		defer w.run(d)()
+		defer h.run(d)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(d); got["shop DELIVERED"] != 10 || far.effects() != 10 || len(far.keys()) != 10 {
+		if got := h.statuses(d); got["shop DELIVERED"] != 10 || far.effects() != 10 || len(far.keys()) != 10 {
 			t.Errorf("%v, %d arrivals", got, len(far.keys()))
 		}
 
@@ -149,7 +149,7 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 
-		if got := w.get(d, "o-1/2/shop"); got.Status != notify.Delivered || got.Attempts != 1 || len(far.keys()) != 11 {
+		if got := h.get(d, "o-1/2/shop"); got.Status != notify.Delivered || got.Attempts != 1 || len(far.keys()) != 11 {
 			t.Errorf("%+v, %d arrivals", got, len(far.keys()))
 		}
 	})
@@ -158,22 +158,22 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 // TestARedeliveryThatOthersOvertake is tried again, and given up after five times.
 func TestARedeliveryThatOthersOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.endpoint("shop")
-		d := w.worker()
-		w.missed(d, 1)
+		h := newDeliveryHarness(t)
+		h.endpoint("shop")
+		d := h.worker()
+		h.missed(d, 1)
 
-		busy := w.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem"))
+		busy := h.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem"))
 		if _, err := d.Redeliver(t.Context(), "o-0/2/shop"); !errors.Is(err, notify.ErrContended) || busy.Strikes() != 5 {
 			t.Errorf("%v after %d tries", err, busy.Strikes())
 		}
 		busy.Remove()
 
-		w.transport.Before(func(c *embeddedtest.Call) error {
+		h.transport.Before(func(c *embeddedtest.Call) error {
 			if c.Operation != "UpdateItem" {
 				return nil
 			}
-			w.transport.Clear()
+			h.transport.Clear()
 			_, err := d.Redeliver(t.Context(), "o-0/2/shop")
 
 			return err
@@ -183,20 +183,20 @@ func TestARedeliveryThatOthersOvertake(t *testing.T) {
 			t.Errorf("another has sent it again: %v", err)
 		}
 
-		if got := w.get(d, "o-0/2/shop"); got.Redeliveries != 1 {
+		if got := h.get(d, "o-0/2/shop"); got.Redeliveries != 1 {
 			t.Errorf("%+v", got)
 		}
 	})
 }
 
-// TestATestIsOneMessageWithoutARecord. What the endpoint answers shows none of its secrets.
+// TestATestIsOneMessageWithoutARecord. The stored answer shows none of the endpoint's secrets.
 func TestATestIsOneMessageWithoutARecord(t *testing.T) {
-	w := newWorld(t)
-	far := w.endpoint("shop", func(s *notify.Settings) { s.Headers = map[string]string{"Authorization": "Bearer 1234567890"} })
+	h := newDeliveryHarness(t)
+	far := h.endpoint("shop", func(s *notify.Settings) { s.Headers = map[string]string{"Authorization": "Bearer 1234567890"} })
 	far.set(0, func(notify.Message) (notify.Answer, error) {
 		return notify.Answer{Status: 401, Text: "no 1234567890"}, errors.New("refused 1234567890")
 	})
-	d := w.worker()
+	d := h.worker()
 
 	answer, err := d.Test(t.Context(), "shop")
 	if err == nil || err.Error() != "refused [redacted]" || answer.Status != 401 || answer.Text != "no [redacted]" {
@@ -204,7 +204,7 @@ func TestATestIsOneMessageWithoutARecord(t *testing.T) {
 	}
 
 	m := far.messages[0]
-	if m.Type != "ratchet.test" || m.Attempt != 1 || !strings.Contains(string(m.Body), `"type":"ratchet.test"`) || m.ContentType != "application/json" || len(w.statuses(d)) != 0 {
+	if m.Type != "ratchet.test" || m.Attempt != 1 || !strings.Contains(string(m.Body), `"type":"ratchet.test"`) || m.ContentType != "application/json" || len(h.statuses(d)) != 0 {
 		t.Errorf("%+v", m)
 	}
 	far.set(0, nil)
@@ -213,7 +213,7 @@ func TestATestIsOneMessageWithoutARecord(t *testing.T) {
 		t.Errorf("%+v, %v", answer, err)
 	}
 
-	broken := w.worker(func(c *notify.Config) {
+	broken := h.worker(func(c *notify.Config) {
 		c.Open = func(notify.Endpoint) (notify.Destination, error) { return nil, errDown }
 	})
 	if _, err := broken.Test(t.Context(), "shop"); !errors.Is(err, errDown) {

@@ -8,13 +8,13 @@ import (
 	"ratchet/internal/worker"
 )
 
-// readAhead is how many due deliveries a look takes up for each place of an endpoint.
+// readAhead is the number of due deliveries that a look reads for each place of an endpoint.
 const readAhead = 4
 
 // lookPause is the shortest time between two looks at the same queues.
 const lookPause = 10 * time.Millisecond
 
-// Run makes attempts until ctx ends, and then waits for those in work, DrainTimeout at most.
+// Run makes attempts until ctx ends, and then waits for the attempts in work, DrainTimeout at most.
 // It returns nil. Any number of workers may run at once. Run may be called once.
 func (d *Deliveries) Run(ctx context.Context) error {
 	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -28,6 +28,7 @@ func (d *Deliveries) Run(ctx context.Context) error {
 		d.schedule(ctx)
 	}
 
+	// Before the drain: the attempts in work need no further share of a rate.
 	d.goAway(ctx)
 
 	d.mu.Lock()
@@ -48,13 +49,14 @@ func (d *Deliveries) Run(ctx context.Context) error {
 	return d.Close()
 }
 
-// schedule starts the looks that are due, and waits until another one is.
+// schedule starts the looks that are due, and waits until the next look is due.
 func (d *Deliveries) schedule(ctx context.Context) {
 	all, err := d.cfg.Endpoints.recent(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.cfg.Log.Warn("the endpoints cannot be read; their deliveries wait", "err", err)
 		}
+		// Without the endpoints nothing can be looked at; attempts in work go on.
 		worker.Wait(ctx, time.Second)
 
 		return
@@ -105,6 +107,8 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 	}
 
 	for id, l := range d.lanes {
+		// A lane in use is forgotten by a later call; closing its destination now would fail the
+		// attempt.
 		if !present[id] && len(l.busy) == 0 && !l.looking {
 			_ = l.close()
 			delete(d.lanes, id)
@@ -114,7 +118,7 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 	return next.Sub(now)
 }
 
-// lookAt makes the next look be at the time, unless it is earlier.
+// lookAt moves the next look to the time, unless the look is earlier.
 func (l *lane) lookAt(at time.Time) {
 	if at.Before(l.nextLook) {
 		l.nextLook = at
@@ -125,12 +129,13 @@ func (l *lane) lookAt(at time.Time) {
 	}
 }
 
-// look reads the queue of an endpoint, and starts what is due.
+// look reads the queue of an endpoint, and starts the due deliveries.
 func (d *Deliveries) look(ctx context.Context, l *lane) {
 	defer d.work.Done()
 
 	d.mu.Lock()
 	endpoint := l.endpoint
+	// Before the queue is read: a delivery that is stored during the read sets it again.
 	l.more = false
 	d.mu.Unlock()
 
@@ -142,6 +147,7 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 		due  []Delivery
 		more bool
 	)
+	// In a random order, so that workers do not all begin with the same deliveries.
 	for _, shard := range rand.Perm(queueShards) { //nolint:gosec // G404: the order needs no cryptographic randomness
 		found, _, err := d.records.queued(ctx, queueName(endpoint.ID, Pending, shard), time.Time{}, nil, limit)
 		if err != nil {
@@ -159,6 +165,7 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 			due = append(due, delivery)
 		}
 
+		// A full page of due deliveries: there may be more behind it.
 		more = more || len(found) == limit && !found[limit-1].NextTry.After(now)
 	}
 
@@ -168,8 +175,8 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 	}
 
 	if endpoint.Rate > 0 {
-		// Several workers wait for their share with the same deliveries before them. One that is
-		// taken by another costs a part of the share.
+		// Several workers read the same deliveries and wait for their share of the rate. A delivery
+		// that another worker takes first costs a part of the share.
 		rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] }) //nolint:gosec // G404: as above
 	}
 
@@ -206,7 +213,8 @@ func (d *Deliveries) pump(l *lane) {
 
 		wait, ok := d.acquire(l, next.ID(), now)
 		if !ok {
-			// Others may take them meanwhile. They are read again when there is a place.
+			// Other workers may take the deliveries meanwhile. They are read again when there is a
+			// place.
 			if len(l.busy) == 0 || wait > 0 {
 				l.ready = nil
 				l.nextLook = now.Add(max(wait, lookPause))
@@ -236,6 +244,8 @@ func (d *Deliveries) deliver(l *lane, delivery Delivery) {
 
 func (d *Deliveries) deliverNext(ctx context.Context, l *lane, endpoint Endpoint, delivery Delivery) error {
 	switch {
+	// The endpoint of today may belong to another receiver, which must not get the former one's
+	// messages.
 	case delivery.At.Before(endpoint.CreatedAt):
 		return d.miss(ctx, delivery, "the endpoint was removed and created again")
 	case endpoint.Ordered:
@@ -247,7 +257,7 @@ func (d *Deliveries) deliverNext(ctx context.Context, l *lane, endpoint Endpoint
 	return err
 }
 
-// attempt takes a delivery and tries it. It reports whether the delivery has ended by that.
+// attempt takes a delivery and tries it. It reports whether the attempt has ended the delivery.
 func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (ended bool, err error) {
 	taken, err := d.records.take(ctx, &delivery, time.Now().Add(d.cfg.lease()))
 	if err != nil || !taken {

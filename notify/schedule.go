@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Schedule is the pauses between the attempts of a delivery. After the attempt that follows the
-// last pause the delivery is MISSED. A pause is longer by up to a fifth, at random, so that
-// what failed together is not tried together.
+// Schedule has the pauses between the attempts of a delivery. After the attempt that follows the last
+// pause the delivery is MISSED. A pause is longer by up to a fifth, at random, so that deliveries
+// that failed together are not tried together.
 type Schedule []time.Duration
 
-// defaultSchedule is that of Standard Webhooks: ten attempts within 75 hours and 35 minutes.
+// defaultSchedule is the schedule of Standard Webhooks: ten attempts within 75 hours and 35 minutes.
 func defaultSchedule() Schedule {
 	return Schedule{
 		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,

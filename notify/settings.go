@@ -38,7 +38,7 @@ const (
 	maxTemplate        = 8 << 10
 )
 
-// Settings are what the owner of an endpoint chooses.
+// Settings are the choices of an endpoint's owner.
 type Settings struct {
 	// Destination is where messages go, like https://example.com/hook. Package
 	// notify/destination lists the kinds.
@@ -46,12 +46,12 @@ type Settings struct {
 	// Description is for people, at most 256 bytes.
 	Description string `json:"description,omitempty"`
 	Filter      Filter `json:"filter,omitzero"`
-	// Format is that of the messages. Default Standard.
+	// Format is the format of the messages. Default Standard.
 	Format Format `json:"format,omitempty"`
-	// Version is that of the data in a message, 1 to LatestVersion. Default 1.
+	// Version is the version of the data in a message, 1 to LatestVersion. Default 1.
 	Version int `json:"version,omitempty"`
-	// Ordered sends the notifications of one order in the order of its transitions, each
-	// after the one before has ended. Other orders do not wait.
+	// Ordered sends the notifications of an order in the sequence of its transitions, each after the
+	// one before has ended. Other orders do not wait.
 	Ordered bool `json:"ordered,omitempty"`
 	// Rate is the most attempts per second of all workers together, up to 10,000. 0: no limit.
 	// Each worker has an equal share, and after a start or an end they may exceed it for 10 s.
@@ -83,8 +83,8 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// check reports every field that breaks a rule. Config.CheckDestination checks what depends on
-// the kind of the destination.
+// check reports every field that breaks a rule. EndpointsConfig.CheckDestination checks the rules of
+// the destination's kind.
 func (s Settings) check() error {
 	faults := s.Filter.check()
 	require := func(ok bool, format string, args ...any) {
@@ -125,6 +125,7 @@ func isOwnHeader(name string) bool {
 		valid = valid && (r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
 	}
 
+	// Header names ignore case, so they are compared in one spelling.
 	canonical := http.CanonicalHeaderKey(name)
 
 	return valid && !reserved[canonical] && !strings.HasPrefix(canonical, "X-Forwarded-") && !strings.HasPrefix(canonical, "Proxy-")

@@ -13,22 +13,22 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Workers that run share the rates of endpoints equally. To count each other, each counts up an item
-// of its own in the table of endpoints, as long as an endpoint has a rate.
+// Workers that run share the rates of endpoints equally. To count each other, each worker counts up
+// an item of its own in the table of endpoints, while an endpoint has a rate.
 const (
 	workerItem = "worker#" // begins its key; no endpoint's id has this character
 	workerBeat = "beat"
 
 	// aliveFor is how long a worker counts after its number was seen to change. After that another
-	// one removes its item: workers that keep being killed would leave ever more behind. One that
-	// lives nevertheless stores it again.
+	// worker removes its item, so that killed workers do not leave ever more items behind. A worker
+	// that lives nevertheless stores its item again.
 	aliveFor = 3*refreshEvery + refreshEvery/2
 )
 
-// presence is what a worker knows about the others. Only Run uses it.
+// presence is a worker's knowledge of the other workers. Only Run uses it.
 type presence struct {
 	id     string
-	beatAt time.Time // the newest one of this worker, zero before the first
+	beatAt time.Time // the newest beat of this worker, zero before the first
 	seen   map[string]sighting
 }
 
@@ -65,6 +65,7 @@ func (p *presence) count(beats map[string]int64, now time.Time) (workers int, le
 
 	for id := range p.seen {
 		if _, there := beats[id]; !there {
+			// Otherwise the map would grow with every worker that ever ran.
 			delete(p.seen, id)
 		}
 	}
@@ -92,7 +93,7 @@ func (d *Deliveries) countWorkers(ctx context.Context, all []Endpoint, now time.
 	}
 }
 
-// beat counts up this worker's item, and removes those that other workers have left behind.
+// beat counts up this worker's item, and removes items that other workers have left behind.
 func (d *Deliveries) beat(ctx context.Context, left []string, beats map[string]int64) {
 	if err := d.cfg.Endpoints.beat(ctx, d.presence.id); err != nil && ctx.Err() == nil {
 		d.cfg.Log.Warn("the other workers were not told that this one runs; together they may exceed the rates of endpoints", "err", err)
@@ -111,6 +112,7 @@ func (d *Deliveries) goAway(ctx context.Context) {
 		return
 	}
 
+	// Run's context has ended, and this write has to be made all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.storeTimeout())
 	defer cancel()
 
@@ -132,6 +134,7 @@ func (s *Endpoints) beat(ctx context.Context, worker string) error {
 // leave removes the item of a worker, if it still has the number; 0 for any.
 func (s *Endpoints) leave(ctx context.Context, worker string, beat int64) error {
 	in := &dynamodb.DeleteItemInput{TableName: &s.cfg.Table, Key: endpointItemKey(worker)}
+	// A worker that lives has counted up since then, and keeps its item.
 	if beat > 0 {
 		condition := workerBeat + " = :beat"
 		in.ConditionExpression, in.ExpressionAttributeValues = &condition, dynamo.Item{":beat": dynamo.N(beat)}

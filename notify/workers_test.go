@@ -16,22 +16,22 @@ import (
 	"ratchet/notify"
 )
 
-// TestOneWorkerLearnsForAll: a circuit that one worker has opened keeps another one, which has seen no
-// failure, from the endpoint, until the first success.
+// TestOneWorkerLearnsForAll: after one worker has opened its circuit, a second worker, which has seen
+// no failure, sends nothing to the endpoint until the first success.
 func TestOneWorkerLearnsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		far := w.endpoint("shop")
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
 		far.set(0, down)
-		first, _ := w.separate()
-		stop := w.run(first)
+		first, _ := h.separate()
+		stop := h.run(first)
 
 		for i := range 20 {
-			w.accept(first, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			h.accept(first, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
 
 		open := func() time.Time {
-			e, err := w.newEndpoints().Get(t.Context(), "shop")
+			e, err := h.newEndpoints().Get(t.Context(), "shop")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,13 +45,13 @@ func TestOneWorkerLearnsForAll(t *testing.T) {
 		}
 		stop()
 
-		second, _ := w.separate()
-		defer w.run(second)()
+		second, _ := h.separate()
+		defer h.run(second)()
 		before := len(far.keys())
 		far.set(0, nil)
 
 		for i := range 20 {
-			w.accept(second, notice(fmt.Sprint("p-", i), 2, "SHIPPED"))
+			h.accept(second, notice(fmt.Sprint("p-", i), 2, "SHIPPED"))
 		}
 		time.Sleep(time.Until(open()) - time.Second)
 		synctest.Wait()
@@ -62,17 +62,17 @@ func TestOneWorkerLearnsForAll(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 
-		if got := w.statuses(second); got["shop DELIVERED"] != 40 || !open().IsZero() {
+		if got := h.statuses(second); got["shop DELIVERED"] != 40 || !open().IsZero() {
 			t.Errorf("%v, open until %v", got, open())
 		}
 	})
 }
 
 // openFor writes into the endpoint's item that another worker's circuit is open.
-func (w *world) openFor(id string, pause time.Duration) {
-	w.t.Helper()
+func (h *deliveryHarness) openFor(id string, pause time.Duration) {
+	h.t.Helper()
 
-	_, err := w.db.UpdateItem(w.t.Context(), &dynamodb.UpdateItemInput{
+	_, err := h.db.UpdateItem(h.t.Context(), &dynamodb.UpdateItemInput{
 		TableName:        aws.String("endpoints"),
 		Key:              map[string]types.AttributeValue{"endpointId": &types.AttributeValueMemberS{Value: id}},
 		UpdateExpression: aws.String("SET openUntil = :until, opened = :one"),
@@ -82,7 +82,7 @@ func (w *world) openFor(id string, pause time.Duration) {
 		},
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
@@ -100,13 +100,13 @@ func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
 		{"enabled", 24 * time.Hour, true, notify.RefreshEvery},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			far := w.endpoint("shop")
-			w.openFor("shop", test.pause)
+			h := newDeliveryHarness(t)
+			far := h.endpoint("shop")
+			h.openFor("shop", test.pause)
 
-			d, _ := w.separate()
-			defer w.run(d)()
-			w.accept(d, notice("o-1", 2, "SHIPPED"))
+			d, _ := h.separate()
+			defer h.run(d)()
+			h.accept(d, notice("o-1", 2, "SHIPPED"))
 			time.Sleep(max(test.wait-time.Minute, 0) + 29*time.Second)
 			synctest.Wait()
 
@@ -115,7 +115,7 @@ func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
 			}
 
 			if test.enable {
-				if _, err := w.newEndpoints().Enable(t.Context(), "shop"); err != nil {
+				if _, err := h.newEndpoints().Enable(t.Context(), "shop"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -129,21 +129,21 @@ func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
 	}
 }
 
-// TestWorkersShareARate: together they keep to it, and the others get the share of one that ends, or
-// is killed. What a killed one leaves behind is removed soon, with a few calls.
+// TestWorkersShareARate: together they keep the rate, and the others get the share of a worker that
+// ends or is killed. The item of a killed worker is removed soon, with a few calls.
 func TestWorkersShareARate(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+			h := newDeliveryHarness(t)
 			const rate, workers = 4, 4
-			far := w.endpoint("shop", func(s *notify.Settings) { s.Rate = rate })
+			far := h.endpoint("shop", func(s *notify.Settings) { s.Rate = rate })
 
 			running := make([]*notify.Deliveries, workers)
 			stops := make([]func(), workers)
 			wires := make([]*embeddedtest.Transport, workers)
 			for i := range running {
-				running[i], wires[i] = w.separate()
-				stops[i] = w.run(running[i])
+				running[i], wires[i] = h.separate()
+				stops[i] = h.run(running[i])
 				defer stops[i]()
 			}
 
@@ -151,7 +151,7 @@ func TestWorkersShareARate(t *testing.T) {
 			next := 0
 			measure := func(among []*notify.Deliveries) float64 {
 				for range 45 * rate {
-					w.accept(among[next%len(among)], notice(fmt.Sprint("o-", next), 2, "SHIPPED"))
+					h.accept(among[next%len(among)], notice(fmt.Sprint("o-", next), 2, "SHIPPED"))
 					next++
 				}
 				before := len(far.keys())
@@ -175,7 +175,7 @@ func TestWorkersShareARate(t *testing.T) {
 				return nil
 			})
 
-			if kill { // nothing of what they do reaches the tables any more
+			if kill { // their writes do not reach the tables any more
 				for _, wire := range wires[1:] {
 					wire.Inject(embeddedtest.Answer("AccessDeniedException"))
 				}
@@ -192,7 +192,7 @@ func TestWorkersShareARate(t *testing.T) {
 				t.Errorf("killed %t: the last worker makes %.1f attempts per second, want %d", kill, got, rate)
 			}
 
-			if left := w.workerItems(); left != 1 || removals.Load() > 2*(workers-1) {
+			if left := h.workerItems(); left != 1 || removals.Load() > 2*(workers-1) {
 				t.Errorf("killed %t: %d items of workers are left after %d removals", kill, left, removals.Load())
 			}
 		})

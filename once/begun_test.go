@@ -22,9 +22,9 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 	for _, test := range []struct {
 		about string
 		// between runs after the first holder has died.
-		between func(t *testing.T, w *world)
+		between func(t *testing.T, w *watchedClaims)
 	}{
-		{about: "the second looks first, and the far side fails", between: func(t *testing.T, w *world) {
+		{about: "the second looks first, and the far side fails", between: func(t *testing.T, w *watchedClaims) {
 			_, _, err := w.Do(t.Context(), "k", payload, func(_ context.Context, c *once.Claim) ([]byte, error) {
 				if c.Outcome != once.TakenOver {
 					t.Errorf("the second is %s", c.Outcome)
@@ -36,7 +36,7 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 				t.Error(err)
 			}
 		}},
-		{about: "the second is canceled while it takes over", between: func(t *testing.T, w *world) {
+		{about: "the second is canceled while it takes over", between: func(t *testing.T, w *watchedClaims) {
 			ctx, cancel := context.WithCancel(t.Context())
 			updates := 0
 			w.transport.After(func(c *embeddedtest.Call) error {
@@ -57,14 +57,14 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 				t.Error(err)
 			}
 		}},
-		{about: "two more release the key", between: func(t *testing.T, w *world) {
+		{about: "two more release the key", between: func(t *testing.T, w *watchedClaims) {
 			for range 2 {
 				if err := take(t, w.Claims, "k").Release(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
 		}},
-		{about: "the answer to the release is lost", between: func(t *testing.T, w *world) {
+		{about: "the answer to the release is lost", between: func(t *testing.T, w *watchedClaims) {
 			second := take(t, w.Claims, "k")
 			w.loseAnswers(1)
 			defer w.transport.Clear()
@@ -73,7 +73,7 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 				t.Error(err)
 			}
 		}},
-		{about: "the second releases by its ticket", between: func(t *testing.T, w *world) {
+		{about: "the second releases by its ticket", between: func(t *testing.T, w *watchedClaims) {
 			resumed, err := w.Resume("k", take(t, w.Claims, "k").Ticket())
 			if err != nil || resumed.Outcome != once.TakenOver {
 				t.Fatalf("%+v, %v", resumed, err)
@@ -83,13 +83,13 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 				t.Error(err)
 			}
 		}},
-		{about: "the second dies, too", between: func(t *testing.T, w *world) {
+		{about: "the second dies, too", between: func(t *testing.T, w *watchedClaims) {
 			second := take(t, w.Claims, "k")
 			if err := second.Extend(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}},
-		{about: "an operator frees the key", between: func(t *testing.T, w *world) {
+		{about: "an operator frees the key", between: func(t *testing.T, w *watchedClaims) {
 			r, _, err := w.Get(t.Context(), "k")
 			if err != nil {
 				t.Fatal(err)
@@ -101,7 +101,7 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 		}},
 	} {
 		t.Run(test.about, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			take(t, w.Claims, "k") // has its effect, and dies
 			w.clock.Advance(pastLease)
 			test.between(t, w)
@@ -126,7 +126,7 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 
 // A holder that has seen its own work fail says so by Release. Nothing else does.
 func TestWorkThatDidNotReturnMayHaveBegun(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 
 	func() {
 		defer func() { _ = recover() }()
@@ -165,7 +165,7 @@ func TestWorkThatDidNotReturnMayHaveBegun(t *testing.T) {
 
 // What became of the work is known from a completion, a final failure, or a resolution.
 func TestWorkThatMayHaveBegunIsResolved(t *testing.T) {
-	found := func(t *testing.T, w *world) once.Record {
+	found := func(t *testing.T, w *watchedClaims) once.Record {
 		t.Helper()
 
 		page, _, err := w.Unsettled(t.Context(), w.clock.Now(), "", 10)
@@ -178,20 +178,20 @@ func TestWorkThatMayHaveBegunIsResolved(t *testing.T) {
 
 	for _, test := range []struct {
 		about string
-		end   func(t *testing.T, w *world) error
+		end   func(t *testing.T, w *watchedClaims) error
 		want  error // of the next claim
 	}{
-		{about: "a resolution that there was no effect", end: func(t *testing.T, w *world) error {
+		{about: "a resolution that there was no effect", end: func(t *testing.T, w *watchedClaims) error {
 			r := found(t, w)
 			w.loseAnswers(1)
 			defer w.transport.Clear()
 
 			return w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased})
 		}},
-		{about: "a resolution that it failed", want: &once.Failure{Code: "Closed"}, end: func(t *testing.T, w *world) error {
+		{about: "a resolution that it failed", want: &once.Failure{Code: "Closed"}, end: func(t *testing.T, w *watchedClaims) error {
 			return w.Resolve(t.Context(), found(t, w), once.Resolution{Status: once.StatusFailed, Failure: &once.Failure{Code: "Closed"}})
 		}},
-		{about: "a sweep", end: func(t *testing.T, w *world) error {
+		{about: "a sweep", end: func(t *testing.T, w *watchedClaims) error {
 			swept, err := w.with(t, func(c *once.Config) {
 				c.Reconcile = func(context.Context, once.Record) (once.Resolution, error) {
 					return once.Resolution{Status: once.StatusReleased}, nil
@@ -203,13 +203,13 @@ func TestWorkThatMayHaveBegunIsResolved(t *testing.T) {
 
 			return err
 		}},
-		{about: "a completion, after its retention", end: func(t *testing.T, w *world) error {
+		{about: "a completion, after its retention", end: func(t *testing.T, w *watchedClaims) error {
 			err := take(t, w.Claims, "k").Complete(t.Context(), nil)
 			w.clock.Advance(2 * time.Hour)
 
 			return err
 		}},
-		{about: "a final failure, after its retention", end: func(t *testing.T, w *world) error {
+		{about: "a final failure, after its retention", end: func(t *testing.T, w *watchedClaims) error {
 			err := take(t, w.Claims, "k").Fail(t.Context(), &once.Failure{Code: "Closed"})
 			w.clock.Advance(2 * time.Hour)
 
@@ -217,7 +217,7 @@ func TestWorkThatMayHaveBegunIsResolved(t *testing.T) {
 		}},
 	} {
 		t.Run(test.about, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			take(t, w.Claims, "k")
 			w.clock.Advance(pastLease)
 
@@ -243,7 +243,7 @@ func TestWorkThatMayHaveBegunIsResolved(t *testing.T) {
 }
 
 func TestAKeyWithAnEndOutlivesItsRecordInNoCase(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	expiring := w.with(t, func(c *once.Config) { c.KeysExpire = true })
 
 	key, err := keys.Expiring("coupon", "o-1", w.clock.Now().Add(24*time.Hour))
@@ -270,7 +270,7 @@ func TestAKeyWithAnEndOutlivesItsRecordInNoCase(t *testing.T) {
 
 // A fence must not fall when TTL deletes the record, however fast the key was claimed.
 func TestFencesGrowAcrossDeletions(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Lease, c.Retention = time.Second, 2*time.Second })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Lease, c.Retention = time.Second, 2*time.Second })
 
 	var last int64
 	for range 3 {
@@ -293,7 +293,7 @@ func TestFencesGrowAcrossDeletions(t *testing.T) {
 
 // A repeat may ask for another lease. It gets the claim as it is, and so the same ticket.
 func TestARepeatedRequestGetsTheLeaseOfItsClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	first, err := w.ClaimAs(t.Context(), "request", "k", payload)
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestARefusedSendingLeavesTheClaimToTheOther(t *testing.T) {
 		"works":    func(*once.Claim, context.Context) error { return nil },
 		"has done": func(c *once.Claim, ctx context.Context) error { return c.Complete(ctx, []byte("done")) },
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		slow := w.machine(t, -30*time.Second)
 		w.transport.After(func(*embeddedtest.Call) error {
 			w.transport.Clear()
@@ -350,7 +350,7 @@ func TestARefusedSendingLeavesTheClaimToTheOther(t *testing.T) {
 
 // What a canceled call undoes, however late, is its own claim, and not what has become of it.
 func TestALateUndoDoesNotUndoAResolution(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cancelWithAnswer(func() {
 		cancel()

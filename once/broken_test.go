@@ -12,7 +12,7 @@ import (
 )
 
 // change overwrites attributes of the item under a key; nil removes one.
-func (w *world) change(t *testing.T, key string, attributes item) {
+func (w *watchedClaims) change(t *testing.T, key string, attributes item) {
 	t.Helper()
 
 	update := dynamo.NewUpdate("once", item{"idempotencyKey": dynamo.S(key)})
@@ -30,10 +30,10 @@ func (w *world) change(t *testing.T, key string, attributes item) {
 
 // A record that this package cannot have written stops the work: a guess could repeat it.
 func TestABrokenRecordIsAnError(t *testing.T) {
-	held := func(t *testing.T, w *world) { take(t, w.Claims, "k") }
+	held := func(t *testing.T, w *watchedClaims) { take(t, w.Claims, "k") }
 
 	for name, row := range map[string]struct {
-		prepare func(t *testing.T, w *world)
+		prepare func(t *testing.T, w *watchedClaims)
 		change  item
 	}{
 		"no fence":               {held, item{"fence": nil}},
@@ -45,7 +45,7 @@ func TestABrokenRecordIsAnError(t *testing.T) {
 		"a failure without code": {states["failed"], item{"failure": dynamo.B([]byte(`{"message":"x"}`))}},
 	} {
 		for _, mode := range []string{"claim", "repeatable", "transaction", "get"} {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			row.prepare(t, w)
 			w.change(t, "k", row.change)
 
@@ -55,7 +55,7 @@ func TestABrokenRecordIsAnError(t *testing.T) {
 		}
 	}
 
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	states["locked"](t, w)
 	w.change(t, "lock#k", item{"holder": nil})
 
@@ -68,7 +68,7 @@ func TestABrokenRecordIsAnError(t *testing.T) {
 
 // Values that are no JSON, or that are not read back, are errors: no value stands for them.
 func TestValuesThatCannotBeEncodedAreErrors(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	ran := false
 
 	_, _, err := once.Do(t.Context(), w.Claims, "a", make(chan int), func(context.Context, *once.Claim) (int, error) {
@@ -94,7 +94,7 @@ func TestValuesThatCannotBeEncodedAreErrors(t *testing.T) {
 
 // An operation that is a part of another one's name is another operation.
 func TestOperationAndPayloadDoNotRunTogether(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	one := w.with(t, func(c *once.Config) { c.Operation = "pay" })
 	two := w.with(t, func(c *once.Config) { c.Operation = "payment" })
 
@@ -108,7 +108,7 @@ func TestOperationAndPayloadDoNotRunTogether(t *testing.T) {
 }
 
 func TestTheBoundsAndDefaultsOfTheConfiguration(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	for name, row := range map[string]struct {
 		change func(c *once.Config)
 		says   string // "" for a valid one
@@ -149,7 +149,7 @@ func TestTheBoundsAndDefaultsOfTheConfiguration(t *testing.T) {
 // An operator's page of unsettled claims has the claims up to the given time, and no claim that has
 // ended.
 func TestOnlyOpenClaimsAreUnsettled(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	for name, end := range map[string]func(c *once.Claim, ctx context.Context) error{
 		"completed": func(c *once.Claim, ctx context.Context) error { return c.Complete(ctx, nil) },
 		"released":  (*once.Claim).Release,

@@ -9,7 +9,7 @@ import (
 )
 
 func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Cache = 2 })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Cache = 2 })
 	reads := func(key string, in []byte, want error) int {
 		t.Helper()
 		w.calls()

@@ -38,7 +38,7 @@ func TestCheckFindsEveryWrongKey(t *testing.T) {
 		"of no type":    {[]types.KeySchemaElement{right}, nil, false},
 		"without a key": {nil, []types.AttributeDefinition{attribute("idempotencyKey", "S")}, false},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		db := &describing{meter: w.db, table: types.TableDescription{KeySchema: table.keys, AttributeDefinitions: table.attributes}}
 
 		err := once.Check(t.Context(), db, "once")
@@ -81,7 +81,7 @@ func (permissive) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func
 }
 
 func TestCheckFindsAnEndpointWithoutConditions(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	good := once.TableInput("once")
 	db := permissive{&describing{meter: w.db, table: types.TableDescription{KeySchema: good.KeySchema, AttributeDefinitions: good.AttributeDefinitions}}}
 

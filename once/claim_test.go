@@ -22,7 +22,7 @@ import (
 )
 
 func TestPoint01_OneOfManyClaimsAndOneOfManyTakesOver(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	race := func(want once.Outcome) {
 		t.Helper()
 
@@ -53,7 +53,7 @@ func TestPoint01_OneOfManyClaimsAndOneOfManyTakesOver(t *testing.T) {
 }
 
 func TestPoint02_AnExpiredClaimIsTakenOverBeforeItsItemIsDeleted(t *testing.T) {
-	w := newWorld(t) // the engine's sweep does not run
+	w := newWatchedClaims(t) // the engine's sweep does not run
 	take(t, w.Claims, "k")
 	w.clock.Advance(time.Minute + 2*time.Second - time.Millisecond)
 	w.calls()
@@ -76,15 +76,15 @@ func TestPoint02_AnExpiredClaimIsTakenOverBeforeItsItemIsDeleted(t *testing.T) {
 }
 
 func TestPoint03_AFormerHolderCannotEndItsClaim(t *testing.T) {
-	for name, then := range map[string]func(*testing.T, *world, *once.Claim){
-		"while the second works": func(*testing.T, *world, *once.Claim) {},
-		"when the second has completed": func(t *testing.T, _ *world, second *once.Claim) {
+	for name, then := range map[string]func(*testing.T, *watchedClaims, *once.Claim){
+		"while the second works": func(*testing.T, *watchedClaims, *once.Claim) {},
+		"when the second has completed": func(t *testing.T, _ *watchedClaims, second *once.Claim) {
 			if err := second.Complete(t.Context(), []byte("second")); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"when the record was swept": func(t *testing.T, w *world, _ *once.Claim) { w.sweep(t, "k") },
-		"when an operator released it": func(t *testing.T, w *world, _ *once.Claim) {
+		"when the record was swept": func(t *testing.T, w *watchedClaims, _ *once.Claim) { w.sweep(t, "k") },
+		"when an operator released it": func(t *testing.T, w *watchedClaims, _ *once.Claim) {
 			r, _, err := w.Get(t.Context(), "k")
 			if err == nil {
 				err = w.ForceRelease(t.Context(), r, "ops", "stuck")
@@ -96,7 +96,7 @@ func TestPoint03_AFormerHolderCannotEndItsClaim(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			first := take(t, w.Claims, "k")
 			w.clock.Advance(time.Minute + 2*time.Second)
 			then(t, w, take(t, w.Claims, "k"))
@@ -133,7 +133,7 @@ func textOf(v types.AttributeValue) string {
 }
 
 func TestPoint04_BeforeATakeoverTheErrorIsErrLeaseExpired(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	held := take(t, w.Claims, "k")
 	w.clock.Advance(time.Minute - time.Millisecond)
 
@@ -155,7 +155,7 @@ func TestPoint04_BeforeATakeoverTheErrorIsErrLeaseExpired(t *testing.T) {
 }
 
 func TestPoint05_TheFenceGrowsByOneAndSurvivesEveryEnd(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	last := take(t, w.Claims, "k")
 	next := func(why string) {
 		t.Helper()
@@ -187,7 +187,7 @@ func TestPoint05_TheFenceGrowsByOneAndSurvivesEveryEnd(t *testing.T) {
 }
 
 func TestPoint06And07_ALostAnswerIsRecognizedWithoutARead(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	type ending = func(*once.Claim) error
 
 	for name, end := range map[string]ending{
@@ -256,7 +256,7 @@ func TestPoint06And07_ALostAnswerIsRecognizedWithoutARead(t *testing.T) {
 }
 
 func TestPoint08_AFailedConditionWithoutItsItemIsReadAndAnAbsentRecordIsClaimed(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.transport.Around(withoutItem)
 	held := take(t, w.Claims, "k")
 	refused(t, w.Claims, "k", once.ErrInProgress)
@@ -308,7 +308,7 @@ func withoutItem(_ *embeddedtest.Call, send embeddedtest.Sender) (*http.Response
 }
 
 func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	other := func(why string, want error) {
 		t.Helper()
 
@@ -337,7 +337,7 @@ func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
 // The test lets a takeover arrive twice, the second time after its holder has released the
 // key.
 func TestPoint10_ATakeoverIsConditionalOnTheFenceItSaw(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	take(t, w.Claims, "k")
 	w.clock.Advance(2 * time.Minute)
 	var late *dynamodb.UpdateItemInput
@@ -372,7 +372,7 @@ func (r *recorder) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 }
 
 func TestPoint11_IdentityIsComputedOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	mine := []byte("mine")
 
 	other := w.with(t, func(c *once.Config) { c.Operation = "inner" })
@@ -405,7 +405,7 @@ func TestPoint11_IdentityIsComputedOnce(t *testing.T) {
 }
 
 func TestPoint12_OperationsShareATableButNeitherSettingsNorResults(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	refund := w.with(t, func(c *once.Config) { c.Operation, c.Lease = "refund/v1", time.Second })
 	charge := w.with(t, func(c *once.Config) { c.Operation, c.Lease = "charge/v1", 10*time.Minute })
 	take(t, refund, "r")
@@ -421,7 +421,7 @@ func TestPoint12_OperationsShareATableButNeitherSettingsNorResults(t *testing.T)
 }
 
 func TestPoint13_BadKeysAreRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	for name, key := range map[string]string{"empty": "", "too long": strings.Repeat("k", 2049), "not UTF-8": "\xff",
 		"a lock's": "lock#k", "a chunk's": "result#k", "the probe's": "probe#k"} {
 		if _, err := w.Claim(t.Context(), key, nil); !errors.Is(err, once.ErrInvalid) {
@@ -432,7 +432,7 @@ func TestPoint13_BadKeysAreRefused(t *testing.T) {
 }
 
 func TestPoint15_TheLeaseIsNeverZeroAndNeverEndless(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	cfg := w.config()
 	for name, change := range map[string]func(*once.Config){
 		"a negative lease":                 func(c *once.Config) { c.Lease = -1 },
@@ -477,7 +477,7 @@ func TestPoint15_TheLeaseIsNeverZeroAndNeverEndless(t *testing.T) {
 }
 
 func TestPoint27_ReadsAfterARefusalAreConsistent(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 10)
 	spy := &readings{meter: w.db}
 	c := w.with(t, func(c *once.Config) { c.DynamoDB, c.Inline = spy, 1 })

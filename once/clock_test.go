@@ -18,12 +18,12 @@ import (
 )
 
 // machine returns claims of another machine, whose clock is off the service's.
-func (w *world) machine(t testing.TB, off time.Duration, change ...func(*once.Config)) *once.Claims {
+func (w *watchedClaims) machine(t testing.TB, off time.Duration, change ...func(*once.Config)) *once.Claims {
 	return w.with(t, append(change, func(c *once.Config) { c.Now = func() time.Time { return w.clock.Now().Add(off) } })...)
 }
 
 func TestPoint16_AHolderCountsFromBeforeItsRequestAndAnObserverFromAfter(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	// The request is slow: the clock moves on before it is carried out.
 	sent := w.clock.Now()
 	w.transport.Before(func(c *embeddedtest.Call) error {
@@ -50,7 +50,7 @@ func TestPoint16_AHolderCountsFromBeforeItsRequestAndAnObserverFromAfter(t *test
 // TestPoint17_NoTwoHoldWithinTheMargin draws two clocks within the margin and a moment
 // around the end of the lease.
 func TestPoint17_NoTwoHoldWithinTheMargin(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	n, takenOver := 0, 0
 	try := func(rt rapid.TB, offA, offB, later time.Duration) {
 		n++
@@ -95,7 +95,7 @@ func TestPoint17_NoTwoHoldWithinTheMargin(t *testing.T) {
 }
 
 func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	fast, slow := w.machine(t, 5*time.Minute), w.machine(t, -5*time.Minute)
 	take(t, w.Claims, "k")
 	refused(t, fast, "k", once.ErrClockSkew)
@@ -112,7 +112,7 @@ func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
 }
 
 func TestAClockThatIsAheadDoesNotRepeatATransaction(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 100)
 
 	if _, _, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil {
@@ -135,7 +135,7 @@ func TestAClockThatIsAheadDoesNotRepeatATransaction(t *testing.T) {
 }
 
 func TestPoint18_SecondsAndMillisecondsAreDifferentAttributesFromOneReading(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	c := w.with(t, func(c *once.Config) {
 		c.Now = func() time.Time { w.clock.Advance(time.Millisecond); return w.clock.Now() } // no two readings are equal
 	})
@@ -175,7 +175,7 @@ func TestTheMarginOfTheClocks(t *testing.T) {
 		// A lease that ran out by a clock that is behind has ended by every clock.
 		-time.Second - time.Millisecond: {lease: once.ErrClockSkew, stored: once.ErrClockSkew, careful: once.ErrUnknownOutcome, "released": once.ErrClockSkew},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		take(t, w.Claims, lease)
 		take(t, w.with(t, func(c *once.Config) { c.ExpiredIsUnknown = true }), careful)
 		must(t, take(t, w.Claims, stored).Complete(t.Context(), nil))
@@ -201,7 +201,7 @@ func TestTheMarginOfTheClocks(t *testing.T) {
 func TestTheMarginOfTheClocksWithoutALease(t *testing.T) {
 	for off, want := range map[time.Duration]error{2 * time.Second: nil, 2*time.Second + time.Millisecond: once.ErrClockSkew} {
 		for _, mode := range []string{"repeatable", "transaction"} {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			states["completed"](t, w)
 			w.clock.Advance(2 * time.Hour) // it has expired
 			w.Claims = w.machine(t, off)
@@ -215,7 +215,7 @@ func TestTheMarginOfTheClocksWithoutALease(t *testing.T) {
 
 // A clock that is ahead does not hide what has ended, or who works.
 func TestAClockThatIsAheadReads(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Lease = 30 * time.Minute })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Lease = 30 * time.Minute })
 	ahead := w.machine(t, 5*time.Minute)
 	take(t, w.Claims, "held")
 	must(t, take(t, w.Claims, "completed").Complete(t.Context(), []byte("r")))
@@ -247,7 +247,7 @@ func (p plainErrors) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInpu
 // Without the time of the service, clocks are not compared.
 func TestWithoutADateClocksAreNotCompared(t *testing.T) {
 	for about, without := range map[string]error{"no answer": nil, "an empty answer": &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{}}} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		take(t, w.Claims, "k")
 		w.clock.Advance(2 * time.Minute)
 

@@ -15,7 +15,7 @@ import (
 )
 
 // counted counts an event and checks how many there are then.
-func counted(t *testing.T, w *world, key, event string, want int) {
+func counted(t *testing.T, w *watchedClaims, key, event string, want int) {
 	t.Helper()
 
 	if n, err := w.Count(t.Context(), key, event); n != want || err != nil {
@@ -24,7 +24,7 @@ func counted(t *testing.T, w *world, key, event string, want int) {
 }
 
 func TestAnEventIsCountedOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	counted(t, w, "k", "a", 1)
 	counted(t, w, "k", "a", 1)
 	counted(t, w, "k", "b", 2)
@@ -49,7 +49,7 @@ func TestAnEventIsCountedOnce(t *testing.T) {
 // TestACountIsForgottenAfterTheRetention: the record that TTL has not deleted counts as
 // absent, and each event keeps the others.
 func TestACountIsForgottenAfterTheRetention(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Retention = time.Hour })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Retention = time.Hour })
 	counted(t, w, "k", "a", 1)
 	w.clock.Advance(40 * time.Minute)
 	counted(t, w, "k", "b", 2)
@@ -66,7 +66,7 @@ func TestACountIsForgottenAfterTheRetention(t *testing.T) {
 }
 
 func TestACountIsBounded(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	for i := range 128 {
 		counted(t, w, "k", fmt.Sprint(i), i+1)
 	}
@@ -89,7 +89,7 @@ func TestACountIsBounded(t *testing.T) {
 
 // A count that others begin and that expires again before each write is in use.
 func TestACountThatChangesAtEachWriteIsInProgress(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	counted(t, w, "k", "a", 1)
 
 	writes := 0

@@ -17,9 +17,9 @@ import (
 	"ratchet/once"
 )
 
-// shop is the engine of the crash matrix, which survives, and the effects that reached the
+// survivor is the engine of the crash matrix, which survives, and the effects that reached the
 // far side, each with its fence.
-type shop struct {
+type survivor struct {
 	engine  *embedded.Engine
 	clock   embeddedtest.Clock
 	effects []int64
@@ -27,7 +27,7 @@ type shop struct {
 
 // process returns a client of a process that dies at the nth request, before or after the
 // service carries it out. An n of 0 means never.
-func (s *shop) process(n int, after bool) *dynamodb.Client {
+func (s *survivor) process(n int, after bool) *dynamodb.Client {
 	cfg := s.engine.AWSConfig()
 	cfg.Retryer = embeddedtest.NoRetries
 
@@ -53,7 +53,7 @@ func (s *shop) process(n int, after bool) *dynamodb.Client {
 	return dynamodb.NewFromConfig(cfg)
 }
 
-func (s *shop) claims(t *testing.T, db *dynamodb.Client, unknown bool, observed *once.Outcome) *once.Claims {
+func (s *survivor) claims(t *testing.T, db *dynamodb.Client, unknown bool, observed *once.Outcome) *once.Claims {
 	t.Helper()
 
 	claims, err := once.New(once.Config{
@@ -83,12 +83,12 @@ type crashRow struct {
 	mode, killed string
 	at           int // the number of its last request, 0 for no death
 	after        bool
-	run          func(t *testing.T, s *shop, db *dynamodb.Client, first bool) once.Outcome
+	run          func(t *testing.T, s *survivor, db *dynamodb.Client, first bool) once.Outcome
 }
 
 // do is work under a record of its own. In the first process it may fail.
-func do(unknown bool, first error) func(*testing.T, *shop, *dynamodb.Client, bool) once.Outcome {
-	return func(t *testing.T, s *shop, db *dynamodb.Client, isFirst bool) (observed once.Outcome) {
+func do(unknown bool, first error) func(*testing.T, *survivor, *dynamodb.Client, bool) once.Outcome {
+	return func(t *testing.T, s *survivor, db *dynamodb.Client, isFirst bool) (observed once.Outcome) {
 		_, _, _ = s.claims(t, db, unknown, &observed).Do(t.Context(), "k", payload, func(_ context.Context, c *once.Claim) ([]byte, error) {
 			if isFirst && first != nil {
 				return nil, first
@@ -102,15 +102,15 @@ func do(unknown bool, first error) func(*testing.T, *shop, *dynamodb.Client, boo
 	}
 }
 
-func marked(mode string) func(*testing.T, *shop, *dynamodb.Client, bool) once.Outcome {
-	return func(t *testing.T, s *shop, db *dynamodb.Client, _ bool) (observed once.Outcome) {
-		w := &world{}
+func marked(mode string) func(*testing.T, *survivor, *dynamodb.Client, bool) once.Outcome {
+	return func(t *testing.T, s *survivor, db *dynamodb.Client, _ bool) (observed once.Outcome) {
+		w := &watchedClaims{}
 		_, _, _ = w.modes()[mode](t, s.claims(t, db, false, &observed), "k", payload, "a")
 		return observed
 	}
 }
 
-func locked(t *testing.T, s *shop, db *dynamodb.Client, first bool) once.Outcome {
+func locked(t *testing.T, s *survivor, db *dynamodb.Client, first bool) once.Outcome {
 	holder := "second"
 	if first {
 		holder = "first"
@@ -157,9 +157,9 @@ func TestPoint52_TheCrashMatrixIsAsDocumented(t *testing.T) {
 	table.WriteString("| mode | the first process dies | effects in the end | the next caller, after the lease |\n|---|---|---|---|\n")
 
 	for _, row := range crashes {
-		s := &shop{engine: embeddedtest.Open(t)}
+		s := &survivor{engine: embeddedtest.Open(t)}
 		s.clock.Set(embeddedtest.Start)
-		w := &world{db: &meter{Client: s.process(0, false)}}
+		w := &watchedClaims{db: &meter{Client: s.process(0, false)}}
 		embeddedtest.Create(t, w.db.Client, once.TableInput("once"), once.TableInput("business"))
 		w.deposit(t, "a", 100)
 

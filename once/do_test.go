@@ -33,7 +33,7 @@ type fundsError struct{ Missing int }
 func (e *fundsError) Error() string { return fmt.Sprintf("%d missing", e.Missing) }
 
 func TestPoint22_TheErrorOfTheWorkDecidesAboutTheKey(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) {
+	w := newWatchedClaims(t, func(c *once.Config) {
 		c.Failures = map[string]error{"Declined": errDeclined, "Funds": errFunds}
 	})
 	t.Run("retryable: released", func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestTheTextOfAFailure(t *testing.T) {
 }
 
 func TestPoint23_AClaimIsEndedEvenIfItsCallerIsCanceled(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	t.Run("canceled during the work", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, _, err := w.Do(ctx, "canceled", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
@@ -179,7 +179,7 @@ func TestPoint23_AClaimIsEndedEvenIfItsCallerIsCanceled(t *testing.T) {
 }
 
 func TestUnderExpiredIsUnknownAnEndedLeaseIsAnUnknownOutcome(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
+	w := newWatchedClaims(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	held := take(t, w.Claims, "k")
 	w.clock.Advance(time.Hour + 2*time.Second) // the retention must not free it
 	refused(t, w.Claims, "k", once.ErrUnknownOutcome)
@@ -208,7 +208,7 @@ func TestUnderExpiredIsUnknownAnEndedLeaseIsAnUnknownOutcome(t *testing.T) {
 }
 
 func TestPoint25_AfterTheRetentionAKeyIsFreeAndItsFenceGrows(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	first := take(t, w.Claims, "k")
 	if err := first.Complete(t.Context(), []byte("old")); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestPoint25_AfterTheRetentionAKeyIsFreeAndItsFenceGrows(t *testing.T) {
 }
 
 func TestTheLeaseIsExtendedWhileTheWorkRuns(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Lease, c.Heartbeat, c.Now = 2*time.Second, true, time.Now })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Lease, c.Heartbeat, c.Now = 2*time.Second, true, time.Now })
 	w.service.clock = nil
 
 	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
@@ -272,7 +272,7 @@ func TestTheLeaseIsExtendedWhileTheWorkRuns(t *testing.T) {
 }
 
 func TestWithoutAHeartbeatTheWorkEndsWithTheLease(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		end, ok := ctx.Deadline()
 		if left := time.Until(end); !ok || left > time.Minute || left < 50*time.Second {
@@ -297,7 +297,7 @@ func TestWithoutAHeartbeatTheWorkEndsWithTheLease(t *testing.T) {
 
 // Only an unknown outcome is the reconciler's business.
 func TestTheReconcilerIsAskedAboutUnknownOutcomesOnly(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	asking := w.with(t, func(c *once.Config) {
 		c.Reconcile = func(context.Context, once.Record) (once.Resolution, error) {
 			t.Error("asked")
@@ -323,7 +323,7 @@ func TestTheLeaseIsNoLongerThanTheWorkCanTake(t *testing.T) {
 		"a far deadline":  {time.Hour, time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+			w := newWatchedClaims(t, func(c *once.Config) { c.Now = time.Now })
 			w.service.clock = nil
 			ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
 			defer cancel()
@@ -345,7 +345,7 @@ func TestTheLeaseIsNoLongerThanTheWorkCanTake(t *testing.T) {
 // The work's context ends with the work. The work's result is returned even if the work has
 // ended its claim itself.
 func TestTheContextOfTheWorkEndsWithIt(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	var work context.Context
 
 	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {

@@ -40,7 +40,7 @@ func TestWorkRunsWithoutAClaimOnlyInAnOutage(t *testing.T) {
 		"no table":                        {fault: status(http.StatusBadRequest, "ResourceNotFoundException")},
 		"an answer without a code":        {fault: status(http.StatusNotFound, "")},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		open := w.with(t, func(c *once.Config) {
 			if c.FailOpen = true; row.unsent {
 				c.DynamoDB = unsent{w.db}
@@ -64,7 +64,7 @@ func TestWorkRunsWithoutAClaimOnlyInAnOutage(t *testing.T) {
 
 // A caller that has gone does not want the work done.
 func TestWorkDoesNotRunWithoutAClaimForACallerThatHasGone(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.FailOpen = true })
+	w := newWatchedClaims(t, func(c *once.Config) { c.FailOpen = true })
 	ctx, cancel := context.WithCancel(t.Context())
 	w.transport.Before(func(*embeddedtest.Call) error { cancel(); return errOutage })
 	job := &work{}

@@ -52,7 +52,7 @@ func TestPoint14_EqualJSONHasOneFingerprint(t *testing.T) {
 }
 
 func TestPoint14_PayloadsOfTheOtherSchemeAreRecognizedDuringARollout(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	asJSON := w.with(t, func(c *once.Config) { c.PayloadJSON = true })
 	const first, same, other = `{"a":1,"b":2}`, `{"b":2,"a":1}`, `{"a":1}`
 	claim := func(c *once.Claims, key, text string, want error) {
@@ -81,7 +81,7 @@ func TestAFingerprintThatCannotBeComparedIsAnother(t *testing.T) {
 		"of JSON values": dynamo.B(append([]byte{2}, make([]byte, 32)...)), // the payload here is no JSON
 	} {
 		for _, state := range []string{"completed", "left", "released"} {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			states[state](t, w)
 			w.change(t, "k", item{"payloadHash": stored})
 

@@ -12,9 +12,9 @@ import (
 	"ratchet/once"
 )
 
-// beating returns a world whose claims have a heartbeat. It runs in a synctest bubble.
-func beating(t *testing.T) *world {
-	w := newWorld(t, func(c *once.Config) { c.Heartbeat, c.Now = true, time.Now })
+// beating returns claims with a heartbeat. It runs in a synctest bubble.
+func beating(t *testing.T) *watchedClaims {
+	w := newWatchedClaims(t, func(c *once.Config) { c.Heartbeat, c.Now = true, time.Now })
 	w.service.clock = nil
 	return w
 }
@@ -48,7 +48,7 @@ func TestDoneWorkIsCompletedIfAnOutageEndsWithinTheExtendedLease(t *testing.T) {
 
 func TestAnExtensionByTheWorkItselfCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+		w := newWatchedClaims(t, func(c *once.Config) { c.Now = time.Now })
 		w.service.clock = nil
 
 		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
@@ -139,19 +139,19 @@ func TestAHeartbeatKeepsTheClaimForAsLongAsTheWorkTakes(t *testing.T) {
 func TestAHeartbeatTellsTheWorkThatItsClaimIsLost(t *testing.T) {
 	for _, test := range []struct {
 		about string
-		lose  func(t *testing.T, w *world, jump *embeddedtest.Clock)
+		lose  func(t *testing.T, w *watchedClaims, jump *embeddedtest.Clock)
 		want  error
 	}{
-		{"an operator has freed the key", func(t *testing.T, w *world, _ *embeddedtest.Clock) {
+		{"an operator has freed the key", func(t *testing.T, w *watchedClaims, _ *embeddedtest.Clock) {
 			must(t, w.ForceRelease(t.Context(), w.stored(t, "k"), "ada", "stuck"))
 		}, once.ErrStaleOwner},
-		{"this machine's clock has jumped beyond the lease", func(_ *testing.T, _ *world, jump *embeddedtest.Clock) {
+		{"this machine's clock has jumped beyond the lease", func(_ *testing.T, _ *watchedClaims, jump *embeddedtest.Clock) {
 			jump.Advance(time.Hour)
 		}, once.ErrLeaseExpired},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var jump embeddedtest.Clock
-			w := newWorld(t, func(c *once.Config) {
+			w := newWatchedClaims(t, func(c *once.Config) {
 				c.Heartbeat, c.Now = true, func() time.Time { return time.Now().Add(jump.Now().Sub(embeddedtest.Start)) }
 			})
 			w.service.clock = nil

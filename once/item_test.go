@@ -15,7 +15,7 @@ import (
 )
 
 func TestAnItemRemembersItsLastKeysOnly(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 1000)
 
 	write := debitItem("a", 1)
@@ -83,7 +83,7 @@ func marksOf(t testing.TB, i item) int64 {
 // The promise counts keys, not time: a caller's write is remembered although the caller's clock
 // is behind the other clocks.
 func TestAMarkIsNotForgottenBecauseOfItsWritersClock(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 1000)
 	behind := w.machine(t, -900*time.Millisecond) // within the margin
 
@@ -116,7 +116,7 @@ func TestAMarkIsNotForgottenBecauseOfItsWritersClock(t *testing.T) {
 
 // The largest memory deletes 64 marks in one expression, which DynamoDB must accept.
 func TestTheLargestMemoryDeletesItsOldestQuarter(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 1000)
 
 	write := debitItem("a", 1)
@@ -140,7 +140,7 @@ func TestTheLargestMemoryDeletesItsOldestQuarter(t *testing.T) {
 }
 
 func TestAnItemWithAFullMemoryStillReportsARefusal(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 10)
 
 	write := debitItem("a", 1)
@@ -155,7 +155,7 @@ func TestAnItemWithAFullMemoryStillReportsARefusal(t *testing.T) {
 }
 
 func TestConcurrentWritersDeleteOldMarksOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 1000)
 	write := debitItem("a", 1)
 

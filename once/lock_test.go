@@ -13,7 +13,7 @@ import (
 )
 
 func TestALockHasOneHolderEver(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	locks := w.locks(t)
 
 	var mu sync.Mutex
@@ -57,7 +57,7 @@ func TestALockHasOneHolderEver(t *testing.T) {
 }
 
 func TestALockIsAcquiredDespiteALostAnswer(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.loseAnswers(1)
 
 	got, err := w.locks(t).Acquire(t.Context(), "k", "pod-1/req-1")
@@ -82,7 +82,7 @@ func TestALockIsAcquiredDespiteALostAnswer(t *testing.T) {
 }
 
 func TestLocksAndClaimsHaveSeparateKeys(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	if got, err := w.locks(t).Acquire(t.Context(), "k", "pod-1"); err != nil || !got.Acquired {
 		t.Fatalf("%+v, %v", got, err)
 	}

@@ -27,7 +27,7 @@ type modelKey struct {
 // model claims two keys from three machines whose clocks differ. It loses answers, lets
 // time pass and records be deleted, and compares every answer with the model's.
 type model struct {
-	w        *world
+	w        *watchedClaims
 	prefix   string
 	machines []*once.Claims
 	offsets  []int64 // ms
@@ -126,7 +126,7 @@ func (m *model) step(k *modelKey, h *holding, now int64, verb string) error {
 	return nil
 }
 
-func newModel(t *testing.T, rt *rapid.T, w *world, n int) *model {
+func newModel(t *testing.T, rt *rapid.T, w *watchedClaims, n int) *model {
 	m := &model{w: w, prefix: strconv.Itoa(n) + "/", keys: map[string]*modelKey{}, now: w.clock.Now().UnixMilli()}
 	for i := range 3 {
 		off := rapid.Int64Range(-modelMargin, modelMargin).Draw(rt, "off"+strconv.Itoa(i))
@@ -146,7 +146,7 @@ func same(err, want error) bool {
 }
 
 func TestClaimsFollowTheModel(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	n, answers := 0, map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		n++

@@ -27,7 +27,7 @@ func num(n int64) types.AttributeValue {
 }
 
 // deposit gives an account an amount.
-func (w *world) deposit(t testing.TB, account string, amount int64) {
+func (w *watchedClaims) deposit(t testing.TB, account string, amount int64) {
 	t.Helper()
 
 	i := key(account)
@@ -37,7 +37,7 @@ func (w *world) deposit(t testing.TB, account string, amount int64) {
 	}
 }
 
-func (w *world) account(t testing.TB, account string) item {
+func (w *watchedClaims) account(t testing.TB, account string) item {
 	t.Helper()
 
 	out, err := w.db.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("business"), Key: key(account), ConsistentRead: aws.Bool(true)})
@@ -64,7 +64,7 @@ func debitItem(account string, amount int64) once.ItemWrite {
 }
 
 // modes are the two ways to store a mark together with its effect.
-func (w *world) modes() map[string]func(t testing.TB, c *once.Claims, k string, in []byte, account string) ([]byte, bool, error) {
+func (w *watchedClaims) modes() map[string]func(t testing.TB, c *once.Claims, k string, in []byte, account string) ([]byte, bool, error) {
 	return map[string]func(testing.TB, *once.Claims, string, []byte, string) ([]byte, bool, error){
 		"in the item": func(t testing.TB, c *once.Claims, k string, in []byte, account string) ([]byte, bool, error) {
 			return c.DoInItem(t.Context(), k, in, debitItem(account, 4))
@@ -76,9 +76,9 @@ func (w *world) modes() map[string]func(t testing.TB, c *once.Claims, k string, 
 }
 
 func TestAMarkerIsWrittenWithItsEffect(t *testing.T) {
-	for name := range (&world{}).modes() {
+	for name := range (&watchedClaims{}).modes() {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			do := w.modes()[name]
 			w.deposit(t, "a", 10)
 			balance := func(want int64) {
@@ -133,9 +133,9 @@ func refusedByBusiness(err error) bool {
 }
 
 func TestPoint29_AMarkerComesBeforeARefusal(t *testing.T) {
-	for name := range (&world{}).modes() {
+	for name := range (&watchedClaims{}).modes() {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			do := w.modes()[name]
 			w.deposit(t, "a", 4)
 
@@ -159,9 +159,9 @@ func TestPoint29_AMarkerComesBeforeARefusal(t *testing.T) {
 }
 
 func TestConcurrentMarkersMoveTheMoneyOncePerKey(t *testing.T) {
-	for name := range (&world{}).modes() {
+	for name := range (&watchedClaims{}).modes() {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			do := w.modes()[name]
 			w.deposit(t, "a", 1000)
 
@@ -202,7 +202,7 @@ func TestConcurrentMarkersMoveTheMoneyOncePerKey(t *testing.T) {
 // TestATransactionThatIsSentAgainWithoutItsTokenIsRecognized runs on an endpoint that
 // does not keep tokens. DynamoDB keeps them for ten minutes.
 func TestATransactionThatIsSentAgainWithoutItsTokenIsRecognized(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 10)
 
 	c := w.with(t, func(c *once.Config) { c.DynamoDB = forgetful{w.db} })
@@ -234,7 +234,7 @@ func (f forgetful) TransactWriteItems(ctx context.Context, in *dynamodb.Transact
 }
 
 func TestWorkMayCompleteItsClaimInATransaction(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 10)
 
 	held := take(t, w.Claims, "k")
@@ -274,7 +274,7 @@ func TestWorkMayCompleteItsClaimInATransaction(t *testing.T) {
 }
 
 func TestATransactionDoesNotFinishTheWorkOfALeaseHolder(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 10)
 	take(t, w.Claims, "k")
 
@@ -305,7 +305,7 @@ func TestATransactionDoesNotFinishTheWorkOfALeaseHolder(t *testing.T) {
 
 // TestPoint51_EachPathCostsWhatIsDocumented measures the costs that docs/patterns/claims.md states.
 func TestPoint51_EachPathCostsWhatIsDocumented(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.deposit(t, "a", 1000)
 	var table strings.Builder
 	table.WriteString("| path | write units | read units | requests |\n|---|---|---|---|\n")

@@ -19,7 +19,7 @@ import (
 )
 
 func TestPoint48_WithoutDynamoDBWorkFailsUnlessFailOpenIsSet(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	open := w.with(t, func(c *once.Config) { c.FailOpen, c.Operation = true, "newsletter" })
 	job := &work{result: []byte("r")}
 	for _, name := range []string{"no connection"} {
@@ -97,7 +97,7 @@ func TestPoint49And35_CheckFindsATableThatCannotHoldClaims(t *testing.T) {
 			t.Errorf("%s: %v, want %q", table, err, want)
 		}
 	}
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.transport.Around(withoutItem)
 
 	replicated := &describing{meter: w.db, table: types.TableDescription{Replicas: []types.ReplicaDescription{{}},
@@ -133,7 +133,7 @@ func (d *describing) DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeT
 var reserved = []string{"STATUS", "OWNER", "RESULT", "OPERATION", "COUNT", "KEY", "REF", "SIZE", "DATA", "TOKEN", "TTL"}
 
 func TestPoint49_NoExpressionNamesAnAttributeWithoutAnAlias(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	spy := &expressions{meter: w.db}
 
 	c := w.with(t, func(c *once.Config) { c.DynamoDB = spy })
@@ -177,7 +177,7 @@ func (e *expressions) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...fun
 }
 
 func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.PayloadJSON, c.LogKey = true, []byte("log secret") })
+	w := newWatchedClaims(t, func(c *once.Config) { c.PayloadJSON, c.LogKey = true, []byte("log secret") })
 	const secret = "card-4242424242424242"
 	var all []error
 
@@ -219,7 +219,7 @@ func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
 
 // Without an observer, errors are the same.
 func TestErrorsNameVerbAndKeyWithoutAnObserver(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Events = once.Events{} })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Events = once.Events{} })
 	held := take(t, w.Claims, "k")
 
 	_, err := w.Claim(t.Context(), "k", payload)
@@ -230,7 +230,7 @@ func TestErrorsNameVerbAndKeyWithoutAnObserver(t *testing.T) {
 }
 
 func TestEveryOutcomeIsObservedOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	observed := func(why string, want ...once.Outcome) {
 		t.Helper()
 
@@ -262,7 +262,7 @@ func TestASweepFindsUnsettledClaims(t *testing.T) {
 	known := map[string]once.Resolution{}
 	var broken error
 
-	w := newWorld(t, func(c *once.Config) {
+	w := newWatchedClaims(t, func(c *once.Config) {
 		c.Operation = "charge"
 		c.Reconcile = func(_ context.Context, r once.Record) (once.Resolution, error) { return known[r.Key], broken }
 	})
@@ -325,7 +325,7 @@ func TestASweepFindsUnsettledClaims(t *testing.T) {
 }
 
 func TestAnOperatorMayReleaseAKeyWithAReason(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	held := take(t, w.Claims, "k")
 	r, there, err := w.Get(t.Context(), "k")
 	if err != nil || !there {
@@ -358,7 +358,7 @@ func TestAnOperatorMayReleaseAKeyWithAReason(t *testing.T) {
 }
 
 func TestAKeyIsNeverClaimableAfterItsOwnEnd(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.KeysExpire, c.Cache = true, 10 })
+	w := newWatchedClaims(t, func(c *once.Config) { c.KeysExpire, c.Cache = true, 10 })
 	long, err := keys.Expiring("coupon", "o-1", w.clock.Now().Add(30*24*time.Hour))
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func TestAKeyIsNeverClaimableAfterItsOwnEnd(t *testing.T) {
 }
 
 func TestNewReportsEveryFaultOfItsConfig(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	all := once.Config{}
 	for name, change := range map[string]func(*once.Config){
 		"DynamoDB":  func(c *once.Config) { c.DynamoDB = nil },

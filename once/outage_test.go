@@ -17,57 +17,59 @@ import (
 
 // operations are the calls that need an answer of DynamoDB, each on the key k, whose record
 // the state has left.
-var operations = map[string]func(ctx context.Context, w *world, t testing.TB) error{
-	"claim": func(ctx context.Context, w *world, _ testing.TB) error {
+var operations = map[string]func(ctx context.Context, w *watchedClaims, t testing.TB) error{
+	"claim": func(ctx context.Context, w *watchedClaims, _ testing.TB) error {
 		_, err := w.Claim(ctx, "k", payload)
 		return err
 	},
-	"repeatable": func(ctx context.Context, w *world, _ testing.TB) error {
+	"repeatable": func(ctx context.Context, w *watchedClaims, _ testing.TB) error {
 		_, _, err := w.DoRepeatable(ctx, "k", payload, func(context.Context) ([]byte, error) { return nil, nil })
 		return err
 	},
-	"transaction": func(ctx context.Context, w *world, _ testing.TB) error {
+	"transaction": func(ctx context.Context, w *watchedClaims, _ testing.TB) error {
 		_, _, err := w.DoInTransaction(ctx, "k", payload, nil, func(*txn.Transaction) {})
 		return err
 	},
-	"item": func(ctx context.Context, w *world, _ testing.TB) error {
+	"item": func(ctx context.Context, w *watchedClaims, _ testing.TB) error {
 		_, _, err := w.DoInItem(ctx, "k", payload, debitItem("missing", 1))
 		return err
 	},
-	"count": func(ctx context.Context, w *world, _ testing.TB) error {
+	"count": func(ctx context.Context, w *watchedClaims, _ testing.TB) error {
 		_, err := w.Count(ctx, "k", "event")
 		return err
 	},
-	"get": func(ctx context.Context, w *world, _ testing.TB) error {
+	"get": func(ctx context.Context, w *watchedClaims, _ testing.TB) error {
 		_, _, err := w.Get(ctx, "k")
 		return err
 	},
-	"lock": func(ctx context.Context, w *world, t testing.TB) error {
+	"lock": func(ctx context.Context, w *watchedClaims, t testing.TB) error {
 		_, err := w.locks(t).Acquire(ctx, "k", "me")
 		return err
 	},
-	"read lock": func(ctx context.Context, w *world, t testing.TB) error {
+	"read lock": func(ctx context.Context, w *watchedClaims, t testing.TB) error {
 		_, _, err := w.locks(t).Get(ctx, "k")
 		return err
 	},
 }
 
 // states are what a key may be in.
-var states = map[string]func(t *testing.T, w *world){
-	"free":      func(*testing.T, *world) {},
-	"held":      func(t *testing.T, w *world) { take(t, w.Claims, "k") },
-	"left":      func(t *testing.T, w *world) { take(t, w.Claims, "k"); w.clock.Advance(pastLease) },
-	"released":  func(t *testing.T, w *world) { must(t, take(t, w.Claims, "k").Release(t.Context())) },
-	"completed": func(t *testing.T, w *world) { must(t, take(t, w.Claims, "k").Complete(t.Context(), []byte("r"))) },
-	"failed": func(t *testing.T, w *world) {
+var states = map[string]func(t *testing.T, w *watchedClaims){
+	"free":     func(*testing.T, *watchedClaims) {},
+	"held":     func(t *testing.T, w *watchedClaims) { take(t, w.Claims, "k") },
+	"left":     func(t *testing.T, w *watchedClaims) { take(t, w.Claims, "k"); w.clock.Advance(pastLease) },
+	"released": func(t *testing.T, w *watchedClaims) { must(t, take(t, w.Claims, "k").Release(t.Context())) },
+	"completed": func(t *testing.T, w *watchedClaims) {
+		must(t, take(t, w.Claims, "k").Complete(t.Context(), []byte("r")))
+	},
+	"failed": func(t *testing.T, w *watchedClaims) {
 		must(t, take(t, w.Claims, "k").Fail(t.Context(), &once.Failure{Code: "Closed"}))
 	},
-	"unknown": func(t *testing.T, w *world) { must(t, take(t, w.Claims, "k").Unknown(t.Context())) },
-	"locked": func(t *testing.T, w *world) {
+	"unknown": func(t *testing.T, w *watchedClaims) { must(t, take(t, w.Claims, "k").Unknown(t.Context())) },
+	"locked": func(t *testing.T, w *watchedClaims) {
 		_, err := w.locks(t).Acquire(t.Context(), "k", "another")
 		must(t, err)
 	},
-	"counted and expired": func(t *testing.T, w *world) {
+	"counted and expired": func(t *testing.T, w *watchedClaims) {
 		_, err := w.Count(t.Context(), "k", "former")
 		must(t, err)
 		w.clock.Advance(2 * time.Hour)
@@ -79,7 +81,7 @@ var states = map[string]func(t *testing.T, w *world){
 func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 	for operation, operate := range operations {
 		for state, prepare := range states {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 
 			// The first run says how many calls there are.
 			prepare(t, w)
@@ -88,7 +90,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 			calls := len(w.calls())
 
 			for failing := range calls {
-				w := newWorld(t)
+				w := newWatchedClaims(t)
 				prepare(t, w)
 
 				w.transport.Inject(embeddedtest.Answer("AccessDeniedException").From(failing + 1).Next(1))
@@ -107,7 +109,7 @@ func TestEveryModeHonorsTheRecord(t *testing.T) {
 		"free": nil, "released": nil, "held": once.ErrInProgress, "unknown": once.ErrUnknownOutcome, "completed": nil,
 	} {
 		for _, mode := range []string{"claim", "repeatable", "transaction"} {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			states[state](t, w)
 
 			if err := operations[mode](t.Context(), w, t); !errors.Is(err, want) {
@@ -118,7 +120,7 @@ func TestEveryModeHonorsTheRecord(t *testing.T) {
 
 	// A holder whose lease ran out may have begun the work.
 	for mode, want := range map[string]error{"claim": once.ErrUnknownOutcome, "repeatable": once.ErrUnknownOutcome, "transaction": once.ErrUnknownOutcome} {
-		w := newWorld(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
+		w := newWatchedClaims(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 		states["left"](t, w)
 
 		if err := operations[mode](t.Context(), w, t); !errors.Is(err, want) {
@@ -128,7 +130,7 @@ func TestEveryModeHonorsTheRecord(t *testing.T) {
 
 	// By the clock of the service the lease still runs.
 	for _, mode := range []string{"claim", "repeatable"} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		service := embeddedtest.Clock{}
 		service.Set(w.clock.Now())
 		w.service.clock = &service
@@ -142,7 +144,7 @@ func TestEveryModeHonorsTheRecord(t *testing.T) {
 
 // A key that carries its own end is refused from then on, in every mode.
 func TestAKeyThatHasEndedIsRefusedInEveryMode(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.KeysExpire, c.Cache = true, 10 })
+	w := newWatchedClaims(t, func(c *once.Config) { c.KeysExpire, c.Cache = true, 10 })
 
 	key, err := keys.Expiring("job", "1", w.clock.Now().Add(time.Minute))
 	must(t, err)
@@ -175,22 +177,22 @@ func TestAKeyThatHasEndedIsRefusedInEveryMode(t *testing.T) {
 
 // What this call has written itself is no replay, although its answer was lost.
 func TestALostAnswerIsNoReplay(t *testing.T) {
-	for mode, do := range map[string]func(w *world) (bool, error){
-		"item": func(w *world) (bool, error) {
+	for mode, do := range map[string]func(w *watchedClaims) (bool, error){
+		"item": func(w *watchedClaims) (bool, error) {
 			_, replayed, err := w.DoInItem(t.Context(), "k", payload, once.ItemWrite{Table: "business", Key: key("a"), Add: "n :one", Values: item{":one": num(1)}})
 			return replayed, err
 		},
-		"repeatable": func(w *world) (bool, error) {
+		"repeatable": func(w *watchedClaims) (bool, error) {
 			_, replayed, err := w.DoRepeatable(t.Context(), "k", payload, func(context.Context) ([]byte, error) { return []byte("r"), nil })
 			return replayed, err
 		},
-		"transaction": func(w *world) (bool, error) {
+		"transaction": func(w *watchedClaims) (bool, error) {
 			_, replayed, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), func(*txn.Transaction) {})
 			return replayed, err
 		},
 	} {
 		for _, lost := range []int{0, 1} {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			w.loseAnswers(lost)
 
 			if replayed, err := do(w); replayed || err != nil {
@@ -214,7 +216,7 @@ func TestALostAnswerIsNoReplay(t *testing.T) {
 
 // Names, results and times have bounds.
 func TestOnceHasBounds(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Inline = 10 })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Inline = 10 })
 	text := func(n int) string { return strings.Repeat("x", n) }
 
 	for name, row := range map[string]struct {
@@ -278,7 +280,7 @@ func TestTheMessageOfAFailureIsShortened(t *testing.T) {
 		"wide and long":  strings.Repeat("ü", 10_000),
 		"invalid":        "closed \xff",
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		must(t, take(t, w.Claims, "k").Fail(t.Context(), &once.Failure{Code: "Closed", Message: message}))
 
 		_, err := w.Claim(t.Context(), "k", payload)
@@ -293,7 +295,7 @@ func TestTheMessageOfAFailureIsShortened(t *testing.T) {
 // that fails, so does the call. Where it is returned, nothing is read.
 func TestTheItemThatFailedAConditionIsReadIfItIsNotReturned(t *testing.T) {
 	for _, mode := range []string{"claim", "transaction"} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		states["completed"](t, w)
 		w.calls()
 		must(t, operations[mode](t.Context(), w, t))
@@ -320,17 +322,17 @@ func TestTheItemThatFailedAConditionIsReadIfItIsNotReturned(t *testing.T) {
 
 // A key that ends during the call is refused from then on.
 func TestAKeyMayEndDuringTheCall(t *testing.T) {
-	for operation, mode := range map[string]func(w *world, key string) error{
-		"GetItem": func(w *world, key string) error {
+	for operation, mode := range map[string]func(w *watchedClaims, key string) error{
+		"GetItem": func(w *watchedClaims, key string) error {
 			_, _, err := w.DoRepeatable(t.Context(), key, payload, func(context.Context) ([]byte, error) { return nil, nil })
 			return err
 		},
-		"TransactWriteItems": func(w *world, key string) error {
+		"TransactWriteItems": func(w *watchedClaims, key string) error {
 			_, _, err := w.DoInTransaction(t.Context(), key, payload, nil, func(*txn.Transaction) {})
 			return err
 		},
 	} {
-		w := newWorld(t, func(c *once.Config) { c.KeysExpire = true })
+		w := newWatchedClaims(t, func(c *once.Config) { c.KeysExpire = true })
 
 		key, err := keys.Expiring("job", "1", w.clock.Now().Add(time.Minute))
 		must(t, err)

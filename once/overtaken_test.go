@@ -17,10 +17,10 @@ import (
 
 // beforeWrite runs do before the n-th UpdateItem from now on, once. The calls of do itself do
 // not count.
-func (w *world) beforeWrite(n int, do func()) { w.beforeCall("UpdateItem", n, do) }
+func (w *watchedClaims) beforeWrite(n int, do func()) { w.beforeCall("UpdateItem", n, do) }
 
 // beforeCall is beforeWrite for any operation.
-func (w *world) beforeCall(operation string, n int, do func()) {
+func (w *watchedClaims) beforeCall(operation string, n int, do func()) {
 	inside := false
 	w.transport.Before(func(c *embeddedtest.Call) error {
 		if !c.Is(operation) || inside {
@@ -46,7 +46,7 @@ func must(t *testing.T, err error) {
 }
 
 // stored reads the record of the key.
-func (w *world) stored(t *testing.T, key string) once.Record {
+func (w *watchedClaims) stored(t *testing.T, key string) once.Record {
 	t.Helper()
 
 	r, found, err := w.Get(t.Context(), key)
@@ -60,25 +60,25 @@ func (w *world) stored(t *testing.T, key string) once.Record {
 // A call sees a claim whose lease has ended. Before it takes over, the claim changes.
 func TestATakeoverThatIsOvertaken(t *testing.T) {
 	for name, row := range map[string]struct {
-		meanwhile func(t *testing.T, w *world, former *once.Claim)
+		meanwhile func(t *testing.T, w *watchedClaims, former *once.Claim)
 		want      error
 	}{
-		"the former holder, whose clock is behind, extends its lease": {func(t *testing.T, w *world, former *once.Claim) {
+		"the former holder, whose clock is behind, extends its lease": {func(t *testing.T, w *watchedClaims, former *once.Claim) {
 			w.clock.Advance(-10 * time.Second)
 			must(t, former.Extend(t.Context()))
 			w.clock.Advance(10 * time.Second)
 		}, once.ErrInProgress},
-		"another call takes over": {func(t *testing.T, w *world, _ *once.Claim) {
+		"another call takes over": {func(t *testing.T, w *watchedClaims, _ *once.Claim) {
 			take(t, w.Claims, "k")
 		}, once.ErrInProgress},
-		"the former holder, whose clock is behind, completes": {func(t *testing.T, w *world, former *once.Claim) {
+		"the former holder, whose clock is behind, completes": {func(t *testing.T, w *watchedClaims, former *once.Claim) {
 			w.clock.Advance(-pastLease)
 			must(t, former.Complete(t.Context(), []byte("done")))
 			w.clock.Advance(pastLease)
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			former := take(t, w.Claims, "k")
 			w.clock.Advance(pastLease)
 
@@ -96,7 +96,7 @@ func TestATakeoverThatIsOvertaken(t *testing.T) {
 // Two calls see the same released claim. The second to write must not get the fence of the
 // first, which has released the key again.
 func TestNoTwoClaimsHaveOneFence(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	must(t, take(t, w.Claims, "k").Release(t.Context()))
 
 	var first int64
@@ -114,7 +114,7 @@ func TestNoTwoClaimsHaveOneFence(t *testing.T) {
 // A call gives a claim whose lease ran out an unknown outcome. Before it does, the outcome
 // is found out.
 func TestAnOutcomeThatIsFoundOutMeanwhileStays(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
+	w := newWatchedClaims(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	take(t, w.Claims, "k")
 	w.clock.Advance(pastLease)
 
@@ -130,7 +130,7 @@ func TestAnOutcomeThatIsFoundOutMeanwhileStays(t *testing.T) {
 
 // A canceled call releases only its own claim.
 func TestACanceledCallReleasesNoOtherClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var other *once.Claim
 
@@ -172,7 +172,7 @@ func TestTheFirstResolutionDecides(t *testing.T) {
 	}
 	for first, one := range resolutions {
 		for second, two := range resolutions {
-			w := newWorld(t)
+			w := newWatchedClaims(t)
 			must(t, take(t, w.Claims, "k").Unknown(t.Context()))
 			seen := w.stored(t, "k")
 			must(t, w.Resolve(t.Context(), seen, one))
@@ -200,7 +200,7 @@ func TestOnlyOpenOutcomesAreResolved(t *testing.T) {
 		"released":  (*once.Claim).Release,
 		"completed": func(c *once.Claim, ctx context.Context) error { return c.Complete(ctx, []byte("r")) },
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		c := take(t, w.Claims, "k")
 		must(t, end(c, t.Context()))
 		before := w.stored(t, "k")
@@ -217,7 +217,7 @@ func TestOnlyOpenOutcomesAreResolved(t *testing.T) {
 
 // An operator releases the record that was seen, and no later one.
 func TestAForcedReleaseOfAnOldSightIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	c := take(t, w.Claims, "k")
 	seen := w.stored(t, "k")
 	must(t, c.Complete(t.Context(), []byte("r")))
@@ -240,7 +240,7 @@ func TestAForcedReleaseOfAnOldSightIsRefused(t *testing.T) {
 
 // Work that may run without a claim makes its transaction all the same.
 func TestAnUntrackedClaimMakesItsTransaction(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.FailOpen = true })
+	w := newWatchedClaims(t, func(c *once.Config) { c.FailOpen = true })
 	w.transport.Inject(embeddedtest.Fault{On: []string{"UpdateItem"}, Err: errOutage})
 
 	table := "once"
@@ -263,7 +263,7 @@ func TestAnUntrackedClaimMakesItsTransaction(t *testing.T) {
 
 // The names of operations and keys do not run together.
 func TestOperationsAndKeysDoNotRunTogether(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	if a, b := w.Ref("a"), w.Ref("b"); a == b || a == "" {
 		t.Errorf("the references %q and %q", a, b)
 	}

@@ -19,7 +19,7 @@ import (
 // work at once, while answers are lost, work fails, and holders outlive their lease.
 func TestEveryKeyHasOneResultDespiteFaults(t *testing.T) {
 	const workers, calls, keys = 8, 12, 4
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	var lost sync.Mutex
 	dice := rand.New(rand.NewPCG(1, 2))
 	oneIn := func(n int) bool {

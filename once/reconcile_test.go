@@ -15,8 +15,8 @@ import (
 // known. Any failure on the way is the error of the call.
 func TestDoReconcilesAnUnknownOutcome(t *testing.T) {
 	charged := once.Resolution{Status: once.StatusCompleted, Result: []byte("charged")}
-	gone := func(t *testing.T, w *world) { w.sweep(t, "k") }
-	resolved := func(t *testing.T, w *world) {
+	gone := func(t *testing.T, w *watchedClaims) { w.sweep(t, "k") }
+	resolved := func(t *testing.T, w *watchedClaims) {
 		must(t, w.Resolve(t.Context(), w.stored(t, "k"), once.Resolution{Status: once.StatusCompleted, Result: []byte("first")}))
 	}
 
@@ -25,7 +25,7 @@ func TestDoReconcilesAnUnknownOutcome(t *testing.T) {
 		err    error
 		fault  embeddedtest.Fault
 		// before happens before the record is read, or before the write of the resolution.
-		before map[string]func(t *testing.T, w *world)
+		before map[string]func(t *testing.T, w *watchedClaims)
 
 		asked, runs int
 		result      string
@@ -37,11 +37,11 @@ func TestDoReconcilesAnUnknownOutcome(t *testing.T) {
 		"the reconciler fails":         {answer: charged, err: errFarSide, asked: 1, want: "reconcile key#"},
 		"the record cannot be read":    {fault: embeddedtest.Answer("AccessDeniedException", "GetItem"), want: "AccessDenied"},
 		"the resolution is not stored": {answer: charged, fault: embeddedtest.Answer("AccessDeniedException", "UpdateItem").From(2), asked: 1, want: "resolve key#"},
-		"the record is gone":           {before: map[string]func(*testing.T, *world){"GetItem": gone}, runs: 1, result: "worked"},
-		"another has resolved it":      {before: map[string]func(*testing.T, *world){"GetItem": resolved}, answer: charged, result: "first"},
-		"another resolves it first":    {before: map[string]func(*testing.T, *world){"UpdateItem": resolved}, answer: charged, asked: 1, result: "first"},
+		"the record is gone":           {before: map[string]func(*testing.T, *watchedClaims){"GetItem": gone}, runs: 1, result: "worked"},
+		"another has resolved it":      {before: map[string]func(*testing.T, *watchedClaims){"GetItem": resolved}, answer: charged, result: "first"},
+		"another resolves it first":    {before: map[string]func(*testing.T, *watchedClaims){"UpdateItem": resolved}, answer: charged, asked: 1, result: "first"},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		must(t, take(t, w.Claims, "k").Unknown(t.Context()))
 		asked, job := 0, &work{result: []byte("worked")}
 
@@ -77,7 +77,7 @@ func TestDoReconcilesAnUnknownOutcome(t *testing.T) {
 
 // A failure of DynamoDB is the error of a resolution, which then has not been made.
 func TestAResolutionThatIsNotStoredIsAnError(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	must(t, take(t, w.Claims, "k").Unknown(t.Context()))
 	r := w.stored(t, "k")
 	w.outage("UpdateItem")
@@ -96,7 +96,7 @@ func TestAResolutionThatIsNotStoredIsAnError(t *testing.T) {
 // have begun the work, and the record stays as long as that matters.
 func TestForceReleaseKeepsWhatIsKnownOfTheHolder(t *testing.T) {
 	for about, row := range map[string]struct {
-		state func(t *testing.T, w *world)
+		state func(t *testing.T, w *watchedClaims)
 		begun bool
 	}{
 		"in progress":                  {states["held"], true},
@@ -104,11 +104,11 @@ func TestForceReleaseKeepsWhatIsKnownOfTheHolder(t *testing.T) {
 		"completed":                    {states["completed"], false},
 		"failed":                       {states["failed"], false},
 		"released":                     {states["released"], false},
-		"released after it was left":   {func(t *testing.T, w *world) { states["left"](t, w); states["released"](t, w) }, true},
-		"completed after it was left":  {func(t *testing.T, w *world) { states["left"](t, w); states["completed"](t, w) }, false},
-		"taken over after it was left": {func(t *testing.T, w *world) { states["left"](t, w); states["held"](t, w) }, true},
+		"released after it was left":   {func(t *testing.T, w *watchedClaims) { states["left"](t, w); states["released"](t, w) }, true},
+		"completed after it was left":  {func(t *testing.T, w *watchedClaims) { states["left"](t, w); states["completed"](t, w) }, false},
+		"taken over after it was left": {func(t *testing.T, w *watchedClaims) { states["left"](t, w); states["held"](t, w) }, true},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		row.state(t, w)
 		before := w.stored(t, "k")
 		w.clock.Advance(30 * time.Minute)
@@ -136,21 +136,21 @@ func TestForceReleaseKeepsWhatIsKnownOfTheHolder(t *testing.T) {
 // A repeat of a release by an operator is recognized by all that it has written.
 func TestForceReleaseRecognizesItsOwnRepeatOnly(t *testing.T) {
 	for about, row := range map[string]struct {
-		meanwhile  func(t *testing.T, w *world, r once.Record)
+		meanwhile  func(t *testing.T, w *watchedClaims, r once.Record)
 		by, reason string
 		want       error
 	}{
 		"the same again":               {by: "ada", reason: "stuck"},
 		"by another":                   {by: "bob", reason: "stuck", want: once.ErrStaleOwner},
 		"for another reason":           {by: "ada", reason: "slow", want: once.ErrStaleOwner},
-		"after the record was deleted": {meanwhile: func(t *testing.T, w *world, _ once.Record) { w.sweep(t, "k") }, by: "ada", reason: "stuck", want: once.ErrStaleOwner},
-		"after the key was claimed":    {meanwhile: func(t *testing.T, w *world, _ once.Record) { take(t, w.Claims, "k") }, by: "ada", reason: "stuck", want: once.ErrStaleOwner},
-		"after the same was done to it": {meanwhile: func(t *testing.T, w *world, _ once.Record) {
+		"after the record was deleted": {meanwhile: func(t *testing.T, w *watchedClaims, _ once.Record) { w.sweep(t, "k") }, by: "ada", reason: "stuck", want: once.ErrStaleOwner},
+		"after the key was claimed":    {meanwhile: func(t *testing.T, w *watchedClaims, _ once.Record) { take(t, w.Claims, "k") }, by: "ada", reason: "stuck", want: once.ErrStaleOwner},
+		"after the same was done to it": {meanwhile: func(t *testing.T, w *watchedClaims, _ once.Record) {
 			must(t, w.ForceRelease(t.Context(), w.stored(t, "k"), "ada", "stuck"))
 		}, by: "ada", reason: "stuck", want: once.ErrStaleOwner},
-		"after its answer was lost, twice": {meanwhile: func(_ *testing.T, w *world, _ once.Record) { w.loseAnswers(1) }, by: "ada", reason: "stuck"},
+		"after its answer was lost, twice": {meanwhile: func(_ *testing.T, w *watchedClaims, _ once.Record) { w.loseAnswers(1) }, by: "ada", reason: "stuck"},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		take(t, w.Claims, "k")
 		r := w.stored(t, "k")
 		must(t, w.ForceRelease(t.Context(), r, "ada", "stuck"))

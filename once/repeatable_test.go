@@ -25,7 +25,7 @@ func repeatable(calls *int, during ...func()) func(context.Context) ([]byte, err
 }
 
 func TestRepeatableWorkCostsOneReadAndOneWrite(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	calls := 0
 	w.calls()
 
@@ -56,17 +56,17 @@ func TestRepeatableWorkCostsOneReadAndOneWrite(t *testing.T) {
 
 // TestTheFirstResultOfRepeatableWorkIsTheKeys lets another caller finish during the work.
 func TestTheFirstResultOfRepeatableWorkIsTheKeys(t *testing.T) {
-	for name, other := range map[string]func(w *world) error{
-		"repeatable": func(w *world) error {
+	for name, other := range map[string]func(w *watchedClaims) error{
+		"repeatable": func(w *watchedClaims) error {
 			_, _, err := w.DoRepeatable(t.Context(), "k", payload, func(context.Context) ([]byte, error) { return []byte("other"), nil })
 			return err
 		},
-		"claimed": func(w *world) error {
+		"claimed": func(w *watchedClaims) error {
 			_, _, err := w.Do(t.Context(), "k", payload, func(context.Context, *once.Claim) ([]byte, error) { return []byte("other"), nil })
 			return err
 		},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		calls := 0
 		result, replayed, err := w.DoRepeatable(t.Context(), "k", payload, repeatable(&calls, func() {
 			if err := other(w); err != nil {
@@ -82,7 +82,7 @@ func TestTheFirstResultOfRepeatableWorkIsTheKeys(t *testing.T) {
 
 // TestRepeatableWorkAndClaims: a held claim keeps the work out, and its end lets it in.
 func TestRepeatableWorkAndClaims(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	calls := 0
 
 	if _, err := w.Claim(t.Context(), "k", payload); err != nil {
@@ -124,15 +124,15 @@ func TestRepeatableWorkAndClaims(t *testing.T) {
 // replayed, and its far side sees the same key.
 func TestRepeatableWorkAfterACrash(t *testing.T) {
 	for name, lose := range map[string]struct {
-		fault func(w *world)
+		fault func(w *watchedClaims)
 		fails bool
 		calls int
 	}{
-		"before the work":                {func(w *world) { w.outage("GetItem") }, true, 1},
-		"between the work and the write": {func(w *world) { w.outage("UpdateItem") }, true, 2},
-		"the answer to the write":        {func(w *world) { w.loseAnswers(1) }, false, 1},
+		"before the work":                {func(w *watchedClaims) { w.outage("GetItem") }, true, 1},
+		"between the work and the write": {func(w *watchedClaims) { w.outage("UpdateItem") }, true, 2},
+		"the answer to the write":        {func(w *watchedClaims) { w.loseAnswers(1) }, false, 1},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		calls := 0
 		lose.fault(w)
 
@@ -154,7 +154,7 @@ func TestRepeatableWorkAfterACrash(t *testing.T) {
 }
 
 func TestRepeatableWorkThatFailsStoresNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	calls := 0
 
 	for _, err := range []error{errors.New("busy"), once.Fail("Closed", errors.New("account closed"))} {

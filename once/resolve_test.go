@@ -9,7 +9,7 @@ import (
 )
 
 func TestADifferentSecondResolutionIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	done := func(text string) once.Resolution {
 		return once.Resolution{Status: once.StatusCompleted, Result: []byte(text)}
 	}
@@ -46,7 +46,7 @@ func TestADifferentSecondResolutionIsRefused(t *testing.T) {
 }
 
 func TestForceReleaseClearsTheCache(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Cache = 10 })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Cache = 10 })
 	job := &work{result: []byte("r")}
 	for want := 1; want < 3; want++ {
 		for range 2 {
@@ -71,7 +71,7 @@ func TestForceReleaseClearsTheCache(t *testing.T) {
 }
 
 func TestUnderExpiredIsUnknownTheRecordOfATransactionExpires(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
+	w := newWatchedClaims(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	w.deposit(t, "a", 10)
 	check := func(k string) {
 		t.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 func TestPoint19_AReplayIsByteEqual(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	cached := w.with(t, func(c *once.Config) { c.Cache = 100 })
 	for name, result := range map[string][]byte{
 		"nothing": nil, "empty": {}, "empty text": []byte(`""`), "zero": []byte("0"), "false": []byte("false"), "list": []byte("[]"), "object": []byte("{}"),
@@ -39,7 +39,7 @@ func TestPoint19_AReplayIsByteEqual(t *testing.T) {
 }
 
 func TestValuesAreStoredAsJSON(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	type receipt struct{ Number int }
 	for i := range 2 {
 		got, replayed, err := once.Do(t.Context(), w.Claims, "k", map[string]int{"amount": 7}, func(context.Context, *once.Claim) (*receipt, error) {
@@ -57,7 +57,7 @@ func TestValuesAreStoredAsJSON(t *testing.T) {
 }
 
 func TestPoint20_ALargeResultIsStoredBeforeTheRecordPointsToIt(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	held := take(t, w.Claims, "k")
 	body := []byte(strings.Repeat("result ", 100<<10)) // 700 KiB: 2 chunks
 	w.calls()
@@ -109,7 +109,7 @@ func (b bucket) Get(_ context.Context, name string) ([]byte, error) { return b[n
 func TestResultsStoredElsewhereAreCheckedByTheirDigest(t *testing.T) {
 	b := bucket{}
 
-	w := newWorld(t, func(c *once.Config) { c.Inline, c.Results = 8, b })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Inline, c.Results = 8, b })
 	if err := take(t, w.Claims, "k").Complete(t.Context(), []byte("more than eight")); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestResultsStoredElsewhereAreCheckedByTheirDigest(t *testing.T) {
 }
 
 func TestPoint21_WorkIsNotRepeatedBecauseItsResultIsMissing(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	large := &work{result: make([]byte, 4<<20+1)}
 	for range 2 {
 		if _, _, err := w.Do(t.Context(), "large", payload, large.do); !errors.Is(err, once.ErrResultUnavailable) {
@@ -170,7 +170,7 @@ func TestAFailureOfOneChunkIsAnErrorThatNamesIt(t *testing.T) {
 	}
 
 	for n, text := range []string{"chunk 3 of 3: ", "chunk 2 of 3: ", "chunk 1 of 3: "} { // the first one last
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		held := take(t, w.Claims, "k")
 		w.transport.Inject(denied("PutItem", n+1))
 
@@ -183,7 +183,7 @@ func TestAFailureOfOneChunkIsAnErrorThatNamesIt(t *testing.T) {
 		}
 	}
 
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	must(t, take(t, w.Claims, "k").Complete(t.Context(), body))
 	name := textOf(w.record(t, "k")["resultRef"])
 
@@ -208,7 +208,7 @@ func TestAFailureOfOneChunkIsAnErrorThatNamesIt(t *testing.T) {
 // it, at 4 MiB in several. Each is read as it was stored.
 func TestResultsAtTheirBounds(t *testing.T) {
 	const inline = 1 << 10
-	w := newWorld(t, func(c *once.Config) { c.Inline = inline })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Inline = inline })
 
 	for size, chunks := range map[int]int{inline: 0, inline + 1: 1, 350 << 10: 1, 350<<10 + 1: 2, 4 << 20: 12} {
 		key := fmt.Sprint("size ", size)

@@ -37,7 +37,7 @@ func TestTheEndOfAClaimIsRepeatedWhileItHasNoAnswer(t *testing.T) {
 		"the claim is no longer there": {fault: embeddedtest.Answer("ConditionalCheckFailedException").Next(1), writes: 1, want: once.ErrStaleOwner},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+			w := newWatchedClaims(t, func(c *once.Config) { c.Now = time.Now })
 			w.service.clock = nil
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -17,7 +17,7 @@ import (
 // A claim that is extended outlives the retention, and a claim that must be resolved does not
 // expire.
 func TestAnExtendedClaimDoesNotExpireBeforeItsLease(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	careful := w.with(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	plain, kept := take(t, w.Claims, "plain"), take(t, careful, "kept")
 
@@ -40,7 +40,7 @@ func TestAnExtendedClaimDoesNotExpireBeforeItsLease(t *testing.T) {
 
 // An outcome that is unknown stays so until it is resolved, under any configuration.
 func TestAnUnknownOutcomeIsNotForgotten(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	careful := w.with(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	take(t, w.Claims, "left by a claim that would be taken over")
 	must(t, take(t, w.Claims, "said so").Unknown(t.Context()))
@@ -59,7 +59,7 @@ func TestAnUnknownOutcomeIsNotForgotten(t *testing.T) {
 
 // Every change of a record says when it was made.
 func TestARecordSaysWhenItWasChanged(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	careful := w.with(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	changed := func(about string) {
 		t.Helper()
@@ -97,7 +97,7 @@ func TestARecordSaysWhenItWasChanged(t *testing.T) {
 
 // A claim that has ended has no ticket, and Do does not end it again.
 func TestAClaimEndsOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 
 	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 		if c.Ticket() == "" {
@@ -119,7 +119,7 @@ func TestAClaimEndsOnce(t *testing.T) {
 
 // The same step again, after its answer was lost, is the step, whatever the size of a result.
 func TestACompletionMayBeRepeated(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	for about, size := range map[string]int{"no result": 0, "a small result": 100, "a large result": 100 << 10} {
 		held := take(t, w.Claims, about)
 		for range 2 {
@@ -136,7 +136,7 @@ func TestACompletionMayBeRepeated(t *testing.T) {
 
 // A replay holds no claim: its steps are refused before anything is sent.
 func TestAReplayHasNoSteps(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	must(t, take(t, w.Claims, "k").Complete(t.Context(), nil))
 	replay := take(t, w.Claims, "k")
 	w.calls()
@@ -158,7 +158,7 @@ func TestAReplayHasNoSteps(t *testing.T) {
 
 // The fence of a claim can be guessed. The secret of a ticket is its owner.
 func TestATicketOfAnotherOwnerEndsNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	ticket := string(take(t, w.Claims, "k").Ticket())
 	owner, rest, _ := strings.Cut(ticket, "-")
 
@@ -178,7 +178,7 @@ func TestATicketOfAnotherOwnerEndsNothing(t *testing.T) {
 
 // RetryAt says when the key becomes free.
 func TestRetryAtIsWhenTheKeyBecomesFree(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	take(t, w.Claims, "k")
 
 	_, err := w.Claim(t.Context(), "k", payload)
@@ -195,7 +195,7 @@ func TestRetryAtIsWhenTheKeyBecomesFree(t *testing.T) {
 // A key may end while a caller waits for it.
 func TestAKeyMayEndDuringTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(c *once.Config) { c.KeysExpire, c.Now = true, time.Now })
+		w := newWatchedClaims(t, func(c *once.Config) { c.KeysExpire, c.Now = true, time.Now })
 		w.service.clock = nil
 
 		key, err := keys.Expiring("coupon", "1", time.Now().Add(30*time.Second))
@@ -215,7 +215,7 @@ func TestARecordThatChangesAtEachWriteIsInProgress(t *testing.T) {
 		if mode != "claim" && mode != "repeatable" && mode != "transaction" {
 			continue
 		}
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		must(t, take(t, w.Claims, "k").Release(t.Context()))
 
 		writes, inside := 0, false
@@ -240,29 +240,29 @@ func TestARecordThatChangesAtEachWriteIsInProgress(t *testing.T) {
 // What this process has stored or read of a key that has ended, it need not ask for again.
 func TestWhatHasEndedIsAskedForOnce(t *testing.T) {
 	add := func(*txn.Transaction) {}
-	for about, first := range map[string]func(t *testing.T, w *world, cached *once.Claims) error{
-		"read": func(t *testing.T, w *world, cached *once.Claims) error {
+	for about, first := range map[string]func(t *testing.T, w *watchedClaims, cached *once.Claims) error{
+		"read": func(t *testing.T, w *watchedClaims, cached *once.Claims) error {
 			must(t, take(t, w.Claims, "k").Complete(t.Context(), nil))
 			_, err := cached.Claim(t.Context(), "k", payload)
 
 			return err
 		},
-		"completed": func(t *testing.T, _ *world, cached *once.Claims) error {
+		"completed": func(t *testing.T, _ *watchedClaims, cached *once.Claims) error {
 			return take(t, cached, "k").Complete(t.Context(), nil)
 		},
-		"completed in a transaction": func(t *testing.T, _ *world, cached *once.Claims) error {
+		"completed in a transaction": func(t *testing.T, _ *watchedClaims, cached *once.Claims) error {
 			return take(t, cached, "k").CompleteIn(t.Context(), nil, add)
 		},
-		"written in a transaction": func(t *testing.T, _ *world, cached *once.Claims) error {
+		"written in a transaction": func(t *testing.T, _ *watchedClaims, cached *once.Claims) error {
 			_, _, err := cached.DoInTransaction(t.Context(), "k", payload, nil, add)
 			return err
 		},
-		"repeatable": func(t *testing.T, _ *world, cached *once.Claims) error {
+		"repeatable": func(t *testing.T, _ *watchedClaims, cached *once.Claims) error {
 			_, _, err := cached.DoRepeatable(t.Context(), "k", payload, func(context.Context) ([]byte, error) { return nil, nil })
 			return err
 		},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		cached := w.with(t, func(c *once.Config) { c.Cache = 1 })
 		must(t, first(t, w, cached))
 		w.calls()
@@ -288,7 +288,7 @@ func TestWhatHasEndedIsAskedForOnce(t *testing.T) {
 
 // A claim that was refused by the service was not made, so there is nothing to undo.
 func TestARefusedClaimIsNotUndone(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
 	w.calls()
 

@@ -18,7 +18,7 @@ import (
 )
 
 // unsettled returns the keys of a page of unsettled records.
-func (w *world) unsettled(t *testing.T, before time.Time) (keys []string) {
+func (w *watchedClaims) unsettled(t *testing.T, before time.Time) (keys []string) {
 	t.Helper()
 
 	page, _, err := w.Unsettled(t.Context(), before, "", 100)
@@ -35,7 +35,7 @@ func (w *world) unsettled(t *testing.T, before time.Time) (keys []string) {
 // A lease counts as ended two margins after its end, for the list as for the resolution: what
 // is listed can be resolved.
 func TestWhatIsListedAsUnsettledCanBeResolved(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	released := once.Resolution{Status: once.StatusReleased}
 	take(t, w.Claims, "left")
 	must(t, take(t, w.Claims, "unknown").Unknown(t.Context()))
@@ -70,7 +70,7 @@ func TestWhatIsListedAsUnsettledCanBeResolved(t *testing.T) {
 
 // An item that the package did not write ends the list with an error that names the key.
 func TestACorruptRecordEndsTheListOfUnsettledOnes(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	_, err := w.db.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("once"), Item: item{
 		"idempotencyKey": &types.AttributeValueMemberS{Value: "k"}, "status": &types.AttributeValueMemberS{Value: "UNKNOWN"}}})
 	must(t, err)
@@ -81,7 +81,7 @@ func TestACorruptRecordEndsTheListOfUnsettledOnes(t *testing.T) {
 }
 
 // leave leaves n claims with an unknown outcome.
-func (w *world) leave(t *testing.T, n int) {
+func (w *watchedClaims) leave(t *testing.T, n int) {
 	t.Helper()
 
 	for i := range n {
@@ -95,31 +95,33 @@ func TestASweepReportsItsFailures(t *testing.T) {
 
 	for about, test := range map[string]struct {
 		unknown   int
-		reconcile func(w *world, r once.Record) (once.Resolution, error)
+		reconcile func(w *watchedClaims, r once.Record) (once.Resolution, error)
 		fault     embeddedtest.Fault
 		want      once.Swept
 		errors    []string // texts in the error, each as often as it fails
 	}{
-		"the reconciler fails": {11, func(*world, once.Record) (once.Resolution, error) { return free, errFarSide },
+		"the reconciler fails": {11, func(*watchedClaims, once.Record) (once.Resolution, error) { return free, errFarSide },
 			embeddedtest.Fault{}, once.Swept{Found: 11, Failed: 11}, slices.Repeat([]string{"reconcile key#"}, 10)},
-		"a resolution is invalid": {2, func(*world, once.Record) (once.Resolution, error) { return once.Resolution{Status: "LOST"}, nil },
+		"a resolution is invalid": {2, func(*watchedClaims, once.Record) (once.Resolution, error) {
+			return once.Resolution{Status: "LOST"}, nil
+		},
 			embeddedtest.Fault{}, once.Swept{Found: 2, Failed: 2}, slices.Repeat([]string{"resolution: must be completed"}, 2)},
-		"a write fails": {2, func(*world, once.Record) (once.Resolution, error) { return free, nil },
+		"a write fails": {2, func(*watchedClaims, once.Record) (once.Resolution, error) { return free, nil },
 			embeddedtest.Answer("AccessDeniedException", "UpdateItem").Next(1), once.Swept{Found: 2, Moved: 1, Failed: 1}, []string{"resolve key#"}},
-		"the scan fails": {2, func(*world, once.Record) (once.Resolution, error) { return free, nil },
+		"the scan fails": {2, func(*watchedClaims, once.Record) (once.Resolution, error) { return free, nil },
 			embeddedtest.Answer("AccessDeniedException", "Scan"), once.Swept{}, []string{"scan for unsettled claims: "}},
-		"the second page fails": {101, func(_ *world, r once.Record) (once.Resolution, error) {
+		"the second page fails": {101, func(_ *watchedClaims, r once.Record) (once.Resolution, error) {
 			if r.Key == "unknown-7" {
 				return free, errFarSide
 			}
 
 			return free, nil
 		}, embeddedtest.Answer("AccessDeniedException", "Scan").From(2), once.Swept{}, []string{"scan for unsettled claims: "}},
-		"another caller resolves it first": {1, func(w *world, r once.Record) (once.Resolution, error) {
+		"another caller resolves it first": {1, func(w *watchedClaims, r once.Record) (once.Resolution, error) {
 			return free, w.Resolve(context.Background(), r, once.Resolution{Status: once.StatusCompleted})
 		}, embeddedtest.Fault{}, once.Swept{Found: 1, Moved: 1}, nil},
 	} {
-		w := newWorld(t)
+		w := newWatchedClaims(t)
 		w.leave(t, test.unknown)
 		w.transport.Inject(test.fault)
 
@@ -148,7 +150,7 @@ func TestASweepReportsItsFailures(t *testing.T) {
 // A sweep leaves alone what ended less than age ago, and what other operations do.
 func TestASweepTakesOnlyWhatIsOldAndItsOwn(t *testing.T) {
 	var asked []string
-	w := newWorld(t, func(c *once.Config) {
+	w := newWatchedClaims(t, func(c *once.Config) {
 		c.Operation = "charge"
 		c.Reconcile = func(_ context.Context, r once.Record) (once.Resolution, error) {
 			asked = append(asked, r.Key)
@@ -169,7 +171,7 @@ func TestASweepTakesOnlyWhatIsOldAndItsOwn(t *testing.T) {
 // A sweep whose context ends does not read another page, and says so.
 func TestASweepEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, func(c *once.Config) {
+	w := newWatchedClaims(t, func(c *once.Config) {
 		c.Reconcile = func(context.Context, once.Record) (once.Resolution, error) {
 			cancel()
 			return once.Resolution{}, nil

@@ -13,7 +13,7 @@ import (
 )
 
 func TestATicketContinuesTheClaimElsewhere(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	claim, err := w.Claim(t.Context(), "k", []byte("p"))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestATicketContinuesTheClaimElsewhere(t *testing.T) {
 }
 
 func TestATicketIsUselessAfterATakeover(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	first, err := w.Claim(t.Context(), "k", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestATicketIsUselessAfterATakeover(t *testing.T) {
 }
 
 func TestAMalformedTicketIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	for _, text := range []string{"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2", strings.Repeat("A", 1000), "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-3", "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-!"} {
 		if _, err := w.Resume("k", once.Ticket(text)); !errors.Is(err, once.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
@@ -93,7 +93,7 @@ func TestAMalformedTicketIsRefused(t *testing.T) {
 }
 
 func TestAForgedTicketDoesNotLengthenTheLeaseOrTheRetention(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.KeysExpire = true })
+	w := newWatchedClaims(t, func(c *once.Config) { c.KeysExpire = true })
 	end := w.clock.Now().Add(10 * time.Minute)
 
 	key, err := keys.Expiring("coupon", "o-1", end)
@@ -120,7 +120,7 @@ func TestAForgedTicketDoesNotLengthenTheLeaseOrTheRetention(t *testing.T) {
 }
 
 func TestARepeatedRequestGetsItsClaimAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	as := func(owner, payload string) (*once.Claim, error) {
 		return w.ClaimAs(t.Context(), owner, "k", []byte(payload))
 	}
@@ -171,7 +171,7 @@ func TestARepeatedRequestGetsItsClaimAgain(t *testing.T) {
 }
 
 func TestACanceledRepeatDoesNotReleaseTheClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	first, err := w.ClaimAs(t.Context(), "request-1", "k", payload)
 	if err != nil {
 		t.Fatal(err)

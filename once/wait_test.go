@@ -15,7 +15,7 @@ import (
 )
 
 func TestPoint24_AWaitingCallerGivesUpWithoutWritingToTheRecord(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	held := take(t, w.Claims, "k")
 	before := w.record(t, "k")
 	w.calls()
@@ -66,7 +66,7 @@ func countOf(all []string, one string) func(func(string) bool) {
 }
 
 func TestAWaitingCallerTakesOverAndWaitersShareOneExecution(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedClaims(t)
 	take(t, w.Claims, "crashed")
 	w.clock.Advance(time.Minute + 2*time.Second - time.Millisecond)
 	go w.clock.Advance(time.Second)
@@ -96,7 +96,7 @@ func TestAWaitingCallerTakesOverAndWaitersShareOneExecution(t *testing.T) {
 }
 
 func TestACallerThatHasWaitedHasTheWholeLease(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Lease, c.Margin, c.Now = 300*time.Millisecond, time.Millisecond, time.Now })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Lease, c.Margin, c.Now = 300*time.Millisecond, time.Millisecond, time.Now })
 	w.service.clock = nil
 	began := time.Now()
 	take(t, w.Claims, "k")
@@ -115,7 +115,7 @@ func TestACallerThatHasWaitedHasTheWholeLease(t *testing.T) {
 // A waiting caller reads every second or two, and comes back when the lease ends.
 func TestAWaitingCallerReadsSeldomAndComesBackInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+		w := newWatchedClaims(t, func(c *once.Config) { c.Now = time.Now })
 		w.service.clock = nil
 		take(t, w.Claims, "k")
 		began := time.Now()
@@ -139,22 +139,22 @@ func TestAWaitingCallerReadsSeldomAndComesBackInTime(t *testing.T) {
 // A waiting caller gets what becomes of the key, also if that is an error.
 func TestAWaitingCallerGetsTheErrorThatEndsItsWait(t *testing.T) {
 	for about, test := range map[string]struct {
-		meanwhile func(t *testing.T, w *world, held *once.Claim)
+		meanwhile func(t *testing.T, w *watchedClaims, held *once.Claim)
 		want      error
 		text      string
 	}{
-		"the work fails for good": {func(t *testing.T, _ *world, held *once.Claim) {
+		"the work fails for good": {func(t *testing.T, _ *watchedClaims, held *once.Claim) {
 			must(t, held.Fail(t.Context(), &once.Failure{Code: "Closed"}))
 		}, &once.Failure{Code: "Closed"}, "Closed"},
-		"its outcome is unknown": {func(t *testing.T, _ *world, held *once.Claim) {
+		"its outcome is unknown": {func(t *testing.T, _ *watchedClaims, held *once.Claim) {
 			must(t, held.Unknown(t.Context()))
 		}, once.ErrUnknownOutcome, "unknown"},
-		"the record cannot be read": {func(_ *testing.T, w *world, _ *once.Claim) {
+		"the record cannot be read": {func(_ *testing.T, w *watchedClaims, _ *once.Claim) {
 			w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "GetItem"))
 		}, once.ErrInProgress, "AccessDenied"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+			w := newWatchedClaims(t, func(c *once.Config) { c.Now = time.Now })
 			w.service.clock = nil
 			held := take(t, w.Claims, "k")
 			time.AfterFunc(5*time.Second, func() { test.meanwhile(t, w, held) })

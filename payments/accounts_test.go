@@ -13,9 +13,10 @@ import (
 
 	"ratchet/once/ledger"
 	"ratchet/payments"
+	"ratchet/tests/shop"
 )
 
-func (s *shop) closeAccount(t testing.TB, id string) {
+func (s *seller) closeAccount(t testing.TB, id string) {
 	t.Helper()
 
 	if err := s.ledger.CloseAccount(t.Context(), id); err != nil {
@@ -24,7 +25,7 @@ func (s *shop) closeAccount(t testing.TB, id string) {
 }
 
 func TestNoRequestIfAnAccountCannotTakeTheMoney(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	if _, _, err := s.ledger.CreateAccount(t.Context(), ledger.NewAccount{ID: "dollars", Currency: "USD"}); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestNoRequestIfAnAccountCannotTakeTheMoney(t *testing.T) {
 }
 
 func TestCaptureForAClosedAccountIsRefunded(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	n := of("p", 100)
 	n.Payee = "till"
 	if _, err := s.Authorize(t.Context(), n); err != nil {
@@ -105,7 +106,7 @@ func TestCaptureForAClosedAccountIsRefunded(t *testing.T) {
 }
 
 func TestStepsThatEndAPaymentAreNotLimited(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "v", 1000)
 
 	n := of("e", 1000)
@@ -147,7 +148,7 @@ func TestStepsThatEndAPaymentAreNotLimited(t *testing.T) {
 }
 
 func TestRefusedRefundVoidsNothing(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 100)
 
 	if _, err := s.Capture(t.Context(), "p", ask("c", 10)); err != nil {
@@ -167,7 +168,7 @@ func TestRefusedRefundVoidsNothing(t *testing.T) {
 }
 
 func TestExpiredPaymentIsNotOpened(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	n := of("p", 100)
 	for _, n.ExpiresAt = range []time.Time{s.time(), s.time().Add(-time.Hour)} {
 		if _, err := s.Authorize(t.Context(), n); !errors.Is(err, payments.ErrInvalid) {
@@ -188,7 +189,7 @@ func TestExpiredPaymentIsNotOpened(t *testing.T) {
 }
 
 func TestRecoverSkipsAPaymentThatCannotBeFinished(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	for i := range 6 {
 		s.authorized(t, fmt.Sprint("p-", i), 100)
 	}
@@ -201,7 +202,7 @@ func TestRecoverSkipsAPaymentThatCannotBeFinished(t *testing.T) {
 	}
 
 	for _, id := range []string{"p-1", "p-4"} { // the hold is lost
-		if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("holds"), Key: map[string]types.AttributeValue{
+		if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.LedgerTables().Holds), Key: map[string]types.AttributeValue{
 			"accountId": &types.AttributeValueMemberS{Value: "clearing"}, "holdId": &types.AttributeValueMemberS{Value: id + "#payment"}}}); err != nil {
 			t.Fatal(err)
 		}
@@ -227,10 +228,10 @@ func TestRecoverSkipsAPaymentThatCannotBeFinished(t *testing.T) {
 }
 
 func TestOnlyPaymentsMoveTheMoneyOfPayments(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.fund(t, "wallet", 1000)
 
-	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // another hold than that of payment p
+	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // not the hold of payment p, which has another owner
 	if _, _, err := s.ledger.Reserve(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +270,8 @@ func TestOnlyPaymentsMoveTheMoneyOfPayments(t *testing.T) {
 }
 
 func TestCrashDuringTheRefundOfACaptureRefundsItOnce(t *testing.T) {
-	closed := func() *shop {
-		s := newShop(t)
+	closed := func() *seller {
+		s := newSeller(t)
 		n := of("p", 100)
 		n.Payee = "till"
 		if _, err := s.Authorize(t.Context(), n); err != nil {

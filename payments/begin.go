@@ -13,19 +13,18 @@ import (
 // payment.
 const maxRestarts = 20
 
-// Capture moves a part of what is authorized, or all of it, from the payer's account to the
-// payee's. It returns ErrExceeded if less may be captured, and ErrDeclined if the processor
-// refuses. If the payee's account was closed since the step began, the capture is refunded
-// at the processor and the error is ErrDeclined with ledger.ErrAccountClosed.
+// Capture moves a part of the authorized amount, or all of it, from the payer's account to the
+// payee's. It returns ErrExceeded if less may be captured, and ErrDeclined if the processor refuses.
+// If the payee's account was closed since the step began, the capture is refunded at the processor
+// and the error is ErrDeclined with ledger.ErrAccountClosed.
 func (s *Payments) Capture(ctx context.Context, id string, r StepRequest) (Payment, error) {
 	return s.do(ctx, id, r, Capturing)
 }
 
-// Refund moves a part of what was captured, or all of it, from the payee's account back to
-// the payer's. The amount is set aside on the payee's account first: if it is not there,
-// Refund returns ledger.ErrInsufficientFunds and the processor gets no request. A refund
-// that the payment allows voids what was not captured before it starts: after a refund
-// nothing can be captured.
+// Refund moves a part of the captured amount, or all of it, from the payee's account back to the
+// payer's. The refund is set aside on the payee's account first: if that account has too little,
+// Refund returns ledger.ErrInsufficientFunds and the processor gets no request. A refund that the
+// payment allows first voids the rest that was not captured: after a refund nothing can be captured.
 func (s *Payments) Refund(ctx context.Context, id string, r StepRequest) (Payment, error) {
 	if r.Final {
 		return Payment{}, fmt.Errorf("refund payment %.60s: %w: final: only of a capture", id, ErrInvalid)
@@ -56,7 +55,7 @@ func (s *Payments) Refund(ctx context.Context, id string, r StepRequest) (Paymen
 	return s.do(ctx, id, r, Refunding)
 }
 
-// Void releases what was authorized and not captured. It may overtake an authorization
+// Void releases the authorized amount that was not captured. A void may overtake an authorization
 // whose outcome is not known.
 func (s *Payments) Void(ctx context.Context, id string) (Payment, error) {
 	return s.do(ctx, id, StepRequest{ID: string(voiding)}, voiding)
@@ -90,6 +89,7 @@ func (s *Payments) do(ctx context.Context, id string, r StepRequest, kind Kind) 
 			return p, fmt.Errorf("%s payment %s: %w", kind, id, err)
 		}
 
+		// On errStale p is the payment as it is now, and the next round plans on it.
 		p, err = s.storePending(ctx, next)
 		switch {
 		case err == nil:
@@ -109,17 +109,18 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 	switch {
 	case p.Pending != nil && !overtakes:
 		return p, fmt.Errorf("step %s: %w", p.Pending.ID, ErrBusy)
+	// The steps are part of one item of at most 400 KB, so their number is bounded.
 	case (kind == Capturing || kind == Refunding) && !r.cancels && p.count(kind) >= maxSteps:
 		return p, fmt.Errorf("%w: %d steps of this kind", ErrExceeded, maxSteps)
 	}
 
 	next = p.next(s.cfg.Now())
-	next.ended = p.Pending // a void overtakes it
+	next.ended = p.Pending // the opening step that a void overtakes, else nil
 	next.Pending = &Step{ID: r.ID, Kind: kind, Amount: r.Amount, Final: r.Final, Outcome: Pending, At: next.UpdatedAt}
 
 	// A capture or refund changes the state now. A void or an expiry changes it when the
-	// step ends, and is only checked here. If something was captured, it releases the rest
-	// and leaves the state.
+	// step ends, and is only checked here. If something was captured, the step releases the rest and
+	// leaves the state.
 	switch kind {
 	case Capturing:
 		if next, err = next.apply("capture"); err == nil && r.Amount > p.Capturable {
@@ -142,10 +143,9 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 	return next, err
 }
 
-// storePending stores the planned step. A capture is refused if the payee's account is
-// known to be closed; the transfer decides. A refund sets the money aside and requires that
-// the payer's account is open. If another call was faster, it returns errStale and the
-// payment as it is.
+// storePending stores the planned step. A capture is refused if the payee's account is known to be
+// closed; the transfer checks again. A refund sets the money aside and requires that the payer's
+// account is open. If another call was faster, it returns errStale and the payment as it is.
 func (s *Payments) storePending(ctx context.Context, next Payment) (Payment, error) {
 	switch next.Pending.Kind {
 	case Capturing:
@@ -164,6 +164,7 @@ func (s *Payments) storePending(ctx context.Context, next Payment) (Payment, err
 func (s *Payments) storePendingRefund(ctx context.Context, next Payment) (Payment, error) {
 	key := next.key(next.Pending.ID)
 
+	// A refund to a closed account would end in suspense, so it is refused before the bank is asked.
 	creditedOpen, err := s.ledger.RequireOpen(ctx, key, next.Payer, next.Currency)
 	if err != nil {
 		return next, err

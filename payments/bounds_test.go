@@ -14,7 +14,7 @@ import (
 // What a rule allows to the last unit is allowed, and one unit more is refused with an error
 // that names the field and the rule.
 func TestRequestsHaveBounds(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 100)
 	s.charged(t, "c", 100)
 
@@ -107,7 +107,7 @@ func padded(size int) []byte {
 
 // The content of a step is all that the caller asked for.
 func TestAStepWithOtherContentIsAConflict(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 100)
 
 	if _, err := s.Capture(t.Context(), "p", payments.StepRequest{ID: "c", Amount: 40, Final: true}); err != nil {
@@ -133,7 +133,7 @@ func TestASuspenseAccountHasAnID(t *testing.T) {
 		92:  strings.Repeat("w", 91) + ".suspense",
 		100: strings.Repeat("w", 91) + ".suspense",
 	} {
-		s := newShop(t)
+		s := newSeller(t)
 		payer := strings.Repeat("w", length)
 		s.create(t, ledger.NewAccount{ID: payer})
 
@@ -161,7 +161,7 @@ const maxCancels = 100
 
 // A cancellation whose refunds are declined over and over ends with an error.
 func TestCancelGivesUpAfterManyDeclinedRefunds(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.charged(t, "p", 1000)
 	s.bank.declineRefunds.Store(true)
 
@@ -198,7 +198,7 @@ func TestATransferNamesItsStep(t *testing.T) {
 
 // A sweep whose caller has left ends with an error, and leaves no payment out in silence.
 func TestASweepEndsWithItsCaller(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	pendingCaptures(t, s, "p")
 
 	ctx, leave := context.WithCancel(t.Context())

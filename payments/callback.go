@@ -15,7 +15,7 @@ import (
 	"ratchet/once/ledger"
 )
 
-// verifier is what this package needs of webhooks.Keys.
+// verifier has the method of webhooks.Keys that this package calls.
 type verifier interface {
 	Verify(h http.Header, body []byte) (webhooks.Message, error)
 }
@@ -51,7 +51,7 @@ const (
 	eventChargedBack = "payment.charged_back"
 )
 
-// Effect is what a callback has done.
+// Effect says how a callback was handled.
 type Effect string
 
 // The effects of callbacks. The texts are stored and never change.
@@ -111,6 +111,7 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 	}
 
 	r.EventID = message.ID
+	// In the precision of the record, so that a later read returns the same time.
 	r.At = time.UnixMilli(s.cfg.Now().UnixMilli()).UTC()
 	r.call = newCallID()
 
@@ -120,6 +121,8 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 
 	p, err := s.Get(ctx, r.PaymentID)
 	switch {
+	// Parked and not refused: the processor would send it again for days, and the payment may never
+	// come.
 	case errors.Is(err, ErrUnknownPayment):
 		return s.storeReceipt(ctx, r, EffectParked, "unknown payment")
 	case err != nil:
@@ -195,6 +198,7 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 		return s.storeReceipt(ctx, r, EffectParked, "another amount")
 	case step.Outcome == said:
 		return s.storeReceipt(ctx, r, EffectNone, "the step had ended so")
+	// A stored answer never changes, so a person must find out which side is wrong.
 	case step.Outcome != Pending:
 		return s.storeReceipt(ctx, r, EffectParked, "the step had ended otherwise")
 	}
@@ -204,6 +208,7 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 	case errors.Is(err, errRepeated):
 		r.Effect = EffectRepeated
 		return r, nil
+	// With an error there is no receipt, so the processor sends the event again.
 	case err != nil && !isRefusal(err):
 		return Received{}, err
 	}
@@ -219,6 +224,7 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 // expiredEvent handles the event that an authorization has expired at the processor. After
 // a capture the event is late and means nothing.
 func (s *Payments) expiredEvent(ctx context.Context, r Received, p Payment) (Received, error) {
+	// A pending capture learns from its own answer that the authorization has expired.
 	if p.State != "AUTHORIZED" || p.Pending != nil {
 		return s.storeReceipt(ctx, r, EffectNone, "the payment is "+string(p.State))
 	}
@@ -238,10 +244,12 @@ func (s *Payments) expiredEvent(ctx context.Context, r Received, p Payment) (Rec
 	return s.storeReceipt(ctx, r, EffectEnded, "")
 }
 
-// chargebackEvent handles the event that the bank took the money back. It moves what was
-// captured and not refunded from the payee's account to the payer's, in the transaction
-// that writes the receipt.
+// chargebackEvent handles the event that the bank took the money back. It moves the captured amount
+// that was not refunded from the payee's account to the payer's, in the transaction that writes the
+// receipt.
 func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (Received, error) {
+	// The pending step may move money, so the amount that the bank took back cannot be checked yet.
+	// The processor sends the event again.
 	if p.Pending != nil {
 		return Received{}, fmt.Errorf("callback for payment %s: %w", p.ID, ErrBusy)
 	}
@@ -254,6 +262,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 		return s.storeReceipt(ctx, r, EffectParked, "the payment is "+string(p.State))
 	case err != nil:
 		return Received{}, err
+	// A chargeback of a part is not modeled: the state has no place for the rest.
 	case r.amount != rest || p.Capturable > 0:
 		return s.storeReceipt(ctx, r, EffectParked, "another amount than was captured and not refunded")
 	}
@@ -276,6 +285,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	case errors.Is(err, errRepeated):
 		r.Effect = EffectRepeated
 		return r, nil
+	// An account that is closed or short refuses each repeat, too.
 	case errors.As(err, &refusal):
 		return s.storeReceipt(ctx, r, EffectParked, refusal.Err.Error())
 	case err != nil:

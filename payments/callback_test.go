@@ -21,7 +21,7 @@ func body(kind, key string, amount int64, currency string) []byte {
 }
 
 // send signs a callback and brings it in.
-func (s *shop) send(t testing.TB, to *payments.Payments, id string, body []byte) (payments.Received, error) {
+func (s *seller) send(t testing.TB, to *payments.Payments, id string, body []byte) (payments.Received, error) {
 	t.Helper()
 
 	h, err := s.keys.Sign(id, body)
@@ -32,7 +32,7 @@ func (s *shop) send(t testing.TB, to *payments.Payments, id string, body []byte)
 	return to.Callback(t.Context(), h, body)
 }
 
-func (s *shop) effect(t testing.TB, id string, body []byte, want payments.Effect, reason string) {
+func (s *seller) effect(t testing.TB, id string, body []byte, want payments.Effect, reason string) {
 	t.Helper()
 
 	if r, err := s.send(t, s.Payments, id, body); err != nil || r.Effect != want || !strings.Contains(r.Reason, reason) {
@@ -41,7 +41,7 @@ func (s *shop) effect(t testing.TB, id string, body []byte, want payments.Effect
 }
 
 // unresolved leaves a capture under way that the processor has carried out.
-func (s *shop) unresolved(t testing.TB, id string) {
+func (s *seller) unresolved(t testing.TB, id string) {
 	t.Helper()
 	s.authorized(t, id, 1000)
 
@@ -54,7 +54,7 @@ func (s *shop) unresolved(t testing.TB, id string) {
 }
 
 func TestCallbackEndsThePendingStep(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.unresolved(t, "p")
 	s.effect(t, "evt-1", body("payment.succeeded", "p/c", 400, "EUR"), payments.EffectEnded, "")
 	s.is(t, "p", "PARTIALLY_CAPTURED", 400, 0)
@@ -66,7 +66,7 @@ func TestCallbackEndsThePendingStep(t *testing.T) {
 }
 
 func TestConcurrentCopiesOfACallbackCountOnce(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "q", 700)
 	s.unresolved(t, "p")
 
@@ -77,7 +77,7 @@ func TestConcurrentCopiesOfACallbackCountOnce(t *testing.T) {
 		var counted, repeated atomic.Int32
 		var group sync.WaitGroup
 		for range 16 {
-			other := s.another(t)
+			other := s.another()
 			group.Go(func() {
 				for {
 					r, err := s.send(t, other, c.id, c.body)
@@ -106,7 +106,7 @@ func TestConcurrentCopiesOfACallbackCountOnce(t *testing.T) {
 }
 
 func TestCallbackThatDoesNotFitIsParked(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.unresolved(t, "p")
 	s.authorized(t, "a", 50)
 	s.captured(t, "c", 50)
@@ -157,7 +157,7 @@ func TestCallbackThatDoesNotFitIsParked(t *testing.T) {
 }
 
 func TestProcessorOutranksACallback(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Authorize(ctx, of("p", 100)); return err })
 	// Nothing was authorized under the key; the callback says it was declined, the
 	// processor, when asked, authorizes.
@@ -175,7 +175,7 @@ func TestProcessorOutranksACallback(t *testing.T) {
 }
 
 func TestLateExpiryLeavesACapturedPayment(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "paid", 100)
 	s.effect(t, "late", body("payment.expired", "paid/authorize", 100, "EUR"), payments.EffectNone, "CAPTURED")
 	s.is(t, "paid", "CAPTURED", 100, 0)
@@ -191,7 +191,7 @@ func TestLateExpiryLeavesACapturedPayment(t *testing.T) {
 }
 
 func TestChargebackMovesWhatWasNotRefunded(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "p", 1000)
 
 	if _, err := s.Refund(t.Context(), "p", ask("r", 300)); err != nil {
@@ -208,7 +208,7 @@ func TestChargebackMovesWhatWasNotRefunded(t *testing.T) {
 
 // TestChangedByteOfACallbackIsRefused changes each byte of the body and of each header.
 func TestChangedByteOfACallbackIsRefused(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.unresolved(t, "p")
 	good := body("payment.succeeded", "p/c", 400, "EUR")
 
@@ -258,18 +258,14 @@ func TestChangedByteOfACallbackIsRefused(t *testing.T) {
 	refused("an hour later", signed, good)
 	s.is(t, "p", "CAPTURING", 0, 0)
 
-	none, err := payments.New(payments.Config{DynamoDB: s.db, Tables: payTables, Ledger: s.ledger, Processor: s.bank})
-	if err != nil {
-		t.Fatal(err)
-	}
-
+	none := s.kit.Payments(s.ledger, s.bank)
 	if _, err := none.Callback(t.Context(), signed, good); !errors.Is(err, payments.ErrNoCallbacks) {
 		t.Errorf("without a secret: %v", err)
 	}
 }
 
 func TestSignedBodyThatIsNoCallbackIsRefused(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	for says, text := range map[string]string{
 		"malformed": `no JSON`, "duplicate": `{"type":"a","type":"b"}`, "data.key": `{"type":"payment.failed","data":{"amount":1,"currency":"EUR"}}`,
 		"data.key: ": `{"type":"payment.failed","data":{"KEY":"p/c","amount":1,"currency":"EUR"}}`, "type": `{"Type":"a","data":{"key":"p/c","amount":1}}`,
@@ -284,7 +280,7 @@ func TestSignedBodyThatIsNoCallbackIsRefused(t *testing.T) {
 }
 
 func FuzzCallback(f *testing.F) {
-	s := newShop(f)
+	s := newSeller(f)
 	s.authorized(f, "p", 1000)
 
 	for _, seed := range []string{string(body("payment.succeeded", "p/authorize", 1000, "EUR")), string(body("payment.expired", "p/authorize", 1000, "EUR")),
@@ -305,7 +301,7 @@ func FuzzCallback(f *testing.F) {
 }
 
 func TestUnknownEventTypeIsAcknowledged(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	for i, text := range []string{`{"type":"payout.paid"}`, `{"type":"payout.paid","data":"none"}`, `{"type":"payout.paid","data":{"key":7,"amount":"1.50"}}`} {
 		s.effect(t, fmt.Sprint("evt-", i), []byte(text), payments.EffectNone, "unknown type")
 	}

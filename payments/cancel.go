@@ -16,15 +16,14 @@ const (
 	maxCancels = 100
 )
 
-// Cancel gives back whatever the payment has taken and closes it: what is authorized or
-// being charged is voided, what was captured is refunded. A step that is pending ends
-// first. If there is no such payment, Cancel stores one that is VOIDED. A later Charge or
-// Authorize under the id returns ErrVoided. A repeat goes on, and changes nothing in the
-// end.
+// Cancel gives back all money that the payment has taken, and closes it: an authorization or a charge
+// under way is voided, captured money is refunded. A pending step ends first. If there is no such
+// payment, Cancel stores a VOIDED one. A later Charge or Authorize under the id returns ErrVoided. A
+// repeat goes on where the last call stopped; a finished one changes nothing.
 //
 // It returns ErrUnresolved if the processor does not answer, ErrDeclined if it refuses the
-// refund, and a *ledger.Refusal if the payee's account cannot pay the refund. In each case
-// the payment is as it was left, and a repeat tries again.
+// refund, and a *ledger.RefusedError if the payee's account cannot pay the refund. In each case the
+// payment stays as the failed call left it, and a repeat tries again.
 func (s *Payments) Cancel(ctx context.Context, id string) (Payment, error) {
 	if err := checkPaymentID(id); err != nil {
 		return Payment{}, fmt.Errorf("cancel: %w", err)
@@ -68,7 +67,7 @@ func (s *Payments) cancelStep(ctx context.Context, id string) (Payment, error) {
 	case err != nil || p.isCanceled():
 		return p, err
 	case p.Pending != nil && !p.isOpening():
-		// Whether it succeeds or is refused: what it leaves is given back next.
+		// The result does not matter: money that the step leaves is given back next.
 		p, err = s.finish(ctx, p, p.Pending.ID)
 		if isRefusal(err) {
 			err = nil
@@ -81,6 +80,7 @@ func (s *Payments) cancelStep(ctx context.Context, id string) (Payment, error) {
 		return s.cancelBy(ctx, p, StepRequest{ID: p.nextCancelID(), Amount: p.Captured - p.Refunded, cancels: true}, Refunding)
 	}
 
+	// Nothing is left to give back. The record only closes the id.
 	next := p.next(s.cfg.Now())
 	next.Canceled = true
 
@@ -98,6 +98,7 @@ func (s *Payments) cancelBy(ctx context.Context, p Payment, r StepRequest, kind 
 		return p, err
 	}
 
+	// Closed with the first step, so that no other call can take money between two steps.
 	next.Canceled = true
 	if p, err = s.storePending(ctx, next); err != nil {
 		return p, err

@@ -15,7 +15,7 @@ import (
 
 // pendingCapture leaves a capture of 600 of 1000 that the processor has made without an
 // answer.
-func (s *shop) pendingCapture(t testing.TB) {
+func (s *seller) pendingCapture(t testing.TB) {
 	t.Helper()
 	s.authorized(t, "p", 1000)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, "p", ask("c", 600)); return err })
@@ -28,46 +28,46 @@ func (s *shop) pendingCapture(t testing.TB) {
 // TestCancelGivesEverythingBackAndClosesThePayment cancels payments in every state.
 func TestCancelGivesEverythingBackAndClosesThePayment(t *testing.T) {
 	for name, c := range map[string]struct {
-		before             func(*testing.T, *shop)
+		before             func(*testing.T, *seller)
 		state              workflow.State
 		captured, refunded int64
 	}{
-		"none":               {func(*testing.T, *shop) {}, "VOIDED", 0, 0},
-		"charged":            {func(t *testing.T, s *shop) { s.charged(t, "p", 1000) }, "REFUNDED", 1000, 1000},
-		"charging":           {func(t *testing.T, s *shop) { s.pendingCharge(t, of("p", 1000)) }, "VOIDED", 0, 0},
-		"authorized":         {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, "VOIDED", 0, 0},
-		"captured":           {func(t *testing.T, s *shop) { s.captured(t, "p", 1000) }, "REFUNDED", 1000, 1000},
-		"capturing":          {func(t *testing.T, s *shop) { s.pendingCapture(t) }, "REFUNDED", 600, 600},
-		"partially captured": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000); s.mustCapture(t, 700) }, "REFUNDED", 700, 700},
-		"partially refunded": {func(t *testing.T, s *shop) { s.charged(t, "p", 1000); s.mustRefund(t, 300) }, "REFUNDED", 1000, 1000},
-		"refunded":           {func(t *testing.T, s *shop) { s.charged(t, "p", 1000); s.mustRefund(t, 1000) }, "REFUNDED", 1000, 1000},
-		"a capture that is declined": {func(t *testing.T, s *shop) {
+		"none":               {func(*testing.T, *seller) {}, "VOIDED", 0, 0},
+		"charged":            {func(t *testing.T, s *seller) { s.charged(t, "p", 1000) }, "REFUNDED", 1000, 1000},
+		"charging":           {func(t *testing.T, s *seller) { s.pendingCharge(t, of("p", 1000)) }, "VOIDED", 0, 0},
+		"authorized":         {func(t *testing.T, s *seller) { s.authorized(t, "p", 1000) }, "VOIDED", 0, 0},
+		"captured":           {func(t *testing.T, s *seller) { s.captured(t, "p", 1000) }, "REFUNDED", 1000, 1000},
+		"capturing":          {func(t *testing.T, s *seller) { s.pendingCapture(t) }, "REFUNDED", 600, 600},
+		"partially captured": {func(t *testing.T, s *seller) { s.authorized(t, "p", 1000); s.mustCapture(t, 700) }, "REFUNDED", 700, 700},
+		"partially refunded": {func(t *testing.T, s *seller) { s.charged(t, "p", 1000); s.mustRefund(t, 300) }, "REFUNDED", 1000, 1000},
+		"refunded":           {func(t *testing.T, s *seller) { s.charged(t, "p", 1000); s.mustRefund(t, 1000) }, "REFUNDED", 1000, 1000},
+		"a capture that is declined": {func(t *testing.T, s *seller) {
 			s.authorized(t, "p", 1000)
 			s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, "p", ask("c", 600)); return err })
 			s.bank.answerCaptures(payments.ErrDeclined)
 		}, "FAILED", 0, 0},
-		"refunding": {func(t *testing.T, s *shop) {
+		"refunding": {func(t *testing.T, s *seller) {
 			s.charged(t, "p", 1000)
 			s.unanswered(t, func(ctx context.Context) error { _, err := s.Refund(ctx, "p", ask("r", 400)); return err })
 		}, "REFUNDED", 1000, 1000},
-		"voided": {func(t *testing.T, s *shop) {
+		"voided": {func(t *testing.T, s *seller) {
 			s.authorized(t, "p", 1000)
 
 			if _, err := s.Void(t.Context(), "p"); err != nil {
 				t.Fatal(err)
 			}
 		}, "VOIDED", 0, 0},
-		"failed": {func(t *testing.T, s *shop) {
-			s.setBank(t, 100, 0)
+		"failed": {func(t *testing.T, s *seller) {
+			s.setBank(100, 0)
 
 			if _, err := s.Charge(t.Context(), of("p", 1000)); !errors.Is(err, payments.ErrDeclined) {
 				t.Fatal(err)
 			}
 		}, "FAILED", 0, 0},
-		"expired": {func(t *testing.T, s *shop) { s.expired(t) }, "VOIDED", 0, 0},
+		"expired": {func(t *testing.T, s *seller) { s.expired(t) }, "VOIDED", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
+			s := newSeller(t)
 			c.before(t, s)
 
 			revision := int64(0)
@@ -105,7 +105,7 @@ func TestCancelGivesEverythingBackAndClosesThePayment(t *testing.T) {
 	}
 }
 
-func (s *shop) mustCapture(t testing.TB, amount int64) {
+func (s *seller) mustCapture(t testing.TB, amount int64) {
 	t.Helper()
 
 	if _, err := s.Capture(t.Context(), "p", ask("c", amount)); err != nil {
@@ -113,7 +113,7 @@ func (s *shop) mustCapture(t testing.TB, amount int64) {
 	}
 }
 
-func (s *shop) mustRefund(t testing.TB, amount int64) {
+func (s *seller) mustRefund(t testing.TB, amount int64) {
 	t.Helper()
 
 	if _, err := s.Refund(t.Context(), "p", ask("r", amount)); err != nil {
@@ -122,7 +122,7 @@ func (s *shop) mustRefund(t testing.TB, amount int64) {
 }
 
 // expired leaves an authorization of 1000 that has expired.
-func (s *shop) expired(t testing.TB) {
+func (s *seller) expired(t testing.TB) {
 	t.Helper()
 
 	n := of("p", 1000)
@@ -140,7 +140,7 @@ func (s *shop) expired(t testing.TB) {
 // TestLateChargeOfACanceledPaymentIsVoided names the error of each opening step under an id
 // that is closed.
 func TestLateChargeOfACanceledPaymentIsVoided(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.charged(t, "charged", 1000)
 	s.authorized(t, "authorized", 1000)
 
@@ -184,12 +184,12 @@ func TestLateChargeOfACanceledPaymentIsVoided(t *testing.T) {
 }
 
 func TestCancelGoesOnAfterAnOutage(t *testing.T) {
-	for name, before := range map[string]func(*shop){
-		"charged":  func(s *shop) { s.charged(t, "p", 1000) },
-		"charging": func(s *shop) { s.pendingCharge(t, of("p", 1000)) },
+	for name, before := range map[string]func(*seller){
+		"charged":  func(s *seller) { s.charged(t, "p", 1000) },
+		"charging": func(s *seller) { s.pendingCharge(t, of("p", 1000)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
+			s := newSeller(t)
 			before(s)
 			s.bank.set(true, nil)
 
@@ -218,7 +218,7 @@ func TestCancelGoesOnAfterAnOutage(t *testing.T) {
 // TestCancelTriesADeclinedRefundAgain has a processor that declines the first refund and a
 // payee that cannot pay the second.
 func TestCancelTriesADeclinedRefundAgain(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.charged(t, "p", 1000)
 	s.bank.declineRefunds.Store(true)
 
@@ -246,7 +246,7 @@ func TestCancelTriesADeclinedRefundAgain(t *testing.T) {
 
 // TestCancelIsNotLimited cancels a payment that has as many refunds as a caller may make.
 func TestCancelIsNotLimited(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.charged(t, "p", 1000)
 
 	for i := range 50 {

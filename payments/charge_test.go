@@ -16,6 +16,7 @@ import (
 
 	"ratchet/once/ledger"
 	"ratchet/payments"
+	"ratchet/tests/shop"
 )
 
 func fromWallet(id string, amount int64) payments.NewPayment {
@@ -25,7 +26,7 @@ func fromWallet(id string, amount int64) payments.NewPayment {
 	return n
 }
 
-func (s *shop) charged(t testing.TB, id string, amount int64) {
+func (s *seller) charged(t testing.TB, id string, amount int64) {
 	t.Helper()
 
 	if p, err := s.Charge(t.Context(), of(id, amount)); err != nil || p.State != "CAPTURED" {
@@ -34,7 +35,7 @@ func (s *shop) charged(t testing.TB, id string, amount int64) {
 }
 
 // pendingCharge leaves a charge that the processor has made without an answer.
-func (s *shop) pendingCharge(t testing.TB, n payments.NewPayment) {
+func (s *seller) pendingCharge(t testing.TB, n payments.NewPayment) {
 	t.Helper()
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Charge(ctx, n); return err })
 
@@ -53,7 +54,7 @@ func (b *bank) set(down bool, leave func()) {
 }
 
 func TestChargeTakesTheMoneyOnce(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.fund(t, "wallet", 150)
 
 	for _, n := range []payments.NewPayment{of("p", 100), fromWallet("w", 100)} {
@@ -89,7 +90,7 @@ func TestChargeTakesTheMoneyOnce(t *testing.T) {
 }
 
 func TestChargeIsRefusedBeforeTheProcessorIsAsked(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.fund(t, "wallet", 99)
 	s.closeAccount(t, "till")
 
@@ -122,7 +123,7 @@ func TestChargeIsRefusedBeforeTheProcessorIsAsked(t *testing.T) {
 
 // TestChargeOfAClosedAccountGetsThePayment repeats a charge after its accounts were closed.
 func TestChargeOfAClosedAccountGetsThePayment(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	n := of("p", 100)
 	n.Payee = "till"
 	if _, err := s.Charge(t.Context(), n); err != nil {
@@ -140,9 +141,9 @@ func TestChargeOfAClosedAccountGetsThePayment(t *testing.T) {
 }
 
 func TestDeclinedChargeIsFinal(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.fund(t, "wallet", 100)
-	s.setBank(t, 100, 0)
+	s.setBank(100, 0)
 
 	for range 2 {
 		if _, err := s.Charge(t.Context(), fromWallet("p", 100)); !errors.Is(err, payments.ErrDeclined) {
@@ -159,7 +160,7 @@ func TestDeclinedChargeIsFinal(t *testing.T) {
 func TestChargeThatTheLedgerRefusesIsReturned(t *testing.T) {
 	for _, payer := range []string{"clearing", "wallet"} {
 		t.Run(payer, func(t *testing.T) {
-			s := newShop(t)
+			s := newSeller(t)
 			s.fund(t, "wallet", 100)
 
 			n := of("p", 100)
@@ -190,7 +191,7 @@ func TestChargeThatTheLedgerRefusesIsReturned(t *testing.T) {
 }
 
 // deplete brings every shard of the account to its lower limit, or below.
-func (s *shop) deplete(t testing.TB, account string, shards int, available int64) {
+func (s *seller) deplete(t testing.TB, account string, shards int, available int64) {
 	t.Helper()
 
 	for shard := range shards {
@@ -200,7 +201,7 @@ func (s *shop) deplete(t testing.TB, account string, shards int, available int64
 		}
 
 		_, err := s.direct.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName:                 aws.String("accounts"),
+			TableName:                 aws.String(shop.LedgerTables().Accounts),
 			Key:                       map[string]types.AttributeValue{"accountId": &types.AttributeValueMemberS{Value: key}},
 			UpdateExpression:          aws.String("SET available = :a"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":a": &types.AttributeValueMemberN{Value: fmt.Sprint(available)}},
@@ -216,7 +217,7 @@ func (s *shop) deplete(t testing.TB, account string, shards int, available int64
 func TestPayerAtItsLimitLeavesNoStepPending(t *testing.T) {
 	const limit = -9 * ledger.MaxAmount
 	for _, available := range []int64{limit, limit - 1} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.authorized(t, "held", 100)
 		s.deplete(t, "clearing", 4, available)
 
@@ -243,7 +244,7 @@ func TestPayerAtItsLimitLeavesNoStepPending(t *testing.T) {
 // TestReturnOfAChargeIsFinishedByRecover has a processor that takes the money and then stops
 // answering: the charge is refused and the return goes on.
 func TestReturnOfAChargeIsFinishedByRecover(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	n := of("p", 100)
 	n.Payee = "till"
 	s.pendingCharge(t, n)
@@ -270,13 +271,13 @@ func TestReturnOfAChargeIsFinishedByRecover(t *testing.T) {
 }
 
 func TestConcurrentChargesAndCancelsAgree(t *testing.T) {
-	s := newShop(t)
-	s.setBank(t, 0, 30)
+	s := newSeller(t)
+	s.setBank(0, 30)
 
 	var charges, cancels atomic.Int32
 	var group sync.WaitGroup
 	for i := range 12 {
-		other := s.another(t)
+		other := s.another()
 		group.Go(func() {
 			if i%3 == 0 {
 				if _, err := other.Cancel(t.Context(), "p"); err != nil {
@@ -330,7 +331,7 @@ func TestOrdersHavePaymentIDs(t *testing.T) {
 }
 
 func TestOrdersHaveAccounts(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 
 	for range 2 {
 		a, err := payments.OpenOrderAccounts(t.Context(), s.ledger, "EUR")

@@ -10,7 +10,7 @@ import (
 
 // TestEachStepCostsWhatItsPageSays compares the costs with docs/patterns/payment.md.
 func TestEachStepCostsWhatItsPageSays(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.wire.parts = nil
 	count := func(do func() error) (parts []int) {
 		t.Helper()

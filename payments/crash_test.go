@@ -14,14 +14,14 @@ import (
 
 // stories are what a worker does in one go.
 var stories = map[string]struct {
-	before func(*testing.T, *shop)
-	do     func(context.Context, *shop) error
+	before func(*testing.T, *seller)
+	do     func(context.Context, *seller) error
 	// open means that Recover ends a step that the story would overtake: only the money
 	// must be the same.
 	open bool
 }{
-	"authorize": {before: func(*testing.T, *shop) {}, do: func(ctx context.Context, s *shop) error { _, err := s.Authorize(ctx, of("p", 1000)); return err }},
-	"decline": {before: func(t *testing.T, s *shop) { s.setBank(t, 100, 0) }, do: func(ctx context.Context, s *shop) error {
+	"authorize": {before: func(*testing.T, *seller) {}, do: func(ctx context.Context, s *seller) error { _, err := s.Authorize(ctx, of("p", 1000)); return err }},
+	"decline": {before: func(t *testing.T, s *seller) { s.setBank(100, 0) }, do: func(ctx context.Context, s *seller) error {
 		_, err := s.Authorize(ctx, of("p", 1000))
 		if errors.Is(err, payments.ErrDeclined) {
 			return nil
@@ -29,19 +29,19 @@ var stories = map[string]struct {
 
 		return err
 	}},
-	"capture": {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
-		do: func(ctx context.Context, s *shop) error { _, err := s.Capture(ctx, "p", ask("c", 400)); return err }},
-	"last capture": {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, do: func(ctx context.Context, s *shop) error {
+	"capture": {before: func(t *testing.T, s *seller) { s.authorized(t, "p", 1000) },
+		do: func(ctx context.Context, s *seller) error { _, err := s.Capture(ctx, "p", ask("c", 400)); return err }},
+	"last capture": {before: func(t *testing.T, s *seller) { s.authorized(t, "p", 1000) }, do: func(ctx context.Context, s *seller) error {
 		_, err := s.Capture(ctx, "p", payments.StepRequest{ID: "c", Amount: 400, Final: true})
 		return err
 	}},
-	"capture refused": {before: func(t *testing.T, s *shop) {
+	"capture refused": {before: func(t *testing.T, s *seller) {
 		s.authorized(t, "p", 1000)
 
 		if err := s.sandbox.Void(t.Context(), "p/authorize"); err != nil {
 			t.Fatal(err)
 		}
-	}, do: func(ctx context.Context, s *shop) error {
+	}, do: func(ctx context.Context, s *seller) error {
 		_, err := s.Capture(ctx, "p", ask("c", 400))
 		if errors.Is(err, payments.ErrVoided) {
 			return nil
@@ -49,23 +49,23 @@ var stories = map[string]struct {
 
 		return err
 	}},
-	"void": {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
-		do: func(ctx context.Context, s *shop) error { _, err := s.Void(ctx, "p"); return err }},
-	"refund": {before: func(t *testing.T, s *shop) { s.captured(t, "p", 1000) },
-		do: func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
-	"refund with a rest": {before: func(t *testing.T, s *shop) {
+	"void": {before: func(t *testing.T, s *seller) { s.authorized(t, "p", 1000) },
+		do: func(ctx context.Context, s *seller) error { _, err := s.Void(ctx, "p"); return err }},
+	"refund": {before: func(t *testing.T, s *seller) { s.captured(t, "p", 1000) },
+		do: func(ctx context.Context, s *seller) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
+	"refund with a rest": {before: func(t *testing.T, s *seller) {
 		s.authorized(t, "p", 1000)
 
 		if _, err := s.Capture(t.Context(), "p", ask("c", 700)); err != nil {
 			t.Fatal(err)
 		}
-	}, do: func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
-	"charge": {before: func(*testing.T, *shop) {}, do: func(ctx context.Context, s *shop) error { _, err := s.Charge(ctx, of("p", 1000)); return err }},
-	"charge from a wallet": {before: func(t *testing.T, s *shop) { s.fund(t, "wallet", 1000) }, do: func(ctx context.Context, s *shop) error {
+	}, do: func(ctx context.Context, s *seller) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
+	"charge": {before: func(*testing.T, *seller) {}, do: func(ctx context.Context, s *seller) error { _, err := s.Charge(ctx, of("p", 1000)); return err }},
+	"charge from a wallet": {before: func(t *testing.T, s *seller) { s.fund(t, "wallet", 1000) }, do: func(ctx context.Context, s *seller) error {
 		_, err := s.Charge(ctx, fromWallet("p", 1000))
 		return err
 	}},
-	"charge declined": {before: func(t *testing.T, s *shop) { s.setBank(t, 100, 0) }, do: func(ctx context.Context, s *shop) error {
+	"charge declined": {before: func(t *testing.T, s *seller) { s.setBank(100, 0) }, do: func(ctx context.Context, s *seller) error {
 		_, err := s.Charge(ctx, of("p", 1000))
 		if errors.Is(err, payments.ErrDeclined) {
 			return nil
@@ -73,12 +73,12 @@ var stories = map[string]struct {
 
 		return err
 	}},
-	"cancel nothing":           {before: func(*testing.T, *shop) {}, do: cancel},
-	"cancel an authorization":  {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, do: cancel},
-	"cancel a charge":          {before: func(t *testing.T, s *shop) { s.charged(t, "p", 1000) }, do: cancel},
-	"cancel a pending charge":  {before: func(t *testing.T, s *shop) { s.pendingCharge(t, of("p", 1000)) }, do: cancel, open: true},
-	"cancel a pending capture": {before: func(t *testing.T, s *shop) { s.pendingCapture(t) }, do: cancel},
-	"cancel what was captured in part": {before: func(t *testing.T, s *shop) {
+	"cancel nothing":           {before: func(*testing.T, *seller) {}, do: cancel},
+	"cancel an authorization":  {before: func(t *testing.T, s *seller) { s.authorized(t, "p", 1000) }, do: cancel},
+	"cancel a charge":          {before: func(t *testing.T, s *seller) { s.charged(t, "p", 1000) }, do: cancel},
+	"cancel a pending charge":  {before: func(t *testing.T, s *seller) { s.pendingCharge(t, of("p", 1000)) }, do: cancel, open: true},
+	"cancel a pending capture": {before: func(t *testing.T, s *seller) { s.pendingCapture(t) }, do: cancel},
+	"cancel what was captured in part": {before: func(t *testing.T, s *seller) {
 		s.authorized(t, "p", 1000)
 
 		if _, err := s.Capture(t.Context(), "p", ask("c", 700)); err != nil {
@@ -87,13 +87,13 @@ var stories = map[string]struct {
 	}, do: cancel},
 }
 
-func cancel(ctx context.Context, s *shop) error { _, err := s.Cancel(ctx, "p"); return err }
+func cancel(ctx context.Context, s *seller) error { _, err := s.Cancel(ctx, "p"); return err }
 
-// money is the part of a summary that says what the accounts have.
+// money is the part of a summary with the balances of the accounts.
 func money(summary string) string { return summary[strings.Index(summary, " clearing"):] }
 
-// summary is what matters in the end.
-func (s *shop) summary(t *testing.T) string {
+// summary describes the final state of the payment and the accounts.
+func (s *seller) summary(t *testing.T) string {
 	t.Helper()
 
 	p, err := s.Get(t.Context(), "p")
@@ -120,7 +120,7 @@ func (s *shop) summary(t *testing.T) string {
 func TestCrashAtAnyCallEndsAsWithoutACrash(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
-			whole := newShop(t)
+			whole := newSeller(t)
 			story.before(t, whole)
 			whole.fuse.set(0, false)
 
@@ -141,7 +141,7 @@ func TestCrashAtAnyCallEndsAsWithoutACrash(t *testing.T) {
 							continue // each call in one of the two ways
 						}
 
-						s := newShop(t)
+						s := newSeller(t)
 						story.before(t, s)
 						s.fuse.set(at, after)
 						ctx, die := context.WithCancel(t.Context())
@@ -182,7 +182,7 @@ func TestCrashAtAnyCallEndsAsWithoutACrash(t *testing.T) {
 }
 
 func TestLedgerAndPaymentChangeTogether(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "p", 1000)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err })
 

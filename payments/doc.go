@@ -12,36 +12,35 @@
 //     the step needs money that may run out.
 //   - The [Processor] gets a request under the key paymentId/stepId.
 //   - ONE transaction stores its answer together with the ledger's transfer, or with the
-//     release of what was set aside.
+//     release of the money that was set aside.
 //
-// A worker may die between any two. The record says which step is pending, and the key
-// makes the request safe to repeat: a repeat of the call, [Payments.Recover] or the
-// processor's callback finishes the step.
+// A worker may die between any two of them. The record says which step is pending, and the key makes
+// the request safe to repeat: a repeat of the call, [Payments.Recover] or the processor's callback
+// finishes the step.
 //
 // A time-out says nothing about what happened. The package looks up the key at the
 // processor and sends the request again only if the processor does not know the key. If
 // there is still no answer, the call returns [ErrUnresolved] and the money stays set aside.
 //
-// [Payments.Cancel] gives back whatever a payment has taken, in any state, and closes its id,
+// [Payments.Cancel] gives back all money that a payment has taken, in any state, and closes its id,
 // also before the payment exists. A charge or authorization that arrives later is refused.
 //
 // [IDForOrder] and [OpenOrderAccounts] give an order's payment its id and its accounts.
 //
-// [Charge] belongs to a smaller contract, the one of the order's steps: charge once per
-// key, and void. payments/sandbox implements both contracts for demos and tests.
+// payments/sandbox implements [Processor] for demonstrations and tests.
 //
 // # Guarantees
 //
 // Each step id has one effect. A repeat gets the first answer, other content under the id
-// is [ErrConflict]. The sum of the captures never exceeds the authorized amount, and the
-// sum of the refunds never exceeds that of the captures. Record and ledger change in one
-// transaction, so no crash leaves one without the other.
+// is [ErrConflict]. The sum of the captures never exceeds the authorized amount, and the sum of the
+// refunds never exceeds the sum of the captures. Record and ledger change in one transaction, so no
+// crash leaves one without the other.
 //
-// A step that the processor has carried out ends here, whatever became of the accounts. A
-// refund whose payer's account is closed or full meanwhile, and a capture whose payee's
-// account is full, credit a suspense account instead: the id of the account with
-// ".suspense" after it. The step's Reason names it; a person moves the money on. A capture
-// whose payee's account is closed is refunded at the processor.
+// A step that the processor has carried out ends here, too, even when an account refuses the money. A
+// refund whose payer's account is closed or full meanwhile, and a capture whose payee's account is
+// full, credit a suspense account instead: the id of the account with ".suspense" after it. The
+// step's Reason names it; a person moves the money on. A capture whose payee's account is closed is
+// refunded at the processor.
 //
 // A callback needs a signature over its raw bytes and counts once per event id: the
 // receipt is written in the transaction that acts on it. The package does not rely on what

@@ -15,10 +15,9 @@ import (
 	"ratchet/once/txn"
 )
 
-// The table of what is due has a row for each pending step, in the order of their
-// beginning, and for each payment that expires, in the order of their expiry. A row is
-// added and deleted in the transaction of its step or payment, so Recover reads only what
-// it must look at.
+// The due table has a row for each pending step, in the order of their beginning, and for each
+// payment that expires, in the order of their expiry. A row is added and deleted in the transaction
+// of its step or payment, so Recover reads no other rows.
 const (
 	dueSteps  = "steps"
 	dueExpiry = "expiry"
@@ -63,6 +62,7 @@ func (s *Payments) addDueRows(next Payment, t *txn.Transaction) {
 
 	switch {
 	case next.ExpiresAt.IsZero():
+	// The row stays until nothing is held any more, whichever step comes to that.
 	case next.Revision == 1:
 		put(dueKey(dueExpiry, next.ID, "", next.ExpiresAt))
 	case next.Pending == nil && next.Capturable == 0:
@@ -113,7 +113,9 @@ func (s *Payments) dueRows(ctx context.Context, place duePlace, now time.Time, l
 		ExpressionAttributeNames: map[string]string{"#shard": "shard"},
 		ExpressionAttributeValues: dynamo.Item{
 			":shard": dynamo.S(shard),
-			":after": dynamo.S(place.due + " "), // the first key after it
+			":after": dynamo.S(place.due + " "), // a space sorts before every character of a key
+			// "~" sorts behind every character of an id, so the rows of this millisecond are
+			// included.
 			":until": dynamo.S(fmt.Sprintf("%015d#~", now.UnixMilli())),
 		},
 	})

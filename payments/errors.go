@@ -37,13 +37,12 @@ var (
 	ErrState = errors.New("the payment's state does not allow this")
 	// ErrBusy means that another step is pending. Retry when it has ended.
 	ErrBusy = errors.New("another step of the payment is under way")
-	// ErrUnresolved means that the processor has not said what became of the step. The
-	// step stays pending: repeat the call, or let Recover or the processor's callback
-	// finish it.
+	// ErrUnresolved means that the processor has not answered whether it made the step. The step
+	// stays pending: repeat the call, or let Recover or the processor's callback finish it.
 	ErrUnresolved = errors.New("the outcome of the step is not known yet")
 )
 
-// Errors of a callback, in addition to those of the verifier.
+// Errors of a callback, in addition to the verifier's.
 var (
 	// ErrCallback means that the body is signed but is not a callback. The text names the
 	// field.

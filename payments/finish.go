@@ -11,7 +11,7 @@ import (
 	"ratchet/workflow"
 )
 
-// answer is what the processor said of a step.
+// answer is the processor's answer to a step.
 type answer struct {
 	succeeded bool
 	reference string
@@ -39,6 +39,7 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 			return p, fmt.Errorf("payment %s: %w", p.ID, ErrBusy)
 		}
 
+		// Every worker asks under the same key, so the processor acts once however many ask.
 		said, err := s.askProcessor(ctx, p)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
@@ -61,6 +62,7 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
 
+		// On errStale another call may have ended the step, or a void has overtaken it; look again.
 		p = now
 	}
 }
@@ -94,6 +96,7 @@ func (p Payment) result(id string) error {
 // looks up the key, and sends the request again only if the processor does not know the
 // key or does not answer.
 func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) {
+	// Three calls at most: the step stays pending, and a repeat or Recover goes on.
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
@@ -107,6 +110,7 @@ func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) 
 			return answer{succeeded: true, reference: reference}, nil
 		}
 
+		// An answer needs no look-up; only a call without one may have been carried out.
 		if reason := refusalReason(err); reason != "" {
 			return answer{reason: reason}, nil
 		}
@@ -163,8 +167,8 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 		return s.cfg.Processor.Refund(ctx, r)
 	}
 
-	// A void returns what was captured, too. The rest of an authorization of which a part
-	// was captured is left to expire at the bank.
+	// A void at the bank returns captured money, too. So if a part was captured, the rest of the
+	// authorization is left to expire there.
 	if p.Captured > 0 {
 		return "", nil
 	}
@@ -195,9 +199,9 @@ func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.
 	return s.finish(ctx, next, string(voiding))
 }
 
-// refundCapture refunds a capture at the processor that cannot be credited, because the
-// payee's account was closed meanwhile. An account never opens again, so every worker
-// takes this path; the key makes the refund happen once.
+// refundCapture returns a capture at the processor, because the payee's account was closed meanwhile
+// and cannot be credited. An account never opens again, so every worker takes this path; the key
+// makes the refund happen once.
 func (s *Payments) refundCapture(ctx context.Context, p Payment) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
@@ -237,6 +241,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 		return answer{reason: reasonDeclined}, true, nil
 	case op.Status == OperationVoided:
 		return answer{reason: reasonVoided}, true, nil
+	// A success under the key with other content is another request: it must not count for this step.
 	case op.Amount != p.Pending.Amount || op.Currency != p.Currency:
 		return answer{reason: reasonConflict}, true, nil
 	}
@@ -282,13 +287,13 @@ func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, 
 	return s.applyAndSave(ctx, next, "authorize", parts)
 }
 
-// endCharge ends a charge. A payment that is charged at once passes the states of one that
-// is authorized and captured.
+// endCharge ends a charge. The payment passes the states of an authorization and a capture.
 func (s *Payments) endCharge(ctx context.Context, next Payment, step Step, said answer, parts []ledger.TxPart) (Payment, error) {
 	if !said.succeeded {
 		return s.applyAndRelease(ctx, next, "fail", parts)
 	}
 
+	// A payer's account with overdraft has no hold, see planHold.
 	held := next.Capturable > 0
 	next.Captured, next.Capturable = step.Amount, 0
 
@@ -328,6 +333,7 @@ func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said
 
 	t := ledger.Move(next.key(step.ID), next.Payer, next.Payee, step.Amount, next.Currency)
 	t.Legs[0].Hold = next.ID
+	// The hold ends with the last capture; before, only the captured part leaves it.
 	t.Legs[0].Release = next.Capturable == 0
 
 	return s.post(ctx, next, t, Capturing, parts)
@@ -360,7 +366,7 @@ func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said 
 
 // endVoid ends a void or an expiry.
 func (s *Payments) endVoid(ctx context.Context, next Payment, step Step, parts []ledger.TxPart) (Payment, error) {
-	// After a capture it releases the rest and leaves the state.
+	// After a capture the step releases the rest and leaves the state.
 	if next.Captured > 0 {
 		next.Capturable = 0
 		return s.release(ctx, next, parts)
@@ -383,7 +389,7 @@ func (s *Payments) applyAndSave(ctx context.Context, next Payment, event workflo
 	return s.save(ctx, next, parts...)
 }
 
-// applyAndRelease applies the event and releases what is set aside on the payer's account.
+// applyAndRelease applies the event and releases the hold on the payer's account.
 func (s *Payments) applyAndRelease(ctx context.Context, next Payment, event workflow.Event, parts []ledger.TxPart) (Payment, error) {
 	held := next.Capturable > 0
 	next.Capturable = 0
@@ -401,7 +407,7 @@ func (s *Payments) applyAndRelease(ctx context.Context, next Payment, event work
 	return s.release(ctx, next, parts)
 }
 
-// release releases the payment's hold in one transaction with the payment.
+// release ends the payment's hold in one transaction with the payment.
 func (s *Payments) release(ctx context.Context, next Payment, parts []ledger.TxPart) (Payment, error) {
 	_, err := s.ledger.Release(ctx, next.Payer, next.ID, s.txPart(next, parts))
 
@@ -426,6 +432,8 @@ func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, ki
 func (s *Payments) postStep(ctx context.Context, next Payment, t ledger.Transfer, parts []ledger.TxPart) (Payment, error) {
 	posted, err := s.ledger.Post(ctx, t, s.txPart(next, parts))
 	if err == nil && posted.Replayed {
+		// A replayed transfer belongs to the call that ended the step, so this record was not
+		// written.
 		err = errStale
 	}
 
@@ -437,8 +445,8 @@ func (s *Payments) postStep(ctx context.Context, next Payment, t ledger.Transfer
 func (s *Payments) resolveLedger(ctx context.Context, next Payment, err error) (Payment, error) {
 	next, err = s.resolveWrite(next, err)
 
-	// ErrConflict: another worker has made the transfer, to another account than this one. One
-	// of the two accounts is a suspense account.
+	// ErrConflict: another worker has made the transfer, to another account than this call. One of
+	// the two is a suspense account.
 	ended := errors.Is(err, errStale) || errors.Is(err, ledger.ErrHoldClosed) || errors.Is(err, ledger.ErrConflict)
 	if err == nil || !ended {
 		return next, err

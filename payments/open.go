@@ -12,15 +12,16 @@ import (
 
 // Authorize opens a payment: it sets the amount aside on the payer's account and asks the
 // processor to hold it. A repeat continues the first call, or returns the payment as it
-// is. It returns ErrDeclined if the processor refused, ErrVoided if the payment was
-// canceled, and a *ledger.Refusal if the payer's or the payee's account did; then there is
-// no payment.
+// is. It returns ErrDeclined if the processor refused, ErrVoided if the payment was canceled, and a
+// *ledger.RefusedError if the payer's or the payee's account refused; in that last case there is no
+// payment.
 func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error) {
 	if err := n.Validate(); err != nil {
 		return Payment{}, fmt.Errorf("authorize: %w", err)
 	}
 
 	if !n.ExpiresAt.IsZero() {
+		// Stored in milliseconds: a repeat is compared with the record by ==.
 		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
 	}
 
@@ -42,7 +43,8 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 // transaction with the ledger's transfer. A payer's account without overdraft has the amount
 // set aside meanwhile. A repeat continues the first call, or returns the payment as it is,
 // which may be refunded. It returns ErrDeclined if the processor refused, ErrVoided if the payment
-// was voided or canceled, and a *ledger.Refusal if an account did; then there is no payment.
+// was voided or canceled, and a *ledger.RefusedError if an account refused; in that last case there
+// is no payment.
 //
 // If the ledger refuses the transfer for good after the processor has taken the money, the
 // processor returns it and the error is ErrDeclined.
@@ -64,6 +66,7 @@ func (s *Payments) Charge(ctx context.Context, n NewPayment) (Payment, error) {
 func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment, error) {
 	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), AtOnce: kind == Charging}.next(s.cfg.Now())
 	p.CreatedAt = p.UpdatedAt
+	// Pending before the processor is asked, so that a crash leaves a record for Recover.
 	p.Pending = &Step{ID: string(kind), Kind: kind, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
 
 	replayed, err := s.open(ctx, &p)
@@ -88,13 +91,12 @@ func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment,
 }
 
 // open stores a new payment, together with a hold on the payer's account if one is needed.
-// It is refused if an account is known to be closed or of another currency; the transfer
-// decides. It reports replayed if the payment or its hold exists, even with other
-// content.
+// The opening is refused if an account is known to be closed or of another currency; the transfer
+// checks again. It reports replayed if the payment or its hold exists, even with other content.
 func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err error) {
 	err = s.planHold(ctx, p)
 	if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {
-		// A repeat gets the payment, whatever became of the accounts.
+		// A repeat gets the payment, even if an account was closed since then.
 		if _, getErr := s.Get(ctx, p.ID); !errors.Is(getErr, ErrUnknownPayment) {
 			return getErr == nil, getErr
 		}
@@ -118,9 +120,8 @@ func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err err
 	return replayed, err
 }
 
-// planHold decides whether the payment needs a hold. What is authorized is always set
-// aside. A charge from an account that may be overdrawn needs no hold: that account never
-// has too little.
+// planHold decides whether the payment needs a hold. An authorized amount is always set aside. A
+// charge from an account that may be overdrawn needs no hold: such an account never has too little.
 func (s *Payments) planHold(ctx context.Context, p *Payment) error {
 	if _, err := s.ledger.Seen(ctx, p.ID, p.Payee, p.Currency); err != nil {
 		return err

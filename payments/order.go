@@ -30,9 +30,10 @@ func IDForOrder(orderID string) string {
 // OrderAccounts are the accounts of the ledger between which the orders of one currency are
 // paid.
 type OrderAccounts struct {
-	// Payer stands for the processor: what it has taken and not yet paid out. It is a debit
-	// account with overdraft. Payee shows what the shop has sold. It is a credit account
-	// with overdraft, so that a refund never waits for the next sale. Both have 16 shards.
+	// Payer stands for the processor: its balance is the money that the processor has taken and not
+	// yet paid out. Payer is a debit account with overdraft. The balance of Payee is the shop's
+	// sales. Payee is a credit account with overdraft, so that a refund never waits for the next
+	// sale. Both have 16 shards.
 	Payer, Payee string
 }
 
@@ -47,7 +48,7 @@ func AccountsForOrders(currency string) OrderAccounts {
 const orderShards = 16
 
 // OpenOrderAccounts opens the accounts for a currency (ISO 4217). A repeat changes nothing.
-// It returns a *ledger.Refusal with ledger.ErrConflict if one of the names has an account of
+// It returns a *ledger.RefusedError with ledger.ErrConflict if one of the names has an account of
 // another kind.
 func OpenOrderAccounts(ctx context.Context, l *ledger.Ledger, currency string) (OrderAccounts, error) {
 	a := AccountsForOrders(currency)

@@ -16,54 +16,55 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once/ledger"
 	"ratchet/payments"
+	"ratchet/tests/shop"
 )
 
 // operations are calls about the payment of the id, which before has prepared. An answer of
 // the processor or the ledger that is expected is no error.
 var operations = map[string]struct {
-	before func(t *testing.T, s *shop, id string)
-	do     func(ctx context.Context, t *testing.T, s *shop, p *payments.Payments, id string) error
+	before func(t *testing.T, s *seller, id string)
+	do     func(ctx context.Context, t *testing.T, s *seller, p *payments.Payments, id string) error
 }{
-	"authorize": {nothing, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"authorize": {nothing, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Authorize(ctx, of(id, 100))
 		return err
 	}},
-	"authorize again": {authorized, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"authorize again": {authorized, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Authorize(ctx, of(id, 100))
 		return err
 	}},
-	"authorize what has expired": {nothing, func(ctx context.Context, _ *testing.T, s *shop, p *payments.Payments, id string) error {
+	"authorize what has expired": {nothing, func(ctx context.Context, _ *testing.T, s *seller, p *payments.Payments, id string) error {
 		n := of(id, 100)
 		n.ExpiresAt = s.time()
 		_, err := p.Authorize(ctx, n)
 
 		return unless(err, payments.ErrInvalid)
 	}},
-	"charge": {nothing, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"charge": {nothing, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Charge(ctx, of(id, 100))
 		return err
 	}},
-	"charge again": {charged, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"charge again": {charged, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Charge(ctx, of(id, 100))
 		return err
 	}},
-	"charge from a wallet": {withWallet, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"charge from a wallet": {withWallet, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Charge(ctx, between("wallet-"+id, "shop", id))
 		return err
 	}},
-	"charge for a closed account": {closedTill, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"charge for a closed account": {closedTill, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Charge(ctx, between("clearing", "till-"+id, id))
 		return unless(err, ledger.ErrAccountClosed)
 	}},
-	"a charge whose account was closed": {closedDuringCharge, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"a charge whose account was closed": {closedDuringCharge, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Charge(ctx, between("clearing", "till-"+id, id))
 		return unless(err, payments.ErrDeclined)
 	}},
-	"capture": {authorized, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"capture": {authorized, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Capture(ctx, id, ask("c", 40))
 		return err
 	}},
-	"a capture that is declined": {authorized, func(ctx context.Context, _ *testing.T, s *shop, p *payments.Payments, id string) error {
+	"a capture that is declined": {authorized, func(ctx context.Context, _ *testing.T, s *seller, p *payments.Payments, id string) error {
 		s.bank.answerCaptures(payments.ErrDeclined)
 		defer s.bank.answerCaptures(nil)
 
@@ -71,7 +72,7 @@ var operations = map[string]struct {
 
 		return unless(err, payments.ErrDeclined)
 	}},
-	"a second capture that is declined": {capturedInPart, func(ctx context.Context, _ *testing.T, s *shop, p *payments.Payments, id string) error {
+	"a second capture that is declined": {capturedInPart, func(ctx context.Context, _ *testing.T, s *seller, p *payments.Payments, id string) error {
 		s.bank.answerCaptures(payments.ErrDeclined)
 		defer s.bank.answerCaptures(nil)
 
@@ -79,19 +80,19 @@ var operations = map[string]struct {
 
 		return unless(err, payments.ErrDeclined)
 	}},
-	"a capture whose account was closed": {closedDuringCapture, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"a capture whose account was closed": {closedDuringCapture, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Capture(ctx, id, ask("c", 40))
 		return unless(err, payments.ErrDeclined)
 	}},
-	"refund": {charged, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"refund": {charged, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Refund(ctx, id, ask("r", 60))
 		return err
 	}},
-	"refund of a part": {capturedInPart, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"refund of a part": {capturedInPart, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Refund(ctx, id, ask("r", 10))
 		return err
 	}},
-	"a refund that is declined": {charged, func(ctx context.Context, _ *testing.T, s *shop, p *payments.Payments, id string) error {
+	"a refund that is declined": {charged, func(ctx context.Context, _ *testing.T, s *seller, p *payments.Payments, id string) error {
 		s.bank.declineRefunds.Store(true)
 		defer s.bank.declineRefunds.Store(false)
 
@@ -99,7 +100,7 @@ var operations = map[string]struct {
 
 		return unless(err, payments.ErrDeclined)
 	}},
-	"a refund whose account was closed": {closedDuringRefund, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"a refund whose account was closed": {closedDuringRefund, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Refund(ctx, id, ask("r", 60))
 		return err
 	}},
@@ -110,25 +111,25 @@ var operations = map[string]struct {
 	"cancel what is held":    {authorized, cancelIt},
 	"cancel a charge":        {charged, cancelIt},
 	"cancel a part":          {capturedInPart, cancelIt},
-	"cancel a pending step":  {func(t *testing.T, s *shop, id string) { s.unresolved(t, id) }, cancelIt},
+	"cancel a pending step":  {func(t *testing.T, s *seller, id string) { s.unresolved(t, id) }, cancelIt},
 	"cancel what was voided": {voided, cancelIt},
-	"get": {authorized, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+	"get": {authorized, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 		_, err := p.Get(ctx, id)
 		return err
 	}},
-	"list": {nothing, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, _ string) error {
+	"list": {nothing, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, _ string) error {
 		_, _, err := p.List(ctx, "", "", 10)
 		return err
 	}},
-	"parked": {nothing, func(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, _ string) error {
+	"parked": {nothing, func(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, _ string) error {
 		_, _, err := p.Parked(ctx, "", 10)
 		return err
 	}},
 	"callback of an unknown type":    {nothing, callback("payment.news", "c", 1)},
 	"callback of an unknown payment": {nothing, callback("payment.failed", "c", 1)},
 	"callback of another step":       {authorized, callback("payment.failed", "c", 1)},
-	"callback of a pending step":     {func(t *testing.T, s *shop, id string) { s.unresolved(t, id) }, callback("payment.succeeded", "c", 400)},
-	"callback of an expiry": {func(t *testing.T, s *shop, id string) {
+	"callback of a pending step":     {func(t *testing.T, s *seller, id string) { s.unresolved(t, id) }, callback("payment.succeeded", "c", 400)},
+	"callback of an expiry": {func(t *testing.T, s *seller, id string) {
 		t.Helper()
 		authorized(t, s, id)
 
@@ -139,13 +140,13 @@ var operations = map[string]struct {
 	"callback of a chargeback": {charged, callback("payment.charged_back", "charge", 100)},
 	"recover a step":           {pendingCaptures, recoverAll},
 	"recover what has expired": {aboutToExpire, recoverAll},
-	"recover a stale row": {func(t *testing.T, s *shop, id string) {
+	"recover a stale row": {func(t *testing.T, s *seller, id string) {
 		t.Helper()
 		authorized(t, s, id)
 
 		for shard, due := range map[string]string{"steps#1": "000000000000001#" + id + "#gone", "expiry#2": "000000000000001#nobody-" + id + "#"} {
 			row := map[string]types.AttributeValue{"shard": &types.AttributeValueMemberS{Value: shard}, "due": &types.AttributeValueMemberS{Value: due}}
-			if _, err := s.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("due"), Item: row}); err != nil {
+			if _, err := s.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.PaymentTables().Due), Item: row}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -170,13 +171,13 @@ func between(payer, payee, id string) payments.NewPayment {
 	return n
 }
 
-func nothing(*testing.T, *shop, string) {}
+func nothing(*testing.T, *seller, string) {}
 
-func authorized(t *testing.T, s *shop, id string) { t.Helper(); s.authorized(t, id, 100) }
+func authorized(t *testing.T, s *seller, id string) { t.Helper(); s.authorized(t, id, 100) }
 
-func charged(t *testing.T, s *shop, id string) { t.Helper(); s.charged(t, id, 100) }
+func charged(t *testing.T, s *seller, id string) { t.Helper(); s.charged(t, id, 100) }
 
-func capturedInPart(t *testing.T, s *shop, id string) {
+func capturedInPart(t *testing.T, s *seller, id string) {
 	t.Helper()
 	authorized(t, s, id)
 
@@ -185,7 +186,7 @@ func capturedInPart(t *testing.T, s *shop, id string) {
 	}
 }
 
-func voided(t *testing.T, s *shop, id string) {
+func voided(t *testing.T, s *seller, id string) {
 	t.Helper()
 	authorized(t, s, id)
 
@@ -194,26 +195,26 @@ func voided(t *testing.T, s *shop, id string) {
 	}
 }
 
-func withWallet(t *testing.T, s *shop, id string) {
+func withWallet(t *testing.T, s *seller, id string) {
 	t.Helper()
 	s.create(t, ledger.NewAccount{ID: "wallet-" + id})
 	s.fund(t, "wallet-"+id, 100)
 }
 
-func closedTill(t *testing.T, s *shop, id string) {
+func closedTill(t *testing.T, s *seller, id string) {
 	t.Helper()
 	s.create(t, ledger.NewAccount{ID: "till-" + id})
 	s.closeAccount(t, "till-"+id)
 }
 
-func closedDuringCharge(t *testing.T, s *shop, id string) {
+func closedDuringCharge(t *testing.T, s *seller, id string) {
 	t.Helper()
 	s.create(t, ledger.NewAccount{ID: "till-" + id})
 	s.pendingCharge(t, between("clearing", "till-"+id, id))
 	s.closeAccount(t, "till-"+id)
 }
 
-func closedDuringCapture(t *testing.T, s *shop, id string) {
+func closedDuringCapture(t *testing.T, s *seller, id string) {
 	t.Helper()
 	s.create(t, ledger.NewAccount{ID: "till-" + id})
 
@@ -224,7 +225,7 @@ func closedDuringCapture(t *testing.T, s *shop, id string) {
 	s.closeAccount(t, "till-"+id)
 }
 
-func closedDuringRefund(t *testing.T, s *shop, id string) {
+func closedDuringRefund(t *testing.T, s *seller, id string) {
 	t.Helper()
 	withWallet(t, s, id)
 
@@ -235,14 +236,14 @@ func closedDuringRefund(t *testing.T, s *shop, id string) {
 	s.closeAccount(t, "wallet-"+id)
 }
 
-func pendingCaptures(t *testing.T, s *shop, id string) {
+func pendingCaptures(t *testing.T, s *seller, id string) {
 	t.Helper()
 	authorized(t, s, id)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, id, ask("c", 40)); return err })
 	s.now.Add(time.Minute.Milliseconds())
 }
 
-func aboutToExpire(t *testing.T, s *shop, id string) {
+func aboutToExpire(t *testing.T, s *seller, id string) {
 	t.Helper()
 
 	n := of(id, 100)
@@ -253,7 +254,7 @@ func aboutToExpire(t *testing.T, s *shop, id string) {
 	s.now.Add(time.Minute.Milliseconds())
 }
 
-func expiredOne(t *testing.T, s *shop, id string) {
+func expiredOne(t *testing.T, s *seller, id string) {
 	t.Helper()
 	aboutToExpire(t, s, id)
 
@@ -262,18 +263,18 @@ func expiredOne(t *testing.T, s *shop, id string) {
 	}
 }
 
-func voidIt(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+func voidIt(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 	_, err := p.Void(ctx, id)
 	return err
 }
 
-func cancelIt(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, id string) error {
+func cancelIt(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, id string) error {
 	_, err := p.Cancel(ctx, id)
 	return err
 }
 
 // recoverAll returns an error also for a payment that is left.
-func recoverAll(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments, _ string) error {
+func recoverAll(ctx context.Context, _ *testing.T, _ *seller, p *payments.Payments, _ string) error {
 	r, err := p.Recover(ctx, "", 100)
 	for _, left := range r.Left {
 		err = errors.Join(err, errors.New(left.Reason))
@@ -282,8 +283,8 @@ func recoverAll(ctx context.Context, _ *testing.T, _ *shop, p *payments.Payments
 	return err
 }
 
-func callback(kind, step string, amount int64) func(context.Context, *testing.T, *shop, *payments.Payments, string) error {
-	return func(_ context.Context, t *testing.T, s *shop, p *payments.Payments, id string) error {
+func callback(kind, step string, amount int64) func(context.Context, *testing.T, *seller, *payments.Payments, string) error {
+	return func(_ context.Context, t *testing.T, s *seller, p *payments.Payments, id string) error {
 		_, err := s.send(t, p, "evt-"+id, body(kind, id+"/"+step, amount, "EUR"))
 		return err
 	}
@@ -294,7 +295,7 @@ func callback(kind, step string, amount int64) func(context.Context, *testing.T,
 func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 	for name, o := range operations {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
+			s := newSeller(t)
 
 			calls := 0
 			for struck := true; struck; calls++ {
@@ -302,7 +303,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 				o.before(t, s, id)
 
 				// Another process, which has seen no account yet.
-				p := s.newProcess(t)
+				p := s.newProcess()
 				fault := s.faults.Inject(embeddedtest.Answer("AccessDeniedException").From(calls + 1).Next(1))
 				err := o.do(t.Context(), t, s, p, id)
 
@@ -344,24 +345,10 @@ func nthID(n int) string {
 }
 
 // newProcess returns the payments as a process has them that has just begun.
-func (s *shop) newProcess(t *testing.T) *payments.Payments {
-	t.Helper()
-
-	l, err := ledger.New(ledger.Config{DynamoDB: s.db, Tables: ledgerTables, Now: s.time})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	p, err := payments.New(payments.Config{DynamoDB: s.db, Tables: payTables, Ledger: l, Processor: s.bank, Callbacks: s.keys, Now: s.time})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return p
-}
+func (s *seller) newProcess() *payments.Payments { return s.with(s.newLedger(), s.bank) }
 
 // noContradiction fails the test if the ledger has one.
-func (s *shop) noContradiction(t *testing.T) {
+func (s *seller) noContradiction(t *testing.T) {
 	t.Helper()
 
 	if _, err := s.ledger.Verify(t.Context(), func(f ledger.Finding) error { t.Errorf("%+v", f); return nil }, nil); err != nil {

@@ -12,8 +12,8 @@ import (
 	"ratchet/workflow"
 )
 
-// maxSteps is how many captures, and how many refunds, one payment may have. The steps that
-// end a payment do not count.
+// maxSteps bounds the captures of one payment, and its refunds. The steps that end a payment do not
+// count.
 const maxSteps = 50
 
 // NewPayment describes a payment to open.
@@ -26,10 +26,10 @@ type NewPayment struct {
 	// clearing account. Payee is the account that the captures are credited to.
 	Payer string `json:"payer"`
 	Payee string `json:"payee"`
-	// Amount is what may be captured, in minor units of Currency (ISO 4217).
+	// Amount is the most that may be captured, in minor units of Currency (ISO 4217).
 	Amount   int64  `json:"amount"`
 	Currency string `json:"currency"`
-	// ExpiresAt is the time from which Recover releases what was not captured. Zero: never.
+	// ExpiresAt is the time from which Recover releases the rest that was not captured. Zero: never.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 }
 
@@ -39,13 +39,13 @@ type StepRequest struct {
 	ID string `json:"id"`
 	// Amount is in minor units of the payment's currency, above 0.
 	Amount int64 `json:"amount"`
-	// Final marks the last capture: what is not captured by then is released.
+	// Final marks the last capture: the rest is released.
 	Final bool `json:"final,omitempty"`
 
 	cancels bool // a refund of Cancel, which no number of other refunds prevents
 }
 
-// Kind is what a step does. The texts are stored and never change.
+// Kind is the kind of a step. The texts are stored and never change.
 type Kind string
 
 // The kinds of steps that move money in the ledger.
@@ -117,13 +117,13 @@ type Step struct {
 type Payment struct {
 	NewPayment
 	State workflow.State `json:"state"`
-	// Capturable is what is still set aside on the payer's account.
+	// Capturable is the amount that is still set aside on the payer's account.
 	Capturable int64 `json:"capturable"`
 	Captured   int64 `json:"captured"`
 	Refunded   int64 `json:"refunded"`
-	// Uncollected is what was authorized and will not be captured: the authorization has
-	// expired, or the processor has declined the last capture. If the goods have left, a
-	// person must collect it, for example by a charge under another id.
+	// Uncollected is the authorized amount that will not be captured: the authorization has expired,
+	// or the processor has declined the last capture. If the goods have left, a person must collect
+	// it, for example by a charge under another id.
 	Uncollected int64 `json:"uncollected,omitempty"`
 	// AtOnce means that the payment was opened by Charge and not by Authorize.
 	AtOnce bool `json:"atOnce,omitempty"`
@@ -209,11 +209,12 @@ func (p *Payment) Step(id string) *Step {
 	return nil
 }
 
-// uncollected returns what Uncollected describes.
+// uncollected computes the field Uncollected.
 func (p *Payment) uncollected() int64 {
 	lost := p.State == "AUTH_EXPIRED"
 	for _, s := range p.Steps {
 		if s.Kind == Capturing {
+			// The last capture counts: a later capture that succeeds collects the amount after all.
 			lost = s.Outcome == Failed
 		}
 	}
@@ -260,6 +261,7 @@ func (p Payment) next(now time.Time) Payment {
 	p.call = newCallID()
 	p.ended = nil
 	p.UpdatedAt = time.UnixMilli(now.UnixMilli()).UTC()
+	// Copied: an append to a shared array could change the steps of p, which a retry plans on again.
 	p.Steps = append([]Step(nil), p.Steps...)
 
 	return p

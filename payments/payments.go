@@ -15,7 +15,7 @@ import (
 	"ratchet/workflow"
 )
 
-// dynamoDB is what Payments needs of the SDK's client.
+// dynamoDB has the methods of the SDK's client that Payments calls.
 type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -48,8 +48,8 @@ type Config struct {
 	Tables    Tables
 	Ledger    *ledger.Ledger
 	Processor Processor
-	// Callbacks verifies what the processor sends. If it is nil, every callback is refused
-	// with ErrNoCallbacks.
+	// Callbacks verifies the processor's callbacks. If it is nil, every callback is refused with
+	// ErrNoCallbacks.
 	Callbacks verifier
 	// CallTimeout bounds one call of the processor. Default 10 s.
 	CallTimeout time.Duration
@@ -174,9 +174,9 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-// List returns up to limit payments (1 to 1,000, 0 means 100) in no useful order, and the
-// after of the next page, empty at the end. A state that is not empty selects the payments
-// in it. List scans the table: it is meant for people and checks.
+// List returns up to limit payments (1 to 1,000, 0 means 100) in no useful order, and the value of
+// after for the next page, empty at the end. A state that is not empty selects the payments in that
+// state. List scans the table: it is meant for people and checks.
 func (s *Payments) List(ctx context.Context, state workflow.State, after string, limit int) (all []Payment, next string, err error) {
 	if limit == 0 {
 		limit = defaultLimit
@@ -208,6 +208,7 @@ func (s *Payments) List(ctx context.Context, state workflow.State, after string,
 		}
 
 		for _, item := range out.Items {
+			// Payments and receipts share the table.
 			if isReceipt(dynamo.Text(item, "paymentId")) {
 				continue
 			}
@@ -217,11 +218,14 @@ func (s *Payments) List(ctx context.Context, state workflow.State, after string,
 				continue
 			}
 
+			// The page may end in the middle of a scanned one: the key of the last payment is the
+			// place to go on.
 			if all = append(all, *p); len(all) == limit {
 				return all, p.ID, nil
 			}
 		}
 
+		// A page of receipts or of other states alone is not the end.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}

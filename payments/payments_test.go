@@ -16,11 +16,12 @@ import (
 
 	"ratchet/once/ledger"
 	"ratchet/payments"
+	"ratchet/tests/shop"
 	"ratchet/workflow"
 )
 
 func TestPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	for range 2 { // everything twice: a repeat changes nothing and gets the first answer
 		p, err := s.Authorize(t.Context(), of("p", 1000))
 		if err != nil || len(p.Steps) == 0 || p.Steps[0].Reference == "" {
@@ -66,7 +67,7 @@ func TestPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
 }
 
 func TestFinalCaptureReleasesTheRest(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 1000)
 
 	if _, err := s.Capture(t.Context(), "p", payments.StepRequest{ID: "c", Amount: 300, Final: true}); err != nil {
@@ -101,8 +102,8 @@ func TestFinalCaptureReleasesTheRest(t *testing.T) {
 }
 
 func TestDeclineReleasesTheHoldAndIsFinal(t *testing.T) {
-	s := newShop(t)
-	s.setBank(t, 100, 0)
+	s := newSeller(t)
+	s.setBank(100, 0)
 
 	for range 2 {
 		p, err := s.Authorize(t.Context(), of("p", 1000))
@@ -119,7 +120,7 @@ func TestDeclineReleasesTheHoldAndIsFinal(t *testing.T) {
 }
 
 func TestDeclinedCaptureFailsThePayment(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	for _, id := range []string{"first", "second"} {
 		s.authorized(t, id, 1000)
 	}
@@ -147,16 +148,16 @@ func TestDeclinedCaptureFailsThePayment(t *testing.T) {
 	}
 	s.is(t, "first", "FAILED", 0, 0)
 	s.is(t, "second", "PARTIALLY_CAPTURED", 400, 0)
-	s.has(t, "clearing", -400, 600) // what is left of the second
+	s.has(t, "clearing", -400, 600) // the rest of the second
 	s.has(t, "shop", 400, 0)
 }
 
-// TestUncollectedMoneyIsShown has a processor whose authorization has expired before it says
-// so, and one that declines: the payment shows what was not collected, until it is
-// captured or canceled.
+// TestUncollectedMoneyIsShown has a processor whose authorization has expired before it says so, and
+// a processor that declines: the payment shows the uncollected amount, until it is captured or
+// canceled.
 func TestUncollectedMoneyIsShown(t *testing.T) {
 	for want, said := range map[error]error{payments.ErrExpired: payments.ErrExpired, payments.ErrDeclined: payments.ErrDeclined} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.authorized(t, "p", 1000)
 		s.bank.answerCaptures(said)
 
@@ -186,7 +187,7 @@ func TestUncollectedMoneyIsShown(t *testing.T) {
 }
 
 func TestEachLimitHasItsError(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "p", 1000)
 	s.authorized(t, "a", 1000)
 
@@ -237,7 +238,7 @@ func TestEachLimitHasItsError(t *testing.T) {
 }
 
 func TestRefundSetsTheMoneyAsideBeforeItsRequest(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "p", 1000)
 
 	if _, err := s.ledger.Post(t.Context(), ledger.Move("payout", "shop", "clearing", 700, "EUR")); err != nil {
@@ -262,8 +263,8 @@ func TestRefundSetsTheMoneyAsideBeforeItsRequest(t *testing.T) {
 }
 
 func TestTimeoutIsResolvedByALookup(t *testing.T) {
-	s := newShop(t)
-	s.setBank(t, 0, 100) // everything is carried out, but the first answer is lost
+	s := newSeller(t)
+	s.setBank(0, 100) // everything is carried out, but the first answer is lost
 	s.captured(t, "p", 1000)
 
 	if _, err := s.Refund(t.Context(), "p", ask("r", 1000)); err != nil {
@@ -282,7 +283,7 @@ func TestTimeoutIsResolvedByALookup(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 
-	s.setBank(t, 100, 0)
+	s.setBank(100, 0)
 
 	s.bank.lost = 1
 	if p, err := s.Authorize(t.Context(), of("d", 10)); !errors.Is(err, payments.ErrDeclined) || p.State != "FAILED" {
@@ -292,7 +293,7 @@ func TestTimeoutIsResolvedByALookup(t *testing.T) {
 }
 
 func TestUnresolvedStepKeepsItsHoldAndIsRecovered(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "p", 1000)
 	s.authorized(t, "void", 50)
 
@@ -327,7 +328,7 @@ func TestUnresolvedStepKeepsItsHoldAndIsRecovered(t *testing.T) {
 	var finished atomic.Int32
 	var group sync.WaitGroup
 	for range 4 { // several sweeps at once
-		other := s.another(t)
+		other := s.another()
 		group.Go(func() {
 			r, err := other.Recover(t.Context(), "", 100)
 			if err != nil || len(r.Left) != 0 || r.Next != "" {
@@ -345,7 +346,7 @@ func TestUnresolvedStepKeepsItsHoldAndIsRecovered(t *testing.T) {
 }
 
 func TestVoidOvertakesAnUnresolvedAuthorization(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.bank.down = true
 	if _, err := s.Authorize(t.Context(), of("p", 100)); !errors.Is(err, payments.ErrUnresolved) {
 		t.Fatal(err)
@@ -367,7 +368,7 @@ func TestVoidOvertakesAnUnresolvedAuthorization(t *testing.T) {
 }
 
 func TestExpiredPaymentIsReleased(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	for i := range 12 {
 		n := of(fmt.Sprint("p-", i), 100)
 		if i < 10 {
@@ -421,7 +422,7 @@ func TestExpiredPaymentIsReleased(t *testing.T) {
 }
 
 func TestStaleDueRowIsDeleted(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.captured(t, "p", 10)
 
 	for _, row := range []map[string]types.AttributeValue{
@@ -429,7 +430,7 @@ func TestStaleDueRowIsDeleted(t *testing.T) {
 		{"shard": &types.AttributeValueMemberS{Value: "steps#3"}, "due": &types.AttributeValueMemberS{Value: "000000000000001#nobody#c"}},
 		{"shard": &types.AttributeValueMemberS{Value: "expiry#0"}, "due": &types.AttributeValueMemberS{Value: "000000000000001#p#"}},
 	} {
-		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("due"), Item: row}); err != nil {
+		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.PaymentTables().Due), Item: row}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -447,12 +448,12 @@ func TestStaleDueRowIsDeleted(t *testing.T) {
 }
 
 func TestConcurrentWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 1000)
 
 	var group sync.WaitGroup
 	for i := range 24 {
-		other := s.another(t)
+		other := s.another()
 		group.Go(func() { // 8 captures of 300, each by three workers: 3 of them fit
 			_, err := other.Capture(t.Context(), "p", ask(fmt.Sprint("c-", i%8), 300))
 			if err != nil && !errors.Is(err, payments.ErrExceeded) && !errors.Is(err, payments.ErrBusy) {
@@ -469,7 +470,7 @@ func TestConcurrentWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
 	s.sound(t)
 
 	for i := range 24 {
-		other := s.another(t)
+		other := s.another()
 		group.Go(func() {
 			_, err := other.Refund(t.Context(), "p", ask(fmt.Sprint("r-", i%8), 400))
 			if err != nil && !errors.Is(err, payments.ErrExceeded) && !errors.Is(err, payments.ErrBusy) && !errors.Is(err, ledger.ErrInsufficientFunds) {
@@ -486,7 +487,7 @@ func TestConcurrentWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
 }
 
 func TestListReturnsEveryPaymentOnce(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	for i := range 7 {
 		s.authorized(t, fmt.Sprint("p-", i), 10)
 	}
@@ -547,7 +548,7 @@ func (m *mistaken) Lookup(context.Context, string) (payments.Operation, error) {
 	return m.knows, m.fails
 }
 
-// What the processor knows under the key of a step is its answer, whatever the call said.
+// The processor's record of a step's key is its answer, whatever the call said.
 func TestALookupAnswersForALostCall(t *testing.T) {
 	for _, c := range []struct {
 		knows payments.Operation
@@ -560,10 +561,10 @@ func TestALookupAnswersForALostCall(t *testing.T) {
 		{payments.Operation{}, nil, payments.ErrTimeout, "CAPTURING"},
 		{payments.Operation{}, errDown, errDown, "CAPTURING"},
 	} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.authorized(t, "p", 100)
 
-		_, err := s.with(t, &mistaken{bank: s.bank, knows: c.knows, fails: c.fails}).Capture(t.Context(), "p", ask("c", 60))
+		_, err := s.with(s.ledger, &mistaken{bank: s.bank, knows: c.knows, fails: c.fails}).Capture(t.Context(), "p", ask("c", 60))
 		if !errors.Is(err, c.want) || errors.Is(err, payments.ErrUnresolved) != (c.state == "CAPTURING") {
 			t.Errorf("%+v, %v: %v", c.knows, c.fails, err)
 		}
@@ -582,11 +583,11 @@ func TestLookupOfAnotherAmountOrCurrencyIsNoSuccess(t *testing.T) {
 		{"a smaller amount", payments.Operation{Amount: 59, Currency: "EUR"}, "FAILED"},
 		{"another currency", payments.Operation{Amount: 60, Currency: "USD"}, "FAILED"},
 	} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.authorized(t, "p", 100)
 
 		c.knows.Status = payments.OperationSucceeded
-		p, err := s.with(t, &mistaken{bank: s.bank, knows: c.knows}).Capture(t.Context(), "p", ask("c", 60))
+		p, err := s.with(s.ledger, &mistaken{bank: s.bank, knows: c.knows}).Capture(t.Context(), "p", ask("c", 60))
 
 		if failed := c.state == "FAILED"; errors.Is(err, payments.ErrDeclined) != failed || !failed && err != nil {
 			t.Errorf("%s: %v", c.name, err)

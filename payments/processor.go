@@ -15,7 +15,7 @@ type Request struct {
 	Currency string
 }
 
-// Operation is what a processor knows under a key. The zero value means nothing.
+// Operation is the processor's record of a key. The zero value means that there is none.
 type Operation struct {
 	Status OperationStatus
 	// Amount is in minor units of Currency.
@@ -44,14 +44,14 @@ type Processor interface {
 	// Sale holds and takes the money in one step. A processor without sales authorizes and
 	// captures, both under names that follow from the key, so that a repeat finds them.
 	Sale(ctx context.Context, r Request) (reference string, err error)
-	// Capture takes a part of what is held, or all of it.
+	// Capture takes a part of the held amount, or all of it.
 	Capture(ctx context.Context, r Request) (reference string, err error)
-	// Refund returns a part of what was captured, or all of it.
+	// Refund returns a part of the captured amount, or all of it.
 	Refund(ctx context.Context, r Request) (reference string, err error)
-	// Void releases what is held under the key, and returns what a sale took under it.
-	// From then on the processor refuses the key. Void may be called any number of times,
-	// also for an unknown key.
+	// Void releases the hold under the key, or returns the money that a sale took under it. From then
+	// on the processor refuses the key. Void may be called any number of times, also for an unknown
+	// key.
 	Void(ctx context.Context, key string) error
-	// Lookup returns what the processor knows under a key.
+	// Lookup returns the processor's record of a key.
 	Lookup(ctx context.Context, key string) (Operation, error)
 }

@@ -17,10 +17,11 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/once/txn"
 	"ratchet/payments"
+	"ratchet/tests/shop"
 )
 
 // meddle lets change run before each transaction of the payments.
-func (s *shop) meddle(t *testing.T, change func(transaction int)) {
+func (s *seller) meddle(t *testing.T, change func(transaction int)) {
 	t.Helper()
 
 	n := 0
@@ -35,11 +36,11 @@ func (s *shop) meddle(t *testing.T, change func(transaction int)) {
 }
 
 // touch writes the payment as another call does, without changing it.
-func (s *shop) touch(t *testing.T, id string) {
+func (s *seller) touch(t *testing.T, id string) {
 	t.Helper()
 
 	_, err := s.direct.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName:                 aws.String("payments"),
+		TableName:                 aws.String(shop.PaymentTables().Payments),
 		Key:                       map[string]types.AttributeValue{"paymentId": &types.AttributeValueMemberS{Value: id}},
 		UpdateExpression:          aws.String("SET revision = revision + :one"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
@@ -54,22 +55,22 @@ func TestACallThatLosesEveryRaceGivesUp(t *testing.T) {
 	const most = 20
 
 	for name, c := range map[string]struct {
-		before func(t *testing.T, s *shop, id string)
-		do     func(s *shop) error
+		before func(t *testing.T, s *seller, id string)
+		do     func(s *seller) error
 		want   error
 		says   string
 	}{
-		"capture": {authorized, func(s *shop) error { _, err := s.Capture(t.Context(), "p", ask("c", 40)); return err },
+		"capture": {authorized, func(s *seller) error { _, err := s.Capture(t.Context(), "p", ask("c", 40)); return err },
 			txn.ErrContended, "capture payment p: "},
-		"refund": {charged, func(s *shop) error { _, err := s.Refund(t.Context(), "p", ask("r", 40)); return err },
+		"refund": {charged, func(s *seller) error { _, err := s.Refund(t.Context(), "p", ask("r", 40)); return err },
 			txn.ErrContended, "refund payment p: "},
-		"cancel": {authorized, func(s *shop) error { _, err := s.Cancel(t.Context(), "p"); return err },
+		"cancel": {authorized, func(s *seller) error { _, err := s.Cancel(t.Context(), "p"); return err },
 			txn.ErrContended, "cancel payment p: "},
-		"the end of a capture": {pendingCaptures, func(s *shop) error { _, err := s.Capture(t.Context(), "p", ask("c", 40)); return err },
+		"the end of a capture": {pendingCaptures, func(s *seller) error { _, err := s.Capture(t.Context(), "p", ask("c", 40)); return err },
 			payments.ErrBusy, "payment p: "},
 	} {
 		for _, lost := range []int{most, most - 1} {
-			s := newShop(t)
+			s := newSeller(t)
 			c.before(t, s, "p")
 
 			transactions := 0
@@ -91,9 +92,9 @@ func TestACallThatLosesEveryRaceGivesUp(t *testing.T) {
 	}
 }
 
-// Only a void overtakes a step, and only the one that opens the payment.
+// Only a void overtakes a step, and only the step that opens the payment.
 func TestAStepWaitsForThePendingOne(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Authorize(ctx, of("opening", 100)); return err })
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Charge(ctx, of("charging", 100)); return err })
 	pendingCaptures(t, s, "capturing")
@@ -130,7 +131,7 @@ func TestAStepWaitsForThePendingOne(t *testing.T) {
 
 // A payment whose record is lost while a step of it is under way is reported as unknown.
 func TestAPaymentThatIsLostMeanwhileIsUnknown(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 100)
 
 	s.meddle(t, func(n int) {
@@ -139,7 +140,7 @@ func TestAPaymentThatIsLostMeanwhileIsUnknown(t *testing.T) {
 		}
 
 		key := map[string]types.AttributeValue{"paymentId": &types.AttributeValueMemberS{Value: "p"}}
-		if _, err := s.direct.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("payments"), Key: key}); err != nil {
+		if _, err := s.direct.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.PaymentTables().Payments), Key: key}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -152,7 +153,7 @@ func TestAPaymentThatIsLostMeanwhileIsUnknown(t *testing.T) {
 
 // A chargeback that the ledger refuses is for a person to look at.
 func TestAChargebackThatTheAccountCannotPayIsParked(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.charged(t, "p", 100)
 
 	if _, err := s.ledger.Post(t.Context(), ledger.Move("out", "shop", "clearing", 100, "EUR")); err != nil {
@@ -166,8 +167,8 @@ func TestAChargebackThatTheAccountCannotPayIsParked(t *testing.T) {
 	s.effect(t, "evt", body("payment.charged_back", "p/charge", 100, "EUR"), payments.EffectEnded, "")
 	s.is(t, "p", "CHARGED_BACK", 100, 100)
 
-	// While a step is pending, the processor must send it again. So it does for the rest of an
-	// authorization: the bank takes back what was captured only.
+	// While a step is pending, the processor must send the event again. The same holds for the rest
+	// of an authorization: the bank takes back only captured money.
 	s.charged(t, "q", 100)
 	s.unanswered(t, func(ctx context.Context) error { _, err := s.Refund(ctx, "q", ask("r", 40)); return err })
 
@@ -195,10 +196,10 @@ func TestARefundThatAnotherCallHasBegunGoesOn(t *testing.T) {
 		{41, false, payments.ErrConflict.Error()},
 		{40, true, "read payment p: "},
 	} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.charged(t, "p", 100)
 
-		other := s.another(t)
+		other := s.another()
 		s.meddle(t, func(n int) {
 			if n > 1 {
 				return
@@ -224,7 +225,7 @@ func TestARefundThatAnotherCallHasBegunGoesOn(t *testing.T) {
 
 // An event is received only when the processor has said what became of the payment.
 func TestAnEventWaitsForTheProcessor(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 100)
 	s.bank.set(true, nil)
 
@@ -239,7 +240,7 @@ func TestAnEventWaitsForTheProcessor(t *testing.T) {
 // A step of which the processor says nothing is asked for three times, and looked up after
 // each. A void may be repeated, so it is not looked up.
 func TestTheProcessorIsAskedThreeTimes(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 100)
 	s.authorized(t, "q", 100)
 	s.bank.set(true, nil)
@@ -266,11 +267,11 @@ func readsPayment(c *embeddedtest.Call) bool {
 // the payment cannot be read, the error says so.
 func TestAStepThatAnotherWorkerEndsIsItsAnswer(t *testing.T) {
 	for _, kind := range []payments.Kind{payments.Capturing, payments.Refunding} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.pendingStep(t, kind)
 
 		worker := func(then func()) *payments.Payments {
-			return s.with(t, &interrupted{bank: s.bank, once: func() {
+			return s.with(s.ledger, &interrupted{bank: s.bank, once: func() {
 				if _, err := s.step(t.Context(), kind); err != nil {
 					t.Errorf("%s: the faster worker: %v", kind, err)
 				}
@@ -290,7 +291,7 @@ func TestAStepThatAnotherWorkerEndsIsItsAnswer(t *testing.T) {
 			t.Errorf("%s: %+v, %v; stored is %+v, %v", kind, got, err, stored, getErr)
 		}
 
-		s = newShop(t)
+		s = newSeller(t)
 		s.pendingStep(t, kind)
 		slow := worker(func() { s.faults.Inject(embeddedtest.Answer("AccessDeniedException").If(readsPayment).Next(1)) })
 
@@ -302,7 +303,7 @@ func TestAStepThatAnotherWorkerEndsIsItsAnswer(t *testing.T) {
 
 // A step that no other worker writes reads its payment before it begins, and not again.
 func TestAStepReadsItsPaymentFirst(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.authorized(t, "p", 100)
 
 	reads := 0
@@ -318,13 +319,13 @@ func TestAStepReadsItsPaymentFirst(t *testing.T) {
 		t.Errorf("capture: %v after %d reads", err, reads)
 	}
 
-	// A refund reads it once more, for what may have to be voided.
+	// A refund reads the payment once more, because a rest may have to be voided.
 	if _, err := s.Refund(t.Context(), "p", ask("r", 100)); err != nil || reads != 1+2 {
 		t.Errorf("refund: %v after %d reads", err, reads)
 	}
 }
 
-// token is what DynamoDB knows a repeated transaction by, for ten minutes.
+// token is the field by which DynamoDB recognizes a repeated transaction for ten minutes.
 var token = regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
 
 // A write whose answer was lost is known again by the record, also when DynamoDB has forgotten
@@ -332,7 +333,7 @@ var token = regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
 func TestAWriteWithoutAnAnswerIsKnownAgain(t *testing.T) {
 	const save = 2 // the transaction that refuses the charge, after the transfer was refused
 
-	s := newShop(t)
+	s := newSeller(t)
 	closedDuringCharge(t, s, "p")
 
 	n := 0

@@ -81,6 +81,8 @@ func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, 
 	})
 
 	r.Effect, r.Reason = effect, reason
+	// A write of this call whose answer was lost passes the condition on the retry, so this receipt
+	// is another call's.
 	if _, failed := dynamo.FailedCondition(err); failed {
 		r.Effect, r.Reason = EffectRepeated, ""
 		return r, nil
@@ -93,8 +95,8 @@ func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, 
 	return r, nil
 }
 
-// Parked returns up to limit callbacks (1 to 1,000) that a person must look at, and the
-// after of the next page, empty at the end. It scans the table.
+// Parked returns up to limit callbacks (1 to 1,000) that a person must look at, and the value of
+// after for the next page, empty at the end. Parked scans the table.
 func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []Received, next string, err error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, "", fmt.Errorf("parked callbacks: %w", err)
@@ -125,6 +127,7 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 			}
 		}
 
+		// An empty page is not the end: the filter drops items after the page was read.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}

@@ -58,6 +58,7 @@ func (p Payment) item() dynamo.Item {
 		item["expiresAt"] = encodeTime(p.ExpiresAt)
 	}
 
+	// False is left out, so that most records stay small.
 	if p.AtOnce {
 		item["atOnce"] = dynamo.Bool(true)
 	}
@@ -134,6 +135,7 @@ func decodePayment(item dynamo.Item) *Payment {
 		}
 	}
 
+	// Computed and not stored: it follows from the state and the steps.
 	p.Uncollected = p.uncollected()
 
 	return p
@@ -173,6 +175,7 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 		ConditionExpression: aws.String("attribute_not_exists(paymentId)"),
 	}
 	if next.Revision > 1 {
+		// The revision alone decides: every write of a payment raises it by one.
 		put.ConditionExpression = aws.String("revision = :before")
 		put.ExpressionAttributeValues = dynamo.Item{":before": dynamo.N(next.Revision - 1)}
 	}
@@ -217,6 +220,7 @@ func (s *Payments) resolveWrite(next Payment, err error) (Payment, error) {
 
 	now := decodePayment(refused.Old)
 	switch {
+	// Refused although there is no record: a person or a restore has removed it since it was read.
 	case now == nil:
 		return next, fmt.Errorf("payment %s: %w", next.ID, ErrUnknownPayment)
 	case now.Revision == next.Revision && now.call == next.call:

@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// Recovered is what one call of Recover has done.
+// Recovered is the result of one call of Recover.
 type Recovered struct {
 	// Finished is the number of steps that ended, with any outcome.
 	Finished int `json:"finished"`
 	// Expired is the number of authorizations that were released.
 	Expired int `json:"expired"`
-	// Left are the payments whose step or expiry could not be finished.
+	// Left has the payments whose step or expiry could not be finished.
 	Left []Left `json:"left,omitempty"`
-	// Next is the after of the next call, empty at the end.
+	// Next is the value of after for the next call, empty at the end.
 	Next string `json:"next,omitempty"`
 }
 
@@ -25,9 +25,9 @@ type Left struct {
 }
 
 // Recover finishes the steps that have been pending for longer than StaleAfter and
-// releases what has expired. It looks at up to limit (1 to 1,000) of those that are due,
-// starting at after, the Next of the previous call. Its cost does not grow with the number
-// of payments. Any number of calls may run at once, and during the payments' own calls.
+// releases expired authorizations. Recover looks at up to limit (1 to 1,000) due rows, starting at
+// after, the Next of the previous call. Its cost does not grow with the number of payments. Any
+// number of calls may run at once, and during the payments' own calls.
 func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Recovered, err error) {
 	if err := checkLimit(limit); err != nil {
 		return r, fmt.Errorf("recover payments: %w", err)
@@ -47,6 +47,7 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 
 		for _, row := range rows {
 			if err := s.recover(ctx, row, &r); err != nil {
+				// The end of the call is no fault of the payment, so the row is not reported as left.
 				if ctx.Err() != nil {
 					return r, err
 				}
@@ -54,6 +55,7 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 				r.Left = append(r.Left, Left{PaymentID: row.payment, Reason: err.Error()})
 			}
 
+			// Behind a failed row, too: one payment must not keep the others from being recovered.
 			place.due = row.due
 		}
 
@@ -66,8 +68,8 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 	return r, nil
 }
 
-// recover does what a due row asks for. It deletes a row that is stale: another call has
-// ended the step or the payment since the row was read.
+// recover finishes the step or the expiry of a due row. It deletes a row that is stale: another call
+// has ended the step or the payment since the row was read.
 func (s *Payments) recover(ctx context.Context, row dueRow, r *Recovered) error {
 	p, err := s.Get(ctx, row.payment)
 

@@ -10,14 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/payments"
+	"ratchet/tests/shop"
 )
 
 // setState writes the state of a payment without the payments.
-func (s *shop) setState(t *testing.T, id, state string) {
+func (s *seller) setState(t *testing.T, id, state string) {
 	t.Helper()
 
 	_, err := s.direct.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName:                 aws.String("payments"),
+		TableName:                 aws.String(shop.PaymentTables().Payments),
 		Key:                       map[string]types.AttributeValue{"paymentId": &types.AttributeValueMemberS{Value: id}},
 		UpdateExpression:          aws.String("SET #state = :state"),
 		ExpressionAttributeNames:  map[string]string{"#state": "state"},
@@ -31,22 +32,22 @@ func (s *shop) setState(t *testing.T, id, state string) {
 // A payment whose state does not allow the end of its step contradicts itself. The step stays
 // pending and no account changes.
 func TestAStateThatDoesNotAllowTheStepEndsNothing(t *testing.T) {
-	capture := func(ctx context.Context, s *shop) error { _, err := s.Capture(ctx, "p", ask("c", 40)); return err }
-	again := func(ctx context.Context, s *shop) error { _, err := s.Capture(ctx, "p", ask("c-2", 40)); return err }
-	refund := func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 40)); return err }
-	authorize := func(ctx context.Context, s *shop) error { _, err := s.Authorize(ctx, of("p", 100)); return err }
-	charge := func(ctx context.Context, s *shop) error { _, err := s.Charge(ctx, of("p", 100)); return err }
-	void := func(ctx context.Context, s *shop) error { _, err := s.Void(ctx, "p"); return err }
-	cancel := func(ctx context.Context, s *shop) error { _, err := s.Cancel(ctx, "p"); return err }
-	accept := func(*shop) {}
-	refuse := func(s *shop) { s.bank.answerCaptures(payments.ErrDeclined); s.bank.declineRefunds.Store(true) }
+	capture := func(ctx context.Context, s *seller) error { _, err := s.Capture(ctx, "p", ask("c", 40)); return err }
+	again := func(ctx context.Context, s *seller) error { _, err := s.Capture(ctx, "p", ask("c-2", 40)); return err }
+	refund := func(ctx context.Context, s *seller) error { _, err := s.Refund(ctx, "p", ask("r", 40)); return err }
+	authorize := func(ctx context.Context, s *seller) error { _, err := s.Authorize(ctx, of("p", 100)); return err }
+	charge := func(ctx context.Context, s *seller) error { _, err := s.Charge(ctx, of("p", 100)); return err }
+	void := func(ctx context.Context, s *seller) error { _, err := s.Void(ctx, "p"); return err }
+	cancel := func(ctx context.Context, s *seller) error { _, err := s.Cancel(ctx, "p"); return err }
+	accept := func(*seller) {}
+	refuse := func(s *seller) { s.bank.answerCaptures(payments.ErrDeclined); s.bank.declineRefunds.Store(true) }
 
-	decline := func(s *shop) { s.setBank(t, 100, 0) }
+	decline := func(s *seller) { s.setBank(100, 0) }
 
 	for name, c := range map[string]struct {
-		before  func(*testing.T, *shop, string)
-		step    func(context.Context, *shop) error
-		answer  func(*shop)
+		before  func(*testing.T, *seller, string)
+		step    func(context.Context, *seller) error
+		answer  func(*seller)
 		state   string
 		pending bool // whether a call before leaves the step pending
 	}{
@@ -63,7 +64,7 @@ func TestAStateThatDoesNotAllowTheStepEndsNothing(t *testing.T) {
 		"cancellation":            {authorized, cancel, accept, "FAILED", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
+			s := newSeller(t)
 			c.before(t, s, "p")
 
 			if c.pending {

@@ -19,8 +19,8 @@ const (
 	suspenseReason = "credited to "
 
 	maxAccountID = 100 // bytes
-	// maxSuspense is how many suspense accounts of one account a step tries. The next one is
-	// needed only if a person has closed the one before, or it is full or of another kind.
+	// maxSuspense is how many suspense accounts of one account a step tries. The next account is
+	// needed only if the one before is full, of another kind, or closed by a person.
 	maxSuspense = 100
 )
 
@@ -60,6 +60,7 @@ func (s *Payments) postToSuspense(ctx context.Context, next Payment, t ledger.Tr
 
 	for n := 1; n <= maxSuspense; n++ {
 		id := suspenseID(refused.Account, n)
+		// A transfer needs two different accounts.
 		if id == debited.Account {
 			continue
 		}
@@ -73,6 +74,7 @@ func (s *Payments) postToSuspense(ctx context.Context, next Payment, t ledger.Tr
 		}
 
 		t.Legs = []ledger.Leg{debited, {Account: id, Amount: refused.Amount}}
+		// Stored with the transfer, so that a person finds the money.
 		next.Steps[len(next.Steps)-1].Reason = suspenseReason + id
 
 		now, err := s.postStep(ctx, next, t, parts)

@@ -15,18 +15,19 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once/ledger"
 	"ratchet/payments"
+	"ratchet/tests/shop"
 	"ratchet/workflow"
 )
 
 // pendingStep leaves a step pending that the processor has not answered: a refund of 60 from
 // till to wallet, or a capture of 60 from wallet to till.
-func (s *shop) pendingStep(t testing.TB, kind payments.Kind) {
+func (s *seller) pendingStep(t testing.TB, kind payments.Kind) {
 	t.Helper()
 	s.pendingStepTo(t, kind, "till")
 }
 
 // pendingStepTo is pendingStep with another payee.
-func (s *shop) pendingStepTo(t testing.TB, kind payments.Kind, payee string) {
+func (s *seller) pendingStepTo(t testing.TB, kind payments.Kind, payee string) {
 	t.Helper()
 	s.fund(t, "wallet", 100)
 
@@ -46,7 +47,7 @@ func (s *shop) pendingStepTo(t testing.TB, kind payments.Kind, payee string) {
 }
 
 // step sends the request of pendingStep.
-func (s *shop) step(ctx context.Context, kind payments.Kind) (payments.Payment, error) {
+func (s *seller) step(ctx context.Context, kind payments.Kind) (payments.Payment, error) {
 	if kind == payments.Refunding {
 		return s.Refund(ctx, "p", ask("r", 60))
 	}
@@ -54,7 +55,7 @@ func (s *shop) step(ctx context.Context, kind payments.Kind) (payments.Payment, 
 	return s.Capture(ctx, "p", ask("c", 60))
 }
 
-func (s *shop) create(t testing.TB, n ledger.NewAccount) {
+func (s *seller) create(t testing.TB, n ledger.NewAccount) {
 	t.Helper()
 
 	if n.Currency == "" {
@@ -67,7 +68,7 @@ func (s *shop) create(t testing.TB, n ledger.NewAccount) {
 }
 
 // fill brings the account's available money to its upper limit.
-func (s *shop) fill(t testing.TB, account string) {
+func (s *seller) fill(t testing.TB, account string) {
 	t.Helper()
 	s.create(t, ledger.NewAccount{ID: "world", Side: ledger.Debit, Overdraft: true})
 
@@ -93,7 +94,7 @@ func TestStepEndsIfTheCreditedAccountRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		kind     payments.Kind
-		refuse   func(*testing.T, *shop)
+		refuse   func(*testing.T, *seller)
 		state    workflow.State
 		captured int64
 		refunded int64
@@ -102,28 +103,28 @@ func TestStepEndsIfTheCreditedAccountRefuses(t *testing.T) {
 		{
 			name:   "the payer's account is closed during a refund",
 			kind:   payments.Refunding,
-			refuse: func(t *testing.T, s *shop) { s.closeAccount(t, "wallet") },
+			refuse: func(t *testing.T, s *seller) { s.closeAccount(t, "wallet") },
 			state:  "PARTIALLY_REFUNDED", captured: 100, refunded: 60,
 			suspense: "wallet.suspense",
 		},
 		{
 			name:   "the payer's account is full when the refund ends",
 			kind:   payments.Refunding,
-			refuse: func(t *testing.T, s *shop) { s.fill(t, "wallet") },
+			refuse: func(t *testing.T, s *seller) { s.fill(t, "wallet") },
 			state:  "PARTIALLY_REFUNDED", captured: 100, refunded: 60,
 			suspense: "wallet.suspense",
 		},
 		{
 			name:   "the payee's account is full when the capture ends",
 			kind:   payments.Capturing,
-			refuse: func(t *testing.T, s *shop) { s.fill(t, "till") },
+			refuse: func(t *testing.T, s *seller) { s.fill(t, "till") },
 			state:  "PARTIALLY_CAPTURED", captured: 60,
 			suspense: "till.suspense",
 		},
 		{
 			name: "the suspense account was emptied and closed by a person",
 			kind: payments.Refunding,
-			refuse: func(t *testing.T, s *shop) {
+			refuse: func(t *testing.T, s *seller) {
 				s.closeAccount(t, "wallet")
 				s.create(t, ledger.NewAccount{ID: "wallet.suspense"})
 				s.closeAccount(t, "wallet.suspense")
@@ -134,7 +135,7 @@ func TestStepEndsIfTheCreditedAccountRefuses(t *testing.T) {
 		{
 			name: "the id of the suspense account has an account of another currency",
 			kind: payments.Refunding,
-			refuse: func(t *testing.T, s *shop) {
+			refuse: func(t *testing.T, s *seller) {
 				s.closeAccount(t, "wallet")
 				s.create(t, ledger.NewAccount{ID: "wallet.suspense", Currency: "USD"})
 			},
@@ -144,7 +145,7 @@ func TestStepEndsIfTheCreditedAccountRefuses(t *testing.T) {
 		{
 			name: "the suspense account of a full payee is full, and the next one closed",
 			kind: payments.Capturing,
-			refuse: func(t *testing.T, s *shop) {
+			refuse: func(t *testing.T, s *seller) {
 				s.fill(t, "till")
 				s.create(t, ledger.NewAccount{ID: "till.suspense"})
 
@@ -159,7 +160,7 @@ func TestStepEndsIfTheCreditedAccountRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newShop(t)
+			s := newSeller(t)
 			s.pendingStep(t, c.kind)
 			c.refuse(t, s)
 			s.now.Add(time.Minute.Milliseconds())
@@ -192,11 +193,11 @@ func TestStepEndsIfTheCreditedAccountRefuses(t *testing.T) {
 // TestRefundOfAClosedAccountIsNotStuck closes the payer's account while the processor
 // carries the refund out.
 func TestRefundOfAClosedAccountIsNotStuck(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.pendingStep(t, payments.Refunding)
 
 	during := &interrupted{bank: s.bank, once: func() { s.closeAccount(t, "wallet") }}
-	p := s.with(t, during)
+	p := s.with(s.ledger, during)
 
 	if got, err := p.Refund(t.Context(), "p", ask("r", 60)); err != nil || got.State != "PARTIALLY_REFUNDED" {
 		t.Errorf("%+v, %v", got, err)
@@ -218,7 +219,7 @@ func TestRefundOfAClosedAccountIsNotStuck(t *testing.T) {
 // TestRefundFromTheSuspenseAccountOfThePayer refunds from the account that would be the
 // payer's suspense account. A transfer needs two accounts, so the next one is taken.
 func TestRefundFromTheSuspenseAccountOfThePayer(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.create(t, ledger.NewAccount{ID: "wallet.suspense"})
 	s.pendingStepTo(t, payments.Refunding, "wallet.suspense")
 	s.closeAccount(t, "wallet")
@@ -260,27 +261,15 @@ func (i *interrupted) Capture(ctx context.Context, r payments.Request) (string, 
 	return reference, err
 }
 
-// with returns the payments of another process that uses the processor.
-func (s *shop) with(t testing.TB, processor payments.Processor) *payments.Payments {
-	t.Helper()
-
-	p, err := payments.New(payments.Config{DynamoDB: s.db, Tables: payTables, Ledger: s.ledger, Processor: processor, Callbacks: s.keys, Now: s.time})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return p
-}
-
 // TestWorkersAgreeOnASuspenseAccount lets two workers end one step. The slower one sees
 // another account refuse, or none: it must find the step ended.
 func TestWorkersAgreeOnASuspenseAccount(t *testing.T) {
 	for _, kind := range []payments.Kind{payments.Refunding, payments.Capturing} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.pendingStep(t, kind)
 
 		credited := map[payments.Kind]string{payments.Refunding: "wallet", payments.Capturing: "till"}[kind]
-		slow := s.with(t, &interrupted{bank: s.bank, once: func() {
+		slow := s.with(s.ledger, &interrupted{bank: s.bank, once: func() {
 			s.fill(t, credited)
 
 			if _, err := s.step(t.Context(), kind); err != nil {
@@ -314,7 +303,7 @@ func TestWorkersAgreeOnASuspenseAccount(t *testing.T) {
 // does not credit a suspense account once the payee is closed: other workers then refund the
 // capture at the processor.
 func TestCaptureForAPayeeThatIsFullAndThenClosed(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.pendingStep(t, payments.Capturing)
 	s.fill(t, "till")
 
@@ -344,8 +333,8 @@ func TestCaptureForAPayeeThatIsFullAndThenClosed(t *testing.T) {
 
 // TestCrashDuringARefundToSuspenseCreditsItOnce kills the worker at each of its calls.
 func TestCrashDuringARefundToSuspenseCreditsItOnce(t *testing.T) {
-	closed := func() *shop {
-		s := newShop(t)
+	closed := func() *seller {
+		s := newSeller(t)
 		s.pendingStep(t, payments.Refunding)
 		s.closeAccount(t, "wallet")
 		s.now.Add(time.Minute.Milliseconds())
@@ -387,7 +376,7 @@ func TestAStepWithoutASuspenseAccountStaysPending(t *testing.T) {
 	const most = 100
 
 	for refusing, want := range map[int]error{most: payments.ErrUnresolved, most - 1: nil} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.pendingStep(t, payments.Refunding)
 		s.closeAccount(t, "wallet")
 
@@ -398,7 +387,7 @@ func TestAStepWithoutASuspenseAccountStaysPending(t *testing.T) {
 			}
 
 			// An account of another kind.
-			if _, err := s.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
+			if _, err := s.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.LedgerTables().Accounts), Item: map[string]types.AttributeValue{
 				"accountId": &types.AttributeValueMemberS{Value: id}, "currency": &types.AttributeValueMemberS{Value: "USD"}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -418,10 +407,10 @@ func TestAStepWithoutASuspenseAccountStaysPending(t *testing.T) {
 // A payee whose account is lost is no reason to credit a suspense account.
 func TestACaptureForALostAccountStaysPending(t *testing.T) {
 	for _, outage := range []bool{false, true} {
-		s := newShop(t)
+		s := newSeller(t)
 		s.pendingStep(t, payments.Capturing)
 
-		if _, err := s.direct.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("accounts"), Key: map[string]types.AttributeValue{"accountId": &types.AttributeValueMemberS{Value: "till"}}}); err != nil {
+		if _, err := s.direct.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.LedgerTables().Accounts), Key: map[string]types.AttributeValue{"accountId": &types.AttributeValueMemberS{Value: "till"}}}); err != nil {
 			t.Fatal(err)
 		}
 

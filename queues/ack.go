@@ -14,7 +14,7 @@ const (
 	callTimeout   = 10 * time.Second // of one call
 )
 
-// deleteBackoff is the waits between the attempts to delete a message.
+// deleteBackoff has the waits between the attempts to delete a message.
 var deleteBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
 
 // ack deletes the message. It returns nil when the service has confirmed the deletion;
@@ -32,8 +32,8 @@ func (c *Consumer) ack(f *inFlight) error {
 	}
 }
 
-// deleteInBatches deletes messages until ctx ends: each call takes those that have come
-// while the last call was on its way, up to ten.
+// deleteInBatches deletes messages until ctx ends: each call takes the messages that have come while
+// the last call was on its way, up to ten.
 func (c *Consumer) deleteInBatches(ctx context.Context) {
 	for {
 		var batch []*inFlight
@@ -58,7 +58,8 @@ func (c *Consumer) deleteInBatches(ctx context.Context) {
 	}
 }
 
-// deleteBatch deletes up to ten messages. Those that fail are queued again after a wait.
+// deleteBatch deletes up to ten messages. A message whose deletion fails is queued again after a
+// wait.
 func (c *Consumer) deleteBatch(ctx context.Context, batch []*inFlight) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

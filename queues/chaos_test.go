@@ -110,35 +110,35 @@ func (c *chaos) handle(ctx context.Context, m Message) Outcome {
 // done in the end, no two of a group are at work at once, and each group's messages are
 // done in the order in which they were sent.
 func TestAGroupKeepsItsOrderWhateverHappens(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
 		run := 0
 		rapid.Check(bubbled{t}, func(rt *rapid.T) {
 			run++
 
-			out, err := w.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(fmt.Sprintf("chaos-%d.fifo", run)), Attributes: map[string]string{"FifoQueue": "true"}})
+			out, err := q.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(fmt.Sprintf("chaos-%d.fifo", run)), Attributes: map[string]string{"FifoQueue": "true"}})
 			if err != nil {
 				rt.Fatal(err)
 			}
-			w.url = *out.QueueUrl
+			q.url = *out.QueueUrl
 			c := &chaos{dice: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)), faulty: rapid.Bool().Draw(rt, "faulty"),
 				active: map[string]int{}, done: map[string][]string{}, trouble: rapid.IntRange(0, 60).Draw(rt, "trouble")}
 
 			groups, each := rapid.IntRange(1, 4).Draw(rt, "groups"), rapid.IntRange(1, 6).Draw(rt, "each")
 			for i := range each {
 				for g := range groups {
-					w.send(fmt.Sprintf("%d:%d", g, i))
+					q.send(fmt.Sprintf("%d:%d", g, i))
 				}
 			}
-			w.interfere(c.fault)
-			cfg := w.config(c.handle)
+			q.interfere(c.fault)
+			cfg := q.config(c.handle)
 			cfg.Attempts, cfg.Slots, cfg.Backoff = -1, rapid.IntRange(1, 20).Draw(rt, "slots"), Backoff{Max: 10 * time.Second}
 
-			stops := []func(){w.run(cfg), w.run(cfg)}
+			stops := []func(){q.run(cfg), q.run(cfg)}
 			for range 500 {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 
-				if w.counts() == "0+0 0+0" {
+				if q.counts() == "0+0 0+0" {
 					break
 				}
 			}
@@ -146,9 +146,9 @@ func TestAGroupKeepsItsOrderWhateverHappens(t *testing.T) {
 			for _, stop := range stops {
 				stop()
 			}
-			w.transport.Clear()
+			q.transport.Clear()
 
-			if got := w.counts(); got != "0+0 0+0" {
+			if got := q.counts(); got != "0+0 0+0" {
 				rt.Errorf("left: %s", got)
 			}
 

@@ -67,7 +67,7 @@ type Config struct {
 	Events Events
 }
 
-// withDefaults fills in what was left out.
+// withDefaults sets every empty field that has a default.
 func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, 10)
 	c.WaitTime = cmp.Or(c.WaitTime, 20*time.Second)
@@ -94,6 +94,7 @@ func (c *Config) check() error {
 	switch c.QueueURL {
 	case "":
 		fault("Config.QueueURL is empty")
+	// A rejected message would come back to the handler as a new one, without end.
 	case c.DeadLetterURL:
 		fault("Config.DeadLetterURL is the queue itself")
 	}

@@ -54,8 +54,8 @@ func New(cfg Config) (*Consumer, error) {
 	}, nil
 }
 
-// ErrStuck is what Run returns when handlers did not return after their contexts had
-// ended. Their messages come again when their visibility timeouts are over.
+// ErrStuck means that handlers did not return after their contexts had ended. Their messages come
+// again when their visibility timeouts are over.
 var ErrStuck = errors.New("queues: handlers did not stop")
 
 // lastCalls is how long Run waits for canceled calls to return before it reports
@@ -126,7 +126,7 @@ func (c *Consumer) drain(polled <-chan error, cancelCalls context.CancelFunc, dr
 		return err
 	}
 
-	// What is left may be stuck in a call and not in a handler.
+	// The messages in flight may be stuck in a call to the queue and not in a handler.
 	cancelCalls()
 
 	if worker.WaitClosed(idle, lastCalls) {
@@ -163,8 +163,8 @@ func (c *Consumer) start(stop, work context.Context, received []Message) {
 	}
 }
 
-// handleInOrder handles messages one after the other, each when the one before is
-// deleted. Behind one that is not, and after a stop, the rest is returned unread.
+// handleInOrder handles messages one after the other, each when the message before it is deleted.
+// After a stop, or behind a message that was not deleted, the rest is returned unread.
 func (c *Consumer) handleInOrder(stop context.Context, sequence []*inFlight) {
 	for i, f := range sequence {
 		if stop.Err() != nil || f.isLost() {
@@ -187,6 +187,7 @@ func (c *Consumer) Ready() error {
 		return nil // the first poll is open
 	}
 
+	// An answeredAt of zero makes the age huge: polls have failed since the start.
 	age := time.Since(answeredAt)
 	if age <= c.cfg.WaitTime+2*callTimeout {
 		return nil

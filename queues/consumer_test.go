@@ -15,12 +15,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// inWorld runs a test on an engine of its own in a synctest bubble: days pass in an
+// onQueues runs a test on an engine of its own in a synctest bubble: days pass in an
 // instant.
-func inWorld(t *testing.T, suffix string, test func(t *testing.T, w *world)) {
+func onQueues(t *testing.T, suffix string, test func(t *testing.T, q *queuePair)) {
 	t.Helper()
 	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, dir, suffix)) })
+	synctest.Test(t, func(t *testing.T) { test(t, newQueuePair(t, dir, suffix)) })
 }
 
 func TestEachOutcomeBecomesWhatTheQueueUnderstands(t *testing.T) {
@@ -37,11 +37,11 @@ func TestEachOutcomeBecomesWhatTheQueueUnderstands(t *testing.T) {
 		{name: "a rejection is sent to the dead letters", outcome: Reject(errors.New("never")), counts: "0+0 1+0", again: 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, "", func(t *testing.T, w *world) {
+			onQueues(t, "", func(t *testing.T, q *queuePair) {
 				var times []time.Duration
 				start := time.Now()
-				w.send("a")
-				w.run(w.config(func(context.Context, Message) Outcome {
+				q.send("a")
+				q.run(q.config(func(context.Context, Message) Outcome {
 					times = append(times, time.Since(start))
 					if len(times) > 1 {
 						return Done()
@@ -50,7 +50,7 @@ func TestEachOutcomeBecomesWhatTheQueueUnderstands(t *testing.T) {
 					return c.outcome
 				}))
 				synctest.Wait()
-				w.expect("after the first call", c.counts)
+				q.expect("after the first call", c.counts)
 				time.Sleep(time.Hour)
 				synctest.Wait()
 
@@ -63,19 +63,19 @@ func TestEachOutcomeBecomesWhatTheQueueUnderstands(t *testing.T) {
 }
 
 func TestADeadLetterNamesItsReasonAndItsSource(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
-		if _, err := w.api.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &w.url, MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
+		if _, err := q.api.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
 			MessageAttributes: attributesOf("kind", "order")}); err != nil {
 			t.Fatal(err)
 		}
 		var id string
-		w.run(w.config(func(_ context.Context, m Message) Outcome {
+		q.run(q.config(func(_ context.Context, m Message) Outcome {
 			id = m.ID
 			return Reject(fmt.Errorf("no such %s\x00", m.Attributes["kind"].Text))
 		}))
 		synctest.Wait()
 
-		out, err := w.api.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.dead, MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: allSystem})
+		out, err := q.api.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &q.dead, MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: allSystem})
 		if err != nil || len(out.Messages) != 1 {
 			t.Fatalf("%+v, %v", out, err)
 		}
@@ -89,10 +89,10 @@ func TestADeadLetterNamesItsReasonAndItsSource(t *testing.T) {
 }
 
 func TestARetryAfterTheLastAttemptIsARejection(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		w.send("poison", "busy")
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("poison", "busy")
 		j := newJournal()
-		cfg := w.config(func(_ context.Context, m Message) Outcome {
+		cfg := q.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
 
 			if m.Body == "busy" && m.Receives <= 10 { // ten times not an attempt
@@ -106,10 +106,10 @@ func TestARetryAfterTheLastAttemptIsARejection(t *testing.T) {
 			return Retry(time.Second, errors.New("fails"))
 		})
 		cfg.Attempts = 3
-		w.run(cfg)
+		q.run(cfg)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		w.expect("in the end", "0+0 2+0")
+		q.expect("in the end", "0+0 2+0")
 
 		if n := strings.Count(j.String(), "poison"); n != 3 {
 			t.Errorf("poison was tried %d times", n)
@@ -122,19 +122,19 @@ func TestARetryAfterTheLastAttemptIsARejection(t *testing.T) {
 }
 
 func TestWithoutDeadLettersTheRedrivePolicyTakesWhatIsRejected(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		if _, err := w.api.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &w.url, Attributes: map[string]string{
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		if _, err := q.api.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: map[string]string{
 			"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":2}`}}); err != nil {
 			t.Fatal(err)
 		}
-		w.send("a")
+		q.send("a")
 		calls := 0
-		cfg := w.config(func(context.Context, Message) Outcome { calls++; return Reject(errors.New("never")) })
+		cfg := q.config(func(context.Context, Message) Outcome { calls++; return Reject(errors.New("never")) })
 		cfg.DeadLetterURL = ""
-		w.run(cfg)
+		q.run(cfg)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		w.expect("in the end", "0+0 1+0")
+		q.expect("in the end", "0+0 1+0")
 
 		if calls != 2 {
 			t.Errorf("%d calls", calls)
@@ -143,12 +143,12 @@ func TestWithoutDeadLettersTheRedrivePolicyTakesWhatIsRejected(t *testing.T) {
 }
 
 func TestAMessageStaysInvisibleWhileItsHandlerWorks(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		w.send("slow")
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("slow")
 		var beats []time.Duration
 		start := time.Now()
 		j := newJournal()
-		cfg := w.config(func(_ context.Context, m Message) Outcome {
+		cfg := q.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
 			time.Sleep(4 * time.Minute)
 			return Done()
@@ -160,11 +160,11 @@ func TestAMessageStaysInvisibleWhileItsHandlerWorks(t *testing.T) {
 			}
 			beats = append(beats, time.Since(start))
 		}
-		w.run(cfg)
-		w.run(cfg) // another consumer never sees it
+		q.run(cfg)
+		q.run(cfg) // another consumer never sees it
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		w.expect("in the end", "0+0 0+0")
+		q.expect("in the end", "0+0 0+0")
 
 		if j.String() != "slow#1@0s" {
 			t.Errorf("called %s", j)
@@ -187,50 +187,50 @@ func TestAMessageStaysInvisibleWhileItsHandlerWorks(t *testing.T) {
 // TestAConsumerThatIsCutOffStopsBeforeAnotherBegins: when nothing gets through any
 // more, the handler's context ends before the message is visible again.
 func TestAConsumerThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		w.send("a")
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("a")
 		start := time.Now()
 		var ended, again time.Duration
 		var cause error
-		cfg := w.config(func(ctx context.Context, m Message) Outcome {
+		cfg := q.config(func(ctx context.Context, m Message) Outcome {
 			<-ctx.Done()
 			ended, cause = time.Since(start), context.Cause(ctx)
 			return Retry(0, cause)
 		})
-		w.interfere(func(operation string, n int) fault {
+		q.interfere(func(operation string, n int) fault {
 			if operation == "ReceiveMessage" && n == 0 {
 				return none
 			}
 			return lost
 		})
-		w.run(cfg)
+		q.run(cfg)
 		synctest.Wait()
-		other := w.config(func(context.Context, Message) Outcome { again = time.Since(start); return Done() })
-		other.SQS = w.api
-		w.run(other)
+		other := q.config(func(context.Context, Message) Outcome { again = time.Since(start); return Done() })
+		other.SQS = q.api
+		q.run(other)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
 		if !errors.Is(cause, ErrMessageLost) || ended >= again || again != 30*time.Second {
 			t.Errorf("the first ended after %v (%v), the second began after %v", ended, cause, again)
 		}
-		w.expect("in the end", "0+0 0+0")
+		q.expect("in the end", "0+0 0+0")
 	})
 }
 
 func TestTheHandlerEndsWhenItsMessageIsGone(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		w.send("a")
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("a")
 		var cause error
-		cfg := w.config(func(ctx context.Context, m Message) Outcome {
+		cfg := q.config(func(ctx context.Context, m Message) Outcome {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return Done()
 		})
-		w.run(cfg)
+		q.run(cfg)
 		synctest.Wait()
 
-		if _, err := w.api.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &w.url}); err != nil {
+		if _, err := q.api.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &q.url}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(11 * time.Second)
@@ -243,12 +243,12 @@ func TestTheHandlerEndsWhenItsMessageIsGone(t *testing.T) {
 }
 
 func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
-		w.send("g:1", "g:2", "h:a", "g:3", "h:b")
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
+		q.send("g:1", "g:2", "h:a", "g:3", "h:b")
 		j := newJournal()
 		var dispositions []string
 		var mu sync.Mutex
-		cfg := w.config(func(_ context.Context, m Message) Outcome {
+		cfg := q.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
 
 			if m.Body == "2" && m.Receives < 3 {
@@ -263,10 +263,10 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 			defer mu.Unlock()
 			dispositions = append(dispositions, e.Message.Body+" "+string(e.Disposition))
 		}
-		w.run(cfg)
+		q.run(cfg)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		w.expect("in the end", "0+0 0+0")
+		q.expect("in the end", "0+0 0+0")
 
 		var g []string
 		for line := range strings.SplitSeq(j.String(), " ") {
@@ -288,18 +288,18 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 // TestAGroupGoesOnOnlyWhenAMessageIsDeleted: a deletion that is lost holds up what comes
 // behind it, and nothing else.
 func TestAGroupGoesOnOnlyWhenAMessageIsDeleted(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
-		w.send("g:1", "g:2")
-		w.interfere(func(operation string, n int) fault {
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
+		q.send("g:1", "g:2")
+		q.interfere(func(operation string, n int) fault {
 			if operation == "DeleteMessageBatch" && n < 3 {
 				return []fault{lost, unanswered, halved}[n]
 			}
 			return none
 		})
 		j := newJournal()
-		w.run(w.config(func(_ context.Context, m Message) Outcome {
-			if m.Body == "2" && w.counts() != "0+1 0+0" {
-				t.Errorf("2 was begun with %s", w.counts())
+		q.run(q.config(func(_ context.Context, m Message) Outcome {
+			if m.Body == "2" && q.counts() != "0+1 0+0" {
+				t.Errorf("2 was begun with %s", q.counts())
 			}
 			j.note(m)
 
@@ -311,30 +311,30 @@ func TestAGroupGoesOnOnlyWhenAMessageIsDeleted(t *testing.T) {
 		if j.String() != "1#1@0s 2#1@0s" {
 			t.Errorf("called %s", j)
 		}
-		w.expect("in the end", "0+0 0+0")
+		q.expect("in the end", "0+0 0+0")
 	})
 }
 
 func TestOnlyTheEntriesOfABatchThatFailedAreSentAgain(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
 		for i := range 10 {
-			w.send(fmt.Sprint(i))
+			q.send(fmt.Sprint(i))
 		}
-		w.interfere(func(operation string, n int) fault {
+		q.interfere(func(operation string, n int) fault {
 			if operation == "DeleteMessageBatch" && n < 4 {
 				return halved
 			}
 			return none
 		})
 		j := newJournal()
-		w.run(w.config(func(_ context.Context, m Message) Outcome {
+		q.run(q.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
 			time.Sleep(time.Second) // all end together
 			return Done()
 		}))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		w.expect("in the end", "0+0 0+0")
+		q.expect("in the end", "0+0 0+0")
 
 		if n := strings.Count(j.String(), "#1@0s"); n != 10 || strings.Contains(j.String(), "#2") {
 			t.Errorf("called %s", j)
@@ -343,10 +343,10 @@ func TestOnlyTheEntriesOfABatchThatFailedAreSentAgain(t *testing.T) {
 }
 
 func TestAStopFinishesWhatHasBegunAndReturnsTheRest(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
-		w.send("g:1", "g:2", "g:3", "h:stuck")
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
+		q.send("g:1", "g:2", "g:3", "h:stuck")
 		var cause error
-		cfg := w.config(func(ctx context.Context, m Message) Outcome {
+		cfg := q.config(func(ctx context.Context, m Message) Outcome {
 			if m.Body == "stuck" {
 				<-ctx.Done()
 				cause = context.Cause(ctx)
@@ -356,7 +356,7 @@ func TestAStopFinishesWhatHasBegunAndReturnsTheRest(t *testing.T) {
 
 			return Done()
 		})
-		stop := w.run(cfg)
+		stop := q.run(cfg)
 		synctest.Wait()
 		start := time.Now()
 		stop()
@@ -364,16 +364,16 @@ func TestAStopFinishesWhatHasBegunAndReturnsTheRest(t *testing.T) {
 		if d := time.Since(start); d != 30*time.Second || !errors.Is(cause, ErrStopped) {
 			t.Errorf("stopped after %v, with %v", d, cause)
 		}
-		w.expect("2, 3 and what was cut short are there at once", "3+0 0+0")
+		q.expect("2, 3 and what was cut short are there at once", "3+0 0+0")
 	})
 }
 
 func TestAHandlerThatDoesNotReturnKeepsNoMessage(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		w.send("a")
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("a")
 		release := make(chan struct{})
 		var calls atomic.Int32
-		cfg := w.config(func(context.Context, Message) Outcome {
+		cfg := q.config(func(context.Context, Message) Outcome {
 			if calls.Add(1) == 1 {
 				<-release // ignores its context
 			}
@@ -394,7 +394,7 @@ func TestAHandlerThatDoesNotReturnKeepsNoMessage(t *testing.T) {
 		if n := calls.Load(); n != 2 {
 			t.Errorf("%d calls, want the message handed out again", n)
 		}
-		w.expect("done by the second call", "0+0 0+0")
+		q.expect("done by the second call", "0+0 0+0")
 		cancel()
 
 		if err := <-ended; !errors.Is(err, ErrStuck) {
@@ -405,12 +405,12 @@ func TestAHandlerThatDoesNotReturnKeepsNoMessage(t *testing.T) {
 }
 
 func TestAQueueThatIsGoneEndsRun(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		if _, err := w.api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &w.url}); err != nil {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		if _, err := q.api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &q.url}); err != nil {
 			t.Fatal(err)
 		}
 
-		c, err := New(w.config(func(context.Context, Message) Outcome { return Done() }))
+		c, err := New(q.config(func(context.Context, Message) Outcome { return Done() }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// The attributes that a dead letter has besides those of its message.
+// The attributes that a dead letter has besides the attributes of its message.
 const (
 	// AttributeReason is why the message was rejected.
 	AttributeReason = "RejectReason"
-	// attributeSource is the queue that it came from, a slash, and its ID there.
+	// attributeSource is the queue that the message came from, a slash, and the message's ID there.
 	attributeSource = "RejectSource"
 )
 
@@ -63,6 +63,8 @@ func deadLetterAttributes(m Message, reason error) map[string]types.MessageAttri
 	}
 
 	add := func(name, text string) {
+		// A message that was rejected before has both names already: they are overwritten, not
+		// counted twice.
 		if _, exists := attributes[name]; exists || len(attributes) < maxAttributes {
 			attributes[name] = Attribute{Type: "String", Text: text}
 		}
@@ -100,6 +102,7 @@ func reasonText(err error) string {
 	}, err.Error())
 	if len(text) > maxReason {
 		end := maxReason
+		// A cut inside a rune would leave invalid UTF-8, which SQS does not take.
 		for !utf8.RuneStart(text[end]) {
 			end--
 		}

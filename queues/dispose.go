@@ -45,8 +45,8 @@ func invoke(ctx context.Context, handler Handler, m Message) (answer Outcome) {
 	return answer
 }
 
-// dispose does with the message what the handler answered. It returns the answer as it
-// counted and what became of the message.
+// dispose carries the handler's answer out. It returns the outcome, which is a rejection after the
+// last attempt, and the disposition of the message.
 func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 	m := f.message
 
@@ -169,6 +169,7 @@ func (c *Consumer) end(f *inFlight, e Ended) {
 	c.mu.Lock()
 	delete(c.inFlight, f)
 	c.mu.Unlock()
+	// The slot is free before the hook runs: a slow hook holds up no poll.
 	<-c.slots
 
 	if hook := c.cfg.Events.Ended; hook != nil {

@@ -1,5 +1,5 @@
-// Package queues hands the messages of an SQS queue to a handler and does with each what
-// the handler answers. It knows nothing about what the messages mean.
+// Package queues hands the messages of an SQS queue to a handler and does with each message as the
+// handler answers. The package knows nothing about the meaning of messages.
 //
 // # Model
 //
@@ -34,8 +34,8 @@
 //     it has passed. A message that cannot be extended counts as lost before the service
 //     gives it to another receiver: its handler's context ends with [ErrMessageLost].
 //   - The messages of a group of a FIFO queue are handled one after the other, each when
-//     the one before is deleted. Behind one that is not, no handler is called for the
-//     rest of the group; it comes again behind it.
+//     the one before is deleted. Behind a message that was not deleted, no handler is called for the
+//     rest of the group; the rest comes again behind that message.
 //   - Panics and runtime.Goexit are retries. A handler that does not return after its
 //     timeout keeps a slot, but not the message.
 //   - A stop calls no further handler, returns the messages whose handlers were not
@@ -51,10 +51,10 @@
 // derived from the service's count of receives, so an outage, a stop or a failing message
 // in front costs no attempt. Without Failures, each process counts for itself, for the
 // latest 4,096 messages that failed: a message may have more attempts then, never fewer.
-// A message that kills its consumer has no failure that anybody could count; the queue's
-// redrive policy takes it.
+// When a message kills its consumer, no failure is counted; the queue's redrive policy moves such a
+// message.
 //
-// A redrive policy of the queue moves messages by its own count, also those of a FIFO
-// group that wait behind a failing one. Prefer DeadLetterURL, and set the policy's
-// maxReceiveCount to a multiple of Attempts, as a safety net.
+// A redrive policy of the queue moves messages by its own count, also messages of a FIFO group that
+// wait behind a failing one. Prefer DeadLetterURL, and set the policy's maxReceiveCount to a multiple
+// of Attempts, as a safety net.
 package queues

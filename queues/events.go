@@ -15,7 +15,7 @@ type Events struct {
 	Ended func(Ended)
 }
 
-// Disposition is what became of a message, as the consumer knows it.
+// Disposition is the end of one receive of a message, as far as the consumer knows.
 type Disposition string
 
 // The ways in which a receive can end.

@@ -28,7 +28,7 @@ func ExampleConsumer() {
 	}
 	defer func() { _ = engine.Close() }()
 
-	// The client could as well be that of AWS.
+	// A client of AWS itself would do as well.
 	ctx, stop := context.WithCancel(context.Background())
 	client := sqs.NewFromConfig(engine.AWSConfig())
 

@@ -8,12 +8,12 @@ import (
 )
 
 // FailureCounter counts the failed receives of messages. Config.Attempts holds across
-// restarts and for all consumers of a queue together if the counter does: queues/events has
-// one that counts in a DynamoDB table.
+// restarts and for all consumers of a queue together if the counter does: the counter of
+// queues/events counts in a DynamoDB table.
 type FailureCounter interface {
-	// CountFailure notes that a receive of the message has failed, and returns how many of
-	// its receives have. The names are unique: message among all queues, receive among the
-	// receives of the message. A receive that was noted before is not counted again.
+	// CountFailure notes that a receive of the message has failed, and returns the number of its
+	// failed receives. The names are unique: message among all queues, receive among the receives of
+	// the message. A receive that was noted before is not counted again.
 	CountFailure(ctx context.Context, message, receive string) (failures int, err error)
 }
 
@@ -53,6 +53,7 @@ func (p *processFailures) CountFailure(_ context.Context, message, receive strin
 		p.next = (p.next + 1) % len(p.ring)
 	}
 
+	// A receive counts once, however often it is reported.
 	if count.last != receive {
 		count = failureCount{failures: count.failures + 1, last: receive}
 	}

@@ -50,11 +50,11 @@ func unavailable(int) Outcome { return NotYet(time.Minute, errors.New("no route 
 // TestAnOutageCostsNoAttemptAcrossRestarts: a message survives an outage, is handed to
 // another process, and fails once. It has all its attempts.
 func TestAnOutageCostsNoAttemptAcrossRestarts(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
 		h := &script{answer: unavailable}
-		w.send("a")
+		q.send("a")
 
-		stop := w.run(w.config(h.handle))
+		stop := q.run(q.config(h.handle))
 		time.Sleep(30 * time.Minute)
 		stop()
 
@@ -69,20 +69,20 @@ func TestAnOutageCostsNoAttemptAcrossRestarts(t *testing.T) {
 			return Done()
 		})
 
-		w.run(w.config(h.handle))
+		q.run(q.config(h.handle))
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		w.expect("done at the last attempt", "0+0 0+0")
+		q.expect("done at the last attempt", "0+0 0+0")
 	})
 }
 
 // TestAStopAndAPlaceBehindAFailureCostNoAttempt: neither is a failure of the message.
 func TestAStopAndAPlaceBehindAFailureCostNoAttempt(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
 		h := &script{answer: func(int) Outcome { return Retry(10*time.Second, errors.New("not placed yet")) }}
-		w.send("g:first", "g:second")
+		q.send("g:first", "g:second")
 
-		cfg := w.config(func(ctx context.Context, m Message) Outcome {
+		cfg := q.config(func(ctx context.Context, m Message) Outcome {
 			if m.Body == "second" {
 				return h.handle(ctx, m)
 			}
@@ -94,10 +94,10 @@ func TestAStopAndAPlaceBehindAFailureCostNoAttempt(t *testing.T) {
 			return Done()
 		})
 		cfg.Attempts = 3
-		w.run(cfg)
+		q.run(cfg)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		w.expect("the second was rejected", "0+0 1+0")
+		q.expect("the second was rejected", "0+0 1+0")
 
 		if calls, receives := h.state(); calls != 3 || receives < 20 {
 			t.Errorf("%d attempts in %d receives, want 3", calls, receives)
@@ -113,27 +113,27 @@ func (brokenCounter) CountFailure(context.Context, string, string) (int, error) 
 }
 
 func TestNoMessageIsGivenUpWhileItsFailuresCannotBeCounted(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
 		h := &script{answer: func(int) Outcome { return Retry(time.Second, errors.New("fails")) }}
-		w.send("a")
+		q.send("a")
 
-		cfg := w.config(h.handle)
+		cfg := q.config(h.handle)
 		cfg.Attempts, cfg.Failures = 2, brokenCounter{}
-		stop := w.run(cfg)
+		stop := q.run(cfg)
 		time.Sleep(time.Minute)
 		stop()
 		time.Sleep(time.Second) // the wait of its last failure is over
-		w.expect("after a minute", "1+0 0+0")
+		q.expect("after a minute", "1+0 0+0")
 
 		if calls, _ := h.state(); calls < 50 {
 			t.Errorf("%d calls", calls)
 		}
 
 		cfg.Failures = nil
-		w.run(cfg)
+		q.run(cfg)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		w.expect("with a counter", "0+0 1+0")
+		q.expect("with a counter", "0+0 1+0")
 	})
 }
 
@@ -188,11 +188,11 @@ func TestALambdaLeavesWhatItCannotDeleteToTheMapping(t *testing.T) {
 		{name: "a deletion that keeps failing", failures: 100, calls: 1, left: "1+1 0+0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			inWorld(t, ".fifo", func(t *testing.T, w *world) {
-				w.send("g:1", "g:2")
+			onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
+				q.send("g:1", "g:2")
 				h := &script{answer: func(int) Outcome { return Done() }}
-				event := w.received()
-				w.transport.Around(func(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+				event := q.received()
+				q.transport.Around(func(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
 					if c.Is("DeleteMessageBatch") && c.N <= row.failures {
 						return c.Respond(200, `{"Successful":[],"Failed":[{"Id":"0","Code":"InternalError","SenderFault":false}]}`), nil
 					}
@@ -200,13 +200,13 @@ func TestALambdaLeavesWhatItCannotDeleteToTheMapping(t *testing.T) {
 					return send()
 				})
 
-				l := newLambda(t, LambdaConfig{SQS: w.config(done).SQS, QueueURL: w.url, Handler: h.handle})
+				l := newLambda(t, LambdaConfig{SQS: q.config(done).SQS, QueueURL: q.url, Handler: h.handle})
 
 				out, err := l.Handle(t.Context(), event)
 				if calls, _ := h.state(); err != nil || calls != row.calls || len(out.Failures) != 2-row.calls {
 					t.Errorf("%d calls, %+v, %v", calls, out, err)
 				}
-				w.expect("in the queue", row.left)
+				q.expect("in the queue", row.left)
 			})
 		})
 	}

@@ -1,8 +1,8 @@
 package queues
 
 // byGroup splits a batch into sequences of messages that must be handled one after the
-// other: those of one group of a FIFO queue. Every other message is a sequence of its
-// own. Sequences come in the order of their first messages.
+// other: the messages of one group of a FIFO queue. Every other message is a sequence of its own.
+// Sequences come in the order of their first messages.
 func byGroup[T any](batch []T, key func(T) string) [][]T {
 	var sequences [][]T
 

@@ -8,9 +8,8 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Handler does the work that one message asks for, and says what is to become of the
-// message. It must be idempotent: a message may come more than once, also after its
-// handler has answered Done.
+// Handler does the work of one message, and decides about the message. It must be idempotent: a
+// message may come more than once, also after its handler has answered Done.
 //
 // The context ends when another receiver may have the message (ErrMessageLost), when the
 // call has taken Config.Timeout (ErrTimeout), or when the consumer stops and
@@ -25,7 +24,7 @@ type Middleware func(Handler) Handler
 // The causes of the end of a handler's context, as context.Cause returns them.
 var (
 	// ErrMessageLost: the message's visibility could not be extended, or the service
-	// says that this receive of it is void. Another receiver may be at work on it.
+	// says that this receive is void. Another receiver may be at work on the message.
 	ErrMessageLost = errors.New("queues: message lost")
 	// ErrTimeout: the call took longer than Config.Timeout or Lambda.Timeout.
 	ErrTimeout = errors.New("queues: handler took too long")

@@ -14,8 +14,8 @@ type inFlight struct {
 	ctx        context.Context // the handler's
 	cancel     context.CancelCauseFunc
 
-	// mu is held while a call that extends the visibility is on its way, so that none
-	// arrives after the call that ends it.
+	// mu is held while a call that extends the visibility is on its way, so that no such call arrives
+	// after the call that makes the message visible.
 	mu         sync.Mutex
 	extendedAt time.Time // start of the last accepted extension; at first: receivedAt
 	released   bool      // no longer extended
@@ -28,7 +28,7 @@ type inFlight struct {
 // isLost reports whether another receiver may have the message.
 func (f *inFlight) isLost() bool { return errors.Is(context.Cause(f.ctx), ErrMessageLost) }
 
-// release ends the extensions; none is on its way when it returns.
+// release ends the extensions. When it returns, no extension is on its way.
 func (f *inFlight) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

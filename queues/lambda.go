@@ -205,9 +205,8 @@ func (l *Lambda) returnUnread(ctx context.Context, rest []Message) {
 	}
 }
 
-// dispose does with the message what the handler answered, as far as it can. It reports
-// whether the message is finished, and whether it is known to be deleted as far as this
-// function deletes.
+// dispose carries the handler's answer out. It reports whether the message is finished, and whether
+// the service confirmed its deletion. Without a client the mapping deletes, and deleted is true.
 func (l *Lambda) dispose(ctx context.Context, m Message, o Outcome) (finished, deleted bool) {
 	if l.queue == nil {
 		return o.Kind == KindDone, true
@@ -227,7 +226,7 @@ func (l *Lambda) dispose(ctx context.Context, m Message, o Outcome) (finished, d
 		return true, l.delete(ctx, m)
 	}
 
-	// Where it fails, the message comes when its visibility timeout is over.
+	// Where the call fails, the message comes when its visibility timeout is over.
 	_, _ = l.queue.changeVisibility(ctx, []Message{m}, l.policy.delay(o, n))
 
 	return false, false
@@ -245,6 +244,7 @@ func (l *Lambda) delete(ctx context.Context, m Message) bool {
 			return true
 		}
 
+		// With an invalid receipt, another receiver has the message; no repeat can delete it.
 		if attempt == deleteAttempts || ctx.Err() != nil || err == nil && failed[0].isReceiptInvalid() {
 			return false
 		}

@@ -64,7 +64,7 @@ func newLambda(t *testing.T, cfg LambdaConfig) *Lambda {
 	return l
 }
 
-// answers is a handler that answers by body, and notes what it was called with.
+// answers is a handler that answers by body, and notes the messages of its calls.
 type answers struct {
 	mu   sync.Mutex
 	seen []string
@@ -189,18 +189,18 @@ func TestAHandlerThatTakesTooLongIsStopped(t *testing.T) {
 }
 
 // received is a Lambda event with what a receive of the queue brings.
-func (w *world) received() json.RawMessage {
-	w.t.Helper()
+func (q *queuePair) received() json.RawMessage {
+	q.t.Helper()
 
-	out, err := w.api.ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 10, MessageSystemAttributeNames: allSystem})
+	out, err := q.api.ReceiveMessage(q.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &q.url, MaxNumberOfMessages: 10, MessageSystemAttributeNames: allSystem})
 	if err != nil {
-		w.t.Fatal(err)
+		q.t.Fatal(err)
 	}
 
 	var records []map[string]any
 	for _, m := range out.Messages {
 		records = append(records, map[string]any{"messageId": m.MessageId, "receiptHandle": m.ReceiptHandle, "body": m.Body, "attributes": m.Attributes,
-			"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:" + w.url[strings.LastIndexByte(w.url, '/')+1:]})
+			"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:" + q.url[strings.LastIndexByte(q.url, '/')+1:]})
 	}
 
 	return mustJSON(map[string]any{"Records": records})
@@ -209,11 +209,11 @@ func (w *world) received() json.RawMessage {
 // TestAFunctionThatIsKilledRepeatsNothingThatWasDone: with a client each message is
 // deleted as soon as it is done, before the batch is reported.
 func TestAFunctionThatIsKilledRepeatsNothingThatWasDone(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
-		w.send("g:1", "g:2", "g:3")
-		event := w.received()
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
+		q.send("g:1", "g:2", "g:3")
+		event := q.received()
 		killed := make(chan struct{})
-		l := newLambda(t, LambdaConfig{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
+		l := newLambda(t, LambdaConfig{SQS: q.api, QueueURL: q.url, Handler: func(_ context.Context, m Message) Outcome {
 			if m.Body == "3" {
 				<-killed // ignores its context
 			}
@@ -225,16 +225,16 @@ func TestAFunctionThatIsKilledRepeatsNothingThatWasDone(t *testing.T) {
 			_, _ = l.Handle(t.Context(), event)
 		}()
 		synctest.Wait()
-		w.expect("1 and 2 are gone while 3 hangs", "0+1 0+0")
+		q.expect("1 and 2 are gone while 3 hangs", "0+1 0+0")
 		close(killed)
 		<-ended
 	})
 }
 
 func TestALambdaWithAClientDisposesOfEachMessageAtOnce(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		w.send("ok", "retry", "busy", "reject")
-		l := newLambda(t, LambdaConfig{SQS: w.api, QueueURL: w.url, DeadLetterURL: w.dead, Attempts: 2, Handler: func(_ context.Context, m Message) Outcome {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("ok", "retry", "busy", "reject")
+		l := newLambda(t, LambdaConfig{SQS: q.api, QueueURL: q.url, DeadLetterURL: q.dead, Attempts: 2, Handler: func(_ context.Context, m Message) Outcome {
 			switch m.Body {
 			case "retry":
 				return Retry(5*time.Second, errors.New("later"))
@@ -247,42 +247,42 @@ func TestALambdaWithAClientDisposesOfEachMessageAtOnce(t *testing.T) {
 			return Done()
 		}})
 
-		out, err := l.Handle(t.Context(), w.received())
+		out, err := l.Handle(t.Context(), q.received())
 		if err != nil || len(out.Failures) != 2 {
 			t.Fatalf("%+v, %v", out, err)
 		}
-		w.expect("one dead letter, two to come again", "0+2 1+0")
+		q.expect("one dead letter, two to come again", "0+2 1+0")
 		time.Sleep(5 * time.Second)
-		w.expect("the retry after its pause", "1+1 1+0")
+		q.expect("the retry after its pause", "1+1 1+0")
 
-		if out, err = l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 0 {
+		if out, err = l.Handle(t.Context(), q.received()); err != nil || len(out.Failures) != 0 {
 			t.Errorf("%+v, %v", out, err)
 		}
-		w.expect("given up after two attempts", "0+1 2+0")
+		q.expect("given up after two attempts", "0+1 2+0")
 		time.Sleep(55 * time.Second)
-		w.expect("work in progress when the lease is over", "1+0 2+0")
+		q.expect("work in progress when the lease is over", "1+0 2+0")
 	})
 }
 
-// TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure: what was not begun behind it is
+// TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure: the messages behind it that were not begun are
 // given back.
 func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
-	inWorld(t, ".fifo", func(t *testing.T, w *world) {
-		w.send("g:1", "g:2", "g:3")
+	onQueues(t, ".fifo", func(t *testing.T, q *queuePair) {
+		q.send("g:1", "g:2", "g:3")
 
-		l := newLambda(t, LambdaConfig{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
+		l := newLambda(t, LambdaConfig{SQS: q.api, QueueURL: q.url, Handler: func(_ context.Context, m Message) Outcome {
 			if m.Body == "2" {
 				return Retry(5*time.Second, nil)
 			}
 			return Done()
 		}})
-		if out, err := l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 2 {
+		if out, err := l.Handle(t.Context(), q.received()); err != nil || len(out.Failures) != 2 {
 			t.Fatalf("%+v, %v", out, err)
 		}
-		w.expect("2 waits, 3 behind it", "1+1 0+0")
+		q.expect("2 waits, 3 behind it", "1+1 0+0")
 		time.Sleep(5 * time.Second)
 
-		if out, err := l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 2 {
+		if out, err := l.Handle(t.Context(), q.received()); err != nil || len(out.Failures) != 2 {
 			t.Errorf("%+v, %v: want both again, in order", out, err)
 		}
 	})

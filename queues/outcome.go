@@ -2,7 +2,7 @@ package queues
 
 import "time"
 
-// Kind is what is to become of a message. The list is closed.
+// Kind is a handler's decision about a message. The list is closed.
 type Kind uint8
 
 // The kinds of outcomes. The zero Kind is a retry: a handler that did not decide has not
@@ -13,7 +13,7 @@ const (
 	// KindDone: the message is deleted.
 	KindDone
 	// KindInProgress: the work cannot be done now, for a reason outside the message:
-	// another worker is doing it, or what it needs is out of reach. The message comes
+	// another worker is doing it, or a service that the work needs is out of reach. The message comes
 	// again later; the receive does not count as an attempt.
 	KindInProgress
 	// KindReject: no retry will help. The message goes to the dead-letter queue.
@@ -57,9 +57,9 @@ func Retry(after time.Duration, err error) Outcome {
 // message comes again after that; the receive does not count as an attempt.
 func InProgress(rest time.Duration) Outcome { return Outcome{Kind: KindInProgress, After: rest} }
 
-// NotYet says that what the work needs is out of reach for a while, for example a service
-// that does not answer. Like InProgress it does not count as an attempt, so an outage
-// sends no messages to the dead-letter queue.
+// NotYet says that the work cannot be done for a while, for example because a service does not
+// answer. Like InProgress it does not count as an attempt, so an outage sends no messages to the
+// dead-letter queue.
 func NotYet(after time.Duration, err error) Outcome {
 	return Outcome{Kind: KindInProgress, After: after, Err: err}
 }

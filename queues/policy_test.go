@@ -18,7 +18,7 @@ import (
 func done(context.Context, Message) Outcome { return Done() }
 
 func TestTheMiddlewareOfAConsumerWrapsItsHandlerTheFirstOutermost(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
 		var trace []string
 		layer := func(name string) Middleware {
 			return func(next Handler) Handler {
@@ -28,11 +28,11 @@ func TestTheMiddlewareOfAConsumerWrapsItsHandlerTheFirstOutermost(t *testing.T) 
 				}
 			}
 		}
-		cfg := w.config(done)
+		cfg := q.config(done)
 		cfg.Middleware = []Middleware{layer("outer"), layer("inner")}
 
-		w.send("a")
-		stop := w.run(cfg)
+		q.send("a")
+		stop := q.run(cfg)
 		synctest.Wait()
 		stop()
 
@@ -43,8 +43,8 @@ func TestTheMiddlewareOfAConsumerWrapsItsHandlerTheFirstOutermost(t *testing.T) 
 }
 
 func TestAConsumerIsReadyWhilePollsAreAnsweredOrAllSlotsAreAtWork(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		cfg := w.config(func(context.Context, Message) Outcome {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		cfg := q.config(func(context.Context, Message) Outcome {
 			time.Sleep(5 * time.Minute)
 			return Done()
 		})
@@ -72,12 +72,12 @@ func TestAConsumerIsReadyWhilePollsAreAnsweredOrAllSlotsAreAtWork(t *testing.T) 
 		time.Sleep(time.Minute)
 		check("while polls are answered", true)
 
-		w.send("a")
+		q.send("a")
 		time.Sleep(2 * time.Minute)
 		check("while the only slot is at work", true)
 
 		time.Sleep(4 * time.Minute) // the handler has returned
-		w.transport.Inject(embeddedtest.LoseRequest("ReceiveMessage"))
+		q.transport.Inject(embeddedtest.LoseRequest("ReceiveMessage"))
 		time.Sleep(time.Minute)
 		check("while no poll is answered", false)
 
@@ -102,8 +102,8 @@ func TestTheDrainFollowsItsConfiguration(t *testing.T) {
 		{name: "a handler that does not", ignores: time.Hour, took: 7*time.Second + 3*time.Second + lastCalls, want: ErrStuck},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			inWorld(t, "", func(t *testing.T, w *world) {
-				cfg := w.config(func(ctx context.Context, _ Message) Outcome {
+			onQueues(t, "", func(t *testing.T, q *queuePair) {
+				cfg := q.config(func(ctx context.Context, _ Message) Outcome {
 					<-ctx.Done()
 					time.Sleep(row.ignores)
 
@@ -119,7 +119,7 @@ func TestTheDrainFollowsItsConfiguration(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- c.Run(ctx) }()
 
-				w.send("a")
+				q.send("a")
 				synctest.Wait()
 				cancel()
 
@@ -142,11 +142,11 @@ func TestPollsThatNoRetryHelpsEndRunAfterFatalAfter(t *testing.T) {
 		{code: "KmsAccessDenied", fatal: true},
 		{code: "ThrottlingException", fatal: false},
 	} {
-		inWorld(t, "", func(t *testing.T, w *world) {
-			w.transport.Inject(embeddedtest.Answer(row.code, "ReceiveMessage"))
+		onQueues(t, "", func(t *testing.T, q *queuePair) {
+			q.transport.Inject(embeddedtest.Answer(row.code, "ReceiveMessage"))
 
 			failures := 0
-			cfg := w.config(done)
+			cfg := q.config(done)
 			cfg.FatalAfter = 20 * time.Second
 			cfg.Events.PollFailed = func(error) { failures++ }
 
@@ -165,9 +165,9 @@ func TestPollsThatNoRetryHelpsEndRunAfterFatalAfter(t *testing.T) {
 }
 
 func TestNotYetIsNoAttempt(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
 		calls := 0
-		cfg := w.config(func(context.Context, Message) Outcome {
+		cfg := q.config(func(context.Context, Message) Outcome {
 			if calls++; calls <= 10 {
 				return NotYet(time.Second, errors.New("the service does not answer"))
 			}
@@ -176,11 +176,11 @@ func TestNotYetIsNoAttempt(t *testing.T) {
 		})
 		cfg.Attempts = 2
 
-		w.send("a")
-		w.run(cfg)
+		q.send("a")
+		q.run(cfg)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		w.expect("in the end", "0+0 1+0")
+		q.expect("in the end", "0+0 1+0")
 
 		if calls != 12 {
 			t.Errorf("%d calls, want 10 that do not count and 2 that do", calls)
@@ -189,28 +189,28 @@ func TestNotYetIsNoAttempt(t *testing.T) {
 }
 
 func TestARejectedMessageReturnsWhileTheDeadLetterQueueCannotBeReached(t *testing.T) {
-	inWorld(t, "", func(t *testing.T, w *world) {
-		outage := w.transport.Inject(embeddedtest.LoseRequest("SendMessage"))
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		outage := q.transport.Inject(embeddedtest.LoseRequest("SendMessage"))
 
 		var (
 			mu           sync.Mutex // the hook runs on the goroutine of each message
 			dispositions []Disposition
 		)
-		cfg := w.config(func(context.Context, Message) Outcome { return Reject(errors.New("never")) })
+		cfg := q.config(func(context.Context, Message) Outcome { return Reject(errors.New("never")) })
 		cfg.Events.Ended = func(e Ended) {
 			mu.Lock()
 			defer mu.Unlock()
 			dispositions = append(dispositions, e.Disposition)
 		}
 
-		w.send("a")
-		w.run(cfg)
+		q.send("a")
+		q.run(cfg)
 		time.Sleep(time.Minute)
-		w.expect("during the outage no message is lost", "0+1 0+0")
+		q.expect("during the outage no message is lost", "0+1 0+0")
 		outage.Remove()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		w.expect("after it", "0+0 1+0")
+		q.expect("after it", "0+0 1+0")
 
 		mu.Lock()
 		defer mu.Unlock()

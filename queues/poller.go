@@ -13,7 +13,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// pollBackoff is the waits after failed polls.
+// pollBackoff has the waits after failed polls.
 var pollBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
 
 // maxPollers is the most polls that a consumer has open at a time.
@@ -42,6 +42,7 @@ func (c *Consumer) poll(stop, polls, work context.Context) error {
 			continue
 		}
 
+		// A drain has canceled the poll, which is no failure; takeSlots sees the stop.
 		if polls.Err() != nil {
 			continue
 		}
@@ -90,6 +91,7 @@ func (c *Consumer) freeSlots(n int) {
 func (c *Consumer) receive(ctx context.Context, n int) ([]Message, error) {
 	began := time.Now()
 
+	// An empty queue answers only after WaitTime, so that time is added to the bound of a call.
 	call, cancel := context.WithTimeout(ctx, c.cfg.WaitTime+callTimeout)
 	defer cancel()
 

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// sqsAPI is what this package calls of *sqs.Client.
+// sqsAPI has the methods of *sqs.Client that this package calls.
 type sqsAPI interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
@@ -39,8 +39,8 @@ type entryError struct{ code, message string }
 func (e *entryError) Error() string { return e.code + ": " + e.message }
 
 // isReceiptInvalid reports whether the receipt handle is void, so that no repeat of the
-// call can succeed. The entry's field SenderFault does not tell: throttling may be set
-// down to the sender, too.
+// call can succeed. The entry's field SenderFault does not prove it: throttling may count as the
+// sender's fault, too.
 func (e *entryError) isReceiptInvalid() bool {
 	switch strings.TrimPrefix(e.code, "AWS.SimpleQueueService.") {
 	case "ReceiptHandleIsInvalid", "InvalidParameterValue", "InvalidParameterValueException", "MessageNotInflight", "InvalidIdFormat":

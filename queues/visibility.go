@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// The schedule of a visibility timeout, in twelfths of it. It is extended when a quarter
-// has passed; a check every twelfth makes that a third at most. A call has a sixth to be
-// answered. When no call was accepted for ten twelfths, the message counts as lost before
-// the service gives it to another receiver.
+// The schedule of a visibility timeout, in twelfths of it. The timeout is extended when a quarter of
+// it has passed; with a check every twelfth, that is a third at most. A call has a sixth to be
+// answered. When no call was accepted for ten twelfths, the message counts as lost before the service
+// gives it to another receiver.
 const (
 	checkEvery   = 1
 	extendAfter  = 3
@@ -42,8 +42,8 @@ func (c *Consumer) keepInvisible(ctx context.Context) {
 	}
 }
 
-// lockDue returns the messages whose visibility is to be extended, locked. It cancels
-// the handlers of those that could not be extended for too long.
+// lockDue returns the messages whose visibility is to be extended, locked. It cancels the handlers of
+// messages whose extensions have failed for too long.
 func (c *Consumer) lockDue(now time.Time) []*inFlight {
 	c.mu.Lock()
 

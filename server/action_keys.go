@@ -17,8 +17,8 @@ import (
 // actions.
 const actionKeysFile = "action-keys"
 
-// actionKeys returns the keys that sign the ids of one-time actions: those of
-// cfg.ActionKeys, else those of the data directory. The embedded engine creates the
+// actionKeys returns the keys that sign the ids of one-time actions, from
+// cfg.ActionKeys or else from the data directory. The embedded engine creates the
 // directory's key on first use; other processes on the same machine only read it.
 // It returns no keys for AWS and for endpoints on other machines; package actions then
 // refuses to create an action.
@@ -52,6 +52,7 @@ func actionKeys(cfg Config, isEmbedded bool) ([]actions.Key, error) {
 		return nil, fmt.Errorf("keys of one-time actions: %w", err)
 	}
 
+	// As ssh does with private keys. Windows has no such mode bits.
 	if info, err := os.Stat(name); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s holds keys and other users can read it (%s): chmod 600 it", name, info.Mode().Perm())
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // addAttempts is how often AddItems tries again because it has to know the order first, see
-// [transitions.EditRefused].
+// [transitions.EditRefusedError].
 const addAttempts = 3
 
 // AddItems adds lines to an order and reserves their pieces, in one transaction of at most
@@ -20,7 +20,7 @@ const addAttempts = 3
 // each SKU. A repeat is Replayed, as long as the claim is kept or the order remembers the
 // edit; its result may have no order.
 //
-// The verdicts are those of [transitions.Orders.AddItems]. It fails with
+// It has the verdicts of [transitions.Orders.AddItems]. It fails with
 // [inventory.ErrOutOfStock], which names the SKUs, if pieces are missing, with
 // [transitions.ErrOrderFull] if the order would have more than 97 SKUs, and with
 // [transitions.ErrContended] if other edits kept changing the order. Nothing is written
@@ -92,7 +92,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 	return transitions.EditResult{}, transitions.ErrContended
 }
 
-// asEditResult turns a [transitions.EditRefused] into its result, and passes other errors
+// asEditResult turns a [transitions.EditRefusedError] into its result, and passes other errors
 // on. An order that has seen the event id for an edit with stock tells that the edit was
 // made, also when the claim has been deleted after its retention.
 func asEditResult(err error) (transitions.EditResult, error) {

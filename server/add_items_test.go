@@ -18,7 +18,7 @@ import (
 	"ratchet/workflow"
 )
 
-func (s *shop) addItems(t *testing.T, event string, lines ...transitions.Item) transitions.EditResult {
+func (s *stockedBackend) addItems(t *testing.T, event string, lines ...transitions.Item) transitions.EditResult {
 	t.Helper()
 
 	r, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: transitions.RequestID(event)}, lines...)
@@ -29,7 +29,7 @@ func (s *shop) addItems(t *testing.T, event string, lines ...transitions.Item) t
 	return r
 }
 
-func (s *shop) stock(t *testing.T, sku string, want inventory.Level) {
+func (s *stockedBackend) stock(t *testing.T, sku string, want inventory.Level) {
 	t.Helper()
 
 	want.SKU = sku
@@ -39,7 +39,7 @@ func (s *shop) stock(t *testing.T, sku string, want inventory.Level) {
 }
 
 func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 		t.Errorf("the refused edit left a record: %s", r.Verdict)
 	}
 
-	// The execution reserves what the order was placed with, on top.
+	// The execution also reserves the lines with which the order was placed.
 	s.env.Execute(mug)
 	s.until(workflow.Delivered)
 	s.env.WantExecution(mug.ID, sfntypes.ExecutionStatusSucceeded)
@@ -97,7 +97,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 }
 
 func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 
 // TestARepeatAfterTheRetentionOfTheClaimIsReplayed deletes the claim, as TTL does.
 func TestARepeatAfterTheRetentionOfTheClaimIsReplayed(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestARepeatAfterTheRetentionOfTheClaimIsReplayed(t *testing.T) {
 
 // TestAnOrderMakesRoomForLinesWithStock makes more edits than an order remembers.
 func TestAnOrderMakesRoomForLinesWithStock(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ const DefaultAdminListen = "127.0.0.1:8702"
 // AdminOff is the value of [Config.AdminListen] for no listener.
 const AdminOff = "off"
 
-// Admin serves health and metrics of a process. Its methods may be called on nil, which serves
-// nothing.
+// Admin serves health and metrics of a process. A nil Admin serves nothing: its methods
+// work and do nothing.
 type Admin struct {
 	url     string
 	server  *http.Server
@@ -43,6 +43,7 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 		return nil, fmt.Errorf("admin-listen: %w", err)
 	}
 
+	// The address that is listened on: the setting may be a name, or no address at all.
 	address, _ := listener.Addr().(*net.TCPAddr)
 	loopback := address != nil && address.IP.IsLoopback()
 
@@ -63,8 +64,8 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 	return a, nil
 }
 
-// listenAdmin listens on the address. Without one it prefers the default, and takes any free
-// port if that is not free.
+// listenAdmin listens on the address. Without an address it prefers the default, and takes any free
+// port if the default is taken.
 func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	if address != "" {
@@ -109,6 +110,7 @@ func (b *Backend) adminHandler(stopping context.Context, loopback bool) http.Han
 		answerHealth(w, Health{Ready: true, Checks: []HealthCheck{ok("process")}})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		// Unready at once, so that a load balancer sends no further work while the process drains.
 		health := b.Health(r.Context())
 		if stopping.Err() != nil {
 			health.Ready = false

@@ -21,7 +21,7 @@ func openWith(t *testing.T, adminListen string) *server.Backend {
 	return initialized(t, server.Config{Data: filepath.Join(t.TempDir(), "data"), AdminListen: adminListen})
 }
 
-// initialized opens a backend on the embedded engine, and creates what it needs.
+// initialized opens a backend on the embedded engine, and creates its tables and state machine.
 func initialized(t *testing.T, cfg server.Config) *server.Backend {
 	t.Helper()
 

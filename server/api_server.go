@@ -30,8 +30,8 @@ const apiDrain = 10 * time.Second
 // requests to finish. It closes the listener in every case. With dev, callers are not
 // authenticated; the listener's address must be a loopback address then.
 func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool) (err error) {
-	// Check the address that is listened on and not the one that was configured:
-	// port 0 or a host name may stand for another one.
+	// Check the address that the listener has, not the configured one:
+	// port 0 or a host name may stand for another address.
 	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -74,6 +74,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiDrain)
 		defer cancel()
+		// Close ends streams of events and other requests that have outlasted the drain.
 		drained <- errors.Join(server.Shutdown(drain), server.Close())
 	}()
 
@@ -82,6 +83,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	} else {
 		err = server.Serve(listener)
 	}
+	// Serve returns as soon as Shutdown begins. The two goroutines report when the drain is over.
 	stop()
 
 	if errors.Is(err, http.ErrServerClosed) {
@@ -95,6 +97,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 // dev, callers are not authenticated. For each request that may change something it
 // writes one line to audit. Streams of events end with ctx.
 func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (http.Handler, error) {
+	// Stored, so that every API server of the backend accepts the cursors of the others.
 	secret, err := b.APIKeys.Secret(ctx, "cursor")
 	if err != nil {
 		return nil, err
@@ -153,6 +156,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 	}
 
 	handler, err := api.New(cfg)
+	// Without a bank a step would be stored and stay open.
 	if err == nil && b.CheckBank() != nil {
 		handler = refusePayments(handler)
 	}
@@ -195,7 +199,7 @@ func (b *Backend) startPlaced(ctx context.Context, order transitions.NewOrder) e
 
 	_, err = b.Start(ctx, arn, order)
 	if failed, is := errors.AsType[*executions.FailedError](err); is {
-		// The order is placed, which is what the caller asked for. A person brings its
+		// The order is placed, as the caller asked. A person brings its
 		// execution on.
 		b.log.WarnContext(ctx, "the execution of a placed order has failed", "order", order.ID, "error", failed)
 		return nil

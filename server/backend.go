@@ -72,19 +72,19 @@ type Backend struct {
 	Bank *banksandbox.Bank
 	// Carrier is the sandbox, nil if there is another carrier, or none.
 	Carrier *carriersandbox.Carrier
-	// Reports judges what the carrier reports.
+	// Reports judges the carrier's reports.
 	Reports *reports.Receiver
 	// Endpoints get the notifications to customers, which Deliveries brings to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries
 	// Lists are the lists of orders, nil without [Config.OrderLists].
 	Lists *lists.Lists
-	// Refusals has what was refused for orders.
+	// Refusals has the refused requests of orders.
 	Refusals *refusals.Log
 	// APIKeys authenticates callers of the HTTP API.
 	APIKeys *auth.Keys
 
-	// Processes holds a row for each process that runs.
+	// Processes holds a row for each running process.
 	Processes *processes.Store
 	// Audit holds what people did.
 	Audit *audit.Log
@@ -100,9 +100,9 @@ type Backend struct {
 	processor payments.Processor
 	carrier   shipping.Carrier // nil if there is none
 	reactions *reactions.Reactions
-	// ownHandlers are those of Parts.
+	// ownHandlers are the handlers of Parts.
 	ownHandlers []streams.Handler
-	// machineARN is that of the state machine once it was found.
+	// machineARN is the ARN of the state machine once it was found.
 	machineARN atomic.Pointer[string]
 	log        *slog.Logger
 	seen       observed
@@ -111,6 +111,7 @@ type Backend struct {
 
 // assemble builds the parts over the clients. A later part uses the earlier ones.
 func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen observed, events Events) (_ *Backend, err error) {
+	// Before the clients, which copy the configuration.
 	seen.figures.MeasureAWS(&awsConfig)
 	seen.tracing.TraceAWS(&awsConfig)
 
@@ -135,6 +136,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		return nil, err
 	}
 
+	// In this order: reactions need the parts above them, and handlers of Parts may use every part.
 	assembly := []func() error{
 		b.assembleRefusals,
 		func() error { return b.assembleOrders(events) },
@@ -220,8 +222,8 @@ func (b *Backend) assembleAPIKeys() (err error) {
 // call of a stream's handler.
 const completeTimeout = 20 * time.Second
 
-// assembleReactions builds what the poller of the orders' stream calls, and the parked tasks
-// that only it needs.
+// assembleReactions builds the reactions, which the poller of the orders' stream calls, and the parked
+// tasks, which only that poller needs.
 func (b *Backend) assembleReactions(events Events) (err error) {
 	if b.ParkedTasks, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked}); err != nil {
 		return err
@@ -253,6 +255,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		cfg.Awaited, _ = steps.Awaited(b.flow.asl)
 	}
 
+	// The default names the shop's states. Of another workflow all states are notified.
 	if b.flow.own {
 		for _, s := range b.flow.definition.States() {
 			cfg.Notified = append(cfg.Notified, s.State)
@@ -267,7 +270,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 // file, if there are any. It exports the spans, figures and lines of the log that wait, which takes 3 s
 // at most.
 func (b *Backend) Close() error {
-	_ = b.Refusals.Flush(context.Background()) // it counts what it drops
+	_ = b.Refusals.Flush(context.Background()) // Refusals itself counts the lost ones
 
 	err := b.Deliveries.Close()
 	if b.Engine != nil {

@@ -11,8 +11,8 @@ type verifier interface {
 	Verify(h http.Header, body []byte) (webhooks.Message, error)
 }
 
-// callbackKeys returns what verifies callbacks with the secrets of a setting: nil if it is empty,
-// which refuses every callback.
+// callbackKeys returns a verifier of callbacks with the secrets of a setting. It returns nil if the
+// setting is empty, and then every callback is refused.
 func callbackKeys(setting, secrets string) (verifier, error) {
 	if secrets == "" {
 		return nil, nil

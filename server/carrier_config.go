@@ -7,7 +7,7 @@ import (
 	"ratchet/shipping/sandbox"
 )
 
-// CarrierFaults are what the sandbox carrier does badly, for demonstrations and tests.
+// CarrierFaults are the faults of the sandbox carrier, for demonstrations and tests.
 type CarrierFaults struct {
 	// Down is how long the carrier is down from the start of the process on. Default: 0.
 	Down time.Duration `koanf:"carrier-down"`

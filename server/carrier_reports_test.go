@@ -23,7 +23,7 @@ import (
 // TestAReturnedParcelReturnsItsOrder: the carrier reports everything twice, and the last
 // report stands for two transitions.
 func TestAReturnedParcelReturnsItsOrder(t *testing.T) {
-	s := newShop(t, func(c *server.Config) {
+	s := newStockedBackend(t, func(c *server.Config) {
 		c.CarrierFaults = server.CarrierFaults{ReturnedPercent: 100, DuplicatePercent: 100}
 	})
 	s.env.Execute(mug)
@@ -45,7 +45,7 @@ func TestAReturnedParcelReturnsItsOrder(t *testing.T) {
 // carrier, which reports everything twice, does not repeat its report without end. A person
 // finds the order.
 func TestALostParcelLeavesItsOrderShipped(t *testing.T) {
-	s := newShop(t, func(c *server.Config) {
+	s := newStockedBackend(t, func(c *server.Config) {
 		c.CarrierFaults = server.CarrierFaults{LostPercent: 100, DuplicatePercent: 100}
 	})
 	s.env.Execute(mug)
@@ -82,7 +82,7 @@ func TestALostParcelLeavesItsOrderShipped(t *testing.T) {
 
 // TestAReportOfALostParcelIsRepeatedUntilItIsRecorded: the first write fails.
 func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	process, wire, err := s.Process()
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
 
 // TestEveryCarriersReportsAreSwept: the sandbox repeats its reports itself, but others are stored, too.
 func TestEveryCarriersReportsAreSwept(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if s.Carrier == nil {
 		t.Fatal("the carrier is not the sandbox")
 	}
@@ -134,7 +134,7 @@ func TestEveryCarriersReportsAreSwept(t *testing.T) {
 
 // TestACustomersReturnComesBefore: the customer has announced the parcel that comes back.
 func TestACustomersReturnComesBefore(t *testing.T) {
-	s := newShop(t, func(c *server.Config) {
+	s := newStockedBackend(t, func(c *server.Config) {
 		c.CarrierFaults.ReturnedPercent = 100
 		c.CarrierDelay = 200 * time.Millisecond
 	})
@@ -150,7 +150,7 @@ func TestACustomersReturnComesBefore(t *testing.T) {
 
 // TestParcelsThatComeBackRefundTheirOrder: the first by its lines, the last with all the rest.
 func TestParcelsThatComeBackRefundTheirOrder(t *testing.T) {
-	s := newShop(t, func(c *server.Config) { c.RefundReturns, c.CarrierDelay = true, time.Hour })
+	s := newStockedBackend(t, func(c *server.Config) { c.RefundReturns, c.CarrierDelay = true, time.Hour })
 	s.env.Execute(mugs)
 	s.until(workflow.PaymentReceived)
 
@@ -174,7 +174,7 @@ func TestParcelsThatComeBackRefundTheirOrder(t *testing.T) {
 
 // TestAnOrderOfWhichParcelsHadArrivedIsDelivered when a person says that it has left as a whole.
 func TestAnOrderOfWhichParcelsHadArrivedIsDelivered(t *testing.T) {
-	s := newShop(t, func(c *server.Config) { c.CarrierDelay = time.Hour })
+	s := newStockedBackend(t, func(c *server.Config) { c.CarrierDelay = time.Hour })
 	s.env.Execute(mugs)
 	s.until(workflow.PaymentReceived)
 	s.report(t, shipping.Shipped, "a")
@@ -191,7 +191,7 @@ var mugs = transitions.NewOrder{
 }
 
 // report takes a report of one of the parcels: a with one mug, b with two.
-func (s *shop) report(t *testing.T, m shipping.Milestone, parcel string) {
+func (s *stockedBackend) report(t *testing.T, m shipping.Milestone, parcel string) {
 	t.Helper()
 
 	r := shipping.Report{ID: parcel + "/" + string(m), Shipment: "o-1/2/shipping", OrderID: string(mugs.ID), Milestone: m, Parcel: parcel}
@@ -205,7 +205,7 @@ func (s *shop) report(t *testing.T, m shipping.Milestone, parcel string) {
 }
 
 // untilReported waits until the carrier has no open report.
-func (s *shop) untilReported(t *testing.T) {
+func (s *stockedBackend) untilReported(t *testing.T) {
 	t.Helper()
 
 	s.env.With(t).Wait("the carrier to have no open report", func() (bool, string, error) {

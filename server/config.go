@@ -31,10 +31,10 @@ type Config struct {
 	Prefix string `koanf:"prefix"`
 	// RoleARN is the role of the state machine on AWS. The engine ignores it.
 	RoleARN string `koanf:"role-arn"`
-	// Notify is where notifications go that no stored endpoint asks for: "log"; "none";
+	// Notify is the destination of notifications that no stored endpoint asks for: "log"; "none";
 	// "file:FILE", one line of JSON each; "dir:DIR", one file each, written once per
 	// notification key; or an http(s) URL, which needs WebhookSecret. It makes the endpoint
-	// configuredEndpoint, beside those of `ratchet endpoints`. Default: "log".
+	// "configured", beside the endpoints of `ratchet endpoints`. Default: "log".
 	Notify string `koanf:"notify"`
 	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
 	// a rotation it holds the new secret and the old one, separated by a space. It is
@@ -45,7 +45,7 @@ type Config struct {
 	// is never printed.
 	SMTPURL  string `koanf:"smtp-url"`
 	SMTPFrom string `koanf:"smtp-from"`
-	// CallbackSecret verifies what the payment processor sends, in the same form. Empty:
+	// CallbackSecret verifies the payment processor's callbacks, in the same form. Empty:
 	// every callback is refused. It is never printed.
 	CallbackSecret string `koanf:"callback-secret"`
 	// WebhookReach says which addresses webhooks may be sent to: "public", "loopback" or
@@ -62,10 +62,10 @@ type Config struct {
 	// OrderDefinition is a file (YAML or JSON, see package workflow/file) with the
 	// definition of orders. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`
-	// StateMachine is a file with an own state machine in ASL (JSON), see [Workflow]. Default: that
-	// of the shop, to which the definition must fit then.
+	// StateMachine is a file with a state machine of your own in ASL (JSON), see [Workflow]. Default: the
+	// shop's, to which the definition must fit then.
 	StateMachine string `koanf:"state-machine"`
-	// OtherActivities are the activities of an own state machine that workers of other programs
+	// OtherActivities are the activities of your own state machine that workers of other programs
 	// serve, without the prefix. They must not move orders themselves.
 	OtherActivities []string `koanf:"other-activities"`
 	// AcceptVersions are other versions of the definition whose orders may be moved
@@ -83,19 +83,19 @@ type Config struct {
 	Slots int `koanf:"slots"`
 	// CallsPerSecond is a worker's share of each of the account's quotas for GetActivityTask,
 	// SendTaskSuccess, SendTaskFailure and SendTaskHeartbeat, 1 to 10000. Several workers
-	// divide what there is. Default: 250, and no limit for the embedded engine.
+	// divide the quotas. Default: 250, and no limit for the embedded engine.
 	CallsPerSecond int `koanf:"calls-per-second"`
 	// FreshFor is how long after a transition its shipment is booked without a look at the
 	// order as it is by then, at least 1 ms. Default: 10 s.
 	FreshFor time.Duration `koanf:"fresh-for"`
-	// Bank is who takes the money: "sandbox", which moves none. Empty: the one of Parts, else the
-	// sandbox, except on AWS, where a shop needs one of both.
+	// Bank takes the money: "sandbox", which moves none. Empty: the bank of Parts, else the
+	// sandbox, except on AWS, where a shop needs one of the two.
 	Bank string `koanf:"bank"`
 	// PaymentMode says when the money of an order is taken: "charge" (at once) or "capture"
 	// (held at once, taken when the order has shipped). Default: "charge".
 	PaymentMode string `koanf:"payment-mode"`
-	// RefundReturns gives the money of a returned order back and moves the order to REFUNDED. Of a
-	// parcel that comes back alone it gives back the money of its lines.
+	// RefundReturns gives the money of a returned order back and moves the order to REFUNDED. If one
+	// parcel comes back alone, it gives back the money of the parcel's lines.
 	// Without it, a person does. It applies to orders that are returned from then on.
 	RefundReturns bool `koanf:"refund-returns"`
 	// DeclinePercent is the share of payments that the sandbox bank declines,
@@ -108,10 +108,10 @@ type Config struct {
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
 	// deliver. Default: 2 s.
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
-	// Carrier is who moves the parcels: "sandbox", the URL of a carrier that serves the document
+	// Carrier moves the parcels: "sandbox", the URL of a carrier that serves the document
 	// of package shipping/httpcarrier, or "execution:ARN", a state machine of which an execution
-	// is started for each shipment. Empty: the one of Parts, else the sandbox, except on AWS, where
-	// a shop needs one of both.
+	// is started for each shipment. Empty: the carrier of Parts, else the sandbox, except on AWS, where
+	// a shop needs one of the two.
 	Carrier string `koanf:"carrier"`
 	// CarrierToken is the bearer token for a carrier's URL. It is never printed.
 	CarrierToken string `koanf:"carrier-token"`
@@ -137,7 +137,7 @@ type Config struct {
 	AuditRetention time.Duration `koanf:"audit-retention"`
 	// API configures the HTTP API.
 	API APIConfig `koanf:",squash"`
-	// Parts are what the program brings along.
+	// Parts are the program's own implementations.
 	Parts Parts `koanf:"-"`
 }
 
@@ -192,6 +192,7 @@ func (c Config) WithDefaults() Config {
 		c.AuditRetention = audit.DefaultRetention
 	}
 
+	// Other fields stay empty: their defaults depend on where the data is, or on free ports.
 	c.API = c.API.withDefaults()
 	fill(&c.Tracing.Propagation, PropagateToAll)
 
@@ -230,6 +231,7 @@ func (c Config) Validate() error {
 	require(slices.Contains(webhookReaches(), c.WebhookReach), "webhook-reach %q: public, loopback or private", c.WebhookReach)
 	require(isNotifyTarget(c.Notify) || c.Parts.isDestination(c.Notify), notifyRule, c.Notify)
 
+	// A step of the same name would be served by two programs.
 	for _, name := range c.OtherActivities {
 		require(isStepName(name) && !isBuiltInStep(name, c.Parts.Workflow != nil && c.Parts.Workflow.Shop),
 			"other-activities %q: 1 to %d of a-z 0-9 with single dashes between them, and no step that Ratchet has", name, maxStepName)
@@ -267,7 +269,7 @@ func journalModes() []string {
 	return []string{transitions.JournalByStream.String(), transitions.JournalTransactional.String()}
 }
 
-// webhookReaches returns what Config.WebhookReach may be; empty stands for the default.
+// webhookReaches returns the values of Config.WebhookReach; empty stands for the default.
 func webhookReaches() []string {
 	return []string{"", string(webhooks.ReachPublic), string(webhooks.ReachLoopback), string(webhooks.ReachPrivate)}
 }

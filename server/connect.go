@@ -124,6 +124,7 @@ func remoteConfig(ctx context.Context, cfg Config) (aws.Config, error) {
 	if cfg.EndpointURL != "" {
 		options = append(options, config.WithBaseEndpoint(cfg.EndpointURL))
 
+		// Endpoints ignore the region, but the SDK refuses to sign without one.
 		if ConfiguredRegion(ctx) == "" {
 			options = append(options, config.WithRegion("us-east-1"))
 		}

@@ -39,6 +39,7 @@ func (c *Consumption) Add(id transitions.OrderID, v transitions.Verdict, read, w
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
+	// The zero value must be ready to use.
 	if c.verdicts == nil {
 		c.verdicts, c.orders = map[transitions.Verdict]Units{}, map[transitions.OrderID]Units{}
 	}
@@ -73,8 +74,8 @@ func (c *Consumption) Order(id transitions.OrderID) Units {
 	return c.orders[id]
 }
 
-// Most returns the largest number of calls, of read units and of write units that an order
-// has, which may be those of different orders, and the number of orders.
+// Most returns the largest number of calls, of read units and of write units of an order, and the
+// number of orders. The three maxima may be of different orders.
 func (c *Consumption) Most() (most Units, orders int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

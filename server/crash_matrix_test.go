@@ -36,7 +36,7 @@ type story struct {
 	during  func(*matrix, transitions.OrderID)
 	state   workflow.State
 	payment workflow.State
-	// kept is what the shop has of the order's 1250 in the end, sold how many mugs.
+	// kept is how much of the order's 1250 the shop has in the end, sold how many mugs.
 	kept, sold int64
 	booked     bool // the carrier has a shipment that was not canceled
 }
@@ -139,7 +139,7 @@ func (m *matrix) moveFrom(id transitions.OrderID, from workflow.State, event wor
 // TestACrashAtAnyCallLosesNothing tells each story once without a fault and lists the calls
 // that the worker makes. Then it tells it again and again, and each time strikes the worker
 // at another call. In the end money, stock and parcels add up as the story says. The time
-// is that of a synctest bubble.
+// is virtual, of a synctest bubble.
 func TestACrashAtAnyCallLosesNothing(t *testing.T) {
 	t.Parallel()
 
@@ -304,7 +304,7 @@ func (m *matrix) wait(id transitions.OrderID) {
 	m.t.Errorf("order %s is %s, its execution %s: %q", id, order.State, status, faults)
 }
 
-// faults compares what the tables and the far sides hold of an order with the story.
+// faults compares the order's data in the tables and on the far sides with the story.
 func (m *matrix) faults(id transitions.OrderID) (faults []string) {
 	check := func(what string, got, want any) {
 		if got != want {
@@ -356,7 +356,7 @@ func (m *matrix) faults(id transitions.OrderID) (faults []string) {
 	return faults
 }
 
-// atTheBank returns what the bank has taken under the keys of a payment.
+// atTheBank returns the sum that the bank has taken under the keys of a payment.
 func (m *matrix) atTheBank(id string) (sum int64) {
 	err := m.Bank.Report(m.t.Context(), func(key, kind string, amount int64, _ string) error {
 		switch owner, _, _ := strings.Cut(key, "/"); {

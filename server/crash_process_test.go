@@ -17,7 +17,7 @@ type point struct {
 	n    int
 }
 
-// blow is what happens to the worker at a point.
+// blow is the fault that strikes the worker at a point.
 type blow string
 
 const (

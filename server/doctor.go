@@ -18,10 +18,10 @@ import (
 	"ratchet/streams"
 )
 
-// Examine compares what is set up with what this program needs: the settings among each other, and
+// Examine compares the setup with the needs of this program: the settings among each other, and
 // credentials, endpoints, clock, tables, stream, state machine and queue with the settings. It writes
-// and creates nothing. Of the permissions it checks those of the named parts ([PermissionParts]), or of
-// all if none is named. See package doctor.
+// and creates nothing. It checks the permissions of the named parts ([PermissionParts]), or of
+// all parts if none is named. See package doctor.
 func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	checks := b.checkSettings()
 
@@ -109,7 +109,7 @@ func (b *Backend) neededQueue() *doctor.Queue {
 
 const (
 	// leastVisibility is the default of package queues, which sets it for each message that it
-	// receives. A Lambda function relies on that of the queue.
+	// receives. A Lambda function relies on the queue's own visibility.
 	leastVisibility = 30 * time.Second
 	// leastReceives leaves the attempts of a handler, which gives up first, room for redeliveries.
 	leastReceives = 20
@@ -136,6 +136,7 @@ func (b *Backend) checkSettings() (checks []doctor.Check) {
 		}
 	}
 
+	// Each of these settings is valid by itself, so Validate accepts it.
 	c := b.Config
 	warn(isHTTPURL(c.Carrier) && c.CarrierSecret == "",
 		"carrier is a URL, but carrier-secret is not set: every report of the carrier is refused", "set carrier-secret to the secret that the carrier signs with")
@@ -161,7 +162,7 @@ func isPlainHTTP(endpoint string) bool {
 // sampledOrders is how many orders checkStates reads, at most.
 const sampledOrders = 1000
 
-// checkStates looks whether the orders' states and versions are those of the definition. It reads the
+// checkStates looks whether the definition has the orders' states and versions. It reads the
 // first orders of the table.
 func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 	const subject = "orders"
@@ -194,8 +195,8 @@ func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 // compareTimeout bounds the comparison at the start of a process.
 const compareTimeout = 10 * time.Second
 
-// compareMachine warns if the deployed state machine is not the one that this program would create:
-// executions then go other ways than its workers expect. It is no reason not to start: while a new
+// compareMachine warns if the deployed state machine differs from this program's:
+// executions then go other ways than its workers expect. The process starts all the same: while a new
 // version is rolled out, both run.
 func (b *Backend) compareMachine(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)

@@ -139,7 +139,7 @@ func (a *account) simulate(w io.Writer, form url.Values) {
 		results = results[half:]
 	}
 
-	// The decision of the whole is the worst one, and that of the first resource if it stands alone.
+	// The decision of the whole is the worst one. If the first resource stands alone, it is that resource's.
 	decision := "allowed"
 	if strings.Contains(strings.Join(results, ""), "Deny<") {
 		decision = "implicitDeny"

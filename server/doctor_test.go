@@ -35,7 +35,7 @@ type patient struct {
 	*server.Backend
 
 	t *testing.T
-	// wire is what the doctor's calls go through.
+	// wire carries the doctor's calls.
 	wire *embeddedtest.Transport
 }
 
@@ -170,8 +170,8 @@ var misconfigurations = []struct {
 	plant   func(*patient)
 	result  doctor.Result
 	subject string
-	found   string // a part of what is found
-	action  string // a part of what to do
+	found   string // a part of the finding
+	action  string // a part of the advice
 }{
 	{"a table is missing", func(p *patient) { p.deleteTable(p.Tables.Actions) },
 		doctor.Failure, "table ratchet-actions", "does not exist", "ratchet init"},

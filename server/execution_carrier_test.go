@@ -19,7 +19,7 @@ import (
 func TestAWarehouseIsAnExecutionPerShipment(t *testing.T) {
 	const arn = "arn:aws:states:us-east-1:000000000000:stateMachine:warehouse"
 
-	s := newShop(t, func(c *server.Config) { c.Carrier = "execution:" + arn })
+	s := newStockedBackend(t, func(c *server.Config) { c.Carrier = "execution:" + arn })
 
 	if _, err := s.SFN.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
 		Name: aws.String("warehouse"), RoleArn: aws.String("arn:aws:iam::000000000000:role/any"), Definition: aws.String(`{"StartAt":"Which","States":{

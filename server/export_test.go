@@ -35,7 +35,7 @@ func (b *Backend) Process() (*Backend, *embeddedtest.Transport, error) {
 	return process, wire, err
 }
 
-// OnAWS returns a Backend that takes what the client reaches for AWS. It has nothing to close.
+// OnAWS returns a Backend that takes the server behind client for AWS. It has nothing to close.
 func (b *Backend) OnAWS(client aws.HTTPClient) (*Backend, error) {
 	cfg := b.Config
 	cfg.Bank, cfg.Carrier = Sandbox, Sandbox
@@ -71,10 +71,10 @@ func (b *Backend) SweepAll(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// RefusePayments is what stands before the API if there is no bank.
+// RefusePayments stands before the API if there is no bank.
 var RefusePayments = refusePayments
 
-// SurveyStuck is what a worker runs beside its other loops.
+// SurveyStuck is a loop that a worker runs beside its other loops.
 func (b *Backend) SurveyStuck(ctx context.Context) error { return b.surveyStuck(ctx) }
 
 const PaymentCapture = paymentCapture

@@ -27,15 +27,15 @@ var ErrDefinition = errors.New("order-definition")
 // orders and the steps do not fit each other.
 var ErrStateMachine = errors.New("state-machine")
 
-// flow is what orders do: the definition, the state machine that drives them, and the steps of its
+// flow is the way of orders: the definition, the state machine that drives them, and the steps of its
 // activities.
 type flow struct {
 	definition *workflow.Definition
-	// prefix is that of the configuration.
+	// prefix is the configuration's prefix.
 	prefix string
 	// asl is the state machine with its placeholders, file its name in errors.
 	asl, file string
-	// own says that it is not the shop's, so that the shop's steps and reactions do not run.
+	// own says that the flow is not the shop's, so that the shop's steps and reactions do not run.
 	own bool
 	// changed says that the state machine is not the built-in one. Steps and others are empty if it is.
 	changed bool
@@ -52,6 +52,7 @@ type flow struct {
 func newFlow(c Config) (*flow, error) {
 	f := &flow{prefix: c.Prefix, asl: ratchet.StateMachine, file: "statemachine.asl.json", others: c.OtherActivities}
 
+	// Once: every start of a part and of an execution asks, and the answer cannot change.
 	f.fit = sync.OnceValue(func() error {
 		_, err := f.check()
 		return err
@@ -63,6 +64,7 @@ func newFlow(c Config) (*flow, error) {
 	}
 
 	var err error
+	// The settings come after the program's parts. Validate has refused that both are set.
 	if c.OrderDefinition != "" {
 		if f.definition, err = readDefinition(c.OrderDefinition); err != nil {
 			return nil, err
@@ -75,6 +77,7 @@ func newFlow(c Config) (*flow, error) {
 			return nil, fmt.Errorf("%w: %w", ErrStateMachine, err)
 		}
 
+		// A file replaces the shop's state machine, unless the program says that it still is a shop.
 		f.own, f.changed = c.Parts.Workflow == nil || f.own, true
 		f.asl, f.file = string(text), c.StateMachine
 	}
@@ -145,7 +148,7 @@ func (f *flow) check() (check.Report, error) {
 	return report, nil
 }
 
-// checkConfig says what the tasks of the state machine do.
+// checkConfig says which effects the tasks of the state machine have.
 func (f *flow) checkConfig() check.Config {
 	cfg, general := steps.CheckConfig(), steps.GeneralCheckConfig()
 	if f.own {
@@ -170,10 +173,10 @@ func (f *flow) checkConfig() check.Config {
 	return cfg
 }
 
-// placeholderPattern matches what Ratchet substitutes in a state machine.
+// placeholderPattern matches the placeholders that Ratchet substitutes in a state machine.
 var placeholderPattern = regexp.MustCompile(`\$\{([^}"]*)\}`)
 
-// machineNameRule is narrower than that of Step Functions, so that the name needs no quotes anywhere.
+// machineNameRule is narrower than Step Functions' rule, so that the name needs no quotes anywhere.
 var machineNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
 // tokensTable is the placeholder of the table of the waits.
@@ -201,6 +204,7 @@ func (f *flow) checkActivities() error {
 		return errors.New("an own workflow needs a state machine: set state-machine")
 	}
 
+	// YAML is the format of many tools for ASL, so this mistake gets a message of its own.
 	if !strings.HasPrefix(strings.TrimSpace(f.asl), "{") {
 		return errors.New("must be JSON: Step Functions takes nothing else")
 	}
@@ -223,6 +227,7 @@ func (f *flow) checkActivities() error {
 		}
 	}
 
+	// A state machine need not use all of Ratchet's own steps.
 	builtIn := map[string]bool{}
 	for _, a := range builtInActivities(!f.own) {
 		builtIn[a.Placeholder] = true
@@ -258,7 +263,7 @@ func (f *flow) activities() []steps.Activity {
 // applyStep is the general step that a shop can use, too.
 const applyStep = "apply"
 
-// builtInActivities returns the activities of the general steps, or those of a shop with a state
+// builtInActivities returns the activities of the general steps, or the activities of a shop with a state
 // machine of its own: the steps of the shop, and apply.
 func builtInActivities(shop bool) (all []steps.Activity) {
 	if shop {
@@ -278,8 +283,8 @@ func isBuiltInStep(name string, shop bool) bool {
 	return slices.ContainsFunc(builtInActivities(shop), func(a steps.Activity) bool { return a.Name == name })
 }
 
-// statesWith returns the names of the states that use a placeholder, sorted. A state machine that is
-// no JSON has none, which another check says.
+// statesWith returns the names of the states that use a placeholder, sorted. It returns none for a state
+// machine that is no JSON, which another check reports.
 func (f *flow) statesWith(placeholder string) (names []string) {
 	var walk func(value any)
 	walk = func(value any) {
@@ -296,6 +301,7 @@ func (f *flow) statesWith(placeholder string) (names []string) {
 				}
 			}
 
+			// States may contain further states: branches of Parallel and the processor of Map.
 			for _, member := range v {
 				walk(member)
 			}
@@ -318,6 +324,7 @@ func mentions(state map[string]any, text string) bool {
 			continue
 		}
 
+		// A placeholder may be deep inside of the parameters, as a part of a text.
 		if encoded, err := json.Marshal(member); err == nil && strings.Contains(string(encoded), text) {
 			return true
 		}

@@ -24,7 +24,7 @@ const (
 	HealthFailed  HealthStatus = "failed"
 )
 
-// HealthCheck is one check of a process: what was found, and what a person does about it.
+// HealthCheck is one check of a process: the finding, and how a person should act on it.
 type HealthCheck struct {
 	Name   string       `json:"name"`
 	Status HealthStatus `json:"status"`
@@ -39,7 +39,7 @@ type Health struct {
 	Checks []HealthCheck `json:"checks"`
 }
 
-// health is what a Backend knows about the worker that it runs, if it runs one.
+// health is the state of the worker that a Backend runs, if it runs one.
 type health struct {
 	polls pollHealth
 	tasks taskHealth
@@ -76,6 +76,7 @@ func (h *health) begin() (end func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 
+		// The last worker's parts have ended, and must not be asked any more.
 		h.workers--
 		h.begun, h.worker, h.poller, h.consumer = false, nil, nil, nil
 	}
@@ -109,6 +110,7 @@ const tableTimeout = 2 * time.Second
 func (b *Backend) Health(ctx context.Context) Health {
 	checks := []HealthCheck{b.checkTable(ctx)}
 
+	// Copied under one lock, and checked without it: the checks below call AWS and the parts.
 	b.health.mu.Lock()
 	expected := b.health.expected || b.health.workers > 0
 	begun, worker, poller, consumer := b.health.begun, b.health.worker, b.health.poller, b.health.consumer
@@ -172,7 +174,7 @@ func (b *Backend) checkActivities(w *activities.Worker) []HealthCheck {
 
 	err, failing := w.Ready(), b.health.polls.causes("activity ")
 	if errors.Is(err, activities.ErrNotPolled) {
-		// A first poll without a task takes a minute. One that is refused fails at once.
+		// A first poll without a task takes a minute. A refused poll fails at once.
 		if failing == "" {
 			return []HealthCheck{ok("activities")}
 		}

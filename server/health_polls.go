@@ -20,11 +20,11 @@ const (
 	streamPages  = streamPoller + " GetRecords"
 )
 
-// failingTooLong is how long the polls of a poller may fail before the process is not ready. A
-// poll of Step Functions that is answered takes up to a minute, one that is refused a moment.
+// failingTooLong is how long the polls of a poller may fail before the process is not ready. An
+// answered poll of Step Functions takes up to a minute, a refused poll a moment.
 const failingTooLong = 15 * time.Second
 
-// pollHealth knows the pollers whose calls fail at the moment. It has an entry for each activity,
+// pollHealth keeps the pollers whose calls fail at the moment. It has an entry for each activity,
 // for the queue, and for the operations and handlers of the stream.
 type pollHealth struct {
 	mu      sync.Mutex
@@ -58,6 +58,7 @@ func (p *pollHealth) note(poller string, err error) {
 		p.failing = map[string]failure{}
 	}
 
+	// since stays at the first failure of the run; the newest error is the one to show.
 	f, failing := p.failing[poller]
 	if !failing {
 		f.since = time.Now()
@@ -101,7 +102,7 @@ func (p *pollHealth) checks(now time.Time, prefix, permission string) []HealthCh
 	return checks
 }
 
-// causes names what fails at the moment among the pollers with the prefix, "" if nothing does.
+// causes names the failing pollers with the prefix and their errors, "" if there are none.
 func (p *pollHealth) causes(prefix string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,6 +120,7 @@ func (p *pollHealth) causes(prefix string) string {
 
 // actionFor says what a person does about polls that fail.
 func actionFor(err error, permission string) string {
+	// By text: the errors come from several services, whose types differ.
 	text := err.Error()
 
 	switch {
@@ -163,7 +165,7 @@ func (h *health) queueEvents(next queues.Events) queues.Events {
 	return events
 }
 
-// streamEvents notes what fails while the stream is read and handled, and gaps, and calls next.
+// streamEvents notes failures while the stream is read and handled, and gaps, and calls next.
 func (h *health) streamEvents(next streams.Events) streams.Events {
 	events := next
 	events.Page = func(streams.Page) { h.polls.note(streamPages, nil) }

@@ -39,7 +39,7 @@ func (h *taskHealth) limit(activity string, limit time.Duration) {
 }
 
 // middleware notes the calls of a handler. A task that has timed out is not under way any more,
-// but a handler that ignores that still is.
+// but a handler that ignores the time-out still runs.
 func (h *taskHealth) middleware(next activities.HandlerFunc) activities.HandlerFunc {
 	return func(ctx context.Context, t activities.Task) (any, error) {
 		h.started(t)
@@ -79,6 +79,7 @@ func (h *taskHealth) check(now time.Time) HealthCheck {
 		limit := h.limits[task.activity]
 		age := now.Sub(task.since)
 
+		// Without a limit no duration proves that a handler hangs.
 		if limit == 0 || age <= limit+stuckAfter {
 			continue
 		}

@@ -45,6 +45,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		}
 
 		if l.acquire(address) {
+			// Once: net/http may close a connection several times.
 			return &countedConn{Conn: conn, release: sync.OnceFunc(func() { l.release(address) })}, nil
 		}
 

@@ -45,6 +45,7 @@ func (b *Backend) listHandlers() []streams.Handler {
 	}
 
 	handle := func(ctx context.Context, record streams.Record) error {
+		// A removed order is no transition, so FromRecord would pass it over.
 		if last, removed, err := transitions.Removed(record.Old, record.New); err != nil {
 			return streams.Permanent(err)
 		} else if removed {
@@ -81,6 +82,7 @@ func (b *Backend) rebuildLists(ctx context.Context) error {
 		return err
 	}
 
+	// Another worker may rebuild at the same time: the rows have the same keys and content.
 	for !ready && ctx.Err() == nil {
 		orders, err := b.Lists.Rebuild(ctx, transitions.Sweep{})
 		if err == nil {

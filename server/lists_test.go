@@ -16,7 +16,7 @@ import (
 
 // The worker lists orders that are older than the lists, and then follows the stream.
 func TestTheWorkerKeepsTheListsOfOrders(t *testing.T) {
-	s := newShop(t, func(c *server.Config) { c.OrderLists = true })
+	s := newStockedBackend(t, func(c *server.Config) { c.OrderLists = true })
 
 	for _, id := range []transitions.OrderID{"o-1", "o-2", "acme:o-1", "o-3"} {
 		n := mug
@@ -64,7 +64,7 @@ func TestTheWorkerKeepsTheListsOfOrders(t *testing.T) {
 
 // Without the setting there is no table, and listing scans.
 func TestWithoutListsOrdersAreScanned(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"ratchet/transitions"
 )
 
-// orderEvents counts and traces what is decided about orders, and tells events of it.
+// orderEvents counts and traces the decisions about orders, and passes them to events.
 func (b *Backend) orderEvents(events Events) transitions.Events {
 	counted := b.Telemetry.OrderEvents(b.flow.definition, transitions.Events{
 		Decided:  events.Decided,

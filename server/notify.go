@@ -33,6 +33,7 @@ func (b *Backend) assembleNotify() error {
 		return err
 	}
 
+	// Stored endpoints are checked when they are stored.
 	for _, e := range configured {
 		if err := canOpen(opener, e); err != nil {
 			return fmt.Errorf("notify: %w", err)
@@ -61,7 +62,7 @@ func (b *Backend) assembleNotify() error {
 	return err
 }
 
-// opener returns what opens the destinations of endpoints. The embedded engine has queues, but
+// opener returns the Opener of the endpoints' destinations. The embedded engine has queues, but
 // no topics and no event buses.
 func (b *Backend) opener() (destination.Opener, error) {
 	o := destination.Opener{Reach: b.webhookReach(), Log: b.log, SQS: b.SQS, Orders: b.Orders, Schemes: b.Config.Parts.Destinations}
@@ -82,6 +83,7 @@ func (b *Backend) opener() (destination.Opener, error) {
 // canOpen opens the destination of a configured endpoint once, so that a mistake in the
 // settings shows at the start.
 func canOpen(opener destination.Opener, e notify.Endpoint) error {
+	// Opening a webhook sends nothing; opening a file or directory shows whether it can be written.
 	opened, err := opener.Open(e)
 	if closer, ok := opened.(io.Closer); ok {
 		err = errors.Join(err, closer.Close())
@@ -101,7 +103,7 @@ func (b *Backend) webhookReach() webhooks.Reach {
 	return cmp.Or(webhooks.Reach(b.Config.WebhookReach), reach)
 }
 
-// configuredEndpoints returns the endpoint that the settings describe, if they do. It gets the
+// configuredEndpoints returns the endpoint that the settings describe, if there is one. It gets the
 // notifications of all tenants.
 func configuredEndpoints(cfg Config) ([]notify.Endpoint, error) {
 	if cfg.Notify == "none" {

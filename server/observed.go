@@ -8,7 +8,7 @@ import (
 	"ratchet/operate/telemetry"
 )
 
-// observed is what shows what a process does: its figures, its traces and its log.
+// observed shows the work of a process: its figures, its traces and its log.
 type observed struct {
 	figures *telemetry.Telemetry
 	tracing *telemetry.Tracing // nil if it makes none
@@ -16,7 +16,8 @@ type observed struct {
 	log     *slog.Logger       // its lines are exported, too
 }
 
-// observe starts what the settings ask for. Call close after use, also for a process that has failed.
+// observe starts the figures, the traces and the log as the settings ask. Call close after use, also for
+// a process that has failed.
 func observe(cfg Config, log *slog.Logger) (seen observed, err error) {
 	export := telemetry.ExportConfig{Endpoint: cfg.Tracing.Endpoint, Log: log}
 
@@ -36,7 +37,7 @@ func observe(cfg Config, log *slog.Logger) (seen observed, err error) {
 	return seen, nil
 }
 
-// close exports what waits, all at the same time, because a receiver that hangs holds each of them.
+// close exports the waiting data, all at the same time, because a receiver that hangs holds each export.
 func (o observed) close() error {
 	var exports sync.WaitGroup
 	exports.Go(o.tracing.Close)

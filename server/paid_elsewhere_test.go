@@ -17,7 +17,7 @@ import (
 )
 
 // pays places the order and pays it, as callers of the API do, without an execution.
-func (s *shop) pays(t *testing.T) {
+func (s *stockedBackend) pays(t *testing.T) {
 	t.Helper()
 
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
@@ -26,7 +26,7 @@ func (s *shop) pays(t *testing.T) {
 	s.applies(t, workflow.Pay)
 }
 
-func (s *shop) applies(t *testing.T, event workflow.Event) {
+func (s *stockedBackend) applies(t *testing.T, event workflow.Event) {
 	t.Helper()
 
 	r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: event, RequestID: transitions.RequestID(event)})
@@ -36,7 +36,7 @@ func (s *shop) applies(t *testing.T, event workflow.Event) {
 }
 
 // shipments counts the shipments of the sandbox carrier by their status.
-func (s *shop) shipments(t *testing.T) (count map[string]int) {
+func (s *stockedBackend) shipments(t *testing.T) (count map[string]int) {
 	t.Helper()
 
 	count = map[string]int{}
@@ -50,7 +50,7 @@ func (s *shop) shipments(t *testing.T) (count map[string]int) {
 }
 
 // untilStock waits until the mugs are where the test wants them.
-func (s *shop) untilStock(t *testing.T, want inventory.Level) {
+func (s *stockedBackend) untilStock(t *testing.T, want inventory.Level) {
 	t.Helper()
 
 	want.SKU = "mug"
@@ -64,7 +64,7 @@ func (s *shop) untilStock(t *testing.T, want inventory.Level) {
 // TestAnOrderThatAnotherCallerPaidIsCoveredBeforeItShips: its execution starts only later. The shipment
 // waits for the pieces, and in the end they are sold.
 func TestAnOrderThatAnotherCallerPaidIsCoveredBeforeItShips(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	s.env.SetStock("mug", 0)
 	s.pays(t)
 	s.until(workflow.PaymentReceived)
@@ -82,7 +82,7 @@ func TestAnOrderThatAnotherCallerPaidIsCoveredBeforeItShips(t *testing.T) {
 // TestARepairUndoesAPaidOrderThatHadNoExecution: the reactions have reserved its mug and booked its
 // shipment when it is canceled. A survey lists it, and the repair undoes both.
 func TestARepairUndoesAPaidOrderThatHadNoExecution(t *testing.T) {
-	s := newShop(t, func(c *server.Config) { c.CarrierDelay = time.Hour })
+	s := newStockedBackend(t, func(c *server.Config) { c.CarrierDelay = time.Hour })
 	s.pays(t)
 	s.untilStock(t, inventory.Level{Available: 9, Reserved: 1})
 	s.env.Wait("the shipment to be booked", func() (bool, string, error) {

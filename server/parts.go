@@ -15,8 +15,8 @@ import (
 	"ratchet/workflow/check"
 )
 
-// Parts are the implementations that a program brings along. A nil one leaves what the settings
-// name. A part and the setting for the same thing exclude each other.
+// Parts are the program's own implementations. If a part is nil, the settings
+// decide. A part and the setting for the same thing exclude each other.
 type Parts struct {
 	// Bank takes and returns the money, in place of the sandbox (the setting bank).
 	Bank payments.Processor
@@ -26,7 +26,7 @@ type Parts struct {
 	// Destinations are more kinds of destinations for notifications, by the scheme that stands
 	// before the colon. Endpoints and the setting notify can use them.
 	Destinations map[string]destination.Scheme
-	// Workflow is what orders do, in place of the built-in shop.
+	// Workflow is the way of orders, in place of the built-in shop.
 	Workflow *Workflow
 	// Handlers returns more handlers of the orders' stream, beside the built-in ones. Their names
 	// must be new. It is called once, when all other parts of the backend exist; it must not call
@@ -39,37 +39,37 @@ type Parts struct {
 // shipping, refunds) do not run, unless Shop is set; the journal, notifications, waits and lists do.
 //
 // The state machine can use the general steps place, apply and look (activities/steps), and
-// waits as package tasktoken describes them. It keeps the order's position at $.order, that of a
-// shop at $.run.order.
+// waits as package tasktoken describes them. It keeps the order's position at $.order; a
+// shop's keeps it at $.run.order.
 type Workflow struct {
 	// Shop says that it is the shop with steps of the program's own: the state machine can use
 	// accept, pay, compensate, look and apply, and the reactions of the shop run.
 	Shop bool
-	// Definition is what an order may do. Its name is that of the state machine, behind the prefix.
-	// Nil: the definition of the setting order-definition, and without that the one of the shop.
+	// Definition says which transitions an order may make. The state machine has its name, behind the prefix.
+	// Nil: the definition of the setting order-definition, and without that setting the shop's.
 	Definition *workflow.Definition
 	// StateMachine is the state machine in ASL (JSON). The placeholder ${TakePhotoArn} stands for the
-	// ARN of the activity take-photo, ${TaskTokensTable} for the table of the waits. Nil: that of the
-	// setting state-machine.
+	// ARN of the activity take-photo, ${TaskTokensTable} for the table of the waits. Nil: the state machine
+	// of the setting state-machine.
 	StateMachine []byte
 	// Steps are the program's own. Each must be used by the state machine.
 	Steps []Step
 }
 
-// Step is one kind of task of an own workflow.
+// Step is one kind of task of a workflow of your own.
 type Step struct {
-	// Name is that of the activity, without the prefix: 1 to 32 of a-z 0-9 -, beginning with a
+	// Name is the activity's name, without the prefix: 1 to 32 of a-z 0-9 -, beginning with a
 	// letter, as in take-photo.
 	Name string
-	// Handle returns what does the tasks. It is called once, by [Backend.Run].
+	// Handle returns the handler of the tasks. It is called once, by [Backend.Run].
 	Handle func(*Backend) activities.HandlerFunc
-	// Effect says what the task does to its order, given its Parameters, so that the state machine
-	// can be checked against the definition. Nil: nothing. A step that only returns data, which
+	// Effect says how the task moves its order, given its Parameters, so that the state machine
+	// can be checked against the definition. Nil: not at all. A step that only returns data, which
 	// the general step apply then acts on, needs none.
 	Effect func(parameters map[string]any) check.Effect
 }
 
-// isDestination reports whether the text of the setting notify is of a kind of the program's own.
+// isDestination reports whether the text of the setting notify names a destination of Parts.
 func (p Parts) isDestination(text string) bool {
 	kind, rest, _ := strings.Cut(text, ":")
 	_, own := p.Destinations[kind]
@@ -105,6 +105,7 @@ func (p Parts) validate(c Config) error {
 		return errors.Join(faults...)
 	}
 
+	// A setting would silently take the place of the program's own.
 	require(p.Workflow.Definition == nil || c.OrderDefinition == "", twice, "order-definition")
 	require(p.Workflow.StateMachine == nil || c.StateMachine == "", twice, "state-machine")
 

@@ -133,7 +133,7 @@ func TestAProgramBringsItsParts(t *testing.T) {
 		return carrier.has("o-1/2/shipping") && pager.has("o-1/2/notify") && handled.has("o-1/2/search"), "", nil
 	})
 
-	// What the carrier reports goes on as always.
+	// The carrier's reports go on as always.
 	answer, err := env.Backend.Reports.Take(t.Context(), shipping.Report{ID: "r-1", Shipment: "o-1/2/shipping", OrderID: "o-1", Milestone: shipping.Shipped})
 	if err != nil || answer != shipping.Accepted {
 		t.Fatalf("the report: %v, %v", answer, err)
@@ -295,11 +295,11 @@ func TestAFlowThatCannotRunIsRefused(t *testing.T) {
 }
 
 // TestAProgramsStepsServeFilesOfTheSettings: order-definition and state-machine name the files, the
-// program has the steps, with those of the shop or without them.
+// program has the steps, with the shop's steps or without them.
 func TestAProgramsStepsServeFilesOfTheSettings(t *testing.T) {
-	shop := strings.Replace(ratchet.StateMachine, `"${LookArn}"`, `"${TriageArn}"`, 1)
+	stockedBackend := strings.Replace(ratchet.StateMachine, `"${LookArn}"`, `"${TriageArn}"`, 1)
 	file := filepath.Join(t.TempDir(), "shop.asl.json")
-	if err := os.WriteFile(file, []byte(shop), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(stockedBackend), 0o600); err != nil {
 		t.Fatal(err)
 	}
 

@@ -18,7 +18,7 @@ const (
 )
 
 // PermissionParts returns the parts that have a list of permissions below deploy/permissions, sorted:
-// those of a worker, and api, operator, sandbox and viewer.
+// the parts of a worker, and api, operator, sandbox and viewer.
 func PermissionParts() (parts []string) {
 	files, _ := fs.Glob(ratchet.Permissions, "deploy/permissions/*.txt") // the pattern is well-formed
 	for _, name := range files {
@@ -32,8 +32,8 @@ func PermissionParts() (parts []string) {
 // ErrPermissionPart means that there is no list of permissions for a part.
 var ErrPermissionPart = errors.New("part")
 
-// permissions returns what the parts need under these settings, each permission once. If none is named,
-// these are all that the settings use.
+// permissions returns the permissions that the parts need under these settings, each once. If no part is
+// named, it takes all parts that the settings use.
 func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 	known := PermissionParts()
 	if len(parts) == 0 {
@@ -55,6 +55,7 @@ func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 			return nil, err
 		}
 
+		// "action resource # comment"; lines without a resource are headings or empty.
 		for line := range strings.Lines(string(text)) {
 			content, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
 
@@ -76,7 +77,7 @@ func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 }
 
 // resources returns the ends of the ARNs that a resource of a list stands for under these settings. It
-// returns none for what the settings do not use.
+// returns none for resources that the settings do not use.
 func (b *Backend) resources(resource string) []string {
 	kind, name, _ := strings.Cut(resource, "/")
 
@@ -84,7 +85,7 @@ func (b *Backend) resources(resource string) []string {
 	case "table":
 		return b.tableResources(name)
 	case "activity":
-		// The list has those of the shop.
+		// The list has the shop's activities.
 		var all []string
 		for _, a := range b.neededActivities() {
 			all = append(all, "activity:"+b.Config.Prefix+a.Name)

@@ -33,6 +33,7 @@ func (b *Backend) assembleHandlers() error {
 		return nil
 	}
 
+	// Reserved although the setting may be off: its dead letters may still exist.
 	taken := map[string]bool{listsHandler: true}
 	for _, h := range b.reactions.Handlers() {
 		taken[h.Name] = true

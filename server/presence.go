@@ -44,16 +44,16 @@ type presence struct {
 
 	mu      sync.Mutex
 	running map[string]int // parts that run
-	last    []string       // their names; at the end, those of the last ones
-	name    string         // that of the worker, if there is one
+	last    []string       // their names; at the end, the names of the last ones
+	name    string         // the worker's name, if there is one
 	ready   bool           // as the newest heartbeat says
 	looked  bool           // the value of ready at the newest look at the other processes
 	failure error          // of the first part that failed
 }
 
-// beginParts notes that parts of the process begin. The first ones begin the row; end ends the row if it
-// ends the last part. A part that ends with an error makes the process a failed one. The name of a
-// worker wins over those of the others.
+// beginParts notes that parts of the process begin. The first part begins the row; end ends the row if it
+// ends the last part. A part that ends with an error makes the process a failed one. If a worker runs, the
+// row has the worker's name.
 func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) (end func(error)) {
 	p := &b.presence
 
@@ -64,6 +64,7 @@ func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) 
 
 	first := len(p.running) == 0
 	if first {
+		// Parts may run again after all have ended. That is a new row, without the old failure.
 		p.running, p.failure, p.name = map[string]int{}, nil, ""
 	}
 
@@ -108,6 +109,7 @@ func (b *Backend) endParts(parts []string, err error) {
 	}
 
 	last := len(p.running) == 0
+	// After the last part its name stays in the row, which says what has ended.
 	if !last {
 		p.last = slices.Sorted(maps.Keys(p.running))
 	}
@@ -116,6 +118,7 @@ func (b *Backend) endParts(parts []string, err error) {
 
 	if last {
 		p.stop()
+		// The caller may close the backend next, and the row needs its clients.
 		<-p.done
 	}
 }
@@ -137,6 +140,7 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 		r.Failure = failure.Error()
 	}
 
+	// Not under mu: Health calls AWS.
 	if running {
 		r.Ready, r.Reason = readiness(b.Health(ctx))
 	}
@@ -153,6 +157,7 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 
 // readiness returns the reason of the first failed check, and how many others there are.
 func readiness(h Health) (ready bool, reason string) {
+	// more counts the failed checks behind the first.
 	more := -1
 
 	for _, check := range h.Checks {
@@ -180,7 +185,7 @@ const (
 	countOrderWrites = "orderWriteUnits"
 )
 
-// counters returns what the row says that this process has done. Those that are 0 are left out.
+// counters returns the counters of the row: how much this process has done. Counters that are 0 are left out.
 func (b *Backend) counters() map[string]int64 {
 	totals, err := b.Telemetry.Totals()
 	if err != nil {
@@ -212,6 +217,7 @@ func (b *Backend) counters() map[string]int64 {
 	counters := map[string]int64{}
 
 	for name, value := range all {
+		// Capacity units come in halves; a row has whole numbers.
 		if value >= 1 {
 			counters[name] = int64(value)
 		}
@@ -220,12 +226,13 @@ func (b *Backend) counters() map[string]int64 {
 	return counters
 }
 
-// lookAround updates the figures about all processes. It is called after each heartbeat, and looks
-// after every third one, and after one that says that this process has become ready, or is so no more.
+// lookAround updates the figures about all processes. It is called after each heartbeat. It looks
+// after every third heartbeat, and after a heartbeat that reports another readiness.
 func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	p := &b.presence
 
 	p.mu.Lock()
+	// At once when readiness changes: the figures of all processes count this process, too.
 	news := p.ready != p.looked
 	p.looked = p.ready
 	p.mu.Unlock()
@@ -246,6 +253,7 @@ func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	survey, known, err := b.Processes.NewestSurvey(ctx)
 	if err != nil {
 		b.log.Debug("the survey of stuck orders cannot be read", "error", err)
+		// No figures are better than old ones: an alarm must not rest on a survey that cannot be read.
 		b.Telemetry.ObserveStuck(nil, time.Time{})
 
 		return

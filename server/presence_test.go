@@ -98,7 +98,7 @@ func runAndKill(t *testing.T, b *server.Backend) (kill func()) {
 	}
 }
 
-// TestARowCountsWhatUsesQuotas: the rates are those of the last minute, and the row is whole beside all
+// TestARowCountsWhatUsesQuotas: the rates are about the last minute, and the row is whole beside all
 // of its counters.
 func TestARowCountsWhatUsesQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

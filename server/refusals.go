@@ -18,8 +18,8 @@ func (b *Backend) assembleRefusals() (err error) {
 	return err
 }
 
-// noteRefusal notes what was refused about an order. Of an unknown event it keeps no name: there would
-// be no end of them.
+// noteRefusal notes a refused request of an order. It drops the name of an unknown event: callers could
+// send any number of names.
 func (b *Backend) noteRefusal(r transitions.Refusal) {
 	event := string(r.Event)
 	if r.Verdict == transitions.Illegal {
@@ -29,8 +29,8 @@ func (b *Backend) noteRefusal(r transitions.Refusal) {
 	b.Refusals.Note(refusals.Refusal{Order: string(r.OrderID), Event: event, Code: r.Verdict.String(), Text: r.Text, Source: r.Source})
 }
 
-// noteOutOfStock notes that pieces for more lines of an order were missing. What is left is read when
-// the refusal is written.
+// noteOutOfStock notes that pieces for more lines of an order were missing. The remaining stock is read
+// when the refusal is written.
 func (b *Backend) noteOutOfStock(edit transitions.Edit, lines []inventory.Line) {
 	b.Refusals.Note(refusals.Refusal{
 		Order:  string(edit.OrderID),
@@ -52,6 +52,7 @@ func (b *Backend) describeShortage(ctx context.Context, id transitions.OrderID, 
 	wanted := map[string]int64{}
 	var skus []string
 
+	// Two lines may have one SKU; the stock is short for their sum.
 	for _, line := range lines {
 		if wanted[line.SKU] == 0 {
 			skus = append(skus, line.SKU)
@@ -67,6 +68,7 @@ func (b *Backend) describeShortage(ctx context.Context, id transitions.OrderID, 
 		}
 
 		name := sku
+		// The stock of a tenant has the tenant's prefix, which its people do not see.
 		if tenant, _, found := strings.Cut(string(id), ":"); found {
 			name = strings.TrimPrefix(sku, tenant+":")
 		}

@@ -57,6 +57,7 @@ func (b *Backend) createRequestsQueue(ctx context.Context) error {
 		attributes["FifoQueue"] = "true"
 	}
 
+	// First, because the redrive policy of the requests' queue names its ARN.
 	dead, err := b.createQueue(ctx, deadLetterQueue(name), attributes)
 	if err != nil {
 		return err
@@ -70,6 +71,7 @@ func (b *Backend) createRequestsQueue(ctx context.Context) error {
 		return fmt.Errorf("look up the ARN of queue %s: %w", deadLetterQueue(name), err)
 	}
 
+	// The policy names the other queue by its ARN, which CreateQueue does not return.
 	deadARN := got.Attributes[string(types.QueueAttributeNameQueueArn)]
 	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, deadARN, maxReceiveCount)
 	_, err = b.createQueue(ctx, name, attributes)
@@ -145,6 +147,7 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 		return nil, err
 	}
 
+	// A queue given by its URL may belong to another account; its dead letters are looked up in this one.
 	dead, err := b.queueURL(ctx, deadLetterQueue(url[strings.LastIndexByte(url, '/')+1:]))
 	if err != nil && !errors.Is(err, errNoQueue) {
 		return nil, err

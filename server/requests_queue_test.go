@@ -18,7 +18,7 @@ import (
 func TestRequestsComeByAQueue(t *testing.T) {
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("requests"+suffix, func(t *testing.T) {
-			s := newShop(t, func(c *server.Config) { c.RequestsQueue = "requests" + suffix })
+			s := newStockedBackend(t, func(c *server.Config) { c.RequestsQueue = "requests" + suffix })
 			if err := s.Init(t.Context()); err != nil {
 				t.Fatalf("a second init: %v", err)
 			}

@@ -15,7 +15,7 @@ import (
 	"ratchet/payments/sandbox"
 )
 
-// ErrUnnamed means that the bank or the carrier has to be named: on AWS no sandbox is used unless
+// ErrUnnamed means that the bank or the carrier has to be named: on AWS a sandbox is used only if
 // the settings ask for it.
 var ErrUnnamed = errors.New("must be named")
 
@@ -30,7 +30,7 @@ func (b *Backend) usesSandbox() bool {
 	return b.Engine != nil || b.awsConfig.BaseEndpoint != nil && !isOfAWS(*b.awsConfig.BaseEndpoint)
 }
 
-// isOfAWS reports whether the endpoint is one of AWS itself, like that of a VPC.
+// isOfAWS reports whether the endpoint belongs to AWS itself, like an endpoint of a VPC.
 func isOfAWS(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -68,8 +68,8 @@ func (b *Backend) checkSides() error {
 	return err
 }
 
-// refusePayments refuses what would begin a step of a payment that no bank carries out. Payments
-// can still be read.
+// refusePayments refuses requests that would begin a step of a payment, because no bank carries it out.
+// Payments can still be read.
 func refusePayments(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || !strings.HasPrefix(r.URL.Path, "/v1/payments/") {
@@ -126,8 +126,8 @@ func (b *Backend) assembleBank() (err error) {
 	return err
 }
 
-// noBank stands where no bank is named. Its errors are no answers: what a bank of another program
-// has done stays open until that program asks it.
+// noBank stands in where no bank is named. Its errors are no answers: a step that another program's bank
+// has carried out stays open until that program asks the bank.
 type noBank struct{}
 
 func (noBank) Authorize(context.Context, payments.Request) (string, error) { return "", errNoBank }
@@ -140,7 +140,7 @@ func (noBank) Lookup(context.Context, string) (payments.Operation, error) {
 	return payments.Operation{}, errNoBank
 }
 
-// noCarrier stands where no carrier is named.
+// noCarrier stands in where no carrier is named.
 type noCarrier struct{}
 
 func (noCarrier) Book(context.Context, string, string) (string, error) { return "", errNoCarrier }

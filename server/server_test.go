@@ -14,19 +14,20 @@ import (
 	"ratchet/server"
 	"ratchet/server/ratchettest"
 	"ratchet/server/scenario"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is a backend with one worker and a quick carrier.
-type shop struct {
+// stockedBackend is a backend with one worker, a quick carrier and ten mugs in stock.
+type stockedBackend struct {
 	*server.Backend
 	env *ratchettest.Env
 }
 
-func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
+func newStockedBackend(t *testing.T, edit ...func(*server.Config)) *stockedBackend {
 	t.Helper()
 
 	var cfg server.Config
@@ -36,18 +37,14 @@ func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
 	env := ratchettest.Start(t, ratchettest.Config{Server: cfg})
 	env.SetStock("mug", 10)
 
-	return &shop{Backend: env.Backend, env: env}
+	return &stockedBackend{Backend: env.Backend, env: env}
 }
 
 // mug is an order of one mug.
-var mug = transitions.NewOrder{
-	ID:    "o-1",
-	Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1250}},
-	Total: transitions.Money{Amount: 1250, Currency: "EUR"},
-}
+var mug = shop.Mugs("o-1", 1)
 
 // until waits until the order's journal has reached the state.
-func (s *shop) until(want workflow.State) {
+func (s *stockedBackend) until(want workflow.State) {
 	s.env.Wait("the order to reach "+string(want), func() (bool, string, error) {
 		rows := s.env.Journal(mug.ID)
 		reached := slices.ContainsFunc(rows, func(row transitions.Transition) bool { return row.To == want })
@@ -57,7 +54,7 @@ func (s *shop) until(want workflow.State) {
 }
 
 func TestAnOrderIsDelivered(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	s.env.Execute(mug)
 	s.env.Execute(mug) // the same request again finds the same execution
 	s.until(workflow.Delivered)
@@ -82,7 +79,7 @@ func TestAnOrderIsDelivered(t *testing.T) {
 }
 
 func TestAHeldOrderWaitsForItsRelease(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +101,7 @@ func TestAHeldOrderWaitsForItsRelease(t *testing.T) {
 }
 
 // untilParked waits until the order's execution waits for the state.
-func (s *shop) untilParked(t *testing.T, id transitions.OrderID, want workflow.State) {
+func (s *stockedBackend) untilParked(t *testing.T, id transitions.OrderID, want workflow.State) {
 	t.Helper()
 
 	s.env.With(t).Wait("the execution to wait for "+string(want), func() (bool, string, error) {
@@ -114,7 +111,7 @@ func (s *shop) untilParked(t *testing.T, id transitions.OrderID, want workflow.S
 }
 
 func TestACancelledOrderIsUndone(t *testing.T) {
-	s := newShop(t)
+	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}

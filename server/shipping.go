@@ -41,6 +41,7 @@ func (b *Backend) assembleShipping() error {
 	}
 	b.carrier = b.Tracing.Carrier(carrier)
 
+	// The sandbox calls Reports itself, so its reports need no confirmation.
 	if asker, can := b.carrier.(shipping.Asker); can && b.Carrier == nil {
 		cfg.Asker = asker
 	}
@@ -49,6 +50,7 @@ func (b *Backend) assembleShipping() error {
 		return err
 	}
 
+	// The booker must exist all the same; each of its calls fails with the reason.
 	booked := b.carrier
 	if booked == nil {
 		booked = noCarrier{}
@@ -59,7 +61,7 @@ func (b *Backend) assembleShipping() error {
 	return err
 }
 
-// newCarrier returns the carrier of the program, or the one that the configuration names; nil if
+// newCarrier returns the program's carrier, or the configured carrier; nil if
 // there is none.
 func (b *Backend) newCarrier() (shipping.Carrier, error) {
 	arn, execution := strings.CutPrefix(b.Config.Carrier, executionCarrier)
@@ -84,6 +86,7 @@ func (b *Backend) newSandboxCarrier() (shipping.Carrier, error) {
 		DynamoDB: b.DynamoDB,
 		Table:    b.Tables.SandboxShipments,
 		Delay:    b.Config.CarrierDelay,
+		// A function, because Reports is built after the carrier.
 		Deliver: func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 			return b.Reports.Take(ctx, r)
 		},

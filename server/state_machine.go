@@ -22,6 +22,7 @@ func (b *Backend) Init(ctx context.Context) error {
 		return err
 	}
 
+	// Tables first: an execution that finds the new state machine must find them.
 	if err := b.CreateTables(ctx); err != nil {
 		return err
 	}
@@ -53,8 +54,8 @@ func (b *Backend) createActivities(ctx context.Context) (map[string]string, erro
 	return arns, nil
 }
 
-// neededActivities returns the activities that must exist: of a state machine that is not the built-in
-// one those that it uses.
+// neededActivities returns the activities that must exist. If the state machine is not the built-in one,
+// these are the activities that it uses.
 func (b *Backend) neededActivities() []steps.Activity {
 	all := b.flow.activities()
 	if !b.flow.changed {
@@ -87,6 +88,8 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 	definition := b.machineDefinition(arns)
 
 	name := b.stateMachineName()
+	// Idempotent: with the same definition the call returns the existing machine. It ignores another role
+	// (API reference, CreateStateMachine).
 	created, err := b.SFN.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{
 		Name:       &name,
 		Definition: &definition,
@@ -143,6 +146,7 @@ func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 
 func (b *Backend) findStateMachine(ctx context.Context) (string, error) {
 	name := b.stateMachineName()
+	// By name and not by an ARN that is put together: the account's id is not known here.
 	pages := sfn.NewListStateMachinesPaginator(b.SFN, &sfn.ListStateMachinesInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

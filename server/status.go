@@ -45,6 +45,7 @@ func (b *Backend) quotas() plan.Quotas {
 		return nil
 	}
 
+	// The three Regions with higher quotas for Step Functions (Service Quotas of AWS Step Functions).
 	switch b.awsConfig.Region {
 	case "us-east-1", "us-west-2", "eu-west-1":
 		return plan.USEast1()

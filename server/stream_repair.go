@@ -13,17 +13,17 @@ import (
 
 // Repair says how [Backend.Expander] turns an order into the changes that it has made.
 type Repair struct {
-	// FromJournal takes the rows of the order's journal, and not only what the order itself
-	// remembers.
+	// FromJournal takes the rows of the order's journal, and not only the transitions that the order
+	// itself remembers.
 	FromJournal bool
 	// CloseJournal closes the chain of a journal whose rows are lost.
 	CloseJournal bool
-	// Lost is called for each order that has made changes that cannot be proved, with the
-	// first one that can; optional.
+	// Lost is called for each order with changes that cannot be proved, with its first provable
+	// change; optional.
 	Lost func(order transitions.OrderID, first transitions.TransitionID)
 }
 
-// Expander returns what turns an order into its changes, for the repair of the stream's
+// Expander returns a function that turns an order into its changes, for the repair of the stream's
 // handlers.
 func (b *Backend) Expander(r Repair) streams.Expander {
 	return func(ctx context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
@@ -41,7 +41,7 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 			return versions, false, nil
 		}
 
-		// The journal may have what the order has forgotten.
+		// The journal may have transitions that the order has forgotten.
 		if !r.FromJournal {
 			if _, complete, err = b.Orders.Journaled(ctx, item); err != nil || complete {
 				return versions, false, err
@@ -60,8 +60,8 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 	}
 }
 
-// Rebuild returns a Rebuild of the handlers from all orders, or from one if order is not "". The
-// caller sets what it does with them.
+// Rebuild returns a Rebuild of the handlers from all orders, or from one order if order is not "". The
+// caller sets its other fields.
 func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID) streams.Rebuild {
 	r := streams.Rebuild{Queue: b.RetryQueue(), DynamoDB: b.DynamoDB, Handlers: handlers}
 	if order != "" {
@@ -82,7 +82,7 @@ func (b *Backend) replayOrder(ctx context.Context, r api.Replay) (streams.Rebuil
 	return rebuild.Run(ctx)
 }
 
-// provable returns the changes that the order proves, with those of its journal if
+// provable returns the changes that the order proves, with the changes of its journal if
 // fromJournal is set. It reports whether they are complete.
 func (b *Backend) provable(ctx context.Context, item map[string]types.AttributeValue, fromJournal bool) ([]transitions.PastVersion, bool, error) {
 	if fromJournal {

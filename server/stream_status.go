@@ -55,8 +55,8 @@ func (b *Backend) OffHandlers() map[string]string {
 	return off
 }
 
-// EveryHandlerName returns the names of the handlers, with those that the settings turn off: there may be
-// dead letters of theirs, of another time or of workers with other settings.
+// EveryHandlerName returns the names of the handlers, including the handlers that the settings turn off:
+// they may have dead letters from an earlier time or from workers with other settings.
 func (b *Backend) EveryHandlerName() []string {
 	names, off := b.HandlerNames(), b.OffHandlers()
 	for _, o := range optional {
@@ -74,6 +74,7 @@ func (b *Backend) wholeStreamStatus(ctx context.Context) (streams.Status, error)
 	inspector, off := b.StreamInspector(), b.OffHandlers()
 	inspector.Handlers = b.EveryHandlerName()
 
+	// Their queues are read, too: only a read tells whether something was left undone.
 	status, err := inspector.Status(ctx)
 	status.Handlers = slices.DeleteFunc(status.Handlers, func(h streams.HandlerStatus) bool {
 		return off[h.Name] != "" && h.Items+h.DeadLetters == 0

@@ -42,6 +42,7 @@ func (b *Backend) surveyStuck(ctx context.Context) error {
 	}
 
 	for worker.Wait(ctx, min(surveyLook, every)) {
+		// One worker claims each count, so that any number of workers reads the orders once.
 		mine, err := b.Processes.ClaimSurvey(ctx, time.Now(), every)
 		if err == nil && mine {
 			_, err = b.CountStuck(ctx, b.Config.StuckEvery == 0)
@@ -56,13 +57,14 @@ func (b *Backend) surveyStuck(ctx context.Context) error {
 }
 
 // CountStuck counts the orders that need a person and stores the result for all processes. It reads
-// all orders and the executions of those that are not settled; see
+// all orders, and the executions of the orders that are not settled; see
 // [executions.Executions.Survey]. With bounded it counts nothing if the table has more than 100,000
 // orders, and the result says so.
 func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Survey, error) {
 	began := time.Now()
 	survey := processes.Survey{At: began.UTC().Truncate(time.Millisecond), Stuck: map[string]int{}}
 
+	// Kinds without a problem are stored as 0, so that their metrics exist.
 	for _, kind := range stuckKinds() {
 		survey.Stuck[stuckLabel(kind)] = 0
 	}

@@ -13,7 +13,7 @@ const (
 	sweepPage = 500
 )
 
-// sweeps returns what a worker sweeps, by the names of the things that are swept. Each has a loop of
+// sweeps returns the sweeps of a worker, by the names of the swept things. Each has a loop of
 // its own, because a carrier that hangs must not delay the others.
 func (b *Backend) sweeps() map[string][]func(context.Context) error {
 	return map[string][]func(context.Context) error{
@@ -37,6 +37,7 @@ func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context
 
 		var err error
 		for _, sweep := range sweeps {
+			// A failed sweep must not keep the next one from its turn.
 			err = errors.Join(err, sweep(ctx))
 		}
 

@@ -35,18 +35,18 @@ type Tables struct {
 	Actions, InventoryDue                                                  string
 	Payments, PaymentsDue                                                  string
 	Ledger                                                                 ledger.Tables
-	// SandboxCharges is the data of the sandbox bank, SandboxShipments that of the carrier.
+	// SandboxCharges is the data of the sandbox bank, SandboxShipments the data of the sandbox carrier.
 	SandboxCharges, SandboxShipments string
 	// APIKeys holds digests of the API keys, and the secrets of the HTTP API.
 	APIKeys string
-	// CarrierReports holds reports of the carrier that wait or were refused, and what has become of
+	// CarrierReports holds reports of the carrier that wait or were refused, and the fate of
 	// parcels.
 	CarrierReports string
-	// Deliveries holds notifications under way and sent, Endpoints who gets them.
+	// Deliveries holds notifications under way and sent, Endpoints their receivers.
 	Deliveries, Endpoints string
-	// Processes holds what runs, Audit what people did.
+	// Processes holds the running processes, Audit the acts of people.
 	Processes, Audit string
-	// Refusals holds what was refused for orders.
+	// Refusals holds the refused requests of orders.
 	Refusals string
 	// OrderLists holds lists of orders. It exists if the configuration asks for it.
 	OrderLists string
@@ -142,6 +142,7 @@ func (t Tables) all() []tableSpec {
 // CreateTables creates the tables that are missing and waits until all are active, up to
 // two minutes for each. It is idempotent.
 func (b *Backend) CreateTables(ctx context.Context) error {
+	// All are requested before the first is waited for: DynamoDB creates them at the same time.
 	for _, t := range b.tables() {
 		_, err := b.DynamoDB.CreateTable(ctx, t.input)
 

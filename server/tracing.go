@@ -16,7 +16,7 @@ import (
 // apply, too.
 type TracingConfig struct {
 	// Endpoint is the URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318, or "off".
-	// Traces, metrics and the log go there. Default: that of OTEL_EXPORTER_OTLP_ENDPOINT, or of the
+	// Traces, metrics and the log go there. Default: the value of OTEL_EXPORTER_OTLP_ENDPOINT, or of the
 	// variables for one of the three, like OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, else "off".
 	Endpoint string `koanf:"otlp-endpoint"`
 	// Propagation says to whom the traceparent goes: "all" (the carrier's URL, webhooks, and the queues,
@@ -49,12 +49,13 @@ func (c TracingConfig) validate() error {
 // paths.
 func isReceiver(text string) bool {
 	path := strings.TrimRight(text, "/")
+	// The exporters add the path of each signal, so a URL with a path would get a second one.
 	ofOne := strings.HasSuffix(path, "/v1/traces") || strings.HasSuffix(path, "/v1/metrics") || strings.HasSuffix(path, "/v1/logs")
 
 	return isHTTPURL(text) && !strings.ContainsAny(text, "?#") && !ofOne
 }
 
-// carrierTransport is what carries the calls of the carrier's URL, nil for that of net/http.
+// carrierTransport carries the calls of the carrier's URL. It is nil for the transport of net/http.
 func (b *Backend) carrierTransport() http.RoundTripper {
 	if b.Config.Tracing.Propagation == PropagateToNone {
 		return nil

@@ -24,7 +24,7 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 	if err := os.WriteFile(newer, []byte(strings.Replace(text, "version: 1", "version: 2", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	move := func(t *testing.T, s *shop, event workflow.Event) {
+	move := func(t *testing.T, s *stockedBackend, event workflow.Event) {
 		t.Helper()
 
 		r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: event, RequestID: transitions.RequestID("clerk/" + event)})
@@ -33,7 +33,7 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 		}
 	}
 	t.Run("under version 1 it is held", func(t *testing.T) {
-		s := newShop(t, func(c *server.Config) { c.Data = filepath.Join(dir, "data") })
+		s := newStockedBackend(t, func(c *server.Config) { c.Data = filepath.Join(dir, "data") })
 		if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 		s.untilParked(t, mug.ID, workflow.Pending)
 	})
 	t.Run("under version 2 it is migrated, released and delivered", func(t *testing.T) {
-		s := newShop(t, func(c *server.Config) { c.Data, c.OrderDefinition = filepath.Join(dir, "data"), newer })
+		s := newStockedBackend(t, func(c *server.Config) { c.Data, c.OrderDefinition = filepath.Join(dir, "data"), newer })
 		m, err := workflow.NewMigrations([]*workflow.Definition{workflow.Order(), s.Orders.Definition()}, []workflow.Migration{{From: 1, To: 2}})
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // Run runs one worker until ctx ends, and then waits until its work in hand is done. The
 // worker serves every activity, polls the orders' stream, takes requests from the queue
 // if one is configured, sends notifications, and sweeps expired reservations, holds and open
-// payments. Of these it runs the given parts, or all if none is given. The name appears in
+// payments. It runs the given parts of these, or all parts if none is given. The name appears in
 // execution histories and leases.
 func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (err error) {
 	chosen, err := chosenParts(parts)
@@ -27,6 +27,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 	b.logSandboxes(ctx)
 	b.compareMachine(ctx)
 
+	// Before the parts are built: a start that fails shows in the row as well.
 	end := b.beginParts(ctx, name, shownParts(chosen)...)
 	defer func() { end(err) }()
 
@@ -55,6 +56,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 		defer release()
 		defer b.Telemetry.ObserveStream(poller.Lags)()
 	}
+	// Only now the health has all parts: a check in between would count a missing part as healthy.
 	b.health.watch(worker, poller, consumer)
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -78,12 +80,13 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 		b.startSweeps(ctx, group)
 	}
 
+	// Every part may refuse requests, so every worker writes refusals.
 	group.Go(func() error { return b.Refusals.Run(ctx) })
 
 	return group.Wait()
 }
 
-// startSweeps starts what ends things that are due.
+// startSweeps starts the loops that end due things.
 func (b *Backend) startSweeps(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return b.Stock.Run(ctx) })
 
@@ -152,7 +155,7 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 	return activities.New(cfg)
 }
 
-// servedActivities returns what this process serves of the state machine's activities.
+// servedActivities returns the activities of the state machine that this process serves.
 func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activity, error) {
 	all, err := b.steps()
 	if err != nil {
@@ -180,6 +183,7 @@ func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activit
 		delete(timings, activityNamed(name).Placeholder)
 	}
 
+	// The rest is served neither by a step nor by another program.
 	for placeholder := range timings {
 		return nil, fmt.Errorf("no step serves ${%s} of %s", placeholder, b.flow.file)
 	}
@@ -198,6 +202,7 @@ func (b *Backend) steps() (all []steps.Step, err error) {
 		}
 
 		builtIn = shop.All()
+		// The built-in state machine uses all of the shop's steps and no others; a test holds them together.
 		if !b.flow.changed {
 			return builtIn, nil
 		}

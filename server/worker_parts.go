@@ -21,7 +21,7 @@ const (
 	PartRequests WorkerPart = "requests"
 	// PartNotifications sends the notifications that are due.
 	PartNotifications WorkerPart = "notifications"
-	// PartSweeps ends what is due: reservations, holds, payments, reports of the carrier. It also
+	// PartSweeps ends due things: reservations, holds, payments, reports of the carrier. It also
 	// builds the lists of orders, if they are configured and new.
 	PartSweeps WorkerPart = "sweeps"
 )
@@ -34,7 +34,7 @@ func WorkerParts() []WorkerPart {
 // ErrWorkerPart means that a worker has no such part.
 var ErrWorkerPart = errors.New("worker part")
 
-// shownParts returns what the row of the process says of the parts: a worker, if all of them run.
+// shownParts returns the parts as the row of the process names them: a worker, if all of them run.
 func shownParts(chosen map[WorkerPart]bool) []string {
 	if len(chosen) == len(WorkerParts()) {
 		return []string{partWorker}

@@ -13,8 +13,8 @@ import (
 // its key.
 var ErrCanceled = errors.New("shipment canceled")
 
-// ErrRefused means that the carrier does not take the shipment, and that no repeat can change
-// that: a person has to look.
+// ErrRefused means that the carrier does not take the shipment and no repeat can change its answer: a
+// person has to look.
 var ErrRefused = errors.New("the carrier refuses the shipment")
 
 // Carrier moves parcels. It must act once per key.
@@ -72,6 +72,7 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
 		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
 		if errors.Is(err, ErrCanceled) {
+			// Stored as the result, so that a repeat need not ask the carrier again.
 			return result{Canceled: true}.encode()
 		}
 
@@ -111,8 +112,8 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 var errNothingBooked = errors.New("nothing is booked")
 
 // Recover stores the booking that an earlier attempt made, if its record was lost: the carrier had
-// booked, but the attempt failed before its claim was written. It books nothing, so it is what a
-// caller uses who no longer wants a shipment. It reports whether there is a booking. A carrier that
+// booked, but the attempt failed before its claim was written. Recover books nothing, so it is safe
+// for a caller that no longer wants a shipment. It reports whether there is a booking. A carrier that
 // is no [Asker] cannot be asked; there, only a stored booking is found.
 func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool, err error) {
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
@@ -150,9 +151,10 @@ func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool,
 }
 
 // Cancel stops the shipment with the effect key and reports whether the parcel had left. It
-// first closes the claim of a booking that was not made yet: a later Book returns ErrCanceled
-// without asking the carrier, and one that is under way is canceled when it ends.
+// first closes the claim of a booking that was not made yet: a later Book returns ErrCanceled without
+// asking the carrier, and a Book that is under way cancels its booking when it ends.
 func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) {
+	// The payload of Book, so that a claim of either call is a repeat for the other.
 	orderID, _, _ := strings.Cut(key, "/")
 
 	_, _, err = b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(context.Context) ([]byte, error) {

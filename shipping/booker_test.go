@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// carrier is the sandbox, which counts what it is asked.
+// carrier is the sandbox, which counts its calls.
 type carrier struct {
 	*sandbox.Carrier
 	tracking       string // if set, the tracking number of every shipment

@@ -3,12 +3,12 @@
 // # Model
 //
 // [Booker.Book] claims the effect orderId/transitionId/shipping, books with the carrier
-// under that key, and stores the tracking number as the result of the claim. The reaction
-// to PAYMENT_RECEIVED and the execution's own step both call it, and get the same tracking
-// number. shipping/sandbox is a carrier for demos and tests.
+// under that key, and stores the tracking number as the result of the claim. The reaction to
+// PAYMENT_RECEIVED calls it, and every repeat gets the same tracking number. shipping/sandbox is a
+// carrier for demonstrations and tests.
 //
-// [Booker.Cancel] closes that claim before it asks the carrier, so that a booking which
-// comes later is not even sent.
+// [Booker.Cancel] closes that claim before it asks the carrier, so that a later booking is not even
+// sent.
 //
 // # Guarantees
 //

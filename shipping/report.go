@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Milestone is what a carrier reports about a shipment or one of its parcels. The texts are
+// Milestone is a stage that a carrier reports of a shipment or one of its parcels. The texts are
 // stored.
 type Milestone string
 
-// The milestones of a parcel. It is Booked, then Shipped, then Delivered or Lost. One that is
-// Shipped or Delivered may come back (Returned).
+// The milestones of a parcel. A parcel is Booked, then Shipped, then Delivered or Lost. A parcel that
+// is Shipped or Delivered may come back (Returned).
 const (
 	Booked    Milestone = "booked"
 	Shipped   Milestone = "shipped"
@@ -36,12 +36,12 @@ type Report struct {
 	// Parcel names one of several parcels of the shipment, "" stands for all of it. 1 to 128
 	// characters of A-Z a-z 0-9 _ . : -
 	Parcel string `json:"parcel,omitempty"`
-	// Lines are what the parcel holds. Required for a parcel that is Shipped, optional for one
-	// that is Returned, else ignored.
+	// Lines are the pieces in the parcel. Required for a parcel that is Shipped, optional for a
+	// Returned one, else ignored.
 	Lines []Line `json:"lines,omitempty"`
 	// Tracking is the carrier's tracking number, for people. It may be empty.
 	Tracking string `json:"tracking,omitempty"`
-	// At is when it happened, as the carrier says. Nothing is decided by it.
+	// At is when it happened, according to the carrier. No decision depends on it.
 	At time.Time `json:"at,omitzero"`
 }
 
@@ -100,7 +100,7 @@ func (r Report) Validate() error {
 	return nil
 }
 
-// Answer is what the shop says to a report.
+// Answer is the shop's answer to a report.
 type Answer int
 
 // The answers of the shop.
@@ -113,13 +113,13 @@ const (
 	Rejected
 )
 
-// Shipment is what a carrier knows of a shipment.
+// Shipment is the carrier's record of a shipment.
 type Shipment struct {
 	// Status is the milestone that the whole shipment has reached, or Canceled.
 	Status Milestone `json:"status"`
 	// Tracking is the carrier's tracking number.
 	Tracking string `json:"tracking"`
-	// Parcels are the shipment's parcels by their names, if it has several, Lines what they hold.
+	// Parcels are the shipment's parcels by their names, if it has several, Lines the pieces in each.
 	Parcels map[string]Milestone `json:"parcels,omitempty"`
 	Lines   map[string][]Line    `json:"lines,omitempty"`
 }
@@ -130,8 +130,8 @@ const Canceled Milestone = "canceled"
 // ErrUnknownShipment means that the carrier has no shipment under the key.
 var ErrUnknownShipment = errors.New("unknown shipment")
 
-// Asker is a [Carrier] that can be asked what has become of a shipment. A report is believed
-// only if the answer confirms it.
+// Asker is a [Carrier] that can be asked about a shipment. A report is believed only if the answer
+// confirms it.
 type Asker interface {
 	// Get returns the shipment with the key. It fails with ErrUnknownShipment if there is
 	// none.
@@ -149,7 +149,7 @@ func (s Shipment) Confirms(r Report) bool {
 	return slices.Contains(confirming[r.Milestone], reached)
 }
 
-// confirming are the milestones that confirm a report of each one.
+// confirming has, for each milestone, the milestones that confirm a report of it.
 var confirming = map[Milestone][]Milestone{
 	Booked:    {Booked, Shipped, Delivered, Lost, Returned},
 	Shipped:   {Shipped, Delivered, Lost, Returned},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// result is what the claim of a shipment stores.
+// result is the stored result of a shipment's claim.
 type result struct {
 	Tracking *string `json:"tracking,omitempty"` // nil if canceled
 	Canceled bool    `json:"canceled,omitempty"`

@@ -10,9 +10,9 @@ import (
 )
 
 // BatchFunc acts on records of different items at once. It returns one result for each
-// record, in their order: nil if the record is handled, and otherwise an error that means
-// what an error of a HandlerFunc means. It may return nil if all are handled. The context
-// ends when that of one of the records does.
+// record, in their order: nil if the record is handled, and otherwise an error with
+// the meaning of a HandlerFunc's error. It may return nil if all are handled. The context
+// ends when the context of one of the records ends.
 type BatchFunc func(ctx context.Context, records []Record) []error
 
 // Batch makes a handler get several records at once. Each record keeps its own order,
@@ -22,7 +22,7 @@ type Batch struct {
 	// Handle acts on the records.
 	Handle BatchFunc
 	// Size is the largest number of records in a batch. Default: 25. A batch never has more
-	// than Handler.Concurrency records, because each waits in one of those places.
+	// than Handler.Concurrency records, because each record waits in one of these places.
 	Size int
 	// Window is how long a record waits for others. With 0 a record does not wait, unless
 	// as many batches run as may; records gather then.
@@ -92,6 +92,7 @@ func (b *batcher) windowOver(g *gathered) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
+	// The timer may fire after the batch was closed because it was full.
 	if b.gathering == g {
 		b.close(g)
 	}
@@ -136,10 +137,11 @@ func (b *batcher) run(g *gathered) {
 	b.startReady()
 }
 
-// call calls the function. Its context ends with that of the first record whose context
+// call calls the function. Its context ends as soon as the context of any record
 // ends: another worker may then act on that record. The other records of the batch are
 // repeated without counting the attempt.
 func (b *batcher) call(g *gathered) []error {
+	// Values of the first context only; each record's end is passed on below.
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(g.contexts[0]))
 	defer cancel(nil)
 
@@ -168,6 +170,7 @@ func (b *batcher) call(g *gathered) []error {
 			out[i] = results[i]
 		}
 
+		// The batch ended because of another record, so this failure does not count.
 		if out[i] != nil && ctx.Err() != nil && g.contexts[i].Err() == nil {
 			out[i] = NotYet(out[i])
 		}

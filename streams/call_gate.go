@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// processCalls are the handler calls of all pollers of this process: each of them can end it.
+// processCalls are the handler calls of all pollers of this process: each call can end the process.
 var processCalls callGate
 
-// callGate lets the handler calls of a process run beside each other, except for one that is tried
+// callGate lets the handler calls of a process run at the same time, except for a call that is tried
 // alone.
 type callGate struct {
 	mu      sync.Mutex
@@ -17,7 +17,7 @@ type callGate struct {
 	changed notifier
 	longest time.Duration // how long a call of any poller may take
 
-	restUntil time.Time // no call is tried alone before: the others have waited for one that did not end
+	restUntil time.Time // no call is tried alone before: the other calls have waited for a call that did not end
 }
 
 // expect notes how long a call may take.
@@ -28,7 +28,7 @@ func (g *callGate) expect(longest time.Duration) {
 	g.longest = max(g.longest, longest)
 }
 
-// enter begins a call beside others. It waits while one is tried alone.
+// enter begins a call beside others. It waits while a call is tried alone.
 func (g *callGate) enter() {
 	for {
 		g.mu.Lock()
@@ -56,9 +56,10 @@ func (g *callGate) leave() {
 	}
 }
 
-// enterAlone begins a call alone: no other one begins, and it waits until those that run have ended, but
-// not longer than they may take. It returns 0, or the pause before the next try: if another one is tried
-// alone, or if a call has not ended. After that one the others may go on for as long as they have waited.
+// enterAlone begins a call alone: no other call begins, and it waits until the running calls have ended,
+// but not longer than a call may take. It returns 0, or the pause before the next try: if another call is
+// tried alone, or if a running call has not ended. In the second case the other calls then run for as long
+// as they have waited.
 func (g *callGate) enterAlone() (pause time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,6 +73,7 @@ func (g *callGate) enterAlone() (pause time.Duration) {
 	if g.alone {
 		return alonePause
 	}
+	// Set before the wait: calls that would begin meanwhile wait, so running only falls.
 	g.alone = true
 
 	timeout := time.NewTimer(atMost)
@@ -85,6 +87,7 @@ func (g *callGate) enterAlone() (pause time.Duration) {
 			return max(atMost, alonePause)
 		}
 		changed := g.changed.wait()
+		// Released while waiting: leave needs the lock.
 		g.mu.Unlock()
 
 		select {

@@ -19,7 +19,7 @@ const (
 // childBackoff is the pause between these tries.
 var childBackoff = worker.Backoff{Base: 70 * time.Millisecond, Max: 1300 * time.Millisecond}
 
-// childStatus is what is known about the children of a shard that ended.
+// childStatus says what is known about the children of a shard that ended.
 type childStatus int
 
 const (
@@ -55,6 +55,7 @@ func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error
 		switch {
 		case err == nil && status != childrenUnknown:
 			return status, nil
+		// Waiting longer would keep the finished shard's lease. Discovery stores the leases of late children.
 		case err == nil && try >= maxChildTries:
 			w.cfg.Log.Warn("a closed shard has no children", "shard", w.id)
 			return childless, nil

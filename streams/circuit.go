@@ -52,6 +52,7 @@ func (c *circuit) admit(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
+	// The atomic flag was read without the lock, and a success may have come since.
 	if len(c.failed) < circuitItems {
 		return 0
 	}
@@ -61,6 +62,7 @@ func (c *circuit) admit(now time.Time) time.Duration {
 	}
 
 	// This call is the probe; the others wait for its result.
+	// Blocked for the handler's timeout, so that a probe whose result gets lost does not keep the circuit open.
 	c.blocked, c.probing = now.Add(c.timeout), true
 
 	return 0
@@ -98,7 +100,7 @@ func (c *circuit) open() bool {
 	return len(c.failed) >= circuitItems
 }
 
-// succeeded notes that the far side answered, be it with a permanent refusal. It
+// succeeded notes that the far side answered. A permanent refusal is an answer, too. It
 // reports whether that closed the circuit.
 func (c *circuit) succeeded() (closed bool) {
 	if !c.failing.Load() {

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// streamsAPI is what the poller calls of *dynamodbstreams.Client.
+// streamsAPI has the methods of *dynamodbstreams.Client that the poller calls.
 type streamsAPI interface {
 	ListStreams(context.Context, *dynamodbstreams.ListStreamsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error)
 	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
@@ -22,7 +22,7 @@ type streamsAPI interface {
 	GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
 }
 
-// dynamoAPI is what the poller calls of *dynamodb.Client.
+// dynamoAPI has the methods of *dynamodb.Client that the poller calls.
 type dynamoAPI interface {
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
@@ -145,7 +145,7 @@ type Config struct {
 	// horizon is how long the service keeps a record; 24 h, except in tests.
 	horizon time.Duration
 	clock   *serviceClock
-	// calls are the handler calls of the process; those of all its pollers, except in tests in
+	// calls limits the handler calls of the process. All its pollers share it, except in tests in
 	// which a poller stands for a process.
 	calls *callGate
 }
@@ -169,6 +169,7 @@ func (c Config) check() error {
 		fault("Config.Streams and Config.DynamoDB must be set")
 	}
 
+	// Equal means that both are set or that neither is.
 	if (c.TableName == "") == (c.StreamARN == "") {
 		fault("exactly one of Config.TableName and Config.StreamARN must be set")
 	}
@@ -265,6 +266,7 @@ func checkHandlers(owner string, handlers []Handler) []error {
 			}
 		}
 
+		// A group stores the dead letters of its handlers under names that begin so.
 		if strings.HasPrefix(h.Name, groupPrefix) {
 			faults = append(faults, fmt.Errorf("streams: handler %d: a Name must not begin with %q", i, groupPrefix))
 		}
@@ -278,7 +280,7 @@ func checkHandlers(owner string, handlers []Handler) []error {
 	return faults
 }
 
-// confirmOver is over how long answers must repeat that a stream or a shard is gone.
+// confirmOver is the time over which answers must repeat that a stream or a shard is gone.
 func (c Config) confirmOver() time.Duration { return min(c.DiscoverEvery/2, maxConfirmOver) }
 
 // tableName returns the name of the stream's table.
@@ -299,6 +301,7 @@ func (c Config) withDefaults() Config {
 	c.Owner = cmp.Or(c.Owner, "worker") + "-" + rand.Text()[:10]
 
 	c.PollActive = cmp.Or(c.PollActive, 250*time.Millisecond)
+	// An explicit PollActive above five seconds must not be more than PollIdle.
 	c.PollIdle = cmp.Or(c.PollIdle, max(5*time.Second, c.PollActive))
 	c.PageSize = cmp.Or(c.PageSize, maxPageSize)
 	c.Concurrency = cmp.Or(c.Concurrency, 64)
@@ -317,6 +320,7 @@ func (c Config) withDefaults() Config {
 	c.LateAfter = cmp.Or(c.LateAfter, defaultLateAfter)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
 
+	// After the poller's own defaults, which handlers take over.
 	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry, c.HandlerTimeout)
 	for i := range c.Handlers {
 		c.Handlers[i].Concurrency = cmp.Or(c.Handlers[i].Concurrency, c.Concurrency)

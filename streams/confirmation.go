@@ -18,7 +18,7 @@ const (
 var errUnconfirmed = errors.New("streams: not confirmed yet")
 
 // confirmation counts the answers that say that something is gone: a shard, a stream, or
-// records. One answer may be wrong, and what would follow from it cannot be undone. The
+// records. One answer may be wrong, and acting on it cannot be undone. The
 // zero value is without answers; reset it after an answer that says the opposite.
 type confirmation struct {
 	answers int

@@ -22,8 +22,8 @@ const (
 )
 
 // coordinator is this worker's part in reading one stream. It watches the leases,
-// takes those that are due, hands over those that others ask for, and runs a
-// shardWorker for each one that it holds.
+// takes the leases that are due, hands over the leases that others ask for, and runs a
+// shardWorker for each lease that it holds.
 type coordinator struct {
 	poller       *Poller
 	cfg          *Config
@@ -91,6 +91,7 @@ func (c *coordinator) run(ctx context.Context) error {
 // beat sends heartbeats until the function that it returns is called, which must be after
 // the last lease was given back: they go on while the shards drain.
 func (c *coordinator) beat(ctx context.Context) (stop func()) {
+	// The end of ctx is the begin of the drain, and the leases are needed until it is over.
 	beating, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
@@ -100,6 +101,7 @@ func (c *coordinator) beat(ctx context.Context) (stop func()) {
 	stopped := context.AfterFunc(ctx, c.alive.stop)
 
 	return func() {
+		// In this order: a stop after the last heartbeat would write to a row that says that the worker has left.
 		stopped()
 		end()
 		<-ended
@@ -127,7 +129,7 @@ func (c *coordinator) begin(ctx context.Context) error {
 		c.poller.setHealth(err)
 		c.cfg.Events.fault("Leases", "", err)
 
-		// Whether the stream exists is found out in confirmOver, however long that is.
+		// confirmOver bounds the time until it is known whether the stream exists, so these tries do not count.
 		if errors.Is(err, errUnconfirmed) {
 			try = 0
 			worker.Wait(ctx, c.cfg.confirmOver()/confirmingAnswers)
@@ -142,7 +144,7 @@ func (c *coordinator) begin(ctx context.Context) error {
 	}
 }
 
-// streamEnded reports whether the stream is closed and nothing of it is left to read.
+// streamEnded reports whether the stream is closed and has no records left to read.
 func (c *coordinator) streamEnded(openLeases int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,6 +159,7 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 	takes.SetLimit(parallelWrites)
 
 	for _, lease := range due {
+		// Epochs grow along a line of shards, so the child's epoch must be above the parent's newest one.
 		if parent := c.sight.leases[lease.Parent]; parent != nil {
 			lease.parentEpoch = parent.Epoch
 		}
@@ -177,6 +180,7 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 			w := c.newShardWorker(ctx, l, newShardLease(c.table, l, takenAt, c.alive, life))
 			c.add(w)
 			w.report(LeaseTaken)
+			// g outlives this check: run waits for the workers of shards there.
 			g.Go(func() error { return c.runWorker(w) })
 
 			return nil
@@ -238,6 +242,7 @@ func (c *coordinator) requestLeases(ctx context.Context, leases []*observedLease
 			return err
 		})
 	}
+	// Even a failed call may have stored the request, and the owner sees it only if it reads the leases.
 	defer c.alive.noteChange()
 
 	return requests.Wait()

@@ -53,7 +53,7 @@ type DeadLetter struct {
 	// Record is the whole record. List leaves it nil if it is very large; Get
 	// always returns it.
 	Record *Record
-	// Error is what the last attempt returned. Permanent says that the error was
+	// Error is the error of the last attempt. Permanent says that the error was
 	// marked with Permanent. Attempts is the number of calls before the record
 	// became a dead letter.
 	Error     string

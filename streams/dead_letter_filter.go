@@ -56,13 +56,13 @@ func (d DeadLetters) All(ctx context.Context, handler string, filter DeadLetterF
 	}
 }
 
-// errEarlierFailed is the result for a dead letter whose item has an earlier one that
-// is left.
+// errEarlierFailed is the result for a dead letter if an earlier dead letter of its item is
+// left.
 var errEarlierFailed = errors.New("streams: not redriven: an earlier dead letter of the item is left")
 
 // RedriveAll redrives the selected dead letters of h one after the other and passes each
 // result to report: nil, or why the dead letter is left. The records of an item keep
-// their order within a shard: after one that is left, the item's later ones are not
+// their order within a shard: if a dead letter is left, the later dead letters of its item are not
 // tried. RedriveAll returns an error if it cannot read the dead letters or ctx ends.
 func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLetterFilter, report func(DeadLetter, error)) error {
 	left := map[laneHash]bool{}
@@ -95,8 +95,8 @@ func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLette
 	return nil
 }
 
-// deleteAll deletes the selected dead letters of a handler, including those that cannot
-// be decoded, and returns how many.
+// deleteAll deletes the selected dead letters of a handler, including undecodable
+// ones, and returns how many.
 func (d DeadLetters) deleteAll(ctx context.Context, handler string, filter DeadLetterFilter) (deleted int, err error) {
 	for l, err := range d.All(ctx, handler, filter) {
 		if err == nil {

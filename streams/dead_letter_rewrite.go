@@ -11,10 +11,10 @@ import (
 // rewriteTimeout bounds how long Rewrite keeps redrives of a dead letter out.
 const rewriteTimeout = 30 * time.Second
 
-// Rewrite replaces the record of a dead letter by what change makes of it, and the text of its error,
+// Rewrite changes the record of a dead letter with change, and replaces the text of its error,
 // for example to remove personal data. The dead letter can be redriven as before. It returns
 // ErrRedriving while a redrive of the dead letter runs, ErrDeadLetterNotFound if there is no such dead
-// deadLetter, and ErrUnreadable if its record cannot be decoded.
+// letter, and ErrUnreadable if its record cannot be decoded.
 func (d DeadLetters) Rewrite(ctx context.Context, handler, id, errorText string, change func(*Record)) error {
 	letter, err := d.Get(ctx, handler, id)
 	if err != nil {
@@ -62,5 +62,6 @@ func (d DeadLetters) Rewrite(ctx context.Context, handler, id, errorText string,
 		return fmt.Errorf("streams: rewrite dead letter %s of %s: %w", id, handler, err)
 	}
 
+	// The old parts last: until the update is stored, the row refers to them.
 	return d.rows().parts(nil).delete(ctx, d.rows().source(handler), partsOf(row))
 }

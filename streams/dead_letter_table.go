@@ -22,7 +22,7 @@ const (
 )
 
 // DeadLetterTableInput describes the dead-letter table, on demand: one row per dead
-// deadLetter (see DeadLetter) under its source and its id.
+// letter (see DeadLetter) under its source and its id.
 func DeadLetterTableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(deadLetterSource), dynamo.TextKey(deadLetterID))
 }
@@ -49,11 +49,11 @@ func (t *deadLetterTable) parts(expiry types.AttributeValue) recordParts {
 	return recordParts{api: t.api, table: t.table, expiry: expiry}
 }
 
-// recordAttributes are those of a dead letter that hold its record, or say where its parts are.
+// recordAttributes hold the record of a dead letter, or say where its parts are.
 var recordAttributes = []string{deadLetterRecord, deadLetterParts, deadLetterPartsToken}
 
-// storeRecord returns the attributes that hold an encoded record. One that is too large for the row is
-// stored in parts first.
+// storeRecord returns the attributes that hold an encoded record. A record that is too large for the row
+// is stored in parts first.
 func (t *deadLetterTable) storeRecord(
 	ctx context.Context, handler, id string, body []byte, expiry types.AttributeValue,
 ) (dynamo.Item, partsRef, error) {
@@ -112,6 +112,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	// It exists if an earlier try was stored although its answer was lost, or if another
 	// worker handled the record again. The first one stays, with its redrives and parts.
 	if old, exists := dynamo.FailedCondition(err); exists {
+		// The row that exists has parts of its own. Equal tokens mean that the row is ours.
 		if old != nil && dynamo.Text(old, deadLetterPartsToken) != parts.token {
 			return t.parts(nil).delete(ctx, t.source(r.Handler), parts)
 		}

@@ -54,8 +54,9 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 
 		now := d.clock.now()
 		for _, row := range out.Items {
-			// One that cannot be decoded says so itself.
+			// A dead letter that cannot be decoded is listed with the reason.
 			letter, _ := decodeDeadLetter(row)
+			// Time to live deletes a row up to days after it has expired.
 			if letter.expired(now) {
 				continue
 			}
@@ -81,6 +82,7 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 	}
 
 	letter, err := decodeDeadLetter(row)
+	// As in List: the row may outlive its time by days.
 	if letter.expired(d.clock.now()) {
 		return DeadLetter{}, fmt.Errorf("%w: %s of %s has expired", ErrDeadLetterNotFound, id, handler)
 	}
@@ -110,8 +112,8 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 }
 
 // Delete deletes a dead letter without handling it. It returns nil if there is no
-// such dead letter, and ErrUnreadable if a newer version has stored it in a format that this one does
-// not know: where its parts are is not known either.
+// such dead letter, and ErrUnreadable if a newer version has stored it in a format that this version does
+// not know: it cannot find the parts either.
 func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 	row, err := d.rows().get(ctx, handler, id)
 	if errors.Is(err, ErrDeadLetterNotFound) {
@@ -158,6 +160,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 		}
 	}
 
+	// Claimed only after stale: a refused redrive leaves no claim behind.
 	if err := d.claim(ctx, h, id); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// redrives checks a redrive that fails, one that is refused as stale, and one that
+// redrives checks three redrives: the first fails, the second is refused as stale, and the third
 // succeeds.
 func (w *testEnv) redrives(dead DeadLetters, letter DeadLetter, cause error) error {
 	ctx := context.Background()

@@ -90,6 +90,7 @@ func (s *laneScheduler) try(l *lane, h *Handler, d *delivery) (done bool, pause 
 
 // tryHandler calls the handler unless its circuit is open, and decides what follows.
 func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
+	// Before each call: a Rebuild may queue a newer version while this record is retried.
 	repaired, err := s.isRepaired(l.shard, h, d.record.Record)
 	switch {
 	case err != nil:
@@ -103,6 +104,7 @@ func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool,
 		return false, s.pauseOrPark(d, now, wait, errHandlerFails)
 	}
 
+	// Counted before the call, because the handler gets the number. Calls that do not count take it back.
 	d.attempts++
 
 	r := d.recordFor(h, l.shard)
@@ -238,7 +240,7 @@ func (s *laneScheduler) noteRetry(r Record, err error, next time.Time, parked bo
 func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
 	shard, item := l.shard, l.waitingItem()
 
-	// Another worker may take the lease soon, and then only that one adds records.
+	// Another worker may take the lease soon, and then only that worker adds records.
 	if !shard.lease.valid(time.Now()) {
 		return false, h.Retry.Base
 	}
@@ -259,6 +261,7 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 			return false, h.Retry.Base
 		}
 
+		// The row was deleted with its last record.
 		s.waiting.remove(item)
 
 		if !d.park {
@@ -302,7 +305,7 @@ func (s *laneScheduler) queueFault(h *Handler, d *delivery, r Record, op string,
 }
 
 // storeDeadLetter stores the record as a dead letter. The record is not finished
-// until that has worked, so no checkpoint passes a record that is stored nowhere.
+// until that has worked. So every record before a checkpoint is handled or stored.
 func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delivery) error {
 	ctx, cancel := context.WithTimeout(shard.work, storeTimeout)
 	defer cancel()

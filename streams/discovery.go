@@ -18,7 +18,7 @@ const (
 
 // discovery keeps the leases of a stream in line with its shards. Usually the
 // children of a shard are found when the shard ends; discovery creates the first
-// leases of a stream, finds what was missed, lets shards begin whose parents were
+// leases of a stream, finds missed children, lets shards begin whose parents were
 // trimmed, and deletes old leases.
 //
 // All workers have one, but only one worker lists per interval: the one whose update
@@ -59,7 +59,7 @@ func newDiscovery(c *coordinator, start Position) *discovery {
 	}
 }
 
-// noteObservation takes in what the coordinator has read.
+// noteObservation records the state and the number of open leases that the coordinator has read.
 func (d *discovery) noteObservation(state *streamState, openLeases int, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,13 +80,13 @@ func (d *discovery) streamClosed() bool {
 	return d.closedListings >= 2
 }
 
-// errRecreated reports that the stream is another one than the one whose leases are stored.
+// errRecreated reports that the stored leases belong to an earlier stream with the same ARN.
 var errRecreated = errors.New("streams: the stream was recreated under the same ARN")
 
 // run lists the stream when a listing is due, until ctx ends. Its only error is errRecreated.
 func (d *discovery) run(ctx context.Context) error {
 	// The stream has begun. If its state is missing from now on, it was deleted, and
-	// Latest would skip what was not handled yet.
+	// Latest would skip records that were not handled yet.
 	d.start = TrimHorizon
 
 	pause := d.scanInterval
@@ -137,7 +137,7 @@ func (d *discovery) discover(ctx context.Context) error {
 	// one succeeds, and a crash after this costs one interval.
 	_, applied, err := applyUpdate(ctx, d.table.api, d.table.nextListing(state))
 	if err == nil && !applied {
-		d.changed() // another worker lists: see what it has counted
+		d.changed() // another worker lists: read the counter that it has written
 	}
 
 	if err != nil || !applied {
@@ -155,6 +155,7 @@ func (d *discovery) discover(ctx context.Context) error {
 		return err
 	}
 
+	// Read after the listing: a lease that was stored in between is known, and is not inserted again.
 	leases, now, err := d.table.read(ctx)
 	if err != nil {
 		return err

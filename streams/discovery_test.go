@@ -90,6 +90,7 @@ func TestAShardStopsWaitingForAParentThatIsGone(t *testing.T) {
 			virtually(t, func(t *testing.T) {
 				w := newTestEnv(t, 1)
 				d := w.newTestDiscovery()
+
 				parent := "parent"
 				if c.age > 0 {
 					parent = shardID(time.Now().Add(-c.age))

@@ -1,9 +1,9 @@
 // Package streams is a consumer of DynamoDB Streams. It calls your handlers for every
 // change of a table: in order for each item, in parallel across items, with any
 // number of worker processes that share the work through a lease table. It is to Go
-// what the Kinesis Client Library with its DynamoDB Streams adapter is to Java.
+// corresponds to the Kinesis Client Library with its DynamoDB Streams adapter for Java.
 //
-// It knows nothing about what the items mean.
+// The package does not interpret the items.
 //
 // # Model
 //
@@ -79,13 +79,13 @@
 //     its handlers end before the lease can be taken.
 //   - A lease expires when its owner has sent no heartbeat for LeaseDuration, measured by
 //     the monotonic clock of the worker that wants it. Wall clocks are not compared: times that
-//     workers store for each other are those of the service, which heartbeats hear.
+//     workers store for each other are times of the service, read from the answers to heartbeats.
 //   - After a stop, leases are free at once. After a crash, other workers take them
 //     over within LeaseDuration + 1 s. There is no leader.
 //   - All workers of a stream together stay below the 10 calls of
 //     DescribeStream per second that the service allows an account.
-//   - A worker holds at most MaxPendingBytes of unfinished records, and two pages of each
-//     shard beyond: one that is delivered and one that is fetched meanwhile.
+//   - A worker holds at most MaxPendingBytes of unfinished records, and two more pages of each
+//     shard: the page being delivered and the next page, which is fetched meanwhile.
 //
 // # Caveats
 //
@@ -94,7 +94,7 @@
 // derived from the item itself, such as its version. A store can also keep the highest
 // [Record.Epoch] and refuse writes with a lower one.
 //
-// A handler must honor its context. One that does not return blocks its item, one of
+// A handler must honor its context. A handler that does not return blocks its item, one of
 // the Concurrency places and, in the end, Run.
 //
 // A dead letter lets the item's later records pass, so redriving it is out of order, as is a
@@ -112,7 +112,7 @@
 //	parent, parentDone      the parent shard; whether this shard need not wait for it
 //	parentLost              the parent was trimmed before it was read
 //	owner                   the worker that holds the lease; absent if it is free
-//	epoch                   incremented by every new owner, above that of the parent; starts
+//	epoch                   incremented by every new owner, above the parent's epoch; starts
 //	                        at the Unix time, so that it grows even if the row is deleted
 //	                        and created again
 //	counter                 incremented by every write of the owner
@@ -143,7 +143,7 @@
 //	changes                 incremented after a change of leases that concerns others
 //	state                   "stopping", or "left" when the worker holds nothing any more
 //
-// This row is what keeps a worker's leases: an idle lease is not written. The alternatives
+// Heartbeats of this row keep a worker's leases: an idle lease is not written. The alternatives
 // cost more. To renew each lease takes a write for each shard; BatchWriteItem has no
 // conditions, so a worker that was paused would renew leases that it has lost; a transaction
 // has them and costs double. A heartbeat needs no condition, because it does not fence
@@ -158,7 +158,7 @@
 // says when a Rebuild last moved marks (ms).
 //
 // The row "#stream" of each stream says how and when reading it began, counts its listings
-// (listings) and says over how many keys new leases are spread (spread), and those of shards
+// (listings) and says over how many keys new leases are spread (spread), and the leases of shards
 // without a parent (roots).
 // The row "#current" under "table/<name>" holds the ARN of the stream that is being
 // read, so that a stream that was disabled and enabled again is read to its end before
@@ -182,8 +182,8 @@
 //	nextTry                 when the oldest record is due (ms)
 //	tries, triedBy          calls for the oldest record that did not return, after deaths of
 //	                        the queue's workers, and who has begun the last of them
-//	replays                 records to deliver again, before the others; those of dead
-//	                        letters name the letter
+//	replays                 records to deliver again, before the others; a record of a dead
+//	                        letter names the dead letter
 //	replayAttempts,         as attempts, since, tries and triedBy, for the first of replays
 //	replaySince,
 //	replayTries,

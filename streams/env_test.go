@@ -53,8 +53,8 @@ func newTestEnv(t testing.TB, shards int, changes ...func(*embedded.Config)) *te
 	return env
 }
 
-// virtually runs a test in virtual time, beside other tests: how busy the machine is makes no difference
-// to what it waits for.
+// virtually runs a test in virtual time, beside other tests: its waits do not depend on how busy the
+// machine is.
 func virtually(t *testing.T, test func(*testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -270,7 +270,7 @@ func (w *testEnv) until(what string, ok func() bool) {
 	}
 }
 
-// recorder is a handler that records what it gets: for each item the versions in the
+// recorder is a handler that records its calls: for each item the versions in the
 // order in which they arrived.
 type recorder struct {
 	mu    sync.Mutex

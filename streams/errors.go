@@ -50,14 +50,14 @@ var (
 // ErrTooOld is the error of a record that was older than Handler.MaxAge.
 var ErrTooOld = errors.New("streams: record is too old")
 
-// errProcessEnded is the error of a record that was given up because the processes ended whose
-// handler was called for it.
+// errProcessEnded is the error of a record that was given up because several processes ended during
+// calls for it.
 var errProcessEnded = errors.New("streams: the process ended during the call")
 
 // errPartMissing reports that a stored record is incomplete.
 var errPartMissing = errors.New("not stored")
 
-// ErrSkipped is what errors.Is finds in the errors of Skip.
+// ErrSkipped is wrapped by the errors of Skip.
 var ErrSkipped = errors.New("streams: record skipped")
 
 // Skip says that the record needs no handling any more, because the item has moved on,
@@ -66,7 +66,7 @@ var ErrSkipped = errors.New("streams: record skipped")
 func Skip(reason error) error { return fmt.Errorf("%w: %w", ErrSkipped, reason) }
 
 // Permanent marks an error that no retry can change. The record becomes a dead
-// deadLetter at once. Permanent(nil) is nil.
+// letter at once. Permanent(nil) is nil.
 func Permanent(err error) error { return worker.Permanent(err) }
 
 // IsPermanent reports whether err, or an error that it wraps, came from Permanent.

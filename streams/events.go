@@ -53,7 +53,7 @@ type LeaseChange string
 // What can happen to a lease, as this worker sees it.
 const (
 	LeaseTaken     LeaseChange = "taken"    // this worker holds it now
-	LeaseLost      LeaseChange = "lost"     // another worker holds it, or it could not be renewed in time
+	LeaseLost      LeaseChange = "lost"     // another worker holds it, or this worker could not renew it in time
 	LeaseReleased  LeaseChange = "released" // given back after a stop or for a hand-over
 	LeaseFinished  LeaseChange = "finished" // the shard has been handled to its end
 	LeaseRequested LeaseChange = "wanted"   // this worker asked the holder for it

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAFirstListingThatIsResumedLaterDeclaresWhatWasLost: a worker has begun to read the stream and
-// died before it had listed it. What was trimmed until another one did so was asked for.
+// died before it had listed it. Records that were trimmed until another worker listed it were asked for.
 func TestAFirstListingThatIsResumedLaterDeclaresWhatWasLost(t *testing.T) {
 	t.Parallel()
 

@@ -226,7 +226,7 @@ func TestTwoIdleWorkersCostLessThan200ReadUnitsAMinute(t *testing.T) {
 	})
 }
 
-// A worker joins another one that reads thousands of shards. Within a minute both have the
+// A worker joins a worker that reads thousands of shards. Within a minute both have the
 // same number, and DescribeStream was never called more often than the service allows.
 func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 	virtually(t, func(t *testing.T) {

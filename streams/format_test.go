@@ -21,7 +21,7 @@ func (w *testEnv) setFormat(table string, key dynamo.Item, format int64) {
 	}
 }
 
-// refusedByName checks that an error names the row, its format and the one that is known.
+// refusedByName checks that an error names the row, its format and the known format.
 func refusedByName(t *testing.T, what string, err error, row string) {
 	t.Helper()
 

@@ -41,9 +41,9 @@ type Gap struct {
 	// it is not known yet.
 	From string
 	To   string
-	// Since is when the last record before the gap was created, as far as known; zero
-	// if it is not, as under GapParent, since the ancestors of a shard that is not listed any
-	// more are unknown. Until is when the gap was noticed. The lost records were written in between.
+	// Since is when the last record before the gap was created; zero if that is not known, as under
+	// GapParent, because the ancestors of a shard that is not listed any more are unknown. Until is when
+	// the gap was noticed. The lost records were written in between.
 	Since time.Time
 	Until time.Time
 	// Handler and Item are, under GapQueue, the handler that misses the records and the primary key

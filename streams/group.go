@@ -81,6 +81,7 @@ func (c *groupCount) check(ctx context.Context) error {
 		return fmt.Errorf("streams: note the group %q: %w", c.cfg.Group, err)
 	}
 
+	// A worker may miss a note because of throttling, so a group counts as gone only after three intervals.
 	recent := now.Add(-max(groupSeenFactor*c.cfg.DiscoverEvery, groupSeenAtLeast))
 
 	groups, err := recentGroups(ctx, rows.api, rows.table, c.stream, recent)

@@ -23,8 +23,8 @@ type HandlerFunc func(ctx context.Context, r Record) error
 
 // Handler is one subscriber of the stream. All handlers share one reader. Each
 // has its own retries and dead letters. Records that a handler fails for longer than
-// Config.ParkAfter wait in the retry queue and delay no other handler; nor does the surplus of
-// one that has been slower than the others for Config.HoldBack.
+// Config.ParkAfter wait in the retry queue and delay no other handler. The surplus of a handler that
+// has been slower than the others for Config.HoldBack does not delay them either.
 type Handler struct {
 	// Name identifies the handler in dead letters, metrics and effect keys. It
 	// must be unique in the poller and must not change between deployments.
@@ -61,7 +61,7 @@ type Handler struct {
 	// reserved for other handlers.
 	Concurrency int
 	// Unordered gives up the order within an item for this handler: records of
-	// the same item may run at the same time and overtake one that is retried.
+	// the same item may run at the same time and overtake a record that is retried.
 	Unordered bool
 }
 
@@ -92,6 +92,7 @@ func (h *Handler) call(ctx context.Context, clock *serviceClock, r Record) error
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
 	defer cancel()
 
+	// Only records of the stream: a redriven or replayed record is old on purpose.
 	if h.MaxAge > 0 && r.Replay == nil && r.isLate(clock, h.MaxAge) {
 		return Permanent(fmt.Errorf("%w: it was created at %s", ErrTooOld, r.CreatedAt.UTC().Format(time.RFC3339)))
 	}
@@ -103,6 +104,7 @@ func (h *Handler) call(ctx context.Context, clock *serviceClock, r Record) error
 			}
 		}
 
+		// A handler that was not built by handlersWithDefaults has no batcher to share.
 		if h.Handle == nil {
 			return newBatcher(*h.Batch).handle(ctx, r)
 		}

@@ -24,15 +24,15 @@ var errLeftBehind = errors.New("the handler is slower than the others")
 // laneScheduler.mu.
 type handlerPace struct {
 	pending int       // records that the handler was given and has not finished
-	parking int       // those of them that are on their way to the retry queue for being surplus
+	parking int       // the part of pending that is on its way to the retry queue as surplus
 	given   bool      // the handler was given a record of the shard
-	since   time.Time // since when behind should be the other way; zero: it should not
+	since   time.Time // since when behind should change; zero: it should stay
 	behind  bool      // its surplus goes to the retry queue
 	ready   laneList  // the handler's lanes of the shard that may run
 }
 
-// checkPace decides which handlers are left behind: those that the reader of the shard has
-// waited for over the whole of Config.HoldBack, while another handler had little to do. The
+// checkPace decides which handlers are left behind. The reader of the shard has waited for such a
+// handler over the whole of Config.HoldBack, while another handler had little to do. The
 // worker of the shard calls it every second or more often.
 func (s *shardLanes) checkPace(now time.Time) {
 	waited := s.window.readerWaited()
@@ -50,6 +50,7 @@ func (s *shardLanes) checkPace(now time.Time) {
 
 		change := waited && s.holdsOthersBack(h, unfinished)
 		if p.behind {
+			// Half of the part, so that a handler at the limit does not go back and forth.
 			change = !waited && p.pending <= s.scheduler.cfg.MaxPending/surplusPart/2
 		}
 
@@ -64,6 +65,7 @@ func (s *shardLanes) checkPace(now time.Time) {
 		}
 	}
 
+	// Memory and the end of the shard, which hasSurplus looks at, change without an event for the lanes.
 	for h := range s.pace {
 		s.scheduler.startReady(h)
 	}
@@ -98,7 +100,7 @@ func (s *shardLanes) notePace(handler int) {
 }
 
 // holdsOthersBack reports whether most of the shard's unfinished records wait for the handler,
-// while another one has few. The caller holds scheduler.mu.
+// while another handler has few. The caller holds scheduler.mu.
 func (s *shardLanes) holdsOthersBack(handler, unfinished int) bool {
 	if 2*s.pace[handler].pending < unfinished {
 		return false
@@ -152,8 +154,8 @@ func (s *laneScheduler) nextToPark(handler int) *lane {
 	return nil
 }
 
-// moveToQueue makes the next step store the record in the retry queue, unless it becomes a dead
-// deadLetter or is in the queue already.
+// moveToQueue makes the next step store the record in the retry queue, unless the record becomes a dead
+// letter or is in the queue already.
 func (d *delivery) moveToQueue(cause error) {
 	if d.giveUp || d.park || d.queued != nil {
 		return

@@ -242,7 +242,8 @@ func TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack(t *testing.T) {
 		w.writeVersions(items, versions)
 		p := w.start(cfg)
 
-		// The calls that run when HoldBack ends finish first, and one that takes a free place at that moment.
+		// The calls that run when HoldBack ends finish first, and so does a call that takes a free place at that
+		// moment.
 		sleepUntil(t, cfg.HoldBack+3*perCall, func() bool { return fast.distinct() == items*versions })
 
 		if n := slow.count(); n > 5*items {

@@ -21,6 +21,7 @@ import (
 func (q RetryQueue) Pause(ctx context.Context, handler string) error {
 	now := time.Now()
 
+	// No difference to the service's clock is known here: this process sends no heartbeats.
 	// The row may be missing, before the first worker with this handler starts.
 	inserted, err := q.leases().insert(ctx, Lease{Shard: handler, Epoch: now.Unix(), pausedAt: now})
 	if err != nil || inserted {

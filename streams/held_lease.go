@@ -74,8 +74,8 @@ func (h *heldLease) valid(now time.Time) bool {
 	return now.Before(h.stopBy()) && (h.alive == nil || h.alive.valid(h.life, now))
 }
 
-// nextDeadline is by when a renewal that begins at now must have ended: one that hangs
-// leaves time for another.
+// nextDeadline is by when a renewal that begins at now must have ended. A renewal that hangs
+// must leave time for another.
 func (h *heldLease) nextDeadline(now time.Time) time.Time {
 	deadline := now.Add(h.duration / 4)
 	if stopBy := h.stopBy(); stopBy.Before(deadline) {
@@ -85,7 +85,7 @@ func (h *heldLease) nextDeadline(now time.Time) time.Time {
 	return deadline
 }
 
-// progress is what a write stores in addition to the renewal.
+// progress is stored by a write in addition to the renewal.
 type progress struct {
 	checkpoint   string
 	handledAt    time.Time // creation of the record at the checkpoint
@@ -107,6 +107,8 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 	h.writing.lock()
 	defer h.writing.unlock()
 
+	// Each round learns from the row why the write failed. Four rounds cover a lost answer, a deleted
+	// row and the final write after it.
 	for range 4 {
 		began := time.Now()
 		row, applied, err := applyUpdate(ctx, h.table.api, h.update(p), withoutRetries)
@@ -130,8 +132,8 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 			}
 
 		case dynamo.Text(row, leaseOwner) == h.lease.Owner && dynamo.Number(row, leaseEpoch) == h.lease.Epoch:
-			// An earlier write of ours was stored although its answer was lost: continue from
-			// what it has stored.
+			// An earlier write of ours was stored although its answer was lost: continue from the stored
+			// values.
 			h.lease.Counter, h.lease.trying = dynamo.Number(row, leaseCounter), decodeTryNote(row)
 
 		case h.storedBefore(row, p):
@@ -192,6 +194,7 @@ func (h *heldLease) update(p progress) *dynamo.Update {
 
 	p.trying.addTo(update, h.lease.trying)
 
+	// A holder that releases the lease lives: the count of deaths in a row begins again.
 	if (p.forgetDeaths || p.release) && h.lease.deaths > 0 {
 		update.RemoveAttribute(leaseDeaths)
 	}
@@ -209,10 +212,11 @@ func (h *heldLease) update(p progress) *dynamo.Update {
 	return update
 }
 
-// reinsert stores a deleted lease again, with what is known here and under a new
+// reinsert stores a deleted lease again, with this worker's progress and under a new
 // epoch. If another worker stored one first, the lease is lost.
 func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) error {
 	l := h.lease
+	// A delayed write from before the deletion carries the old epoch and must fail.
 	l.Epoch++
 
 	l.Counter++

@@ -122,6 +122,7 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 	}
 	_ = g.Wait() // no function returns an error
 
+	// Sorted, so that the same failures give the same answer.
 	slices.SortFunc(failed, compareSequence)
 
 	response := BatchResponse{Failures: make([]BatchItemFailure, len(failed))}
@@ -132,7 +133,7 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 	return response, nil
 }
 
-// handleItem handles the records of one item and returns those from the first
+// handleItem handles the records of one item and returns the records from the first
 // failed one on.
 func (l *Lambda) handleItem(ctx context.Context, records []Record) []Record {
 	for i, r := range records {
@@ -144,8 +145,8 @@ func (l *Lambda) handleItem(ctx context.Context, records []Record) []Record {
 	return nil
 }
 
-// handleRecord calls every handler that accepts the record. One that fails does not
-// keep the others from it.
+// handleRecord calls every handler that accepts the record. A failed handler does not
+// keep the record from the others.
 func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 	var errs []error
 	for i := range l.cfg.Handlers {
@@ -156,6 +157,7 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 			continue
 		}
 
+		// Each handler gets its own copy, with its own name. The mapping counts attempts, but does not tell them.
 		r := r
 		r.Handler, r.Attempt, r.Late = h.Name, 1, r.isLate(nil, defaultLateAfter)
 		if err == nil {
@@ -164,6 +166,7 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 				err = nil
 			}
 		} else {
+			// A panic of the filter repeats, so the record is worth a dead letter at once.
 			err = Permanent(err)
 		}
 

@@ -7,7 +7,7 @@ type laneList struct {
 	first, last *lane
 }
 
-// The lists that a lane may be in: that of its handler, and that of its handler in its shard.
+// A lane may be in two lists: its handler's, and its handler's in its shard.
 const (
 	ofHandler = iota
 	ofShard

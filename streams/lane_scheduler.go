@@ -44,7 +44,7 @@ type handlerLanes struct {
 	running int           // calls
 	limit   int           // Handler.Concurrency
 	parking int           // records on their way to the retry queue, in places of their own
-	behind  []*shardLanes // those that are worked on and for which the handler is left behind
+	behind  []*shardLanes // shards whose lanes are worked on and for which the handler is left behind
 }
 
 // laneKey identifies a lane within a shard.
@@ -93,6 +93,7 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 
 	for i := range cfg.Handlers {
 		s.handlers = append(s.handlers, handlerLanes{ready: laneList{kind: ofHandler}, limit: cfg.Handlers[i].Concurrency})
+		// One circuit for all shards: an outage of the far side concerns the handler and not a shard.
 		s.circuits = append(s.circuits, newCircuit(&cfg.Handlers[i]))
 	}
 
@@ -165,7 +166,7 @@ func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
 			next = s.nextOf(h)
 		}
 
-		// A lane that is parked leaves the place of a call to another one.
+		// A parked lane takes a parking place, so the ended call's place is free for another lane.
 		if next != nil && next.parking {
 			s.startReady(h)
 		}
@@ -206,7 +207,7 @@ func (s *laneScheduler) nextOf(handler int) *lane {
 }
 
 // hasPlace reports whether another call of the handler may run: in a place that is
-// reserved for it, or in one that is reserved for no handler. The caller holds mu.
+// reserved for it, or in a place that is reserved for no handler. The caller holds mu.
 func (s *laneScheduler) hasPlace(handler int) bool {
 	own := &s.handlers[handler]
 	if own.running >= own.limit || s.running >= s.limit {
@@ -217,6 +218,7 @@ func (s *laneScheduler) hasPlace(handler int) bool {
 		return true
 	}
 
+	// Places that are reserved for others and not used yet stay free.
 	free := s.limit - s.running
 	for i := range s.handlers {
 		free -= max(s.reserved-s.handlers[i].running, 0)

@@ -60,9 +60,8 @@ type Lease struct {
 	// StartAt is where reading starts while there is no checkpoint. Zero means at
 	// the oldest record.
 	StartAt time.Time
-	// AtHorizon marks a shard of the first listing under TrimHorizon. Whatever is
-	// left of it is all that was asked for: records that it lost earlier are not a
-	// gap.
+	// AtHorizon marks a shard of the first listing under TrimHorizon. Reading it begins with the
+	// oldest record that is left: records that were trimmed before are not a gap.
 	AtHorizon bool
 	// ListedAt is since when the shard's records were asked for: when reading the stream
 	// began, or when the shard was created after that. It is set if AtHorizon is.
@@ -77,21 +76,20 @@ type Lease struct {
 	GapFrom string
 	GapAt   time.Time
 
-	// partition is the number of the partition key that the row is under, spread the number
-	// of those that the rows of the shard's children are spread over; 0 means 1. Neither
-	// changes.
+	// partition is the number of the partition key that the row is under. spread is the number of
+	// keys that the rows of the shard's children are spread over; 0 means 1. Neither changes.
 	partition int
 	spread    int
-	// parentEpoch is the last epoch of the parent, if this worker knows it: a holder's epoch is above
-	// it, and so grows from record to record of an item. It is not stored.
+	// parentEpoch is the last epoch of the parent, if this worker knows it. A holder's epoch is above
+	// it, so that epochs grow from record to record of an item. It is not stored.
 	parentEpoch int64
 	// pausedAt is, in the lease of a handler's retry queue, when the handler was paused; zero if
-	// it is not.
+	// the handler is not paused.
 	pausedAt time.Time
 	// markedAt is, in the row of the additions to the retry queues, when a Rebuild last moved marks.
 	markedAt time.Time
 	// deaths is how many holders in a row have not given the lease up, while the checkpoint was
-	// deathsAt. trying is what was tried last of a suspect shard, nil for nothing.
+	// deathsAt. trying says which records of a suspect shard were tried last, nil for none.
 	deaths   int64
 	deathsAt string
 	trying   *tryNote
@@ -146,8 +144,8 @@ func decodeLease(row dynamo.Item) Lease {
 	}
 }
 
-// firstEpoch returns the epoch of a lease that is inserted, above that of the parent. It starts at the
-// Unix time, so that it grows even if the row was deleted and is stored again.
+// firstEpoch returns the epoch of a lease that is inserted, above the parent's epoch. The epoch starts at
+// the Unix time, so that it grows even if the row was deleted and is stored again.
 func firstEpoch(clock *serviceClock, parent int64) int64 { return max(clock.now().Unix(), parent+1) }
 
 // encode returns the row of a lease that is not in the table. It leaves RequestedBy
@@ -155,6 +153,7 @@ func firstEpoch(clock *serviceClock, parent int64) int64 { return max(clock.now(
 func (l Lease) encode() dynamo.Item {
 	row := leaseKey(partitionKey(l.Stream, l.partition), l.Shard)
 	row[leaseEpoch] = dynamo.N(l.Epoch)
+	// Numbers of 0 are stored: take compares epoch and counter, and a missing attribute equals nothing.
 	row[leaseCounter] = dynamo.N(l.Counter)
 
 	for name, text := range map[string]string{

@@ -9,17 +9,17 @@ import (
 // leasesPerPartition is how many leases of a stream there may be for each partition key.
 // DynamoDB serves 1,000 write units and 3,000 read units per second under one key.
 //
-// Where a lease is stored follows from its shard's parent, so that all who store the lease
-// of a shard agree, and the second is refused:
+// The parent of a shard determines where the shard's lease is stored, so that all workers that store
+// the lease agree, and the second one is refused:
 //
-//   - The lease of a child is under a key that the shard's id selects among as many as the
-//     lease of the parent says (spread). A lease says the same all its life.
-//   - The lease of a shard without a parent's lease is under one that the id selects among
-//     as many as the stream's state says (roots), which never changes either.
+//   - The lease of a child is under one of several keys, which the child's id selects. The lease of
+//     the parent says how many there are (spread). This number of a lease never changes.
+//   - The lease of a shard whose parent has no lease is under one of several keys, too. The stream's
+//     state says how many there are (roots), which never changes either.
 //
-// The stream's state says how many there are now (spread). That number grows with the
-// shards; new leases take it over, so it has an effect for their children. A lease that says
-// nothing means one key: the stream's.
+// The stream's state also says over how many keys leases are spread now (spread). This number grows
+// with the shards. New leases copy it, so it has an effect for their children. A lease without the
+// attribute means one key: the stream's.
 const leasesPerPartition = 200
 
 // spreadFor returns over how many partition keys the leases of so many shards are spread.
@@ -34,8 +34,8 @@ func partitionKey(stream string, n int) string {
 	return stream + "#" + strconv.Itoa(n)
 }
 
-// partitionOf returns the number of the key that the lease of the shard is under, of spread
-// ones.
+// partitionOf returns the number of the key that the shard's lease is under, if leases are spread over
+// so many keys.
 func partitionOf(shard string, spread int) int {
 	if spread <= 1 {
 		return 0

@@ -181,7 +181,7 @@ func TestAFinishedShardIsNeverTakenForANewOne(t *testing.T) {
 	})
 }
 
-// The leases of finished shards are not among those that workers read again and again.
+// The leases of finished shards are not among the leases that workers read again and again.
 func TestFinishedShardsCostNothingToWatch(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)

@@ -20,14 +20,14 @@ func LeaseTableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(leaseStream), dynamo.TextKey(leaseShard))
 }
 
-// queryAPI is what readLeases calls of *dynamodb.Client.
+// queryAPI has the method of *dynamodb.Client that readLeases calls.
 type queryAPI interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
 // readLeases returns all leases of a stream in the order of the shards' ids, with
-// strongly consistent reads: those of shards that are not finished, and those of finished
-// ones for 26 hours. It changes nothing.
+// strongly consistent reads. A finished shard's lease is returned for 26 hours. It changes
+// nothing.
 func readLeases(ctx context.Context, client queryAPI, table, streamARN string) ([]Lease, error) {
 	leases, _, err := queryLeases(ctx, client, table, streamARN)
 	if err != nil {
@@ -39,7 +39,7 @@ func readLeases(ctx context.Context, client queryAPI, table, streamARN string) (
 		return nil, err
 	}
 
-	// A lease that is being moved has two rows.
+	// A lease that is being moved has two rows. The tombstone comes later and wins.
 	byShard := leasesByShard(slices.Concat(leases, tombstones))
 
 	return slices.SortedFunc(maps.Values(byShard), func(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }), nil
@@ -48,6 +48,7 @@ func readLeases(ctx context.Context, client queryAPI, table, streamARN string) (
 // queryLeases reads all rows of a stream that workers watch: the leases, and the stream's
 // state, nil if it is not stored.
 func queryLeases(ctx context.Context, client queryAPI, table, stream string) (leases []Lease, state *streamState, err error) {
+	// The stream's state is under the first key and says how many further keys there are.
 	for n := 0; n == 0 || n < state.partitions(); n++ {
 		rows, err := queryRows(ctx, client, table, partitionKey(stream, n))
 		if err != nil {
@@ -162,7 +163,7 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 		SetValue(leaseParentDone, dynamo.Bool(true)).
 		RemoveAttribute(leaseRequestedBy)
 
-	// The owner has not given the lease up. One that takes its own lease again has lost it, but lives.
+	// The owner has not given the lease up. An owner that takes its own lease again has lost it, but lives.
 	if l.Owner != "" && l.Owner != owner {
 		update.SetValue(leaseDeaths, dynamo.N(l.deathsSoFar()+1))
 
@@ -203,6 +204,7 @@ func (t *leaseTable) requestHandOver(ctx context.Context, l Lease, worker string
 
 // withdrawRequest removes a request that was not met in time.
 func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
+	// Only the request that was seen: the owner may have met it, and another worker may have made a new one.
 	update := t.updateLease(l).
 		IfEquals(leaseRequestedBy, dynamo.S(l.RequestedBy)).
 		RemoveAttribute(leaseRequestedBy)
@@ -212,10 +214,11 @@ func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
 }
 
 // markParentDone notes that the shard does not have to wait for its parent. If the parent is
-// gone without having been handled, and the shard is not one of those that reading began
-// with, the parent's records are lost.
+// gone without having been handled, and reading did not begin with this shard,
+// the parent's records are lost.
 func (t *leaseTable) markParentDone(ctx context.Context, l Lease, handled bool) error {
 	update := t.updateLease(l).
+		// Without this condition the update would create a row for a lease that was deleted meanwhile.
 		IfPresent(leaseShard).
 		SetValue(leaseParentDone, dynamo.Bool(true))
 	if !handled && !l.AtHorizon && l.StartAt.IsZero() {
@@ -240,7 +243,7 @@ func (t *leaseTable) deleteLease(ctx context.Context, l Lease) error {
 	return err
 }
 
-// updateAPI is what applyUpdate calls of *dynamodb.Client.
+// updateAPI has the method of *dynamodb.Client that applyUpdate calls.
 type updateAPI interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }

@@ -19,7 +19,7 @@ const (
 	keepWorkers = 10
 )
 
-// sight is what this worker has seen of the leases and of the workers.
+// sight holds this worker's observations of the leases and of the workers.
 //
 // It looks at the workers every scanInterval, and at the leases when a worker says that it
 // has changed some, when a worker has come, gone or expired, while leases are on their way
@@ -91,11 +91,11 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	call, cancel := context.WithTimeout(ctx, max(c.cfg.LeaseDuration/2, time.Second))
 	defer cancel()
 
-	// What was asked for is due until a look has succeeded.
+	// A check that was asked for stays due until a look has succeeded.
 	c.sight.quiet = c.sight.quiet && !asked
 
-	// Whether a worker has expired is decided as of the begin of the read; what it shows is
-	// noted as of its end.
+	// Whether a worker has expired is decided as of the begin of the read; changes of its row are
+	// noted as of the end of the read. Both err on the side of waiting longer.
 	began := time.Now()
 
 	rows, err := c.table.readWorkers(call)
@@ -107,6 +107,7 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	if !news && !c.lookDue(began) {
 		return false, nil
 	}
+	// Stays so if the read fails, so that the next look reads the leases, too.
 	c.sight.quiet = false
 
 	return c.checkLeases(ctx, call, g, began)
@@ -138,7 +139,7 @@ func (c *coordinator) lookDue(now time.Time) bool {
 	return false
 }
 
-// checkLeases reads the leases once and does what the planner decides as of began. It reports
+// checkLeases reads the leases once and carries out the planner's decisions as of began. It reports
 // whether the stream has been handled to its end.
 func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, began time.Time) (ended bool, err error) {
 	leases, state, err := c.table.read(call)
@@ -151,6 +152,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 	c.sight.lookedAt = began
 
 	workers := c.sight.workers.taking(began, c.cfg.LeaseDuration)
+	// A worker that has no row yet still needs its part of the calls.
 	c.stream.shareLookups(max(len(workers), 1))
 	c.compareHeld(began)
 
@@ -164,7 +166,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 
 	c.handOver(todo.handOver)
 
-	// The steps are independent: one that fails does not keep the others from being
+	// The steps are independent: a failed step does not keep the others from being
 	// done, and all of them are decided again at the next check.
 	var errs []error
 	for _, lease := range todo.withdraw {
@@ -203,9 +205,9 @@ func (c *coordinator) deleteWorkers(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// compareHeld compares the leases that this worker holds with those that were read at a time
-// after began. The row of one that is missing was deleted, and is restored; one that belongs
-// to another worker is lost. It also tells the readers of shards that have children.
+// compareHeld compares the leases that this worker holds with the leases that were read at a time
+// after began. A missing row was deleted, and is restored. A lease with another owner is lost.
+// compareHeld also tells the readers of shards that have children.
 func (c *coordinator) compareHeld(began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,6 +216,7 @@ func (c *coordinator) compareHeld(began time.Time) {
 		l := c.sight.leases[id]
 
 		switch {
+		// A lease that was taken after the read had begun may be missing from it.
 		case l == nil && w.lease.takenAt.Before(began):
 			w.touch()
 		case l != nil && l.Owner != c.cfg.Owner && l.Epoch > w.lease.epoch.Load():

@@ -21,32 +21,32 @@ const (
 
 const (
 	workerStopping = "stopping" // takes no leases any more, and still holds some
-	workerLeft     = "left"     // has stopped: what it holds is free
+	workerLeft     = "left"     // has stopped: all that it holds is free
 )
 
-// maxBeats is how many heartbeats may be under way at once: one that hangs must not keep the
-// next one from being sent.
+// maxBeats is how many heartbeats may be under way at once: a heartbeat that hangs must not keep
+// the next one from being sent.
 const maxBeats = 4
 
 // liveness is this worker's sign of life: a row whose counter it increments three times per
 // lease duration. All leases that the worker holds are valid as long as the row is renewed,
 // so idle leases cost no writes.
 //
-// A heartbeat is no condition of anything: what protects a lease is that a write of its row
-// is conditional on owner and epoch. The heartbeat decides who may begin work when:
+// A heartbeat is no condition of a write: every write of a lease is conditional on owner and epoch,
+// which protects the lease. The heartbeat decides which worker may begin work at what time:
 //
 //   - This worker counts its leases as valid until 3/4 of the duration after the begin of
 //     the last heartbeat that was answered in time, by its monotonic clock.
 //   - Another worker takes them when it has seen the counter unchanged for a whole duration,
-//     by its own clock, from the end of the read that first showed the counter to the begin
-//     of the one that last did.
+//     by its own clock, from the end of the first read that showed the counter to the begin
+//     of the last read that showed it.
 //
-// Suppose that the last read began when this worker still counted its leases as valid,
+// Proof: suppose that the last read began when this worker still counted its leases as valid,
 // because of a heartbeat b. If b was applied before the first of these reads ended, the
-// reads span less than the duration: contradiction. If it was applied in between, the
-// counter changed: contradiction. So it was applied after the last read, and an earlier
-// heartbeat was the newest one that was answered by then; that one was more than a duration
-// old, so this worker had stopped counting its leases as valid. That cannot be undone,
+// reads span less than the duration: contradiction. If b was applied in between, the
+// counter changed: contradiction. So b was applied after the last read. By then an earlier
+// heartbeat was the newest one with an answer. It was more than a duration
+// old, so this worker had stopped counting its leases as valid. It cannot count them as valid again,
 // because a heartbeat that is answered after the leases have lapsed begins a new life, and
 // leases belong to the life in which they were taken.
 type liveness struct {
@@ -113,7 +113,7 @@ func (l *liveness) noteChange() {
 	nudge(l.changed)
 }
 
-// run sends heartbeats until ctx ends, and waits for those that are under way.
+// run sends heartbeats until ctx ends, and waits for the heartbeats that are under way.
 func (l *liveness) run(ctx context.Context) {
 	defer l.beats.Wait()
 
@@ -130,6 +130,7 @@ func (l *liveness) run(ctx context.Context) {
 		case <-l.changed:
 			change = true
 		case <-tick.C:
+			// Ticks are four times as frequent as heartbeats, because the interval shrinks when answers are slow.
 			if time.Since(l.began)-time.Duration(l.last.Load()) < l.interval() {
 				continue
 			}
@@ -160,6 +161,7 @@ func (l *liveness) beat(ctx context.Context, change bool) {
 	if l.open.Add(1) > maxBeats {
 		l.open.Add(-1)
 
+		// The change must not get lost: the next heartbeat reports it.
 		if change {
 			l.noteChange()
 		}
@@ -170,7 +172,7 @@ func (l *liveness) beat(ctx context.Context, change bool) {
 	l.beats.Go(func() {
 		defer l.open.Add(-1)
 
-		// Longer than the leases are valid, an answer is of no use to them.
+		// An answer that comes after the leases have lapsed is of no use to them.
 		call, cancel := context.WithTimeout(ctx, l.validFor())
 		defer cancel()
 
@@ -184,6 +186,7 @@ func (l *liveness) beat(ctx context.Context, change bool) {
 			return
 		}
 
+		// The write may have been made all the same. Reporting a change twice costs others one read.
 		if change {
 			l.noteChange()
 		}
@@ -252,6 +255,7 @@ func (l *liveness) stop() {
 // leave notes that this worker holds nothing any more. Without that note its row stays as
 // it is, and others wait until it counts as expired. Run must have ended.
 func (l *liveness) leave(ctx context.Context) {
+	// With the SDK's retries: no lease depends on the time that this write takes.
 	update := l.update(true).SetValue(workerState, dynamo.S(workerLeft))
 	if _, _, err := applyUpdate(ctx, l.table.api, update); err != nil {
 		l.onFault(err)

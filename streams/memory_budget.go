@@ -6,7 +6,7 @@ import (
 )
 
 // memoryBudget counts the bytes of unfinished records over all shards. A reader
-// waits for room before it reads a page, whose size it cannot know; so one page may
+// waits for room before it reads a page. It cannot know the page's size, so one page may
 // exceed the limit.
 type memoryBudget struct {
 	limit int64

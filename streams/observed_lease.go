@@ -2,7 +2,7 @@ package streams
 
 import "time"
 
-// observedLease is a lease as this worker has read it, and since when it has not
+// observedLease is a lease as this worker has read it, and since when the row has not
 // changed. The times have monotonic readings of this worker's own clock; the clocks
 // of other workers play no part.
 type observedLease struct {

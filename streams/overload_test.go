@@ -12,7 +12,7 @@ import (
 )
 
 // While every call takes up to half a lease, as under processor overload, leases stay where
-// they are: what keeps them is one heartbeat per worker, and one that takes long does not
+// they are: one heartbeat per worker keeps them, and a heartbeat that takes long does not
 // hold up the next.
 func TestLeasesSettleUnderOverload(t *testing.T) {
 	virtually(t, func(t *testing.T) {

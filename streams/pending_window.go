@@ -75,6 +75,7 @@ func (w *pendingWindow) add(records []*pendingRecord) {
 		w.pending++
 		bytes += r.size
 	}
+	// Once for all records of the page, because the budget's lock is shared by all shards.
 	w.bytes += bytes
 	w.memory.reserve(bytes)
 	w.advance()
@@ -110,7 +111,7 @@ func (w *pendingWindow) grow() {
 	w.slots = bigger
 }
 
-// finish notes that one handler has finished r.
+// finish notes that a handler is done with r.
 func (w *pendingWindow) finish(r *pendingRecord) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,6 +181,7 @@ func (w *pendingWindow) fits(records int) bool {
 
 // waitForRoom waits until another page may be read. Its error is ctx's.
 func (w *pendingWindow) waitForRoom(ctx context.Context) error {
+	// Usually there is room, and waited must not be set then.
 	if w.hasRoomFor(0) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 // ask for a quarter of it.
 const minRequests = 4
 
-// plan is what a worker should do about the leases that it sees.
+// plan says what a worker should do about the leases that it sees.
 type plan struct {
 	take     []*observedLease // free, and due to this worker
 	request  []*observedLease // ask their owners to hand them over
@@ -36,7 +36,7 @@ type planner struct {
 	leaseDuration time.Duration
 	scanInterval  time.Duration           // time between two observations
 	holds         func(shard string) bool // whether this worker reads the shard now
-	workers       []string                // those that are known to take leases
+	workers       []string                // the workers that are known to take leases
 }
 
 // decide returns the plan for the observed leases at now. It reads no clock and
@@ -53,6 +53,7 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 	var free, requestable []*observedLease
 	pending := 0 // requests of this worker that are not met yet
 
+	// In the order of the ids, so that all workers consider the leases in the same order.
 	for _, id := range slices.Sorted(maps.Keys(observed)) {
 		lease := observed[id]
 		if lease.Finished() {
@@ -136,8 +137,8 @@ func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int,
 	}
 }
 
-// requestFromBusiest picks up to limit leases of the busiest workers, as long as
-// each one makes the shares more even. A difference of one stays: moving that lease
+// requestFromBusiest picks up to limit leases of the busiest workers, while each of them makes the
+// shares more even. A difference of one stays: moving that lease
 // would only exchange the roles.
 func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, load map[string]int, limit int) {
 	byOwner := map[string][]*observedLease{}
@@ -160,6 +161,7 @@ func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, loa
 
 		its := byOwner[busiest]
 		if len(its) == 0 {
+			// The busiest worker's load may be leases that it has asked for and does not hold yet.
 			return
 		}
 
@@ -174,8 +176,8 @@ func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, loa
 func (p planner) owner(l *observedLease, now time.Time) string {
 	switch {
 	case l.Owner == p.me:
-		// Ours in the table and not here: this worker gave it up because it could not
-		// renew it in time, and may take it again.
+		// Ours in the table and not here: this worker gave the lease up because it was late to
+		// renew the lease, and may take it again.
 		if !p.holds(l.Shard) {
 			return ""
 		}

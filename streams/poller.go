@@ -64,6 +64,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		p.forwardHints(done)
 		return nil
 	})
+	// done and not gctx: the queues go on until the stream is read, and end with it.
 	g.Go(func() error { return p.scheduler.queues.run(done) })
 	g.Go(func() error {
 		defer finish()
@@ -125,8 +126,8 @@ func (p *Poller) removeWorker(w *shardWorker) {
 	delete(p.held, w)
 }
 
-// Health returns nil while the poller takes part in reading a stream, and otherwise what
-// keeps it from that: it has not started, it cannot read the leases, or the table has no
+// Health returns nil while the poller takes part in reading a stream, and otherwise the
+// reason why it does not: it has not started, it cannot read the leases, or the table has no
 // stream that is not handled to its end (ErrNoStream). A worker that holds no shard
 // because others hold them all is healthy.
 func (p *Poller) Health() error {

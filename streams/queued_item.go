@@ -43,6 +43,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	if q.suspect.Load() && q.queues.scheduler.calls.isAlone() {
 		return time.Now().Add(alonePause), nil
 	}
+	// Read before the row: an item that is added after the read keeps its entry.
 	version, _ := waiting.version(known)
 
 	row, ok, err := table.get(ctx, q.h.Name, i.hash)
@@ -55,8 +56,8 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 		return time.Time{}, nil
 	}
 
-	// The row is never emptied while records wait beside it: the shard's worker would take the item
-	// for one that does not wait.
+	// The row is never emptied while records wait beside it: the shard's worker would conclude that
+	// the item does not wait.
 	if row.more > 0 && len(row.records) < refillBelow {
 		refilled, err := table.refill(ctx, q.h.Name, row)
 
@@ -79,7 +80,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 		return row.nextTry, err
 	}
 
-	// As after the call, in handle.
+	// The call may have taken long, so the context begins again, as in handle.
 	ctx, cancel := shard.withinLease()
 	defer cancel()
 
@@ -97,7 +98,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 }
 
 // declareLost declares the records beside the row as a gap: their rows were deleted. Under GapHalt
-// nothing of the item is delivered any more, and Run ends; otherwise those that are left go on. If the
+// nothing of the item is delivered any more, and Run ends; otherwise the row's own records go on. If the
 // process ends in between, the gap is declared again.
 func (i *queuedItem) declareLost(ctx context.Context, row retryRow) (time.Time, error) {
 	q, cfg := i.queue, i.queue.queues.cfg
@@ -131,6 +132,7 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 		return row, false, err
 	}
 
+	// Records that a Rebuild or Replay has queued are delivered whatever the mark says.
 	if r.Replay == nil && q.h.Version != nil {
 		repaired, err := q.queues.table.isMarked(ctx, q.h, i.hash, r)
 		if err != nil || repaired {
@@ -182,13 +184,14 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 		defer i.endTry(shard, h, row)
 	}
 
+	// After beginTry, which its defer ends: a call that is not admitted counts as returned.
 	if wait := s.circuits[q.handler].admit(time.Now()); wait > 0 {
 		row.nextTry = time.Now().Add(wait)
 		return row, false, nil
 	}
 
-	// The epoch stays that of the shard: the item's later records have the same or a
-	// higher one.
+	// The epoch stays as the shard's worker stored it: the item's later records have the same or a
+	// higher epoch.
 	r.Group = q.queues.cfg.Group
 	r.Owner, r.Handler, r.Attempt, r.Late = q.queues.cfg.Owner, h.Name, row.attempts+1, true
 	callErr := s.callHandler(shard, h, r)

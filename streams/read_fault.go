@@ -59,7 +59,7 @@ func (r *shardReader) handleFault(ctx context.Context, err error) error {
 	return err
 }
 
-// handleMissing handles that a call did not find the shard. Its results are those of
+// handleMissing handles a call that did not find the shard. Its results are as in
 // handleFault. The shard counts as gone when fresh listings have agreed for a while.
 func (r *shardReader) handleMissing(ctx context.Context, err error) error {
 	now := time.Now()
@@ -74,6 +74,7 @@ func (r *shardReader) handleMissing(ctx context.Context, err error) error {
 		return err
 	}
 
+	// A stream that is gone was confirmed by several calls already; a missing shard was not.
 	if !l.gone && !r.missing.confirmed(now, r.stream.confirmOver) {
 		return fmt.Errorf("%w: %w", errUnconfirmed, err)
 	}
@@ -86,7 +87,7 @@ func (r *shardReader) confirmPause() time.Duration {
 	return max(r.stream.confirmOver/confirmingAnswers, time.Millisecond)
 }
 
-// handleGone reports what was not read of a shard that does not exist any more as a
+// handleGone reports the unread records of a shard that does not exist any more as a
 // gap.
 func (r *shardReader) handleGone() error {
 	r.openGap(GapGone)
@@ -100,7 +101,7 @@ func (r *shardReader) handleGone() error {
 }
 
 // handleTrimmed handles that the records after the position were trimmed. Its
-// results are those of handleFault.
+// results are as in handleFault.
 func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 	if r.atHorizon || (r.last == "" && r.startAt.IsZero()) {
 		// TRIM_HORIZON itself was trimmed between two calls: ask again.

@@ -17,7 +17,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// scanAPI is what a Rebuild calls of *dynamodb.Client beside what a poller calls.
+// scanAPI has the method of *dynamodb.Client that a Rebuild calls, but a poller does not.
 type scanAPI interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
@@ -34,7 +34,7 @@ type Version struct {
 }
 
 // Expander turns an item into the versions that it can still prove, oldest first. lost says
-// that it had older ones that it cannot prove. An error leaves the item out.
+// that the item had older versions that it cannot prove. An error leaves the item out.
 type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue) (versions []Version, lost bool, err error)
 
 // Rebuild repairs handlers from the table, after a gap for example, and fills a handler that
@@ -48,8 +48,8 @@ type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue)
 // the mark of a record that was created before the newest Rebuild's end, or up to 10 minutes
 // after it; all other records cost no read.
 //
-// A Rebuild notes its position in the lease table, so that one that ended early goes on
-// there.
+// A Rebuild notes its position in the lease table, so that the next run continues there if this run
+// ends early.
 type Rebuild struct {
 	Queue    RetryQueue
 	DynamoDB scanAPI
@@ -85,11 +85,11 @@ type Rebuild struct {
 	Failed func(keys map[string]ddbtypes.AttributeValue, err error)
 }
 
-// RebuildCount is what a Rebuild has done, earlier runs from the same start included.
+// RebuildCount counts the work of a Rebuild, including earlier runs from the same start.
 type RebuildCount struct {
 	Items    int `json:"items"`    // read
-	Failed   int `json:"failed"`   // of those, that could not be expanded
-	Lost     int `json:"lost"`     // of those, that have lost older versions
+	Failed   int `json:"failed"`   // of the items, how many could not be expanded
+	Lost     int `json:"lost"`     // of the items, how many have lost older versions
 	Versions int `json:"versions"` // that the items can prove
 	Queued   int `json:"queued"`   // deliveries, over all handlers
 	Refused  int `json:"refused"`  // deliveries of versions that were queued before
@@ -104,7 +104,7 @@ const (
 	defaultRebuildPage  = 100
 )
 
-// errTakenOver ends a Rebuild when another one of the same name was started.
+// errTakenOver ends a Rebuild when another Rebuild of the same name was started.
 var errTakenOver = errors.New("streams: another rebuild of the same name goes on from here")
 
 func (r Rebuild) check() error {
@@ -169,6 +169,7 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 		}
 		in.ExclusiveStartKey = page.LastEvaluatedKey
 
+		// After the page's records are queued: a crash repeats the page, whose versions the marks then refuse.
 		if err := cursor.store(ctx, page.LastEvaluatedKey); err != nil {
 			return *count, err
 		}
@@ -222,6 +223,8 @@ func (r Rebuild) describeTable(ctx context.Context) (arn string, keys []string, 
 
 // addItems puts the versions of the items into the queues.
 func (r Rebuild) addItems(ctx context.Context, arn string, keyNames []string, items []map[string]ddbtypes.AttributeValue, count *RebuildCount) error {
+	// Before the first mark moves (see noteMarks), and for every page, because the time decides which
+	// records are compared with the marks.
 	if !r.DryRun && len(items) > 0 {
 		if err := noteMarks(ctx, r.Queue.leases()); err != nil {
 			return err

@@ -54,6 +54,7 @@ func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 		Set("#"+rowFormat+" = :format").
 		SetValue(rebuildRun, dynamo.S(c.run))
 
+	// The condition can only fail because of the format, so the returned row says what failed.
 	row, _, err := applyUpdate(ctx, c.rows.api, update)
 	if err == nil {
 		err = checkFormat(row, rebuildRowFormat, "its row in the lease table")
@@ -88,6 +89,7 @@ func (c *rebuildCursor) store(ctx context.Context, position dynamo.Item) error {
 		return nil
 	}
 
+	// Only the newest run's token matches, so a run that was taken over ends at its next page.
 	update := c.rows.update(c.name).
 		IfEquals(rebuildRun, dynamo.S(c.run)).
 		SetValue(rebuildItems, dynamo.N(int64(c.count.Items))).

@@ -116,7 +116,7 @@ func TestARebuildDeliversWhatTheItemsProve(t *testing.T) {
 			}
 		}
 
-		// A second one finds nothing to do, and one that asks for it repeats all.
+		// A second rebuild finds nothing to do; with Repeat it repeats all.
 		if again := w.runRebuild(w.rebuild()); again.Queued != 0 || again.Refused != 4 {
 			t.Errorf("again: %+v", again)
 		}
@@ -213,7 +213,7 @@ func TestASecondRebuildOfTheSameNameTakesOver(t *testing.T) {
 }
 
 // TestRecordsBehindRepairedOnesAreNotOlder: the stream's records of an item wait behind the
-// repaired versions, and those that a repair has delivered are refused.
+// repaired versions. Records that a repair has delivered are refused.
 func TestRecordsBehindRepairedOnesAreNotOlder(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)

@@ -32,15 +32,15 @@ const (
 	parallelWrites = 16
 )
 
-// finishedShards are the tombstones that were moved, as far as is known. A shard that is
+// finishedShards are the known tombstones that were moved. A shard that is
 // missing here is found when its lease is stored.
 type finishedShards struct {
 	byShard map[string]Lease
 	readAt  time.Time
 }
 
-// reconcile brings the leases in line with a complete listing. It adds to known what it
-// stores.
+// reconcile brings the leases in line with a complete listing. It adds the leases that it stores to
+// known.
 func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]Lease) error {
 	d.unclear = false
 
@@ -77,8 +77,8 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 }
 
 // insertListed stores a lease, as newLease begins it, for every listed shard that has none,
-// parents first: where the lease of a child is stored follows from that of its parent. It adds to
-// known what is stored, and reports whether that was anything.
+// parents first: the parent's lease determines where the child's lease is stored. insertListed adds the
+// stored leases to known, and reports whether there are any.
 func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, newLease func(shard, parent string) Lease) (inserted bool, err error) {
 	todo := map[string]string{} // parent, by shard
 	for id, shard := range l.shards {
@@ -93,6 +93,7 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 	for len(todo) > 0 {
 		var generation []Lease
 		for id, parent := range todo {
+			// A shard that names itself as its parent would wait for itself.
 			if _, waits := todo[parent]; !waits || parent == id {
 				lease := newLease(id, parent)
 				lease.Shard, lease.Parent, lease.Epoch = id, parent, firstEpoch(d.cfg.clock, known[parent].Epoch)
@@ -117,6 +118,7 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 		}
 
 		if err := writes.Wait(); err != nil {
+			// true: some of the writes may have succeeded, and other workers should look.
 			return true, err
 		}
 
@@ -135,7 +137,7 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 	return inserted, nil
 }
 
-// place says where the lease of a shard is stored, and where those of its children will be.
+// place sets where the lease of a shard is stored, and where the leases of its children will be.
 func (d *discovery) place(lease Lease, known map[string]Lease) Lease {
 	d.mu.Lock()
 	state := d.state
@@ -167,6 +169,7 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 	}
 
 	burials := 0
+	// In the order of the ids, which is by age: the oldest tombstones move first if there are too many.
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		lease := known[id]
 		if !lease.Finished() || awaited[id] {
@@ -179,6 +182,7 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 			if err := d.table.deleteLease(ctx, lease); err != nil {
 				return err
 			}
+		// Each costs two writes. The rest follows after the next listing.
 		case burials < maxBurials:
 			burials++
 
@@ -193,7 +197,7 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 }
 
 // stopWaitingForParent lets a shard begin whose parent is neither listed nor known.
-// Such a parent was trimmed long ago, so nothing of it is left to be handled first.
+// Such a parent was trimmed long ago, so no record of it is left to be handled first.
 // But a listing may lack a shard by mistake, so several listings must agree, over a
 // while.
 func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
@@ -240,7 +244,7 @@ type absence struct {
 	since    time.Time
 }
 
-// readFinished reads the tombstones that were moved, once in a while, and deletes those of
+// readFinished reads the moved tombstones, once in a while, and deletes the tombstones of
 // shards that were finished long ago and are no longer listed.
 func (d *discovery) readFinished(ctx context.Context, l listing) error {
 	if d.finished.byShard != nil && time.Since(d.finished.readAt) < tombstonesEvery {
@@ -282,6 +286,7 @@ func (d *discovery) raiseSpread(ctx context.Context, state *streamState, shards 
 		return state, nil
 	}
 
+	// Of two workers that raise the number, one succeeds. The other takes over the row that failed its condition.
 	update := d.table.update(streamStateRow).IfEquals(streamStateSpread, dynamo.N(int64(state.partitions())))
 	if state.spread == 0 {
 		update = d.table.update(streamStateRow).IfPresent(leaseShard).IfAbsent(streamStateSpread)

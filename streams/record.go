@@ -29,7 +29,7 @@ type Record struct {
 	SequenceNumber string
 	// EventID is the service's own id of the record. Do not use it as an idempotency
 	// key, because one change has different ids in a stream and in the stream that
-	// replaces it. Use what the item says about itself, its version for example.
+	// replaces it. Use a property of the item itself, its version for example.
 	EventID   string
 	EventName EventName
 	// Keys is the item's primary key. Old and New are its images before and after the
@@ -45,8 +45,8 @@ type Record struct {
 	// example. It is zero for ordinary writes.
 	Identity Identity
 	// Owner and Epoch identify the lease under which the record was delivered. The
-	// epoch of a shard only grows, and that of its children is higher, so a store that keeps
-	// the highest one can refuse the late write of a worker that has lost its lease.
+	// epoch of a shard only grows, and the epochs of its children are higher, so a store that keeps
+	// the highest epoch can refuse the late write of a worker that has lost its lease.
 	Owner string
 	Epoch int64
 	// Group is the poller's Config.Group. Keys of effects must have it in them if two
@@ -56,7 +56,7 @@ type Record struct {
 	// this record, from 1.
 	Handler string
 	Attempt int
-	// Late says that the item may have changed a good deal since: the record is
+	// Late says that the item may have changed several times since: the record is
 	// redriven or waited in the retry queue, or it is older than Config.LateAfter.
 	Late bool
 	// Replay says that the record is delivered again on request. It is nil for others.
@@ -72,7 +72,7 @@ type Replayed struct {
 	// must have it in them; without it, an effect that has happened is not repeated.
 	Again string
 	// Repaired says that the record does not come from the stream: it was made from the
-	// item as the table has it, by Rebuild. Version is its number among those of the item.
+	// item as the table has it, by Rebuild. Version is its number among the item's versions.
 	Repaired bool
 	Version  int64
 }
@@ -92,7 +92,7 @@ type Identity struct {
 }
 
 // ExpiredByTTL reports whether time to live removed the item, and not a caller. The
-// values are those that the DynamoDB Developer Guide documents under "DynamoDB
+// DynamoDB Developer Guide documents the values under "DynamoDB
 // Streams and Time to Live".
 func (r Record) ExpiredByTTL() bool {
 	return r.EventName == Remove && r.Identity.Type == "Service" && r.Identity.PrincipalID == "dynamodb.amazonaws.com"

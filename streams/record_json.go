@@ -56,6 +56,7 @@ func encodeRecord(r Record) (_ []byte, err error) {
 		Attempt:   r.Attempt,
 	}
 	if r.Replay != nil {
+		// A conversion, so that a new field of Replayed does not compile without one here.
 		replay := storedReplay(*r.Replay)
 		stored.Replay = &replay
 	}
@@ -154,6 +155,7 @@ func encodeValue(in ddbtypes.AttributeValue) (any, error) {
 	case *ddbtypes.AttributeValueMemberBS:
 		return map[string]any{"BS": v.Value}, nil
 	case *ddbtypes.AttributeValueMemberM:
+		// An empty map must stay a map: encodeMap returns nil for nil, which would decode to no value.
 		m, err := encodeMap(v.Value)
 		if m == nil {
 			m = map[string]any{}

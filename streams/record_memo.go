@@ -2,7 +2,7 @@ package streams
 
 import "sync"
 
-// recordMemo keeps what handlers have made of one record, as long as the record is pending.
+// recordMemo keeps the values that handlers have made from one record, while the record is pending.
 type recordMemo struct {
 	mu    sync.Mutex
 	made  []memoized

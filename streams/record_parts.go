@@ -39,7 +39,7 @@ func (ref partsRef) partID(n int) string {
 	return ref.id + "#" + ref.token + "-" + strconv.Itoa(n)
 }
 
-// store stores the body. If it fails, it returns a reference to what may be stored.
+// store stores the body. If it fails, it returns a reference to the parts that may be stored.
 func (p recordParts) store(ctx context.Context, source, id string, body []byte) (partsRef, error) {
 	ref := partsRef{id: id, token: rand.Text()[:10]}
 

@@ -4,10 +4,10 @@ import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// minRecordSize is what a record counts at least towards Config.MaxPendingBytes.
+// minRecordSize is the least that a record counts towards Config.MaxPendingBytes.
 const minRecordSize = 256
 
-// recordSize returns what a record counts towards Config.MaxPendingBytes. Not every endpoint
+// recordSize returns the bytes that a record counts towards Config.MaxPendingBytes. Not every endpoint
 // reports the size.
 func recordSize(r *Record) int64 {
 	size := r.SizeBytes

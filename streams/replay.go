@@ -17,8 +17,8 @@ import (
 // puts the records into the handlers' retry queues, where the workers deliver them; see
 // RetryQueue for their order. Queue, Streams and Handlers must be set.
 //
-// Only records that the workers have finished are replayed: those up to the checkpoint of
-// each shard. The others will be delivered in any case.
+// Only records that the workers have finished are replayed: the records up to the checkpoint of
+// each shard. Later records will be delivered in any case.
 //
 // While it runs, a Replay is a reader of each shard beside the workers, one shard after the
 // other and with a pause between pages; see ErrTooManyGroups.
@@ -46,11 +46,11 @@ type Replay struct {
 	Progress func(ReplayCount)
 }
 
-// ReplayCount is what a Replay has done.
+// ReplayCount counts the work of a Replay.
 type ReplayCount struct {
 	Shards   int `json:"shards"`   // read to the checkpoint
 	Read     int `json:"read"`     // records read
-	Selected int `json:"selected"` // records of those that were selected
+	Selected int `json:"selected"` // records read that were selected
 	// Queued is how many deliveries of the selected records were put into queues, or with
 	// DryRun would have been, by handler.
 	Queued map[string]int `json:"queued"`
@@ -83,8 +83,8 @@ func (r Replay) check() error {
 	return nil
 }
 
-// Run replays the records. If it ends early, its count says what was put into the queues
-// until then; those records will be delivered.
+// Run replays the records. If it ends early, its count has the records that were put into the queues
+// until then; they will be delivered.
 func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 	count := ReplayCount{Queued: map[string]int{}}
 	if err := r.check(); err != nil {
@@ -117,7 +117,9 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 		return count, err
 	}
 
+	// Parents first, so that the records of an item are queued in their order.
 	for _, lease := range parentsFirst(leases) {
+		// Before its first checkpoint a shard has no finished record.
 		if _, listed := l.shards[lease.Shard]; !listed || (lease.Checkpoint == "" && !lease.Finished()) {
 			continue
 		}
@@ -170,7 +172,7 @@ func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *R
 		return !past && worker.Wait(ctx, r.Pause)
 	})
 
-	// What was trimmed while it was read can no longer be replayed.
+	// Records that were trimmed during the read can no longer be replayed.
 	if isTrimmed(err) {
 		err = nil
 	}
@@ -231,6 +233,7 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 			items[key] = append(items[key], record)
 		}
 
+		// The count above is all that a dry run is for.
 		if r.DryRun || len(order) == 0 {
 			continue
 		}

@@ -48,7 +48,7 @@ func (w *testEnv) run(r Replay) ReplayCount {
 	return count
 }
 
-// delivery is what a handler got.
+// gotRecord is a record as a handler got it.
 type gotRecord struct {
 	id      string
 	version int
@@ -142,8 +142,8 @@ func TestAReplayDeliversFinishedRecordsAgainInOrder(t *testing.T) {
 	})
 }
 
-// TestNewerRecordsWaitBehindReplayedOnes: several workers share the shards, and the one that
-// reads the item's shard is mostly not the one that replays.
+// TestNewerRecordsWaitBehindReplayedOnes: several workers share the shards, and another worker than
+// the replaying one mostly reads the item's shard.
 func TestNewerRecordsWaitBehindReplayedOnes(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 2)

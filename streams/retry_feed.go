@@ -49,6 +49,7 @@ func (q RetryQueue) feed(ctx context.Context, records []Record) error {
 	table, handler := q.rows(), records[0].Handler
 	hash := hashLane(itemKey(records[0]))
 
+	// Stored once: the rows below only refer to the parts, so a full row costs no second copy.
 	waiting, err := table.storeRecords(ctx, hash, records)
 	if err != nil {
 		return err
@@ -138,7 +139,8 @@ func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
 	}
 
 	entry := waitingRecord{
-		sequence:   letter.Record.SequenceNumber,
+		sequence: letter.Record.SequenceNumber,
+		// A new token each time: an item's row may refer to the same dead letter twice.
 		parts:      partsRef{token: rand.Text()[:10]},
 		deadLetter: id,
 	}
@@ -146,6 +148,7 @@ func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
 		return err
 	}
 
+	// After the entry was added: a crash in between makes the next redrive add it again, which does no harm.
 	update := dynamo.NewUpdate(q.DeadLetterTable, q.letters().rows().key(handler, id)).
 		IfPresent(deadLetterID).
 		SetValue(deadLetterQueuedAt, dynamo.Millis(now))
@@ -156,7 +159,7 @@ func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
 
 // RedriveAll puts the records of the selected dead letters of a handler into the retry
 // queue, in the order of their ids, and passes each result to report: nil, or why the dead
-// deadLetter is left. It returns an error if it cannot read the dead letters or ctx ends.
+// letter is left. It returns an error if it cannot read the dead letters or ctx ends.
 func (q RetryQueue) RedriveAll(ctx context.Context, handler string, filter DeadLetterFilter, report func(DeadLetter, error)) error {
 	queued := 0
 	for l, err := range q.letters().All(ctx, handler, filter) {

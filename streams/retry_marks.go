@@ -20,8 +20,8 @@ const (
 	// markRetention is how long a mark is kept after its newest version was queued.
 	markRetention = 30 * 24 * time.Hour
 
-	// markSlack is by how much the clock of a Rebuild's process may be behind that of the
-	// service.
+	// markSlack is by how much the clock of a Rebuild's process may be behind the service's
+	// clock.
 	markSlack = 10 * time.Minute
 )
 
@@ -51,6 +51,7 @@ func (t *retryTable) isMarked(ctx context.Context, h *Handler, hash laneHash, r 
 func noteMarks(ctx context.Context, leases *leaseTable) error {
 	now := dynamo.Millis(time.Now())
 
+	// The time only grows: another Rebuild may run at the same time.
 	update := leases.update(additionsRow).
 		If("attribute_not_exists(#"+leaseMarkedAt+") OR #"+leaseMarkedAt+" < :now").
 		Bind(":now", now).
@@ -66,6 +67,7 @@ func noteMarks(ctx context.Context, leases *leaseTable) error {
 // one, for the handler. It reads the mark only for records from before the newest Rebuild's end.
 func (s *laneScheduler) isRepaired(shard *shardLanes, h *Handler, r Record) (bool, error) {
 	markedAt := fromUnixMilli(s.markedAt.Load())
+	// Before any Rebuild this costs no read.
 	if markedAt.IsZero() || h.Version == nil || h.Unordered || r.CreatedAt.After(markedAt.Add(markSlack)) {
 		return false, nil
 	}
@@ -84,6 +86,7 @@ func (t *retryTable) addMarked(ctx context.Context, handler string, hash laneHas
 		return false, err
 	}
 
+	// A mark never moves back, also when Rebuild.Repeat queues older versions again.
 	last := max(mark, records[len(records)-1].Replay.Version)
 	marked := dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.markID())).
 		SetValue(retryMark, dynamo.N(last)).

@@ -36,10 +36,10 @@ func (h laneHash) morePrefix() string { return retryMorePrefix + h.text() + "/" 
 
 func (h laneHash) moreID(sequence string) string { return h.morePrefix() + paddedSequence(sequence) }
 
-// takesMore reports whether a record that is newer than the row's is added to the rows beside it.
+// takesMore reports whether a record that is newer than the row's records is added to the rows beside it.
 func (r retryRow) takesMore() bool { return r.more > 0 || len(r.records) >= maxRowRecords }
 
-// appendMore adds a record behind those in rows of their own. It reports false if the item's row has
+// appendMore adds a record behind the records in rows of their own. It reports false if the item's row has
 // changed so that the record belongs elsewhere.
 func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRow, record waitingRecord) (bool, error) {
 	ref := deadLetterRowKey(t.source(handler), row.hash.moreID(record.sequence))
@@ -52,6 +52,7 @@ func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRo
 		Set("#last = :last").
 		Add("#more :one")
 
+	// The row may have lost its last further row, or got its first one, since it was read.
 	if row.more > 0 {
 		update.IfPresent(retryMore)
 	} else {
@@ -67,7 +68,7 @@ func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRo
 }
 
 // refill moves the oldest of the records in rows of their own into the item's row. It reports
-// false if the row has changed. It returns errRowsGone if there is none although the row counts some.
+// false if the row has changed. It returns errRowsGone if the row counts further rows that do not exist.
 func (t *retryTable) refill(ctx context.Context, handler string, row retryRow) (bool, error) {
 	in := t.query(handler, row.hash.morePrefix())
 	in.Limit = aws.Int32(refillRecords)
@@ -90,8 +91,8 @@ func (t *retryTable) refill(ctx context.Context, handler string, row retryRow) (
 	return t.transact(ctx, handler, append(t.deleteParts(out.Items), ddbtypes.TransactWriteItem{Update: update.Part()}))
 }
 
-// checkRowsGone returns errRowsGone if the row is as it was before its query found no rows beside
-// it. Then none was added or moved in between.
+// checkRowsGone returns errRowsGone if the row has not changed since before its query found no rows
+// beside it. Then no row was added or moved in between.
 func (t *retryTable) checkRowsGone(ctx context.Context, handler string, row retryRow) error {
 	now, _, err := t.get(ctx, handler, row.hash)
 	if err != nil {
@@ -105,8 +106,8 @@ func (t *retryTable) checkRowsGone(ctx context.Context, handler string, row retr
 	return nil
 }
 
-// forgetMore makes the row count no records beside it, and deletes it if it has none itself, unless it
-// has changed.
+// forgetMore makes the row count no records beside it, and deletes the row if it has no record itself,
+// unless the row has changed.
 func (t *retryTable) forgetMore(ctx context.Context, handler string, row retryRow) error {
 	if row.length() == 0 {
 		return t.deleteEmpty(ctx, handler, row)
@@ -140,8 +141,8 @@ func (t *retryTable) deleteEmpty(ctx context.Context, handler string, row retryR
 }
 
 // rewrite returns an update that replaces the row's records and their number beside it. It fails if
-// the row has changed: each record that is added moves last, each one that is moved changes more, and
-// each one that is removed shortens the list.
+// the row has changed: adding a record changes last, moving records changes more, and
+// removing a record shortens the list.
 func (t *retryTable) rewrite(handler string, row retryRow, records []waitingRecord, more int) *dynamo.Update {
 	list := make([]ddbtypes.AttributeValue, len(records))
 	for i, r := range records {
@@ -163,7 +164,8 @@ func (t *retryTable) rewrite(handler string, row retryRow, records []waitingReco
 	return update.SetValue(retryRecords, &ddbtypes.AttributeValueMemberL{Value: list})
 }
 
-// deleteParts returns the parts of a transaction that delete rows, which must exist.
+// deleteParts returns the parts of a transaction that delete the rows. The transaction fails if a row is
+// missing.
 func (t *retryTable) deleteParts(rows []map[string]ddbtypes.AttributeValue) []ddbtypes.TransactWriteItem {
 	parts := make([]ddbtypes.TransactWriteItem, len(rows))
 	for i, row := range rows {
@@ -192,6 +194,7 @@ func (t *retryTable) transact(ctx context.Context, handler string, writes []ddbt
 			return true, nil
 		}
 
+		// Only a cancellation proves that nothing was written. After other errors the outcome is unknown.
 		canceled := cancellation(err)
 		failures := failuresOf(canceled)
 
@@ -214,8 +217,8 @@ func cancellation(err error) *ddbtypes.TransactionCanceledException {
 	return canceled
 }
 
-// failuresOf returns the codes of what has canceled the transaction, other than a condition or another
-// write: throttling, for example.
+// failuresOf returns the codes that explain why the transaction was canceled, other than a condition or
+// another write: throttling, for example.
 func failuresOf(canceled *ddbtypes.TransactionCanceledException) []string {
 	if canceled == nil {
 		return nil

@@ -14,18 +14,18 @@ import (
 
 const (
 	// maxQueuedItems bounds the rows of one handler that a worker keeps in mind, about
-	// 100 bytes each. Those beyond are found when there is room.
+	// 100 bytes each. Further rows are found when there is room.
 	maxQueuedItems = 100_000
 
 	// passesPerIdle is how many pauses of PollIdle are between two reads of an empty
-	// queue. A read of a long queue takes its time again before the next: passPerRow is
-	// the part of each row.
+	// queue. Reading a long queue takes time, so the pause grows with the queue: by passPerRow for
+	// each row.
 	passesPerIdle = 3
 	passPerRow    = 10 * time.Millisecond
 )
 
 // retryQueue delivers the waiting records of one handler while this worker holds the
-// handler's lease. The steps run in the lanes of the scheduler, like those of the
+// handler's lease. The steps run in the lanes of the scheduler, like the steps of the
 // shards.
 type retryQueue struct {
 	queues  *retryQueues
@@ -46,7 +46,7 @@ type retryQueue struct {
 
 	mu      sync.Mutex
 	items   map[laneHash]*queuedItem
-	due     dueItems // those of items that do not run
+	due     dueItems // the items that do not run
 	running int
 }
 
@@ -91,6 +91,7 @@ func (q *retryQueue) run() {
 	defer q.cancelWork(ErrStopped)
 	defer q.stopReading()
 
+	// As for a shard: the lease is kept until the drain is over, longer than reading.
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(q.reading))
 	kept := make(chan struct{})
 	go func() {
@@ -133,6 +134,7 @@ func (q *retryQueue) keepLease(ctx context.Context) {
 		}
 
 		call, cancel := context.WithDeadline(ctx, q.lease.nextDeadline(time.Now()))
+		// By then every record of the queue has come up and ended no process (see suspectQueueFor).
 		settled := time.Since(q.lease.takenAt) > q.h.Retry.Max+suspectQueueFor
 		if settled {
 			q.suspect.Store(false)
@@ -169,6 +171,7 @@ func (q *retryQueue) deliver(ctx context.Context) {
 
 		if now := time.Now(); q.stale.Swap(false) || !now.Before(nextPass) {
 			q.refresh(ctx)
+			// From the end of the read: reading a long queue takes a while itself.
 			nextPass = time.Now().Add(q.passPause())
 		}
 		timer.Reset(min(time.Until(nextPass), q.start(time.Now())))
@@ -280,6 +283,7 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 			return time.Hour // add, finish and tryAll wake the queue
 		case open && circuit.wait(now) > 0:
 			return circuit.wait(now)
+		// Also while the circuit is open: until then a worker may still deliver a newer record of the item.
 		case q.due[0].notBefore.After(now):
 			return q.due[0].notBefore.Sub(now)
 		case !open && q.due[0].due.After(now):
@@ -333,7 +337,7 @@ func (q *retryQueue) wakeUp() {
 	nudge(q.wake)
 }
 
-// dueItems is a heap of items, the one that is due first at the top.
+// dueItems is a heap of items, ordered by when they are due.
 type dueItems []*queuedItem
 
 func (d dueItems) Len() int           { return len(d) }

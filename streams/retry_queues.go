@@ -10,19 +10,19 @@ import (
 )
 
 // retryQueues runs the retry queues of this worker's handlers. For each handler there
-// is a lease, so that one worker at a time delivers the handler's waiting records; the
-// rules of leases are those of the shards.
+// is a lease, so that one worker at a time delivers the handler's waiting records. These
+// leases follow the same rules as the leases of shards.
 type retryQueues struct {
 	cfg       *Config
 	table     *retryTable
 	leases    *leaseTable
 	scheduler *laneScheduler
-	// leaseDuration is that of the handlers' leases, interval the time between two looks at
+	// leaseDuration is the duration of the handlers' leases, interval the time between two looks at
 	// them.
 	leaseDuration, interval time.Duration
 
 	observed  map[string]*observedLease // used by run only
-	additions int64                     // that are known here; used by run only
+	additions int64                     // how many are known here; used by run only
 	log       worker.LogThrottle
 
 	mu   sync.Mutex
@@ -38,7 +38,7 @@ type retryQueues struct {
 // read unit.
 const maxRetryScan = 5 * time.Second
 
-// retryLeases is how much longer the lease of a handler's queue lasts than that of a shard.
+// retryLeases is how many times as long the lease of a handler's queue lasts as the lease of a shard.
 // Waiting records are in no hurry, and every lease costs a write each time it is renewed.
 const retryLeases = 5
 
@@ -98,6 +98,7 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 		return err
 	}
 
+	// Before any lease is taken: a queue must not deliver while this worker overtakes its items.
 	if err := q.learnAdditions(call, additions); err != nil {
 		return err
 	}
@@ -105,6 +106,7 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 	now := time.Now()
 	q.observed = observe(q.observed, leases, now)
 
+	// Only take is used: leases of handlers are not moved between workers that live.
 	due := planner{
 		me:            q.cfg.Owner,
 		leaseDuration: q.leaseDuration,
@@ -137,7 +139,7 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 
 // learnAdditions makes sure that this worker knows the items that another process has put
 // into the queues: their later records wait behind them, and their first ones are
-// delivered. count is how many times that has happened.
+// delivered. count is the number of additions so far.
 func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 	if count == q.additions {
 		return nil
@@ -146,6 +148,7 @@ func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 	if err := q.scheduler.waiting.load(ctx); err != nil {
 		return err
 	}
+	// Only after the load has succeeded, so that a failed load is repeated at the next look.
 	q.additions = count
 
 	q.mu.Lock()
@@ -209,7 +212,7 @@ func (q *retryQueues) set(handler string, queue *retryQueue) {
 	}
 }
 
-// note tells the handler's queue, if it is here, of a row that was created.
+// note adds a row that was created to the handler's queue, if this worker holds the queue.
 func (q *retryQueues) note(item waitingItem, due time.Time) {
 	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
 		queue.add(item.hash, due, time.Time{})
@@ -233,6 +236,7 @@ func (q *retryQueues) waitUntilEmpty(ctx context.Context) bool {
 			rows, err := q.table.list(ctx, h.Name)
 			if err != nil {
 				q.cfg.Events.fault("Query", "", err)
+				// An unreadable queue counts as not empty.
 				waiting++
 			}
 			waiting += len(rows)

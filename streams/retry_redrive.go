@@ -28,6 +28,7 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 
 	var skipped error
 	h := *q.h
+	// A dead letter is old by nature.
 	h.MaxAge = 0
 	h.Handle = noteSkip(h.Handle, &skipped)
 
@@ -44,7 +45,7 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 		return letters.storeFailedRedrive(ctx, h, letter, cause)
 	})
 
-	// The call may have taken long.
+	// The call may have taken long, so these writes get a context of their own.
 	ctx, cancel := shard.withinLease()
 	defer cancel()
 

@@ -112,8 +112,8 @@ func TestADiscardedLetterIsNotRedriven(t *testing.T) {
 	})
 }
 
-// TestManyLettersAreRedrivenByFilter leaves one that cannot be read, and one with another
-// error.
+// TestManyLettersAreRedrivenByFilter leaves a dead letter that cannot be read, and a dead letter with
+// another error.
 func TestManyLettersAreRedrivenByFilter(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)

@@ -21,7 +21,7 @@ const maxReplays = 1000
 // maxAddition is how many records are added to a row at once.
 const maxAddition = maxReplays / 2
 
-// addReplays puts records of one item into the row of the item, before those that wait
+// addReplays puts records of one item into the row of the item, before the records that wait
 // there, and creates the row if there is none. It returns errRowFull if they do not fit.
 func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHash, keys dynamo.Item, records []waitingRecord) error {
 	addition := rand.Text()
@@ -30,6 +30,7 @@ func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHa
 	switch {
 	case err != nil:
 		return fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
+	// The SDK repeats a call whose answer was lost, and the repeat fails the condition. The token proves ours.
 	case applied || dynamo.Text(old, retryAddition) == addition:
 		return nil
 	}
@@ -93,8 +94,8 @@ func countItems(ctx context.Context, api queryAPI, in *dynamodb.QueryInput) (int
 	return count, nil
 }
 
-// additionsRow is beside the leases of the retry queues. Its counter grows when records
-// were put into a queue by another process than that of the shard's worker, so that the
+// additionsRow is beside the leases of the retry queues. Its counter grows when a process that does not
+// hold the shard's lease has put records into a queue, so that the
 // workers learn of the items that wait.
 const additionsRow = "#additions"
 

@@ -15,7 +15,7 @@ import (
 // the name of the stream's table and the handler's name. Each item that waits for the
 // handler has one row with the list of its records, oldest first; the records
 // themselves are in parts (see recordParts). Records that are delivered again on request
-// are in a list of their own, which comes first: they are older than those that wait.
+// are in a list of their own, which comes first: they are older than the waiting records.
 const (
 	retrySourcePrefix = "retries/"
 	retryRowPrefix    = "item/" // before the hash of the item's key
@@ -56,7 +56,7 @@ func (h laneHash) text() string { return hex.EncodeToString(h[:]) }
 
 func (h laneHash) rowID() string { return retryRowPrefix + h.text() }
 
-// partsID is what the ids of the parts of one of the item's records begin with.
+// partsID is the prefix of the ids of the parts of one of the item's records.
 func (h laneHash) partsID(sequence string) string {
 	return retryPartPrefix + h.text() + "/" + sequence
 }
@@ -86,19 +86,19 @@ type retryRow struct {
 	nextTry  time.Time
 	lastErr  string
 	tries    tryCount // of the first record
-	// refused is why the row cannot be read: it has a newer format. Then only hash is known beside it.
+	// refused says why the row cannot be read: it has a newer format. Only hash is known then, too.
 	refused error
 }
 
-// tryCount is how many calls for a record have begun and not returned, of workers whose lease is
-// suspect, and who has begun the last of them.
+// tryCount counts the calls for a record that have begun and not returned, of workers whose lease is
+// suspect. by is the worker that has begun the last of them.
 type tryCount struct {
 	count int
 	by    string
 }
 
-// ofOthers returns how many of the calls have ended their worker. The worker me lives, whatever became
-// of the answers to its own writes.
+// ofOthers returns how many of the calls have ended their worker. The worker me is alive, even if
+// answers to its own writes were lost.
 func (c tryCount) ofOthers(me string) int {
 	if c.by == me {
 		return c.count - 1

@@ -47,6 +47,7 @@ const (
 
 // create stores a row for an item whose record r has failed, unless there is one.
 func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state retryRow) (parking, error) {
+	// The record is stored before the row refers to it. A crash in between leaves parts without a row.
 	record, err := t.storeRecord(ctx, hash, r)
 	if err != nil {
 		return 0, err
@@ -83,7 +84,7 @@ func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state 
 	return parked, nil
 }
 
-// append adds the record behind those of its item that wait already.
+// append adds the record behind the waiting records of its item.
 func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parking, error) {
 	record, err := t.storeRecord(ctx, hash, r)
 	if err != nil {
@@ -91,6 +92,7 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 	}
 
 	last := dynamo.S(paddedSequence(r.SequenceNumber))
+	// Padded numbers compare as text. The condition on last makes a repeat of a stored record fail.
 	update := t.update(r.Handler, hash).
 		IfPresent(deadLetterID).
 		IfAbsent(retryMore).
@@ -110,8 +112,10 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 		return parked, nil
 	}
 
+	// The list is full, or records wait beside it already: the new record must come behind all of them.
 	if row, ok := decodeRetryRow(old); ok && row.takesMore() && row.last < paddedSequence(r.SequenceNumber) {
 		added, err := t.appendMore(ctx, r.Handler, row, record)
+		// Without a cancellation the outcome is unknown, and the row may refer to the parts.
 		if cancellation(err) != nil {
 			err = errors.Join(err, t.dropParts(ctx, r.Handler, record))
 		}
@@ -147,6 +151,7 @@ func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record w
 		}
 	}
 
+	// Only now: a row that has stored the record needs its parts.
 	if err := t.parts().delete(ctx, t.source(r.Handler), record.parts); err != nil {
 		return 0, err
 	}
@@ -154,6 +159,7 @@ func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record w
 	switch {
 	case len(old) == 0:
 		return notWaiting, nil
+	// A newer record waits or waited, so an earlier delivery of this shard has stored this one.
 	case dynamo.Text(old, retryLast) >= paddedSequence(record.sequence):
 		return parked, nil
 	}
@@ -185,7 +191,7 @@ func (t *retryTable) storeRecord(ctx context.Context, hash laneHash, r Record) (
 	return waitingRecord{sequence: r.SequenceNumber, parts: parts}, err
 }
 
-// query reads what is stored for a handler under ids that begin with prefix.
+// query reads the rows of a handler whose ids begin with prefix.
 func (t *retryTable) query(handler, prefix string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName:                &t.table,
@@ -199,7 +205,7 @@ func (t *retryTable) query(handler, prefix string) *dynamodb.QueryInput {
 	}
 }
 
-// list returns all rows of a handler, those that are refused included: their items wait, too.
+// list returns all rows of a handler. Refused rows are included, because their items wait, too.
 func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, error) {
 	in := t.query(handler, retryRowPrefix)
 
@@ -245,7 +251,7 @@ func (t *retryTable) decode(item dynamo.Item) (retryRow, bool) {
 	return row, ok
 }
 
-// read returns what is stored under the id for a handler, nil if there is nothing.
+// read returns the row of a handler under the id, nil if there is none.
 func (t *retryTable) read(ctx context.Context, handler, id string) (dynamo.Item, error) {
 	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &t.table,
@@ -294,6 +300,7 @@ func (t *retryTable) beginTry(ctx context.Context, handler string, row retryRow,
 	update.SetValue(names.tries, dynamo.N(int64(tries.count))).
 		SetValue(names.triedBy, dynamo.S(tries.by))
 
+	// Two workers may hold the lease for a moment. Only one of them counts this call.
 	if row.tries.count > 0 {
 		update.IfEquals(names.tries, dynamo.N(int64(row.tries.count)))
 	} else {
@@ -309,7 +316,7 @@ func (t *retryTable) beginTry(ctx context.Context, handler string, row retryRow,
 	return applied || (now.length() > 0 && now.first() == row.first() && now.tries == tries), nil
 }
 
-// endTry stores that the call that the worker has begun has returned. The row may have changed.
+// endTry stores that the worker's call has returned. The row may have changed.
 func (t *retryTable) endTry(ctx context.Context, handler string, row retryRow, by string) error {
 	names := row.names()
 
@@ -325,7 +332,7 @@ func (t *retryTable) endTry(ctx context.Context, handler string, row retryRow, b
 	return nil
 }
 
-// ifFirst begins an update of the row that fails if its first record is another one.
+// ifFirst begins an update of the row. The update fails if the first record has changed.
 func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
 	return t.update(handler, row.hash).
 		If(row.ifFirst()).
@@ -334,12 +341,13 @@ func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
 }
 
 // pop removes the first record, and the row with the last one. It returns the row as
-// it is then, without records if it is gone. A record that was removed already is no
+// it is afterwards, without records if it is gone. If the record was removed already, pop returns no
 // error.
 func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (retryRow, error) {
 	gone := false
 
 	var err error
+	// Deleted only as it was read: a record that was appended meanwhile must keep its row.
 	if row.length() == 1 && row.more == 0 {
 		if gone, err = t.deleteRow(ctx, handler, row); err != nil {
 			return retryRow{}, err
@@ -372,7 +380,7 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 	return left, t.parts().delete(ctx, t.source(handler), row.first().parts)
 }
 
-// deleteRow deletes the row unless it has other records than the one that was read.
+// deleteRow deletes the row unless its records have changed since it was read.
 func (t *retryTable) deleteRow(ctx context.Context, handler string, row retryRow) (bool, error) {
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.table,

@@ -54,8 +54,8 @@ func convertImage(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.
 	return c.convertMap(in)
 }
 
-// converter converts the values of one image: the SDK has the same types in the package of
-// DynamoDB and in that of DynamoDB Streams.
+// converter converts the values of one image: the SDK has the same types in its package of
+// DynamoDB and in its package of DynamoDB Streams.
 type converter struct {
 	texts, numbers int // how many there are
 	s              []ddbtypes.AttributeValueMemberS
@@ -94,6 +94,7 @@ func (c *converter) convertMap(in map[string]streamtypes.AttributeValue) map[str
 func (c *converter) convert(in streamtypes.AttributeValue) ddbtypes.AttributeValue {
 	switch v := in.(type) {
 	case *streamtypes.AttributeValueMemberS:
+		// count has counted the values of the whole image, so c.s is never too short.
 		out := &c.s[0]
 		c.s, out.Value = c.s[1:], v.Value
 

@@ -14,19 +14,19 @@ import (
 // Answers tell their time in whole seconds, and some of them arrive late.
 const clockSlack = 5 * time.Second
 
-// serviceClock tells the time by the clock of the service, as its answers have it. The clocks of
-// workers may differ by any amount. So a time that is stored for other workers, or compared with
-// one that the service or another worker has made, is the service's. Every heartbeat hears it again.
-// A process without heartbeats goes by its own clock.
+// serviceClock tells the time by the clock of the service, which its answers state. The clocks of
+// workers may differ by any amount. So a time that is stored for other workers is the service's time, and
+// so is a time that is compared with a time from the service or from another worker. Every heartbeat
+// updates the difference. A process without heartbeats uses its own clock.
 //
 // The zero value, and nil, know of no difference.
 type serviceClock struct {
 	ahead atomic.Int64 // by how much the local clock is ahead, as a Duration
 }
 
-// hear takes in that the service answered at a time of its own, zero if it did not say, a call that began
-// at the given time and has ended just now. A call that took long, as when the process was suspended, tells
-// nothing.
+// hear notes a time that the service stated in an answer, zero if it stated none. The call began at the
+// given time and has ended just now. A call that took long, for example because the process was suspended,
+// proves nothing and is ignored.
 func (c *serviceClock) hear(began, answered time.Time) {
 	if c == nil || answered.IsZero() {
 		return
@@ -38,7 +38,7 @@ func (c *serviceClock) hear(began, answered time.Time) {
 		return
 	}
 
-	// Small changes are those of the seconds' fractions.
+	// Answers have whole seconds, so small differences between two of them mean nothing.
 	if ahead := now.Sub(answered); (ahead - c.difference()).Abs() > clockSlack {
 		c.ahead.Store(int64(ahead))
 	}
@@ -47,6 +47,7 @@ func (c *serviceClock) hear(began, answered time.Time) {
 // listen makes a call of DynamoDB hear its answer, also if that is an error.
 func (c *serviceClock) listen(o *dynamodb.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		// Initialize is the outermost step: the metadata of all retries and of errors passes it.
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("StreamsServiceClock",
 			func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 				began := time.Now()

@@ -84,6 +84,7 @@ func (s *shardLanes) submit(records []Record) {
 func (s *shardLanes) pushAll(deliveries []*delivery) {
 	keys := make([]string, len(deliveries))
 	for i, d := range deliveries {
+		// Deliveries of one record to several handlers follow each other and share the key.
 		if i > 0 && deliveries[i-1].record == d.record {
 			keys[i] = keys[i-1]
 		} else {
@@ -150,7 +151,7 @@ func (s *shardLanes) remove(l *lane) {
 	}
 }
 
-// stop begins no record that is newer than all those begun so far. It returns a
+// stop begins no record that is newer than all records begun so far. It returns a
 // channel that is closed when the older ones are finished. These must be finished,
 // because the checkpoint stops at the oldest unfinished record: otherwise the next
 // holder would repeat everything after it.
@@ -184,7 +185,7 @@ func (s *shardLanes) drop() {
 
 // drain waits until no handler runs. Records that were overtaken by newer ones are
 // still handled, for up to timeout. After that, or when work has ended, the contexts of
-// the running calls end and drain waits only for those.
+// the running calls end and drain waits only for these calls.
 func (s *shardLanes) drain(timeout time.Duration, cancelWork context.CancelCauseFunc) {
 	idle := s.stop()
 

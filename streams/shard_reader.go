@@ -80,6 +80,7 @@ func (r *shardReader) run(ctx context.Context) error {
 	}
 
 	r.activeSince = time.Now()
+	// An hour, because wait sets the timer before each use.
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	defer r.dropAhead()
@@ -155,7 +156,7 @@ func (r *shardReader) idlePause() time.Duration {
 }
 
 // mustBeClosed recognizes a shard that is served as open although it has children.
-// A parent gets no records after its children were created, so one that has stayed
+// A parent gets no records after its children were created, so a parent that has stayed
 // empty is at its end.
 func (r *shardReader) mustBeClosed() bool {
 	return r.childKnown.Load() && r.emptyPages >= closedAfterPages && time.Since(r.activeSince) > closedAfterTime
@@ -177,6 +178,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 		return 0, r.handleFault(ctx, p.err)
 	}
 
+	// Faults are counted in a row, and a page proves that the shard and its records exist.
 	r.faults, r.missing, r.trimmed = 0, confirmation{}, confirmation{}
 	records = len(p.records)
 	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: p.took})
@@ -192,7 +194,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	}
 
 	if records == 0 {
-		// The gap has reached the end of what the shard has.
+		// A gap without a record behind it ends here.
 		r.closeGaps("")
 		r.emptyPages++
 	} else {
@@ -257,7 +259,7 @@ func (r *shardReader) dropAhead() {
 	}
 }
 
-// getRecords fetches a page. It uses nothing of the reader that changes.
+// getRecords fetches a page. It may run beside the reader: it uses no field that changes.
 func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -266,7 +268,8 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 
 	out, err := r.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
 		ShardIterator: &iterator,
-		Limit:         aws.Int32(int32(min(r.cfg.PageSize, r.cfg.MaxPending))),
+		// A page above MaxPending would exceed the window by more than the window's size.
+		Limit: aws.Int32(int32(min(r.cfg.PageSize, r.cfg.MaxPending))),
 	}, withoutStreamRetries)
 	if err != nil {
 		return page{err: err, began: began}
@@ -311,7 +314,7 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 	return nil
 }
 
-// deliver hands the records of a page to the handlers, except those that were delivered
+// deliver hands the records of a page to the handlers, except for records that were delivered
 // before. Its error is ctx's, and means that the rest of the page was left.
 func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) error {
 	if len(in) == 0 {
@@ -347,10 +350,11 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 	return r.submit(ctx, out)
 }
 
-// submit hands the records to the lanes, those of a suspect shard batch by batch. If ctx ends, the
+// submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends, the
 // rest is left, which is after the checkpoint, and submit returns ctx's error: the page has not been
 // read to its end.
 func (r *shardReader) submit(ctx context.Context, records []Record) error {
+	// Loaded again for each batch: the reader ends the suspicion when it has caught up.
 	for suspect := r.lanes.suspect.Load(); suspect != nil && len(records) > 0; suspect = r.lanes.suspect.Load() {
 		batch, err := suspect.beginBatch(ctx, r.lanes, records)
 		if err != nil {
@@ -400,5 +404,5 @@ func (r *shardReader) lag(now time.Time) Lag {
 }
 
 // withoutStreamRetries turns the SDK's retries off. Every reader has its own, so
-// that one shard in trouble does not use up the retry budget that all share.
+// that one shard in trouble does not use up the retry budget of all shards.
 func withoutStreamRetries(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }

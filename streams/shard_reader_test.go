@@ -245,7 +245,7 @@ func TestGapErrorNamesTheShardAndThePosition(t *testing.T) {
 	}
 }
 
-// testReader returns the reader of a shard without a lease, whose handler is h, or one that does
+// testReader returns the reader of a shard without a lease, whose handler is h, or a handler that does
 // nothing.
 func testReader(t *testing.T, api streamsAPI, h HandlerFunc) *shardReader {
 	t.Helper()
@@ -354,8 +354,8 @@ func TestOneEmptyPageIsNotCaughtUp(t *testing.T) {
 	})
 }
 
-// At MaxPending the reader stops. The lag is that of the oldest unfinished record and grows,
-// whatever the shard has beyond.
+// At MaxPending the reader stops. The lag is the age of the oldest unfinished record and grows,
+// however many records the shard has beyond.
 func TestTheLagIsTrueAtMaxPending(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)

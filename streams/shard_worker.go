@@ -154,9 +154,9 @@ func (w *shardWorker) run() error {
 	return w.endLease(end)
 }
 
-// loadWaiting reads which items wait in the retry queue: those of the shard's parent
-// must not be overtaken by later records here. It waits until it is known which handlers are
-// paused. It reports false when ctx ends first.
+// loadWaiting reads which items wait in the retry queue: later records of this shard must not
+// overtake an item's records from the shard's parent. It waits until the paused handlers are
+// known. It reports false when ctx ends first.
 func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -184,8 +184,8 @@ func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 // leases of the shard's children. It returns errShardEnd or errShardGone when all
 // that is done, nil if ctx ended before, and a *GapError for a gap under GapHalt.
 //
-// The order is what keeps the records of an item in order across shards: children
-// are read only when their parent's lease is finished, and that is written after
+// This order keeps the records of an item in order across shards: children
+// are read only when their parent's lease is finished, and the lease is finished after
 // readToEnd.
 func (w *shardWorker) readToEnd(ctx context.Context) error {
 	for {
@@ -204,6 +204,7 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 			return end
 		}
 
+		// Before the lease is finished: a crash in between repeats this step, and no child is missed.
 		status, err := w.createChildLeases(ctx)
 		if err != nil {
 			return nil
@@ -218,6 +219,7 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 // endLease makes the last write of the lease: finished after the shard's end,
 // released otherwise. If the lease is lost it writes nothing.
 func (w *shardWorker) endLease(end error) error {
+	// The lease may be another worker's by now, so this worker must not write it.
 	if errors.Is(context.Cause(w.work), ErrLeaseLost) {
 		w.report(LeaseLost)
 		return nil
@@ -225,7 +227,7 @@ func (w *shardWorker) endLease(end error) error {
 
 	last := w.progress()
 	if !last.trying.isTried() {
-		last.trying = nil // nothing of it runs
+		last.trying = nil // no call of the try runs
 	}
 
 	change := LeaseReleased
@@ -292,6 +294,7 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 
 		// A write is due for new progress after CheckpointEvery.
 		p := w.progress()
+		// renewedAt counts from the last write of any kind, so that a touch delays the next checkpoint.
 		due := !w.isStored(p) && now.Sub(w.lease.renewedAt()) >= w.cfg.CheckpointEvery
 
 		ours := w.lease.valid(now)
@@ -331,8 +334,8 @@ func (w *shardWorker) touch() {
 	nudge(w.touched)
 }
 
-// writeProgress writes what there is to store now. Writes go one at a time, so that none stores what was
-// to be stored before an earlier one.
+// writeProgress writes the current progress. Writes go one at a time, so that no write stores older
+// progress than the write before.
 func (w *shardWorker) writeProgress(ctx context.Context) error {
 	w.writing.lock()
 	defer w.writing.unlock()
@@ -398,12 +401,12 @@ func (w *shardWorker) progress() progress {
 	return p
 }
 
-// beginTry stores what is tried of the suspect shard, with the checkpoint. If that fails, nothing is
-// tried: what was stored before is stored again.
+// beginTry stores the records that are about to be tried of the suspect shard, with the checkpoint. If
+// that fails, nothing is tried, and the note from before is stored again.
 func (w *shardWorker) beginTry(ctx context.Context, note *tryNote) error {
 	before := w.setTrying(note)
 
-	// One that hangs must leave time for another write.
+	// A write that hangs must leave time for another write.
 	call, cancel := context.WithDeadline(ctx, w.lease.nextDeadline(time.Now()))
 	defer cancel()
 
@@ -422,7 +425,7 @@ func (w *shardWorker) noteTry(note *tryNote) {
 	w.touch()
 }
 
-// setTrying returns the note before.
+// setTrying sets the note and returns the note from before.
 func (w *shardWorker) setTrying(note *tryNote) *tryNote {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,7 +28,7 @@ var (
 // simulation is one run of a fleet under virtual time. The seed decides the size of the
 // stream, when workers come, stop, crash and are suspended, when shards roll over and split,
 // and what happens to each call: to the n-th call of an operation by a worker, whichever
-// goroutine makes it. What the seed does not decide is the order in which goroutines run that
+// goroutine makes it. The seed does not decide the order in which goroutines run that
 // are ready at the same virtual time; see docs/internals/streams-points.md.
 type simulation struct {
 	*testEnv

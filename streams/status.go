@@ -46,12 +46,12 @@ type StreamState string
 // States of a stream.
 const (
 	StreamOn   StreamState = "on"
-	StreamOff  StreamState = "off"  // switched off; what it still has can be read for 24 hours
+	StreamOff  StreamState = "off"  // switched off; its records can be read for 24 hours
 	StreamGone StreamState = "gone" // the service does not know it any more
-	StreamNone StreamState = "none" // the table never had one that was read
+	StreamNone StreamState = "none" // the workers have never read a stream of the table, and it has none
 )
 
-// Status is what an Inspector has found. Ages are by the clock of the caller, ±1 s.
+// Status is an Inspector's report. Ages are by the clock of the caller, ±1 s.
 type Status struct {
 	Table string `json:"table"`
 	Group string `json:"group,omitempty"`
@@ -63,7 +63,7 @@ type Status struct {
 	Next string `json:"next,omitempty"`
 	// Workers are the holders of leases that have given a sign of life, sorted.
 	Workers []string `json:"workers"`
-	// Shards are those that are not finished, and those with a gap, in the order of their
+	// Shards are the unfinished shards, and the shards with a gap, in the order of their
 	// ids. Finished is how many others are finished.
 	Shards   []ShardStatus   `json:"shards"`
 	Finished int             `json:"finished"`
@@ -118,7 +118,7 @@ type ShardStatus struct {
 // Age is how old the oldest record after the checkpoint is at now, 0 if there is none.
 func (s ShardStatus) Age(now time.Time) time.Duration { return ageAt(s.OldestAt, now) }
 
-// HandlerStatus is what one handler has left undone.
+// HandlerStatus says how much one handler has left undone.
 type HandlerStatus struct {
 	Name string `json:"handler"`
 	// Items and Records wait in the retry queue. Since is when the first call for the
@@ -145,7 +145,7 @@ func ageAt(since, now time.Time) time.Duration {
 }
 
 // Status looks at the stream. It returns an error if the leases or the stream cannot be
-// read; a shard that cannot be read says so itself.
+// read. If a shard cannot be read, its Unread says why.
 func (i Inspector) Status(ctx context.Context) (Status, error) {
 	i.Count = cmp.Or(i.Count, maxPageSize)
 	i.Watch = cmp.Or(i.Watch, 5*time.Second)
@@ -192,6 +192,7 @@ func (i Inspector) findStream(ctx context.Context, s *Status) error {
 		return err
 	}
 
+	// Before the first worker the row is missing; the workers will begin with the latest stream.
 	s.Stream = cmp.Or(dynamo.Text(row, currentStreamARN), latest)
 	s.Replaced, s.ReplacedAt = dynamo.Number(row, leaseGaps), dynamo.Time(row, leaseGapAt)
 	s.State = StreamNone
@@ -231,8 +232,8 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 	return i.countRecords(ctx, s, known)
 }
 
-// watchLeases reads the leases and finds out which of their holders live: those that give a
-// sign of life within i.Watch, in their own rows or by writing a lease. It returns the
+// watchLeases reads the leases and finds out which of their holders are alive. A live holder gives a
+// sign of life within i.Watch, in its own row or by writing a lease. watchLeases returns the
 // leases as they are then.
 func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease, alive []string, err error) {
 	table := &leaseTable{api: i.DynamoDB, table: i.LeaseTable, stream: groupKey(i.Group, arn)}
@@ -255,7 +256,7 @@ func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease,
 			signs.notice(w.owner, w.counter, w.owner)
 		}
 
-		// There may be many leases.
+		// A stream may have many leases and has few workers, so leases are read less often.
 		over := time.Now().After(deadline)
 		if over || look%leasesEvery == 0 {
 			if leases, err = readLeases(ctx, table.api, table.table, table.stream); err != nil {
@@ -283,7 +284,7 @@ type signsOfLife struct {
 	alive    map[string]bool
 }
 
-// notice compares a row's counter with what was seen of it before. If it has changed, the
+// notice compares a row's counter with the counter that was seen before. If it has changed, the
 // owner, unless it is "", is alive.
 func (s signsOfLife) notice(key string, counter int64, owner string) {
 	before, known := s.counters[key]
@@ -332,6 +333,7 @@ func shardsOf(l listing, known map[string]Lease, alive []string) (shards []Shard
 			GapAt:      lease.GapAt,
 		}
 
+		// A waiting shard is no problem by itself. A free shard lacks a worker.
 		parent, hasParent := known[lease.Parent]
 		switch {
 		case lease.Finished():
@@ -348,6 +350,7 @@ func shardsOf(l listing, known map[string]Lease, alive []string) (shards []Shard
 		shards = append(shards, s)
 	}
 
+	// Shards of a stream that no worker has listed since they were created.
 	for id, shard := range l.shards {
 		if _, has := known[id]; !has {
 			shards = append(shards, ShardStatus{
@@ -368,7 +371,7 @@ func (i Inspector) retryQueue() RetryQueue {
 	return RetryQueue{DynamoDB: i.DynamoDB, TableName: i.TableName, DeadLetterTable: i.DeadLetterTable, LeaseTable: i.LeaseTable, Group: i.Group}
 }
 
-// handlerStatus counts what waits for a handler and what it gave up on.
+// handlerStatus counts the records that wait for a handler and its dead letters.
 func (i Inspector) handlerStatus(ctx context.Context, name string) (HandlerStatus, error) {
 	h := HandlerStatus{Name: name}
 	letters := i.retryQueue().letters()
@@ -398,9 +401,10 @@ func (i Inspector) handlerStatus(ctx context.Context, name string) (HandlerStatu
 // count returns the number of a handler's dead letters.
 func (d DeadLetters) count(ctx context.Context, handler string) (int, error) {
 	count, err := countItems(ctx, d.DynamoDB, &dynamodb.QueryInput{
-		TableName:                &d.Table,
-		ConsistentRead:           aws.Bool(true),
-		KeyConditionExpression:   aws.String("#s = :s"),
+		TableName:              &d.Table,
+		ConsistentRead:         aws.Bool(true),
+		KeyConditionExpression: aws.String("#s = :s"),
+		// Expired rows do not count, although time to live deletes them only days later.
 		FilterExpression:         aws.String("attribute_not_exists(#p) AND (attribute_not_exists(#e) OR #e > :now)"),
 		ExpressionAttributeNames: map[string]string{"#s": deadLetterSource, "#p": deadLetterPart, "#e": DeadLetterExpiryAttribute},
 		ExpressionAttributeValues: dynamo.Item{

@@ -92,8 +92,8 @@ func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // StreamLag is how far all handlers together are behind.
 type StreamLag struct {
-	// Age is the age of the oldest record that is not handled: one after a checkpoint, or
-	// one that waits in a retry queue, by its first failure.
+	// Age is the age of the oldest record that is not handled. For a record that waits in a retry
+	// queue, it counts from the first failure.
 	Age time.Duration `json:"-"`
 	// Seconds is Age in seconds.
 	Seconds float64 `json:"seconds"`
@@ -102,7 +102,7 @@ type StreamLag struct {
 	Records int  `json:"records"`
 	More    bool `json:"more,omitempty"`
 	// Reasons says why the lag is not within the bound that Lag was given. Without reasons
-	// it is.
+	// the lag is within the bound.
 	Reasons []string `json:"reasons"`
 }
 
@@ -144,6 +144,7 @@ func (s Status) Lag(longest time.Duration, now time.Time) StreamLag {
 			behind("records have waited for handler %s for %s", h.Name, age.Round(time.Second))
 		}
 
+		// A paused handler without waiting records holds nothing up.
 		if pause := ageAt(h.PausedAt, now); pause > longest && h.Records > 0 {
 			behind("handler %s has been paused for %s", h.Name, pause.Round(time.Second))
 		}

@@ -66,7 +66,7 @@ func (i Inspector) countShard(ctx context.Context, arn string, shard *ShardStatu
 
 	empty := emptyPagesAtEnd
 	if !shard.Open {
-		empty = math.MaxInt // it ends
+		empty = math.MaxInt // a closed shard ends by itself
 	}
 
 	return from.read(ctx, i.Streams, arn, shard.Shard, int32(min(i.Count, maxPageSize)), empty, func(records []streamtypes.Record) bool {
@@ -118,6 +118,7 @@ func (p shardPosition) read(ctx context.Context, api streamsAPI, arn, shard stri
 			continue
 		}
 
+		// Progress resets both counts: they are about pages in a row.
 		empty, failed = empty+1, 0
 		if len(records) > 0 {
 			empty, p = 0, shardPosition{after: sequenceOf(records[len(records)-1])}

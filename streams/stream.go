@@ -87,8 +87,9 @@ func (s *stream) shareLookups(workers int) {
 	s.lookups.SetBurst(max(lookupBurst/workers, 1))
 }
 
-// pace waits until a call may be made. Its error is ctx's, also before ctx's deadline.
+// pace waits until a call may be made. Its only error is ctx's. A deadline of ctx does not make it fail early.
 func pace(ctx context.Context, calls *rate.Limiter) error {
+	// Reserve, because Limiter.Wait fails at once if the wait would outlast ctx's deadline.
 	turn := calls.Reserve()
 	if worker.Wait(ctx, turn.Delay()) {
 		return nil
@@ -108,7 +109,7 @@ func (s *stream) list(ctx context.Context) (listing, error) {
 	return s.refresh(ctx, s.pages)
 }
 
-// head returns what one call tells of the stream, without its shards.
+// head describes the stream with one call, without its shards.
 func (s *stream) head(ctx context.Context) (listing, error) {
 	s.calling.lock()
 	defer s.calling.unlock()
@@ -118,6 +119,7 @@ func (s *stream) head(ctx context.Context) (listing, error) {
 	}
 	began := time.Now()
 
+	// The fields of the stream are on every page, so the shortest page is enough.
 	d, serverTime, err := s.describePage(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn, Limit: aws.Int32(1)})
 	if err != nil {
 		return listing{}, err
@@ -139,6 +141,7 @@ func (s *stream) recent(ctx context.Context) (listing, error) {
 	s.calling.lock()
 	defer s.calling.unlock()
 
+	// Compared under the lock: callers that waited for a listing use it and do not make another.
 	if !s.listedAt.IsZero() && time.Since(s.listedAt) < maxListingAge {
 		return s.last, nil
 	}
@@ -189,6 +192,8 @@ func (s *stream) confirmGone(ctx context.Context, now time.Time) error {
 
 	table, _ := splitStreamARN(s.arn)
 
+	// A role may lack the permission for ListStreams or DescribeTable. A refusal is no evidence
+	// either way; the repeated answers of DescribeStream then decide alone.
 	arns, err := listStreams(ctx, s.api, table)
 	if err != nil && !worker.IsRefusal(err) {
 		return err
@@ -200,6 +205,7 @@ func (s *stream) confirmGone(ctx context.Context, now time.Time) error {
 
 	latest, err := latestStreamOf(ctx, s.tables, table)
 
+	// A deleted table has no stream, so its absence agrees with the answers before.
 	var noTable *ddbtypes.ResourceNotFoundException
 	if err != nil && !worker.IsRefusal(err) && !errors.As(err, &noTable) {
 		return err
@@ -273,6 +279,7 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, 
 		}
 		l.take(d)
 
+		// The first page's time: the listing is as old as its oldest page.
 		if l.serverTime.IsZero() {
 			l.serverTime = serverTime
 		}
@@ -316,13 +323,14 @@ func (s *stream) describePage(ctx context.Context, in *dynamodbstreams.DescribeS
 		return nil, time.Time{}, fmt.Errorf("streams: list the shards of %s: %w", s.arn, err)
 	}
 
+	// DynamoDB Streams answers with a Date header; the SDK parses it into the metadata.
 	serverTime, _ := awsmiddleware.GetServerTime(out.ResultMetadata)
 	s.clock.hear(began, serverTime)
 
 	return out.StreamDescription, serverTime, nil
 }
 
-// take takes over what a page says of the stream.
+// take sets the fields of the stream from a page.
 func (l *listing) take(d *streamtypes.StreamDescription) {
 	l.status, l.viewType = d.StreamStatus, d.StreamViewType
 	if d.CreationRequestDateTime != nil {

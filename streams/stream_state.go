@@ -86,7 +86,7 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	}
 
 	if l.gone {
-		// The readers of unread shards declare what is lost.
+		// The readers of unread shards declare the lost records.
 		if slices.ContainsFunc(leases, func(l Lease) bool { return !l.Finished() }) {
 			return nil
 		}
@@ -107,6 +107,7 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 		}
 	}
 
+	// Measured by this worker's clock from its own first look: the lister's clock may differ.
 	since := time.Now()
 
 	for !state.ready {
@@ -137,8 +138,8 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// claimListing reports whether this worker makes the first listing: none was begun, or
-// the one that was is not done after a lease duration.
+// claimListing reports whether this worker makes the first listing: no listing was begun, or
+// the last one is not done after a lease duration.
 func (d *discovery) claimListing(ctx context.Context, state *streamState, since time.Time) (bool, error) {
 	if state.listings > 0 && time.Since(since) < d.cfg.LeaseDuration {
 		return false, nil
@@ -149,8 +150,8 @@ func (d *discovery) claimListing(ctx context.Context, state *streamState, since 
 	return applied, err
 }
 
-// nextListing begins the listing after those that the state counts: of all workers that find
-// it due, one succeeds.
+// nextListing begins the next listing after the number that the state counts: of all workers that
+// find it due, one succeeds.
 func (t *leaseTable) nextListing(state *streamState) *dynamo.Update {
 	return t.update(streamStateRow).
 		IfEquals(streamStateListings, dynamo.N(state.listings)).
@@ -164,6 +165,8 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		return err
 	}
 
+	// Before the leases, because the number decides their keys. A second lister must not change it: leases
+	// of the first one may be stored.
 	if n := spreadFor(len(l.shards)); n > 1 {
 		spread := d.table.update(streamStateRow).
 			IfPresent(leaseShard).
@@ -185,6 +188,7 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		return err
 	}
 
+	// Last: a crash before this makes another worker list again.
 	ready := d.table.update(streamStateRow).
 		IfPresent(leaseShard).
 		SetValue(streamStateReady, dynamo.Bool(true))
@@ -195,9 +199,9 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 	return nil
 }
 
-// firstLeases returns a function that makes the leases of the first listing. What the shards
-// have lost since the state was stored is lost to this group: the worker that began may have
-// ended before it listed them, a day ago.
+// firstLeases returns a function that makes the leases of the first listing. Records that the shards
+// have lost since the state was stored are lost to this group: the worker that began may have
+// ended before it listed the shards, a day ago.
 func (d *discovery) firstLeases(l listing, state *streamState) func(shard, parent string) Lease {
 	now := d.cfg.clock.now()
 
@@ -261,8 +265,8 @@ func isOtherStream(state *streamState, l listing) bool {
 		state.createdAt.UnixMilli() != l.createdAt.UnixMilli()
 }
 
-// insertState stores the state of a stream that has none. It returns what is stored,
-// which another worker may have stored first.
+// insertState stores the state of a stream that has none. It returns the stored state, which
+// another worker may have stored first.
 func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, error) {
 	row := leaseKey(d.table.stream, streamStateRow)
 	row[streamStateListings] = dynamo.N(0)
@@ -315,6 +319,7 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 		return &GapError{Gap: gap}
 	}
 
+	// The epochs of new leases need no predecessor: they start at the Unix time (see firstEpoch).
 	d.cfg.Log.Warn("the stream was recreated under the same ARN; starting over", "stream", d.stream.arn)
 
 	for _, l := range leases {
@@ -329,6 +334,7 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 	}
 	d.finished = finishedShards{}
 
+	// The state is deleted last: a crash before this repeats the whole step.
 	if err := d.table.deleteRow(ctx, streamStateRow); err != nil {
 		return fmt.Errorf("streams: forget %s: %w", d.stream.arn, err)
 	}

@@ -11,24 +11,24 @@ import (
 )
 
 // A record that ends the process, for example because its handler runs out of memory, leaves no
-// failed call behind. But the next worker sees that it takes the lease from one that has not given
-// it up. When that has happened suspectAfter times in a row without progress, the lease is suspect.
-// It is then found in two steps which record it is:
+// failed call behind. But the next worker sees that the owner has not given the lease up.
+// When that has happened suspectAfter times in a row without progress, the lease is suspect.
+// The record is then found in two steps:
 //
-//   - The records of a shard are handed out suspectBatch at a time, and which ones is stored before
-//     that. In a suspect retry queue it is stored which records are tried.
-//   - If a worker ends nevertheless, its batch, or what it tried, is tried alone: one record at a time,
-//     while no other handler call of a poller runs in this process. Which one it is is stored before the call.
+//   - The records of a shard are handed out suspectBatch at a time, and the batch is stored before
+//     its first call. For a suspect retry queue, each record is stored before its call.
+//   - If a worker ends nevertheless, the stored batch or record is tried alone: one record at a time,
+//     while no other handler call of a poller runs in this process. The record is stored before the call.
 //
-// A record whose calls alone have ended maxDeaths processes is given up. Nothing of this costs a write
+// A record whose calls alone have ended maxDeaths processes is given up. None of this costs a write
 // while leases are not suspect.
 const (
 	suspectAfter = 3
 	maxDeaths    = 3
 	suspectBatch = 32
 
-	// A shard is suspect for so many times Config.MaxPending records, unless it has no more before.
-	// If the workers die at a later one, it is suspect again, from a newer checkpoint.
+	// A shard is suspect for so many times Config.MaxPending records, unless it is caught up before.
+	// If the workers die at a later record, it is suspect again, from a newer checkpoint.
 	suspectWindows = 2
 
 	// The lease of a retry queue is suspect until it has been held for Retry.Max and so much longer:
@@ -38,12 +38,12 @@ const (
 	// alonePause is the pause before the next try to be the only call.
 	alonePause = 10 * time.Millisecond
 
-	// callEnds is how much longer than its time-out a call may take. One that ignores its context keeps
-	// the others from running for so long, and then not for the same time.
+	// callEnds is how much longer than its timeout a call may take. A call that ignores its context keeps
+	// the others from running for so long; then they run for the same time.
 	callEnds = 5 * time.Second
 )
 
-// tryNote says which records of a suspect shard are being tried: a batch, or one of those of a batch
+// tryNote says which records of a suspect shard are being tried: a batch, or one record of a batch
 // that has ended a worker. It does not change.
 type tryNote struct {
 	upTo     string         // last record of the batch
@@ -95,7 +95,7 @@ func decodeTryNote(row dynamo.Item) *tryNote {
 	return note
 }
 
-// addTo makes an update of the lease store the note, or remove the one that is stored.
+// addTo makes an update of the lease store the note n, or remove the stored note if n is nil.
 func (n *tryNote) addTo(update *dynamo.Update, stored *tryNote) {
 	if n == nil {
 		if stored != nil {
@@ -123,15 +123,15 @@ func (n *tryNote) addTo(update *dynamo.Update, stored *tryNote) {
 // isTried reports whether a call for the record that is tried alone has begun and not returned.
 func (n *tryNote) isTried() bool { return n != nil && len(n.tries) > 0 }
 
-// suspectShard is what a suspect shard needs.
+// suspectShard is the state of the search in a suspect shard.
 type suspectShard struct {
 	died  *tryNote // as the lease had it when it was taken; its batch is tried alone; nil for none
 	left  int      // records that are handed out in batches or alone; used by the reader only
 	begin func(context.Context, *tryNote) error
 	ended func(*tryNote)
 
-	// The note of the lease. The reader uses it between batches, and the only call that is tried alone
-	// while it runs.
+	// note is stored in the lease. The reader uses it between batches, and so does the only call that is
+	// tried alone, while it runs.
 	note *tryNote
 }
 
@@ -149,11 +149,12 @@ func (s *suspectShard) triesAlone(sequence string) bool {
 	return s.died != nil && s.died.inBatch(sequence)
 }
 
-// beginBatch stores which records are handed out next, and returns them: some of the records.
+// beginBatch stores the batch that is handed out next, and returns it: the first of the records.
 func (s *suspectShard) beginBatch(ctx context.Context, shard *shardLanes, records []Record) ([]Record, error) {
 	if s.triesAlone(records[0].SequenceNumber) {
 		return records[:1], nil
 	}
+	// Not above left: after that number of records the shard is not suspect any more.
 	batch := records[:min(len(records), suspectBatch, s.left)]
 	note := &tryNote{upTo: batch[len(batch)-1].SequenceNumber}
 
@@ -187,8 +188,8 @@ func (l Lease) deathsSoFar() int64 {
 	return l.deaths
 }
 
-// tryAlone makes a try for the first record of a lane, which is one of those that have ended a worker.
-// No other handler call runs beside it in this process, so that a death is blamed on one record.
+// tryAlone makes a try for the first record of a lane, which belongs to a batch that has ended a worker.
+// No other handler call runs at the same time in this process, so that a death is blamed on one record.
 func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *suspectShard) (done bool, pause time.Duration) {
 	if pause := s.calls.enterAlone(); pause > 0 {
 		return false, pause
@@ -206,12 +207,14 @@ func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *susp
 	ctx, cancel := l.shard.withinLease()
 	defer cancel()
 
+	// Stored before the call: the process may not live to store it afterwards.
 	note := suspect.note.with(sequence, h.Name, deaths+1)
 	if err := suspect.begin(ctx, note); err != nil {
 		return false, h.Retry.Base
 	}
 
 	done, pause = s.tryHandler(l, h, d)
+	// The call has returned, so the record did not end the process.
 	suspect.note = note.with(sequence, h.Name, 0)
 	suspect.ended(suspect.note)
 

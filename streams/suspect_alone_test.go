@@ -16,7 +16,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// anyRecord is a sequence number after that of any record.
+// anyRecord is a sequence number after all records.
 var anyRecord = strings.Repeat("9", 30)
 
 // dieAt makes workers that do not give it up take a lease, so often that it is suspect, and the last
@@ -65,7 +65,7 @@ func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 
 		w.writeVersion(items, 2)
 
-		// The calls of all handlers and pollers, those of the queue included.
+		// The calls of all handlers and pollers, including the queue's calls.
 		var mu sync.Mutex
 		running, beside, alone, ofOthers := 0, 0, 0, 0
 		count := func(ctx context.Context, r Record, takes time.Duration) {
@@ -176,8 +176,8 @@ func TestASlowHandlerOfASuspectShardIsCalledForManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnswersThatAreLostAreNoTries: a worker that cannot store that a call begins does not make it, and
-// one that cannot store that it has returned still lives. Neither is blamed on the record.
+// TestAnswersThatAreLostAreNoTries: a worker that cannot store that a call begins does not make the call.
+// A worker that cannot store that its call has returned still lives. Neither is blamed on the record.
 func TestAnswersThatAreLostAreNoTries(t *testing.T) {
 	t.Parallel()
 
@@ -246,7 +246,7 @@ func TestAnswersThatAreLostAreNoTries(t *testing.T) {
 }
 
 // TestATryThatWasNotStoredIsTakenBack: the answer is lost, so the lease may have it. No call was made,
-// and the next worker must not believe that one has ended this one.
+// and the next worker must not believe that a call has ended this worker.
 func TestATryThatWasNotStoredIsTakenBack(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)

@@ -17,8 +17,8 @@ import (
 )
 
 // suspectReader returns the reader of a suspect shard with one page of records of one item, after
-// which it is stopped by the end of the shard, and how often it stores what is tried. What was tried
-// when the last worker ended is died.
+// which the end of the shard stops it, and how often it stores the tried records. died is the note of
+// the records that were tried when the last worker ended.
 func suspectReader(t *testing.T, handle HandlerFunc, records, left int, died *tryNote) (r *shardReader, notes *int) {
 	cfg := Config{Handlers: []Handler{{Name: "h", Handle: handle}}}.withDefaults()
 	scheduler := newLaneScheduler(&cfg)
@@ -76,9 +76,9 @@ func TestAStopWithinTheLastPageOfASuspectShardIsNotItsEnd(t *testing.T) {
 	})
 }
 
-// TestAShardIsSuspectForSoManyRecords: what is tried is stored for each batch, and for each record of
-// the batch that has ended a worker. The later records, and those of a shard that has none left, cost
-// no writes.
+// TestAShardIsSuspectForSoManyRecords: the tried records are stored for each batch, and for each record of
+// the batch that has ended a worker. Later records cost no writes, and neither do the records of a shard
+// that has no suspect ones left.
 func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
 	const records = 3*suspectBatch - 10
 
@@ -120,7 +120,7 @@ func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
 	}
 }
 
-// TestWhichDeathsMakeAShardSuspect: those of other workers, in a row, without progress and with
+// TestWhichDeathsMakeAShardSuspect: deaths of other workers, in a row, without progress and with
 // records that could have caused them.
 func TestWhichDeathsMakeAShardSuspect(t *testing.T) {
 	virtually(t, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestAnOutageDoesNotHoldASuspectShardBack(t *testing.T) {
 }
 
 // TestTheTriesOfARecordAreNotThoseOfAReplay: a record that is delivered again on request comes
-// before one that has ended workers, and is not blamed for it.
+// before a record that has ended workers, and is not blamed for it.
 func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)

@@ -13,9 +13,9 @@ import (
 	"ratchet/internal/worker"
 )
 
-// The row of a table's current stream, under "table/" and the table's name. It is
-// what makes a replaced stream be read to its end: DescribeTable returns only the
-// latest one.
+// The row of a table's current stream, under "table/" and the table's name. Because of
+// this row a replaced stream is read to its end: DescribeTable returns only the
+// latest stream.
 const (
 	currentStreamRow    = "#current"
 	currentStreamPrefix = "table/"
@@ -81,13 +81,13 @@ func (p *Poller) followTable(ctx context.Context) error {
 			}
 		}
 
-		// Every record of the successor is newer than what was handled.
+		// Every record of the successor is newer than the records that were handled.
 		current, start = next, TrimHorizon
 	}
 }
 
-// readStream reads one stream, from the start again if it turns out to be another one with
-// the same ARN.
+// readStream reads one stream. If it turns out to be another stream with the same ARN, readStream
+// begins again at the start.
 func (p *Poller) readStream(ctx context.Context, arn string, start Position) error {
 	for {
 		err := p.newCoordinator(arn, start).run(ctx)
@@ -97,7 +97,7 @@ func (p *Poller) readStream(ctx context.Context, arn string, start Position) err
 	}
 }
 
-// firstStream stores and returns the table's latest stream, or the one that another
+// firstStream stores and returns the table's latest stream, or the stream that another
 // worker has stored.
 func (p *Poller) firstStream(ctx context.Context) (string, error) {
 	arn, err := latestStreamOf(ctx, p.cfg.DynamoDB, p.cfg.TableName)
@@ -113,7 +113,7 @@ func (p *Poller) firstStream(ctx context.Context) (string, error) {
 }
 
 // waitForSuccessor waits until the table has a stream after the current one, and
-// returns the oldest of those. It returns the current stream itself if that was not
+// returns the oldest of these streams. It returns the current stream itself if that was not
 // closed after all, and false if ctx ended first.
 func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, bool) {
 	p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
@@ -157,6 +157,7 @@ func (p *Poller) findSuccessor(ctx context.Context, current string) (string, err
 		return "", err
 	}
 
+	// Labels sort by time, and arns are sorted: the first label above is the next stream.
 	for _, arn := range arns {
 		if streamLabel(arn) > streamLabel(current) {
 			return arn, nil
@@ -180,6 +181,7 @@ func (p *Poller) replaceStream(ctx context.Context, current, next string) (strin
 		return "", err
 	}
 
+	// Halted before the switch is stored, so that every later start finds the gap, too.
 	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: p.cfg.clock.now()}
 	if p.cfg.OnGap == GapHalt {
 		declareGap(&p.cfg, gap)
@@ -194,6 +196,7 @@ func (p *Poller) replaceStream(ctx context.Context, current, next string) (strin
 		Bind(":one", dynamo.N(1))
 
 	stored, err := p.storeCurrentStream(ctx, update)
+	// Only the worker that switched declares the gap.
 	if err == nil && stored == next {
 		declareGap(&p.cfg, gap)
 	}
@@ -221,7 +224,7 @@ func (p *Poller) currentStreamUpdate(arn string) *dynamo.Update {
 }
 
 // storeCurrentStream sends the update and returns the stream that is current then,
-// which is another one if the update's condition failed.
+// which is another stream if the update's condition failed.
 func (p *Poller) storeCurrentStream(ctx context.Context, update *dynamo.Update) (string, error) {
 	row, _, err := applyUpdate(ctx, p.cfg.DynamoDB, update)
 	if err != nil {

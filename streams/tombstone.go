@@ -25,7 +25,7 @@ const (
 	tombstonePart
 )
 
-// insertOutcome is what insertLease found.
+// insertOutcome says what insertLease found.
 type insertOutcome int
 
 const (
@@ -86,6 +86,7 @@ func (t *leaseTable) insertLease(ctx context.Context, l Lease) (Lease, insertOut
 
 // bury moves the lease of a finished shard to the tombstones.
 func (t *leaseTable) bury(ctx context.Context, l Lease) error {
+	// PutItem replaces an earlier copy, so a crash before the deletion does no harm.
 	row := l.encode()
 	row[leaseStream] = dynamo.S(t.stream + tombstonesSuffix)
 

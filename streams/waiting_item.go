@@ -11,18 +11,18 @@ import (
 type WaitingItem struct {
 	// Keys is the item's primary key.
 	Keys map[string]ddbtypes.AttributeValue
-	// Records is how many of its records wait, Replays how many of those are delivered
-	// again on request. The other fields are about the one that comes first.
+	// Records is how many of its records wait. Replays is how many of them are delivered
+	// again on request. The other fields are about the first record.
 	Records int
 	Replays int
-	// Attempts is the number of failed calls, Error what the newest one returned. A
+	// Attempts is the number of failed calls, Error the newest call's error. A
 	// record that was not handed to a handler that fails for every item has none. A row that this
 	// program cannot read has only an Error.
 	Attempts int
 	Error    string
 	// Since is when the first call failed, zero if none has.
 	Since time.Time
-	// NextTry is when it is due. It is tried sooner when the handler recovers.
+	// NextTry is when the record is due. It is tried sooner when the handler recovers.
 	NextTry time.Time
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waitingItems is what this worker knows of the items that have a row in the retry
+// waitingItems is the set of items that this worker knows to have a row in the retry
 // queue. It may have items whose row is gone: the retry table tells when a record is
 // added. It lacks no item of the shards that this worker holds, because it is loaded
 // after a lease is taken, and from then on only this worker adds rows for the shard's
@@ -64,7 +64,7 @@ func (w *waitingItems) load(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// Items that were known before and were not found are gone. One that was added since
+	// Items that were known before and were not found are gone. An item that was added since
 	// may not have been found yet.
 	for item, n := range w.items {
 		if n <= before && !found[item] {

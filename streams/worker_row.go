@@ -60,8 +60,8 @@ func (t *leaseTable) deleteWorker(ctx context.Context, row workerRow) error {
 	return err
 }
 
-// observedWorkers is what this worker has seen of the signs of life of all workers, itself
-// included. The times are those of its own clock.
+// observedWorkers has this worker's observations of the signs of life of all workers, itself
+// included. The times are by its own clock.
 type observedWorkers map[string]*observedWorker
 
 type observedWorker struct {
@@ -88,6 +88,7 @@ func (o observedWorkers) observe(rows []workerRow, now time.Time, duration time.
 			continue
 		}
 
+		// Any other counter counts as a sign of life, also a lower one: the row was deleted and written again.
 		if w.counter != row.counter {
 			w.unchangedSince = now
 		}
@@ -98,6 +99,7 @@ func (o observedWorkers) observe(rows []workerRow, now time.Time, duration time.
 	for owner, w := range o {
 		switch {
 		case seen[owner]:
+		// The row is not forgotten at once: leases of its owner are still judged by when it went.
 		case !w.gone:
 			w.gone, w.unchangedSince = true, now
 			news = true
@@ -125,6 +127,7 @@ func (o observedWorkers) taking(now time.Time, duration time.Duration) []string 
 // sign of life; most if that is sooner.
 func (o observedWorkers) nextExpiry(now time.Time, duration, most time.Duration) time.Duration {
 	for _, w := range o {
+		// The expiry of a worker that has left changes nothing: its leases are free already.
 		if left := duration - now.Sub(w.unchangedSince); left > 0 && w.state != workerLeft {
 			most = min(most, left)
 		}
@@ -139,6 +142,7 @@ func (o observedWorkers) apply(leases map[string]*observedLease) {
 		w := o[l.Owner]
 
 		switch {
+		// An owner that was never seen is judged by its lease alone, from when that was first read.
 		case l.Owner == "" || w == nil:
 		case w.gone:
 			// Without its row, the owner is judged by the lease's own counter, but not by the

@@ -13,30 +13,30 @@ import (
 	"ratchet/workflow"
 )
 
-// withoutRetries gives the shop a client that sends everything once, so that this package
+// withoutRetries opens the orders with a client that sends everything once, so that this package
 // alone has to resolve unknown outcomes.
-func (s *shop) withoutRetries(t *testing.T, attempts int) {
+func (s *orders) withoutRetries(t *testing.T, attempts int) {
 	t.Helper()
-	s.db = dynamodb.New(s.db.Options(), func(o *dynamodb.Options) { o.Retryer = embeddedtest.NoRetries() })
-	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, attempts })
+	s.DB = dynamodb.New(s.DB.Options(), func(o *dynamodb.Options) { o.Retryer = embeddedtest.NoRetries() })
+	s.reconfigure(func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, attempts })
 }
 
 // lose loses the answers of the next n writes and counts writes from now on.
-func (s *shop) lose(n int) {
-	s.wire.Reset()
-	s.wire.Inject(embeddedtest.LoseAnswer(embeddedtest.Writes()...).Next(n))
+func (s *orders) lose(n int) {
+	s.Wire.Reset()
+	s.Wire.Inject(embeddedtest.LoseAnswer(embeddedtest.Writes()...).Next(n))
 }
 
 // writes returns how many writes were sent since the call of lose.
-func (s *shop) writes() int { return s.wire.Count(embeddedtest.Writes()...) }
+func (s *orders) writes() int { return s.Wire.Count(embeddedtest.Writes()...) }
 
 // TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK loses three answers in a row of
 // every kind of call. The call is Applied all the same, and a repetition is Replayed.
 func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T) {
 	for name, request := range map[string]transitions.Request{"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r")} {
 		t.Run(name, func(t *testing.T) {
-			inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
-				s := newShop(t)
+			inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+				s := newOrders(t)
 				s.place(t, "o-1")
 				s.withoutRetries(t, 8)
 
@@ -51,8 +51,8 @@ func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T
 	}
 
 	t.Run("create", func(t *testing.T) {
-		inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
-			s := newShop(t)
+		inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+			s := newOrders(t)
 			s.withoutRetries(t, 8)
 			s.lose(3)
 			s.place(t, "o-1") // wants Applied
@@ -63,8 +63,8 @@ func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T
 		})
 	})
 	t.Run("edit", func(t *testing.T) {
-		inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
-			s := newShop(t)
+		inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+			s := newOrders(t)
 			s.place(t, "o-1")
 			s.withoutRetries(t, 8)
 
@@ -79,8 +79,8 @@ func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T
 
 // TestLosingEveryAnswerReturnsOutcomeUnknown loses the answers of all attempts.
 func TestLosingEveryAnswerReturnsOutcomeUnknown(t *testing.T) {
-	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.withoutRetries(t, 2)
 		s.lose(2)
@@ -96,9 +96,9 @@ func TestLosingEveryAnswerReturnsOutcomeUnknown(t *testing.T) {
 // TransactionConflictException, as DynamoDB does while a transaction changes the order. The
 // SDK does not retry it.
 func TestAWriteThatMeetsATransactionIsRetried(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	conflicts := s.wire.Inject(embeddedtest.Answer("TransactionConflictException", moves...).Next(2))
+	conflicts := s.Wire.Inject(embeddedtest.Answer("TransactionConflictException", moves...).Next(2))
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
 	if n := conflicts.Strikes(); n != 2 {
@@ -110,12 +110,12 @@ func TestAWriteThatMeetsATransactionIsRetried(t *testing.T) {
 // transaction with another token, as if ten minutes lay between them. Then only the order
 // itself shows that the transaction was made.
 func TestATransactionIsMadeOnceWhenItsTokenHasExpired(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	s.withoutRetries(t, 8)
 	s.lose(2)
 	token := regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
-	s.wire.Before(func(c *embeddedtest.Call) error {
+	s.Wire.Before(func(c *embeddedtest.Call) error {
 		c.SetBody(token.ReplaceAll(c.Body(), fmt.Appendf(nil, `"ClientRequestToken":"%s-%d"`, c.Operation, c.N)))
 		return nil
 	})
@@ -133,11 +133,11 @@ func TestATransactionIsMadeOnceWhenItsTokenHasExpired(t *testing.T) {
 // TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown: the order refuses the write, but an
 // earlier attempt may have been made. Only the journal could tell, and it cannot be read.
 func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
-	s := newShop(t)
-	s.toAndFro(t, "o-1", 20, 20)
+	s := newOrders(t)
+	s.ToAndFro(t, s.Orders, "o-1", 20, 20)
 	s.withoutRetries(t, 2)
-	s.forgetRequests(t)
-	s.wire.Inject(embeddedtest.Answer("ServiceUnavailable", "Query"))
+	s.forgetRequests()
+	s.Wire.Inject(embeddedtest.Answer("ServiceUnavailable", "Query"))
 
 	_, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2))
 	if !errors.Is(err, transitions.ErrOutcomeUnknown) || !errors.Is(err, transitions.ErrUnavailable) {
@@ -147,6 +147,6 @@ func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	if _, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); !errors.Is(err, transitions.ErrUnavailable) || errors.Is(err, transitions.ErrOutcomeUnknown) {
 		t.Errorf("no write was sent, so the outcome is known: %v", err)
 	}
-	s.wire.Clear()
+	s.Wire.Clear()
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
 }

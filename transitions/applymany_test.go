@@ -15,8 +15,8 @@ import (
 )
 
 func TestApplyManyKeepsTheSequenceOfEachOrder(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		const orders = 30
 		var requests []transitions.Request
 
@@ -41,7 +41,7 @@ func TestApplyManyKeepsTheSequenceOfEachOrder(t *testing.T) {
 			running += n
 			most = max(most, running)
 		}
-		s.wire.Around(func(_ *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+		s.Wire.Around(func(_ *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
 			count(1)
 			defer count(-1)
 
@@ -70,7 +70,7 @@ func TestApplyManyKeepsTheSequenceOfEachOrder(t *testing.T) {
 }
 
 func TestAnErrorStopsOnlyItsOrder(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "bad")
 	s.place(t, "good")
 	requests := []transitions.Request{
@@ -111,7 +111,7 @@ func TestAnErrorStopsOnlyItsOrder(t *testing.T) {
 }
 
 func TestTheConcurrencyOfManyRequestsHasBounds(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	for concurrency, valid := range map[int]bool{0: false, 1: true, 1024: true, 1025: false} {
 		if _, err := s.ApplyMany(t.Context(), nil, concurrency); valid != (err == nil) || !valid && !errors.Is(err, transitions.ErrInvalidRequest) {
 			t.Errorf("%d: %v", concurrency, err)

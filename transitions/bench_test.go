@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -13,9 +12,7 @@ import (
 // BenchmarkApply holds and releases orders from many goroutines. The engine syncs every
 // write. The SDK's client and the engine are included in the allocations.
 func BenchmarkApply(b *testing.B) {
-	db := embeddedtest.DynamoDB(b, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
-	s := &shop{db: db}
-	s.reconfigure(b, func(*transitions.Config) {})
+	s := newOrders(b)
 	var next atomic.Int64
 	b.ReportAllocs()
 	b.SetParallelism(16)

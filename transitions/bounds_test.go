@@ -26,7 +26,7 @@ func limitOf(t *testing.T, err error) string {
 
 // What exceeds a limit of the content is a LimitError, and changes nothing.
 func TestTheContentHasLimits(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	mugs := slices.Repeat([]transitions.Item{{SKU: "mug", Quantity: 1, Price: 1}}, 21)
 
 	if _, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Items: mugs, Total: transitions.Money{Amount: 21, Currency: "EUR"}}); err != nil {
@@ -58,7 +58,7 @@ func TestTheContentHasLimits(t *testing.T) {
 
 // A total falls to 0 at most, and lines may be removed until then.
 func TestTheTotalFallsToZero(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	if _, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 5}}, Total: transitions.Money{Amount: 10, Currency: "EUR"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +164,8 @@ func TestVerdictsAreTexts(t *testing.T) {
 
 // An error of a call names the event and the order.
 func TestErrorsNameTheRequest(t *testing.T) {
-	s := newShop(t)
-	s.wire.Inject(embeddedtest.Answer("AccessDeniedException"))
+	s := newOrders(t)
+	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException"))
 
 	for want, r := range map[string]transitions.Request{
 		"apply transition 2 (pay) to order o-1: ": given("o-1", workflow.Pay, 2),
@@ -183,7 +183,7 @@ func TestErrorsNameTheRequest(t *testing.T) {
 
 // An order has reached its state, and every state that it entered after the given id.
 func TestAnOrderHasReachedItsNewestStates(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	n := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}
 
 	if _, err := s.Create(t.Context(), n); err != nil {

@@ -15,38 +15,38 @@ import (
 // An order that cannot be read is an error of each call that gets to see it, whether or not the
 // condition of its write refuses it.
 func TestAnOrderThatCannotBeReadIsAnError(t *testing.T) {
-	note := func(s *shop) error {
+	note := func(s *orders) error {
 		_, err := s.AddNote(t.Context(), edit("o-1", "e"), transitions.Note{Text: "x"})
 		return err
 	}
-	hold := func(s *shop) error {
+	hold := func(s *orders) error {
 		_, err := s.Apply(t.Context(), given("o-1", workflow.Hold, 2))
 		return err
 	}
 	for name, row := range map[string]struct {
 		attribute string // is no number
 		state     workflow.State
-		call      func(*shop) error
+		call      func(*orders) error
 	}{
-		"placed again":              {"createdAt", workflow.Pending, func(s *shop) error { _, err := s.Create(t.Context(), s.newOrder("o-1", 5)); return err }},
-		"read":                      {"createdAt", workflow.Pending, func(s *shop) error { _, _, err := s.Get(t.Context(), "o-1"); return err }},
+		"placed again":              {"createdAt", workflow.Pending, func(s *orders) error { _, err := s.Create(t.Context(), s.newOrder("o-1", 5)); return err }},
+		"read":                      {"createdAt", workflow.Pending, func(s *orders) error { _, _, err := s.Get(t.Context(), "o-1"); return err }},
 		"edited":                    {"createdAt", workflow.Pending, note},
 		"not edited, for its state": {"createdAt", workflow.Shipped, note},
-		"edited in a transaction":   {"createdAt", workflow.Shipped, func(s *shop) error { return s.addIn(t, edit("o-1", "e"), cup) }},
+		"edited in a transaction":   {"createdAt", workflow.Shipped, func(s *orders) error { return s.addIn(t, edit("o-1", "e"), cup) }},
 		"moved":                     {"createdAt", workflow.Pending, hold},
 		"not moved, for its state":  {"createdAt", workflow.Shipped, hold},
-		"a parcel of it is reported": {"createdAt", workflow.PaymentReceived, func(s *shop) error {
+		"a parcel of it is reported": {"createdAt", workflow.PaymentReceived, func(s *orders) error {
 			_, err := s.ShipParcel(t.Context(), parcel("p", transitions.ParcelLine{SKU: "mug", Quantity: 1}))
 			return err
 		}},
-		"restored":                     {"createdAt", workflow.Pending, func(s *shop) error { _, err := s.Restore(t.Context(), "o-1", false); return err }},
-		"its journal is closed":        {"createdAt", workflow.Pending, func(s *shop) error { _, err := s.CloseJournal(t.Context(), s.item(t, "o-1")); return err }},
-		"its transitions are asked":    {"createdAt", workflow.Pending, func(s *shop) error { _, _, err := s.Journaled(t.Context(), s.item(t, "o-1")); return err }},
-		"its ring is asked":            {"createdAt", workflow.Pending, func(s *shop) error { _, _, err := transitions.Provable(s.item(t, "o-1")); return err }},
+		"restored":                     {"createdAt", workflow.Pending, func(s *orders) error { _, err := s.Restore(t.Context(), "o-1", false); return err }},
+		"its journal is closed":        {"createdAt", workflow.Pending, func(s *orders) error { _, err := s.CloseJournal(t.Context(), s.Item(t, "o-1")); return err }},
+		"its transitions are asked":    {"createdAt", workflow.Pending, func(s *orders) error { _, _, err := s.Journaled(t.Context(), s.Item(t, "o-1")); return err }},
+		"its ring is asked":            {"createdAt", workflow.Pending, func(s *orders) error { _, _, err := transitions.Provable(s.Item(t, "o-1")); return err }},
 		"the version of its content":   {"contentVersion", workflow.Shipped, note},
 		"the time of its newest write": {"updatedAt", workflow.Shipped, hold},
 	} {
-		s := newShop(t)
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.put(t, "orderState", text(string(row.state)))
 		s.put(t, row.attribute, text("x"))
@@ -75,7 +75,7 @@ func TestAttributesHaveTheirTypes(t *testing.T) {
 		"placeHash":         {bytes(15), "a digest of 16 bytes"},
 		"updatedAt":         {number("0"), ""},
 	} {
-		s := newShop(t)
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.put(t, name, row.value)
 
@@ -85,7 +85,7 @@ func TestAttributesHaveTheirTypes(t *testing.T) {
 		}
 	}
 
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	s.put(t, "placeHash", text("x"))
 
@@ -96,11 +96,11 @@ func TestAttributesHaveTheirTypes(t *testing.T) {
 
 // An attribute or a member of the ring that this version does not know is no fault, and stays in the order.
 func TestUnknownAttributesAreIgnored(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	s.put(t, "later", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"v": text("2")}})
-	recent := s.item(t, "o-1")["recent"].(*types.AttributeValueMemberM)
+	recent := s.Item(t, "o-1")["recent"].(*types.AttributeValueMemberM)
 	recent.Value["x1"] = text("a part of slot 1")
 	s.put(t, "recent", recent)
 
@@ -111,7 +111,7 @@ func TestUnknownAttributesAreIgnored(t *testing.T) {
 	s.want(t, given("o-1", workflow.Release, 3), transitions.Applied)
 	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup))
 
-	item := s.item(t, "o-1")
+	item := s.Item(t, "o-1")
 	if item["later"] == nil || item["recent"].(*types.AttributeValueMemberM).Value["x1"] == nil {
 		t.Errorf("a write has removed what it does not know: %v", item)
 	}
@@ -124,8 +124,8 @@ func TestUnknownAttributesAreIgnored(t *testing.T) {
 // An order that the caller has seen cannot refuse an edit. The order that is read then is gone,
 // cannot be read, or moves again.
 func TestAnEditOfAnOrderThatWasSeenLooksAgain(t *testing.T) {
-	seen := func() (*shop, transitions.Edit) {
-		s := newShop(t)
+	seen := func() (*orders, transitions.Edit) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.withoutRetries(t, 1)
 
@@ -144,7 +144,7 @@ func TestAnEditOfAnOrderThatWasSeenLooksAgain(t *testing.T) {
 	edited(t, transitions.NotFound)(s.RemoveItem(t.Context(), e, "cup"))
 
 	s, e = seen()
-	s.wire.Inject(embeddedtest.Answer("ServiceUnavailable", "GetItem"))
+	s.Wire.Inject(embeddedtest.Answer("ServiceUnavailable", "GetItem"))
 
 	if r, err := s.RemoveItem(t.Context(), e, "cup"); !errors.Is(err, transitions.ErrUnavailable) {
 		t.Errorf("without an answer: %s, %v", r.Verdict, err)
@@ -167,7 +167,7 @@ func TestAnEditOfAnOrderThatWasSeenLooksAgain(t *testing.T) {
 
 // An item that other programs have filled has no room for an edit.
 func TestAnItemThatOthersHaveFilledIsFull(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	s.put(t, "attachment", &types.AttributeValueMemberB{Value: make([]byte, 398<<10)})
 
@@ -183,7 +183,7 @@ func TestAnItemThatOthersHaveFilledIsFull(t *testing.T) {
 
 // An edit in a transaction is not judged by the definition of another version.
 func TestAnEditOfAnUnknownVersionIsRefused(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	s.put(t, "definitionVersion", num(7))
 

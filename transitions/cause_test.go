@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -38,10 +39,10 @@ func TestACauseTravelsWithItsTransition(t *testing.T) {
 	inBothModes(t, func(t *testing.T, open maker) {
 		s := open(t)
 		s.place(t, "o-1")
-		placed := s.item(t, "o-1")
+		placed := s.Item(t, "o-1")
 
 		held := s.want(t, because(fullCause, given("o-1", workflow.Hold, 2)), transitions.Applied)
-		after := s.item(t, "o-1")
+		after := s.Item(t, "o-1")
 		order, _, err := s.Get(t.Context(), "o-1")
 		if err != nil {
 			t.Fatal(err)
@@ -63,11 +64,11 @@ func TestACauseTravelsWithItsTransition(t *testing.T) {
 			}
 		}
 
-		s.record(t, placed, after)
+		shop.Record(t, s.Orders, placed, after)
 		released := s.want(t, given("o-1", workflow.Release, 3), transitions.Applied)
-		s.record(t, after, s.item(t, "o-1"))
+		shop.Record(t, s.Orders, after, s.Item(t, "o-1"))
 
-		if released.Order.Cause != (transitions.Cause{}) || s.item(t, "o-1")["cause"] != nil {
+		if released.Order.Cause != (transitions.Cause{}) || s.Item(t, "o-1")["cause"] != nil {
 			t.Errorf("the order keeps the cause of an older transition: %+v", released.Order.Cause)
 		}
 
@@ -92,10 +93,10 @@ func TestACauseTravelsWithItsTransition(t *testing.T) {
 
 // TestAnotherCodeIsADifference: the ring and the journal have the code of a cause, and only the journal the rest.
 func TestAnotherCodeIsADifference(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	placed := s.item(t, "o-1")
-	s.record(t, nil, placed)
+	placed := s.Item(t, "o-1")
+	shop.Record(t, s.Orders, nil, placed)
 	held := s.want(t, because(fullCause, given("o-1", workflow.Hold, 2)), transitions.Applied)
 
 	for code, want := range map[string]int{"": 1, "fraud-check": 0, "other": 1} {
@@ -185,7 +186,7 @@ func TestAParcelAndAPlacingHaveACause(t *testing.T) {
 
 // TestATextIsCutAtACharacter, so that text and trace have at most 128 bytes together.
 func TestATextIsCutAtACharacter(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	rows := []struct{ text, trace, want string }{
@@ -257,32 +258,32 @@ func TestACauseHasRules(t *testing.T) {
 
 // TestTheOwnExecutionIsStoredInShort: every transition of an execution has it.
 func TestTheOwnExecutionIsStoredInShort(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	cause := transitions.Cause{Actor: "execution:o-1", Source: "execution"}
 	result := s.want(t, because(cause, given("o-1", workflow.Hold, 2)), transitions.Applied)
 
-	if stored := dynamo.Text(s.item(t, "o-1"), "cause"); stored != "2 execution execution: - " || result.Order.Cause != cause {
+	if stored := dynamo.Text(s.Item(t, "o-1"), "cause"); stored != "2 execution execution: - " || result.Order.Cause != cause {
 		t.Errorf("%q, read as %+v", stored, result.Order.Cause)
 	}
 
 	// A code stands in the ring only.
 	s.want(t, because(ringed, given("o-1", workflow.Release, 3)), transitions.Applied)
 
-	if s.item(t, "o-1")["cause"] != nil {
+	if s.Item(t, "o-1")["cause"] != nil {
 		t.Error("a code is stored twice")
 	}
 }
 
 // TestATransitionThatTheRingDoesNotHoldHasNoCause: another program has made it.
 func TestATransitionThatTheRingDoesNotHoldHasNoCause(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	s.want(t, because(fullCause, given("o-1", workflow.Hold, 2)), transitions.Applied)
 
-	update := dynamo.NewUpdate("orders", dynamo.Item{"orderId": dynamo.S("o-1")}).SetValue("transitionId", dynamo.N(10))
-	if _, err := s.db.UpdateItem(t.Context(), update.Input()); err != nil {
+	update := dynamo.NewUpdate(shop.OrdersTable, dynamo.Item{"orderId": dynamo.S("o-1")}).SetValue("transitionId", dynamo.N(10))
+	if _, err := s.DB.UpdateItem(t.Context(), update.Input()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -293,12 +294,12 @@ func TestATransitionThatTheRingDoesNotHoldHasNoCause(t *testing.T) {
 
 // TestAnEarlierVersionHasNoLaterCause.
 func TestAnEarlierVersionHasNoLaterCause(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
 	s.want(t, because(fullCause, given("o-1", workflow.Release, 3)), transitions.Applied)
 
-	versions, complete, err := transitions.Provable(s.item(t, "o-1"))
+	versions, complete, err := transitions.Provable(s.Item(t, "o-1"))
 	if err != nil || !complete || len(versions) != 3 {
 		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
 	}
@@ -314,7 +315,7 @@ func TestAnEarlierVersionHasNoLaterCause(t *testing.T) {
 // within one write unit for its whole life, and each transition is one UpdateItem.
 func TestACauseCostsNoUnitAndNoRead(t *testing.T) {
 	const id = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
-	s, consumed := meteredShop(t, transitions.JournalByStream)
+	s, consumed := meteredOrders(t, transitions.JournalByStream)
 	s.place(t, id)
 	consumed(units{transitions.Applied, 0, 1})
 
@@ -326,7 +327,7 @@ func TestACauseCostsNoUnitAndNoRead(t *testing.T) {
 	}
 
 	for i, event := range events {
-		s.wire.Reset()
+		s.Wire.Reset()
 
 		if cause.Code = ""; i%3 == 2 { // in three slots of the ring
 			cause.Code = "out-of-stock"
@@ -334,12 +335,12 @@ func TestACauseCostsNoUnitAndNoRead(t *testing.T) {
 		s.want(t, because(cause, given(id, event, transitions.TransitionID(i+2))), transitions.Applied)
 		consumed(units{transitions.Applied, 0, 1})
 
-		if calls := s.wire.Calls(); len(calls) != 1 || calls[0] != "UpdateItem" {
+		if calls := s.Wire.Calls(); len(calls) != 1 || calls[0] != "UpdateItem" {
 			t.Errorf("transition %d: %v", i+2, calls)
 		}
 	}
 
-	size := itemSize(s.item(t, id))
+	size := itemSize(s.Item(t, id))
 	t.Logf("with text at its bound and a full ring: %d bytes", size)
 
 	if size > 1024 {

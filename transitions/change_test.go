@@ -10,9 +10,9 @@ import (
 
 // Records of the stream that are no transition are told apart by their two images.
 func TestARecordIsATransitionARemovalOrNeither(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	order := s.item(t, "o-1")
+	order := s.Item(t, "o-1")
 	broken := map[string]types.AttributeValue{"orderId": text("o-1"), "transitionId": text("x")}
 
 	for name, row := range map[string]struct {

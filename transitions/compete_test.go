@@ -16,9 +16,9 @@ import (
 // the same orders from 200 goroutines. Each id must be applied once, and each order's
 // history must be a path through the definition.
 func TestConcurrentRequestsApplyEachIDOnce(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
 		const orders, goroutines = 10, 200
-		s := newShop(t)
+		s := newOrders(t)
 		for i := range orders {
 			s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))
 		}
@@ -82,8 +82,8 @@ func TestConcurrentRequestsApplyEachIDOnce(t *testing.T) {
 // TestOneOfManyConcurrentCancelsIsApplied lets 50 callers with different request ids
 // cancel one order. One must be Applied, the others WrongState.
 func TestOneOfManyConcurrentCancelsIsApplied(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 
 		var winners atomic.Int32
@@ -122,8 +122,8 @@ type model struct {
 // each verdict with the verdict of a plain model. Histories are short enough for the ring;
 // older evidence is tested with the journal.
 func TestVerdictsFollowTheModel(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		n := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			n++

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -48,7 +49,7 @@ func edited(t testing.TB, want transitions.Verdict) func(transitions.EditResult,
 
 // kinds returns two edits of every kind for an order with two mugs. They differ in content,
 // so that with the same event id the second is a Conflict.
-func kinds(s *shop, t testing.TB) map[string][2]func(transitions.Edit) (transitions.EditResult, error) {
+func kinds(s *orders, t testing.TB) map[string][2]func(transitions.Edit) (transitions.EditResult, error) {
 	type call = func(transitions.Edit) (transitions.EditResult, error)
 	ctx := t.Context()
 
@@ -87,18 +88,18 @@ func kinds(s *shop, t testing.TB) map[string][2]func(transitions.Edit) (transiti
 func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 	for _, kind := range []string{"add_items", "change_item", "remove_item", "set_address", "add_note"} {
 		t.Run(kind, func(t *testing.T) {
-			s := newShop(t)
+			s := newOrders(t)
 			this, other := kinds(s, t)[kind][0], kinds(s, t)[kind][1]
 			edited(t, transitions.NotFound)(this(edit("missing", "e-1")))
 			s.place(t, "o-1")
 
-			before := s.item(t, "o-1")
+			before := s.Item(t, "o-1")
 			first := edited(t, transitions.Applied)(this(edit("o-1", "e-1")))
 			if first.ContentVersion != 1 || first.Order.ContentVersion != 1 || first.Order.TransitionID != placeID {
 				t.Errorf("the first edit makes version 1 and no transition: %+v", first.Order)
 			}
 
-			if _, grew, err := transitions.FromRecord(before, s.item(t, "o-1")); grew || err != nil {
+			if _, grew, err := transitions.FromRecord(before, s.Item(t, "o-1")); grew || err != nil {
 				t.Errorf("readers of the stream must ignore an edit: grew %v, error %v", grew, err)
 			}
 			edited(t, transitions.Replayed)(this(edit("o-1", "e-1")))
@@ -121,7 +122,7 @@ func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 }
 
 func TestEditsOfLinesKeepTheTotal(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1") // 2 mugs at 1250
 
 	r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup, cup))
@@ -145,11 +146,11 @@ func TestEditsOfLinesKeepTheTotal(t *testing.T) {
 }
 
 func TestAnEditSetsTheTimeOfTheOrder(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	s.reconfigure(t, func(c *transitions.Config) { c.Now = func() time.Time { return at } })
+	s.reconfigure(func(c *transitions.Config) { c.Now = func() time.Time { return at } })
 
 	r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
 	if !r.Order.UpdatedAt.Equal(at) || r.Order.CreatedAt.Equal(at) {
@@ -158,7 +159,7 @@ func TestAnEditSetsTheTimeOfTheOrder(t *testing.T) {
 }
 
 func TestATotalNeverFallsBelowZero(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	if _, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Items: []transitions.Item{mug},
 		Total: transitions.Money{Amount: 2000, Currency: "EUR"}}); err != nil { // a discount of 500
 		t.Fatal(err)
@@ -172,7 +173,7 @@ func TestATotalNeverFallsBelowZero(t *testing.T) {
 }
 
 func TestIfMatchRefusesContentThatTheCallerHasNotSeen(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	version := func(event string, v int64) transitions.Edit {
 		e := edit("o-1", event)
@@ -189,7 +190,7 @@ func TestIfMatchRefusesContentThatTheCallerHasNotSeen(t *testing.T) {
 // TestAnOutdatedSeenOrderNeverChangesTheAnswer passes an order that has changed
 // since it was read.
 func TestAnOutdatedSeenOrderNeverChangesTheAnswer(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	stale, _, err := s.Get(t.Context(), "o-1")
@@ -215,15 +216,15 @@ func TestAnOutdatedSeenOrderNeverChangesTheAnswer(t *testing.T) {
 }
 
 func TestTheMemoryOfEditsIsBounded(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s.reconfigure(t, func(c *transitions.Config) {
+	s.reconfigure(func(c *transitions.Config) {
 		c.EditMemory, c.EditAge, c.Now = 8, time.Hour, func() time.Time { now = now.Add(time.Second); return now }
 	})
 	s.place(t, "o-1")
 
 	traces := func() int {
-		return len(s.item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value) / 2
+		return len(s.Item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value) / 2
 	}
 	note := func(i int) (transitions.EditResult, error) {
 		return s.AddNote(t.Context(), edit("o-1", fmt.Sprint("e", i)), transitions.Note{Text: fmt.Sprint(i)})
@@ -263,8 +264,8 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 
 // TestAFullOrderStaysFarBelow400KB fills an order up to all of its bounds.
 func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory = 64 })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.EditMemory = 64 })
 	long := func(prefix string, n int) string { return prefix + strings.Repeat("x", n-len(prefix)) }
 	s.place(t, "o-1")
 	edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "r"), "mug"))
@@ -304,7 +305,7 @@ func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
 		t.Errorf("a total beyond 10^15: %v", err)
 	}
 
-	if size := itemSize(s.item(t, "o-1")); size > 310<<10 {
+	if size := itemSize(s.Item(t, "o-1")); size > 310<<10 {
 		t.Errorf("a full order has %d bytes", size)
 	} else {
 		t.Logf("a full order has %d bytes", size)
@@ -345,7 +346,7 @@ func valueSize(v types.AttributeValue) int {
 }
 
 func TestInvalidEditsNameTheField(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	ctx := t.Context()
 	rows := []struct {
 		field string
@@ -389,7 +390,7 @@ func TestInvalidEditsNameTheField(t *testing.T) {
 }
 
 func TestAddressesAndNotesDoNotPrint(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	edited(t, transitions.Applied)(s.SetAddress(t.Context(), edit("o-1", "a"), "billing", transitions.Address{"street": "Secret Lane"}))
 
@@ -406,8 +407,8 @@ func TestAddressesAndNotesDoNotPrint(t *testing.T) {
 }
 
 func TestAnOrderCreatedByAnotherProgramCanBeEdited(t *testing.T) {
-	s := newShop(t)
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+	s := newOrders(t)
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: "foreign"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -424,10 +425,10 @@ func TestAnOrderCreatedByAnotherProgramCanBeEdited(t *testing.T) {
 // TestALostAnswerOfAnEditIsResolved loses the answer of an edit that was made.
 func TestALostAnswerOfAnEditIsResolved(t *testing.T) {
 	onVirtualTime(t, func(t *testing.T) {
-		s := newShop(t)
+		s := newOrders(t)
 		s.place(t, "o-1")
 
-		lost := s.wire.Inject(embeddedtest.LoseAnswer("UpdateItem").Next(1))
+		lost := s.Wire.Inject(embeddedtest.LoseAnswer("UpdateItem").Next(1))
 		r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
 		if lost.Strikes() != 1 || len(r.Order.Items) != 2 || r.ContentVersion != 1 {
 			t.Errorf("lost %d answers, order %+v", lost.Strikes(), r.Order)
@@ -438,8 +439,8 @@ func TestALostAnswerOfAnEditIsResolved(t *testing.T) {
 // TestConcurrentEditsAreAllApplied lets 40 callers add and remove lines at once. Every
 // addition is sent twice.
 func TestConcurrentEditsAreAllApplied(t *testing.T) {
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory, c.Attempts = 64, 100 })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.EditMemory, c.Attempts = 64, 100 })
 	s.place(t, "o-1")
 
 	var applied atomic.Int32
@@ -475,7 +476,7 @@ func TestConcurrentEditsAreAllApplied(t *testing.T) {
 
 // TestEditsFollowTheModel compares random edits with a plain list of lines.
 func TestEditsFollowTheModel(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
@@ -547,7 +548,7 @@ func TestEditsFollowTheModel(t *testing.T) {
 	})
 }
 
-func (s *shop) apply(ctx context.Context, kind string, e transitions.Edit, line transitions.Item) (transitions.EditResult, error) {
+func (s *orders) apply(ctx context.Context, kind string, e transitions.Edit, line transitions.Item) (transitions.EditResult, error) {
 	switch kind {
 	case "add":
 		return s.AddItems(ctx, e, line)
@@ -561,7 +562,7 @@ func (s *shop) apply(ctx context.Context, kind string, e transitions.Edit, line 
 // TestATotalNearTheLargestNumberIsFull: Create sets no bound to a total, and the sum with
 // the new lines would overflow.
 func TestATotalNearTheLargestNumberIsFull(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	n := s.newOrder("o-1", math.MaxInt64)
 	if _, err := s.Create(t.Context(), n); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once/txn"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 )
 
@@ -23,7 +24,7 @@ var errSold = errors.New("sold to another order")
 func seat(owner string) func(*txn.Transaction) {
 	return func(t *txn.Transaction) {
 		t.Add("seat", types.TransactWriteItem{Put: &types.Put{
-			TableName:           aws.String("orders"),
+			TableName:           aws.String(shop.OrdersTable),
 			Item:                map[string]types.AttributeValue{"orderId": text("seat/1"), "owner": text(owner)},
 			ConditionExpression: aws.String("attribute_not_exists(orderId)"),
 		}}, txn.FailWith(errSold))
@@ -32,7 +33,7 @@ func seat(owner string) func(*txn.Transaction) {
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-func (s *shop) newOrder(id transitions.OrderID, amount int64) transitions.NewOrder {
+func (s *orders) newOrder(id transitions.OrderID, amount int64) transitions.NewOrder {
 	return transitions.NewOrder{ID: id, Total: transitions.Money{Amount: amount, Currency: "EUR"}}
 }
 
@@ -53,7 +54,7 @@ func TestAnOrderIsPlacedTogetherWithItsStock(t *testing.T) {
 			t.Errorf("without the seat: %s, %v", v, err)
 		}
 
-		if item := s.item(t, "o-2"); len(item) != 0 {
+		if item := s.Item(t, "o-2"); len(item) != 0 {
 			t.Errorf("an order without its seat was placed: %v", item)
 		}
 
@@ -77,7 +78,7 @@ func TestAnOrderIsPlacedTogetherWithItsStock(t *testing.T) {
 func TestALostAnswerToAPlacingIsApplied(t *testing.T) {
 	inBothModesOnVirtualTime(t, func(t *testing.T, open maker) {
 		s := open(t)
-		s.wire.Inject(embeddedtest.LoseAnswer("TransactWriteItems").Next(1))
+		s.Wire.Inject(embeddedtest.LoseAnswer("TransactWriteItems").Next(1))
 
 		result, err := s.CreateWith(t.Context(), s.newOrder("o-1", 5), seat("o-1"))
 		if err != nil || result.Verdict != transitions.Applied || result.Transition.ID != placeID {
@@ -87,10 +88,10 @@ func TestALostAnswerToAPlacingIsApplied(t *testing.T) {
 }
 
 func TestTooManyPartsBesideAnOrder(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	parts := func(t *txn.Transaction) {
 		for i := range 100 {
-			t.Add(fmt.Sprint(i), types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String("orders"),
+			t.Add(fmt.Sprint(i), types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String(shop.OrdersTable),
 				Key: map[string]types.AttributeValue{"orderId": text(fmt.Sprint("seat/", i))}}}, nil)
 		}
 	}
@@ -103,7 +104,7 @@ func TestTooManyPartsBesideAnOrder(t *testing.T) {
 
 // TestOneOfManyOrdersGetsTheSeat: the orders that do not get it are not placed.
 func TestOneOfManyOrdersGetsTheSeat(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 
 	const orders = 8
 	var placed, sold atomic.Int32
@@ -129,7 +130,7 @@ func TestOneOfManyOrdersGetsTheSeat(t *testing.T) {
 		t.Errorf("%d placed, %d without the seat", placed.Load(), sold.Load())
 	}
 
-	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("orders")})
+	out, err := s.DB.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(shop.OrdersTable)})
 	if err != nil || out.Count != 2 {
 		t.Errorf("%d items, %v, want the order and its seat", out.Count, err)
 	}

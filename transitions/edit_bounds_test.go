@@ -24,7 +24,7 @@ func fields(n int) transitions.Address {
 // What an edit and a new order may contain ends exactly at the bounds that are documented. What
 // is beyond is refused with the name of the field.
 func TestContentEndsAtItsBounds(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	n := 0
 	next := func() transitions.Edit {
 		n++
@@ -101,7 +101,7 @@ func TestContentEndsAtItsBounds(t *testing.T) {
 }
 
 // placeLines places o-1 with the lines and a total, which may differ from the cost of the lines.
-func (s *shop) placeLines(t *testing.T, total int64, lines ...transitions.Item) *transitions.Order {
+func (s *orders) placeLines(t *testing.T, total int64, lines ...transitions.Item) *transitions.Order {
 	t.Helper()
 
 	r, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Items: lines, Total: transitions.Money{Amount: total, Currency: "EUR"}})
@@ -119,7 +119,7 @@ const mostMoney = 1_000_000_000_000_000
 // changed nor removed. A line that costs just as much can.
 func TestALineBeyondTheLargestTotalCannotBeEdited(t *testing.T) {
 	for _, price := range []int64{1, 2, 4} {
-		s := newShop(t)
+		s := newOrders(t)
 		s.placeLines(t, mostMoney, transitions.Item{SKU: "mug", Quantity: mostMoney/price + 1, Price: price})
 
 		if _, err := s.RemoveItem(t.Context(), edit("o-1", "e"), "mug"); limitOf(t, err) != "total.amount" {
@@ -130,7 +130,7 @@ func TestALineBeyondTheLargestTotalCannotBeEdited(t *testing.T) {
 			t.Errorf("changed at %d: %v", price, err)
 		}
 
-		s = newShop(t)
+		s = newOrders(t)
 		s.placeLines(t, mostMoney, transitions.Item{SKU: "mug", Quantity: mostMoney / price, Price: price})
 
 		if r := edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "e"), "mug")); r.Order.Total.Amount != 0 {
@@ -141,7 +141,7 @@ func TestALineBeyondTheLargestTotalCannotBeEdited(t *testing.T) {
 
 // An edit that costs nothing needs no room in the total, but a total.
 func TestAnEditThatCostsNothingLeavesTheTotal(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	e := edit("o-1", "a")
 	e.Seen = s.placeLines(t, math.MaxInt64, mug)
 
@@ -160,7 +160,7 @@ func TestAnEditThatCostsNothingLeavesTheTotal(t *testing.T) {
 
 // The largest total is reached also by an edit of an order that was read.
 func TestAnEditMayReachTheLargestTotal(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	order := s.placeLines(t, mostMoney-1)
 
 	e := edit("o-1", "two")
@@ -171,15 +171,15 @@ func TestAnEditMayReachTheLargestTotal(t *testing.T) {
 
 	e = edit("o-1", "one")
 	e.Seen = order
-	s.wire.Reset()
+	s.Wire.Reset()
 
-	if r := edited(t, transitions.Applied)(s.AddItems(t.Context(), e, transitions.Item{SKU: "cup", Quantity: 1, Price: 1})); r.Order.Total.Amount != mostMoney || len(s.wire.Calls()) != 1 {
-		t.Errorf("the total is %d, calls %v", r.Order.Total.Amount, s.wire.Calls())
+	if r := edited(t, transitions.Applied)(s.AddItems(t.Context(), e, transitions.Item{SKU: "cup", Quantity: 1, Price: 1})); r.Order.Total.Amount != mostMoney || len(s.Wire.Calls()) != 1 {
+		t.Errorf("the total is %d, calls %v", r.Order.Total.Amount, s.Wire.Calls())
 	}
 }
 
 func TestTwentyLinesAreRemovedAtOnce(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.placeLines(t, 20, slices.Repeat([]transitions.Item{{SKU: "mug", Quantity: 1, Price: 1}}, 20)...)
 
 	if r := edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "e"), "mug")); len(r.Order.Items) != 0 || r.Order.Total.Amount != 0 {
@@ -189,14 +189,14 @@ func TestTwentyLinesAreRemovedAtOnce(t *testing.T) {
 
 // Lines are added, and addresses and notes are set, by one write and no read.
 func TestEditsThatNeedNoReadMakeNone(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	for _, kind := range []string{"add_items", "set_address", "add_note"} {
-		s.wire.Reset()
+		s.Wire.Reset()
 		edited(t, transitions.Applied)(kinds(s, t)[kind][0](edit("o-1", kind)))
 
-		if calls := s.wire.Calls(); !slices.Equal(calls, []string{"UpdateItem"}) {
+		if calls := s.Wire.Calls(); !slices.Equal(calls, []string{"UpdateItem"}) {
 			t.Errorf("%s: %v", kind, calls)
 		}
 	}

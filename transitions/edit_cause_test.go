@@ -9,12 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 func TestAnOrderKeepsTheCauseOfItsNewestEdit(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	note := func(id transitions.RequestID, c transitions.Cause) *transitions.Order {
@@ -65,7 +66,7 @@ func TestAnOrderKeepsTheCauseOfItsNewestEdit(t *testing.T) {
 
 // TestACauseIsNotThatOfAnEditByAnEarlierVersion, which leaves the attribute as it is.
 func TestACauseIsNotThatOfAnEditByAnEarlierVersion(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	r, err := s.AddNote(t.Context(), transitions.Edit{OrderID: "o-1", EventID: "e-1", Cause: transitions.Cause{Code: "call"}}, transitions.Note{Text: "n"})
@@ -73,10 +74,10 @@ func TestACauseIsNotThatOfAnEditByAnEarlierVersion(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 
-	item := s.item(t, "o-1")
+	item := s.Item(t, "o-1")
 	item["contentVersion"] = dynamo.N(2)
 
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: item}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -86,7 +87,7 @@ func TestACauseIsNotThatOfAnEditByAnEarlierVersion(t *testing.T) {
 }
 
 func TestACauseOfAnEditHasRules(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	_, err := s.AddNote(t.Context(), transitions.Edit{OrderID: "o-1", EventID: "e-1", Cause: transitions.Cause{Code: "two words"}}, transitions.Note{Text: "n"})
@@ -96,7 +97,7 @@ func TestACauseOfAnEditHasRules(t *testing.T) {
 }
 
 func TestAMigrationHasACause(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.runs(t, 1)
 	s.place(t, "o-1")
 	s.want(t, given("o-1", "hold", 2), transitions.Applied)

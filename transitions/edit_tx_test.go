@@ -10,10 +10,10 @@ import (
 )
 
 // addIn writes the edit in a transaction of its own.
-func (s *shop) addIn(t testing.TB, e transitions.Edit, lines ...transitions.Item) error {
+func (s *orders) addIn(t testing.TB, e transitions.Edit, lines ...transitions.Item) error {
 	t.Helper()
 
-	writer, err := txn.New(txn.Config{DynamoDB: s.db})
+	writer, err := txn.New(txn.Config{DynamoDB: s.DB})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func (s *shop) addIn(t testing.TB, e transitions.Edit, lines ...transitions.Item
 }
 
 func TestAnEditMayBePartOfATransaction(t *testing.T) {
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory = 4 })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.EditMemory = 4 })
 	s.place(t, "o-1")
 
 	refused := func(err error, want transitions.Verdict) *transitions.Order {
@@ -76,7 +76,7 @@ func TestAnEditMayBePartOfATransaction(t *testing.T) {
 
 // What an edit in a transaction is refused for is in its error.
 func TestARefusalInATransactionSaysWhy(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.foreign(t, "o-1", "PENDING") // without a total
 
 	e := edit("o-1", "e")
@@ -107,7 +107,7 @@ func TestARefusalInATransactionSaysWhy(t *testing.T) {
 
 // What else a transaction does is part of its edit: without it, it is another one.
 func TestTheRestOfATransactionIsPartOfItsEdit(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
 	e := edit("o-1", "e")

@@ -14,9 +14,9 @@ import (
 // TestNoEditIsAppliedAfterPayment lets edits race with the payment. The order must keep
 // the content that the result of the payment shows.
 func TestNoEditIsAppliedAfterPayment(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
-		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 100 })
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		s.reconfigure(func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 100 })
 
 		for n := range 10 {
 			id := transitions.OrderID(fmt.Sprintf("o-%d", n))
@@ -63,7 +63,7 @@ func TestNoEditIsAppliedAfterPayment(t *testing.T) {
 // TestChangeItemChangesTheFirstLineWithTheSKU removes a line after the caller has read the
 // order. An equal line is then where the first one was, but it is not the first.
 func TestChangeItemChangesTheFirstLineWithTheSKU(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1") // mugs
 	tea := transitions.Item{SKU: "tea", Quantity: 1, Price: 300}
 	seen := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e1"), tea, tea)).Order
@@ -83,8 +83,8 @@ func TestChangeItemChangesTheFirstLineWithTheSKU(t *testing.T) {
 func TestTwoEditsThatForgetTheSameTraceKeepTheMemoryBounded(t *testing.T) {
 	const memory = 4
 
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory = memory })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.EditMemory = memory })
 	s.place(t, "o-1")
 	note := func(e transitions.Edit) *transitions.Order {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestTwoEditsThatForgetTheSameTraceKeepTheMemoryBounded(t *testing.T) {
 		e.Seen = full
 		note(e)
 
-		traces := s.item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value
+		traces := s.Item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value
 		if n := len(traces) / 2; n > memory {
 			t.Errorf("after %d edits with an outdated order it remembers %d edits, at most %d", i+1, n, memory)
 		}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"ratchet/once/txn"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // eraseItem writes the erasure of the order, as it was read, in a transaction of its own.
-func (s *shop) eraseItem(t testing.TB, order *transitions.Order) error {
+func (s *orders) eraseItem(t testing.TB, order *transitions.Order) error {
 	t.Helper()
 
 	part, err := s.EraseIn(order)
@@ -20,7 +21,7 @@ func (s *shop) eraseItem(t testing.TB, order *transitions.Order) error {
 		return err
 	}
 
-	writer, err := txn.New(txn.Config{DynamoDB: s.db})
+	writer, err := txn.New(txn.Config{DynamoDB: s.DB})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func (s *shop) eraseItem(t testing.TB, order *transitions.Order) error {
 	return writer.Write(t.Context(), &tx)
 }
 
-func (s *shop) read(t testing.TB, id transitions.OrderID) *transitions.Order {
+func (s *orders) read(t testing.TB, id transitions.OrderID) *transitions.Order {
 	t.Helper()
 
 	order, found, err := s.Get(t.Context(), id)
@@ -42,8 +43,8 @@ func (s *shop) read(t testing.TB, id transitions.OrderID) *transitions.Order {
 }
 
 func TestAnErasedOrderKeepsWhatWasSold(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 
 		if err := s.eraseItem(t, s.read(t, "o-1")); !errors.Is(err, transitions.ErrNotEnded) {
@@ -55,7 +56,7 @@ func TestAnErasedOrderKeepsWhatWasSold(t *testing.T) {
 		edited(t, transitions.Applied)(s.AddNote(t.Context(), note, transitions.Note{By: "Ada", Text: "Ada rang"}))
 		edited(t, transitions.Applied)(s.SetAddress(t.Context(), edit("o-1", "address"), "shipping", transitions.Address{"name": "Ada"}))
 
-		before := s.item(t, "o-1")
+		before := s.Item(t, "o-1")
 		expire := given("o-1", workflow.Expire, 2)
 		expire.Cause = transitions.Cause{Code: "late", Text: "Ada did not pay", Actor: "cli:Ada", Source: "cli"}
 		s.want(t, expire, transitions.Applied)
@@ -66,7 +67,7 @@ func TestAnErasedOrderKeepsWhatWasSold(t *testing.T) {
 				t.Fatalf("time %d: %v", i, err)
 			}
 		}
-		after := s.item(t, "o-1")
+		after := s.Item(t, "o-1")
 
 		if text, err := json.Marshal(after); err != nil || strings.Contains(string(text), "Ada") {
 			t.Errorf("left %s, %v", text, err)
@@ -81,7 +82,7 @@ func TestAnErasedOrderKeepsWhatWasSold(t *testing.T) {
 			t.Errorf("a record over both: %+v, %v", change.Transition, err)
 		}
 
-		if _, moved, err := transitions.FromRecord(s.item(t, "o-1"), after); moved || err != nil {
+		if _, moved, err := transitions.FromRecord(s.Item(t, "o-1"), after); moved || err != nil {
 			t.Errorf("the erasure is a transition: %v", err)
 		}
 
@@ -91,14 +92,14 @@ func TestAnErasedOrderKeepsWhatWasSold(t *testing.T) {
 
 // The condition of the erasure is the order as it was read.
 func TestAnOrderThatHasMovedIsNotErased(t *testing.T) {
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.Definition = terminalPending(t) })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.Definition = terminalPending(t) })
 	s.place(t, "o-1")
 	stale := s.read(t, "o-1")
 
-	s.reconfigure(t, func(*transitions.Config) {})
+	s.reconfigure(func(*transitions.Config) {})
 	s.want(t, given("o-1", workflow.Expire, 2), transitions.Applied)
-	s.reconfigure(t, func(c *transitions.Config) { c.Definition = terminalPending(t) })
+	s.reconfigure(func(c *transitions.Config) { c.Definition = terminalPending(t) })
 
 	if err := s.eraseItem(t, stale); !errors.Is(err, transitions.ErrContended) {
 		t.Errorf("erased as it was read before it moved: %v", err)
@@ -126,10 +127,10 @@ func terminalPending(t *testing.T) *workflow.Definition {
 
 // A row that comes after the erasure would bring the person back.
 func TestAJournalIsNotErasedBeforeItIsComplete(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	placed := s.item(t, "o-1")
-	s.record(t, nil, placed)
+	placed := s.Item(t, "o-1")
+	shop.Record(t, s.Orders, nil, placed)
 
 	hold := given("o-1", workflow.Expire, 2)
 	hold.Cause = transitions.Cause{Code: "late", Text: "Ada did not pay", Actor: "cli:Ada", Source: "cli"}
@@ -139,14 +140,14 @@ func TestAJournalIsNotErasedBeforeItIsComplete(t *testing.T) {
 	if _, err := s.EraseHistory(t.Context(), order); !errors.Is(err, transitions.ErrJournalBehind) {
 		t.Fatalf("without the row of the newest transition: %v", err)
 	}
-	s.record(t, placed, s.item(t, "o-1"))
+	shop.Record(t, s.Orders, placed, s.Item(t, "o-1"))
 
 	for i, want := range []int{1, 0} {
 		if n, err := s.EraseHistory(t.Context(), order); n != want || err != nil {
 			t.Errorf("time %d: %d rows, want %d: %v", i, n, want, err)
 		}
 	}
-	s.record(t, placed, s.item(t, "o-1")) // the record comes again
+	shop.Record(t, s.Orders, placed, s.Item(t, "o-1")) // the record comes again
 
 	rows := s.rows(t, 0)
 	if got, want := rows[1].Cause, (transitions.Cause{Code: "late", Source: "cli"}); len(rows) != 2 || got != want || rows[1].Event != workflow.Expire {

@@ -6,44 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
-// toAndFro moves an order to DELIVERED, and then between DELIVERED and RETURN_REQUESTED
-// until its transitionId is to. The journal gets the rows up to the given id.
-func (s *shop) toAndFro(t *testing.T, order transitions.OrderID, to, journalUpTo transitions.TransitionID) {
-	t.Helper()
-	var old map[string]types.AttributeValue
-	s.place(t, order)
-	now := s.item(t, order)
-	s.record(t, old, now)
-
-	events := map[transitions.TransitionID]workflow.Event{2: workflow.Pay, 3: workflow.Ship, 4: workflow.Deliver}
-	for id := transitions.TransitionID(2); id <= to; id++ {
-		event := events[id]
-		if event == "" {
-			event = workflow.RequestReturn
-			if id%2 == 0 {
-				event = workflow.RejectReturn
-			}
-		}
-		s.want(t, given(order, event, id), transitions.Applied)
-
-		old, now = now, s.item(t, order)
-		if id <= journalUpTo {
-			s.record(t, old, now)
-		}
-	}
-}
-
 func TestEvidenceOlderThanTheRingComesFromTheJournal(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
-		s.toAndFro(t, "o-1", 30, 30)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		s.ToAndFro(t, s.Orders, "o-1", 30, 30)
 
 		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
 		if result.Transition.To != workflow.PaymentReceived || result.Transition.ID != 2 {
@@ -54,9 +26,9 @@ func TestEvidenceOlderThanTheRingComesFromTheJournal(t *testing.T) {
 }
 
 func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
-	s := newShop(t)
-	s.forgetRequests(t)
-	s.toAndFro(t, "o-1", 30, 3)
+	s := newOrders(t)
+	s.forgetRequests()
+	s.ToAndFro(t, s.Orders, "o-1", 30, 3)
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the row is there
 
 	_, err := s.Apply(t.Context(), given("o-1", workflow.RequestReturn, 5))
@@ -77,10 +49,10 @@ func TestALostAnswerIsResolvedInsideApply(t *testing.T) {
 		"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
-				s := newShop(t)
+			inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+				s := newOrders(t)
 				s.place(t, "o-1")
-				lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
+				lost := s.Wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
 
 				result := s.want(t, request, transitions.Applied)
 				if lost.Strikes() != 1 || result.Transition.ID != 2 {
@@ -95,11 +67,11 @@ func TestALostAnswerIsResolvedInsideApply(t *testing.T) {
 // TestACanceledCallReturnsOutcomeUnknown ends the caller's context after the write
 // was made and before its answer arrives.
 func TestACanceledCallReturnsOutcomeUnknown(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		ctx, cancel := context.WithCancel(t.Context())
-		s.wire.After(func(c *embeddedtest.Call) error {
+		s.Wire.After(func(c *embeddedtest.Call) error {
 			if !c.Is(moves...) {
 				return nil
 			}
@@ -112,7 +84,7 @@ func TestACanceledCallReturnsOutcomeUnknown(t *testing.T) {
 		if !errors.Is(err, transitions.ErrOutcomeUnknown) || !transitions.Retryable(err) {
 			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
 		}
-		s.wire.Clear()
+		s.Wire.Clear()
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the same request tells
 	})
 }
@@ -120,19 +92,19 @@ func TestACanceledCallReturnsOutcomeUnknown(t *testing.T) {
 // TestARequestIDIsRecognizedAfterTheRingHasLostIt repeats a request after each further
 // transition: while the ring holds it, when the ring has just lost it, and afterwards.
 func TestARequestIDIsRecognizedAfterTheRingHasLostIt(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 
-		old := s.item(t, "o-1")
+		old := s.Item(t, "o-1")
 		if s.mode == transitions.JournalByStream {
-			s.record(t, nil, old)
+			shop.Record(t, s.Orders, nil, old)
 		}
 		apply := func(r transitions.Request) transitions.Result {
 			result := s.want(t, r, transitions.Applied)
-			now := s.item(t, "o-1")
+			now := s.Item(t, "o-1")
 			if s.mode == transitions.JournalByStream {
-				s.record(t, old, now)
+				shop.Record(t, s.Orders, old, now)
 			}
 			old = now
 
@@ -151,11 +123,11 @@ func TestARequestIDIsRecognizedAfterTheRingHasLostIt(t *testing.T) {
 
 // TestAJournalWithAGapProvesNothing leaves out the row that has the answer.
 func TestAJournalWithAGapProvesNothing(t *testing.T) {
-	s := newShop(t)
-	s.forgetRequests(t)
+	s := newOrders(t)
+	s.forgetRequests()
 	s.place(t, "o-1")
-	old := s.item(t, "o-1")
-	s.record(t, nil, old)
+	old := s.Item(t, "o-1")
+	shop.Record(t, s.Orders, nil, old)
 
 	for id := transitions.TransitionID(2); id < 20; id++ {
 		r := given("o-1", workflow.ShipPart, id)
@@ -167,9 +139,9 @@ func TestAJournalWithAGapProvesNothing(t *testing.T) {
 		}
 		s.want(t, r, transitions.Applied)
 
-		now := s.item(t, "o-1")
+		now := s.Item(t, "o-1")
 		if id != 5 {
-			s.record(t, old, now)
+			shop.Record(t, s.Orders, old, now)
 		}
 		old = now
 	}
@@ -189,8 +161,8 @@ func TestAJournalWithAGapProvesNothing(t *testing.T) {
 // TestARequestWithoutRequestIDIsNotTheOneThatHadIt: the same content under the same id
 // is the same request only for callers that send no request id.
 func TestARequestWithoutRequestIDIsNotTheOneThatHadIt(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		named := given("o-1", workflow.Pay, 2)
 		named.RequestID = "k"
@@ -205,12 +177,12 @@ func TestARequestWithoutRequestIDIsNotTheOneThatHadIt(t *testing.T) {
 
 // TestARowOfTheJournalIsWrittenOnce: a second row with the same id changes nothing.
 func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	placed := s.item(t, "o-1")
+	placed := s.Item(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
-	change, _, err := transitions.FromRecord(placed, s.item(t, "o-1"))
+	change, _, err := transitions.FromRecord(placed, s.Item(t, "o-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,20 +201,20 @@ func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
 
 // What cannot be written into the journal, or read from it, is an error.
 func TestAJournalThatIsMissingOrRefusesIsAnError(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 
-	change, _, err := transitions.FromRecord(nil, s.item(t, "o-1"))
+	change, _, err := transitions.FromRecord(nil, s.Item(t, "o-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
+	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
 
 	if err := s.Record(t.Context(), change); err == nil || !strings.Contains(err.Error(), "record transition 1 of order o-1: ") {
 		t.Errorf("refused: %v", err)
 	}
-	s.wire.Clear()
-	s.reconfigure(t, func(c *transitions.Config) { c.JournalTable = "" })
+	s.Wire.Clear()
+	s.reconfigure(func(c *transitions.Config) { c.JournalTable = "" })
 
 	if err := s.Record(t.Context(), change); err == nil || !strings.Contains(err.Error(), "no journal table is configured") {
 		t.Errorf("recorded without a journal: %v", err)

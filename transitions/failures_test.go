@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -19,64 +20,64 @@ import (
 // calls are the calls of the package, each with what comes before it. A call returns the
 // verdict, if it has one.
 var calls = map[string]struct {
-	prepare func(t *testing.T, s *shop)
-	call    func(ctx context.Context, t *testing.T, s *shop) (transitions.Verdict, error)
+	prepare func(t *testing.T, s *orders)
+	call    func(ctx context.Context, t *testing.T, s *orders) (transitions.Verdict, error)
 }{
-	"create": {func(*testing.T, *shop) {}, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"create": {func(*testing.T, *orders) {}, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.Create(ctx, transitions.NewOrder{ID: "o-1", Total: transitions.Money{Currency: "EUR"}})
 		return r.Verdict, err
 	}},
-	"create again": {placed, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"create again": {placed, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.Create(ctx, transitions.NewOrder{ID: "o-1", Total: transitions.Money{Currency: "EUR"}})
 		return r.Verdict, err
 	}},
-	"apply": {placed, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"apply": {placed, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
 		return r.Verdict, err
 	}},
-	"apply under a request id": {placed, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"apply under a request id": {placed, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.Apply(ctx, keyed("o-1", workflow.Pay, "r"))
 		return r.Verdict, err
 	}},
-	"apply when the ring is full": {moved, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"apply when the ring is full": {moved, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.Apply(ctx, keyed("o-1", workflow.RequestReturn, "new"))
 		return r.Verdict, err
 	}},
-	"apply what the ring has forgotten": {moved, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"apply what the ring has forgotten": {moved, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
 		return r.Verdict, err
 	}},
-	"ship a parcel": {paid, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"ship a parcel": {paid, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.ShipParcel(ctx, parcel("p-1", pieces("mug", 1)))
 		return r.Verdict, err
 	}},
-	"add items": {placed, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"add items": {placed, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.AddItems(ctx, edit("o-1", "e"), cup)
 		return r.Verdict, err
 	}},
-	"remove an item": {placed, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"remove an item": {placed, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.RemoveItem(ctx, edit("o-1", "e"), "mug")
 		return r.Verdict, err
 	}},
-	"get": {placed, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"get": {placed, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		_, _, err := s.Get(ctx, "o-1")
 		return 0, err
 	}},
-	"history": {moved, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	"history": {moved, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		_, err := s.History(ctx, "o-1", 0, 0)
 		return 0, err
 	}},
-	"rows": {moved, func(ctx context.Context, _ *testing.T, s *shop) (_ transitions.Verdict, err error) {
+	"rows": {moved, func(ctx context.Context, _ *testing.T, s *orders) (_ transitions.Verdict, err error) {
 		for _, rowErr := range s.Rows(ctx, "o-1", 0) {
 			err = errors.Join(err, rowErr)
 		}
 
 		return 0, err
 	}},
-	"restore": {func(t *testing.T, s *shop) {
+	"restore": {func(t *testing.T, s *orders) {
 		moved(t, s)
 		s.putBack(t)
-	}, func(ctx context.Context, _ *testing.T, s *shop) (transitions.Verdict, error) {
+	}, func(ctx context.Context, _ *testing.T, s *orders) (transitions.Verdict, error) {
 		r, err := s.Restore(ctx, "o-1", true)
 		if r.Written != (err == nil) {
 			err = errors.Join(err, errors.New("written, and an error"))
@@ -84,7 +85,7 @@ var calls = map[string]struct {
 
 		return 0, err
 	}},
-	"migrate": {ofVersion1, func(ctx context.Context, t *testing.T, s *shop) (transitions.Verdict, error) {
+	"migrate": {ofVersion1, func(ctx context.Context, t *testing.T, s *orders) (transitions.Verdict, error) {
 		_, moved, err := s.Migrate(ctx, ways(t, 1, 2), &transitions.Order{ID: "o-1", State: "PENDING", TransitionID: 1, DefinitionVersion: 1}, transitions.Cause{})
 		if moved && err != nil {
 			t.Errorf("moved, and %v", err)
@@ -92,21 +93,21 @@ var calls = map[string]struct {
 
 		return 0, err
 	}},
-	"migrate all": {ofVersion1, func(ctx context.Context, t *testing.T, s *shop) (transitions.Verdict, error) {
+	"migrate all": {ofVersion1, func(ctx context.Context, t *testing.T, s *orders) (transitions.Verdict, error) {
 		_, _, err := s.MigrateAll(ctx, ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{})
 		return 0, err
 	}},
 }
 
-func placed(t *testing.T, s *shop) { s.place(t, "o-1") }
+func placed(t *testing.T, s *orders) { s.place(t, "o-1") }
 
-func paid(t *testing.T, s *shop) {
+func paid(t *testing.T, s *orders) {
 	placed(t, s)
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 }
 
 // moved moves the order further than its ring holds, each time under a request id.
-func moved(t *testing.T, s *shop) {
+func moved(t *testing.T, s *orders) {
 	paid(t, s)
 	s.want(t, keyed("o-1", workflow.Ship, "ship"), transitions.Applied)
 	s.want(t, keyed("o-1", workflow.Deliver, "deliver"), transitions.Applied)
@@ -118,10 +119,10 @@ func moved(t *testing.T, s *shop) {
 }
 
 // putBack restores the order's item as another program had placed it.
-func (s *shop) putBack(t *testing.T) {
+func (s *orders) putBack(t *testing.T) {
 	t.Helper()
 
-	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+	_, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: "o-1"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"},
 		"transitionId": &types.AttributeValueMemberN{Value: "1"}}})
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *shop) putBack(t *testing.T) {
 	}
 }
 
-func ofVersion1(t *testing.T, s *shop) {
+func ofVersion1(t *testing.T, s *orders) {
 	s.runs(t, 1)
 	placed(t, s)
 	s.runs(t, 2)
@@ -139,17 +140,17 @@ func ofVersion1(t *testing.T, s *shop) {
 // and no verdict. An observer of the costs does not change that.
 func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 	for name, c := range calls {
-		open := func() *shop {
-			s := newShopIn(t, transitions.JournalTransactional)
+		open := func() *orders {
+			s := newOrdersIn(t, transitions.JournalTransactional)
 			c.prepare(t, s)
 
 			if !strings.HasPrefix(name, "migrate") { // which has a configuration of its own
-				s.reconfigure(t, func(c *transitions.Config) {
+				s.reconfigure(func(c *transitions.Config) {
 					c.Journal = s.mode
 					c.Events.Consumed = func(transitions.OrderID, transitions.Verdict, float64, float64) {}
 				})
 			}
-			s.wire.Reset()
+			s.Wire.Reset()
 
 			return s
 		}
@@ -159,11 +160,11 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 		if _, err := c.call(t.Context(), t, s); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		requests := s.wire.Calls()
+		requests := s.Wire.Calls()
 
 		for i, request := range requests {
 			s := open()
-			s.wire.Inject(embeddedtest.Answer("AccessDeniedException").From(i + 1).Next(1))
+			s.Wire.Inject(embeddedtest.Answer("AccessDeniedException").From(i + 1).Next(1))
 
 			if verdict, err := c.call(t.Context(), t, s); err == nil || verdict != 0 || !strings.Contains(err.Error(), "AccessDenied") {
 				t.Errorf("%s: %s, request %d of %d, failed: %s, %v", name, request, i+1, len(requests), verdict, err)
@@ -200,7 +201,7 @@ func (s silent) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 // as Get, report nothing.
 func TestCostsThatAreNotReportedAreNone(t *testing.T) {
 	for _, says := range []*types.ConsumedCapacity{nil, {}} {
-		s, consumed := meteredShop(t, transitions.JournalByStream)
+		s, consumed := meteredOrders(t, transitions.JournalByStream)
 		s.place(t, "o-1")
 		consumed(units{transitions.Applied, 0, 1})
 
@@ -214,8 +215,8 @@ func TestCostsThatAreNotReportedAreNone(t *testing.T) {
 		}
 
 		var seen []units
-		s.reconfigure(t, func(c *transitions.Config) {
-			c.DynamoDB = silent{s.db, says}
+		s.reconfigure(func(c *transitions.Config) {
+			c.DynamoDB = silent{s.DB, says}
 			c.Events.Consumed = func(_ transitions.OrderID, v transitions.Verdict, read, write float64) {
 				seen = append(seen, units{v, read, write})
 			}
@@ -230,7 +231,7 @@ func TestCostsThatAreNotReportedAreNone(t *testing.T) {
 
 // Evidence that is read in the journal is a cost of the call.
 func TestEvidenceInTheJournalIsACost(t *testing.T) {
-	s, consumed := meteredShop(t, transitions.JournalTransactional)
+	s, consumed := meteredOrders(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	consumed(units{transitions.Applied, 0, 4})
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
@@ -252,7 +253,7 @@ func TestEvidenceInTheJournalIsACost(t *testing.T) {
 
 // Orders that another program has placed have no version, and no migration counts them.
 func TestOrdersWithoutAVersionAreNotMigrated(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	ofVersion1(t, s)
 	s.putBack(t)
 

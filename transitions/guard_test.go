@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/operate/inspect"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -46,25 +47,25 @@ func guardedDefinition(t testing.TB) *workflow.Definition {
 	return d
 }
 
-// guardedShop places an order under the guarded definition.
-func guardedShop(t *testing.T, newShop maker) *shop {
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, guardedDefinition(t) })
+// guardedOrders places an order under the guarded definition.
+func guardedOrders(t *testing.T, newOrders maker) *orders {
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.Journal, c.Definition = s.mode, guardedDefinition(t) })
 	s.place(t, "o-1") // its total is 2500
 	return s
 }
 
 // put sets an attribute of the order o-1, as another program would.
-func (s *shop) put(t testing.TB, name string, value types.AttributeValue) {
+func (s *orders) put(t testing.TB, name string, value types.AttributeValue) {
 	t.Helper()
 	s.putOn(t, "o-1", name, value)
 }
 
 // putOn sets an attribute of an order, as another program would.
-func (s *shop) putOn(t testing.TB, id transitions.OrderID, name string, value types.AttributeValue) {
+func (s *orders) putOn(t testing.TB, id transitions.OrderID, name string, value types.AttributeValue) {
 	t.Helper()
 
-	if _, err := s.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
+	if _, err := s.DB.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(shop.OrdersTable),
 		Key:              map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}},
 		UpdateExpression: aws.String("SET #n = :v"), ExpressionAttributeNames: map[string]string{"#n": name},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":v": value}}); err != nil {
@@ -82,8 +83,8 @@ func TestAGuardRefusesInTheSameWrite(t *testing.T) {
 	for name, pay := range map[string]transitions.Request{"id given": given("o-1", "pay", 2), "id assigned": keyed("o-1", "pay", "r"),
 		"if-match": {OrderID: "o-1", Event: "pay", RequestID: "r", IfMatch: seen(1)}, "from": {OrderID: "o-1", Event: "pay", TransitionID: 2, From: workflow.Pending}} {
 		t.Run(name, func(t *testing.T) {
-			inBothModes(t, func(t *testing.T, newShop maker) {
-				s := guardedShop(t, newShop)
+			inBothModes(t, func(t *testing.T, newOrders maker) {
+				s := guardedOrders(t, newOrders)
 				refused := s.want(t, pay, transitions.WrongState)
 				if !strings.Contains(refused.Reason, "total-covered") || refused.Order.State != workflow.Pending {
 					t.Errorf("reason %q, order %+v", refused.Reason, refused.Order)
@@ -97,7 +98,7 @@ func TestAGuardRefusesInTheSameWrite(t *testing.T) {
 					t.Errorf("reason %q", refused.Reason)
 				}
 
-				if _, err := s.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
+				if _, err := s.DB.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(shop.OrdersTable),
 					Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}, UpdateExpression: aws.String("REMOVE blocked")}); err != nil {
 					t.Fatal(err)
 				}
@@ -114,8 +115,8 @@ func TestAGuardRefusesInTheSameWrite(t *testing.T) {
 }
 
 func TestGuardsChooseTheTarget(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := guardedShop(t, newShop)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := guardedOrders(t, newOrders)
 		s.put(t, "payment", captured(9999))
 		s.want(t, given("o-1", "pay", 2), transitions.Applied)
 
@@ -141,8 +142,8 @@ func TestGuardsChooseTheTarget(t *testing.T) {
 }
 
 func TestAGuardComparesWithAValueOfTheRequest(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := guardedShop(t, newShop)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := guardedOrders(t, newOrders)
 		s.put(t, "payment", captured(2500))
 		s.put(t, "openLines", num(0))
 		s.put(t, "shippedAt", num(1000))
@@ -168,7 +169,7 @@ func TestAGuardComparesWithAValueOfTheRequest(t *testing.T) {
 // TestAReturnAfterItsWindowIsRefused takes the order's own definition and adds the guard
 // that docs/orders.md shows. While an order is DELIVERED, updatedAt is when it came there.
 func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
 		spec := workflow.Order().Spec()
 		spec.Version++
 		for i := range spec.Transitions {
@@ -181,8 +182,8 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newShop(t)
-		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, d })
+		s := newOrders(t)
+		s.reconfigure(func(c *transitions.Config) { c.Journal, c.Definition = s.mode, d })
 		s.place(t, "o-1")
 
 		for i, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver} {
@@ -206,8 +207,8 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 
 // TestARefusalNamesEveryGuardInTheWay: one for each state to which the event might have led.
 func TestARefusalNamesEveryGuardInTheWay(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := guardedShop(t, newShop)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := guardedOrders(t, newOrders)
 		if r := s.want(t, given("o-1", "pay", 2), transitions.WrongState); r.Reason != "guard total-covered (to PAYMENT_RECEIVED) needs payment.captured >= total.amount" {
 			t.Errorf("reason %q", r.Reason)
 		}
@@ -235,14 +236,14 @@ func TestEveryGuardOfAnEventNeedsItsValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.Definition = d })
 	s.place(t, "o-1")
-	s.wire.Reset()
+	s.Wire.Reset()
 
 	r := given("o-1", "close", 2)
-	if got, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "windowBegins") || len(s.wire.Calls()) != 0 {
-		t.Errorf("%s, %v, calls %v", got.Verdict, err, s.wire.Calls())
+	if got, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "windowBegins") || len(s.Wire.Calls()) != 0 {
+		t.Errorf("%s, %v, calls %v", got.Verdict, err, s.Wire.Calls())
 	}
 	r.Values = map[string]any{"windowBegins": 1}
 	s.want(t, r, transitions.Applied)
@@ -262,8 +263,8 @@ func TestAParcelHasNoValuesForGuards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.Definition = d })
 	s.paid(t, "o-1")
 
 	if r, err := s.ShipParcel(t.Context(), parcel("p", pieces("mug", 1))); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "now") {
@@ -275,8 +276,8 @@ func TestAParcelHasNoValuesForGuards(t *testing.T) {
 // TestAGuardHoldsUnderConcurrency changes a guard's attribute while many callers apply
 // the transition: the order must be paid once, and only after its total is covered.
 func TestAGuardHoldsUnderConcurrency(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := guardedShop(t, newShop)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := guardedOrders(t, newOrders)
 		var applied atomic.Int32
 		var group sync.WaitGroup
 		for i := range 20 {
@@ -304,7 +305,7 @@ func TestAGuardHoldsUnderConcurrency(t *testing.T) {
 }
 
 func TestExplainNamesTheGuards(t *testing.T) {
-	s := guardedShop(t, newShop)
+	s := guardedOrders(t, newOrders)
 	e, err := inspect.Explain(t.Context(), s.Orders, "o-1")
 	if err != nil {
 		t.Fatal(err)

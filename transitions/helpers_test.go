@@ -5,13 +5,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -24,27 +22,25 @@ const placeID transitions.TransitionID = 1
 // ringSize is how many transitions an order's item remembers.
 const ringSize = 8
 
-// shop is a set of orders in a database of its own.
-type shop struct {
+// orders are the orders of a shop, in a database of their own.
+type orders struct {
 	*transitions.Orders
-	db *dynamodb.Client
-	// wire carries every call of db; a test may interfere with it.
-	wire *embeddedtest.Transport
+	*shop.Shop
 	mode transitions.JournalMode
 }
 
 // moves are the operations that may move an order.
 var moves = []string{"UpdateItem", "TransactWriteItems"}
 
-// maker opens a shop.
-type maker = func(testing.TB) *shop
+// maker opens orders.
+type maker = func(testing.TB) *orders
 
 // inBothModes runs a part of the acceptance suite with each journal mode: what a caller
 // sees does not depend on it.
 func inBothModes(t *testing.T, test func(*testing.T, maker)) {
 	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
 		t.Run(mode.String(), func(t *testing.T) {
-			test(t, func(t testing.TB) *shop { return newShopIn(t, mode) })
+			test(t, func(t testing.TB) *orders { return newOrdersIn(t, mode) })
 		})
 	}
 }
@@ -52,8 +48,8 @@ func inBothModes(t *testing.T, test func(*testing.T, maker)) {
 // inBothModesOnVirtualTime is inBothModes where the waits between attempts take no time. The
 // test must not call t.Run.
 func inBothModesOnVirtualTime(t *testing.T, test func(*testing.T, maker)) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		onVirtualTime(t, func(t *testing.T) { test(t, newShop) })
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		onVirtualTime(t, func(t *testing.T) { test(t, newOrders) })
 	})
 }
 
@@ -73,52 +69,36 @@ func onVirtualTime(t *testing.T, test func(*testing.T)) {
 // asked for.
 type bubbled struct{ rapid.TB }
 
-func newShop(t testing.TB) *shop { return newShopIn(t, transitions.JournalByStream) }
+func newOrders(t testing.TB) *orders { return newOrdersIn(t, transitions.JournalByStream) }
 
-func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
+func newOrdersIn(t testing.TB, mode transitions.JournalMode) *orders {
 	t.Helper()
 
-	cfg := embeddedtest.Backend(t)
-	s := &shop{mode: mode, wire: embeddedtest.Intercept(&cfg)}
-	s.db = dynamodb.NewFromConfig(cfg)
-	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), transitions.RequestsTable("requests"))
-	s.reconfigure(t, func(c *transitions.Config) { c.Journal = mode })
+	s := &orders{Shop: shop.Over(t, embeddedtest.Backend(t)), mode: mode}
+	s.reconfigure(shop.Journal(mode))
 
 	return s
 }
 
-// reconfigure gives the shop orders with another configuration.
-func (s *shop) reconfigure(t testing.TB, change func(*transitions.Config)) {
-	t.Helper()
-	cfg := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", RequestsTable: "requests", Log: embeddedtest.Quiet()}
-	change(&cfg)
-
-	var err error
-	if s.Orders, err = transitions.New(cfg); err != nil {
-		t.Fatal(err)
-	}
+// reconfigure opens the orders with another configuration.
+func (s *orders) reconfigure(change ...func(*transitions.Config)) {
+	s.Orders = s.Shop.Orders(change...)
 }
 
-// forgetRequests takes the table of requests from the shop, so that only the journal knows
+// forgetRequests opens the orders without the table of requests, so that only the journal knows
 // the requests that the rings have forgotten.
-func (s *shop) forgetRequests(t testing.TB) {
-	t.Helper()
-	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })
+func (s *orders) forgetRequests() {
+	s.reconfigure(shop.Journal(s.mode), shop.WithoutRequests)
 }
 
-// place creates an order with one line.
-func (s *shop) place(t testing.TB, id transitions.OrderID) {
+// place creates an order of two mugs.
+func (s *orders) place(t testing.TB, id transitions.OrderID) {
 	t.Helper()
-
-	result, err := s.Create(t.Context(), transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 1250}},
-		Total: transitions.Money{Amount: 2500, Currency: "EUR"}})
-	if err != nil || result.Verdict != transitions.Applied {
-		t.Fatalf("place %s: verdict %s, error %v", id, result.Verdict, err)
-	}
+	shop.Place(t, s.Orders, shop.Mugs(id, 2))
 }
 
 // want applies a request and checks the verdict.
-func (s *shop) want(t testing.TB, r transitions.Request, want transitions.Verdict) transitions.Result {
+func (s *orders) want(t testing.TB, r transitions.Request, want transitions.Verdict) transitions.Result {
 	t.Helper()
 
 	result, err := s.Apply(t.Context(), r)
@@ -139,32 +119,4 @@ func given(id transitions.OrderID, event workflow.Event, n transitions.Transitio
 
 func keyed(id transitions.OrderID, event workflow.Event, key transitions.RequestID) transitions.Request {
 	return transitions.Request{OrderID: id, Event: event, RequestID: key}
-}
-
-// item reads the order's raw item.
-func (s *shop) item(t testing.TB, id transitions.OrderID) map[string]types.AttributeValue {
-	t.Helper()
-
-	out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"),
-		Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return out.Item
-}
-
-// record writes the journal row of the order's newest transition, as a handler of the
-// stream does.
-func (s *shop) record(t testing.TB, old, now map[string]types.AttributeValue) {
-	t.Helper()
-
-	change, grew, err := transitions.FromRecord(old, now)
-	if err != nil || !grew {
-		t.Fatalf("FromRecord: grew %v, error %v", grew, err)
-	}
-
-	if err := s.Record(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // putRow writes a row of the journal of o-1 with further attributes.
-func (s *shop) putRow(t *testing.T, id, previous int, further map[string]types.AttributeValue) {
+func (s *orders) putRow(t *testing.T, id, previous int, further map[string]types.AttributeValue) {
 	t.Helper()
 	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -27,13 +28,13 @@ func (s *shop) putRow(t *testing.T, id, previous int, further map[string]types.A
 		row[name] = v
 	}
 
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("events"), Item: row}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.JournalTable), Item: row}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // rows reads the journal of o-1.
-func (s *shop) rows(t *testing.T, after transitions.TransitionID) (rows []transitions.Row) {
+func (s *orders) rows(t *testing.T, after transitions.TransitionID) (rows []transitions.Row) {
 	t.Helper()
 
 	for row, err := range s.Rows(t.Context(), "o-1", after) {
@@ -59,7 +60,7 @@ func TestARowFollowsWhatItNames(t *testing.T) {
 		"a row for lost ones":   {map[string]types.AttributeValue{"lost": yes}, []transitions.TransitionID{4, 5, 6}},
 		"lost, and adopted too": {map[string]types.AttributeValue{"lost": yes, "adopted": yes}, []transitions.TransitionID{0, 4, 5, 6}},
 	} {
-		s := newShop(t)
+		s := newOrders(t)
 		s.putRow(t, 7, 4, row.further)
 
 		var follows []transitions.TransitionID
@@ -77,7 +78,7 @@ func TestARowFollowsWhatItNames(t *testing.T) {
 
 // The rows come after the id that is given. An error is the last element.
 func TestRowsComeAfterAnID(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	for id := 1; id <= 3; id++ {
 		s.putRow(t, id, id-1, nil)
 	}
@@ -106,7 +107,7 @@ func TestRowsComeAfterAnID(t *testing.T) {
 	if !errors.Is(err, transitions.ErrJournalBroken) || !strings.Contains(err.Error(), "broken at transition 2: it follows transition 9, but the row before it is 1") {
 		t.Errorf("a row that does not follow: %v", err)
 	}
-	s.reconfigure(t, func(c *transitions.Config) { c.JournalTable = "" })
+	s.reconfigure(func(c *transitions.Config) { c.JournalTable = "" })
 
 	count := 0
 	for _, err := range s.Rows(t.Context(), "o-1", 0) {
@@ -122,7 +123,7 @@ func TestRowsComeAfterAnID(t *testing.T) {
 
 // The ring gives the rows since an id, and says whether these are all.
 func TestTheRingGivesTheRowsSinceAnID(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	moved(t, s) // to transition 12; the ring holds 5 to 12
 
 	order, _, err := s.Get(t.Context(), "o-1")
@@ -171,23 +172,23 @@ func TestRestoreRecognizesOnlyWhatItWrites(t *testing.T) {
 		"nothing to decode": {map[string]types.AttributeValue{"orderState": text("DELIVERED"), "transitionId": text("12")}, transitions.ErrContended},
 		"no order":          {nil, transitions.ErrContended},
 	} {
-		s := newShopIn(t, transitions.JournalTransactional)
+		s := newOrdersIn(t, transitions.JournalTransactional)
 		moved(t, s)
 		s.putBack(t)
 
 		done := false
-		s.wire.Before(func(c *embeddedtest.Call) error {
+		s.Wire.Before(func(c *embeddedtest.Call) error {
 			if !c.Is("UpdateItem") || done {
 				return nil
 			}
 			done = true
 
 			if row.meanwhile == nil {
-				_, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": text("o-1")}})
+				_, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable), Key: map[string]types.AttributeValue{"orderId": text("o-1")}})
 				return err
 			}
 			row.meanwhile["orderId"] = text("o-1")
-			_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: row.meanwhile})
+			_, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: row.meanwhile})
 
 			return err
 		})
@@ -200,7 +201,7 @@ func TestRestoreRecognizesOnlyWhatItWrites(t *testing.T) {
 
 // A restored order was last changed when its newest transition was made.
 func TestARestoredOrderIsAsOldAsItsNewestTransition(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	moved(t, s)
 
 	before, _, err := s.Get(t.Context(), "o-1")
@@ -216,9 +217,9 @@ func TestARestoredOrderIsAsOldAsItsNewestTransition(t *testing.T) {
 }
 
 // beforeMigration runs do before each write of a migration, and returns how often it did.
-func (s *shop) beforeMigration(do func(n int)) *int {
+func (s *orders) beforeMigration(do func(n int)) *int {
 	n, inside := new(int), false
-	s.wire.Before(func(c *embeddedtest.Call) error {
+	s.Wire.Before(func(c *embeddedtest.Call) error {
 		if c.Is("UpdateItem") && !inside {
 			inside = true
 			*n++
@@ -236,28 +237,25 @@ func (s *shop) beforeMigration(do func(n int)) *int {
 // when the order is gone, or after Config.Attempts.
 func TestAMigrationThatIsOvertaken(t *testing.T) {
 	for about, row := range map[string]struct {
-		meanwhile func(t *testing.T, s *shop, n int)
+		meanwhile func(t *testing.T, s *orders, n int)
 		want      error
 		writes    int
 	}{
-		"another migrates the order": {func(t *testing.T, s *shop, _ int) {
+		"another migrates the order": {func(t *testing.T, s *orders, _ int) {
 			order, _, err := s.Get(t.Context(), "o-1")
 			if _, moved, migrateErr := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); !moved || err != nil || migrateErr != nil {
 				t.Error(moved, err, migrateErr)
 			}
 		}, nil, 1},
-		"the order is deleted": {func(t *testing.T, s *shop, _ int) {
-			_, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"),
+		"the order is deleted": {func(t *testing.T, s *orders, _ int) {
+			_, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable),
 				Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}})
 			if err != nil {
 				t.Error(err)
 			}
 		}, transitions.ErrUnknownOrder, 1},
-		"it moves each time": {func(t *testing.T, s *shop, n int) {
-			old, err := transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", RequestsTable: "requests", Definition: renamed(t, 1), Log: embeddedtest.Quiet()})
-			if err != nil {
-				t.Fatal(err)
-			}
+		"it moves each time": {func(t *testing.T, s *orders, n int) {
+			old := s.Shop.Orders(func(c *transitions.Config) { c.JournalTable, c.Definition = "", renamed(t, 1) })
 
 			event := []workflow.Event{"release", "hold"}[n%2]
 			if r, err := old.Apply(t.Context(), given("o-1", event, transitions.TransitionID(n+1))); err != nil || r.Verdict != transitions.Applied {
@@ -266,7 +264,7 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 		}, transitions.ErrContended, 8},
 	} {
 		for _, all := range []bool{false, true} {
-			s := newShop(t)
+			s := newOrders(t)
 			ofVersion1(t, s)
 
 			order, _, err := s.Get(t.Context(), "o-1")
@@ -293,10 +291,10 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 
 // An order that cannot be read ends the migration of all, with the reason.
 func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	ofVersion1(t, s)
 
-	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+	_, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: "o-2"}, "orderState": &types.AttributeValueMemberBOOL{Value: true},
 		"definitionVersion": &types.AttributeValueMemberN{Value: "1"}}})
 	if err != nil {
@@ -316,7 +314,7 @@ func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
 // What is at its bound is valid, and what is beyond it names the field and the rule.
 func TestOrdersAndIDsHaveBounds(t *testing.T) {
 	const largest = 1_000_000_000_000_000
-	s := newShop(t)
+	s := newOrders(t)
 
 	most := transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "ring", Quantity: 1_000_000, Price: 1_000_000_000}},
 		Total: transitions.Money{Amount: largest, Currency: "EUR"}}
@@ -357,7 +355,7 @@ func TestOrdersAndIDsHaveBounds(t *testing.T) {
 
 // An order knows the parcels that have left.
 func TestAnOrderKnowsItsParcels(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	paid(t, s)
 	s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
 

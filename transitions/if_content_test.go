@@ -37,7 +37,7 @@ func TestATransitionMayDependOnTheContent(t *testing.T) {
 		pay.IfContent = &one
 
 		raced := false
-		s.wire.Before(func(c *embeddedtest.Call) error {
+		s.Wire.Before(func(c *embeddedtest.Call) error {
 			if !raced && c.Is(moves...) {
 				raced = true
 				change("e-2", 4)
@@ -71,11 +71,11 @@ func TestAContentThatWasNeverEditedHasVersionZero(t *testing.T) {
 			t.Errorf("reason %q", r.Reason)
 		}
 		pay.IfContent = new(int64)
-		s.wire.Reset()
+		s.Wire.Reset()
 		s.want(t, pay, transitions.Applied)
 
-		if s.wire.Count(moves...) != 1 {
-			t.Errorf("calls %v", s.wire.Calls())
+		if s.Wire.Count(moves...) != 1 {
+			t.Errorf("calls %v", s.Wire.Calls())
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -24,10 +25,10 @@ import (
 
 // beforeMoves calls meanwhile before each of the next n requests that may move an order.
 // What meanwhile sends itself does not count. The result counts the requests.
-func (s *shop) beforeMoves(n int, meanwhile func()) (sent *int) {
+func (s *orders) beforeMoves(n int, meanwhile func()) (sent *int) {
 	sent = new(int)
 	busy := false
-	s.wire.Before(func(c *embeddedtest.Call) error {
+	s.Wire.Before(func(c *embeddedtest.Call) error {
 		if busy || !c.Is(moves...) {
 			return nil
 		}
@@ -48,10 +49,10 @@ func (s *shop) beforeMoves(n int, meanwhile func()) (sent *int) {
 func makesMap(c *embeddedtest.Call) bool { return bytes.Contains(c.Body(), []byte(":empty")) }
 
 // foreign stores an order as another program creates it: with a state and nothing else.
-func (s *shop) foreign(t testing.TB, id transitions.OrderID, state workflow.State) {
+func (s *orders) foreign(t testing.TB, id transitions.OrderID, state workflow.State) {
 	t.Helper()
 
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: map[string]types.AttributeValue{
 		"orderId":    &types.AttributeValueMemberS{Value: string(id)},
 		"orderState": &types.AttributeValueMemberS{Value: string(state)},
 	}}); err != nil {
@@ -62,8 +63,8 @@ func (s *shop) foreign(t testing.TB, id transitions.OrderID, state workflow.Stat
 // Another program moves the order under the same id, between the read and the write. The
 // transition names the state that the order has left, whatever was read.
 func TestATransitionLeavesTheStateThatTheOrderWasIn(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.beforeMoves(1, func() { s.put(t, "orderState", &types.AttributeValueMemberS{Value: string(workflow.OnHold)}) })
 
@@ -81,7 +82,7 @@ func TestATransitionLeavesTheStateThatTheOrderWasIn(t *testing.T) {
 // An edit changes the content and not the id. A transactional write computes the order
 // after it from the order before it, so that must be the newest one.
 func TestATransactionHoldsOnlyForTheContentThatWasRead(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	sent := s.beforeMoves(1, func() { edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup)) })
 	result := s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied)
@@ -100,21 +101,21 @@ func TestATransactionHoldsOnlyForTheContentThatWasRead(t *testing.T) {
 func TestAnOrderThatMovesDuringEveryAttemptIsContended(t *testing.T) {
 	const attempts = 3
 
-	for name, call := range map[string]func(*shop, *testing.T) error{
-		"id assigned": func(s *shop, t *testing.T) error {
+	for name, call := range map[string]func(*orders, *testing.T) error{
+		"id assigned": func(s *orders, t *testing.T) error {
 			_, err := s.Apply(t.Context(), keyed("o-1", workflow.ShipPart, "r"))
 			return err
 		},
-		"parcel": func(s *shop, t *testing.T) error {
+		"parcel": func(s *orders, t *testing.T) error {
 			_, err := s.ShipParcel(t.Context(), parcel("p-1", pieces("mug", 1)))
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBothModes(t, func(t *testing.T, newShop maker) {
-				s := newShop(t)
+			inBothModes(t, func(t *testing.T, newOrders maker) {
+				s := newOrders(t)
 				s.paid(t, "o-1")
-				s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, attempts })
+				s.reconfigure(func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, attempts })
 
 				id := transitions.TransitionID(2)
 				sent := s.beforeMoves(attempts, func() {
@@ -133,10 +134,10 @@ func TestAnOrderThatMovesDuringEveryAttemptIsContended(t *testing.T) {
 // The last write of the call is refused by an order that decides it: the verdict is known,
 // and the call does not end in ErrContended.
 func TestTheOrderThatRefusedTheLastAttemptIsJudged(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
-		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 1 })
+		s.reconfigure(func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 1 })
 		s.beforeMoves(1, func() { s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied) })
 		s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Replayed)
 	})
@@ -144,8 +145,8 @@ func TestTheOrderThatRefusedTheLastAttemptIsJudged(t *testing.T) {
 
 // The order is deleted between the read and the write.
 func TestAnOrderThatIsGoneIsNotFound(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.beforeMoves(1, func() { s.remove(t, "o-1") })
 		s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.NotFound)
@@ -155,12 +156,12 @@ func TestAnOrderThatIsGoneIsNotFound(t *testing.T) {
 // Two calls find that the order has no map for its ring. The slower call must not remove the
 // slot that the faster call has stored in the map.
 func TestAMapThatAnotherCallHasMadeKeepsItsMembers(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.foreign(t, "o-1", workflow.PaymentReceived)
 
 		done := false
-		s.wire.Before(func(c *embeddedtest.Call) error {
+		s.Wire.Before(func(c *embeddedtest.Call) error {
 			if !done && makesMap(c) {
 				done = true
 				s.want(t, keyed("o-1", workflow.ShipPart, "faster"), transitions.Applied)
@@ -181,10 +182,10 @@ func TestAMapThatAnotherCallHasMadeKeepsItsMembers(t *testing.T) {
 // Id 9 overwrites the slot of id 1, and id 10 the slot of id 2: with id 10, a request id may be
 // forgotten for the first time.
 func TestTheFirstRequestIDThatTheRingForgetsIsKnown(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.foreign(t, "o-1", workflow.PaymentReceived)
-		now := s.item(t, "o-1")
+		now := s.Item(t, "o-1")
 
 		for id := transitions.TransitionID(1); id <= ringSize+1; id++ {
 			r := given("o-1", workflow.ShipPart, id)
@@ -194,8 +195,8 @@ func TestTheFirstRequestIDThatTheRingForgetsIsKnown(t *testing.T) {
 			s.want(t, r, transitions.Applied)
 
 			old := now
-			now = s.item(t, "o-1")
-			s.record(t, old, now)
+			now = s.Item(t, "o-1")
+			shop.Record(t, s.Orders, old, now)
 		}
 
 		again := given("o-1", workflow.ShipPart, ringSize+2)
@@ -210,11 +211,11 @@ func TestTheFirstRequestIDThatTheRingForgetsIsKnown(t *testing.T) {
 // The order is deleted while a call gives it the map for its ring: that must not create an
 // order again.
 func TestAnOrderThatIsGoneGetsNoMap(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.foreign(t, "o-1", workflow.Pending)
 
-		s.wire.Before(func(c *embeddedtest.Call) error {
+		s.Wire.Before(func(c *embeddedtest.Call) error {
 			if makesMap(c) {
 				s.remove(t, "o-1")
 			}
@@ -226,17 +227,17 @@ func TestAnOrderThatIsGoneGetsNoMap(t *testing.T) {
 			t.Errorf("%s", r.Verdict)
 		}
 
-		if item := s.item(t, "o-1"); len(item) > 0 {
+		if item := s.Item(t, "o-1"); len(item) > 0 {
 			t.Errorf("the order is there again: %v", item)
 		}
 	})
 }
 
 // remove deletes the order.
-func (s *shop) remove(t testing.TB, id transitions.OrderID) {
+func (s *orders) remove(t testing.TB, id transitions.OrderID) {
 	t.Helper()
 
-	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{
+	if _, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable), Key: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: string(id)},
 	}}); err != nil {
 		t.Fatal(err)
@@ -245,8 +246,8 @@ func (s *shop) remove(t testing.TB, id transitions.OrderID) {
 
 // The error tells why the context ended.
 func TestAnUnknownOutcomeNamesTheCauseOfTheContext(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		shutdown := errors.New("the worker shuts down")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -262,8 +263,8 @@ func TestAnUnknownOutcomeNamesTheCauseOfTheContext(t *testing.T) {
 // A request whose id is given is sent without a read: whichever slot of the ring holds its
 // request id, the condition of the write must find it.
 func TestTheConditionFindsARequestIDInEverySlot(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		for last := transitions.TransitionID(2); last <= ringSize; last++ {
 			order := transitions.OrderID(fmt.Sprint("o-", last))
 			s.foreign(t, order, workflow.PaymentReceived)
@@ -288,11 +289,11 @@ func TestTheConditionFindsARequestIDInEverySlot(t *testing.T) {
 
 // The call ends in the error of the request that was to give the order its map.
 func TestAMapThatCannotBeMadeIsAnError(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.foreign(t, "o-1", workflow.Pending)
 
-		s.wire.Inject(embeddedtest.Answer("AccessDeniedException").If(makesMap))
+		s.Wire.Inject(embeddedtest.Answer("AccessDeniedException").If(makesMap))
 
 		if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("%s, %v", r.Verdict, err)
@@ -303,13 +304,13 @@ func TestAMapThatCannotBeMadeIsAnError(t *testing.T) {
 // The order comes back from a backup between the read and the write: the pieces are
 // counted on the lines that the write meets, not on the lines that were read.
 func TestAParcelIsCountedOnTheLinesThatTheWriteMeets(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.paid(t, "o-1")
-	backup := s.item(t, "o-1")
+	backup := s.Item(t, "o-1")
 	s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
 
 	s.beforeMoves(1, func() {
-		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: backup}); err != nil {
+		if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: backup}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -321,7 +322,7 @@ func TestAParcelIsCountedOnTheLinesThatTheWriteMeets(t *testing.T) {
 
 // A missing order is created again between the read and the write of its restoration.
 func TestRestoreKeepsAnOrderThatHasComeBack(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 	s.remove(t, "o-1")
@@ -338,8 +339,8 @@ func TestRestoreKeepsAnOrderThatHasComeBack(t *testing.T) {
 
 // An order of another program has no version, so there is nothing to migrate it from.
 func TestAnOrderWithoutAVersionIsNotMigrated(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.foreign(t, "o-1", "PENDING")
 		s.runs(t, 2)
 

@@ -13,11 +13,11 @@ type units struct {
 	read, write float64
 }
 
-// meteredShop returns a shop and a function that checks the units of the last call.
-func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want units)) {
-	s := newShop(t)
+// meteredOrders returns orders and a function that checks the units of the last call.
+func meteredOrders(t *testing.T, mode transitions.JournalMode) (*orders, func(want units)) {
+	s := newOrders(t)
 	var calls []units
-	s.reconfigure(t, func(c *transitions.Config) {
+	s.reconfigure(func(c *transitions.Config) {
 		c.Journal = mode
 		c.Events.Consumed = func(_ transitions.OrderID, v transitions.Verdict, read, write float64) {
 			calls = append(calls, units{v, read, write})
@@ -39,7 +39,7 @@ func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want u
 // characters, one line and a full ring is more than a hundred bytes smaller.
 func TestATransitionCostsOneWriteUnit(t *testing.T) {
 	const id = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
-	s, consumed := meteredShop(t, transitions.JournalByStream)
+	s, consumed := meteredOrders(t, transitions.JournalByStream)
 	s.place(t, id)
 	consumed(units{transitions.Applied, 0, 1})
 
@@ -52,7 +52,7 @@ func TestATransitionCostsOneWriteUnit(t *testing.T) {
 	for i, event := range events {
 		s.want(t, given(id, event, transitions.TransitionID(i+2)), transitions.Applied)
 		consumed(units{transitions.Applied, 0, 1})
-		size = itemSize(s.item(t, id))
+		size = itemSize(s.Item(t, id))
 		t.Logf("after transition %d the order has %d bytes", i+2, size)
 	}
 
@@ -64,7 +64,7 @@ func TestATransitionCostsOneWriteUnit(t *testing.T) {
 }
 
 func TestEveryKindOfCallCostsItsUnits(t *testing.T) {
-	s, consumed := meteredShop(t, transitions.JournalByStream)
+	s, consumed := meteredOrders(t, transitions.JournalByStream)
 	s.place(t, "o-1")
 	consumed(units{transitions.Applied, 0, 1})
 	s.want(t, keyed("o-1", workflow.Hold, "r"), transitions.Applied) // assigning an id costs a read
@@ -81,7 +81,7 @@ func TestEveryKindOfCallCostsItsUnits(t *testing.T) {
 	s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
 	consumed(units{transitions.Applied, 1, 1})
 
-	s, consumed = meteredShop(t, transitions.JournalTransactional)
+	s, consumed = meteredOrders(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	consumed(units{transitions.Applied, 0, 4}) // two writes, each double
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -24,8 +25,8 @@ func TestEditsAreIllegalWithoutEditableStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.Definition = d })
 	s.place(t, "o-1")
 	edited(t, transitions.Illegal)(s.AddItems(t.Context(), edit("o-1", "e"), cup))
 
@@ -40,7 +41,7 @@ func TestEditsAreIllegalWithoutEditableStates(t *testing.T) {
 }
 
 func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	for field, change := range map[string]func(*transitions.Config){
 		"DynamoDB: must be set":     func(c *transitions.Config) { c.DynamoDB = nil },
 		"Table: must be set":        func(c *transitions.Config) { c.Table = "" },
@@ -55,7 +56,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 			c.Attempts, c.EditMemory, c.EditAge, c.Versions = 1, 64, time.Minute, []int{1}
 		},
 	} {
-		c := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events"}
+		c := transitions.Config{DynamoDB: s.DB, Table: shop.OrdersTable, JournalTable: shop.JournalTable}
 		change(&c)
 
 		_, err := transitions.New(c)
@@ -72,9 +73,9 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 // Each verdict is a line of the log, at the level debug, with the request.
 func TestEveryVerdictIsLogged(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
-		s := newShop(t)
+		s := newOrders(t)
 		var out bytes.Buffer
-		s.reconfigure(t, func(c *transitions.Config) {
+		s.reconfigure(func(c *transitions.Config) {
 			c.Log = slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: level}))
 		})
 		s.place(t, "o-1")
@@ -114,9 +115,9 @@ func TestEveryVerdictIsLogged(t *testing.T) {
 
 // Decided is called with each verdict on a transition, and not with verdicts on edits.
 func TestEveryVerdictIsReported(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	var decided []string
-	s.reconfigure(t, func(c *transitions.Config) {
+	s.reconfigure(func(c *transitions.Config) {
 		c.Events.Decided = func(id transitions.OrderID, event workflow.Event, v transitions.Verdict) {
 			decided = append(decided, fmt.Sprint(id, " ", event, " ", v))
 		}

@@ -24,7 +24,7 @@ func pieces(sku string, n int64) transitions.ParcelLine {
 }
 
 // paid places an order of 3 mugs and 2 cups, one line each, and pays it.
-func (s *shop) paid(t testing.TB, id transitions.OrderID, items ...transitions.Item) {
+func (s *orders) paid(t testing.TB, id transitions.OrderID, items ...transitions.Item) {
 	t.Helper()
 
 	if len(items) == 0 {
@@ -38,7 +38,7 @@ func (s *shop) paid(t testing.TB, id transitions.OrderID, items ...transitions.I
 }
 
 // sends ships a parcel and checks the verdict.
-func (s *shop) sends(t testing.TB, p transitions.Parcel, want transitions.Verdict) transitions.Result {
+func (s *orders) sends(t testing.TB, p transitions.Parcel, want transitions.Verdict) transitions.Result {
 	t.Helper()
 
 	r, err := s.ShipParcel(t.Context(), p)
@@ -52,8 +52,8 @@ func (s *shop) sends(t testing.TB, p transitions.Parcel, want transitions.Verdic
 // TestTheStateFollowsTheQuantities: an order is partially shipped until its last piece
 // has left.
 func TestTheStateFollowsTheQuantities(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.sends(t, parcel("p-1", pieces("mug", 2)), transitions.NotFound)
 		s.place(t, "early")
 		early := parcel("p-1", pieces("mug", 2))
@@ -88,8 +88,8 @@ func TestTheStateFollowsTheQuantities(t *testing.T) {
 }
 
 func TestALostAnswerOfAParcelIsResolved(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.paid(t, "o-1")
 		s.withoutRetries(t, 8)
 
@@ -107,9 +107,9 @@ func TestALostAnswerOfAParcelIsResolved(t *testing.T) {
 // the applied parcels have, never more than were ordered, and the order must be shipped
 // when all have left.
 func TestConcurrentParcelsNeverShipAPieceTwice(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
-		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 64 })
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		s.reconfigure(func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 64 })
 		n := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			n++
@@ -178,7 +178,7 @@ func TestConcurrentParcelsNeverShipAPieceTwice(t *testing.T) {
 }
 
 func TestInvalidParcelsNameTheField(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	for field, p := range map[string]transitions.Parcel{
 		"orderId":            {OrderID: "a/b", ID: "p", Lines: []transitions.ParcelLine{pieces("mug", 1)}},
 		"parcelId":           parcel("", pieces("mug", 1)),
@@ -222,8 +222,8 @@ func TestParcelsNeedBothEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newShop(t)
-		s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+		s := newOrders(t)
+		s.reconfigure(func(c *transitions.Config) { c.Definition = d })
 		s.place(t, "o-1")
 		s.sends(t, parcel("p", pieces("mug", 2)), transitions.Illegal)
 	}
@@ -232,10 +232,10 @@ func TestParcelsNeedBothEvents(t *testing.T) {
 // TestMoreShippedThanOrderedIsAnError: another program has counted a line beyond its quantity.
 // No parcel makes up for that.
 func TestMoreShippedThanOrderedIsAnError(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.paid(t, "o-1", transitions.Item{SKU: "mug", Quantity: 3, Price: 1}, transitions.Item{SKU: "mug", Quantity: 10, Price: 1})
 
-	items := s.item(t, "o-1")["items"].(*types.AttributeValueMemberL)
+	items := s.Item(t, "o-1")["items"].(*types.AttributeValueMemberL)
 	items.Value[0].(*types.AttributeValueMemberM).Value["shipped"] = num(5)
 	s.put(t, "items", items)
 
@@ -245,7 +245,7 @@ func TestMoreShippedThanOrderedIsAnError(t *testing.T) {
 }
 
 func TestTheNumberOfParcelsIsBounded(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.paid(t, "o-1", transitions.Item{SKU: "mug", Quantity: 200, Price: 1})
 
 	for i := range 100 {
@@ -262,8 +262,8 @@ func TestTheNumberOfParcelsIsBounded(t *testing.T) {
 // TestAParcelWithoutATransitionIsNotSentAgain empties the ring, as another program could:
 // the order knows the parcel, and nothing tells which transition it made.
 func TestAParcelWithoutATransitionIsNotSentAgain(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.paid(t, "o-1")
 		s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
 		s.put(t, "recent", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{}})
@@ -282,8 +282,8 @@ func TestAParcelWithoutATransitionIsNotSentAgain(t *testing.T) {
 // TestTheNamesOfParcelsAndRequestsAreApart: a caller may choose the request id that a parcel
 // of the order has.
 func TestTheNamesOfParcelsAndRequestsAreApart(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, keyed("o-1", workflow.Pay, "parcel/p-1"), transitions.Applied)
 		s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
@@ -297,7 +297,7 @@ func TestTheNamesOfParcelsAndRequestsAreApart(t *testing.T) {
 // TestOldParcelsAreReplayed: the ring has forgotten the parcel's transition, and no reader
 // has written the journal.
 func TestOldParcelsAreReplayed(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.paid(t, "o-1")
 
 	first := s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)

@@ -27,8 +27,8 @@ func ticketDefinition(t *testing.T, parts ...workflow.Part) *workflow.Definition
 }
 
 func TestATicketNeedsNoTotalAndNoItems(t *testing.T) {
-	f := newShop(t)
-	f.reconfigure(t, func(c *transitions.Config) { c.Definition = ticketDefinition(t, workflow.PartCustomer) })
+	f := newOrders(t)
+	f.reconfigure(func(c *transitions.Config) { c.Definition = ticketDefinition(t, workflow.PartCustomer) })
 
 	n := transitions.NewOrder{ID: "t-1", Customer: "c-1"}
 
@@ -69,8 +69,8 @@ func TestATicketNeedsNoTotalAndNoItems(t *testing.T) {
 
 // TestAPartThatTheDefinitionLacksIsRefused at placing and at every edit, by its name.
 func TestAPartThatTheDefinitionLacksIsRefused(t *testing.T) {
-	f := newShop(t)
-	f.reconfigure(t, func(c *transitions.Config) { c.Definition = ticketDefinition(t) })
+	f := newOrders(t)
+	f.reconfigure(func(c *transitions.Config) { c.Definition = ticketDefinition(t) })
 
 	if _, err := f.Create(t.Context(), transitions.NewOrder{ID: "t-1"}); err != nil {
 		t.Fatal(err)
@@ -124,8 +124,8 @@ func TestAPartThatTheDefinitionLacksIsRefused(t *testing.T) {
 }
 
 func TestLinesWithoutATotalAreEdited(t *testing.T) {
-	f := newShop(t)
-	f.reconfigure(t, func(c *transitions.Config) { c.Definition = ticketDefinition(t, workflow.PartItems) })
+	f := newOrders(t)
+	f.reconfigure(func(c *transitions.Config) { c.Definition = ticketDefinition(t, workflow.PartItems) })
 
 	if _, err := f.Create(t.Context(), transitions.NewOrder{ID: "t-1"}); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -27,17 +28,17 @@ func idsOf(versions []transitions.PastVersion) (ids []transitions.TransitionID) 
 // TestVersionsBeginAfterAGap: an order may prove old transitions whose successors are lost. They
 // lead to no item that is known.
 func TestVersionsBeginAfterAGap(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	images := map[transitions.TransitionID]map[string]types.AttributeValue{1: s.item(t, "o-1")}
+	images := map[transitions.TransitionID]map[string]types.AttributeValue{1: s.Item(t, "o-1")}
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-	images[2] = s.item(t, "o-1")
+	images[2] = s.Item(t, "o-1")
 
 	// The id 10 is skipped, so the ring keeps the transition 2.
 	given := []transitions.TransitionID{3, 4, 5, 6, 7, 8, 9, 11, 12, 13}
 	for i, id := range given {
 		s.want(t, transitions.Request{OrderID: "o-1", Event: []workflow.Event{workflow.Hold, workflow.Release}[i%2], TransitionID: id}, transitions.Applied)
-		images[id] = s.item(t, "o-1")
+		images[id] = s.Item(t, "o-1")
 	}
 	newest := []transitions.TransitionID{6, 7, 8, 9, 11, 12, 13}
 
@@ -47,10 +48,10 @@ func TestVersionsBeginAfterAGap(t *testing.T) {
 	}
 
 	// The journal has the first three rows and the sixth.
-	s.record(t, nil, images[1])
-	s.record(t, images[1], images[2])
-	s.record(t, images[2], images[3])
-	s.record(t, images[5], images[6])
+	shop.Record(t, s.Orders, nil, images[1])
+	shop.Record(t, s.Orders, images[1], images[2])
+	shop.Record(t, s.Orders, images[2], images[3])
+	shop.Record(t, s.Orders, images[5], images[6])
 
 	versions, complete, err = s.Journaled(t.Context(), images[13])
 	if err != nil || complete || !slices.Equal(idsOf(versions), newest) {
@@ -78,49 +79,49 @@ func TestVersionsBeginAfterAGap(t *testing.T) {
 // way the order came there.
 func TestAJournalIsClosedOnlyWhereRowsAreLost(t *testing.T) {
 	t.Run("the ring begins where the journal ends", func(t *testing.T) {
-		s := newShop(t)
+		s := newOrders(t)
 		images := s.moved(t)
 
 		for id := 1; id <= 4; id++ {
-			s.record(t, images[id-1], images[id])
+			shop.Record(t, s.Orders, images[id-1], images[id])
 		}
 		s.putItem(t, images[8])                                         // with the transitions 1 to 8
 		s.want(t, given("o-1", workflow.Hold, 20), transitions.Applied) // in the place of 4
 
-		if closed, err := s.CloseJournal(t.Context(), s.item(t, "o-1")); err != nil || closed {
+		if closed, err := s.CloseJournal(t.Context(), s.Item(t, "o-1")); err != nil || closed {
 			t.Errorf("closed: %t, %v", closed, err)
 		}
 	})
 
 	t.Run("another program has changed the state", func(t *testing.T) {
-		s := newShop(t)
+		s := newOrders(t)
 		s.place(t, "o-1")
-		s.record(t, nil, s.item(t, "o-1"))
+		shop.Record(t, s.Orders, nil, s.Item(t, "o-1"))
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 		s.put(t, "orderState", text(string(workflow.Shipped)))
 		s.want(t, given("o-1", workflow.Deliver, 3), transitions.Applied)
 
-		if closed, err := s.CloseJournal(t.Context(), s.item(t, "o-1")); err != nil || closed {
+		if closed, err := s.CloseJournal(t.Context(), s.Item(t, "o-1")); err != nil || closed {
 			t.Errorf("closed: %t, %v", closed, err)
 		}
 	})
 
 	t.Run("another program has made all transitions", func(t *testing.T) {
-		s := newShop(t)
+		s := newOrders(t)
 		s.foreign(t, "o-1", workflow.Pending)
 		s.put(t, "transitionId", num(4))
 
-		if closed, err := s.CloseJournal(t.Context(), s.item(t, "o-1")); err != nil || closed {
+		if closed, err := s.CloseJournal(t.Context(), s.Item(t, "o-1")); err != nil || closed {
 			t.Errorf("closed: %t, %v", closed, err)
 		}
 	})
 
 	t.Run("somebody else closes it", func(t *testing.T) {
-		s := newShop(t)
+		s := newOrders(t)
 		images := s.moved(t)
 
 		busy := false
-		s.wire.Before(func(c *embeddedtest.Call) error {
+		s.Wire.Before(func(c *embeddedtest.Call) error {
 			if busy || !c.Is("PutItem") {
 				return nil
 			}
@@ -140,25 +141,25 @@ func TestAJournalIsClosedOnlyWhereRowsAreLost(t *testing.T) {
 }
 
 // putItem replaces the item of an order.
-func (s *shop) putItem(t *testing.T, item map[string]types.AttributeValue) {
+func (s *orders) putItem(t *testing.T, item map[string]types.AttributeValue) {
 	t.Helper()
 
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: item}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestAJournalThatCannotBeClosedIsAnError, and a journal that contradicts itself is not closed.
 func TestAJournalThatCannotBeClosedIsAnError(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	images := s.moved(t)
-	s.wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
+	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
 
 	if closed, err := s.CloseJournal(t.Context(), images[14]); closed || err == nil || !strings.Contains(err.Error(), "close the journal of order o-1: ") {
 		t.Errorf("the row is refused: %t, %v", closed, err)
 	}
-	s.wire.Clear()
-	s.wire.Inject(embeddedtest.Answer("ServiceUnavailable", "Query"))
+	s.Wire.Clear()
+	s.Wire.Inject(embeddedtest.Answer("ServiceUnavailable", "Query"))
 	s.withoutRetries(t, 1)
 
 	if closed, err := s.CloseJournal(t.Context(), images[14]); closed || !errors.Is(err, transitions.ErrUnavailable) {
@@ -168,9 +169,9 @@ func TestAJournalThatCannotBeClosedIsAnError(t *testing.T) {
 	if versions, _, err := s.Journaled(t.Context(), images[14]); !errors.Is(err, transitions.ErrUnavailable) {
 		t.Errorf("the journal does not answer: %v, %v", idsOf(versions), err)
 	}
-	s.wire.Clear()
-	s.record(t, nil, images[1])
-	s.record(t, images[1], images[2])
+	s.Wire.Clear()
+	shop.Record(t, s.Orders, nil, images[1])
+	shop.Record(t, s.Orders, images[1], images[2])
 	s.putRow(t, 3, 1, nil)
 
 	if closed, err := s.CloseJournal(t.Context(), images[14]); closed || !errors.Is(err, transitions.ErrJournalBroken) ||
@@ -181,7 +182,7 @@ func TestAJournalThatCannotBeClosedIsAnError(t *testing.T) {
 
 // TestAnEarlierItemHasWhatIsKnownOfIt: the state before, and only the newest has a version.
 func TestAnEarlierItemHasWhatIsKnownOfIt(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.runs(t, 1)
 	s.place(t, "o-1")
 	s.want(t, given("o-1", "hold", 2), transitions.Applied)
@@ -196,7 +197,7 @@ func TestAnEarlierItemHasWhatIsKnownOfIt(t *testing.T) {
 		t.Fatal(moved, err)
 	}
 
-	versions, complete, err := transitions.Provable(s.item(t, "o-1"))
+	versions, complete, err := transitions.Provable(s.Item(t, "o-1"))
 	if err != nil || !complete || len(versions) != 3 {
 		t.Fatalf("%d versions, %t, %v", len(versions), complete, err)
 	}
@@ -219,13 +220,13 @@ func TestAnEarlierItemHasWhatIsKnownOfIt(t *testing.T) {
 
 // TestAnOrderOfAnotherProgramHasAnItemBeforeItsFirstTransition, with the id before it.
 func TestAnOrderOfAnotherProgramHasAnItemBeforeItsFirstTransition(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.foreign(t, "o-1", workflow.Pending)
 	s.put(t, "transitionId", num(4))
-	before := s.item(t, "o-1")
+	before := s.Item(t, "o-1")
 	s.want(t, given("o-1", workflow.Hold, 5), transitions.Applied)
-	held := s.item(t, "o-1")
-	s.record(t, before, held)
+	held := s.Item(t, "o-1")
+	shop.Record(t, s.Orders, before, held)
 
 	versions, complete, err := s.Journaled(t.Context(), held)
 	if err != nil || !complete || len(versions) != 1 {

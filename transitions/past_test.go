@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -19,7 +20,7 @@ func ids(made []transitions.Transition) (out []transitions.TransitionID) {
 	return out
 }
 
-func (s *shop) madeBy(t testing.TB, id transitions.OrderID, event workflow.Event) ([]transitions.Transition, error) {
+func (s *orders) madeBy(t testing.TB, id transitions.OrderID, event workflow.Event) ([]transitions.Transition, error) {
 	t.Helper()
 
 	order, found, err := s.Get(t.Context(), id)
@@ -51,21 +52,21 @@ func TestTheOldTransitionsOfAnEventAreFound(t *testing.T) {
 		var rows []func()
 		apply := func(event workflow.Event) {
 			t.Helper()
-			old := s.item(t, "o-1")
+			old := s.Item(t, "o-1")
 			id++
 			s.want(t, given("o-1", event, id), transitions.Applied)
-			now := s.item(t, "o-1")
-			rows = append(rows, func() { s.record(t, old, now) })
+			now := s.Item(t, "o-1")
+			rows = append(rows, func() { shop.Record(t, s.Orders, old, now) })
 		}
 
 		s.place(t, "o-1")
-		placed := s.item(t, "o-1")
-		rows = append(rows, func() { s.record(t, nil, placed) })
+		placed := s.Item(t, "o-1")
+		rows = append(rows, func() { shop.Record(t, s.Orders, nil, placed) })
 		wantIDs("placed", workflow.Pay)
 		apply(workflow.Pay)
-		s.wire.Inject(embeddedtest.Answer("AccessDeniedException", "Query")) // the ring knows everything
+		s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "Query")) // the ring knows everything
 		wantIDs("paid", workflow.Pay, 2)
-		s.wire.Clear()
+		s.Wire.Clear()
 
 		for range 5 {
 			apply(workflow.Hold)
@@ -88,7 +89,7 @@ func TestTheOldTransitionsOfAnEventAreFound(t *testing.T) {
 		wantIDs("after ten more", workflow.Release, 4, 6, 8, 10, 12)
 		wantIDs("after ten more", workflow.Cancel)
 
-		s.reconfigure(t, func(c *transitions.Config) { c.JournalTable = "" })
+		s.reconfigure(func(c *transitions.Config) { c.JournalTable = "" })
 
 		if _, err := s.madeBy(t, "o-1", workflow.Pay); !errors.Is(err, transitions.ErrEvidenceGone) {
 			t.Errorf("without a journal: %v, want ErrEvidenceGone", err)
@@ -98,11 +99,11 @@ func TestTheOldTransitionsOfAnEventAreFound(t *testing.T) {
 
 // TestOnlyTheRowsThatTheRingHasForgottenAreNeeded: what is missing behind them is in the ring.
 func TestOnlyTheRowsThatTheRingHasForgottenAreNeeded(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	images := s.moved(t) // to transition 14; the ring holds 7 to 14
 
 	for _, id := range []int{1, 2, 3, 4, 5, 6, 8} {
-		s.record(t, images[id-1], images[id])
+		shop.Record(t, s.Orders, images[id-1], images[id])
 	}
 
 	for event, want := range map[workflow.Event][]transitions.TransitionID{workflow.Pay: {2}, workflow.Hold: {3, 5, 7, 9, 11, 13}} {

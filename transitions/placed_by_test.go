@@ -10,7 +10,7 @@ import (
 // TestAnOrderKnowsWhoPlacedIt: a repeat by another is Replayed, and returns the order
 // with the name of the first.
 func TestAnOrderKnowsWhoPlacedIt(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 
 	n := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}, PlacedBy: "first"}
 	if _, err := s.Create(t.Context(), n); err != nil {
@@ -27,7 +27,7 @@ func TestAnOrderKnowsWhoPlacedIt(t *testing.T) {
 
 // TestATransitionKnowsItsRequest: of a request id only a digest is kept.
 func TestATransitionKnowsItsRequest(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 
 	n := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}
 	if _, err := s.Create(t.Context(), n); err != nil {

@@ -75,7 +75,7 @@ func TestAnOrderIsPlacedWithAllItsParts(t *testing.T) {
 
 // TestEachPartOfAPlacingIsCompared, also without a reference, and however many members the parts have.
 func TestEachPartOfAPlacingIsCompared(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 
 	for i, changes := range [][2]func(*transitions.NewOrder){
 		{

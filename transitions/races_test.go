@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -16,7 +17,7 @@ import (
 // These tests reproduce races from the issue trackers of real shops, with both journals.
 
 // raced sends the requests at the same time and returns their verdicts.
-func (s *shop) raced(t testing.TB, requests ...transitions.Request) []transitions.Verdict {
+func (s *orders) raced(t testing.TB, requests ...transitions.Request) []transitions.Verdict {
 	t.Helper()
 	verdicts := make([]transitions.Verdict, len(requests))
 	var start, done sync.WaitGroup
@@ -69,8 +70,8 @@ const rounds = 25
 // after the customer has paid. Mollie's plugin canceled paid orders this way:
 // https://github.com/mollie/WooCommerce/pull/1182.
 func TestALateExpiredCallbackLeavesAPaidOrderAlone(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "paid")
 		s.want(t, keyed("paid", workflow.Pay, "webhook-paid"), transitions.Applied)
 
@@ -92,7 +93,7 @@ func TestALateExpiredCallbackLeavesAPaidOrderAlone(t *testing.T) {
 }
 
 // stands checks that the order is in the state, after one transition since placing.
-func (s *shop) stands(t testing.TB, id transitions.OrderID, want workflow.State) {
+func (s *orders) stands(t testing.TB, id transitions.OrderID, want workflow.State) {
 	t.Helper()
 
 	order, _, err := s.Get(t.Context(), id)
@@ -106,8 +107,8 @@ func (s *shop) stands(t testing.TB, id transitions.OrderID, want workflow.State)
 // it paid. In https://github.com/mollie/Shopware6/issues/1037 the order was paid twice and
 // two mails were sent.
 func TestConcurrentReportsOfOnePaymentAreAppliedOnce(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		for n := range rounds {
 			id := transitions.OrderID(fmt.Sprint("o-", n))
 			s.place(t, id)
@@ -130,19 +131,19 @@ func TestConcurrentReportsOfOnePaymentAreAppliedOnce(t *testing.T) {
 	})
 }
 
-// paying returns a shop with payments (workflow.Payment) instead of orders, and opens one
+// paying returns payments (workflow.Payment) instead of orders, and opens one
 // payment.
-func paying(t *testing.T, newShop maker, id transitions.OrderID) *shop {
+func paying(t *testing.T, newOrders maker, id transitions.OrderID) *orders {
 	t.Helper()
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, workflow.Payment() })
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) { c.Journal, c.Definition = s.mode, workflow.Payment() })
 	s.open(t, id)
 
 	return s
 }
 
 // open creates a payment of 2500 that is authorized and can be captured.
-func (s *shop) open(t testing.TB, id transitions.OrderID) {
+func (s *orders) open(t testing.TB, id transitions.OrderID) {
 	t.Helper()
 	s.place(t, id)
 
@@ -156,8 +157,8 @@ func (s *shop) open(t testing.TB, id transitions.OrderID) {
 // wants, and a repeated report is Replayed. In https://github.com/vendurehq/vendure/issues/3734
 // the transition from Settled to Settled was an error that the buyer saw.
 func TestASecondSettledReportIsNoError(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := paying(t, newShop, "o-1")
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := paying(t, newOrders, "o-1")
 		s.want(t, given("o-1", "capture", 3), transitions.Applied)
 		s.put(t, workflow.PaymentCaptured, num(2500))
 		s.want(t, keyed("o-1", "settle", "report-1"), transitions.Applied)
@@ -174,8 +175,8 @@ func TestASecondSettledReportIsNoError(t *testing.T) {
 // TestWorkerPoint35_VoidAndCaptureExcludeEachOther: the seller voids a payment while the worker captures
 // it. Only one of the two may be applied.
 func TestWorkerPoint35_VoidAndCaptureExcludeEachOther(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := paying(t, newShop, "o-1")
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := paying(t, newOrders, "o-1")
 		for n := range rounds {
 			id := transitions.OrderID(fmt.Sprint("p-", n))
 			s.open(t, id)
@@ -202,8 +203,8 @@ func TestWorkerPoint35_VoidAndCaptureExcludeEachOther(t *testing.T) {
 // NotFound records nothing, so that a retry of the request can be applied. In
 // statamic-cargo's issue 190 the order stayed pending.
 func TestWorkerPoint34_AnEventBeforeItsOrderCanBeRetried(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		for n, r := range []transitions.Request{given("o-0", workflow.Pay, 2), keyed("o-1", workflow.Pay, "webhook")} {
 			s.want(t, r, transitions.NotFound)
 			s.want(t, r, transitions.NotFound)
@@ -218,8 +219,8 @@ func TestWorkerPoint34_AnEventBeforeItsOrderCanBeRetried(t *testing.T) {
 // computed from its earlier results. Every transition must be applied once, and both
 // executions must come to the end.
 func TestWorkerPoint29_TwoExecutionsOfOneOrderApplyEachStepOnce(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		// The state allows a second ShipPart; only its id tells that it was made.
 		plan := []workflow.Event{workflow.Pay, workflow.ShipPart, workflow.ShipPart, workflow.Ship, workflow.Deliver, workflow.Close}
 		for n := range rounds {
@@ -257,8 +258,8 @@ func TestWorkerPoint29_TwoExecutionsOfOneOrderApplyEachStepOnce(t *testing.T) {
 // TestWorkerPoint28_ARedriveGetsTheSameVerdicts: a redriven execution repeats old requests. Some were
 // applied, others were overtaken by a clerk. Each must get the same verdict as before.
 func TestWorkerPoint28_ARedriveGetsTheSameVerdicts(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		pay, ship, again := given("o-1", workflow.Pay, 2), given("o-1", workflow.Ship, 3), given("o-1", workflow.Ship, 5)
 		first := s.want(t, pay, transitions.Applied)
@@ -280,14 +281,14 @@ func TestWorkerPoint28_ARedriveGetsTheSameVerdicts(t *testing.T) {
 // TestWorkerPoint45_ClockSkewDoesNotChangeVerdicts lets three machines, whose clocks are up to ten minutes
 // apart, take turns. Every verdict must be the same as with one clock.
 func TestWorkerPoint45_ClockSkewDoesNotChangeVerdicts(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
 		base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 		play := func(skew [3]time.Duration) (verdicts []string) {
-			s := newShop(t)
+			s := newOrders(t)
 			keep := func(v transitions.Verdict) { verdicts = append(verdicts, v.String()) }
 			on := func(machine int) {
-				s.reconfigure(t, func(c *transitions.Config) {
+				s.reconfigure(func(c *transitions.Config) {
 					c.Journal, c.Now = s.mode, func() time.Time { return base.Add(skew[machine]) }
 				})
 			}
@@ -338,23 +339,23 @@ func TestWorkerPoint45_ClockSkewDoesNotChangeVerdicts(t *testing.T) {
 // TestReplayedAfterAThousandLaterTransitions repeats requests of every kind long after
 // the ring has lost them.
 func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		var now map[string]types.AttributeValue
 		step := func(r transitions.Request, want transitions.Verdict) transitions.Result {
 			t.Helper()
 
 			result := s.want(t, r, want)
 			if old := now; want == transitions.Applied {
-				now = s.item(t, "o-1")
-				s.record(t, old, now)
+				now = s.Item(t, "o-1")
+				shop.Record(t, s.Orders, old, now)
 			}
 
 			return result
 		}
 		s.place(t, "o-1")
-		now = s.item(t, "o-1")
-		s.record(t, nil, now)
+		now = s.Item(t, "o-1")
+		shop.Record(t, s.Orders, nil, now)
 		both := transitions.Request{OrderID: "o-1", Event: workflow.Ship, TransitionID: 4, RequestID: "both"}
 		pay := step(keyed("o-1", workflow.Pay, "assigned"), transitions.Applied).Transition
 		shipped := step(both, transitions.Applied).Transition

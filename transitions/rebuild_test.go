@@ -16,7 +16,7 @@ import (
 // TestAnOrderIsRebuiltFromItsJournal moves orders at random and compares the facts of
 // their journals with their items.
 func TestAnOrderIsRebuiltFromItsJournal(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++

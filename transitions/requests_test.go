@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -32,7 +33,7 @@ func TestAKeyedRequestCostsTheSameAfterAnyHistory(t *testing.T) {
 		id   = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
 		last = 120
 	)
-	s, consumed := meteredShop(t, transitions.JournalByStream)
+	s, consumed := meteredOrders(t, transitions.JournalByStream)
 	request := func(n int) transitions.Request {
 		event := []workflow.Event{workflow.Hold, workflow.Release}[n%2]
 		return keyed(id, event, transitions.RequestID(fmt.Sprint("k-", n)))
@@ -77,7 +78,7 @@ func TestAKeyedRequestCostsTheSameAfterAnyHistory(t *testing.T) {
 // TestAGivenIdWithoutARequestIdCostsOneWriteUnit, also on an order that has had requests
 // with request ids: their slots cost once.
 func TestAGivenIdWithoutARequestIdCostsOneWriteUnit(t *testing.T) {
-	s, consumed := meteredShop(t, transitions.JournalByStream)
+	s, consumed := meteredOrders(t, transitions.JournalByStream)
 	s.place(t, "o-1")
 	consumed(units{transitions.Applied, 0, 1})
 
@@ -101,12 +102,12 @@ func TestAGivenIdWithoutARequestIdCostsOneWriteUnit(t *testing.T) {
 // TestTheFirstUseOfASlotNeedsNoEvidence: nothing can have been in it before.
 func TestTheFirstUseOfASlotNeedsNoEvidence(t *testing.T) {
 	for id := placeID + 1; id <= ringSize; id++ {
-		s := newShop(t)
+		s := newOrders(t)
 		s.place(t, "o-1")
-		s.wire.Reset()
+		s.Wire.Reset()
 		s.want(t, given("o-1", workflow.Pay, id), transitions.Applied)
 
-		if calls := s.wire.Calls(); !slices.Equal(calls, []string{"UpdateItem"}) {
+		if calls := s.Wire.Calls(); !slices.Equal(calls, []string{"UpdateItem"}) {
 			t.Errorf("id %d: %v", id, calls)
 		}
 	}
@@ -116,10 +117,10 @@ func TestTheFirstUseOfASlotNeedsNoEvidence(t *testing.T) {
 // the placing. From the tenth on the order is read first, and the table of requests.
 func TestARequestIDNeedsNoReadUpToTheNinthTransition(t *testing.T) {
 	for id := placeID + 2; id <= 10; id++ {
-		s := newShop(t)
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-		s.wire.Reset()
+		s.Wire.Reset()
 		s.want(t, part("k", id), transitions.Applied)
 
 		want := []string{"UpdateItem"}
@@ -127,7 +128,7 @@ func TestARequestIDNeedsNoReadUpToTheNinthTransition(t *testing.T) {
 			want = []string{"GetItem", "UpdateItem"} // nothing is overwritten yet
 		}
 
-		if calls := s.wire.Calls(); !slices.Equal(calls, want) {
+		if calls := s.Wire.Calls(); !slices.Equal(calls, want) {
 			t.Errorf("id %d: %v, want %v", id, calls, want)
 		}
 	}
@@ -136,28 +137,28 @@ func TestARequestIDNeedsNoReadUpToTheNinthTransition(t *testing.T) {
 // TestARowThatCannotBeWrittenLeavesTheOrder: until the row of the request that leaves the ring
 // is there, nothing of the order is written, and the error says so.
 func TestARowThatCannotBeWrittenLeavesTheOrder(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.withoutRetries(t, 2)
 	moved(t, s) // the ring is full of request ids
-	before := s.item(t, "o-1")
+	before := s.Item(t, "o-1")
 	request := keyed("o-1", workflow.RequestReturn, "last")
 
-	s.wire.Inject(embeddedtest.Answer("ServiceUnavailable", "PutItem"))
+	s.Wire.Inject(embeddedtest.Answer("ServiceUnavailable", "PutItem"))
 
 	if r, err := s.Apply(t.Context(), request); !errors.Is(err, transitions.ErrUnavailable) || errors.Is(err, transitions.ErrOutcomeUnknown) {
 		t.Errorf("%s, %v, want ErrUnavailable alone", r.Verdict, err)
 	}
 
-	if diff := cmp.Diff(before, s.item(t, "o-1"), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+	if diff := cmp.Diff(before, s.Item(t, "o-1"), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 		t.Errorf("the order (-before +after):\n%s", diff)
 	}
-	s.wire.Clear()
+	s.Wire.Clear()
 	s.want(t, request, transitions.Applied)
 }
 
 // TestARowOfARequestThatCannotBeReadIsAnError, and no proof that there was none.
 func TestARowOfARequestThatCannotBeReadIsAnError(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	s.want(t, keyed("o-1", workflow.Pay, "k"), transitions.Applied)
 
@@ -165,13 +166,13 @@ func TestARowOfARequestThatCannotBeReadIsAnError(t *testing.T) {
 		s.want(t, part("", id), transitions.Applied)
 	}
 
-	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("requests")})
+	out, err := s.DB.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(shop.RequestsTable)})
 	if err != nil || len(out.Items) != 1 {
 		t.Fatal(out, err)
 	}
 	out.Items[0]["event"] = num(1)
 
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("requests"), Item: out.Items[0]}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.RequestsTable), Item: out.Items[0]}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -199,8 +200,8 @@ func TestARequestIsAppliedOnceHoweverItsIdIsChosen(t *testing.T) {
 		laters = laters[1:]
 	}
 
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		n := 0
 		for first, slow := range kinds {
 			for second, fast := range kinds {
@@ -229,7 +230,7 @@ type interleaving struct {
 }
 
 // play makes the calls. It reports false if the first call has made fewer requests.
-func (s *shop) play(t *testing.T, c interleaving, slow, fast func(transitions.TransitionID) transitions.Request) bool {
+func (s *orders) play(t *testing.T, c interleaving, slow, fast func(transitions.TransitionID) transitions.Request) bool {
 	t.Helper()
 	ask := func(r transitions.Request) transitions.Result {
 		t.Helper()
@@ -260,7 +261,7 @@ func (s *shop) play(t *testing.T, c interleaving, slow, fast func(transitions.Tr
 
 	sent, busy := 0, false
 	var quick transitions.Result
-	s.wire.Before(func(*embeddedtest.Call) error {
+	s.Wire.Before(func(*embeddedtest.Call) error {
 		if busy {
 			return nil
 		}
@@ -275,7 +276,7 @@ func (s *shop) play(t *testing.T, c interleaving, slow, fast func(transitions.Tr
 		return nil
 	})
 	stopped := ask(slow(now))
-	s.wire.Clear()
+	s.Wire.Clear()
 
 	if sent < c.stop {
 		return false
@@ -299,9 +300,9 @@ func (s *shop) play(t *testing.T, c interleaving, slow, fast func(transitions.Tr
 // TestACrashBesideTheRowOfARequest ends a call after each of its requests. The order goes on
 // as if the call had never been, or had been finished.
 func TestACrashBesideTheRowOfARequest(t *testing.T) {
-	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
+	inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
 		for _, lost := range []func(...string) embeddedtest.Fault{embeddedtest.LoseRequest, embeddedtest.LoseAnswer} {
-			s := newShop(t)
+			s := newOrders(t)
 			s.withoutRetries(t, 1)
 			s.place(t, "o-1")
 			s.want(t, keyed("o-1", workflow.Pay, "k-2"), transitions.Applied)
@@ -313,12 +314,12 @@ func TestACrashBesideTheRowOfARequest(t *testing.T) {
 				if n > ringSize+1 {
 					// GetItem of the order, GetItem of the row, PutItem of the row that leaves,
 					// the write of the order.
-					s.wire.Inject(lost().From(1 + n%4).Next(1))
+					s.Wire.Inject(lost().From(1 + n%4).Next(1))
 
 					if result, err := s.Apply(t.Context(), part(key, 0)); !transitions.Retryable(err) {
 						t.Errorf("request %d: %s, %v", n, result.Verdict, err)
 					}
-					s.wire.Clear()
+					s.Wire.Clear()
 				}
 
 				result, err := s.Apply(t.Context(), part(key, 0))
@@ -338,22 +339,15 @@ func TestACrashBesideTheRowOfARequest(t *testing.T) {
 }
 
 // withoutRequests returns the orders as a program without a table of requests has them.
-func (s *shop) withoutRequests(t testing.TB) *transitions.Orders {
-	t.Helper()
-
-	o, err := transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Journal: s.mode, Log: embeddedtest.Quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return o
+func (s *orders) withoutRequests() *transitions.Orders {
+	return s.Shop.Orders(shop.Journal(s.mode), shop.WithoutRequests)
 }
 
 // TestAProgramWithoutRequestsMayMoveTheOrder: it overwrites slots without writing rows. What the
 // ring has forgotten by then is looked for in the journal, and nothing else.
 func TestAProgramWithoutRequestsMayMoveTheOrder(t *testing.T) {
-	s := newShop(t)
-	old := s.withoutRequests(t)
+	s := newOrders(t)
+	old := s.withoutRequests()
 	now := map[string]types.AttributeValue(nil)
 	var rows []func()
 	apply := func(o *transitions.Orders, r transitions.Request) {
@@ -362,8 +356,8 @@ func TestAProgramWithoutRequestsMayMoveTheOrder(t *testing.T) {
 		if result, err := o.Apply(t.Context(), r); err != nil || result.Verdict != transitions.Applied {
 			t.Fatalf("%+v: %+v, %v", r, result, err)
 		}
-		before, after := now, s.item(t, "o-1")
-		rows = append(rows, func() { s.record(t, before, after) })
+		before, after := now, s.Item(t, "o-1")
+		rows = append(rows, func() { shop.Record(t, s.Orders, before, after) })
 		now = after
 	}
 	flush := func() {
@@ -376,8 +370,8 @@ func TestAProgramWithoutRequestsMayMoveTheOrder(t *testing.T) {
 	if _, err := old.Create(t.Context(), s.newOrder("o-1", 5)); err != nil {
 		t.Fatal(err)
 	}
-	now = s.item(t, "o-1")
-	s.record(t, nil, now)
+	now = s.Item(t, "o-1")
+	shop.Record(t, s.Orders, nil, now)
 	apply(old, given("o-1", workflow.Pay, 2))
 
 	for id := placeID + 2; id < 12; id++ {
@@ -418,8 +412,8 @@ func TestAProgramWithoutRequestsMayMoveTheOrder(t *testing.T) {
 
 // TestAnOrderWithoutAnIDIsAdoptedUnderAHighOne: nothing says what its slots have held.
 func TestAnOrderWithoutAnIDIsAdoptedUnderAHighOne(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.foreign(t, "o-1", workflow.PaymentReceived)
 		s.want(t, part("", 20), transitions.Applied)
 		s.want(t, part("k", 0), transitions.Applied)
@@ -431,16 +425,16 @@ func TestAnOrderWithoutAnIDIsAdoptedUnderAHighOne(t *testing.T) {
 // TestRequestsFollowTheModelInMixedOperation draws requests with and without ids and keys,
 // from programs with and without a table of requests, with crashes in between.
 func TestRequestsFollowTheModelInMixedOperation(t *testing.T) {
-	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.withoutRetries(t, 2)
-		old := s.withoutRequests(t)
+		old := s.withoutRequests()
 		n := 0
 		rapid.Check(bubbled{t}, func(rt *rapid.T) {
 			n++
-			m := &mixed{shop: s, t: t, old: old, id: transitions.OrderID(fmt.Sprint("o-", n)), keys: map[transitions.RequestID]transitions.TransitionID{}}
+			m := &mixed{orders: s, t: t, old: old, id: transitions.OrderID(fmt.Sprint("o-", n)), keys: map[transitions.RequestID]transitions.TransitionID{}}
 			s.place(t, m.id)
-			m.now = s.item(t, m.id)
+			m.now = s.Item(t, m.id)
 			m.row(nil)
 			m.last = placeID
 			m.ask(rt, s.Orders, given(m.id, workflow.Pay, 2))
@@ -466,7 +460,7 @@ func TestRequestsFollowTheModelInMixedOperation(t *testing.T) {
 
 // mixed is one order and what is known of it: the transitions that its item has shown.
 type mixed struct {
-	*shop
+	*orders
 	t    testing.TB
 	old  *transitions.Orders
 	id   transitions.OrderID
@@ -524,7 +518,7 @@ func (m *mixed) step(rt *rapid.T, both bool) {
 
 	if rapid.IntRange(0, 3).Draw(rt, "crash") == 0 {
 		lose := rapid.SampledFrom([]func(...string) embeddedtest.Fault{embeddedtest.LoseRequest, embeddedtest.LoseAnswer}).Draw(rt, "loses")
-		m.wire.Inject(lose().From(rapid.IntRange(1, 5).Draw(rt, "call")))
+		m.Wire.Inject(lose().From(rapid.IntRange(1, 5).Draw(rt, "call")))
 	}
 	m.ask(rt, o, r)
 }
@@ -534,9 +528,9 @@ func (m *mixed) ask(rt *rapid.T, o *transitions.Orders, r transitions.Request) {
 	made, used := m.keys[r.RequestID]
 
 	result, err := o.Apply(context.Background(), r)
-	m.wire.Clear()
+	m.Wire.Clear()
 	before := m.now
-	m.now = m.item(m.t, m.id)
+	m.now = m.Item(m.t, m.id)
 	moved := m.learn(rt, r, before)
 
 	behind := errors.Is(err, transitions.ErrJournalBehind) && (m.mixed || o != m.Orders)

@@ -12,18 +12,19 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/inspect"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // history places an order, applies more transitions than its ring holds, and returns the
 // item as it was after the first few of them.
-func (s *shop) history(t testing.TB, id transitions.OrderID) (early map[string]types.AttributeValue) {
+func (s *orders) history(t testing.TB, id transitions.OrderID) (early map[string]types.AttributeValue) {
 	t.Helper()
 	s.place(t, id)
 	s.want(t, keyed(id, workflow.Hold, "h"), transitions.Applied)
 	s.want(t, given(id, workflow.Release, 4), transitions.Applied) // a gap
-	early = s.item(t, id)
+	early = s.Item(t, id)
 	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit(id, "e"), cup))
 	narrowed := given(id, workflow.Pay, 5)
 	narrowed.From = workflow.Pending
@@ -37,7 +38,7 @@ func (s *shop) history(t testing.TB, id transitions.OrderID) (early map[string]t
 }
 
 // restored restores the order o-1.
-func (s *shop) restored(t testing.TB, write bool) transitions.Restoration {
+func (s *orders) restored(t testing.TB, write bool) transitions.Restoration {
 	t.Helper()
 
 	r, err := s.Restore(t.Context(), "o-1", write)
@@ -49,7 +50,7 @@ func (s *shop) restored(t testing.TB, write bool) transitions.Restoration {
 }
 
 // sound checks that Verify finds nothing and that old requests keep their verdicts.
-func (s *shop) sound(t testing.TB) {
+func (s *orders) sound(t testing.TB) {
 	t.Helper()
 
 	if err := inspect.Verify(t.Context(), s.Orders, func(c inspect.Check) error {
@@ -68,9 +69,9 @@ func (s *shop) sound(t testing.TB) {
 }
 
 func TestAnOrderThatIsBehindItsJournalIsBroughtForward(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	early := s.history(t, "o-1")
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: early}); err != nil {
 		t.Fatal(err) // the orders, but not the journal, come from a backup
 	}
 
@@ -95,13 +96,13 @@ func TestAnOrderThatIsBehindItsJournalIsBroughtForward(t *testing.T) {
 }
 
 func TestAMissingOrderComesBackWithoutItsContent(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	key := map[string]types.AttributeValue{"orderId": s.history(t, "o-1")["orderId"]}
-	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: key}); err != nil {
+	if _, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable), Key: key}); err != nil {
 		t.Fatal(err)
 	}
 
-	lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
+	lost := s.Wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
 	r := s.restored(t, true)
 	if !r.Written || r.Order != nil || len(r.Lost) == 0 || lost.Strikes() != 1 {
 		t.Errorf("%+v", r)
@@ -121,7 +122,7 @@ func TestAMissingOrderComesBackWithoutItsContent(t *testing.T) {
 // TestRestoreNeverMovesAnOrderBack: Restore must not change an order that is not behind its
 // journal, or that moves meanwhile.
 func TestRestoreNeverMovesAnOrderBack(t *testing.T) {
-	s := newShop(t) // nothing writes this journal
+	s := newOrders(t) // nothing writes this journal
 	s.place(t, "o-1")
 
 	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
@@ -132,18 +133,18 @@ func TestRestoreNeverMovesAnOrderBack(t *testing.T) {
 		t.Errorf("no order, no journal: %v", err)
 	}
 
-	s = newShopIn(t, transitions.JournalTransactional)
+	s = newOrdersIn(t, transitions.JournalTransactional)
 	early := s.history(t, "o-1")
 	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
 		t.Errorf("an order that agrees with its journal: %v", err)
 	}
 
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: early}); err != nil {
 		t.Fatal(err)
 	}
 	moved := false
 
-	s.wire.Before(func(c *embeddedtest.Call) error {
+	s.Wire.Before(func(c *embeddedtest.Call) error {
 		if !moved && c.Is(moves...) {
 			moved = true // the edit passes through here as well
 			edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "late"), cup))
@@ -158,13 +159,13 @@ func TestRestoreNeverMovesAnOrderBack(t *testing.T) {
 }
 
 func TestABrokenJournalRestoresNothing(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	early := s.history(t, "o-1")
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: early}); err != nil {
 		t.Fatal(err)
 	}
 
-	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("events"), Key: map[string]types.AttributeValue{
+	if _, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.JournalTable), Key: map[string]types.AttributeValue{
 		"orderId": early["orderId"], "transitionId": &types.AttributeValueMemberN{Value: "9"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestABrokenJournalRestoresNothing(t *testing.T) {
 // moment, and restores it. The order must agree with its journal, and every applied request
 // must be Replayed with the same transition.
 func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	newer := workflow.Order().Spec()
 	newer.Version = 2
 
@@ -198,10 +199,10 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		id := transitions.OrderID(fmt.Sprint("o-", n))
-		s.reconfigure(t, func(c *transitions.Config) { c.Journal = s.mode })
+		s.reconfigure(func(c *transitions.Config) { c.Journal = s.mode })
 		s.place(t, id)
 
-		moments := []map[string]types.AttributeValue{s.item(t, id)}
+		moments := []map[string]types.AttributeValue{s.Item(t, id)}
 		applied := map[transitions.TransitionID]transitions.Request{}
 		for i := range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			order, _, err := s.Get(t.Context(), id)
@@ -217,7 +218,7 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 				p.OrderID = id
 				_, err = s.ShipParcel(t.Context(), p)
 			case kind == 2 && order.DefinitionVersion == 1:
-				s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, next })
+				s.reconfigure(func(c *transitions.Config) { c.Journal, c.Definition = s.mode, next })
 				_, _, err = s.Migrate(t.Context(), m, order, transitions.Cause{})
 			default:
 				events := s.Definition().Events()
@@ -236,7 +237,7 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			moments = append(moments, s.item(t, id))
+			moments = append(moments, s.Item(t, id))
 		}
 
 		want, _, err := s.Get(t.Context(), id)
@@ -245,7 +246,7 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 		}
 
 		back := rapid.SampledFrom(moments).Draw(rt, "backup")
-		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: back}); err != nil {
+		if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: back}); err != nil {
 			rt.Fatal(err)
 		}
 

@@ -14,12 +14,12 @@ import (
 )
 
 // recent reads the raw ring. It replaces a call id by "CALL" and a digest by its length.
-func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
+func (s *orders) recent(t testing.TB, id transitions.OrderID) map[string]any {
 	t.Helper()
 
 	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{6}`)
 	out := map[string]any{}
-	for name, v := range s.item(t, id)["recent"].(*types.AttributeValueMemberM).Value {
+	for name, v := range s.Item(t, id)["recent"].(*types.AttributeValueMemberM).Value {
 		switch v := v.(type) {
 		case *types.AttributeValueMemberS:
 			out[name] = call.ReplaceAllString(v.Value, "$1 CALL")
@@ -34,9 +34,9 @@ func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
 // TestTheFormatOfTheRing holds the data format, because stored orders outlive a version of
 // this package.
 func TestTheFormatOfTheRing(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
-		s.reconfigure(t, func(c *transitions.Config) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		s.reconfigure(func(c *transitions.Config) {
 			c.Journal, c.Now = s.mode, func() time.Time { return time.UnixMilli(1763721672123) }
 		})
 		s.place(t, "o-1")

@@ -21,7 +21,7 @@ import (
 // page by page.
 func TestAScanSeesEveryOrder(t *testing.T) {
 	const orders = 30
-	s := newShop(t)
+	s := newOrders(t)
 	for i := range orders {
 		s.place(t, transitions.OrderID(fmt.Sprint("o-", i)))
 	}
@@ -61,7 +61,7 @@ func TestAScanSeesEveryOrder(t *testing.T) {
 
 // A scan ends with the first error of its function or of a page. The number of segments has bounds.
 func TestAScanEndsWithAnError(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	nothing := func(context.Context, *transitions.Order, error) error { return nil }
 
@@ -75,7 +75,7 @@ func TestAScanEndsWithAnError(t *testing.T) {
 	if err := s.Scan(t.Context(), transitions.Sweep{}, dynamodb.ScanInput{}, func(context.Context, *transitions.Order, error) error { return stop }); !errors.Is(err, stop) {
 		t.Error(err)
 	}
-	s.wire.Inject(embeddedtest.Answer("AccessDeniedException", "Scan"))
+	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "Scan"))
 
 	if err := s.Scan(t.Context(), transitions.Sweep{}, dynamodb.ScanInput{}, nothing); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 		t.Error(err)

@@ -19,7 +19,7 @@ func skus(first, last int) (lines []transitions.Item) {
 }
 
 // placeSKUs places o-1 with the lines.
-func (s *shop) placeSKUs(t *testing.T, lines []transitions.Item) {
+func (s *orders) placeSKUs(t *testing.T, lines []transitions.Item) {
 	t.Helper()
 
 	n := transitions.NewOrder{ID: "o-1", Items: lines, Total: transitions.Money{Amount: int64(len(lines)), Currency: "EUR"}}
@@ -31,7 +31,7 @@ func (s *shop) placeSKUs(t *testing.T, lines []transitions.Item) {
 // TestEditsKeepTheLimitOfSKUs: an order has no more SKUs than one transaction can reserve, however
 // they came into it. SKUs that the order has already are no new ones.
 func TestEditsKeepTheLimitOfSKUs(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.placeSKUs(t, skus(0, 90))
 	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "up-to-97"), skus(85, 97)...))
 
@@ -68,7 +68,7 @@ func TestEditsKeepTheLimitOfSKUs(t *testing.T) {
 
 // addSeen adds the lines in a transaction, a second time with the order as the first refusal
 // returned it, as callers of AddItemsIn do.
-func (s *shop) addSeen(t *testing.T, e transitions.Edit, lines ...transitions.Item) error {
+func (s *orders) addSeen(t *testing.T, e transitions.Edit, lines ...transitions.Item) error {
 	t.Helper()
 	err := s.addIn(t, e, lines...)
 
@@ -87,7 +87,7 @@ func TestSKUsThatAreAddedAtOnceAreCountedTogether(t *testing.T) {
 		"few lines":  skus(0, 90),
 		"many lines": append(skus(0, 90), skus(0, 90)...),
 	} {
-		s := newShop(t)
+		s := newOrders(t)
 		s.placeSKUs(t, lines)
 
 		seen, _, err := s.Get(t.Context(), "o-1")

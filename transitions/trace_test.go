@@ -16,8 +16,8 @@ func TestATransitionHasTheTraceOfItsBeginning(t *testing.T) {
 		var begun []string
 		var ended []transitions.Verdict
 
-		s := newShopIn(t, mode)
-		s.reconfigure(t, func(c *transitions.Config) {
+		s := newOrdersIn(t, mode)
+		s.reconfigure(func(c *transitions.Config) {
 			c.Journal = mode
 			c.Events.Begin = func(ctx context.Context, id transitions.OrderID, event workflow.Event, trace string) (context.Context, string, func(transitions.Result, error)) {
 				begun = append(begun, string(id)+" "+string(event)+" "+trace)
@@ -32,10 +32,10 @@ func TestATransitionHasTheTraceOfItsBeginning(t *testing.T) {
 		})
 
 		s.place(t, "o-1")
-		placed := s.item(t, "o-1")
+		placed := s.Item(t, "o-1")
 
 		r := s.want(t, because(fullCause, keyed("o-1", workflow.Pay, "pay-1")), transitions.Applied)
-		paid := s.item(t, "o-1")
+		paid := s.Item(t, "o-1")
 
 		if r.Transition.Cause.Trace != given || r.Order.Cause.Text != fullCause.Text {
 			t.Errorf("got %+v", r.Order.Cause)
@@ -62,7 +62,7 @@ func TestATransitionHasTheTraceOfItsBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if trace, _, _ := transitions.Traces(paid, s.item(t, "o-1")); trace != given {
+		if trace, _, _ := transitions.Traces(paid, s.Item(t, "o-1")); trace != given {
 			t.Errorf("shipped: %q", trace)
 		}
 

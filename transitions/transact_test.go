@@ -12,12 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 func TestATransactionalJournalIsNeverBehind(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
 	s.want(t, given("o-1", workflow.Release, 5), transitions.Applied) // a gap
@@ -45,20 +46,20 @@ func TestATransactionalJournalIsNeverBehind(t *testing.T) {
 // TestTheStreamMayRecordWhatTheTransactionHas: a reader of the stream that records the same
 // transitions changes nothing, so that the mode can be switched while workers run.
 func TestTheStreamMayRecordWhatTheTransactionHas(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
-	old := s.item(t, "o-1")
+	old := s.Item(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 	before := s.row(t, "o-1", "2")
-	s.record(t, old, s.item(t, "o-1"))
+	shop.Record(t, s.Orders, old, s.Item(t, "o-1"))
 
 	if diff := cmp.Diff(before, s.row(t, "o-1", "2"), cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberB{})); diff != "" {
 		t.Errorf("the row changed:\n%s", diff)
 	}
-	s.reconfigure(t, func(*transitions.Config) {}) // and back to the stream
-	old = s.item(t, "o-1")
+	s.reconfigure(func(*transitions.Config) {}) // and back to the stream
+	old = s.Item(t, "o-1")
 	s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
-	s.record(t, old, s.item(t, "o-1"))
+	shop.Record(t, s.Orders, old, s.Item(t, "o-1"))
 
 	if rows, err := s.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 3 {
 		t.Errorf("rows %+v, error %v", rows, err)
@@ -66,10 +67,10 @@ func TestTheStreamMayRecordWhatTheTransactionHas(t *testing.T) {
 }
 
 // row reads a row of the journal.
-func (s *shop) row(t testing.TB, order, id string) map[string]types.AttributeValue {
+func (s *orders) row(t testing.TB, order, id string) map[string]types.AttributeValue {
 	t.Helper()
 
-	out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("events"), Key: map[string]types.AttributeValue{
+	out, err := s.DB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(shop.JournalTable), Key: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: order}, "transitionId": &types.AttributeValueMemberN{Value: id}}})
 	if err != nil {
 		t.Fatal(err)
@@ -79,12 +80,12 @@ func (s *shop) row(t testing.TB, order, id string) map[string]types.AttributeVal
 }
 
 func TestAJournalAheadOfItsOrderIsAnError(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
-	restored := s.item(t, "o-1")
+	restored := s.Item(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
-	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: restored}); err != nil {
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: restored}); err != nil {
 		t.Fatal(err) // the orders, but not the journal, come from a backup
 	}
 
@@ -97,7 +98,7 @@ func TestAJournalAheadOfItsOrderIsAnError(t *testing.T) {
 		t.Errorf("the order must not have changed: %+v, %v", order, err)
 	}
 
-	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": restored["orderId"]}}); err != nil {
+	if _, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable), Key: map[string]types.AttributeValue{"orderId": restored["orderId"]}}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -109,17 +110,17 @@ func TestAJournalAheadOfItsOrderIsAnError(t *testing.T) {
 // TestATransactionConflictIsRetried cancels the first transactions because of another
 // one on the same order.
 func TestATransactionConflictIsRetried(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	collision := embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: embeddedtest.Canceled("TransactionConflict", "None")}
-	collisions := s.wire.Inject(collision.Next(2))
+	collisions := s.Wire.Inject(collision.Next(2))
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
 	if n := collisions.Strikes(); n != 2 {
 		t.Errorf("%d collisions, want 2", n)
 	}
-	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = transitions.JournalTransactional, 1 })
-	s.wire.Inject(collision.Next(2))
+	s.reconfigure(func(c *transitions.Config) { c.Journal, c.Attempts = transitions.JournalTransactional, 1 })
+	s.Wire.Inject(collision.Next(2))
 
 	if _, err := s.Apply(t.Context(), given("o-1", workflow.Ship, 3)); !errors.Is(err, transitions.ErrContended) || errors.Is(err, transitions.ErrOutcomeUnknown) {
 		t.Errorf("a canceled transaction has written nothing: got %v, want ErrContended", err)
@@ -127,8 +128,8 @@ func TestATransactionConflictIsRetried(t *testing.T) {
 }
 
 func TestATransactionalJournalNeedsATable(t *testing.T) {
-	s := newShop(t)
-	_, err := transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", Journal: transitions.JournalTransactional})
+	s := newOrders(t)
+	_, err := transitions.New(transitions.Config{DynamoDB: s.DB, Table: shop.OrdersTable, Journal: transitions.JournalTransactional})
 	if err == nil || !strings.Contains(err.Error(), "JournalTable") {
 		t.Errorf("got %v", err)
 	}
@@ -136,7 +137,7 @@ func TestATransactionalJournalNeedsATable(t *testing.T) {
 
 // TestTheOrderThatATransactionReturnsIsThatOfTheTable: what is planned on it needs nothing else.
 func TestTheOrderThatATransactionReturnsIsThatOfTheTable(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.runs(t, 1)
 	s.place(t, "o-1")
 
@@ -150,14 +151,14 @@ func TestTheOrderThatATransactionReturnsIsThatOfTheTable(t *testing.T) {
 		t.Fatal(moved, err)
 	}
 
-	if item := s.item(t, "o-1"); item["reqAfter"] != nil || cmp.Diff(item["reqAt"], item["transitionId"], cmpopts.IgnoreUnexported(types.AttributeValueMemberN{})) != "" {
+	if item := s.Item(t, "o-1"); item["reqAfter"] != nil || cmp.Diff(item["reqAt"], item["transitionId"], cmpopts.IgnoreUnexported(types.AttributeValueMemberN{})) != "" {
 		t.Errorf("the order needs the journal: reqAt %v, reqAfter %v", item["reqAt"], item["reqAfter"])
 	}
 }
 
 // TestAnOrderThatATransactionCannotReadIsAnError: it was sound when it was read.
 func TestAnOrderThatATransactionCannotReadIsAnError(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	s.beforeMoves(1, func() {
 		s.put(t, "orderState", text(string(workflow.OnHold)))

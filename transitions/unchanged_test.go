@@ -15,25 +15,25 @@ import (
 // moved, and which has no transitionId or still the same.
 func TestATransactionMayRequireAnUnchangedOrder(t *testing.T) {
 	for name, row := range map[string]struct {
-		change func(s *shop, id transitions.OrderID)
+		change func(s *orders, id transitions.OrderID)
 		want   error
 	}{
-		"no change": {func(*shop, transitions.OrderID) {}, nil},
-		"a transition": {func(s *shop, id transitions.OrderID) {
+		"no change": {func(*orders, transitions.OrderID) {}, nil},
+		"a transition": {func(s *orders, id transitions.OrderID) {
 			s.want(t, keyed(id, workflow.Hold, "hold"), transitions.Applied)
 		}, transitions.ErrContended},
-		"an edit": {func(s *shop, id transitions.OrderID) {
+		"an edit": {func(s *orders, id transitions.OrderID) {
 			edited(t, transitions.Applied)(s.AddNote(t.Context(), edit(id, "e"), transitions.Note{Text: "hello"}))
 		}, transitions.ErrContended},
-		"a state that another program has set": {func(s *shop, id transitions.OrderID) {
+		"a state that another program has set": {func(s *orders, id transitions.OrderID) {
 			s.putOn(t, id, "orderState", &types.AttributeValueMemberS{Value: string(workflow.OnHold)})
 		}, transitions.ErrContended},
 	} {
-		s := newShop(t)
+		s := newOrders(t)
 		s.place(t, "own")
 		s.foreign(t, "foreign", workflow.Pending)
 
-		writer, err := txn.New(txn.Config{DynamoDB: s.db})
+		writer, err := txn.New(txn.Config{DynamoDB: s.DB})
 		if err != nil {
 			t.Fatal(err)
 		}

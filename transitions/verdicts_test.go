@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ratchet/operate/inspect"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -30,8 +31,8 @@ func sameTransition(t *testing.T, got, want transitions.Transition) {
 }
 
 func TestAppliedMovesTheOrderAndRecordsIt(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 
 		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
@@ -51,7 +52,7 @@ func TestAppliedMovesTheOrderAndRecordsIt(t *testing.T) {
 }
 
 func TestReplayedReturnsTheSameResultHoweverLate(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
 		for name, request := range map[string]transitions.Request{
 			"id given":    given("o-1", workflow.Pay, 2),
 			"id assigned": keyed("o-1", workflow.Pay, "r-1"),
@@ -59,7 +60,7 @@ func TestReplayedReturnsTheSameResultHoweverLate(t *testing.T) {
 			"if-match":    {OrderID: "o-1", Event: workflow.Pay, RequestID: "r-1", IfMatch: seen(1)},
 		} {
 			t.Run(name, func(t *testing.T) {
-				s := newShop(t)
+				s := newOrders(t)
 				s.place(t, "o-1")
 				first := s.want(t, request, transitions.Applied)
 				sameTransition(t, s.want(t, request, transitions.Replayed).Transition, first.Transition)
@@ -77,8 +78,8 @@ func TestReplayedReturnsTheSameResultHoweverLate(t *testing.T) {
 }
 
 func TestSupersededStaysSuperseded(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 5), transitions.Applied)
 
@@ -94,8 +95,8 @@ func TestSupersededStaysSuperseded(t *testing.T) {
 }
 
 func TestAnExecutionOvertakenByAnAssignedIdIsSuperseded(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, keyed("o-1", workflow.Cancel, "customer"), transitions.Applied) // takes id 2
 
@@ -107,11 +108,11 @@ func TestAnExecutionOvertakenByAnAssignedIdIsSuperseded(t *testing.T) {
 }
 
 func TestWrongStateSaysActualAndExpectedAndRecordsNothing(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 
-		before := s.item(t, "o-1")
+		before := s.Item(t, "o-1")
 		for _, r := range []transitions.Request{given("o-1", workflow.Ship, 2), keyed("o-1", workflow.Ship, "r")} {
 			result := s.want(t, r, transitions.WrongState)
 			if result.Order.State != workflow.Pending {
@@ -123,7 +124,7 @@ func TestWrongStateSaysActualAndExpectedAndRecordsNothing(t *testing.T) {
 			}
 		}
 
-		if diff := cmp.Diff(before, s.item(t, "o-1"), cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{},
+		if diff := cmp.Diff(before, s.Item(t, "o-1"), cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{},
 			types.AttributeValueMemberM{}, types.AttributeValueMemberL{}, types.AttributeValueMemberB{})); diff != "" {
 			t.Errorf("a refusal changed the item:\n%s", diff)
 		}
@@ -133,8 +134,8 @@ func TestWrongStateSaysActualAndExpectedAndRecordsNothing(t *testing.T) {
 }
 
 func TestFromNarrowsTheEvent(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		r := given("o-1", workflow.Cancel, 2)
 
@@ -149,8 +150,8 @@ func TestFromNarrowsTheEvent(t *testing.T) {
 }
 
 func TestWorkerPoint26_TheSameIDWithOtherContentIsAConflict(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 		s.want(t, given("o-1", workflow.Cancel, 2), transitions.Conflict)
@@ -165,8 +166,8 @@ func TestWorkerPoint26_TheSameIDWithOtherContentIsAConflict(t *testing.T) {
 }
 
 func TestNotFoundAndIllegal(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.want(t, given("missing", workflow.Pay, 2), transitions.NotFound)
 		s.want(t, keyed("missing", workflow.Pay, "r"), transitions.NotFound)
 		s.want(t, given("missing", "no_such_event", 2), transitions.Illegal)
@@ -177,8 +178,8 @@ func TestNotFoundAndIllegal(t *testing.T) {
 }
 
 func TestTheTargetOfAnEventFollowsTheState(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
@@ -194,8 +195,8 @@ func TestTheTargetOfAnEventFollowsTheState(t *testing.T) {
 }
 
 func TestCreateIsOncePerContent(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		order := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}
 		for i, want := range []transitions.Verdict{transitions.Applied, transitions.Replayed} {
 			result, err := s.Create(t.Context(), order)
@@ -212,9 +213,9 @@ func TestCreateIsOncePerContent(t *testing.T) {
 }
 
 func TestAnOrderCreatedByAnotherProgramIsAdopted(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
-		_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		_, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: map[string]types.AttributeValue{
 			"orderId": &types.AttributeValueMemberS{Value: "foreign"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"}}})
 		if err != nil {
 			t.Fatal(err)
@@ -228,19 +229,19 @@ func TestAnOrderCreatedByAnotherProgramIsAdopted(t *testing.T) {
 // TestAnOrderMovedByAnotherProgramIsAdopted: the ids before our first transition have no
 // rows in the journal, so missing rows must not be ErrJournalBehind.
 func TestAnOrderMovedByAnotherProgramIsAdopted(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		now := map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"},
 			"orderState": &types.AttributeValueMemberS{Value: "PAYMENT_RECEIVED"}, "transitionId": &types.AttributeValueMemberN{Value: "5"}}
-		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: now}); err != nil {
+		if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: now}); err != nil {
 			t.Fatal(err)
 		}
 		step := func(r transitions.Request) {
 			t.Helper()
 			s.want(t, r, transitions.Applied)
 			old := now
-			now = s.item(t, "o-1")
-			s.record(t, old, now)
+			now = s.Item(t, "o-1")
+			shop.Record(t, s.Orders, old, now)
 		}
 		s.want(t, given("o-1", workflow.ShipPart, 5), transitions.Superseded) // the order stands at 5, and its ring does not say why
 		step(keyed("o-1", workflow.ShipPart, "first"))
@@ -268,8 +269,8 @@ func TestAnOrderMovedByAnotherProgramIsAdopted(t *testing.T) {
 }
 
 func TestIfMatchRefusesWhatTheCallerHasNotSeen(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 		r := keyed("o-1", workflow.Cancel, "r")
@@ -287,8 +288,8 @@ func TestIfMatchRefusesWhatTheCallerHasNotSeen(t *testing.T) {
 }
 
 func TestInvalidRequestsNameTheField(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		rows := []struct {
 			request transitions.Request
 			field   string
@@ -322,17 +323,17 @@ func TestAUsedRequestIDIsNotAppliedUnderAnotherID(t *testing.T) {
 }
 
 func usedRequestID(t *testing.T, requests bool) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		if !requests {
-			s.forgetRequests(t)
+			s.forgetRequests()
 		}
 		s.place(t, "o-1")
-		images := []map[string]types.AttributeValue{nil, s.item(t, "o-1")}
+		images := []map[string]types.AttributeValue{nil, s.Item(t, "o-1")}
 		apply := func(r transitions.Request) transitions.Result {
 			t.Helper()
 			result := s.want(t, r, transitions.Applied)
-			images = append(images, s.item(t, "o-1"))
+			images = append(images, s.Item(t, "o-1"))
 			return result
 		}
 		apply(given("o-1", workflow.Pay, 2))
@@ -357,7 +358,7 @@ func usedRequestID(t *testing.T, requests bool) {
 			}
 
 			for i := 1; i < len(images); i++ {
-				s.record(t, images[i-1], images[i])
+				shop.Record(t, s.Orders, images[i-1], images[i])
 			}
 		}
 		sameTransition(t, s.want(t, r, transitions.Replayed).Transition, first.Transition)

@@ -11,6 +11,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/inspect"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -42,10 +43,10 @@ func renamed(t testing.TB, version int) *workflow.Definition {
 	return d
 }
 
-// runs gives the shop the definition of a version, with others that it accepts.
-func (s *shop) runs(t testing.TB, version int, accepted ...int) {
+// runs opens the orders with the definition of a version, with others that it accepts.
+func (s *orders) runs(t testing.TB, version int, accepted ...int) {
 	t.Helper()
-	s.reconfigure(t, func(c *transitions.Config) {
+	s.reconfigure(func(c *transitions.Config) {
 		c.Journal, c.Definition, c.Versions = s.mode, renamed(t, version), accepted
 	})
 }
@@ -70,14 +71,14 @@ func ways(t testing.TB, versions ...int) *workflow.Migrations {
 // TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused: a state of an unknown version may mean something
 // else, even if it has a known name.
 func TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.runs(t, 1)
 		s.place(t, "o-1")
 		first := keyed("o-1", "hold", "r")
 		s.want(t, first, transitions.Applied)
 		s.want(t, keyed("o-1", "release", "r2"), transitions.Applied)
-		before := s.item(t, "o-1")
+		before := s.Item(t, "o-1")
 		s.runs(t, 2)
 
 		ifMatch := keyed("o-1", "pay", "k2")
@@ -96,7 +97,7 @@ func TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 			t.Errorf("edit of a line: got %v", err)
 		}
 
-		if diff := cmp.Diff(before, s.item(t, "o-1"), attributes); diff != "" {
+		if diff := cmp.Diff(before, s.Item(t, "o-1"), attributes); diff != "" {
 			t.Errorf("a refusal wrote something:\n%s", diff)
 		}
 		// Earlier decisions stay.
@@ -115,7 +116,7 @@ func TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 // TestOrdersOfEveryAcceptedVersionMove, however their ids are chosen: each way has a condition of
 // its own.
 func TestOrdersOfEveryAcceptedVersionMove(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
 		one := transitions.TransitionID(1)
 		for name, r := range map[string]transitions.Request{
 			"id given":    {TransitionID: 2},
@@ -124,7 +125,7 @@ func TestOrdersOfEveryAcceptedVersionMove(t *testing.T) {
 			"far ahead":   {TransitionID: 20, RequestID: "k"},
 		} {
 			for _, version := range []int{0, 1, 2, 3} { // 0: another program has placed the order
-				s := newShop(t)
+				s := newOrders(t)
 				if version > 0 {
 					s.runs(t, version)
 					s.place(t, "o-1")
@@ -146,13 +147,13 @@ func TestOrdersOfEveryAcceptedVersionMove(t *testing.T) {
 // TestAMigrationIsATransition: it takes the next id and leaves evidence like any other. A
 // request with the same id is Superseded.
 func TestAMigrationIsATransition(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.runs(t, 1)
 		s.place(t, "o-1")
-		old := s.item(t, "o-1")
+		old := s.Item(t, "o-1")
 		s.want(t, given("o-1", "hold", 2), transitions.Applied)
-		s.record(t, old, s.item(t, "o-1"))
+		shop.Record(t, s.Orders, old, s.Item(t, "o-1"))
 		s.runs(t, 2)
 
 		order, _, err := s.Get(t.Context(), "o-1")
@@ -160,12 +161,12 @@ func TestAMigrationIsATransition(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		old = s.item(t, "o-1")
+		old = s.Item(t, "o-1")
 		after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{})
 		if err != nil || !moved || after.State != "HELD" || after.TransitionID != 3 || after.DefinitionVersion != 2 || after.PreviousState != "ON_HOLD" {
 			t.Fatalf("%+v, %v, %v", after, moved, err)
 		}
-		s.record(t, old, s.item(t, "o-1"))
+		shop.Record(t, s.Orders, old, s.Item(t, "o-1"))
 
 		if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); err != nil || moved {
 			t.Errorf("again, with the order as it was read before: moved %v, %v", moved, err)
@@ -192,8 +193,8 @@ func TestAMigrationIsATransition(t *testing.T) {
 }
 
 func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
-	inBothModesOnVirtualTime(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.runs(t, 1)
 		s.place(t, "o-1")
 		s.runs(t, 2)
@@ -202,7 +203,7 @@ func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
+		lost := s.Wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
 
 		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); err != nil || !moved || after.TransitionID != 2 || lost.Strikes() != 1 {
 			t.Errorf("%+v, moved %v, %v; lost %d answers", after, moved, err, lost.Strikes())
@@ -214,7 +215,7 @@ func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 // already. A second sweep must find nothing to do, and orders without a mapping must be
 // counted.
 func TestAllOrdersAreMigrated(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.runs(t, 1)
 
 	for i := range 40 {
@@ -265,8 +266,8 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 // TestARequestMayBeNamedLikeAMigration: a caller may choose the request id under which the
 // order is migrated later.
 func TestARequestMayBeNamedLikeAMigration(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.runs(t, 1)
 		s.place(t, "o-1")
 		result := s.want(t, keyed("o-1", "hold", "migration/1/2/2"), transitions.Applied)

@@ -10,28 +10,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // moved places and pays order o-1, and holds and releases it six times. It returns the images
 // before and after each transition.
-func (s *shop) moved(t *testing.T) (images []map[string]types.AttributeValue) {
+func (s *orders) moved(t *testing.T) (images []map[string]types.AttributeValue) {
 	t.Helper()
 	s.place(t, "o-1")
-	images = append(images, nil, s.item(t, "o-1"))
+	images = append(images, nil, s.Item(t, "o-1"))
 
 	for id, event := range []workflow.Event{workflow.Pay, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold,
 		workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release} {
 		s.want(t, given("o-1", event, transitions.TransitionID(id+2)), transitions.Applied)
-		images = append(images, s.item(t, "o-1"))
+		images = append(images, s.Item(t, "o-1"))
 	}
 
 	return images
 }
 
 // recordVersions writes the journal rows of the versions.
-func (s *shop) recordVersions(t *testing.T, versions []transitions.PastVersion) {
+func (s *orders) recordVersions(t *testing.T, versions []transitions.PastVersion) {
 	t.Helper()
 
 	for _, v := range versions {
@@ -53,12 +54,12 @@ func (s *shop) recordVersions(t *testing.T, versions []transitions.PastVersion) 
 // TestLostRowsCloseTheChain: the journal has three rows, three are lost, and the order's ring
 // proves the newest eight.
 func TestLostRowsCloseTheChain(t *testing.T) {
-	s := newShop(t)
-	s.forgetRequests(t)
+	s := newOrders(t)
+	s.forgetRequests()
 	images := s.moved(t)
 
 	for i := 1; i <= 3; i++ {
-		s.record(t, images[i-1], images[i])
+		shop.Record(t, s.Orders, images[i-1], images[i])
 	}
 	lost := given("o-1", workflow.Hold, 5)
 
@@ -92,7 +93,7 @@ func TestLostRowsCloseTheChain(t *testing.T) {
 
 	// The rows come after all.
 	for i := 4; i <= 6; i++ {
-		s.record(t, images[i-1], images[i])
+		shop.Record(t, s.Orders, images[i-1], images[i])
 		s.wantWhole(t, images[14])
 	}
 	s.want(t, lost, transitions.Replayed)
@@ -103,7 +104,7 @@ func TestLostRowsCloseTheChain(t *testing.T) {
 }
 
 // wantWhole checks that the journal is an unbroken chain that ends as the item says.
-func (s *shop) wantWhole(t *testing.T, item map[string]types.AttributeValue) {
+func (s *orders) wantWhole(t *testing.T, item map[string]types.AttributeValue) {
 	t.Helper()
 
 	order, _, err := s.Get(t.Context(), "o-1")
@@ -132,7 +133,7 @@ func (s *shop) wantWhole(t *testing.T, item map[string]types.AttributeValue) {
 
 // TestAnOrderProvesAllOfItsTransitions: nothing has left its ring, or its journal has all.
 func TestAnOrderProvesAllOfItsTransitions(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	images := s.moved(t)
 
 	versions, complete, err := transitions.Provable(images[5])
@@ -142,7 +143,7 @@ func TestAnOrderProvesAllOfItsTransitions(t *testing.T) {
 	s.recordVersions(t, versions)
 
 	for i := 6; i <= 14; i++ {
-		s.record(t, images[i-1], images[i])
+		shop.Record(t, s.Orders, images[i-1], images[i])
 	}
 
 	versions, complete, err = s.Journaled(t.Context(), images[14])
@@ -159,7 +160,7 @@ func TestAnOrderProvesAllOfItsTransitions(t *testing.T) {
 
 // TestAJournalWithoutAnyRowIsClosed: the stream was never read.
 func TestAJournalWithoutAnyRowIsClosed(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	images := s.moved(t)
 
 	versions, _, err := s.Journaled(t.Context(), images[14])
@@ -176,17 +177,17 @@ func TestAJournalWithoutAnyRowIsClosed(t *testing.T) {
 
 // TestVersionsOfAnOrderThatAnotherProgramHasMoved: the journal does not know by which event.
 func TestVersionsOfAnOrderThatAnotherProgramHasMoved(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.foreign(t, "o-1", workflow.Pending)
-	placed := s.item(t, "o-1")
+	placed := s.Item(t, "o-1")
 	s.putOn(t, "o-1", "orderState", &types.AttributeValueMemberS{Value: string(workflow.PaymentReceived)})
 	s.putOn(t, "o-1", "transitionId", num(4))
-	paid := s.item(t, "o-1")
-	s.record(t, placed, paid)
+	paid := s.Item(t, "o-1")
+	shop.Record(t, s.Orders, placed, paid)
 
 	s.want(t, given("o-1", workflow.Hold, 5), transitions.Applied)
-	held := s.item(t, "o-1")
-	s.record(t, paid, held)
+	held := s.Item(t, "o-1")
+	shop.Record(t, s.Orders, paid, held)
 
 	versions, _, err := s.Journaled(t.Context(), held)
 	if err != nil || len(versions) != 2 {
@@ -198,9 +199,9 @@ func TestVersionsOfAnOrderThatAnotherProgramHasMoved(t *testing.T) {
 // TestAnEarlierVersionHasTheRingOfItsTime: a slot has nothing of the transition before in it,
 // neither its request id nor the state that it left.
 func TestAnEarlierVersionHasTheRingOfItsTime(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	images := []map[string]types.AttributeValue{nil, s.item(t, "o-1")}
+	images := []map[string]types.AttributeValue{nil, s.Item(t, "o-1")}
 
 	for n := 2; n <= 20; n++ {
 		r := part("", transitions.TransitionID(n))
@@ -212,19 +213,19 @@ func TestAnEarlierVersionHasTheRingOfItsTime(t *testing.T) {
 			r.RequestID = transitions.RequestID(fmt.Sprint("k-", n))
 		}
 		s.want(t, r, transitions.Applied)
-		images = append(images, s.item(t, "o-1"))
+		images = append(images, s.Item(t, "o-1"))
 	}
 
 	// Another program moves the order, and leaves neither a trace nor the state before.
 	s.put(t, "orderState", text(string(workflow.Shipped)))
 	s.put(t, "transitionId", num(26))
 
-	item := s.item(t, "o-1")
+	item := s.Item(t, "o-1")
 	delete(item, "previousState")
 	images = append(images, item)
 
 	for i := 1; i < len(images); i++ {
-		s.record(t, images[i-1], images[i])
+		shop.Record(t, s.Orders, images[i-1], images[i])
 	}
 
 	versions, complete, err := s.Journaled(t.Context(), item)
@@ -257,7 +258,7 @@ func TestAnEarlierVersionHasTheRingOfItsTime(t *testing.T) {
 }
 
 // upTo returns the rows of the order's journal up to the id.
-func (s *shop) upTo(t *testing.T, last transitions.TransitionID) iter.Seq2[transitions.Row, error] {
+func (s *orders) upTo(t *testing.T, last transitions.TransitionID) iter.Seq2[transitions.Row, error] {
 	return func(yield func(transitions.Row, error) bool) {
 		for row, err := range s.Rows(t.Context(), "o-1", 0) {
 			if row.ID > last || !yield(row, err) {

@@ -19,8 +19,8 @@ var reads = []string{"GetItem", "Query", "BatchGetItem", "TransactGetItems"}
 // TestWorkerPoint20_ACanceledCallBlocksNoOrder: a call whose context ends, before or during its write,
 // leaves an order that moves on.
 func TestWorkerPoint20_ACanceledCallBlocksNoOrder(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		ctx, cancel := context.WithCancel(t.Context())
 		s.beforeMoves(1, cancel)
@@ -44,8 +44,8 @@ func TestWorkerPoint20_ACanceledCallBlocksNoOrder(t *testing.T) {
 // TestWorkerPoint22_ATransitionToTheSameStateIsRecorded: it has an id and evidence of its own, and so a
 // repeat of it differs from a second one.
 func TestWorkerPoint22_ATransitionToTheSameStateIsRecorded(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.paid(t, "o-1")
 		s.want(t, given("o-1", workflow.ShipPart, 3), transitions.Applied)
 		again := given("o-1", workflow.ShipPart, 4)
@@ -62,16 +62,16 @@ func TestWorkerPoint22_ATransitionToTheSameStateIsRecorded(t *testing.T) {
 // TestWorkerPoint23_OneWriteCarriesStateIDAndEvidence: whatever was written of a transition was written
 // by one call. (A transactional journal has its row in the same call, after a read.)
 func TestWorkerPoint23_OneWriteCarriesStateIDAndEvidence(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
-	s.wire.Reset()
+	s.Wire.Reset()
 	s.want(t, transitions.Request{OrderID: "o-1", Event: workflow.Pay, TransitionID: 2, RequestID: "r"}, transitions.Applied)
 
-	if calls := s.wire.Calls(); len(calls) != 1 || !slices.Contains(moves, calls[0]) {
+	if calls := s.Wire.Calls(); len(calls) != 1 || !slices.Contains(moves, calls[0]) {
 		t.Errorf("calls %q, want one write", calls)
 	}
 
-	item := s.item(t, "o-1")
+	item := s.Item(t, "o-1")
 	for name, want := range map[string]types.AttributeValue{
 		"orderState":        &types.AttributeValueMemberS{Value: "PAYMENT_RECEIVED"},
 		"previousState":     &types.AttributeValueMemberS{Value: "PENDING"},
@@ -92,7 +92,7 @@ func TestWorkerPoint23_OneWriteCarriesStateIDAndEvidence(t *testing.T) {
 // TestWorkerPoint24_ARefusalIsJudgedFromTheItemThatItReturned: no read follows a refused write, so no
 // later state of the order can decide about it.
 func TestWorkerPoint24_ARefusalIsJudgedFromTheItemThatItReturned(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	s.place(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 	s.want(t, given("o-1", workflow.Hold, 4), transitions.Applied)
@@ -107,11 +107,11 @@ func TestWorkerPoint24_ARefusalIsJudgedFromTheItemThatItReturned(t *testing.T) {
 		"in the wrong state": {given("o-1", workflow.Ship, 5), transitions.WrongState},
 		"missing":            {given("o-2", workflow.Pay, 2), transitions.NotFound},
 	} {
-		s.wire.Reset()
+		s.Wire.Reset()
 		r := s.want(t, row.request, row.want)
 
-		if n := s.wire.Count(moves...); n != 1 || s.wire.Count(reads...) != 0 {
-			t.Errorf("%s: %d writes and %d reads, want one write", name, n, s.wire.Count(reads...))
+		if n := s.Wire.Count(moves...); n != 1 || s.Wire.Count(reads...) != 0 {
+			t.Errorf("%s: %d writes and %d reads, want one write", name, n, s.Wire.Count(reads...))
 		}
 
 		if row.want != transitions.NotFound && (r.Order == nil || r.Order.State != workflow.PaidOnHold) {
@@ -123,8 +123,8 @@ func TestWorkerPoint24_ARefusalIsJudgedFromTheItemThatItReturned(t *testing.T) {
 // TestWorkerPoint25_TheRightStateProvesNothing: the order is where the request wants it, and another
 // request brought it there.
 func TestWorkerPoint25_TheRightStateProvesNothing(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
 		s.place(t, "o-1")
 		s.want(t, keyed("o-1", workflow.Hold, "a"), transitions.Applied)
 		s.want(t, keyed("o-1", workflow.Release, "b"), transitions.Applied)
@@ -151,7 +151,7 @@ func TestWorkerPoint25_TheRightStateProvesNothing(t *testing.T) {
 // TestWorkerPoint27_ALostRaceIsTriedAgainAndAWrongStateIsNot: another request takes the id between the
 // read and the write. If the event is still legal, the next attempt takes the next id.
 func TestWorkerPoint27_ALostRaceIsTriedAgainAndAWrongStateIsNot(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
 		for name, row := range map[string]struct {
 			first  workflow.Event
 			want   transitions.Verdict
@@ -160,7 +160,7 @@ func TestWorkerPoint27_ALostRaceIsTriedAgainAndAWrongStateIsNot(t *testing.T) {
 			"still legal": {workflow.Hold, transitions.Applied, 2},
 			"not legal":   {workflow.Pay, transitions.WrongState, 1},
 		} {
-			s := newShop(t)
+			s := newOrders(t)
 			s.place(t, "o-1")
 			sent := s.beforeMoves(1, func() { s.want(t, keyed("o-1", row.first, "first"), transitions.Applied) })
 
@@ -182,7 +182,7 @@ func TestWorkerPoint38_ParcelsMayLeaveInAnyOrder(t *testing.T) {
 
 	var want string
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		s := newShop(t)
+		s := newOrders(t)
 		s.paid(t, "o-1")
 
 		for n, i := range order {

@@ -16,7 +16,7 @@
 //
 // # Caveats
 //
-// The handler runs inside the bubble, so it must not use what lives outside: channels,
-// timers and connections that the test made before, or the network. What it waits for in
-// real time, such as a program or another machine, keeps the virtual time from passing.
+// The handler runs inside the bubble, so it must not use anything from outside: channels, timers and
+// connections that the test made before, or the network. While the handler waits in real time, for a
+// program or another machine, no virtual time passes.
 package activitiestest

@@ -34,25 +34,24 @@ type Task struct {
 	Config func(*activities.Config)
 }
 
-// Result is what became of a task.
+// Result describes the end of a task.
 type Result struct {
 	// Done is the end of the task as the worker knows it.
 	Done activities.Done
-	// Output is the task's output, if it succeeded; Error and Cause are those of its
-	// failure otherwise: a task that timed out has States.Timeout. All are
-	// empty for a parked task.
+	// Output is the task's output, if it succeeded; Error and Cause describe its failure otherwise;
+	// the Error of a task that timed out is States.Timeout. All three are empty for a parked task.
 	Output       json.RawMessage
 	Error, Cause string
 	// Heartbeats are the times since the start at which heartbeats were accepted.
 	Heartbeats []time.Duration
-	// Progress is what the handler recorded.
+	// Progress has every progress that the handler recorded.
 	Progress []any
-	// Stop is what the worker's Run returned.
+	// Stop is the result of the worker's Run.
 	Stop error
 }
 
-// Run runs one task to its end, in virtual time, and returns what became of it. It fails
-// the test when the task cannot be started.
+// Run runs one task to its end, in virtual time, and returns its end. The test fails when the task
+// cannot be started.
 func Run(t *testing.T, task Task) Result {
 	t.Helper()
 
@@ -70,6 +69,7 @@ func run(t *testing.T, task Task) (result Result) {
 	execution := start(t, service, &task)
 	began := time.Now()
 
+	// The faults strike this client only; start and read use the other one.
 	client := engine.AWSConfig()
 	transport := embeddedtest.Intercept(&client)
 
@@ -118,12 +118,14 @@ func run(t *testing.T, task Task) (result Result) {
 
 	ended := <-done
 	stop()
+	// Run has returned now, so no hook can still write to result.
 	stopped := <-ran
 
 	mu.Lock()
 	defer mu.Unlock()
 	result.Done, result.Stop = ended, stopped
 
+	// The execution of a parked task has no end to wait for.
 	if ended.Outcome != activities.Parked {
 		result.read(t, service, execution)
 	}
@@ -156,6 +158,7 @@ func start(t *testing.T, service *sfn.Client, task *Task) (execution string) {
 	must(err)
 	task.Activity.ARN = *activity.ActivityArn
 
+	// Without TimeoutSeconds a lost task would last for 99,999,999 s, the default of ASL.
 	state := map[string]any{"Type": "Task", "Resource": task.Activity.ARN, "End": true, "TimeoutSeconds": 3600}
 	if task.TimeoutAfter > 0 {
 		state["TimeoutSeconds"] = int(task.TimeoutAfter / time.Second)
@@ -209,6 +212,7 @@ func (r *Result) read(t *testing.T, service *sfn.Client, execution string) {
 
 			return
 		}
+		// Virtual time: the bubble skips the wait when nothing else runs.
 		time.Sleep(time.Second)
 	}
 }

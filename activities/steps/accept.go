@@ -24,9 +24,9 @@ type acceptInput struct {
 	Started string `json:"started"`
 }
 
-// accept places the order and reserves its stock in one transaction. If the order exists
-// and waits for its payment, accept only reserves; if it is elsewhere, the execution goes on
-// from there.
+// accept places the order and reserves its stock in one transaction. If the order exists and waits
+// for its payment, accept only reserves; if the order is in another state, the execution goes on from
+// there.
 func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	n := in.Order.NewOrder
 	n.PlacedBy, n.Cause = in.Started, causeOf(n.ID, "", "")
@@ -44,6 +44,8 @@ func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	result, err := s.place(ctx, n)
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
+		// The refusal is stored: the order is placed without a reservation and then canceled. Its
+		// caller sees a reason instead of no order.
 		result, createErr := s.cfg.Orders.Create(ctx, n)
 		if createErr != nil || result.Verdict == transitions.Conflict {
 			return nil, cmp.Or(createErr, errOtherContent(n.ID))
@@ -68,6 +70,7 @@ func errOtherContent(id transitions.OrderID) error {
 // place places the order together with its reservation.
 func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.Result, error) {
 	lines := linesOf(n.Items)
+	// Nothing to reserve: the order is written alone.
 	if len(lines) == 0 {
 		return s.cfg.Orders.Create(ctx, n)
 	}
@@ -103,6 +106,8 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 	}
 
 	if !s.isPayable(order.State) {
+		// An earlier try may have canceled the order and lost its answer: the same request is then
+		// replayed.
 		if order.State == workflow.Cancelled {
 			return nil, s.refuseOrder(ctx, order, inventory.ErrOutOfStock)
 		}
@@ -133,6 +138,7 @@ func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, ca
 	switch {
 	case err != nil:
 		return err
+	// The order has not moved, so going on from there would run accept again without end.
 	case order.TransitionID == seen.TransitionID:
 		return cause
 	}
@@ -149,6 +155,7 @@ func (s *Steps) refuseOrder(ctx context.Context, seen *transitions.Order, reason
 		Event:     workflow.Cancel,
 		From:      s.cfg.Orders.Definition().Initial(),
 		RequestID: transitions.OutOfStockRequest,
+		// An edit in between may need less stock, so the cancellation holds only for the lines seen.
 		IfContent: &seen.ContentVersion,
 		Cause:     s.outOfStock(ctx, seen),
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 // level checks the stock of sku-1.
-func (s *shop) wantStock(t *testing.T, available, reserved, committed int64) {
+func (s *orderSteps) wantStock(t *testing.T, available, reserved, committed int64) {
 	t.Helper()
 
 	l, _, err := s.stock.Level(t.Context(), "sku-1")
@@ -19,7 +19,7 @@ func (s *shop) wantStock(t *testing.T, available, reserved, committed int64) {
 	}
 }
 
-func (s *shop) setStock(t *testing.T, n int64) {
+func (s *orderSteps) setStock(t *testing.T, n int64) {
 	t.Helper()
 
 	if err := s.stock.Set(t.Context(), "sku-1", n); err != nil {
@@ -28,7 +28,7 @@ func (s *shop) setStock(t *testing.T, n int64) {
 }
 
 // wantOrder checks the state of o-1 and how many transitions it has made.
-func (s *shop) wantOrder(t *testing.T, state workflow.State, id transitions.TransitionID) {
+func (s *orderSteps) wantOrder(t *testing.T, state workflow.State, id transitions.TransitionID) {
 	t.Helper()
 
 	order, found, err := s.orders.Get(t.Context(), "o-1")
@@ -38,7 +38,7 @@ func (s *shop) wantOrder(t *testing.T, state workflow.State, id transitions.Tran
 }
 
 // move applies an event to o-1 as another caller would.
-func (s *shop) move(t *testing.T, events ...workflow.Event) {
+func (s *orderSteps) move(t *testing.T, events ...workflow.Event) {
 	t.Helper()
 
 	for _, event := range events {
@@ -57,7 +57,7 @@ const (
 )
 
 // place places o-1 as the API does, without an execution.
-func (s *shop) place(t *testing.T) {
+func (s *orderSteps) place(t *testing.T) {
 	t.Helper()
 
 	_, err := s.orders.Create(t.Context(), transitions.NewOrder{
@@ -71,7 +71,7 @@ func (s *shop) place(t *testing.T) {
 }
 
 // accept accepts o-1, of which there are enough pieces.
-func (s *shop) accept(t *testing.T) {
+func (s *orderSteps) accept(t *testing.T) {
 	t.Helper()
 	s.setStock(t, 10)
 
@@ -83,7 +83,7 @@ func (s *shop) accept(t *testing.T) {
 // TestAcceptPlacesAndReserves runs twice: the second run is a retry whose first answer was
 // lost.
 func TestAcceptPlacesAndReserves(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 3)
 
 	for range 2 {
@@ -95,8 +95,8 @@ func TestAcceptPlacesAndReserves(t *testing.T) {
 	s.wantOrder(t, workflow.Pending, 1)
 }
 
-// TestAcceptOfAnOrderThatExists: what the API has placed is reserved, also if it was paid there;
-// what has moved on is adopted with its position.
+// TestAcceptOfAnOrderThatExists: an order that the API has placed is reserved, also if it was paid
+// there; an order that has moved on is adopted with its position.
 func TestAcceptOfAnOrderThatExists(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -112,7 +112,7 @@ func TestAcceptOfAnOrderThatExists(t *testing.T) {
 		{"canceled by the customer", []workflow.Event{workflow.Cancel}, "Order.WrongState", `"state":"CANCELLED","transitionId":2`, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newShop(t, newTables(t), 1)
+			s := newOrderSteps(t, newKit(t), 1)
 			s.setStock(t, 3)
 			s.place(t)
 			s.move(t, c.before...)
@@ -128,7 +128,7 @@ func TestAcceptOfAnOrderThatExists(t *testing.T) {
 // TestAcceptWithShortStock: the order is placed and canceled, and every retry says why.
 func TestAcceptWithShortStock(t *testing.T) {
 	for _, placed := range []bool{false, true} {
-		s := newShop(t, newTables(t), 1)
+		s := newOrderSteps(t, newKit(t), 1)
 		s.setStock(t, 1)
 
 		if placed {
@@ -147,7 +147,7 @@ func TestAcceptWithShortStock(t *testing.T) {
 
 // TestASecondExecutionDoesNotAcceptAgain: the name of an execution becomes free after 90 days.
 func TestASecondExecutionDoesNotAcceptAgain(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 3)
 
 	if _, err := s.run(t, "accept", accepted); err != nil {
@@ -170,10 +170,10 @@ func TestASecondExecutionDoesNotAcceptAgain(t *testing.T) {
 	}
 }
 
-// TestAcceptOfAnOrderWithoutLines reserves nothing; one with too many SKUs for a transaction
-// is refused before it is placed.
+// TestAcceptOfUnusualOrders: an order without lines reserves nothing; an order with too many SKUs for
+// a transaction is refused before it is placed.
 func TestAcceptOfUnusualOrders(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 
 	if _, err := s.run(t, "accept", `{"order":{"orderId":"o-1","total":{"amount":5,"currency":"EUR"}},"started":"then"}`); err != nil {
 		t.Error(err)
@@ -195,7 +195,7 @@ func TestAcceptOfUnusualOrders(t *testing.T) {
 }
 
 // edit changes the quantity of o-1's line at the price of 250, so that the total follows.
-func (s *shop) edit(t *testing.T, quantity int64) {
+func (s *orderSteps) edit(t *testing.T, quantity int64) {
 	t.Helper()
 
 	s.moves++
@@ -208,9 +208,9 @@ func (s *shop) edit(t *testing.T, quantity int64) {
 }
 
 // TestASuccessorTakesAnOrderThatWasEdited: its input has other content than the order was
-// placed with. What is reserved is what the order has now.
+// placed with. The order's present lines are reserved.
 func TestASuccessorTakesAnOrderThatWasEdited(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 5)
 	s.place(t)
 	s.edit(t, 3)
@@ -229,7 +229,7 @@ func TestASuccessorTakesAnOrderThatWasEdited(t *testing.T) {
 // TestTheReservationFollowsTheEdits: an order is edited before it is accepted, and again before
 // it is paid. It is charged and shipped as it is in the end.
 func TestTheReservationFollowsTheEdits(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 10)
 	s.place(t)
 	s.edit(t, 5)
@@ -257,7 +257,7 @@ func TestTheReservationFollowsTheEdits(t *testing.T) {
 // TestAnEditedOrderThatAnotherCallerPaidIsReservedAsItIs: for pieces that are missing, the
 // execution waits.
 func TestAnEditedOrderThatAnotherCallerPaidIsReservedAsItIs(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 3)
 
 	if _, err := s.run(t, "accept", accepted); err != nil {
@@ -280,13 +280,13 @@ func TestAnEditedOrderThatAnotherCallerPaidIsReservedAsItIs(t *testing.T) {
 // TestALateAcceptReservesNothing: while it hung, between its look at the order and its
 // reservation, others have paid and shipped the order.
 func TestALateAcceptReservesNothing(t *testing.T) {
-	db, transport := newTablesBehind(t)
-	s := newShop(t, db, 1)
+	kit := newKit(t)
+	s := newOrderSteps(t, kit, 1)
 	s.setStock(t, 3)
 	s.place(t)
 
 	writes := 0
-	transport.Before(func(c *embeddedtest.Call) error {
+	kit.Wire.Before(func(c *embeddedtest.Call) error {
 		if !c.Is("TransactWriteItems") {
 			return nil
 		}
@@ -327,13 +327,13 @@ func hangOnce(transport *embeddedtest.Transport, meanwhile func()) (hung *bool) 
 // TestAHungAcceptDoesNotUndoAReservation: while it hung, before it read the reservation, the order
 // was edited, accepted by another worker and paid.
 func TestAHungAcceptDoesNotUndoAReservation(t *testing.T) {
-	db, transport := newTablesBehind(t)
-	s := newShop(t, db, 1)
+	kit := newKit(t)
+	s := newOrderSteps(t, kit, 1)
 	s.setStock(t, 10)
 	s.place(t)
 	s.edit(t, 3)
 
-	hung := hangOnce(transport, func() {
+	hung := hangOnce(kit.Wire, func() {
 		s.edit(t, 5)
 
 		for _, step := range [][2]string{{"accept", accepted}, {"pay", paying}} {
@@ -352,13 +352,13 @@ func TestAHungAcceptDoesNotUndoAReservation(t *testing.T) {
 
 // TestShortStockOfFormerLinesCancelsNothing: the order was corrected after it was read.
 func TestShortStockOfFormerLinesCancelsNothing(t *testing.T) {
-	db, transport := newTablesBehind(t)
-	s := newShop(t, db, 1)
+	kit := newKit(t)
+	s := newOrderSteps(t, kit, 1)
 	s.setStock(t, 10)
 	s.place(t)
 	s.edit(t, 50)
 
-	hangOnce(transport, func() { s.edit(t, 5) })
+	hangOnce(kit.Wire, func() { s.edit(t, 5) })
 
 	if _, err := s.run(t, "accept", accepted); name(err) != "Order.WrongState" || !strings.Contains(err.Error(), `"state":"PENDING"`) {
 		t.Errorf("got %v", err)

@@ -22,13 +22,13 @@ func causeOf(id transitions.OrderID, code, text string) transitions.Cause {
 	return transitions.Cause{Code: code, Text: text, Actor: "execution:" + string(id), Source: "execution"}
 }
 
-// maxNamedSKUs is how many missing SKUs the text of a cause names. It is cut to 128 bytes anyway, and
-// a request with a text of more than 1,000 is invalid.
+// maxNamedSKUs bounds the missing SKUs that the text of a cause names. The text is cut to 128 bytes
+// anyway, and a request with a text of more than 1,000 bytes is invalid.
 const maxNamedSKUs = 3
 
 // outOfStock is the cause of canceling an order whose pieces are missing, such as "out of stock: mug,
-// wanted 2, 1 left". What is left is read after the refusal: other orders may have changed it since,
-// and a level that cannot be read is left out. It names the first SKUs that are short.
+// wanted 2, 1 left". The levels are read after the refusal, so other orders may have changed them
+// since; a level that cannot be read is left out. The text names the first SKUs that are short.
 func (s *Steps) outOfStock(ctx context.Context, order *transitions.Order) transitions.Cause {
 	wanted := map[string]int64{}
 	var skus []string
@@ -37,6 +37,7 @@ func (s *Steps) outOfStock(ctx context.Context, order *transitions.Order) transi
 		if wanted[item.SKU] == 0 {
 			skus = append(skus, item.SKU)
 		}
+		// Two lines may have the same SKU, and the stock is refused for their sum.
 		wanted[item.SKU] += item.Quantity
 	}
 

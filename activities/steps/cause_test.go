@@ -11,7 +11,7 @@ import (
 )
 
 // causeOf returns the cause of the order's newest transition.
-func (s *shop) causeOf(t *testing.T, state workflow.State) transitions.Cause {
+func (s *orderSteps) causeOf(t *testing.T, state workflow.State) transitions.Cause {
 	t.Helper()
 
 	o, _, err := s.orders.Get(t.Context(), "o-1")
@@ -25,7 +25,7 @@ func (s *shop) causeOf(t *testing.T, state workflow.State) transitions.Cause {
 // TestAnOrderSaysWhyItWasCanceled, whether it was placed before or not.
 func TestAnOrderSaysWhyItWasCanceled(t *testing.T) {
 	for _, placed := range []bool{false, true} {
-		s := newShop(t, newTables(t), 1)
+		s := newOrderSteps(t, newKit(t), 1)
 		s.setStock(t, 1)
 
 		if placed {
@@ -50,7 +50,7 @@ func TestAnOrderSaysWhyItWasCanceled(t *testing.T) {
 
 // TestAnOrderWithManyMissingPiecesIsCanceled: their names have no room in the cause.
 func TestAnOrderWithManyMissingPiecesIsCanceled(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 
 	n := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Currency: "EUR"}}
 	for i := range 97 {
@@ -72,7 +72,7 @@ func TestAnOrderWithManyMissingPiecesIsCanceled(t *testing.T) {
 }
 
 func TestAnExecutionIsTheActorOfItsTransitions(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 3)
 
 	if _, err := s.run(t, "accept", accepted); err != nil {

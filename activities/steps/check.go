@@ -20,10 +20,10 @@ var shippedStates = []workflow.State{
 	workflow.ReturnRequested, workflow.Returned, workflow.Refunded,
 }
 
-// CheckConfig says what the steps do, so that package check can compare a state machine
-// that uses them with a definition: the effect of each activity, by the end of its name, and
-// the error names of the tasks. An order must not be paid before its stock is reserved and
-// its payment taken, and no execution may end well with stock still reserved.
+// CheckConfig describes the steps, so that package check can compare a state machine that uses them
+// with a definition: the effect of each activity, by the end of its name, and the error names of the
+// tasks. An order must not be paid before its stock is reserved and its payment taken, and no
+// execution may end well with stock still reserved.
 func CheckConfig() check.Config {
 	tasks := check.Tasks{
 		"accept": func(map[string]any) check.Effect {
@@ -53,6 +53,8 @@ func CheckConfig() check.Config {
 		"update-item.wait-for-task-token": waitEffect,
 	}
 
+	// Only the stock must be released at the end: a paid order keeps its money. A shipped order needs
+	// no task for its stock, which the stream's reaction commits.
 	return check.Config{
 		Tasks:      tasks,
 		Variable:   "$.run.order.state",
@@ -86,8 +88,8 @@ func transitionEffect(parameters map[string]any) check.Effect {
 	}
 }
 
-// waitEffect reads which state a task waits for whose token Step Functions stores, see
-// tasktoken.WaitParameters. An update of another table waits for no order.
+// waitEffect reads the state for which a task waits that parks its token by tasktoken.WaitParameters.
+// An update of another table waits for no order.
 func waitEffect(parameters map[string]any) check.Effect {
 	values, _ := parameters["ExpressionAttributeValues"].(map[string]any)
 	awaited, _ := values[":awaited"].(map[string]any)
@@ -102,6 +104,7 @@ func waitEffect(parameters map[string]any) check.Effect {
 		Parks:  true,
 		Moved:  movedErrors(),
 	}
+	// The execution need not commit the stock: the stream's reaction did so when the order shipped.
 	if slices.Contains(shippedStates, e.Awaits) {
 		e.Releases = []string{factStockReserved}
 	}

@@ -15,8 +15,8 @@ import (
 	"ratchet/workflow"
 )
 
-// undoneStates are the ends of an order of which nothing may be left: no shipment, no money,
-// no reserved stock.
+// undoneStates are the ends after which an order may keep nothing: no shipment, no money, no reserved
+// stock.
 var undoneStates = []workflow.State{workflow.Cancelled, workflow.Expired, workflow.PaymentFailed, workflow.ChargedBack}
 
 func isUndone(state workflow.State) bool { return slices.Contains(undoneStates, state) }
@@ -28,8 +28,8 @@ type compensation struct {
 	// Shipments is how many bookings were closed, Left how many of them had left before.
 	Shipments int `json:"shipments"`
 	Left      int `json:"left"`
-	// Payment is the payment's state: VOIDED also if there was none. It is empty for an
-	// order that costs nothing, and for one whose money the bank took back.
+	// Payment is the payment's state: VOIDED also if there was none. Payment is empty for an order
+	// that costs nothing, and for an order whose money the bank took back.
 	Payment workflow.State `json:"payment"`
 	// Stock is "released" or "committed".
 	Stock string `json:"stock"`
@@ -39,10 +39,9 @@ type orderInput struct {
 	OrderID transitions.OrderID `json:"orderId"`
 }
 
-// compensate undoes what was done for an order that has come to nothing: its shipments, its
-// payment, its reservation. Each is tried under its own key, whatever becomes of the others,
-// except that stock is given back only when no parcel can leave any more. The error names
-// what remains.
+// compensate undoes the effects of an order that has come to nothing: its shipments, its payment, its
+// reservation. Each is tried under its own key, even when another fails, except that stock is given
+// back only when no parcel can leave any more. The error names the effects that remain.
 func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
 	order, err := s.get(ctx, in.OrderID)
 	if err != nil {
@@ -63,9 +62,13 @@ func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
 		done.Stock, stockErr = s.endReservation(ctx, order, booked.left > 0 || hasLeft(order))
 	}
 
+	// The money does not wait for the carrier: a customer gets it back even while a shipment cannot
+	// be canceled.
 	payErr := s.returnPayment(ctx, order, &done)
 	if remains := errors.Join(shipErr, payErr, stockErr); remains != nil {
 		remains = fmt.Errorf("order %s is %s, and this is not undone: %w", order.ID, order.State, remains)
+		// The long pause only if every other part is undone; an outage of the carrier is asked about
+		// sooner.
 		return nil, incomplete(remains, shipErr == nil && stockErr == nil && errors.Is(payErr, payments.ErrDeclined))
 	}
 
@@ -92,6 +95,7 @@ func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (
 		case err != nil:
 			faults = append(faults, fmt.Errorf("shipment %s: %w", key, err))
 		case left:
+			// Counted in both: Left is a part of Shipments.
 			all.left++
 			fallthrough
 		default:
@@ -148,9 +152,9 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	return nil
 }
 
-// endChargeback leaves the money that the bank has taken back. The execution's own payment
-// is another one if it came too late: that is given back. If it is the one that paid the order
-// and nothing of it was captured, the hold at the bank is released.
+// endChargeback leaves the money that the bank has taken back. If another payment had paid the order,
+// the execution's own payment came too late and is given back. If the execution's payment paid the
+// order and nothing of it was captured, the hold at the bank is released.
 func (s *Steps) endChargeback(ctx context.Context, order *transitions.Order) error {
 	own, err := s.isPaidByExecution(ctx, order)
 	if err == nil && !own {

@@ -65,12 +65,12 @@ func (b *brokenBank) Refund(ctx context.Context, r payments.Request) (string, er
 	return b.Bank.Refund(ctx, r)
 }
 
-// paidShop returns a shop with o-1 paid, reserved and booked.
-func paidShop(t *testing.T) (*shop, *carrier, *brokenBank) {
+// newPaidSteps returns steps with o-1 paid, reserved and booked.
+func newPaidSteps(t *testing.T) (*orderSteps, *carrier, *brokenBank) {
 	t.Helper()
 
 	c, b := &carrier{}, &brokenBank{}
-	s := newShop(t, newTables(t), 1, func(far *sides) {
+	s := newOrderSteps(t, newKit(t), 1, func(far *sides) {
 		c.Carrier, far.carrier = far.carrier, c
 		b.Bank, far.process = far.bank, b
 	})
@@ -92,7 +92,7 @@ func paidShop(t *testing.T) (*shop, *carrier, *brokenBank) {
 
 // TestCompensateUndoesEverything runs twice.
 func TestCompensateUndoesEverything(t *testing.T) {
-	s, c, _ := paidShop(t)
+	s, c, _ := newPaidSteps(t)
 	s.move(t, workflow.Cancel)
 
 	for range 2 {
@@ -125,7 +125,7 @@ func TestCompensationsDoNotWaitForEachOther(t *testing.T) {
 		{"both", true, true, "REFUND_PENDING", 2, []string{"shipment o-1/2/shipping", "stock: waits", "payment"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s, c, b := paidShop(t)
+			s, c, b := newPaidSteps(t)
 			s.move(t, workflow.Cancel)
 
 			if row.carrier {
@@ -162,7 +162,7 @@ func TestCompensationsDoNotWaitForEachOther(t *testing.T) {
 // charge-back there is none to give back.
 func TestTheStockOfAParcelThatLeftIsCommitted(t *testing.T) {
 	for event, payment := range map[workflow.Event]workflow.State{workflow.Cancel: "REFUNDED", workflow.Chargeback: "CAPTURED"} {
-		s, c, _ := paidShop(t)
+		s, c, _ := newPaidSteps(t)
 		c.set(nil, true)
 		s.move(t, event)
 
@@ -177,7 +177,7 @@ func TestTheStockOfAParcelThatLeftIsCommitted(t *testing.T) {
 // TestCompensateFindsAPaymentBeyondTheRing: four times held and released, the order's item no
 // longer holds the transition that paid it.
 func TestCompensateFindsAPaymentBeyondTheRing(t *testing.T) {
-	s, c, _ := paidShop(t)
+	s, c, _ := newPaidSteps(t)
 	for range 4 {
 		s.move(t, workflow.Hold, workflow.Release)
 	}
@@ -194,7 +194,7 @@ func TestCompensateFindsAPaymentBeyondTheRing(t *testing.T) {
 
 // TestCompensateOfAnOrderThatGoesOn is refused with the order's position.
 func TestCompensateOfAnOrderThatGoesOn(t *testing.T) {
-	s, c, _ := paidShop(t)
+	s, c, _ := newPaidSteps(t)
 
 	if _, err := s.run(t, "compensate", undoing); name(err) != "Order.WrongState" || !strings.Contains(err.Error(), "PAYMENT_RECEIVED") {
 		t.Errorf("got %v", err)
@@ -209,7 +209,7 @@ func TestCompensateOfAnOrderThatGoesOn(t *testing.T) {
 // TestCompensateClosesWhatNeverHappened: a late attempt of an earlier step finds its key
 // closed.
 func TestCompensateClosesWhatNeverHappened(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 3)
 	s.place(t)
 	s.move(t, workflow.Cancel)
@@ -232,7 +232,7 @@ func TestCompensateClosesWhatNeverHappened(t *testing.T) {
 // not know that it left, and the stream's reaction may not have committed the stock yet.
 func TestTheStockOfAReportedParcelIsCommitted(t *testing.T) {
 	for _, event := range []workflow.Event{workflow.ShipPart, workflow.Ship} {
-		s, _, _ := paidShop(t)
+		s, _, _ := newPaidSteps(t)
 		s.move(t, event, workflow.Chargeback)
 
 		if got, err := s.run(t, "compensate", undoing); err != nil || !strings.Contains(got, `"left":0`) || !strings.Contains(got, `"stock":"committed"`) {
@@ -245,7 +245,7 @@ func TestTheStockOfAReportedParcelIsCommitted(t *testing.T) {
 // TestALatePaymentIsGivenBackAfterAChargeback: another caller paid the order while this
 // execution charged, and the bank took that money back.
 func TestALatePaymentIsGivenBackAfterAChargeback(t *testing.T) {
-	s, bank := movingShop(t, false)
+	s, bank := newMovingSteps(t, false)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Pay, workflow.Chargeback) }
 
@@ -262,7 +262,7 @@ func TestALatePaymentIsGivenBackAfterAChargeback(t *testing.T) {
 // TestAChargebackReleasesWhatWasNeverCaptured: the bank has taken back money that this shop
 // only held.
 func TestAChargebackReleasesWhatWasNeverCaptured(t *testing.T) {
-	s := newShop(t, newTables(t), 1, func(far *sides) { far.capture = true })
+	s := newOrderSteps(t, newKit(t), 1, func(far *sides) { far.capture = true })
 	s.place(t)
 
 	if _, err := s.run(t, "pay", paying); err != nil {
@@ -282,7 +282,7 @@ func TestAChargebackReleasesWhatWasNeverCaptured(t *testing.T) {
 // TestADeclinedRefundIsAskedForOnceAnHour, so that it does not use up the payment's steps. The
 // other parts of a compensation do not wait for it.
 func TestADeclinedRefundIsAskedForOnceAnHour(t *testing.T) {
-	s, c, b := paidShop(t)
+	s, c, b := newPaidSteps(t)
 	s.move(t, workflow.Cancel)
 	b.declines = true
 	c.set(errDown, false)

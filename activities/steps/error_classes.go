@@ -8,8 +8,8 @@ import (
 	"ratchet/transitions"
 )
 
-// ErrorClass is one row of the table of errors: what the state machine does with a failure.
-// The Retry and Catch of statemachine.asl.json are generated from the rows (`make asl`).
+// ErrorClass is one row of the table of errors: how the state machine handles a failure. The Retry
+// and Catch of statemachine.asl.json are generated from the rows (`make asl`).
 type ErrorClass struct {
 	Name string
 	// Of says which states may raise the errors.
@@ -18,7 +18,7 @@ type ErrorClass struct {
 	Errors []string
 	// Retry says how often and when the task runs again; nil for never.
 	Retry *Retry
-	// Then says what becomes of a failure that is not retried, or no longer.
+	// Then is the end of a failure that is not retried, or no longer.
 	Then Ending
 }
 
@@ -32,7 +32,7 @@ const (
 	Waits     States = "waits"
 )
 
-// Ending is what becomes of a failure in the end.
+// Ending is the end of a failure that is not retried, or no longer.
 type Ending string
 
 const (
@@ -91,7 +91,10 @@ func ErrorClasses() []ErrorClass {
 			Name: "outage", Of: Tasks, Retry: &throughOutage, Then: Redriven,
 			Errors: []string{
 				nameUnavailable, nameInProgress, nameGatewayTimeout, nameIncomplete,
+				// Another worker, or the same one later, may well succeed.
 				worker(activities.NameDeadline), worker(activities.NameShutdown),
+				// Of a task: its worker died, or its token was lost on the wire. Of a wait, see
+				// "deadline".
 				"States.Timeout", "States.HeartbeatTimeout",
 			},
 		},
@@ -124,6 +127,7 @@ func ErrorClasses() []ErrorClass {
 			Errors: movedErrors(),
 		},
 		{
+			// A wait that times out is no outage: the order did not move in time.
 			Name: "deadline", Of: Waits, Then: Caught,
 			Errors: []string{"States.Timeout"},
 		},
@@ -153,6 +157,7 @@ func ErrorClasses() []ErrorClass {
 func retryAfterClasses() (rows []ErrorClass) {
 	for _, c := range activities.RetryClasses() {
 		retry := Retry{First: c.Wait}
+		// A longer wait stays as it is: Rate and Longest are 0, so the pauses do not grow.
 		if c.Wait < throughOutage.Longest {
 			retry.Rate, retry.Longest = throughOutage.Rate, throughOutage.Longest
 		}
@@ -179,8 +184,8 @@ func dynamoDBErrors(exceptions ...string) (names []string) {
 	return names
 }
 
-// movedErrors are the names of a wait that has not begun, because the order had moved. The
-// second one is that of Step Functions' own integration of DynamoDB.
+// movedErrors are the names of a wait that has not begun, because the order had moved. The second one
+// is raised by Step Functions' own integration of DynamoDB.
 func movedErrors() []string {
 	return []string{"DynamoDb.ConditionalCheckFailedException", "DynamoDB.ConditionalCheckFailedException"}
 }
@@ -197,7 +202,7 @@ func RetryableErrors() []string {
 }
 
 // TerminalErrors are the error names that no state may retry, because the same input fails
-// again. Those of an order that was moved are not among them, see [OvertakenErrors].
+// again. The errors of an order that was moved are not among them, see [OvertakenErrors].
 func TerminalErrors() []string {
 	overtaken := OvertakenErrors()
 

@@ -19,8 +19,7 @@ import (
 // ErrorPrefix begins every error name of the steps and of their worker.
 const ErrorPrefix = "Order."
 
-// The names of failures. They are part of the state machine, and [ErrorClasses] says what it
-// does with each.
+// The names of failures. They are part of the state machine. [ErrorClasses] says how each is handled.
 const (
 	nameUnavailable    = "Order.Unavailable"
 	nameInProgress     = "Order.InProgress"
@@ -86,9 +85,8 @@ var errorNames = []struct {
 	{context.DeadlineExceeded, nameUnavailable},
 }
 
-// withName gives an error the name that the state machine knows. An error that is not in the
-// list, and that says nothing of DynamoDB or an account, has none: the worker reports it as
-// Order.Unknown.
+// withName gives an error the name that the state machine knows. An error that is neither in the list
+// nor an error of DynamoDB or an account gets no name: the worker reports it as Order.Unknown.
 func withName(err error) error {
 	var named *activities.Error
 	if err == nil || errors.As(err, &named) {
@@ -103,6 +101,7 @@ func withName(err error) error {
 
 	var refusal *ledger.RefusedError
 	switch {
+	// An account that is closed or short refuses every retry in the same way; an operator redrives.
 	case errors.As(err, &refusal):
 		return activities.Fail(nameClosed, err)
 	case txn.Retryable(err), dynamo.Retryable(err):

@@ -17,8 +17,8 @@ func ExampleErrorClasses() {
 	// Output: retried: false then: caught
 }
 
-// A state machine of your own may catch what the steps raise. Some errors are worth a retry, some are
-// final, and some say that another request has moved the order.
+// A state machine of your own may catch the errors that the steps raise. Some errors are worth a
+// retry, some are final, and some say that another request has moved the order.
 func ExampleErrorNames() {
 	name := "Order.PaymentDeclined"
 

@@ -20,7 +20,8 @@ type GeneralConfig struct {
 }
 
 // General does the tasks that every workflow can use: place an order, apply an event to it, and
-// look where it is. They know no stock, no payments and no states. It is safe for concurrent use.
+// look where it is. These tasks know no stock, no payments and no states. General is safe for
+// concurrent use.
 type General struct{ cfg GeneralConfig }
 
 // NewGeneral returns General. The error names every field that is missing.
@@ -54,9 +55,8 @@ func (g *General) All() []Step {
 	}
 }
 
-// GeneralCheckConfig says what the steps of [General] and the waits of an execution do, as
-// [CheckConfig] does for the steps of the shop. The state machine keeps the position of the order
-// at $.order.
+// GeneralCheckConfig describes the steps of [General] and the waits of an execution, as [CheckConfig]
+// describes the steps of the shop. The state machine keeps the position of the order at $.order.
 func GeneralCheckConfig() check.Config {
 	return check.Config{
 		Tasks: check.Tasks{
@@ -73,12 +73,13 @@ func GeneralCheckConfig() check.Config {
 }
 
 // place places the order. An order that exists is taken as it is, if it is still in its first
-// state: it was placed by a caller, by an earlier try of this task, or by the execution that this
-// one succeeds.
+// state: it was placed by a caller, by an earlier try of this task, or by an earlier execution of the
+// order.
 func (g *General) place(ctx context.Context, in acceptInput) (any, error) {
 	n := in.Order.NewOrder
 	n.PlacedBy = in.Started
 
+	// Create would compare the content, which may have been edited since the order was placed.
 	if in.Order.Adopt {
 		switch order, found, err := g.cfg.Orders.Get(ctx, n.ID); {
 		case err != nil:
@@ -111,6 +112,7 @@ func (g *General) resume(in acceptInput, order *transitions.Order) (any, error) 
 		return nil, err
 	}
 
+	// Not an error of the execution: a Catch of this name goes on from the order's position.
 	if order.State != g.cfg.Orders.Definition().Initial() {
 		return nil, overtaken(transitions.WrongState, order)
 	}
@@ -132,8 +134,8 @@ func (g *General) look(ctx context.Context, in lookInput) (any, error) {
 	return order.Position(), nil
 }
 
-// checkPlacedBy fails if another execution has placed the order, unless the input says that this
-// one may adopt it.
+// checkPlacedBy fails if another execution has placed the order, unless the input allows this
+// execution to adopt the order.
 func checkPlacedBy(in acceptInput, order *transitions.Order) error {
 	if order.PlacedBy == "" || order.PlacedBy == in.Started || in.Order.Adopt {
 		return nil

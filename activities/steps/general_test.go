@@ -17,7 +17,7 @@ import (
 	"ratchet/workflow"
 )
 
-// newGeneral returns the general steps for a definition that is not that of a shop, by name.
+// newGeneral returns the general steps for a definition other than the shop's, by name.
 func newGeneral(t *testing.T) (run func(step, input string) (string, error), orders *transitions.Orders) {
 	t.Helper()
 

@@ -15,8 +15,8 @@ type lookInput struct {
 	Started string `json:"started"`
 }
 
-// look returns where the order is. An execution looks when a wait has not begun, because the
-// order had moved before, and when its deadline has passed.
+// look returns the position of the order. An execution looks when a wait has not begun, because the
+// order had moved before, and when a wait's deadline has passed.
 func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
 	order, err := orderToLookAt(ctx, s.cfg.Orders, s.cfg.Parked, in)
 	if err != nil {

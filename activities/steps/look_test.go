@@ -7,16 +7,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/tests/shop"
 )
 
 // TestAnExecutionWithASuccessorThatWaitsEnds: the row of the waits holds the token of a later
 // execution, so the earlier one could only look and wait in turns.
 func TestAnExecutionWithASuccessorThatWaitsEnds(t *testing.T) {
-	db := newTables(t)
-	s := newShop(t, db, 1)
+	kit := newKit(t)
+	s := newOrderSteps(t, kit, 1)
 	s.place(t)
 
-	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("parked"), Item: map[string]types.AttributeValue{
+	_, err := kit.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.ParkedTasksTable), Item: map[string]types.AttributeValue{
 		"orderId":   &types.AttributeValueMemberS{Value: "o-1"},
 		"taskToken": &types.AttributeValueMemberS{Value: "t"},
 		"started":   &types.AttributeValueMemberS{Value: "2026-01-02T00:00:00.000Z"},

@@ -11,7 +11,7 @@ import (
 	"ratchet/workflow"
 )
 
-// aslState is what this package reads of a state of a state machine.
+// aslState has the fields of a state of a state machine that this package reads.
 type aslState struct {
 	Type, Resource                           string
 	TimeoutSeconds, HeartbeatSeconds         json.RawMessage
@@ -67,6 +67,7 @@ func (m aslStates) tasks(all []*aslState) ([]*aslState, error) {
 		}
 
 		below := s.Branches
+		// Iterator is the former name of ItemProcessor, which ASL still accepts.
 		for _, m := range []*aslStates{s.ItemProcessor, s.Iterator} {
 			if m != nil {
 				below = append(below, *m)
@@ -91,6 +92,7 @@ func readSeconds(text json.RawMessage) (aslSeconds, error) {
 	case len(text) == 0:
 		return aslSeconds{}, nil
 	case text[0] == '"':
+		// A text is a JSONata expression, which only an execution can compute.
 		return aslSeconds{set: true}, nil
 	}
 

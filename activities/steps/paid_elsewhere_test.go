@@ -26,7 +26,7 @@ func TestAnOrderThatAnotherCallerPaidIsReserved(t *testing.T) {
 		{"while it was held", []workflow.Event{workflow.Hold, workflow.Release, workflow.Pay}, "look", looking},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newShop(t, newTables(t), 1)
+			s := newOrderSteps(t, newKit(t), 1)
 			s.setStock(t, 1)
 			s.place(t)
 			s.move(t, c.before...)
@@ -50,7 +50,7 @@ func TestAnOrderThatAnotherCallerPaidIsReserved(t *testing.T) {
 // TestACanceledOrderWaitsForNoPieces: it was paid by another caller, its pieces are missing, and it is
 // canceled while its execution waits for them.
 func TestACanceledOrderWaitsForNoPieces(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.setStock(t, 1)
 	s.place(t)
 	s.move(t, workflow.Pay)
@@ -79,12 +79,12 @@ func TestACanceledOrderWaitsForNoPieces(t *testing.T) {
 // TestPiecesAreReservedForTheOrderAsItIs: another caller paid the order, and it was canceled after it
 // was read and before its pieces were reserved.
 func TestPiecesAreReservedForTheOrderAsItIs(t *testing.T) {
-	db, transport := newTablesBehind(t)
-	s := newShop(t, db, 1)
+	kit := newKit(t)
+	s := newOrderSteps(t, kit, 1)
 	s.setStock(t, 3)
 	s.place(t)
 	s.move(t, workflow.Pay)
-	hung := hangOnce(transport, func() { s.move(t, workflow.Cancel) })
+	hung := hangOnce(kit.Wire, func() { s.move(t, workflow.Cancel) })
 
 	if _, err := s.run(t, "accept", accepted); err == nil || !*hung {
 		t.Errorf("accepted: %v", err)

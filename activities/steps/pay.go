@@ -33,6 +33,8 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 		return nil, err
 	}
 
+	// At or beyond the id, an earlier try has paid the order or another caller has moved it: the bank
+	// is not asked.
 	if s.isPayable(order.State) && order.TransitionID < in.TransitionID {
 		if covered, err := s.isCovered(ctx, order); err != nil || !covered {
 			return nil, cmp.Or(err, overtaken(transitions.Superseded, order))
@@ -67,9 +69,9 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 	return nil, s.adopt(ctx, result.Verdict, result.Order)
 }
 
-// isCovered reports whether the stock of an order is reserved as its lines are now. An order
-// that was never edited is: accept has reserved what was placed. Otherwise the execution goes
-// back to accept.
+// isCovered reports whether the stock of an order is reserved as its lines are now. An order that was
+// never edited is covered: accept has reserved the lines as they were placed. If the order is not
+// covered, the execution goes back to accept.
 func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, error) {
 	if order.ContentVersion == 0 {
 		return true, nil
@@ -115,8 +117,10 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 			"cancel the order and redrive its execution to give the payment back: %w", order.ID, n.Amount, n.Currency, n.ID, err))
 	case err != nil:
 		return err
+	// A repeat returns the payment with a step that another call has not finished.
 	case p.Pending != nil:
 		return fmt.Errorf("payment %s of order %s, step %s: %w", p.ID, order.ID, p.Pending.ID, payments.ErrBusy)
+	// The payment was given back before the order was paid. Its repeat takes no new money.
 	case p.Capturable+p.Captured-p.Refunded <= 0:
 		return fmt.Errorf("payment %s of order %s is %s, nothing of it is left: %w", p.ID, order.ID, p.State, payments.ErrVoided)
 	}
@@ -124,8 +128,8 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 	return nil
 }
 
-// ask authorizes or charges the payment. A repeat returns it as it is: others may have given
-// it back meanwhile.
+// ask authorizes or charges the payment. A repeat returns the payment as it is: another caller may
+// have given it back meanwhile.
 func (s *Steps) ask(ctx context.Context, n payments.NewPayment, capture bool) (payments.Payment, error) {
 	if capture {
 		return s.cfg.Payments.Authorize(ctx, n)
@@ -166,9 +170,9 @@ func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transit
 	return overtaken(v, order)
 }
 
-// endOpenParts settles what another caller has left open who moved the order. An order that an
-// execution has paid has its payment and its pieces; one that another caller has paid needs no
-// payment of its own, and may have no pieces yet.
+// endOpenParts ends the parts that a caller who moved the order has left open. An order that an
+// execution has paid has its payment and its pieces. An order that another caller has paid needs no
+// payment by the execution, and its pieces may not be reserved yet.
 func (s *Steps) endOpenParts(ctx context.Context, order *transitions.Order) error {
 	if isUndone(order.State) || s.mayBecomePayable(order.State) {
 		return nil // accept and pay come again, or compensate settles everything
@@ -188,8 +192,8 @@ func (s *Steps) isPaidByExecution(ctx context.Context, order *transitions.Order)
 	return transitions.PaidByExecution(paid), err
 }
 
-// coverPaid makes the reservation of an order that another caller has paid hold its lines until it
-// ships: accept may never have reserved them, or others. When the order ships, the stream's reaction
+// coverPaid makes the reservation match the lines of an order that another caller has paid, until it
+// ships: accept may have reserved other lines, or none. When the order ships, the stream's reaction
 // does the same. Pieces that are missing are waited for: the customer has paid for them.
 func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 	if order.State == workflow.Shipped || !s.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped) {
@@ -215,7 +219,7 @@ func (s *Steps) cancelOwnPayment(ctx context.Context, order *transitions.Order) 
 
 	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
 	if err != nil {
-		// The name is not that of a payment that was declined: the order is paid.
+		// Not named PaymentDeclined, whose Catch would end an order that is paid.
 		err = fmt.Errorf("order %s was paid by another caller, and its own payment is not given back: %w", order.ID, err)
 		return incomplete(err, errors.Is(err, payments.ErrDeclined))
 	}

@@ -16,7 +16,7 @@ import (
 const paying = `{"orderId":"o-1","transitionId":2}`
 
 // wantPayment checks the state of the order's payment; NONE stands for no payment.
-func (s *shop) wantPayment(t *testing.T, want workflow.State) {
+func (s *orderSteps) wantPayment(t *testing.T, want workflow.State) {
 	t.Helper()
 
 	p, err := s.payments.Get(t.Context(), "o-1")
@@ -35,7 +35,7 @@ func TestPayChargesAndMoves(t *testing.T) {
 		capture bool
 		want    workflow.State
 	}{{false, "CAPTURED"}, {true, "AUTHORIZED"}} {
-		s := newShop(t, newTables(t), 1, func(far *sides) { far.capture = c.capture })
+		s := newOrderSteps(t, newKit(t), 1, func(far *sides) { far.capture = c.capture })
 		s.place(t)
 
 		for range 2 {
@@ -49,7 +49,7 @@ func TestPayChargesAndMoves(t *testing.T) {
 }
 
 func TestNothingIsPaidForATotalOfZero(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 
 	if _, err := s.run(t, "accept", strings.Replace(accepted, `"items":[{"sku":"sku-1","quantity":2}],"total":{"amount":500`, `"total":{"amount":0`, 1)); err != nil {
 		t.Fatal(err)
@@ -64,13 +64,9 @@ func TestNothingIsPaidForATotalOfZero(t *testing.T) {
 
 // TestADeclinedPaymentFailsTheOrder runs twice, too.
 func TestADeclinedPaymentFailsTheOrder(t *testing.T) {
-	db := newTables(t)
-	s := newShop(t, db, 1, func(far *sides) {
-		bank, err := banksandbox.New(banksandbox.Config{DynamoDB: db, Table: "bank", DeclinePercent: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
-		far.process = bank
+	kit := newKit(t)
+	s := newOrderSteps(t, kit, 1, func(far *sides) {
+		far.process = kit.Bank(func(c *banksandbox.Config) { c.DeclinePercent = 100 })
 	})
 	s.place(t)
 
@@ -93,12 +89,12 @@ type moving struct {
 	refund error
 }
 
-// movingShop returns a shop with such a bank.
-func movingShop(t *testing.T, capture bool) (*shop, *moving) {
+// newMovingSteps returns steps with such a bank.
+func newMovingSteps(t *testing.T, capture bool) (*orderSteps, *moving) {
 	t.Helper()
 
 	bank := &moving{}
-	s := newShop(t, newTables(t), 1, func(far *sides) {
+	s := newOrderSteps(t, newKit(t), 1, func(far *sides) {
 		bank.Bank, far.process, far.capture = far.bank, bank, capture
 	})
 
@@ -133,7 +129,7 @@ func (b *moving) Refund(ctx context.Context, r payments.Request) (string, error)
 // TestPayLooksBeforeItCharges: an order that was moved before is not charged at all.
 func TestPayLooksBeforeItCharges(t *testing.T) {
 	for _, event := range []workflow.Event{workflow.Pay, workflow.Hold, workflow.Cancel} {
-		s := newShop(t, newTables(t), 1)
+		s := newOrderSteps(t, newKit(t), 1)
 		s.setStock(t, 10)
 		s.place(t)
 		s.move(t, event)
@@ -160,7 +156,7 @@ func TestAnOrderThatMovesDuringTheCharge(t *testing.T) {
 		workflow.Cancel: "CAPTURED",
 	} {
 		bank := &moving{}
-		s := newShop(t, newTables(t), 1, func(far *sides) {
+		s := newOrderSteps(t, newKit(t), 1, func(far *sides) {
 			bank.Bank = far.bank
 			far.process = bank
 		})
@@ -190,7 +186,7 @@ func TestAnOrderThatMovesDuringTheCharge(t *testing.T) {
 // TestAcceptGivesBackAPaymentThatAnotherMadeSuperfluous: the order was released and paid by
 // others, before the execution accepted it again.
 func TestAcceptGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
-	s, bank := movingShop(t, false)
+	s, bank := newMovingSteps(t, false)
 	s.setStock(t, 10)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Hold) }
@@ -209,16 +205,16 @@ func TestAcceptGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 // TestPayDoesNotChargeWhatItCannotPay: the order is PENDING, and of an unknown version, or it
 // was held and released since the execution looked.
 func TestPayDoesNotChargeWhatItCannotPay(t *testing.T) {
-	db := newTables(t)
-	newShop(t, db, 2).place(t)
-	s := newShop(t, db, 1)
+	kit := newKit(t)
+	newOrderSteps(t, kit, 2).place(t)
+	s := newOrderSteps(t, kit, 1)
 
 	if _, err := s.run(t, "pay", paying); name(err) != "Order.UnknownVersion" {
 		t.Errorf("an unknown version: got %v", err)
 	}
 	s.wantPayment(t, "NONE")
 
-	s = newShop(t, newTables(t), 1)
+	s = newOrderSteps(t, newKit(t), 1)
 	s.place(t)
 	s.move(t, workflow.Hold, workflow.Release)
 
@@ -232,7 +228,7 @@ func TestPayDoesNotChargeWhatItCannotPay(t *testing.T) {
 // and the order was released and paid by others.
 func TestLookGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 	bank := &moving{}
-	s := newShop(t, newTables(t), 1, func(far *sides) {
+	s := newOrderSteps(t, newKit(t), 1, func(far *sides) {
 		bank.Bank = far.bank
 		far.process = bank
 	})
@@ -255,7 +251,7 @@ func TestLookGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 // refuses to give this execution's payment back. The order is not undone, and the bank is
 // asked again later.
 func TestADeclinedRefundIsNoDeclinedPayment(t *testing.T) {
-	s, bank := movingShop(t, false)
+	s, bank := newMovingSteps(t, false)
 	s.setStock(t, 10)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Pay) }
@@ -279,8 +275,8 @@ func TestADeclinedRefundIsNoDeclinedPayment(t *testing.T) {
 // TestAPaymentOfTheOtherModePaysTheOrder: the setting was changed while the order was held.
 func TestAPaymentOfTheOtherModePaysTheOrder(t *testing.T) {
 	for capture, want := range map[bool]workflow.State{false: "CAPTURED", true: "AUTHORIZED"} {
-		db, bank := newTables(t), &moving{}
-		s := newShop(t, db, 1, func(far *sides) { bank.Bank, far.process, far.capture = far.bank, bank, capture })
+		kit, bank := newKit(t), &moving{}
+		s := newOrderSteps(t, kit, 1, func(far *sides) { bank.Bank, far.process, far.capture = far.bank, bank, capture })
 		s.place(t)
 		bank.move = func() { s.move(t, workflow.Hold) }
 
@@ -289,7 +285,7 @@ func TestAPaymentOfTheOtherModePaysTheOrder(t *testing.T) {
 		}
 		s.move(t, workflow.Release)
 
-		other := newShop(t, db, 1, func(far *sides) { far.process, far.capture = bank, !capture })
+		other := newOrderSteps(t, kit, 1, func(far *sides) { far.process, far.capture = bank, !capture })
 		if _, err := other.run(t, "pay", `{"orderId":"o-1","transitionId":4}`); err != nil {
 			t.Errorf("capture %t: %v", capture, err)
 		}
@@ -301,7 +297,7 @@ func TestAPaymentOfTheOtherModePaysTheOrder(t *testing.T) {
 // TestAnOrderEditedAfterItsPayment is not paid with the former amount. The failure says what
 // a person can do.
 func TestAnOrderEditedAfterItsPayment(t *testing.T) {
-	s, bank := movingShop(t, false)
+	s, bank := newMovingSteps(t, false)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Hold) }
 
@@ -323,7 +319,7 @@ func TestAnOrderEditedAfterItsPayment(t *testing.T) {
 	s.wantPayment(t, "CAPTURED")
 	s.wantOrder(t, workflow.Pending, 3)
 
-	// What the failure says brings the order to an end.
+	// An operator follows the failure's text, which brings the order to an end.
 	s.move(t, workflow.Cancel)
 
 	if _, err := s.run(t, "pay", `{"orderId":"o-1","transitionId":4}`); name(err) != "Order.Superseded" {
@@ -338,7 +334,7 @@ func TestAnOrderEditedAfterItsPayment(t *testing.T) {
 
 // TestAnOrderEditedDuringTheChargeIsNotPaid with the former amount.
 func TestAnOrderEditedDuringTheChargeIsNotPaid(t *testing.T) {
-	s, bank := movingShop(t, false)
+	s, bank := newMovingSteps(t, false)
 	s.place(t)
 	bank.move = func() {
 		line := transitions.Item{SKU: "sku-1", Quantity: 2, Price: 100}
@@ -364,20 +360,20 @@ func TestAnOrderEditedDuringTheChargeIsNotPaid(t *testing.T) {
 // TestAPaymentThatWasGivenBackPaysNoOrder: a person gave the money back while the order was
 // held.
 func TestAPaymentThatWasGivenBackPaysNoOrder(t *testing.T) {
-	refund := func(amount int64) func(*shop) error {
-		return func(s *shop) error {
+	refund := func(amount int64) func(*orderSteps) error {
+		return func(s *orderSteps) error {
 			_, err := s.payments.Refund(context.Background(), "o-1", payments.StepRequest{ID: "r", Amount: amount})
 			return err
 		}
 	}
-	void := func(s *shop) error {
+	void := func(s *orderSteps) error {
 		_, err := s.payments.Void(context.Background(), "o-1")
 		return err
 	}
 
 	for given, c := range map[string]struct {
 		capture  bool
-		giveBack func(*shop) error
+		giveBack func(*orderSteps) error
 		order    workflow.State
 		failure  string
 	}{
@@ -386,7 +382,7 @@ func TestAPaymentThatWasGivenBackPaysNoOrder(t *testing.T) {
 		"partially refunded": {false, refund(200), workflow.PaymentReceived, ""},
 	} {
 		t.Run(given, func(t *testing.T) {
-			s, bank := movingShop(t, c.capture)
+			s, bank := newMovingSteps(t, c.capture)
 			s.place(t)
 			bank.move = func() { s.move(t, workflow.Hold) }
 
@@ -408,9 +404,10 @@ func TestAPaymentThatWasGivenBackPaysNoOrder(t *testing.T) {
 	}
 }
 
-// TestARefundUnderWayIsWaitedFor before the order is paid with what it leaves.
+// TestARefundUnderWayIsWaitedFor: pay waits for a refund, and only then pays the order with the rest
+// of the payment.
 func TestARefundUnderWayIsWaitedFor(t *testing.T) {
-	s, bank := movingShop(t, false)
+	s, bank := newMovingSteps(t, false)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Hold) }
 

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Orders *transitions.Orders
 	Stock  *inventory.Stock
-	// Payments takes and returns the orders' money. The accounts are those of
+	// Payments takes and returns the orders' money. The accounts come from
 	// payments.AccountsForOrders; the first order in a currency opens them in Ledger.
 	Payments *payments.Payments
 	Ledger   *ledger.Ledger
@@ -118,6 +118,7 @@ func handle[In any](fn func(context.Context, In) (any, error)) activities.Handle
 // read decodes the input of a task. Unknown members and trailing data are errors.
 func read[In any](input json.RawMessage) (in In, err error) {
 	d := json.NewDecoder(bytes.NewReader(input))
+	// A misspelled member would be taken as absent, and the step would act on a default.
 	d.DisallowUnknownFields()
 
 	if err = d.Decode(&in); err == nil {
@@ -151,8 +152,8 @@ func getOrder(ctx context.Context, orders *transitions.Orders, id transitions.Or
 	return order, nil
 }
 
-// position is where a transition has led the order. It does not change with later ones, so
-// that a retry returns the same.
+// position is the order's position right after the transition. Later transitions do not change it, so
+// a retry returns the same.
 func position(id transitions.OrderID, t transitions.Transition) transitions.Position {
 	return transitions.Position{OrderID: id, State: t.To, TransitionID: t.ID}
 }

@@ -8,21 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/activities"
 	"ratchet/activities/steps"
 	"ratchet/activities/tasktoken"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/once"
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
 	"ratchet/shipping"
 	carriersandbox "ratchet/shipping/sandbox"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 // The sandboxes implement the contracts.
@@ -31,8 +28,8 @@ var (
 	_ shipping.Carrier   = (*carriersandbox.Carrier)(nil)
 )
 
-// shop is the steps of a worker and what they change.
-type shop struct {
+// orderSteps has the steps of a worker and the systems that they change.
+type orderSteps struct {
 	orders   *transitions.Orders
 	stock    *inventory.Stock
 	ledger   *ledger.Ledger
@@ -44,38 +41,13 @@ type shop struct {
 	moves    int
 }
 
-var (
-	ledgerTables  = ledger.Tables{Accounts: "accounts", Entries: "entries", Transfers: "transfers", Holds: "holds"}
-	paymentTables = payments.Tables{Payments: "payments", Due: "payments-due"}
-)
-
-func newTables(t *testing.T) *dynamodb.Client {
+func newKit(t *testing.T) *shop.Shop {
 	t.Helper()
 
-	db, _ := newTablesBehind(t)
-
-	return db
+	return shop.Over(t, embeddedtest.Backend(t))
 }
 
-// newTablesBehind returns a client whose calls pass a transport that the test controls.
-func newTablesBehind(t *testing.T) (*dynamodb.Client, *embeddedtest.Transport) {
-	t.Helper()
-
-	cfg := embeddedtest.Backend(t)
-	transport := embeddedtest.Intercept(&cfg)
-	db := dynamodb.NewFromConfig(cfg)
-
-	tables := []*dynamodb.CreateTableInput{
-		transitions.OrdersTable("orders"), transitions.JournalTable("events"), tasktoken.TableInput("parked"),
-		inventory.TableInput("stock"), inventory.DueTableInput("due"), once.TableInput("once"),
-		banksandbox.Table("bank"), carriersandbox.Table("carrier"),
-	}
-	embeddedtest.Create(t, db, slices.Concat(tables, ledgerTables.Inputs(), paymentTables.Inputs())...)
-
-	return db, transport
-}
-
-// sides are the bank and the carrier of a shop. A test may stand in front of them.
+// sides are the bank and the carrier of the steps. A test may stand in front of them.
 type sides struct {
 	bank    *banksandbox.Bank
 	process payments.Processor
@@ -83,54 +55,25 @@ type sides struct {
 	capture bool
 }
 
-// newShop returns the steps of a worker that has this version of the definition.
-func newShop(t *testing.T, db *dynamodb.Client, version int, edit ...func(*sides)) *shop {
+// newOrderSteps returns the steps of a worker that has this version of the definition.
+func newOrderSteps(t *testing.T, kit *shop.Shop, version int, edit ...func(*sides)) *orderSteps {
 	t.Helper()
 
-	must := func(err error) {
-		t.Helper()
+	s := &orderSteps{stock: kit.Stock(), ledger: kit.Ledger(), parked: kit.ParkedTasks()}
+	s.orders = kit.Orders(shop.Version(t, version), shop.Journal(transitions.JournalTransactional), shop.WithoutRequests)
 
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	spec := workflow.Order().Spec()
-	spec.Version = version
-	definition, err := workflow.New(spec)
-	must(err)
-
-	s := &shop{}
-	s.orders, err = transitions.New(transitions.Config{
-		DynamoDB: db, Table: "orders", JournalTable: "events", Journal: transitions.JournalTransactional,
-		Definition: definition, Log: embeddedtest.Quiet(),
-	})
-	must(err)
-	s.stock, err = inventory.New(inventory.Config{DynamoDB: db, Table: "stock", DueTable: "due"})
-	must(err)
-	s.parked, err = tasktoken.New(tasktoken.Config{DynamoDB: db, Table: "parked"})
-	must(err)
-	claims, err := once.New(once.Config{DynamoDB: db, Table: "once"})
-	must(err)
-	far := sides{}
-	far.bank, err = banksandbox.New(banksandbox.Config{DynamoDB: db, Table: "bank"})
-	must(err)
+	far := sides{bank: kit.Bank(), carrier: kit.Carrier()}
 	far.process = far.bank
-	far.carrier, err = carriersandbox.New(carriersandbox.Config{DynamoDB: db, Table: "carrier"})
-	must(err)
 
 	for _, e := range edit {
 		e(&far)
 	}
 
-	s.booker, err = shipping.New(shipping.Config{Claims: claims, Carrier: far.carrier})
-	must(err)
-	s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: ledgerTables})
-	must(err)
-	s.payments, err = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables, Ledger: s.ledger, Processor: far.process})
-	must(err)
+	s.booker = kit.Booker(kit.Claims(), far.carrier)
+	s.payments = kit.Payments(s.ledger, far.process)
 
-	s.steps, err = steps.New(steps.Config{
+	var err error
+	if s.steps, err = steps.New(steps.Config{
 		Orders:   s.orders,
 		Stock:    s.stock,
 		Payments: s.payments,
@@ -138,26 +81,29 @@ func newShop(t *testing.T, db *dynamodb.Client, version int, edit ...func(*sides
 		Capture:  far.capture,
 		Booker:   s.booker,
 		Parked:   s.parked,
-	})
-	must(err)
-	s.general, err = steps.NewGeneral(steps.GeneralConfig{Orders: s.orders, Parked: s.parked})
-	must(err)
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	if s.general, err = steps.NewGeneral(steps.GeneralConfig{Orders: s.orders, Parked: s.parked}); err != nil {
+		t.Fatal(err)
+	}
 
 	return s
 }
 
 // run runs a step with an input and returns its output as JSON.
-func (s *shop) run(t *testing.T, name, input string) (string, error) {
+func (s *orderSteps) run(t *testing.T, name, input string) (string, error) {
 	t.Helper()
 
 	return s.runIn(t.Context(), t, name, input)
 }
 
 // runIn is run with a context of its own.
-func (s *shop) runIn(ctx context.Context, t *testing.T, name, input string) (string, error) {
+func (s *orderSteps) runIn(ctx context.Context, t *testing.T, name, input string) (string, error) {
 	t.Helper()
 
-	all := append(s.steps.All(), s.general.All()...) // look is that of the shop
+	all := append(s.steps.All(), s.general.All()...) // the shop's look comes first
 	i := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == name })
 
 	out, err := all[i].Handle(ctx, activities.Task{Token: "token", Input: json.RawMessage(input)})
@@ -186,8 +132,8 @@ func name(err error) string {
 // TestUnknownVersionStopsTheExecution: the failure has a name of its own and is not retried. The
 // execution may be redriven after the migration.
 func TestUnknownVersionStopsTheExecution(t *testing.T) {
-	db := newTables(t)
-	newer, older := newShop(t, db, 2), newShop(t, db, 1)
+	kit := newKit(t)
+	newer, older := newOrderSteps(t, kit, 2), newOrderSteps(t, kit, 1)
 
 	if _, err := newer.orders.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
 		t.Fatal(err)

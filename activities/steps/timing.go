@@ -37,6 +37,7 @@ func Timings(asl string) (map[string]Timing, error) {
 		}
 
 		placeholder = strings.TrimSuffix(placeholder, "}")
+
 		if !s.heartbeat.set && s.HeartbeatSecondsPath == "" {
 			return nil, fmt.Errorf("state %s has no HeartbeatSeconds", s.name)
 		}

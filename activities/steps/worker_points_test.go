@@ -14,6 +14,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
+	"ratchet/tests/shop"
 	"ratchet/workflow"
 )
 
@@ -63,7 +64,7 @@ func (w *witness) Sale(ctx context.Context, r payments.Request) (string, error) 
 // leaves the intent, and the next attempt finds out what became of it: the customer pays once.
 func TestWorkerPoint32_AChargeIsIntendedBeforeAndRecordedAfter(t *testing.T) {
 	w := &witness{}
-	s := newShop(t, newTables(t), 1, func(far *sides) { w.Bank, far.process = far.bank, w })
+	s := newOrderSteps(t, newKit(t), 1, func(far *sides) { w.Bank, far.process = far.bank, w })
 	s.accept(t)
 
 	ctx, die := context.WithCancel(t.Context())
@@ -104,7 +105,11 @@ func tables(t *testing.T, db *dynamodb.Client) string {
 	t.Helper()
 
 	var all strings.Builder
-	for _, table := range []string{"orders", "events", "stock", "accounts", "entries", "transfers", "payments", "bank", "carrier"} {
+	books := shop.LedgerTables()
+	for _, table := range []string{
+		shop.OrdersTable, shop.JournalTable, shop.StockTable, books.Accounts, books.Entries, books.Transfers,
+		shop.PaymentTables().Payments, shop.BankTable, shop.CarrierTable,
+	} {
 		out, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
 		if err != nil {
 			t.Fatal(err)
@@ -130,8 +135,8 @@ func tables(t *testing.T, db *dynamodb.Client) string {
 func TestWorkerPoint33_ALateWorkerChangesNothing(t *testing.T) {
 	late := map[string]string{"accept": accepted, "pay": paying, "compensate": undoing, "look": looking}
 
-	for name, after := range map[string]func(*shop){
-		"delivered": func(s *shop) {
+	for name, after := range map[string]func(*orderSteps){
+		"delivered": func(s *orderSteps) {
 			s.move(t, workflow.Ship)
 
 			if err := s.stock.CommitAndClose(t.Context(), "o-1"); err != nil {
@@ -139,7 +144,7 @@ func TestWorkerPoint33_ALateWorkerChangesNothing(t *testing.T) {
 			}
 			s.move(t, workflow.Deliver)
 		},
-		"undone": func(s *shop) {
+		"undone": func(s *orderSteps) {
 			s.move(t, workflow.Cancel)
 
 			if _, err := s.run(t, "compensate", undoing); err != nil {
@@ -147,20 +152,20 @@ func TestWorkerPoint33_ALateWorkerChangesNothing(t *testing.T) {
 			}
 		},
 	} {
-		db := newTables(t)
-		s := newShop(t, db, 1)
+		kit := newKit(t)
+		s := newOrderSteps(t, kit, 1)
 		s.accept(t)
 
 		if _, err := s.run(t, "pay", paying); err != nil {
 			t.Fatal(err)
 		}
 		after(s)
-		before := tables(t, db)
+		before := tables(t, kit.DB)
 
 		for step, input := range late {
 			_, _ = s.run(t, step, input) // most are refused, a replay is not
 
-			if tables(t, db) != before {
+			if tables(t, kit.DB) != before {
 				t.Fatalf("%s: a late %s has changed something", name, step)
 			}
 		}
@@ -171,8 +176,8 @@ func TestWorkerPoint33_ALateWorkerChangesNothing(t *testing.T) {
 // next attempt does what remains, and nothing twice.
 func TestWorkerPoint36_ACompensationGoesOnAfterACrashAtAnyCall(t *testing.T) {
 	for n := 1; ; n++ {
-		db, transport := newTablesBehind(t)
-		s := newShop(t, db, 1)
+		kit := newKit(t)
+		s := newOrderSteps(t, kit, 1)
 		s.accept(t)
 
 		if _, err := s.run(t, "pay", paying); err != nil {
@@ -187,7 +192,7 @@ func TestWorkerPoint36_ACompensationGoesOnAfterACrashAtAnyCall(t *testing.T) {
 		// The process ends before its n-th call.
 		ctx, crash := context.WithCancel(t.Context())
 		calls := 0
-		transport.Before(func(*embeddedtest.Call) error {
+		kit.Wire.Before(func(*embeddedtest.Call) error {
 			if calls++; calls == n {
 				crash()
 			}
@@ -195,7 +200,7 @@ func TestWorkerPoint36_ACompensationGoesOnAfterACrashAtAnyCall(t *testing.T) {
 			return ctx.Err()
 		})
 		_, err := s.runIn(ctx, t, "compensate", undoing)
-		transport.Before(nil)
+		kit.Wire.Before(nil)
 		crash()
 
 		if err == nil {
@@ -214,10 +219,10 @@ func TestWorkerPoint36_ACompensationGoesOnAfterACrashAtAnyCall(t *testing.T) {
 	}
 }
 
-// TestWorkerPoint37_TheOrdersMoneyIsInTheLedger: what the payment has captured and not refunded is the
-// balance of the accounts, and no more is ever refunded than captured.
+// TestWorkerPoint37_TheOrdersMoneyIsInTheLedger: the money that the payment has captured and not
+// refunded is the balance of the accounts, and no more is ever refunded than captured.
 func TestWorkerPoint37_TheOrdersMoneyIsInTheLedger(t *testing.T) {
-	s := newShop(t, newTables(t), 1)
+	s := newOrderSteps(t, newKit(t), 1)
 	s.accept(t)
 
 	if _, err := s.run(t, "pay", paying); err != nil {
@@ -241,7 +246,7 @@ func TestWorkerPoint37_TheOrdersMoneyIsInTheLedger(t *testing.T) {
 
 // wantBalance checks that the orders have brought the shop an amount, and that the payment of o-1 says
 // the same.
-func (s *shop) wantBalance(t *testing.T, want int64) {
+func (s *orderSteps) wantBalance(t *testing.T, want int64) {
 	t.Helper()
 
 	accounts := payments.AccountsForOrders("EUR")

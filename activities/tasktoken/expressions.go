@@ -39,6 +39,7 @@ type Paths struct {
 func WaitParameters(table, awaited string, paths Paths) map[string]any {
 	text := func(path string) map[string]any { return map[string]any{attributeS + ".$": path} }
 	number := func(path string) map[string]any {
+		// DynamoDB's JSON has numbers as strings, and the state data has numbers.
 		return map[string]any{attributeN + ".$": "States.Format('{}', " + path + ")"}
 	}
 
@@ -65,7 +66,7 @@ const (
 	attributeN = "N"
 )
 
-// The attributes of a row that ParkUpdate writes, apart from those of every row.
+// The attributes that only ParkUpdate writes.
 const (
 	attrStarted  = "started"
 	attrRedrives = "redrives"

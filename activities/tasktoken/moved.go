@@ -13,15 +13,13 @@ import (
 // finds the row gone.
 const Retention = 400 * 24 * time.Hour
 
-// Moved records that transition id led the order to the state. It returns the row, and
-// whether a task waits in it that was parked before that transition: the caller answers it.
-// A repeat returns the same until a newer transition is recorded. A transition below the
-// newest recorded one changes nothing. TTL may delete the row after expires, unless another
-// task is parked in it.
+// Moved records that transition id led the order to the state. It returns the row, and whether a task
+// that was parked before that transition waits in it; the caller answers that task. A repeat returns
+// the same until a newer transition is recorded. A transition below the newest recorded one changes
+// nothing. TTL may delete the row after expires, unless another task is parked in it.
 //
-// The write and that of [ParkUpdate] are conditional writes of one item, so one of them is
-// first. If it is this one, the condition of the other fails; if it is the other, this one
-// returns the token.
+// Moved and [ParkUpdate] are conditional writes of one item, so one of them is first. If Moved is
+// first, the condition of ParkUpdate fails; if ParkUpdate is first, Moved returns the token.
 func (s *Store) Moved(ctx context.Context, orderID string, id int64, state string, expires time.Time) (row Task, waiting bool, err error) {
 	update := dynamo.NewUpdate(s.table, rowKey(orderID)).
 		If("attribute_not_exists("+attrMoved+") OR "+attrMoved+" < :id").
@@ -33,6 +31,8 @@ func (s *Store) Moved(ctx context.Context, orderID string, id int64, state strin
 	out, err := s.db.UpdateItem(ctx, update.Input())
 	if old, recorded := dynamo.FailedCondition(err); recorded {
 		row = decode(old)
+		// A repeat of the newest transition returns its task again; an older transition has nothing
+		// to answer.
 		return row, row.Token != "" && row.Moved == id && row.Since < id, nil
 	}
 
@@ -41,5 +41,6 @@ func (s *Store) Moved(ctx context.Context, orderID string, id int64, state strin
 	}
 	row = decode(out.Attributes)
 
+	// A task with this transition or a later one as Since was parked after it, and waits on.
 	return row, row.Token != "" && row.Since < id, nil
 }

@@ -21,7 +21,7 @@ type dynamoDB interface {
 // Config says where parked tasks are kept. Both fields must be set.
 type Config struct {
 	DynamoDB dynamoDB
-	// Table is one that [TableInput] describes.
+	// Table is the name of a table as [TableInput] describes it.
 	Table string
 }
 
@@ -85,7 +85,7 @@ const scanPage = 1000
 
 // List returns up to limit waiting tasks of all orders, without their tokens and in no
 // useful order. It continues behind the task of the order after, which is empty for the first
-// page. Fewer than limit tasks are the last ones. It scans the table, with the rows of
+// page. A page with fewer than limit tasks is the last one. It scans the table, with the rows of
 // tasks that were answered.
 func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task, err error) {
 	in := &dynamodb.ScanInput{
@@ -113,6 +113,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task
 			tasks = append(tasks, decode(item))
 		}
 
+		// An empty page is not the end: the filter drops items after the page was read.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
 			break
 		}
@@ -139,6 +140,7 @@ func (s *Store) remove(ctx context.Context, task Task) error {
 		SetValue(ExpiryAttribute, dynamo.Seconds(time.Now().Add(Retention)))
 
 	_, err := s.db.UpdateItem(ctx, update.Input())
+	// Another token has taken its place, or the token was removed before.
 	if _, replaced := dynamo.FailedCondition(err); replaced {
 		return nil
 	}

@@ -13,7 +13,7 @@ type Task struct {
 	Since int64
 	// Token is empty after [Store.Remove], and in lists.
 	Token Token
-	// Attempt is which attempt parked the token.
+	// Attempt names the attempt that parked the token.
 	Attempt Attempt
 	// Moved is the newest transition that [Store.Moved] recorded, MovedTo the state that
 	// it led to. A task with a smaller Since has been answered or is about to be.

@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GOGC", "off")
 			e.Setenv("GOMEMLIMIT", "128MiB")
 			e.Values[programsKey] = map[string]*program{}
+
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -25,8 +25,8 @@ func main() {
 	cli.Main(parts)
 }
 
-// tell prints that the customer has an answer. A printed line does not honor the key: replace it
-// by a call that does.
+// tell prints that the customer has an answer. Printing does not honor the key: replace it by a call
+// to a service that acts once per key.
 func tell(_ context.Context, key, id string) error {
 	_, err := fmt.Fprintf(os.Stderr, "%s: %s is closed, the customer is told\n", key, id)
 	return err

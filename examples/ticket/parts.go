@@ -24,7 +24,7 @@ var stateMachine []byte
 // and should tell once per key.
 type tellFunc func(ctx context.Context, key, id string) error
 
-// newParts returns what this program brings along.
+// newParts returns the program's own parts: its workflow with the step, and the reaction.
 func newParts(tell tellFunc) (server.Parts, error) {
 	d, err := file.Parse("workflow.yaml", definition)
 	if err != nil {
@@ -43,7 +43,7 @@ func newParts(tell tellFunc) (server.Parts, error) {
 	}, nil
 }
 
-// triageInput is what the state Triage passes.
+// triageInput is the input that the state Triage passes.
 type triageInput struct {
 	OrderID transitions.OrderID `json:"orderId"`
 }
@@ -75,7 +75,7 @@ func triage(b *server.Backend) activities.HandlerFunc {
 	}
 }
 
-// closed is the state of a ticket that was answered.
+// closed is the state of a ticket that has been answered.
 const closed workflow.State = "CLOSED"
 
 // answer is the reaction to a transition to CLOSED. The stream delivers each transition at least

@@ -11,7 +11,7 @@ import (
 	"ratchet/transitions"
 )
 
-// start starts the workflow on an engine of the test, and returns what customers are told.
+// start starts the workflow on an engine of the test, and returns the messages to customers.
 func start(t *testing.T) (*ratchettest.Env, <-chan string) {
 	t.Helper()
 
@@ -59,7 +59,7 @@ func TestAWithdrawnOneEndsItsExecution(t *testing.T) {
 	}
 }
 
-// TestDefinitionStateMachineAndStepsFit is what every command checks before it begins.
+// TestDefinitionStateMachineAndStepsFit makes the check that every command makes before it begins.
 func TestDefinitionStateMachineAndStepsFit(t *testing.T) {
 	parts, err := newParts(nil)
 	if err != nil {

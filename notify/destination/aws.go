@@ -19,7 +19,7 @@ import (
 	"ratchet/queues"
 )
 
-// What this package calls of the clients of AWS.
+// The calls of the clients of AWS that this package makes.
 type (
 	sqsAPI interface {
 		SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
@@ -47,22 +47,23 @@ func (p parenting) of(ctx context.Context) string {
 	return p(ctx)
 }
 
-// xray returns the traceparent in the form of X-Ray, which is the only one that EventBridge takes:
-// "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1". The ids stay the same:
-// https://docs.aws.amazon.com/xray/latest/devguide/xray-api-sendingdata.html
+// xray returns the traceparent in the form of X-Ray, because EventBridge takes no other form:
+// "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1". The ids stay the
+// same: https://docs.aws.amazon.com/xray/latest/devguide/xray-api-sendingdata.html
 func (p parenting) xray(ctx context.Context) *string {
 	parts := strings.Split(p.of(ctx), "-")
 	if len(parts) != 4 || len(parts[1]) != 32 {
 		return nil
 	}
 
+	// Unreadable flags count as not sampled: a trace must not stop a message.
 	flags, _ := strconv.ParseUint(parts[3], 16, 8)
 	header := fmt.Sprintf("Root=1-%s-%s;Parent=%s;Sampled=%d", parts[1][:8], parts[1][8:], parts[2], flags&1)
 
 	return &header
 }
 
-// attributesOf returns what a message carries beside its body.
+// attributesOf returns the attributes that a message carries beside its body.
 func (p parenting) attributesOf(ctx context.Context, m notify.Message) map[string]string {
 	attributes := map[string]string{"id": m.ID, "key": m.Key, "type": m.Type, "contentType": m.ContentType}
 	if parent := p.of(ctx); parent != "" {

@@ -11,12 +11,12 @@ import (
 	"ratchet/transitions"
 )
 
-// orders is what this package calls of *transitions.Orders.
+// orders has the method of *transitions.Orders that this package calls.
 type orders interface {
 	Get(context.Context, transitions.OrderID) (order *transitions.Order, found bool, err error)
 }
 
-// recipient is what the template of a customer's address sees of an order.
+// recipient has the fields of an order that the template of a customer's address sees.
 type recipient struct {
 	Shipping, Billing map[string]string
 	Customer          string
@@ -50,9 +50,9 @@ func (o Opener) customers(to string, templates mailTemplates) (notify.Destinatio
 }
 
 // Send sends an e-mail to the address in the message's order. The error is notify.ErrSkipped if the
-// order has none, or one that is invalid or that the server does not know, and notify.ErrRecipient if
-// the server refuses it for another reason. Answers and errors have the codes of the server, not its
-// text, so none shows the address.
+// order has no address, or an address that is invalid or unknown to the server, and
+// notify.ErrRecipient if the server refuses the address for another reason. Answers and errors have
+// the codes of the server, not its text, so no answer or error shows the address.
 func (c customers) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
 	to, err := c.address(ctx, m.OrderID)
 	if err != nil {
@@ -85,6 +85,8 @@ func (c customers) address(ctx context.Context, id transitions.OrderID) (string,
 	switch to = strings.TrimSpace(to); {
 	case to == "":
 		return "", fmt.Errorf("%w: the order has no address", notify.ErrSkipped)
+	// Checked again at each message: the text comes from an order, which its customer may have
+	// written.
 	case !isMailbox(to):
 		return "", fmt.Errorf("%w: the order's address is not one of an e-mail", notify.ErrSkipped)
 	}

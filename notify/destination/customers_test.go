@@ -61,7 +61,7 @@ func TestAnEmailGoesToTheCustomerOfItsOrder(t *testing.T) {
 	}
 }
 
-// TestAnOrderWithoutAnAddressIsSkipped: nothing is sent, and no error shows what the order has.
+// TestAnOrderWithoutAnAddressIsSkipped: nothing is sent, and no error shows the order's data.
 func TestAnOrderWithoutAnAddressIsSkipped(t *testing.T) {
 	server, through := startMailServer(t)
 

@@ -53,6 +53,7 @@ func writeFile(dir, name string, n notify.Notification) error {
 		return err
 	}
 
+	// In the same directory, because a rename works within one file system only.
 	temp, err := os.CreateTemp(dir, ".tmp-*")
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(dir, 0o700); err == nil {
@@ -65,6 +66,7 @@ func writeFile(dir, name string, n notify.Notification) error {
 	}
 
 	_, err = temp.Write(append(body, '\n'))
+	// Sync before the rename: a power failure must not leave a name without its content.
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), name)
 	}

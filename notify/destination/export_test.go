@@ -1,8 +1,9 @@
 package destination
 
-// What the tests of package destination_test use beside the exported names.
+// Names for the tests of package destination_test, beside the exported ones.
 
 type Webhook = webhook
 type WebhookConfig = webhookConfig
+
 var NewLog = newLog
 var NewWebhook = newWebhook

@@ -43,6 +43,7 @@ func OpenFile(name string) (*fileSink, error) {
 	last := make([]byte, 1)
 	if end, err := file.Seek(0, io.SeekEnd); err == nil && end > 0 {
 		if _, err := file.ReadAt(last, end-1); err == nil && last[0] != '\n' {
+			// Written with the first line and not now: a file that is only opened stays as it is.
 			f.next.text.WriteByte('\n')
 		}
 	}

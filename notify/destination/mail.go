@@ -30,7 +30,7 @@ type MailServer struct {
 	// From is the sender's address.
 	From string
 
-	// What URL and From contain, once they are validated.
+	// The parts of URL and From, once they are validated.
 	host, address, user, password, sender string
 }
 
@@ -137,6 +137,7 @@ func (b mailbox) Send(ctx context.Context, m notify.Message) (notify.Answer, err
 	var refused *textproto.Error
 	if errors.As(err, &refused) {
 		answer := notify.Answer{Status: refused.Code, Text: refused.Msg}
+		// RFC 5321, 4.2.1: 5yz is permanent, 4yz may pass.
 		if refused.Code >= 500 {
 			return answer, fmt.Errorf("%w: %w", notify.ErrRejected, err)
 		}
@@ -164,6 +165,7 @@ func (b mailbox) compose(m notify.Message) ([]byte, error) {
 		{"To", b.to},
 		{"Subject", mime.QEncoding.Encode("utf-8", subject)},
 		{"Date", m.At.Format(time.RFC1123Z)},
+		// The same for every attempt, so that a mailbox may drop a repeat.
 		{"Message-ID", "<" + m.ID + "@ratchet>"},
 		{"Auto-Submitted", "auto-generated"},
 		{"MIME-Version", "1.0"},

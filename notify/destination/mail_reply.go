@@ -18,8 +18,9 @@ var (
 	errContent   = errors.New("DATA")
 )
 
-// mailReply is what is kept of a server's answer to an e-mail for a customer: its code and its
-// enhanced status code (RFC 3463), and none of its text, which may show the address in any spelling.
+// mailReply is the part of a server's answer to an e-mail for a customer that is kept: its code and
+// its enhanced status code (RFC 3463). The text is dropped, because it may show the address in any
+// spelling.
 type mailReply struct {
 	code            int
 	class           string // "" without an enhanced status code
@@ -31,7 +32,7 @@ var enhancedRule = regexp.MustCompile(`^([245])\.(\d)\.(\d{1,3})(?:\s|$)`)
 func parseReply(refused *textproto.Error) mailReply {
 	r := mailReply{code: refused.Code}
 
-	// One of another class than the code is none.
+	// An enhanced code of another class than the code does not count.
 	if found := enhancedRule.FindStringSubmatch(refused.Msg); found != nil && found[1] == strconv.Itoa(refused.Code/100) {
 		r.class = found[1]
 		r.subject, _ = strconv.Atoi(found[2]) // digits
@@ -80,15 +81,17 @@ func (r mailReply) isOfRecipient() bool {
 	return r.subject == mailboxSubject
 }
 
-// isAboutRecipient reports whether the server has refused this recipient, and so has said nothing about
-// the others: by its enhanced status code, or, in the answer to RCPT and without one, by its code
-// (RFC 5321, 4.2.3). 452 is about the storage of the server; 550 5.7.1, about what the sender may do.
+// isAboutRecipient reports whether the server has refused this recipient, and so has said nothing
+// about other recipients: by its enhanced status code, or, in the answer to RCPT and without one, by
+// its code (RFC 5321, 4.2.3). 452 is about the storage of the server; 550 5.7.1 is about the rights
+// of the sender.
 func (r mailReply) isAboutRecipient(err error) bool {
 	toRecipient := errors.Is(err, errRecipient)
 	if !toRecipient && !errors.Is(err, errContent) {
 		return false
 	}
 
+	// X.0.X says nothing about the subject (RFC 3463, 3.1), so the plain code decides.
 	if r.class != "" && r.subject != undefinedSubject {
 		return r.isOfRecipient()
 	}

@@ -40,7 +40,7 @@ func TestARefusalOfOneCustomerSaysNothingAboutTheServer(t *testing.T) {
 		{"RCPT", "452 4.2.2", recipient, "4.2.2"},
 		{"RCPT", "451 4.1.1", recipient, "4.1.1"},
 
-		// What the sender may do, or what the server cannot.
+		// About the rights of the sender, or about the server.
 		{"RCPT", "550 5.7.1", rejected, "5.7.1"},
 		{"RCPT", "554 5.7.1", rejected, "5.7.1"},
 		{"RCPT", "553 5.1.7", rejected, "5.1.7"},

@@ -15,7 +15,7 @@ import (
 	"ratchet/notify/destination"
 )
 
-// mailServer is an SMTP server (RFC 5321) that keeps what it gets.
+// mailServer is an SMTP server (RFC 5321) that keeps the e-mails that it gets.
 type mailServer struct {
 	mu       sync.Mutex
 	mails    []string

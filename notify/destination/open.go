@@ -27,8 +27,9 @@ type Opener struct {
 	Reach webhooks.Reach
 	// Dialing is called before a webhook's connection is opened; see webhooks.ClientConfig.
 	Dialing func(netip.AddrPort) error
-	// Traceparent is that of webhookConfig. Queues and topics get it as the message attribute
-	// "traceparent", buses as the trace header in the form of X-Ray.
+	// Traceparent returns the W3C traceparent that is sent with a message, "" for none. Webhooks get
+	// it as a header, queues and topics as the message attribute "traceparent", buses as the trace
+	// header in the form of X-Ray. Optional.
 	Traceparent func(context.Context) string
 	// Log is for the destination "log". Default slog.Default().
 	Log *slog.Logger
@@ -38,10 +39,11 @@ type Opener struct {
 	SNS         snsAPI
 	EventBridge eventBridgeAPI
 	Mail        *MailServer
-	// Orders is what e-mails to the customers of orders need. Without it they are refused.
+	// Orders reads the orders for e-mails to their customers. Without it such destinations are
+	// refused.
 	Orders orders
 	// Schemes are kinds of destinations that a program brings along, by the scheme that stands
-	// before the colon. CheckSchemes says what they may be.
+	// before the colon. CheckSchemes has the rules for their names.
 	Schemes map[string]Scheme
 }
 
@@ -96,6 +98,7 @@ func (o Opener) Check(e notify.Endpoint) error {
 		if rest != "" {
 			err = errors.New(`"log" has nothing behind it`)
 		}
+	// An endpoint of the API could otherwise write anywhere on the worker's disk.
 	case "file", "dir":
 		if !e.Configured {
 			err = fmt.Errorf("%s: only in the setting `notify`", kind)
@@ -168,6 +171,7 @@ func (o Opener) mailbox(e notify.Endpoint, to string) (notify.Destination, error
 
 // Open returns the destination of the endpoint.
 func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
+	// Checked again: the endpoint may have been stored under other settings of the worker.
 	if err := o.Check(e); err != nil {
 		return nil, err
 	}
@@ -216,7 +220,7 @@ func (o Opener) webhook(e notify.Endpoint) (notify.Destination, error) {
 		Header: header,
 
 		Traceparent: o.Traceparent,
-		// What an internal service answers is not for the owner of an endpoint.
+		// The owner of an endpoint must not read the answers of an internal service.
 		HideAnswers: o.Reach == webhooks.ReachPrivate,
 	})
 }

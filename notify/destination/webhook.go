@@ -14,7 +14,7 @@ import (
 type webhookConfig struct {
 	// Client signs and delivers. Closing the destination closes it.
 	Client *webhooks.Client
-	// URL is one that the client may deliver to.
+	// URL is the address of the endpoint, which the client must be allowed to reach.
 	URL string
 	// Header are further headers.
 	Header http.Header
@@ -26,11 +26,11 @@ type webhookConfig struct {
 
 func (c webhookConfig) check() error {
 	if c.Client == nil {
-		return errors.New("destination: WebhookConfig.Client: must be set")
+		return errors.New("destination: Client: must be set")
 	}
 
 	if err := c.Client.CheckURL(c.URL); err != nil {
-		return fmt.Errorf("destination: WebhookConfig.URL: %w", err)
+		return fmt.Errorf("destination: URL: %w", err)
 	}
 
 	return nil
@@ -55,6 +55,7 @@ func (w *webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, er
 	if header == nil {
 		header = http.Header{}
 	}
+	// Set after the endpoint's own headers, which must not replace it.
 	header.Set("Idempotency-Key", m.Key)
 
 	if w.cfg.Traceparent != nil {
@@ -83,6 +84,7 @@ func (w *webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, er
 	switch {
 	case errors.Is(err, webhooks.ErrGone):
 		err = fmt.Errorf("%w: %w", notify.ErrGone, err)
+	// The address is not tried again: only a change of the endpoint or of the reach can allow it.
 	case errors.Is(err, webhooks.ErrBlocked):
 		err = fmt.Errorf("%w: %w", notify.ErrRejected, err)
 	}

@@ -29,7 +29,8 @@ const (
 // ErrGone means that the endpoint answered 410: it wants no more webhooks. Do not retry.
 var ErrGone = errors.New("the webhook's endpoint is gone (410)")
 
-// StatusError is an answer that is not 2xx. A redirect is one, because none is followed.
+// StatusError is an answer that is not 2xx. A redirect counts as one, because redirects are not
+// followed.
 type StatusError struct {
 	Status int
 	// RetryAfter is how long the endpoint asks to wait, at most a day. It is 0 if the
@@ -84,6 +85,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		return nil, err
 	}
 
+	// Timeout covers the body of the answer, too, which an endpoint could send byte by byte. Without
+	// compression a small answer cannot unpack to a large one.
 	return &Client{cfg: cfg, http: &http.Client{
 		Timeout:       deliveryTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -131,7 +134,7 @@ type Post struct {
 	// ID must be the same for every delivery of the message.
 	ID   string
 	Body []byte
-	// ContentType is that of Body. Default application/json.
+	// ContentType is the type of Body. Default application/json.
 	ContentType string
 	// Header are further headers.
 	Header http.Header
@@ -146,6 +149,7 @@ type Answer struct {
 
 // Post is Deliver, with the endpoint's answer, which is zero if there was none.
 func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
+	// Checked before each delivery: the URL may have been stored under another reach.
 	u, err := c.cfg.Reach.CheckURL(p.URL)
 	if err != nil {
 		return Answer{}, fmt.Errorf("deliver webhook %s: %w", p.ID, err)
@@ -162,6 +166,7 @@ func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
 	}
 
 	own := http.Header{"Content-Type": {cmp.Or(p.ContentType, "application/json")}, "User-Agent": {"ratchet-webhooks"}}
+	// The signature's headers come last, so that no further header replaces them.
 	for _, h := range []http.Header{own, p.Header, signed} {
 		for name, values := range h {
 			request.Header[name] = values
@@ -183,12 +188,12 @@ func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
 		&StatusError{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"), c.now())})
 }
 
-// now is the clock that Retry-After is measured with.
+// now is the clock for dates in Retry-After.
 func (c *Client) now() time.Time { return c.cfg.Keys.cfg.Now() }
 
-// readAnswer returns how the body begins. It reads more of it, since a connection can be used
-// again only if the answer was read. A body that ends early is no failure: the status says
-// whether the endpoint has the message.
+// readAnswer returns the beginning of the body. It reads more of the body than it returns, because a
+// connection can be used again only if the answer was read. A body that ends early is no failure: the
+// status says whether the endpoint has the message.
 func readAnswer(body io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(body, maxText))
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxAnswer))
@@ -216,5 +221,6 @@ func retryAfter(text string, now time.Time) time.Duration {
 		return 0
 	}
 
+	// A date may have passed already, by the clock of this side.
 	return min(max(0, at.Sub(now)), maxRetryAfter)
 }

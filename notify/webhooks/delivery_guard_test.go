@@ -39,23 +39,23 @@ func (r *recorder) dialing(to netip.AddrPort) error {
 	return nil
 }
 
-// world is a worker with endpoints, whose dialer records.
-type world struct {
+// recordedWorker is a worker with endpoints, whose dialer records.
+type recordedWorker struct {
 	recorder
 	*notify.Deliveries
 }
 
-// endpoint is one of the world's. A stored URL need not be allowed: the settings of a process say which are.
+// endpoint is one of the worker's. A stored URL need not be allowed: the settings of a process say which are.
 type endpoint struct {
 	url     string
 	allowed bool
 }
 
-func newWorld(t *testing.T, reach webhooks.Reach, all []endpoint) *world {
+func newRecordedWorker(t *testing.T, reach webhooks.Reach, all []endpoint) *recordedWorker {
 	t.Helper()
 
 	db := embeddedtest.DynamoDB(t, notify.DeliveryTableInput("deliveries"), notify.EndpointTableInput("endpoints"))
-	w := &world{recorder: recorder{dialed: map[netip.AddrPort]int{}}}
+	w := &recordedWorker{recorder: recorder{dialed: map[netip.AddrPort]int{}}}
 	opener := destination.Opener{Reach: reach, Dialing: w.dialing}
 	secrets := []notify.Secret{{Key: webhooks.NewSecret()}}
 
@@ -86,7 +86,7 @@ func newWorld(t *testing.T, reach webhooks.Reach, all []endpoint) *world {
 
 // deliver sends one notification to every endpoint, and waits until each delivery has ended. It
 // returns how many the endpoints have taken.
-func (w *world) deliver(t *testing.T, endpoints int) (delivered int) {
+func (w *recordedWorker) deliver(t *testing.T, endpoints int) (delivered int) {
 	t.Helper()
 
 	ctx, stop := context.WithCancel(context.Background())
@@ -165,7 +165,7 @@ func TestNoDeliveryDialsABlockedAddress(t *testing.T) {
 		}
 	}
 
-	w := newWorld(t, webhooks.ReachPublic, endpoints)
+	w := newRecordedWorker(t, webhooks.ReachPublic, endpoints)
 	if n := w.deliver(t, len(endpoints)); n != 0 || int(asked.Load()) < len(all) {
 		t.Errorf("%d delivered, the name server was asked %d times", n, asked.Load())
 	}
@@ -203,7 +203,7 @@ func TestNoDeliveryFollowsARedirect(t *testing.T) {
 		endpoints = append(endpoints, endpoint{fmt.Sprintf("%s/%d", server.URL, i), true})
 	}
 
-	w := newWorld(t, webhooks.ReachLoopback, endpoints)
+	w := newRecordedWorker(t, webhooks.ReachLoopback, endpoints)
 	if n := w.deliver(t, len(all)); n != 0 {
 		t.Errorf("%d delivered", n)
 	}

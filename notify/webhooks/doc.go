@@ -16,7 +16,7 @@
 //     in constant time.
 //   - Headers are limited before any work: 10 signatures, 4 KiB, one value per name.
 //   - A delivery connects to public addresses only, unless [Reach] says otherwise. The
-//     dialed address decides, and not what the name resolved to earlier.
+//     dialed address decides, and not an earlier address of the name.
 //
 // A receiver:
 //

@@ -78,10 +78,12 @@ func (r Reach) validate() error {
 
 // Permits reports whether deliveries may go to the address and port.
 func (r Reach) Permits(to netip.AddrPort) bool {
+	// ::ffff:10.0.0.1 is 10.0.0.1, and must not pass as IPv6.
 	ip := to.Addr().Unmap()
 	switch {
 	case !ip.IsValid() || ip.Zone() != "":
 		return false
+	// Before the reach: no setting may open the addresses that hand out credentials.
 	case slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(ip) }):
 		return false
 	case r != ReachPublic && ip.IsLoopback():
@@ -132,6 +134,7 @@ func (r Reach) CheckURL(raw string) (*url.URL, error) {
 	switch {
 	case err == nil && !r.Permits(netip.AddrPortFrom(ip, port)):
 		return nil, fmt.Errorf("url: %w", ErrBlocked)
+	// A resolver may read it as an address that Permits has never seen.
 	case err != nil && isNumeric(u.Hostname()):
 		return nil, fmt.Errorf("%w: url: the host is a number, but no address", ErrInvalid)
 	case err != nil && r == ReachPublic && !slices.Contains(publicPorts, port):
@@ -168,11 +171,13 @@ func isNumeric(host string) bool {
 }
 
 // dialer returns a dialer that checks the address that it is about to dial: a name that resolves to
-// another address after CheckURL is refused here. It calls dialing, if set, with those that pass.
+// another address after CheckURL is refused here. It calls dialing, if set, with each permitted
+// address.
 func (r Reach) dialer(dialing func(netip.AddrPort) error) *net.Dialer {
 	control := func(_ context.Context, network, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		switch {
+		// Called after the name was resolved, with the address that is dialed.
 		case err != nil || (network != "tcp4" && network != "tcp6") || !r.Permits(to):
 			return ErrBlocked
 		case dialing != nil:

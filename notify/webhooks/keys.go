@@ -99,6 +99,7 @@ func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
 	sent := strconv.FormatInt(k.cfg.Now().Unix(), 10)
 	signatures := make([]string, len(k.cfg.Secrets))
 	for i, secret := range k.cfg.Secrets {
+		// One signature per secret: the receiver may know the old one only, or the new one only.
 		signatures[i] = version + base64.StdEncoding.EncodeToString(secret.mac(id, sent, body))
 	}
 

@@ -38,6 +38,7 @@ func NewSecret() Secret {
 func ParseSecret(text string) (Secret, error) {
 	s := Secret(text)
 	if encoded, ok := strings.CutPrefix(text, secretPrefix); ok {
+		// Strict: two texts must not stand for one secret.
 		decoded, err := base64.StdEncoding.Strict().DecodeString(encoded)
 		if err != nil {
 			return nil, fmt.Errorf("%w: secret: what follows %q must be base64", ErrInvalid, secretPrefix)

@@ -47,6 +47,8 @@ func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 	}
 
 	seconds, err := strconv.ParseInt(sent, 10, 64)
+	// In the only spelling that Sign writes; "+1" and "01" would be other signed texts for the same
+	// time.
 	if err != nil || strconv.FormatInt(seconds, 10) != sent || seconds < 0 || len(sent) > 11 {
 		return Message{}, fmt.Errorf("%w: %s must be whole seconds since 1970", ErrMalformed, HeaderTimestamp)
 	}
@@ -65,6 +67,7 @@ func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 	switch {
 	case !matched:
 		return Message{}, ErrSignature
+	// After the signature, so that only a sender with a secret learns about the clock.
 	case now.Sub(sentAt).Abs() > k.cfg.Tolerance:
 		return Message{}, fmt.Errorf("%w: sent %s, tolerated are %s", ErrTimestamp, sentAt.UTC().Format(time.RFC3339), k.cfg.Tolerance)
 	}
@@ -74,6 +77,7 @@ func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 
 // Read reads the request's body, at most limit bytes, and verifies it.
 func (k *Keys) Read(r *http.Request, limit int64) (Message, error) {
+	// One byte more than allowed shows that the body is too large.
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	switch {
 	case err != nil:
@@ -108,6 +112,7 @@ func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
 		return "", "", nil, fmt.Errorf("%w: %s: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrMalformed, HeaderID)
 	}
 
+	// Before any signature is decoded: the work per message is bounded.
 	if strings.Count(values[2], " ") >= MaxSignatures {
 		return "", "", nil, fmt.Errorf("%w: %s: at most %d signatures", ErrMalformed, HeaderSignature, MaxSignatures)
 	}

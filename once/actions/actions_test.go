@@ -19,9 +19,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = embeddedtest.Start
 
-// shop is actions on an engine of its own, with a clock and a transport that the test
-// controls.
-type shop struct {
+// signedActions are actions and their keys on an engine of their own, with a clock and a transport that
+// the test controls.
+type signedActions struct {
 	*actions.Actions
 	db        *dynamodb.Client
 	transport *embeddedtest.Transport
@@ -29,11 +29,11 @@ type shop struct {
 	keys      []actions.Key
 }
 
-func newShop(t testing.TB) *shop {
+func newSignedActions(t testing.TB) *signedActions {
 	t.Helper()
 	cfg := embeddedtest.Backend(t)
 	cfg.Retryer = embeddedtest.RetryAtOnce
-	s := &shop{transport: embeddedtest.Intercept(&cfg), keys: []actions.Key{actions.NewKey(1)}}
+	s := &signedActions{transport: embeddedtest.Intercept(&cfg), keys: []actions.Key{actions.NewKey(1)}}
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, actions.TableInput("actions"))
 	s.reopen(t, func(*actions.Config) {})
@@ -42,7 +42,7 @@ func newShop(t testing.TB) *shop {
 }
 
 // calls returns the number of calls since the last time.
-func (s *shop) calls() int {
+func (s *signedActions) calls() int {
 	n := s.transport.Count()
 	s.transport.Reset()
 
@@ -51,7 +51,7 @@ func (s *shop) calls() int {
 
 // loseAnswers ends all faults and then loses the answers to the next n writes, which are
 // carried out. The SDK sends them again.
-func (s *shop) loseAnswers(n int) {
+func (s *signedActions) loseAnswers(n int) {
 	s.transport.Clear()
 
 	if n > 0 {
@@ -59,14 +59,14 @@ func (s *shop) loseAnswers(n int) {
 	}
 }
 
-// reopen gives the shop actions with another configuration.
-func (s *shop) reopen(t testing.TB, change func(*actions.Config)) {
+// reopen opens the actions with another configuration.
+func (s *signedActions) reopen(t testing.TB, change func(*actions.Config)) {
 	t.Helper()
 	s.Actions = s.with(t, change)
 }
 
 // with opens the same table with another configuration.
-func (s *shop) with(t testing.TB, change func(*actions.Config)) *actions.Actions {
+func (s *signedActions) with(t testing.TB, change func(*actions.Config)) *actions.Actions {
 	t.Helper()
 	cfg := actions.Config{DynamoDB: s.db, Table: "actions", Keys: s.keys, Now: s.clock.Now}
 	change(&cfg)
@@ -80,7 +80,7 @@ func (s *shop) with(t testing.TB, change func(*actions.Config)) *actions.Actions
 }
 
 // make creates an action that expires in an hour, and resets the count of calls.
-func (s *shop) make(t testing.TB, change func(*actions.Spec)) actions.Action {
+func (s *signedActions) make(t testing.TB, change func(*actions.Spec)) actions.Action {
 	t.Helper()
 
 	spec := actions.Spec{Payload: json.RawMessage(`{"user":"u-1"}`), ExpiresAt: s.clock.Now().Add(time.Hour)}
@@ -100,7 +100,7 @@ func (s *shop) make(t testing.TB, change func(*actions.Spec)) actions.Action {
 func withPIN(spec *actions.Spec) { spec.PIN = "1234" }
 
 // want consumes and checks the outcome.
-func (s *shop) want(t testing.TB, r actions.Request, want actions.Outcome) actions.Result {
+func (s *signedActions) want(t testing.TB, r actions.Request, want actions.Outcome) actions.Result {
 	t.Helper()
 	got, err := s.Consume(t.Context(), r)
 	return outcome(t, got, err, want)
@@ -121,7 +121,7 @@ func outcome(t testing.TB, got actions.Result, err error, want actions.Outcome) 
 }
 
 // sweep deletes every item that TTL may delete, as DynamoDB does at some time after its expiry.
-func (s *shop) sweep(t testing.TB) {
+func (s *signedActions) sweep(t testing.TB) {
 	t.Helper()
 
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})

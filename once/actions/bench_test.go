@@ -15,7 +15,7 @@ import (
 //	go test ./once/actions -run '^$' -bench Consume -benchtime 5000x -count 5
 func BenchmarkConsume(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
-		s := newShop(b)
+		s := newSignedActions(b)
 		s.bulk(b, coupons(b.N))
 
 		var keys []types.AttributeValue
@@ -46,7 +46,7 @@ func BenchmarkConsume(b *testing.B) {
 		}
 	})
 	b.Run("action", func(b *testing.B) {
-		s := newShop(b)
+		s := newSignedActions(b)
 		codes, _ := s.bulk(b, coupons(b.N))
 		b.ResetTimer()
 

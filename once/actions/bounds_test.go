@@ -14,7 +14,7 @@ func jsonText(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`
 
 // PINs and lives have bounds, and what is at its bound is valid.
 func TestPINsAndLivesHaveBounds(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	const longest = 5 * 366 * 24 * time.Hour
 
 	for name, row := range map[string]struct {
@@ -47,7 +47,7 @@ func TestPINsAndLivesHaveBounds(t *testing.T) {
 
 // A batch may begin at its end, which makes nothing.
 func TestBatchesHaveBounds(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	for name, row := range map[string]struct {
 		change func(b *actions.Batch)
 		made   int
@@ -79,7 +79,7 @@ func TestBatchesHaveBounds(t *testing.T) {
 
 // An action says until when it is held as long as it is, and at no other time.
 func TestAnActionSaysUntilWhenItIsHeld(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, nil)
 
 	if a, found, err := s.Get(t.Context(), made.ID); err != nil || !found || !a.HeldUntil.IsZero() {
@@ -100,7 +100,7 @@ func TestHoldsHaveBounds(t *testing.T) {
 	for hold, valid := range map[time.Duration]bool{
 		time.Second - time.Millisecond: false, time.Second: true, 24 * time.Hour: true, 24*time.Hour + time.Millisecond: false,
 	} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		id := s.make(t, nil).ID
 
 		if r, err := s.Reserve(t.Context(), actions.Request{ID: id, Holder: "me"}, hold); valid != (err == nil) || valid != (r.Outcome == actions.Reserved) {
@@ -109,7 +109,7 @@ func TestHoldsHaveBounds(t *testing.T) {
 	}
 
 	for at, want := range map[time.Duration]actions.Outcome{time.Hour - time.Millisecond: actions.Released, time.Hour: actions.Expired} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		request := actions.Request{ID: s.make(t, nil).ID, Holder: "me"}
 		held, err := s.Reserve(t.Context(), request, 2*time.Hour)
 		outcome(t, held, err, actions.Reserved)
@@ -126,7 +126,7 @@ func TestAnIDKnowsTheSecondOfItsEnd(t *testing.T) {
 	for life, seconds := range map[time.Duration]time.Duration{
 		time.Hour: time.Hour, time.Hour + time.Millisecond: time.Hour + time.Second, time.Hour + time.Second - time.Millisecond: time.Hour + time.Second,
 	} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		id := s.make(t, func(spec *actions.Spec) { spec.ExpiresAt = start.Add(life) }).ID
 		s.remove(t)
 
@@ -139,7 +139,7 @@ func TestAnIDKnowsTheSecondOfItsEnd(t *testing.T) {
 
 // A code may be typed with hyphens between any characters, up to 128 characters in all.
 func TestTypedCodesHaveABound(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	codes, _ := s.bulk(t, coupons(2))
 
 	for i, want := range []actions.Outcome{actions.Consumed, actions.NotFound} {
@@ -151,17 +151,17 @@ func TestTypedCodesHaveABound(t *testing.T) {
 // For others a hold ends a margin later than for its holder, to the millisecond.
 func TestAHoldEndsToTheMillisecond(t *testing.T) {
 	const margin = 2 * time.Second // the default
-	consume := func(s *shop, id actions.ID) (actions.Result, error) {
+	consume := func(s *signedActions, id actions.ID) (actions.Result, error) {
 		return s.Consume(t.Context(), actions.Request{ID: id})
 	}
-	reserve := func(holder string) func(*shop, actions.ID) (actions.Result, error) {
-		return func(s *shop, id actions.ID) (actions.Result, error) {
+	reserve := func(holder string) func(*signedActions, actions.ID) (actions.Result, error) {
+		return func(s *signedActions, id actions.ID) (actions.Result, error) {
 			return s.Reserve(t.Context(), actions.Request{ID: id, Holder: holder}, time.Minute)
 		}
 	}
 
 	for about, row := range map[string]struct {
-		call  func(*shop, actions.ID) (actions.Result, error)
+		call  func(*signedActions, actions.ID) (actions.Result, error)
 		ends  time.Duration // after the hold's own end
 		until actions.Outcome
 		then  actions.Outcome
@@ -172,7 +172,7 @@ func TestAHoldEndsToTheMillisecond(t *testing.T) {
 		"the holder reserves it": {reserve("me"), 0, actions.Reserved, actions.Reserved, 2},
 	} {
 		for late, want := range map[time.Duration]actions.Outcome{-time.Millisecond: row.until, 0: row.then} {
-			s := newShop(t)
+			s := newSignedActions(t)
 			id := s.make(t, nil).ID
 			held, err := reserve("me")(s, id)
 			outcome(t, held, err, actions.Reserved)
@@ -190,7 +190,7 @@ func TestAHoldEndsToTheMillisecond(t *testing.T) {
 
 // A chosen code is remembered without end, so the winner's repeat is recognized without end.
 func TestTheWinnerOfAChosenCodeIsAlwaysRecognized(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	id := s.make(t, func(spec *actions.Spec) { spec.Code, spec.PIN = "SUMMER-24", "1234" }).ID
 	winner := actions.Request{ID: id, PIN: "1234", ConsumeID: "c"}
 	s.want(t, winner, actions.Consumed)

@@ -22,7 +22,7 @@ func coupons(count int) actions.Batch {
 }
 
 // bulk makes the batch and returns its codes in order, and how many were new.
-func (s *shop) bulk(t testing.TB, b actions.Batch) (codes []actions.ID, made int) {
+func (s *signedActions) bulk(t testing.TB, b actions.Batch) (codes []actions.ID, made int) {
 	t.Helper()
 
 	err := s.Bulk(t.Context(), b, func(c actions.BatchAction) error {
@@ -46,7 +46,7 @@ func (s *shop) bulk(t testing.TB, b actions.Batch) (codes []actions.ID, made int
 }
 
 func TestBulkIsIdempotent(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	codes, made := s.bulk(t, coupons(600))
 	if len(codes) != 600 || made != 600 {
 		t.Fatalf("%d codes, %d new", len(codes), made)
@@ -82,7 +82,7 @@ func TestBulkIsIdempotent(t *testing.T) {
 }
 
 func TestABatchThatFailedIsRepeated(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	s.transport.Inject(embeddedtest.LoseRequest().From(301).With(context.Canceled).If(func(c *embeddedtest.Call) bool {
 		if c.N > 300 { // the first run writes nothing but codes
@@ -111,7 +111,7 @@ func TestABatchThatFailedIsRepeated(t *testing.T) {
 }
 
 func TestUnansweredWritesOfABatchAreRetried(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.loseAnswers(6) // more often than the SDK tries
 
 	if codes, made := s.bulk(t, coupons(1)); len(codes) != 1 || made != 1 {
@@ -120,7 +120,7 @@ func TestUnansweredWritesOfABatchAreRetried(t *testing.T) {
 }
 
 func TestACodeIsReadAsPeopleTypeIt(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	codes, _ := s.bulk(t, coupons(40))
 	for i, c := range codes {
 		typed := string(c)
@@ -141,7 +141,7 @@ func TestACodeIsReadAsPeopleTypeIt(t *testing.T) {
 }
 
 func TestACodeWithAnyOtherCharacterIsUnknownWithoutARead(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	codes, _ := s.bulk(t, coupons(1))
 	code := string(codes[0])
 	s.calls()
@@ -163,7 +163,7 @@ func TestACodeWithAnyOtherCharacterIsUnknownWithoutARead(t *testing.T) {
 }
 
 func TestACodeWhoseNameIsTakenGetsAnother(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	codes, _ := s.bulk(t, coupons(3))
 	// The name of index 1 is taken by another batch. By chance, that is one in 2^35.
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})
@@ -190,7 +190,7 @@ func TestACodeWhoseNameIsTakenGetsAnother(t *testing.T) {
 }
 
 func TestABatchStaysTheSameWhenKeysChange(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	old, _ := s.bulk(t, coupons(2))
 	s.keys = append([]actions.Key{actions.NewKey(2)}, s.keys...)
 	s.reopen(t, func(*actions.Config) {})
@@ -206,7 +206,7 @@ func TestABatchStaysTheSameWhenKeysChange(t *testing.T) {
 }
 
 func TestPoint42_ALateCodeIsExpired(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = 2 * time.Hour })
 	codes, _ := s.bulk(t, coupons(2))
 	s.want(t, actions.Request{ID: codes[0]}, actions.Consumed)
@@ -223,7 +223,7 @@ func TestPoint42_ALateCodeIsExpired(t *testing.T) {
 }
 
 func TestBadBatchesAndCodesAreNamed(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	for rule, change := range map[string]func(*actions.Batch){
 		"batch:":     func(b *actions.Batch) { b.ID = "" },
 		"prefix:":    func(b *actions.Batch) { b.Prefix = "a-b" },

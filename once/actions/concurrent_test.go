@@ -24,7 +24,7 @@ type answer struct {
 // reserve, release and cancel one action at the same time, or let it expire, while requests
 // and answers are lost. All their answers together must describe one ending.
 func TestCallersWithWrongClocksGetConsistentAnswers(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	const limit = 3
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
@@ -126,7 +126,7 @@ func requireOneEnding(t *rapid.T, answers []answer, limit int) {
 func TestOneCreatorIsFirst(t *testing.T) {
 	t.Parallel()
 
-	s := newShop(t)
+	s := newSignedActions(t)
 	spec := actions.Spec{Code: "SPRING-2026", ExpiresAt: s.clock.Now().Add(time.Hour)}
 
 	var first atomic.Int32
@@ -164,7 +164,7 @@ func TestOneCreatorIsFirst(t *testing.T) {
 func TestACreatorWhoseAnswerWasLostIsFirst(t *testing.T) {
 	t.Parallel()
 
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.loseAnswers(1)
 
 	made, err := s.Create(t.Context(), actions.Spec{RequestID: "r-1", ExpiresAt: s.clock.Now().Add(time.Hour)})

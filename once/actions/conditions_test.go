@@ -15,7 +15,7 @@ import (
 
 // TestAnExpiredActionIsNotReleased: a hold ends with its action, whatever its own time.
 func TestAnExpiredActionIsNotReleased(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, func(spec *actions.Spec) { spec.ExpiresAt = s.clock.Now().Add(time.Minute) })
 	request := actions.Request{ID: made.ID, Holder: "h"}
 
@@ -29,7 +29,7 @@ func TestAnExpiredActionIsNotReleased(t *testing.T) {
 }
 
 func TestAPINWhoseKeyIsGoneIsNotCompared(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	old := s.make(t, withPIN)
 	s.setAttribute(t, old.ID, "pinKey", &types.AttributeValueMemberN{Value: "7"})
 
@@ -40,7 +40,7 @@ func TestAPINWhoseKeyIsGoneIsNotCompared(t *testing.T) {
 
 // setAttribute changes the stored item behind the package's back; a nil value removes the
 // attribute.
-func (s *shop) setAttribute(t *testing.T, id actions.ID, name string, v types.AttributeValue) {
+func (s *signedActions) setAttribute(t *testing.T, id actions.ID, name string, v types.AttributeValue) {
 	t.Helper()
 
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})
@@ -60,16 +60,22 @@ func (s *shop) setAttribute(t *testing.T, id actions.ID, name string, v types.At
 
 // TestAnItemThatCannotBeReadIsAnError: a guess could use an action twice.
 func TestAnItemThatCannotBeReadIsAnError(t *testing.T) {
-	for name, damage := range map[string]func(*testing.T, *shop, actions.ID){
-		"an unknown status": func(t *testing.T, s *shop, id actions.ID) {
+	for name, damage := range map[string]func(*testing.T, *signedActions, actions.ID){
+		"an unknown status": func(t *testing.T, s *signedActions, id actions.ID) {
 			t.Helper()
 			s.setAttribute(t, id, "status", &types.AttributeValueMemberS{Value: "LOST"})
 		},
-		"no expiry":       func(t *testing.T, s *shop, id actions.ID) { t.Helper(); s.setAttribute(t, id, "expiresAt", nil) },
-		"no limit of PIN": func(t *testing.T, s *shop, id actions.ID) { t.Helper(); s.setAttribute(t, id, "maxAttempts", nil) },
+		"no expiry": func(t *testing.T, s *signedActions, id actions.ID) {
+			t.Helper()
+			s.setAttribute(t, id, "expiresAt", nil)
+		},
+		"no limit of PIN": func(t *testing.T, s *signedActions, id actions.ID) {
+			t.Helper()
+			s.setAttribute(t, id, "maxAttempts", nil)
+		},
 	} {
 		for _, code := range []string{"", "SUMMER-24"} {
-			s := newShop(t)
+			s := newSignedActions(t)
 			made := s.make(t, func(spec *actions.Spec) { spec.PIN, spec.Code = "1234", code })
 			damage(t, s, made.ID)
 

@@ -9,7 +9,7 @@ import (
 
 // The numbers of calls that docs/patterns/one-time-actions.md states.
 func TestEveryVerbCostsWhatIsDocumented(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	plain, locked := s.make(t, nil), s.make(t, func(s *actions.Spec) { s.PIN, s.MaxAttempts = "1234", 1 })
 	pinned, late, held := s.make(t, withPIN), s.make(t, func(s *actions.Spec) { s.ExpiresAt = start.Add(time.Minute) }), s.make(t, nil)
 	calls := func(what string, want int, do func() (actions.Result, error)) {

@@ -14,7 +14,7 @@ func TestPoint36_TenThousandConsumersHaveOneWinner(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, nil)
 	var won, used, other atomic.Int32
 	each(crowd, func(i int) {
@@ -43,7 +43,7 @@ func TestPoint38_TenThousandGuessesCompareNoMoreThanTheLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, func(spec *actions.Spec) { spec.PIN, spec.MaxAttempts = "123456", 5 })
 	var compared, locked atomic.Int32
 	each(crowd, func(i int) {

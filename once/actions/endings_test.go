@@ -12,7 +12,7 @@ import (
 
 // Point 39: of cancel, consume and expire exactly one wins.
 func TestPoint39_OneOfCancelConsumeAndExpireWins(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	for range 40 {
 		made := s.make(t, nil)
 		ahead := s.with(t, func(c *actions.Config) { c.Now = func() time.Time { return s.clock.Now().Add(time.Hour) } })
@@ -55,7 +55,7 @@ func TestPoint39_OneOfCancelConsumeAndExpireWins(t *testing.T) {
 }
 
 func TestPoint39_CancelIsIdempotentAndAfterUseAConflict(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, withPIN)
 	first, err := s.Cancel(t.Context(), made.ID)
 	outcome(t, first, err, actions.Canceled)
@@ -85,7 +85,7 @@ func TestPoint39_CancelIsIdempotentAndAfterUseAConflict(t *testing.T) {
 }
 
 func TestPoint39_ALostAnswerToCancelIsRecognized(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, nil)
 	s.loseAnswers(2)
 	r, err := s.Cancel(t.Context(), made.ID)
@@ -94,7 +94,7 @@ func TestPoint39_ALostAnswerToCancelIsRecognized(t *testing.T) {
 
 // Point 40: reserve, then consume or release, with holder and fence.
 func TestPoint40_AHoldKeepsOthersOutUntilItRunsOut(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	for name, setup := range map[string]func(*actions.Spec){"without a PIN": nil, "with a PIN": withPIN} {
 		made := s.make(t, setup)
 		reserve := func(holder string) (actions.Result, error) {
@@ -138,7 +138,7 @@ func TestPoint40_AHoldKeepsOthersOutUntilItRunsOut(t *testing.T) {
 }
 
 func TestPoint40_AReleasedHoldIsFreeAtOnce(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, withPIN)
 	r, err := s.Reserve(t.Context(), actions.Request{ID: made.ID, PIN: "0000", Holder: "anna"}, time.Minute)
 	outcome(t, r, err, actions.InvalidPIN)
@@ -159,7 +159,7 @@ func TestPoint40_AReleasedHoldIsFreeAtOnce(t *testing.T) {
 }
 
 func TestPoint40_AHoldEndsWithItsActionAndYieldsToItsOwner(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, nil)
 	r, err := s.Reserve(t.Context(), actions.Request{ID: made.ID, Holder: "anna"}, 24*time.Hour)
 	if outcome(t, r, err, actions.Reserved); !r.HeldUntil.Equal(start.Add(time.Hour)) {
@@ -178,7 +178,7 @@ func TestPoint40_AHoldEndsWithItsActionAndYieldsToItsOwner(t *testing.T) {
 
 // Point 41: reading never consumes. The time in which the winner may repeat can be limited.
 func TestPoint41_ReadingNeverConsumes(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, withPIN)
 	for range 20 {
 		v, found, err := s.Get(t.Context(), made.ID)
@@ -207,7 +207,7 @@ func TestPoint41_ReadingNeverConsumes(t *testing.T) {
 }
 
 func TestPoint41_TheReplayWindowIsForTheWinnerOnly(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.reopen(t, func(c *actions.Config) { c.ReplayFor = time.Minute })
 	made := s.make(t, nil)
 	winner := actions.Request{ID: made.ID, ConsumeID: "winner"}
@@ -222,7 +222,7 @@ func TestPoint41_TheReplayWindowIsForTheWinnerOnly(t *testing.T) {
 // Point 42: outcomes stay the same after TTL has deleted the item, and an old id never names
 // a new action.
 func TestPoint42_AfterTheSweepALateCallIsExpired(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	used, unused := s.make(t, nil), s.make(t, nil)
 	s.want(t, actions.Request{ID: used.ID, ConsumeID: "c"}, actions.Consumed)
@@ -251,7 +251,7 @@ func TestPoint42_AfterTheSweepALateCallIsExpired(t *testing.T) {
 }
 
 func TestPoint42_AnIDNamesOneActionOnly(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	spec := actions.Spec{RequestID: "r-1", Payload: json.RawMessage(`1`), PIN: "1234", ExpiresAt: start.Add(time.Hour)}
 
@@ -341,7 +341,7 @@ func TestPoint42_AnIDNamesOneActionOnly(t *testing.T) {
 }
 
 func TestPoint42_AChosenCodeIsNeverFreeAgain(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	spec := actions.Spec{Code: "summer 24", Payload: json.RawMessage(`{"off":10}`), ExpiresAt: start.Add(time.Hour)}
 

@@ -20,48 +20,48 @@ import (
 )
 
 // verbs are the calls, each on the action that the state has left.
-var verbs = map[string]func(ctx context.Context, s *shop, id actions.ID) (actions.Outcome, error){
-	"create": func(ctx context.Context, s *shop, _ actions.ID) (actions.Outcome, error) {
+var verbs = map[string]func(ctx context.Context, s *signedActions, id actions.ID) (actions.Outcome, error){
+	"create": func(ctx context.Context, s *signedActions, _ actions.ID) (actions.Outcome, error) {
 		_, err := s.Create(ctx, actions.Spec{ExpiresAt: s.clock.Now().Add(time.Hour)})
 		return "", err
 	},
-	"get": func(ctx context.Context, s *shop, id actions.ID) (actions.Outcome, error) {
+	"get": func(ctx context.Context, s *signedActions, id actions.ID) (actions.Outcome, error) {
 		_, _, err := s.Get(ctx, id)
 		return "", err
 	},
-	"consume": func(ctx context.Context, s *shop, id actions.ID) (actions.Outcome, error) {
+	"consume": func(ctx context.Context, s *signedActions, id actions.ID) (actions.Outcome, error) {
 		r, err := s.Consume(ctx, actions.Request{ID: id, ConsumeID: "c", PIN: "1234"})
 		return r.Outcome, err
 	},
-	"reserve": func(ctx context.Context, s *shop, id actions.ID) (actions.Outcome, error) {
+	"reserve": func(ctx context.Context, s *signedActions, id actions.ID) (actions.Outcome, error) {
 		r, err := s.Reserve(ctx, actions.Request{ID: id, Holder: "me", PIN: "1234"}, time.Minute)
 		return r.Outcome, err
 	},
-	"release": func(ctx context.Context, s *shop, id actions.ID) (actions.Outcome, error) {
+	"release": func(ctx context.Context, s *signedActions, id actions.ID) (actions.Outcome, error) {
 		r, err := s.Release(ctx, actions.Request{ID: id, Holder: "me", Fence: 1})
 		return r.Outcome, err
 	},
-	"cancel": func(ctx context.Context, s *shop, id actions.ID) (actions.Outcome, error) {
+	"cancel": func(ctx context.Context, s *signedActions, id actions.ID) (actions.Outcome, error) {
 		r, err := s.Cancel(ctx, id)
 		return r.Outcome, err
 	},
 }
 
 // situations are what an action may be in.
-var situations = map[string]func(t *testing.T, s *shop) actions.ID{
-	"active":     func(t *testing.T, s *shop) actions.ID { return s.make(t, nil).ID },
-	"with a PIN": func(t *testing.T, s *shop) actions.ID { return s.make(t, withPIN).ID },
-	"another's PIN": func(t *testing.T, s *shop) actions.ID {
+var situations = map[string]func(t *testing.T, s *signedActions) actions.ID{
+	"active":     func(t *testing.T, s *signedActions) actions.ID { return s.make(t, nil).ID },
+	"with a PIN": func(t *testing.T, s *signedActions) actions.ID { return s.make(t, withPIN).ID },
+	"another's PIN": func(t *testing.T, s *signedActions) actions.ID {
 		return s.make(t, func(spec *actions.Spec) { spec.PIN = "9999" }).ID
 	},
-	"held": func(t *testing.T, s *shop) actions.ID {
+	"held": func(t *testing.T, s *signedActions) actions.ID {
 		id := s.make(t, nil).ID
 		_, err := s.Reserve(t.Context(), actions.Request{ID: id, Holder: "another"}, time.Minute)
 		ok(t, err)
 
 		return id
 	},
-	"expired": func(t *testing.T, s *shop) actions.ID {
+	"expired": func(t *testing.T, s *signedActions) actions.ID {
 		id := s.make(t, nil).ID
 		s.clock.Advance(2 * time.Hour)
 
@@ -82,7 +82,7 @@ func ok(t *testing.T, err error) {
 func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 	for verb, call := range verbs {
 		for situation, prepare := range situations {
-			s := newShop(t)
+			s := newSignedActions(t)
 
 			// The first run says how many calls there are.
 			id := prepare(t, s)
@@ -91,7 +91,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 			calls := s.calls()
 
 			for failing := range calls {
-				s := newShop(t)
+				s := newSignedActions(t)
 				id := prepare(t, s)
 				s.transport.Inject(embeddedtest.Answer("AccessDeniedException").From(failing + 1).Next(1))
 
@@ -107,7 +107,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 // A lost connection leaves open what has become of the call.
 func TestALostConnectionIsUnavailable(t *testing.T) {
 	for verb, call := range verbs {
-		s := newShop(t)
+		s := newSignedActions(t)
 		id := s.make(t, nil).ID
 		s.transport.Inject(embeddedtest.LoseRequest())
 
@@ -126,7 +126,7 @@ func TestARefusalWithoutAReasonIsAnError(t *testing.T) {
 		"reserve": "attribute_not_exists(actionId) AND ",
 		"create":  "attribute_exists(actionId) AND ",
 	} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		id := s.make(t, nil).ID
 		_, err := s.Reserve(t.Context(), actions.Request{ID: id, Holder: "me"}, time.Second)
 		ok(t, err)
@@ -149,7 +149,7 @@ func TestEveryDecisionIsObserved(t *testing.T) {
 	for verb, want := range map[string]actions.Outcome{
 		"consume": actions.Consumed, "reserve": actions.Reserved, "release": actions.HoldLost, "cancel": actions.Canceled,
 	} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		var seen []string
 		s.reopen(t, func(c *actions.Config) {
 			c.Events.Decided = func(verb string, o actions.Outcome) { seen = append(seen, verb+" "+string(o)) }
@@ -176,7 +176,7 @@ func TestEveryDecisionIsObserved(t *testing.T) {
 func TestABatchOutlastsAnOutage(t *testing.T) {
 	for outage, want := range map[time.Duration]error{6 * time.Second: nil, time.Hour: actions.ErrUnavailable} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShop(t)
+			s := newSignedActions(t)
 			began := time.Now()
 			s.transport.Inject(embeddedtest.LoseRequest("PutItem").If(func(*embeddedtest.Call) bool { return time.Since(began) < outage }))
 
@@ -192,7 +192,7 @@ func TestABatchOutlastsAnOutage(t *testing.T) {
 func TestABatchIsWrittenInParallel(t *testing.T) {
 	for parallel, want := range map[int]time.Duration{1: 64 * time.Second, 0: 4 * time.Second, 32: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShop(t)
+			s := newSignedActions(t)
 			s.transport.Inject(embeddedtest.Delay(time.Second, "PutItem"))
 			began := time.Now()
 			b := coupons(64)
@@ -217,7 +217,7 @@ func TestABatchEndsAtACodeThatItCannotHave(t *testing.T) {
 		"each name is taken": {"OPEN", "another", "index 0: 16 codes are taken by other batches", 16},
 		"an unreadable item": {"LOST", "summer sale", `status "LOST"`, 1},
 	} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		taken := map[string]any{"status": map[string]string{"S": row.status}, "batchId": map[string]string{"S": row.batch}, "expiresAt": map[string]string{"N": "1"}}
 		s.transport.Inject(embeddedtest.Answer("", "PutItem").With(&embeddedtest.Error{Code: "ConditionalCheckFailedException", Members: map[string]any{"Item": taken}}))
 
@@ -230,7 +230,7 @@ func TestABatchEndsAtACodeThatItCannotHave(t *testing.T) {
 
 // Codes on paper and ids in mails outlive a release of this software: their form stays.
 func TestTheFormOfCodesAndIDsStays(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	key := actions.Key{Version: 1, Secret: []byte("0123456789abcdef0123456789abcdef")}
 	s.reopen(t, func(c *actions.Config) { c.Keys = []actions.Key{key} })
 
@@ -261,7 +261,7 @@ func TestACodeKnowsTheHourOfItsEnd(t *testing.T) {
 		start.Add(2*time.Hour - 30*time.Minute):     start.Add(2 * time.Hour),
 		start.Add(5*366*24*time.Hour - time.Minute): start.Add(5 * 366 * 24 * time.Hour),
 	} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		b := coupons(1)
 		b.ExpiresAt = end
 		codes, _ := s.bulk(t, b)
@@ -276,7 +276,7 @@ func TestACodeKnowsTheHourOfItsEnd(t *testing.T) {
 
 // A code with a character that no code has is unknown, without a request.
 func TestACodeOfOtherCharactersIsUnknown(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	for _, code := range []actions.ID{"SUMMER-UUUUU-UUUUU-UUUUU-UUUUU", "SUMMER-*****-*****-*****-*****"} {
 		s.want(t, actions.Request{ID: code}, actions.NotFound)
 	}
@@ -289,7 +289,7 @@ func TestACodeOfOtherCharactersIsUnknown(t *testing.T) {
 // An action ends at a millisecond and is forgotten at a second, for every verb the same.
 func TestAnActionEndsToTheMillisecond(t *testing.T) {
 	for at, want := range map[time.Duration]actions.Outcome{time.Hour - time.Millisecond: actions.Canceled, time.Hour: actions.Expired} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		id := s.make(t, nil).ID
 		s.clock.Advance(at)
 
@@ -299,7 +299,7 @@ func TestAnActionEndsToTheMillisecond(t *testing.T) {
 
 	const retention = 30 * 24 * time.Hour
 	for at, repeated := range map[time.Duration]bool{time.Hour + retention - time.Millisecond: true, time.Hour + retention: false} {
-		s := newShop(t)
+		s := newSignedActions(t)
 		spec := actions.Spec{RequestID: "r", ExpiresAt: s.clock.Now().Add(time.Hour)}
 		_, err := s.Create(t.Context(), spec)
 		ok(t, err)
@@ -313,7 +313,7 @@ func TestAnActionEndsToTheMillisecond(t *testing.T) {
 }
 
 // remove deletes the actions behind the package's back.
-func (s *shop) remove(t *testing.T) {
+func (s *signedActions) remove(t *testing.T) {
 	t.Helper()
 
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})

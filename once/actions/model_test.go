@@ -155,7 +155,7 @@ func (m *model) cancel(now time.Time) actions.Outcome {
 // callers that die between their two writes and return, and deletions by TTL. The outcomes
 // must be equal.
 func TestActionsFollowTheModel(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention, c.Margin = time.Hour, 2*time.Second })
 	rapid.Check(t, func(rt *rapid.T) {
 		began := s.clock.Now()
@@ -258,7 +258,7 @@ func TestActionsFollowTheModel(t *testing.T) {
 }
 
 // die makes every write fail but the first n.
-func (s *shop) die(n int) {
+func (s *signedActions) die(n int) {
 	s.transport.Clear()
 	s.transport.Inject(embeddedtest.LoseRequest(embeddedtest.Writes()...).From(n + 1))
 }
@@ -270,7 +270,7 @@ func TestACallerMayDieAtEveryStep(t *testing.T) {
 		for step := range 3 {
 			for _, answered := range []bool{false, true} { // does the last write reach DynamoDB?
 				name := fmt.Sprintf("PIN %v, dies at write %d, which was made: %v", setup != nil, step+1, answered)
-				s := newShop(t)
+				s := newSignedActions(t)
 				made := s.make(t, setup)
 				request := actions.Request{ID: made.ID, PIN: "1234", ConsumeID: "me", Holder: ""}
 				s.dieAt(step, answered)
@@ -298,7 +298,7 @@ func TestACallerMayDieAtEveryStep(t *testing.T) {
 
 // dieAt loses every call behind the first n. If made, the call after them is carried out,
 // and only its answer is lost.
-func (s *shop) dieAt(n int, made bool) {
+func (s *signedActions) dieAt(n int, made bool) {
 	s.transport.Clear()
 
 	if made {

@@ -18,7 +18,7 @@ import (
 // Point 36: of N parallel consumptions one is answered with 200, and its own retry gets the
 // same body. The others get 409 with consumedAt.
 func TestPoint36_OneConsumerWinsAndItsRetryGetsTheSameBody(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	for name, setup := range map[string]func(*actions.Spec){"without a PIN": nil, "with a PIN": func(s *actions.Spec) { s.PIN, s.MaxAttempts = "1234", 10 }} {
 		made := s.make(t, setup)
 		consumers := 50
@@ -79,7 +79,7 @@ func body(t testing.TB, r actions.Result) string {
 }
 
 func TestPoint36_AConsumptionWhoseAnswerWasLostIsTheWinners(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	for name, setup := range map[string]func(*actions.Spec){"without a PIN": nil, "with a PIN": withPIN} {
 		made := s.make(t, setup)
 		s.loseAnswers(2)
@@ -100,7 +100,7 @@ func TestPoint36_AConsumptionWhoseAnswerWasLostIsTheWinners(t *testing.T) {
 // Point 37: the outcome follows from one old image in a fixed order, and no field leaks
 // before the PIN passes.
 func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	cancel := func(id actions.ID) {
 		r, err := s.Cancel(t.Context(), id)
 		outcome(t, r, err, actions.Canceled)
@@ -155,7 +155,7 @@ func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 }
 
 func TestPoint37_WithoutAPINTheOutcomeSaysWhen(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	used := s.make(t, nil)
 	s.want(t, actions.Request{ID: used.ID}, actions.Consumed)
 
@@ -190,7 +190,7 @@ func TestPoint37_WithoutAPINTheOutcomeSaysWhen(t *testing.T) {
 
 // Point 38: a try is counted before the comparison, in one conditional write.
 func TestPoint38_ParallelGuessesNeverExceedTheLimit(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, withPIN)
 	var compared, locked atomic.Int32
 	each(50, func(i int) {
@@ -216,7 +216,7 @@ func TestPoint38_ParallelGuessesNeverExceedTheLimit(t *testing.T) {
 }
 
 func TestPoint38_ARepeatedGuessIsOneAttempt(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, withPIN)
 	wrong := actions.Request{ID: made.ID, PIN: "0000", ConsumeID: "mine"}
 	for range 5 { // the same call again, as a client sends it that has no answer
@@ -247,7 +247,7 @@ func TestPoint38_ARepeatedGuessIsOneAttempt(t *testing.T) {
 }
 
 func TestPoint38_ThePINIsKeptAsAKeyedHashOfThisAction(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	a, b := s.make(t, withPIN), s.make(t, withPIN)
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})
 	if err != nil || len(out.Items) != 2 {

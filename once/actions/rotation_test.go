@@ -13,7 +13,7 @@ import (
 )
 
 // rotated opens the same table with a new signing key in front of the ring.
-func (s *shop) rotated(t testing.TB) *actions.Actions {
+func (s *signedActions) rotated(t testing.TB) *actions.Actions {
 	t.Helper()
 
 	return s.with(t, func(cfg *actions.Config) {
@@ -24,7 +24,7 @@ func (s *shop) rotated(t testing.TB) *actions.Actions {
 func TestAWinnerGetsTheSameAnswerAfterARotation(t *testing.T) {
 	for _, maxAttempts := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d tries", maxAttempts), func(t *testing.T) {
-			s := newShop(t)
+			s := newSignedActions(t)
 			after := s.rotated(t)
 
 			made, err := s.Create(t.Context(), actions.Spec{PIN: "4711", MaxAttempts: maxAttempts, ExpiresAt: start.Add(time.Hour), Payload: []byte(`{"x":1}`)})
@@ -47,7 +47,7 @@ func TestAWinnerGetsTheSameAnswerAfterARotation(t *testing.T) {
 }
 
 func TestAHolderConsumesAfterARotation(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	after := s.rotated(t)
 
 	made, err := s.Create(t.Context(), actions.Spec{PIN: "4711", MaxAttempts: 1, ExpiresAt: start.Add(time.Hour)})
@@ -68,7 +68,7 @@ func TestAHolderConsumesAfterARotation(t *testing.T) {
 
 // A rotation gives no caller another try, and takes none from the others.
 func TestATryCountsOnceAcrossARotation(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	after := s.rotated(t)
 
 	made, err := s.Create(t.Context(), actions.Spec{PIN: "4711", MaxAttempts: 2, ExpiresAt: start.Add(time.Hour)})
@@ -100,7 +100,7 @@ func TestATryCountsOnceAcrossARotation(t *testing.T) {
 // The PIN is compared between two writes. If the code is deleted and created again in
 // between, the new action has another PIN, and the old one must not open it.
 func TestAPINOpensOnlyTheActionItWasComparedWith(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	spec := actions.Spec{Code: "SPRING-26", PIN: "4711", ExpiresAt: start.Add(time.Hour)}
 
 	if _, err := s.Create(t.Context(), spec); err != nil {
@@ -129,7 +129,7 @@ func TestAPINOpensOnlyTheActionItWasComparedWith(t *testing.T) {
 }
 
 // replace deletes all items and creates the action with another PIN.
-func (s *shop) replace(t testing.TB, spec actions.Spec, pin actions.PIN) error {
+func (s *signedActions) replace(t testing.TB, spec actions.Spec, pin actions.PIN) error {
 	t.Helper()
 
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})

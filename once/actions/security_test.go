@@ -28,8 +28,8 @@ func attributeText(v types.AttributeValue) string {
 }
 
 func TestEveryUnknownIDIsAnsweredAlike(t *testing.T) {
-	s := newShop(t)
-	other := newShop(t) // other keys, another table
+	s := newSignedActions(t)
+	other := newSignedActions(t) // other keys, another table
 	mine, foreign := s.make(t, withPIN), other.make(t, withPIN)
 	id := string(mine.ID)
 
@@ -76,7 +76,7 @@ func TestEveryUnknownIDIsAnsweredAlike(t *testing.T) {
 }
 
 func TestTenantsShareNothing(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	a, err := s.For("a")
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestTenantsShareNothing(t *testing.T) {
 
 // The test sends recognizable secrets through every path that could print them.
 func TestNothingSecretIsPrinted(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	const pin = "canary-pin"
 	made := s.make(t, func(spec *actions.Spec) { spec.PIN = pin })
 	key := actions.Key{Version: 3, Secret: []byte("canary-key-canary-key-canary-key-")}
@@ -202,7 +202,7 @@ func TestKeysAreChecked(t *testing.T) {
 		"a short secret": {{Version: 1, Secret: good.Secret[1:]}}, "no secret": {{Version: 1}},
 		"a long secret": {{Version: 1, Secret: make([]byte, 65)}}, "one version twice": {good, actions.NewKey(1)},
 	} {
-		if _, err := actions.New(actions.Config{DynamoDB: newShop(t).db, Table: "actions", Keys: keys}); !errors.Is(err, actions.ErrInvalid) {
+		if _, err := actions.New(actions.Config{DynamoDB: newSignedActions(t).db, Table: "actions", Keys: keys}); !errors.Is(err, actions.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestKeysAreChecked(t *testing.T) {
 }
 
 func TestWithoutAKeyEveryCallReturnsErrNoKey(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, withPIN)
 	bare := s.with(t, func(c *actions.Config) { c.Keys = nil })
 	_, create := bare.Create(t.Context(), actions.Spec{ExpiresAt: start.Add(time.Hour)})
@@ -258,7 +258,7 @@ func TestWithoutAKeyEveryCallReturnsErrNoKey(t *testing.T) {
 }
 
 func TestBadRequestsAreNamed(t *testing.T) {
-	s := newShop(t)
+	s := newSignedActions(t)
 	made := s.make(t, nil)
 	long := strings.Repeat("x", 256)
 
@@ -310,7 +310,7 @@ func TestBadRequestsAreNamed(t *testing.T) {
 }
 
 func FuzzConsume(f *testing.F) {
-	s := newShop(f)
+	s := newSignedActions(f)
 	made := s.make(f, func(spec *actions.Spec) { spec.PIN, spec.MaxAttempts = "1234", 10 })
 	codes, _ := s.bulk(f, coupons(1))
 	known := map[actions.ID]bool{made.ID: true}

@@ -12,7 +12,7 @@ import (
 )
 
 // many returns lines of 97 SKUs, as an order may have, from the first on.
-func many(t *testing.T, s *shop, first int) (lines []inventory.Line) {
+func many(t *testing.T, s *stock, first int) (lines []inventory.Line) {
 	t.Helper()
 
 	for i := first; i < first+97; i++ {
@@ -24,7 +24,7 @@ func many(t *testing.T, s *shop, first int) (lines []inventory.Line) {
 }
 
 // wantReserved checks that each of the lines is reserved once, and that nothing else is.
-func wantReserved(t *testing.T, s *shop, lines []inventory.Line, skus int) {
+func wantReserved(t *testing.T, s *stock, lines []inventory.Line, skus int) {
 	t.Helper()
 
 	var reserved, available int64

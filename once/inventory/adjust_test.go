@@ -23,28 +23,28 @@ func pieces(sku string, quantity int64) inventory.Line {
 func TestAdjustMakesTheReservationHoldTheLines(t *testing.T) {
 	want := []inventory.Line{pieces("mug", 3), pieces("cap", 1)}
 
-	for name, before := range map[string]func(*shop) error{
-		"nothing":        func(*shop) error { return nil },
-		"the same lines": func(s *shop) error { return s.Reserve(t.Context(), "o-1", want) },
-		"fewer pieces":   func(s *shop) error { return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 1)}) },
-		"other pieces": func(s *shop) error {
+	for name, before := range map[string]func(*stock) error{
+		"nothing":        func(*stock) error { return nil },
+		"the same lines": func(s *stock) error { return s.Reserve(t.Context(), "o-1", want) },
+		"fewer pieces":   func(s *stock) error { return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 1)}) },
+		"other pieces": func(s *stock) error {
 			return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 5), pieces("hat", 2)})
 		},
-		"pieces that end": func(s *shop) error { return s.ReserveUntil(t.Context(), "o-1", want, s.clock.Now().Add(time.Minute)) },
-		"pieces that have expired": func(s *shop) error {
+		"pieces that end": func(s *stock) error { return s.ReserveUntil(t.Context(), "o-1", want, s.clock.Now().Add(time.Minute)) },
+		"pieces that have expired": func(s *stock) error {
 			err := s.ReserveUntil(t.Context(), "o-1", []inventory.Line{pieces("hat", 2)}, s.clock.Now().Add(time.Minute))
 			s.clock.Advance(time.Hour)
 
 			return err
 		},
-		"pieces that were swept": func(s *shop) error {
+		"pieces that were swept": func(s *stock) error {
 			err := s.ReserveUntil(t.Context(), "o-1", []inventory.Line{pieces("hat", 2)}, s.clock.Now().Add(time.Minute))
 			s.clock.Advance(time.Hour)
 			_, sweepErr := s.ExpireDue(t.Context(), 100)
 
 			return errors.Join(err, sweepErr)
 		},
-		"added pieces": func(s *shop) error {
+		"added pieces": func(s *stock) error {
 			add, err := s.AddIn("o-1", []inventory.Line{pieces("hat", 2), pieces("cap", 1)})
 			if err != nil {
 				return err
@@ -244,7 +244,7 @@ func TestSettleClosesAnOrderThatHasReservedNothing(t *testing.T) {
 }
 
 // meanwhile runs do once, before the next transaction is sent.
-func (s *shop) meanwhile(do func()) {
+func (s *stock) meanwhile(do func()) {
 	done := false
 	s.transport.Before(func(c *embeddedtest.Call) error {
 		if c.Is("TransactWriteItems") && !done {
@@ -260,19 +260,19 @@ func (s *shop) meanwhile(do func()) {
 // write, so Adjust begins again, and no piece is lost or set aside twice.
 func TestAdjustSeesEveryChangeInBetween(t *testing.T) {
 	for name, c := range map[string]struct {
-		before, meanwhile func(t *testing.T, s *shop) error
+		before, meanwhile func(t *testing.T, s *stock) error
 	}{
 		"the order reserves": {
-			func(*testing.T, *shop) error { return nil },
-			func(t *testing.T, s *shop) error {
+			func(*testing.T, *stock) error { return nil },
+			func(t *testing.T, s *stock) error {
 				return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 3)})
 			},
 		},
 		"the reservation is adjusted and grows again": {
-			func(t *testing.T, s *shop) error {
+			func(t *testing.T, s *stock) error {
 				return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 4)})
 			},
-			func(t *testing.T, s *shop) error {
+			func(t *testing.T, s *stock) error {
 				err := s.Adjust(t.Context(), "o-1", []inventory.Line{pieces("mug", 1)})
 				add, addErr := s.AddIn("o-1", []inventory.Line{pieces("mug", 1)})
 

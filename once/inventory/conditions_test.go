@@ -15,7 +15,7 @@ import (
 )
 
 // addIn adds lines to the order's reservation in a transaction of their own.
-func (s *shop) addIn(t testing.TB, order string, lines ...inventory.Line) error {
+func (s *stock) addIn(t testing.TB, order string, lines ...inventory.Line) error {
 	t.Helper()
 
 	add, err := s.AddIn(order, lines)

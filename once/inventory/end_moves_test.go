@@ -130,7 +130,7 @@ func TestAnEndIsRemovedOnlyWhileTheReservationRuns(t *testing.T) {
 }
 
 // addLines adds two mugs to the order's reservation, in a transaction of the caller.
-func addLines(t testing.TB, s *shop, order string) error {
+func addLines(t testing.TB, s *stock, order string) error {
 	t.Helper()
 
 	add, err := s.AddIn(order, twoMugs)

@@ -19,9 +19,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is stock on an engine of its own, with a clock and a transport that the test
+// stock is the stock on an engine of its own, with a clock and a transport that the test
 // controls.
-type shop struct {
+type stock struct {
 	*inventory.Stock
 	db        *dynamodb.Client
 	writer    *txn.Writer
@@ -29,11 +29,11 @@ type shop struct {
 	transport *embeddedtest.Transport
 }
 
-func newStock(t testing.TB) *shop {
+func newStock(t testing.TB) *stock {
 	t.Helper()
 	cfg := embeddedtest.Backend(t)
 	cfg.Retryer = embeddedtest.RetryAtOnce
-	s := &shop{transport: embeddedtest.Intercept(&cfg)}
+	s := &stock{transport: embeddedtest.Intercept(&cfg)}
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, inventory.TableInput("inventory"), inventory.DueTableInput("due"))
 	s.Stock = s.with(t, inventory.Events{})
@@ -47,7 +47,7 @@ func newStock(t testing.TB) *shop {
 }
 
 // with opens the same tables with observers.
-func (s *shop) with(t testing.TB, events inventory.Events) *inventory.Stock {
+func (s *stock) with(t testing.TB, events inventory.Events) *inventory.Stock {
 	t.Helper()
 
 	stock, err := inventory.New(inventory.Config{
@@ -65,7 +65,7 @@ func (s *shop) with(t testing.TB, events inventory.Events) *inventory.Stock {
 	return stock
 }
 
-func set(t testing.TB, s *shop, sku string, quantity int64) {
+func set(t testing.TB, s *stock, sku string, quantity int64) {
 	t.Helper()
 
 	if err := s.Set(t.Context(), sku, quantity); err != nil {
@@ -73,7 +73,7 @@ func set(t testing.TB, s *shop, sku string, quantity int64) {
 	}
 }
 
-func level(t testing.TB, s *shop, sku string, want inventory.Level) {
+func level(t testing.TB, s *stock, sku string, want inventory.Level) {
 	t.Helper()
 
 	want.SKU = sku

@@ -11,7 +11,7 @@ import (
 )
 
 // reserveIn writes the parts of ReserveIn in a transaction of their own.
-func (s *shop) reserveIn(t testing.TB, order string, lines []inventory.Line, until time.Time) error {
+func (s *stock) reserveIn(t testing.TB, order string, lines []inventory.Line, until time.Time) error {
 	t.Helper()
 
 	parts, err := s.ReserveIn(order, lines, until)

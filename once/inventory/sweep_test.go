@@ -23,7 +23,7 @@ import (
 
 var twoMugs = []inventory.Line{{SKU: "mug", Quantity: 2}}
 
-func (s *shop) reserveUntil(t testing.TB, order string, until time.Duration) {
+func (s *stock) reserveUntil(t testing.TB, order string, until time.Duration) {
 	t.Helper()
 
 	if err := s.ReserveUntil(t.Context(), order, twoMugs, s.clock.Now().Add(until)); err != nil {
@@ -31,7 +31,7 @@ func (s *shop) reserveUntil(t testing.TB, order string, until time.Duration) {
 	}
 }
 
-func (s *shop) sweep(t testing.TB, want int) {
+func (s *stock) sweep(t testing.TB, want int) {
 	t.Helper()
 
 	if n, err := s.ExpireDue(t.Context(), 1000); err != nil || n != want {
@@ -40,7 +40,7 @@ func (s *shop) sweep(t testing.TB, want int) {
 }
 
 // dueRows counts the rows of the due table.
-func (s *shop) dueRows(t testing.TB) int {
+func (s *stock) dueRows(t testing.TB) int {
 	t.Helper()
 
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("due")})
@@ -368,7 +368,7 @@ const orders = 6
 
 // step does one random thing to one order, or reads a SKU. It ignores refusals, and returns
 // an error if the pieces of a SKU do not add up.
-func step(ctx context.Context, s *shop, random *lockedRandom, worker int) error {
+func step(ctx context.Context, s *stock, random *lockedRandom, worker int) error {
 	order := fmt.Sprintf("%so-%d", random.prefix, random.n(orders))
 	ctx, die := context.WithCancel(ctx)
 	defer die()

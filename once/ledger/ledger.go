@@ -124,8 +124,8 @@ func New(cfg Config) (*Ledger, error) {
 
 // TxPart adds parts of the caller's own to a transaction of the ledger: all are written or
 // none. The ledger calls it once for each attempt, so it may run several times in one
-// call. If one of its parts fails, the call returns that part's *txn.CanceledError; it
-// outranks the refusal of an account.
+// call. If one of its parts fails, the call returns that part's *txn.CanceledError; it outranks
+// the refusal of an account.
 type TxPart func(*txn.Transaction)
 
 // waitBeforeRetry waits with full jitter up to 1 ms * 2^attempt, at most 64 ms. One of the

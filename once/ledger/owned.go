@@ -94,8 +94,8 @@ func (o *Owned) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, 
 }
 
 // Seen returns an account, or its first shard, as this process has last seen it. The error
-// is a [*RefusedError] if the account is unknown, closed or of another currency. The
-// balance and the status may be out of date; the other fields never change.
+// is a [*RefusedError] if the account is unknown, closed or of another currency. The balance and
+// the status may be out of date; the other fields never change.
 func (o *Owned) Seen(ctx context.Context, id, account, currency string) (Account, error) {
 	accounts, err := o.ledger.loadAccounts(ctx, []string{account})
 	if err != nil {
@@ -115,8 +115,8 @@ func (o *Owned) Seen(ctx context.Context, id, account, currency string) (Account
 }
 
 // RequireOpen returns a part that fails unless the account is open and has the currency.
-// The error is then a [*RefusedError]. Of a sharded account it checks the shard that the
-// id of the hold or transfer selects: the shards are closed together.
+// The error is then a [*RefusedError]. Of a sharded account it checks the shard that the id of
+// the hold or transfer selects: the shards are closed together.
 func (o *Owned) RequireOpen(ctx context.Context, id, account, currency string) (TxPart, error) {
 	accounts, err := o.ledger.loadAccounts(ctx, []string{account})
 	if err != nil {

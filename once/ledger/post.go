@@ -13,8 +13,8 @@ import (
 )
 
 // Post makes a transfer, or returns the transfer that was made under its id before. The error
-// of a transfer that is refused is a [*RefusedError]. If txn.Retryable reports true, DynamoDB
-// has not decided: repeat the call under the same id.
+// of a transfer that is refused is a [*RefusedError]. If txn.Retryable reports true, DynamoDB has
+// not decided: repeat the call under the same id.
 func (l *Ledger) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, error) {
 	if err := t.Validate(); err != nil {
 		return Posted{}, fmt.Errorf("transfer: %w", err)

@@ -19,7 +19,7 @@ import (
 
 // Reserve sets money aside. A repeat returns the hold as it is now, and replayed. The
 // money of a sharded account comes from one shard or, if that has too little, from several
-// in the same transaction. The error of a hold that is refused is a [*RefusedError].
+// in the same transaction. The error of a hold that is not made is a [*RefusedError].
 func (l *Ledger) Reserve(ctx context.Context, n NewHold, parts ...TxPart) (h Hold, replayed bool, err error) {
 	if err := n.Validate(); err != nil {
 		return Hold{}, false, fmt.Errorf("hold: %w", err)

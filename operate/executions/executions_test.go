@@ -18,6 +18,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/executions"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -36,8 +37,8 @@ const machine = `{"StartAt":"Which","States":{
 	"Read":{"Type":"Task","Resource":"arn:aws:states:::aws-sdk:dynamodb:getItem","Parameters":{"TableName":"gate","Key":{"orderId":{"S.$":"$.orderId"}}},"End":true},
 	"Done":{"Type":"Succeed"}}}`
 
-// world is the executions of one state machine on an engine of its own.
-type world struct {
+// orderExecutions are the executions of one state machine on an engine of its own.
+type orderExecutions struct {
 	*executions.Executions
 	orders  *transitions.Orders
 	sfn     *sfn.Client
@@ -46,16 +47,16 @@ type world struct {
 	t       *testing.T
 }
 
-func newWorld(t *testing.T) *world {
+func newOrderExecutions(t *testing.T) *orderExecutions {
 	t.Helper()
 
 	engine := embeddedtest.Open(t)
 	embeddedtest.Run(t, engine)
 
-	w := &world{t: t, sfn: sfn.NewFromConfig(engine.AWSConfig()), db: dynamodb.NewFromConfig(engine.AWSConfig())}
-	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
+	kit := shop.Over(t, engine.AWSConfig())
+	e := &orderExecutions{t: t, sfn: kit.SFN, db: kit.DB, orders: kit.Orders()}
 
-	m, err := w.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+	m, err := e.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
 		Name:       aws.String("m"),
 		RoleArn:    aws.String("arn:aws:iam::000000000000:role/r"),
 		Definition: aws.String(machine),
@@ -63,54 +64,48 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.machine = *m.StateMachineArn
 
-	w.machine = *m.StateMachineArn
-	if w.orders, err = transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}); err != nil {
-		t.Fatal(err)
-	}
-
-	w.Executions, err = executions.New(executions.Config{
-		SFN:     w.sfn,
-		Orders:  w.orders,
-		Machine: func(context.Context) (string, error) { return w.machine, nil },
+	e.Executions, err = executions.New(executions.Config{
+		SFN:     e.sfn,
+		Orders:  e.orders,
+		Machine: func(context.Context) (string, error) { return e.machine, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	return w
+	return e
 }
 
 func content(id transitions.OrderID) transitions.NewOrder {
-	return transitions.NewOrder{
-		ID:       id,
-		Customer: "c-1",
-		Items:    []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1250}},
-		Total:    transitions.Money{Amount: 1250, Currency: "EUR"},
-	}
+	order := shop.Mugs(id, 1)
+	order.Customer = "c-1"
+
+	return order
 }
 
 // place creates an order and starts its execution.
-func (w *world) place(id transitions.OrderID) {
-	w.t.Helper()
+func (e *orderExecutions) place(id transitions.OrderID) {
+	e.t.Helper()
 
-	if _, err := w.orders.Create(w.t.Context(), content(id)); err != nil {
-		w.t.Fatal(err)
+	if _, err := e.orders.Create(e.t.Context(), content(id)); err != nil {
+		e.t.Fatal(err)
 	}
 
-	if _, err := w.Start(w.t.Context(), w.machine, content(id)); err != nil {
-		w.t.Fatal(err)
+	if _, err := e.Start(e.t.Context(), e.machine, content(id)); err != nil {
+		e.t.Fatal(err)
 	}
 }
 
 // ended waits until the order's current execution has ended.
-func (w *world) ended(id transitions.OrderID) executions.Execution {
-	w.t.Helper()
+func (e *orderExecutions) ended(id transitions.OrderID) executions.Execution {
+	e.t.Helper()
 
 	for {
-		x, found, err := w.Current(w.t.Context(), id)
+		x, found, err := e.Current(e.t.Context(), id)
 		if err != nil || !found {
-			w.t.Fatalf("execution of %s: found %t, %v", id, found, err)
+			e.t.Fatalf("execution of %s: found %t, %v", id, found, err)
 		}
 
 		if x.Status != types.ExecutionStatusRunning {
@@ -118,29 +113,29 @@ func (w *world) ended(id transitions.OrderID) executions.Execution {
 		}
 
 		select {
-		case <-w.t.Context().Done():
-			w.t.Fatal("the execution does not end")
+		case <-e.t.Context().Done():
+			e.t.Fatal("the execution does not end")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
 // openGate creates the table that the machine needs to succeed.
-func (w *world) openGate() {
-	w.t.Helper()
-	embeddedtest.Create(w.t, w.db, transitions.OrdersTable("gate"))
+func (e *orderExecutions) openGate() {
+	e.t.Helper()
+	embeddedtest.Create(e.t, e.db, transitions.OrdersTable("gate"))
 }
 
 // survey returns the problems as lines of order and kind.
-func (w *world) survey(now time.Time, f executions.Filter) (lines []string, all []executions.Problem) {
-	w.t.Helper()
+func (e *orderExecutions) survey(now time.Time, f executions.Filter) (lines []string, all []executions.Problem) {
+	e.t.Helper()
 
-	err := w.Survey(w.t.Context(), now, f, func(p executions.Problem) error {
+	err := e.Survey(e.t.Context(), now, f, func(p executions.Problem) error {
 		lines, all = append(lines, string(p.OrderID)+" "+string(p.Kind)), append(all, p)
 		return nil
 	}, nil)
 	if err != nil {
-		w.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	slices.Sort(lines)
 
@@ -159,11 +154,11 @@ func equal(t *testing.T, what string, got, want any) {
 }
 
 func TestAStartSaysThatTheExecutionHasFailed(t *testing.T) {
-	w := newWorld(t)
-	w.place("o-1")
-	w.ended("o-1")
+	e := newOrderExecutions(t)
+	e.place("o-1")
+	e.ended("o-1")
 
-	_, err := w.Start(t.Context(), w.machine, content("o-1"))
+	_, err := e.Start(t.Context(), e.machine, content("o-1"))
 	failed, is := errors.AsType[*executions.FailedError](err)
 
 	if !is || failed.Execution.Error != "DynamoDb.ResourceNotFoundException" || !strings.Contains(err.Error(), "ratchet executions repair o-1") {
@@ -172,42 +167,42 @@ func TestAStartSaysThatTheExecutionHasFailed(t *testing.T) {
 
 	other := content("o-1")
 	other.Total.Amount = 1
-	if _, err := w.Start(t.Context(), w.machine, other); !errors.Is(err, executions.ErrOtherOrder) {
+	if _, err := e.Start(t.Context(), e.machine, other); !errors.Is(err, executions.ErrOtherOrder) {
 		t.Errorf("another order under the id: %v", err)
 	}
 
-	w.openGate()
+	e.openGate()
 
-	if _, err := w.Redrive(t.Context(), "o-1"); err != nil {
+	if _, err := e.Redrive(t.Context(), "o-1"); err != nil {
 		t.Fatal(err)
 	}
-	w.ended("o-1")
+	e.ended("o-1")
 
-	if arn, err := w.Start(t.Context(), w.machine, content("o-1")); err != nil || !strings.HasSuffix(arn, ":o-1") {
+	if arn, err := e.Start(t.Context(), e.machine, content("o-1")); err != nil || !strings.HasSuffix(arn, ":o-1") {
 		t.Errorf("after the success: %s, %v", arn, err)
 	}
 }
 
 func TestASurveyFindsWhatNobodyBringsOn(t *testing.T) {
-	w := newWorld(t)
+	e := newOrderExecutions(t)
 	for _, id := range []transitions.OrderID{"o-failed", "wait-1", "done-1", "o-canceled"} {
-		w.place(id)
+		e.place(id)
 	}
 
-	if _, err := w.orders.Create(t.Context(), content("o-alone")); err != nil {
+	if _, err := e.orders.Create(t.Context(), content("o-alone")); err != nil {
 		t.Fatal(err)
 	}
 
-	if r, err := w.orders.Apply(t.Context(), transitions.Request{OrderID: "o-canceled", Event: workflow.Cancel, TransitionID: 2}); err != nil || !r.Verdict.Done() {
+	if r, err := e.orders.Apply(t.Context(), transitions.Request{OrderID: "o-canceled", Event: workflow.Cancel, TransitionID: 2}); err != nil || !r.Verdict.Done() {
 		t.Fatal(r.Verdict, err)
 	}
 
 	for _, id := range []transitions.OrderID{"o-failed", "done-1", "o-canceled"} {
-		w.ended(id)
+		e.ended(id)
 	}
 
 	soon, late := time.Now(), time.Now().Add(15*24*time.Hour)
-	now, problems := w.survey(soon, executions.Filter{})
+	now, problems := e.survey(soon, executions.Filter{})
 	equal(t, "now", now, []string{"done-1 ended", "o-canceled failed", "o-failed failed"})
 
 	for _, p := range problems {
@@ -216,7 +211,7 @@ func TestASurveyFindsWhatNobodyBringsOn(t *testing.T) {
 		}
 	}
 
-	later, _ := w.survey(late, executions.Filter{})
+	later, _ := e.survey(late, executions.Filter{})
 	equal(t, "two weeks later", later, []string{"done-1 ended", "o-alone missing", "o-canceled failed", "o-failed failed", "wait-1 overdue"})
 
 	for _, row := range []struct {
@@ -230,46 +225,46 @@ func TestASurveyFindsWhatNobodyBringsOn(t *testing.T) {
 		{"since later", executions.Filter{Since: late}, nil},
 		{"until then", executions.Filter{Until: late, Error: "DynamoDb.ResourceNotFoundException"}, []string{"o-canceled failed", "o-failed failed"}},
 	} {
-		got, _ := w.survey(soon, row.filter)
+		got, _ := e.survey(soon, row.filter)
 		equal(t, row.is, got, row.want)
 	}
 
-	err := w.Survey(t.Context(), soon, executions.Filter{Orders: []transitions.OrderID{"unknown"}}, nil, nil)
+	err := e.Survey(t.Context(), soon, executions.Filter{Orders: []transitions.OrderID{"unknown"}}, nil, nil)
 	if !errors.Is(err, transitions.ErrUnknownOrder) {
 		t.Errorf("an order that does not exist: %v", err)
 	}
 }
 
 func TestARepairRedrivesWhereItCanAndElseStartsASuccessor(t *testing.T) {
-	w := newWorld(t)
-	w.place("o-1")
-	w.ended("o-1")
+	e := newOrderExecutions(t)
+	e.place("o-1")
+	e.ended("o-1")
 
-	action, x, err := w.Repair(t.Context(), "o-1", false)
+	action, x, err := e.Repair(t.Context(), "o-1", false)
 	equal(t, "a redrive", []any{action, x.Name, err}, []any{executions.Redriven, "o-1", nil})
 
-	if x := w.ended("o-1"); x.Redrives != 1 || !x.Failed() {
+	if x := e.ended("o-1"); x.Redrives != 1 || !x.Failed() {
 		t.Errorf("the gate is closed: %+v", x)
 	}
 
-	action, first, err := w.Repair(t.Context(), "o-1", true)
+	action, first, err := e.Repair(t.Context(), "o-1", true)
 	if err != nil || action != executions.SuccessorStarted || first.Number != 2 {
 		t.Fatalf("a successor: %s %+v, %v", action, first, err)
 	}
-	w.ended("o-1")
-	w.openGate()
+	e.ended("o-1")
+	e.openGate()
 
 	// The second successor follows the first.
-	action, second, err := w.Repair(t.Context(), "o-1", true)
+	action, second, err := e.Repair(t.Context(), "o-1", true)
 	if err != nil || action != executions.SuccessorStarted || second.Number != 3 {
 		t.Fatalf("a second successor: %s %+v, %v", action, second, err)
 	}
 
-	if x := w.ended("o-1"); x.Name != second.Name || x.Status != types.ExecutionStatusSucceeded {
+	if x := e.ended("o-1"); x.Name != second.Name || x.Status != types.ExecutionStatusSucceeded {
 		t.Errorf("current: %+v", x)
 	}
 
-	d, err := w.sfn.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &second.ARN})
+	d, err := e.sfn.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &second.ARN})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,22 +278,22 @@ func TestARepairRedrivesWhereItCanAndElseStartsASuccessor(t *testing.T) {
 	}
 	equal(t, "the order in the input", input.NewOrder, content("o-1"))
 
-	if _, err := w.Start(t.Context(), w.machine, content("o-1")); err != nil {
+	if _, err := e.Start(t.Context(), e.machine, content("o-1")); err != nil {
 		t.Errorf("a repeated start finds the successor: %v", err)
 	}
 }
 
 func TestAnOrderWithoutAnExecutionGetsOne(t *testing.T) {
-	w := newWorld(t)
-	if _, err := w.orders.Create(t.Context(), content("done-1")); err != nil {
+	e := newOrderExecutions(t)
+	if _, err := e.orders.Create(t.Context(), content("done-1")); err != nil {
 		t.Fatal(err)
 	}
 
-	action, x, err := w.Repair(t.Context(), "done-1", false)
+	action, x, err := e.Repair(t.Context(), "done-1", false)
 	equal(t, "the repair", []any{action, x.Name, err}, []any{executions.Started, "done-1", nil})
-	w.ended("done-1")
+	e.ended("done-1")
 
-	if _, err := w.Start(t.Context(), w.machine, content("done-1")); err != nil {
+	if _, err := e.Start(t.Context(), e.machine, content("done-1")); err != nil {
 		t.Errorf("a start of the same order afterwards: %v", err)
 	}
 }
@@ -306,28 +301,28 @@ func TestAnOrderWithoutAnExecutionGetsOne(t *testing.T) {
 // TestAnExecutionThatEndedEarlyHasASuccessor: the order waits for its payment, and no execution
 // moves it. Each repair starts the next execution of the chain.
 func TestAnExecutionThatEndedEarlyHasASuccessor(t *testing.T) {
-	w := newWorld(t)
-	w.place("done-1")
-	w.ended("done-1")
+	e := newOrderExecutions(t)
+	e.place("done-1")
+	e.ended("done-1")
 
 	for _, number := range []int{2, 3} {
-		action, x, err := w.Repair(t.Context(), "done-1", false)
+		action, x, err := e.Repair(t.Context(), "done-1", false)
 		equal(t, "the repair", []any{action, x.Number, err}, []any{executions.SuccessorStarted, number, nil})
 
-		if x := w.ended("done-1"); x.Number != number {
+		if x := e.ended("done-1"); x.Number != number {
 			t.Errorf("the current execution is number %d, want %d", x.Number, number)
 		}
 	}
 }
 
 func TestAHealthyExecutionIsNotRepaired(t *testing.T) {
-	w := newWorld(t)
-	w.place("wait-1")
+	e := newOrderExecutions(t)
+	e.place("wait-1")
 
-	_, _, repaired := w.Repair(t.Context(), "wait-1", true)
-	_, redriven := w.Redrive(t.Context(), "wait-1")
-	_, _, unknown := w.Repair(t.Context(), "none", false)
-	_, none := w.Redrive(t.Context(), "none")
+	_, _, repaired := e.Repair(t.Context(), "wait-1", true)
+	_, redriven := e.Redrive(t.Context(), "wait-1")
+	_, _, unknown := e.Repair(t.Context(), "none", false)
+	_, none := e.Redrive(t.Context(), "none")
 
 	for _, row := range []struct {
 		is        string
@@ -346,22 +341,22 @@ func TestAHealthyExecutionIsNotRepaired(t *testing.T) {
 
 // TestRepairsAtOnceStartOneSuccessor lets ten processes repair the same order.
 func TestRepairsAtOnceStartOneSuccessor(t *testing.T) {
-	w := newWorld(t)
-	w.place("adopted-1")
-	w.ended("adopted-1")
+	e := newOrderExecutions(t)
+	e.place("adopted-1")
+	e.ended("adopted-1")
 
 	var group sync.WaitGroup
 	for range 10 {
 		group.Go(func() {
 			// A late repair finds the successor running.
-			if _, x, err := w.Repair(t.Context(), "adopted-1", true); err != nil && !errors.Is(err, executions.ErrHealthy) || x.Number != 2 {
+			if _, x, err := e.Repair(t.Context(), "adopted-1", true); err != nil && !errors.Is(err, executions.ErrHealthy) || x.Number != 2 {
 				t.Errorf("execution %+v, %v", x, err)
 			}
 		})
 	}
 	group.Wait()
 
-	all, err := w.sfn.ListExecutions(t.Context(), &sfn.ListExecutionsInput{StateMachineArn: &w.machine})
+	all, err := e.sfn.ListExecutions(t.Context(), &sfn.ListExecutionsInput{StateMachineArn: &e.machine})
 	if err != nil || len(all.Executions) != 2 {
 		t.Errorf("%d executions, %v", len(all.Executions), err)
 	}

@@ -33,28 +33,28 @@ func (r *recordingSFN) RedriveExecution(ctx context.Context, in *sfn.RedriveExec
 // TestEachRedriveHasItsOwnClientToken: with the token of an earlier redrive, Step Functions would
 // take the call for a repeat and run nothing.
 func TestEachRedriveHasItsOwnClientToken(t *testing.T) {
-	w := newWorld(t)
-	w.place("o-1")
+	e := newOrderExecutions(t)
+	e.place("o-1")
 
-	client := &recordingSFN{Client: w.sfn}
+	client := &recordingSFN{Client: e.sfn}
 
-	e, err := executions.New(executions.Config{
+	redriver, err := executions.New(executions.Config{
 		SFN:     client,
-		Orders:  w.orders,
-		Machine: func(context.Context) (string, error) { return w.machine, nil },
+		Orders:  e.orders,
+		Machine: func(context.Context) (string, error) { return e.machine, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	for range 3 {
-		w.ended("o-1")
+		e.ended("o-1")
 
-		if _, err := e.Redrive(t.Context(), "o-1"); err != nil {
+		if _, err := redriver.Redrive(t.Context(), "o-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.ended("o-1")
+	e.ended("o-1")
 
 	client.mu.Lock()
 	defer client.mu.Unlock()
@@ -66,23 +66,23 @@ func TestEachRedriveHasItsOwnClientToken(t *testing.T) {
 
 // TestAnExecutionThatWasStoppedHasFailed: ABORTED and TIMED_OUT are ends without success, too.
 func TestAnExecutionThatWasStoppedHasFailed(t *testing.T) {
-	w := newWorld(t)
-	w.place("wait-1")
+	e := newOrderExecutions(t)
+	e.place("wait-1")
 
-	arn, err := w.ARN(t.Context(), "wait-1")
+	arn, err := e.ARN(t.Context(), "wait-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if _, err := w.sfn.StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
+	if _, err := e.sfn.StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
 		t.Fatal(err)
 	}
-	w.ended("wait-1")
+	e.ended("wait-1")
 
-	lines, _ := w.survey(time.Now(), executions.Filter{})
+	lines, _ := e.survey(time.Now(), executions.Filter{})
 	equal(t, "the survey", lines, []string{"wait-1 failed"})
 
-	action, _, err := w.Repair(t.Context(), "wait-1", false)
+	action, _, err := e.Repair(t.Context(), "wait-1", false)
 	equal(t, "the repair", []any{action, err}, []any{executions.Redriven, nil})
 
 	for status, want := range map[types.ExecutionStatus]bool{

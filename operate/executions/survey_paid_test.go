@@ -13,7 +13,7 @@ import (
 // booked its shipment and reserved its pieces, and nothing undoes that. An order that was never
 // paid has nothing to undo. An order whose execution Step Functions has forgotten was undone.
 func TestAPaidOrderThatWasCanceledWithoutAnExecutionIsListed(t *testing.T) {
-	w := newWorld(t)
+	e := newOrderExecutions(t)
 
 	for id, events := range map[transitions.OrderID][]workflow.Event{
 		"unpaid":       {workflow.Cancel},
@@ -22,10 +22,10 @@ func TestAPaidOrderThatWasCanceledWithoutAnExecutionIsListed(t *testing.T) {
 		"charged-back": {workflow.Pay, workflow.Ship, workflow.Chargeback},
 		"delivered":    {workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Chargeback},
 	} {
-		if _, err := w.orders.Create(t.Context(), content(id)); err != nil {
+		if _, err := e.orders.Create(t.Context(), content(id)); err != nil {
 			t.Fatal(err)
 		}
-		w.apply(id, events...)
+		e.apply(id, events...)
 	}
 
 	for after, want := range map[time.Duration][]string{
@@ -33,7 +33,7 @@ func TestAPaidOrderThatWasCanceledWithoutAnExecutionIsListed(t *testing.T) {
 		time.Hour:           {"charged-back missing", "held missing", "paid missing"},
 		90 * 24 * time.Hour: nil,
 	} {
-		got, problems := w.survey(time.Now().Add(after), executions.Filter{})
+		got, problems := e.survey(time.Now().Add(after), executions.Filter{})
 		equal(t, "after "+after.String(), got, want)
 
 		for _, p := range problems {
@@ -41,6 +41,6 @@ func TestAPaidOrderThatWasCanceledWithoutAnExecutionIsListed(t *testing.T) {
 		}
 	}
 
-	action, _, err := w.Repair(t.Context(), "paid", false)
+	action, _, err := e.Repair(t.Context(), "paid", false)
 	equal(t, "repair", []any{action, err}, []any{executions.Started, nil})
 }

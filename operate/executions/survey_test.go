@@ -15,13 +15,13 @@ import (
 )
 
 // apply moves the order through the events.
-func (w *world) apply(id transitions.OrderID, events ...workflow.Event) {
-	w.t.Helper()
+func (e *orderExecutions) apply(id transitions.OrderID, events ...workflow.Event) {
+	e.t.Helper()
 
 	for _, event := range events {
-		r, err := w.orders.Apply(w.t.Context(), transitions.Request{OrderID: id, Event: event, RequestID: transitions.RequestID(event)})
+		r, err := e.orders.Apply(e.t.Context(), transitions.Request{OrderID: id, Event: event, RequestID: transitions.RequestID(event)})
 		if err != nil || !r.Verdict.Done() {
-			w.t.Fatalf("%s %s: %s, %v", event, id, r.Verdict, err)
+			e.t.Fatalf("%s %s: %s, %v", event, id, r.Verdict, err)
 		}
 	}
 }
@@ -29,14 +29,14 @@ func (w *world) apply(id transitions.OrderID, events ...workflow.Event) {
 // TestALostParcelIsListedUntilItsOrderMoves: the carrier has lost a parcel of every order. The list
 // does not depend on the execution, which waits or has failed.
 func TestALostParcelIsListedUntilItsOrderMoves(t *testing.T) {
-	w := newWorld(t)
+	e := newOrderExecutions(t)
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
 
 	var err error
-	w.Executions, err = executions.New(executions.Config{
-		SFN:     w.sfn,
-		Orders:  w.orders,
-		Machine: func(context.Context) (string, error) { return w.machine, nil },
+	e.Executions, err = executions.New(executions.Config{
+		SFN:     e.sfn,
+		Orders:  e.orders,
+		Machine: func(context.Context) (string, error) { return e.machine, nil },
 		LostParcel: func(_ context.Context, id transitions.OrderID) (executions.LostParcel, bool, error) {
 			return executions.LostParcel{Tracking: "trk-" + string(id), Report: "report-1", At: at}, id != "wait-safe", nil
 		},
@@ -46,17 +46,17 @@ func TestALostParcelIsListedUntilItsOrderMoves(t *testing.T) {
 	}
 
 	for _, id := range []transitions.OrderID{"wait-lost", "wait-safe", "wait-part", "wait-paid", "o-failed"} {
-		w.place(id)
-		w.apply(id, workflow.Pay)
+		e.place(id)
+		e.apply(id, workflow.Pay)
 	}
-	w.ended("o-failed")
+	e.ended("o-failed")
 
 	for _, id := range []transitions.OrderID{"wait-lost", "wait-safe", "o-failed"} {
-		w.apply(id, workflow.Ship)
+		e.apply(id, workflow.Ship)
 	}
-	w.apply("wait-part", workflow.ShipPart)
+	e.apply("wait-part", workflow.ShipPart)
 
-	got, problems := w.survey(time.Now(), executions.Filter{})
+	got, problems := e.survey(time.Now(), executions.Filter{})
 	equal(t, "listed", got, []string{"o-failed failed", "o-failed lost parcel", "wait-lost lost parcel", "wait-part lost parcel"})
 
 	i := slices.IndexFunc(problems, func(p executions.Problem) bool { return p.OrderID == "wait-lost" })
@@ -69,15 +69,15 @@ func TestALostParcelIsListedUntilItsOrderMoves(t *testing.T) {
 		"ratchet orders apply wait-lost chargeback",
 	})
 
-	got, _ = w.survey(time.Now(), executions.Filter{Since: at.Add(time.Minute)})
+	got, _ = e.survey(time.Now(), executions.Filter{Since: at.Add(time.Minute)})
 	equal(t, "since later", got, []string{"o-failed failed"})
 
-	got, _ = w.survey(time.Now().Add(31*24*time.Hour), executions.Filter{Orders: []transitions.OrderID{"wait-lost", "wait-safe"}})
+	got, _ = e.survey(time.Now().Add(31*24*time.Hour), executions.Filter{Orders: []transitions.OrderID{"wait-lost", "wait-safe"}})
 	equal(t, "a month later", got, []string{"wait-lost lost parcel", "wait-safe overdue"})
 
-	w.apply("wait-lost", workflow.Deliver)
+	e.apply("wait-lost", workflow.Deliver)
 
-	got, _ = w.survey(time.Now(), executions.Filter{Orders: []transitions.OrderID{"wait-lost"}})
+	got, _ = e.survey(time.Now(), executions.Filter{Orders: []transitions.OrderID{"wait-lost"}})
 	equal(t, "after the order has moved", got, []string(nil))
 }
 
@@ -90,7 +90,7 @@ func TestAnOrderIsOverdueAfterTheDeadlineOfItsWait(t *testing.T) {
 	if err := json.Unmarshal([]byte(ratchet.StateMachine), &machine); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t)
+	e := newOrderExecutions(t)
 
 	for _, row := range []struct {
 		wait   string
@@ -102,13 +102,13 @@ func TestAnOrderIsOverdueAfterTheDeadlineOfItsWait(t *testing.T) {
 		{"AwaitShipped", "wait-part", []workflow.Event{workflow.Pay, workflow.ShipPart}},
 		{"AwaitDelivered", "wait-shipped", []workflow.Event{workflow.Pay, workflow.Ship}},
 	} {
-		w.place(row.order)
-		w.apply(row.order, row.events...)
+		e.place(row.order)
+		e.apply(row.order, row.events...)
 
 		deadline := time.Duration(machine.States[row.wait].TimeoutSeconds) * time.Second
 		filter := executions.Filter{Orders: []transitions.OrderID{row.order}}
-		before, _ := w.survey(time.Now().Add(deadline-time.Hour), filter)
-		after, _ := w.survey(time.Now().Add(deadline), filter)
+		before, _ := e.survey(time.Now().Add(deadline-time.Hour), filter)
+		after, _ := e.survey(time.Now().Add(deadline), filter)
 
 		if deadline == 0 || len(before) != 0 || len(after) != 1 {
 			t.Errorf("%s has a deadline of %s: an hour before %q, then %q", row.wait, deadline, before, after)

@@ -12,7 +12,7 @@ import (
 // TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce: of many callers, one places the
 // order and one starts the execution; the others get the same answer. Other content is refused.
 func TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce(t *testing.T) {
-	w := newWorld(t)
+	e := newOrderExecutions(t)
 	order := content("wait-1")
 
 	var mu sync.Mutex
@@ -21,13 +21,13 @@ func TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce(t *testing.
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			r, err := w.orders.Create(t.Context(), order)
+			r, err := e.orders.Create(t.Context(), order)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 
-			arn, err := w.Start(t.Context(), w.machine, order)
+			arn, err := e.Start(t.Context(), e.machine, order)
 			if err != nil {
 				t.Error(err)
 			}
@@ -47,11 +47,11 @@ func TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce(t *testing.
 	other := order
 	other.Customer = "c-2"
 
-	if r, err := w.orders.Create(t.Context(), other); err != nil || r.Verdict != transitions.Conflict {
+	if r, err := e.orders.Create(t.Context(), other); err != nil || r.Verdict != transitions.Conflict {
 		t.Errorf("placed with other content: %s, %v", r.Verdict, err)
 	}
 
-	if _, err := w.Start(t.Context(), w.machine, other); !errors.Is(err, executions.ErrOtherOrder) {
+	if _, err := e.Start(t.Context(), e.machine, other); !errors.Is(err, executions.ErrOtherOrder) {
 		t.Errorf("started with other content: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/operate/inspect"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -15,7 +16,7 @@ import (
 func TestExplainTellsTheWholeWay(t *testing.T) {
 	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
 		t.Run(mode.String(), func(t *testing.T) {
-			s := newShopIn(t, mode)
+			s := newOrdersIn(t, mode)
 			s.place(t, "o-1")
 			s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
 			s.want(t, keyed("o-1", workflow.Release, "r"), transitions.Applied)
@@ -57,19 +58,19 @@ func TestExplainTellsTheWholeWay(t *testing.T) {
 }
 
 func TestExplainSaysWhatIsMissing(t *testing.T) {
-	s := newShop(t)
-	s.toAndFro(t, "o-1", 30, 3)
+	s := newOrders(t)
+	s.ToAndFro(t, s.Orders, "o-1", 30, 3)
 
 	e, err := inspect.Explain(t.Context(), s.Orders, "o-1")
 	if err != nil || !strings.Contains(e.Missing, "after transition 3") || len(e.Steps) != 3+8 {
 		t.Errorf("missing %q, %d steps, error %v", e.Missing, len(e.Steps), err)
 	}
-	s.toAndFro(t, "o-2", 12, 12)
-	before := s.item(t, "o-2")
+	s.ToAndFro(t, s.Orders, "o-2", 12, 12)
+	before := s.Item(t, "o-2")
 	s.want(t, given("o-2", workflow.RequestReturn, 13), transitions.Applied) // not recorded
 	s.want(t, given("o-2", workflow.RejectReturn, 14), transitions.Applied)
 	before["transitionId"] = &types.AttributeValueMemberN{Value: "13"}
-	s.record(t, before, s.item(t, "o-2"))
+	shop.Record(t, s.Orders, before, s.Item(t, "o-2"))
 
 	if e, err = inspect.Explain(t.Context(), s.Orders, "o-2"); err != nil || !strings.Contains(e.Missing, "between transition 12 and 14") {
 		t.Errorf("missing %q, error %v", e.Missing, err)
@@ -95,8 +96,8 @@ func TestExplainJudgesGuards(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
+	s := newOrders(t)
+	s.Orders = s.Shop.Orders(func(c *transitions.Config) { c.Definition = d })
 	s.place(t, "o-1")
 
 	e, err := inspect.Explain(t.Context(), s.Orders, "o-1")

@@ -15,7 +15,7 @@ import (
 
 // TestPagesTogetherHoldEveryOrderOnce walks through all pages of every kind of list.
 func TestPagesTogetherHoldEveryOrderOnce(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	var all, held []transitions.OrderID
 	for i := range 25 {
 		id := transitions.OrderID(fmt.Sprintf("o-%02d", i))
@@ -63,7 +63,7 @@ func TestPagesTogetherHoldEveryOrderOnce(t *testing.T) {
 }
 
 func TestInvalidPagesAreRefused(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	for name, page := range map[string]inspect.Page{
 		"a negative limit":          {Limit: -1},
 		"a limit above 1,000":       {Limit: 1001},
@@ -77,7 +77,7 @@ func TestInvalidPagesAreRefused(t *testing.T) {
 }
 
 func TestOrdersAreCountedByVersionAndState(t *testing.T) {
-	s := newShop(t)
+	s := newOrders(t)
 	for i := range 5 {
 		s.place(t, transitions.OrderID(fmt.Sprint("o-", i)))
 	}

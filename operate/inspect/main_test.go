@@ -3,63 +3,41 @@ package inspect_test
 import (
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is a set of orders on an embedded engine of its own.
-type shop struct {
+// orders are the orders of a shop, on an embedded engine of their own.
+type orders struct {
 	*transitions.Orders
-	db *dynamodb.Client
+	*shop.Shop
 }
 
-// newShop opens a shop whose journal is written by the test (see record).
-func newShop(t testing.TB) *shop { return newShopIn(t, transitions.JournalByStream) }
+// newOrders opens orders whose journal the test writes (see shop.Record).
+func newOrders(t testing.TB) *orders { return newOrdersIn(t, transitions.JournalByStream) }
 
-func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
+func newOrdersIn(t testing.TB, mode transitions.JournalMode) *orders {
 	t.Helper()
-	s := &shop{db: embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"), transitions.JournalTable("events"))}
-	s.reconfigure(t, func(c *transitions.Config) { c.Journal = mode })
 
-	return s
+	s := shop.Over(t, embeddedtest.Open(t).AWSConfig())
+
+	return &orders{Orders: s.Orders(shop.Journal(mode)), Shop: s}
 }
 
-// reconfigure gives the shop orders with another configuration.
-func (s *shop) reconfigure(t testing.TB, change func(*transitions.Config)) {
+// place creates an order of two mugs.
+func (s *orders) place(t testing.TB, id transitions.OrderID) {
 	t.Helper()
-	cfg := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}
-	change(&cfg)
-
-	var err error
-	if s.Orders, err = transitions.New(cfg); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// place creates an order with one line.
-func (s *shop) place(t testing.TB, id transitions.OrderID) {
-	t.Helper()
-
-	result, err := s.Create(t.Context(), transitions.NewOrder{
-		ID:    id,
-		Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 1250}},
-		Total: transitions.Money{Amount: 2500, Currency: "EUR"},
-	})
-	if err != nil || result.Verdict != transitions.Applied {
-		t.Fatalf("place %s: verdict %s, error %v", id, result.Verdict, err)
-	}
+	shop.Place(t, s.Orders, shop.Mugs(id, 2))
 }
 
 // want applies a request and checks the verdict.
-func (s *shop) want(t testing.TB, r transitions.Request, want transitions.Verdict) {
+func (s *orders) want(t testing.TB, r transitions.Request, want transitions.Verdict) {
 	t.Helper()
 
 	result, err := s.Apply(t.Context(), r)
@@ -74,60 +52,4 @@ func given(id transitions.OrderID, event workflow.Event, n transitions.Transitio
 
 func keyed(id transitions.OrderID, event workflow.Event, key transitions.RequestID) transitions.Request {
 	return transitions.Request{OrderID: id, Event: event, RequestID: key}
-}
-
-// item reads the order's raw item.
-func (s *shop) item(t testing.TB, id transitions.OrderID) map[string]types.AttributeValue {
-	t.Helper()
-
-	out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{
-		TableName: aws.String("orders"),
-		Key:       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return out.Item
-}
-
-// record writes the journal row of the order's newest transition, as the stream's
-// reaction would.
-func (s *shop) record(t testing.TB, old, now map[string]types.AttributeValue) {
-	t.Helper()
-
-	change, grew, err := transitions.FromRecord(old, now)
-	if err != nil || !grew {
-		t.Fatalf("FromRecord: grew %v, error %v", grew, err)
-	}
-
-	if err := s.Record(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// toAndFro moves a delivered order between DELIVERED and RETURN_REQUESTED until its
-// newest transition is to. Rows go into the journal up to the given id.
-func (s *shop) toAndFro(t *testing.T, order transitions.OrderID, to, journalUpTo transitions.TransitionID) {
-	t.Helper()
-	s.place(t, order)
-	now := s.item(t, order)
-	s.record(t, nil, now)
-
-	events := map[transitions.TransitionID]workflow.Event{2: workflow.Pay, 3: workflow.Ship, 4: workflow.Deliver}
-	for id := transitions.TransitionID(2); id <= to; id++ {
-		event := events[id]
-		if event == "" {
-			event = workflow.RequestReturn
-			if id%2 == 0 {
-				event = workflow.RejectReturn
-			}
-		}
-		s.want(t, given(order, event, id), transitions.Applied)
-
-		old := now
-		if now = s.item(t, order); id <= journalUpTo {
-			s.record(t, old, now)
-		}
-	}
 }

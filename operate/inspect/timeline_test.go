@@ -70,8 +70,8 @@ func shipped(t *testing.T) (inspect.Explanation, time.Time) {
 
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	now := start
-	s := newShopIn(t, transitions.JournalTransactional)
-	s.reconfigure(t, func(c *transitions.Config) {
+	s := newOrdersIn(t, transitions.JournalTransactional)
+	s.Orders = s.Shop.Orders(func(c *transitions.Config) {
 		c.Journal, c.Now = transitions.JournalTransactional, func() time.Time { return now }
 	})
 	s.place(t, "o-1")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"ratchet/operate/inspect"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 	"slices"
@@ -18,7 +19,7 @@ import (
 )
 
 // verify returns Verify's findings, by order.
-func (s *shop) verify(t testing.TB) map[transitions.OrderID][]inspect.FindingKind {
+func (s *orders) verify(t testing.TB) map[transitions.OrderID][]inspect.FindingKind {
 	t.Helper()
 
 	found := map[transitions.OrderID][]inspect.FindingKind{}
@@ -43,7 +44,7 @@ func (s *shop) verify(t testing.TB) map[transitions.OrderID][]inspect.FindingKin
 
 // TestVerifyFindsEveryDisagreement damages one order for each kind of finding.
 func TestVerifyFindsEveryDisagreement(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	set := func(table string, key map[string]types.AttributeValue, update string, value types.AttributeValue) {
 		t.Helper()
 
@@ -52,7 +53,7 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 			in.ExpressionAttributeValues = map[string]types.AttributeValue{":v": value}
 		}
 
-		if _, err := s.db.UpdateItem(t.Context(), in); err != nil {
+		if _, err := s.DB.UpdateItem(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +67,7 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 	drop := func(id, n string) {
 		t.Helper()
 
-		if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("events"), Key: row(id, n)}); err != nil {
+		if _, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.JournalTable), Key: row(id, n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,21 +85,21 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 		{"behind", []inspect.FindingKind{inspect.FindingBehind}, func(id string) { drop(id, "3") }},
 		{"broken", []inspect.FindingKind{inspect.FindingBroken}, func(id string) { drop(id, "2") }},
 		{"ahead", []inspect.FindingKind{inspect.FindingAhead, inspect.FindingState, inspect.FindingRing}, func(id string) {
-			set("orders", order(id), "SET transitionId = :v", &types.AttributeValueMemberN{Value: "2"})
+			set(shop.OrdersTable, order(id), "SET transitionId = :v", &types.AttributeValueMemberN{Value: "2"})
 		}},
-		{"state", []inspect.FindingKind{inspect.FindingState}, func(id string) { set("orders", order(id), "SET orderState = :v", text("SHIPPED")) }},
-		{"previous", []inspect.FindingKind{inspect.FindingState}, func(id string) { set("orders", order(id), "REMOVE previousState", nil) }},
+		{"state", []inspect.FindingKind{inspect.FindingState}, func(id string) { set(shop.OrdersTable, order(id), "SET orderState = :v", text("SHIPPED")) }},
+		{"previous", []inspect.FindingKind{inspect.FindingState}, func(id string) { set(shop.OrdersTable, order(id), "REMOVE previousState", nil) }},
 		{"ring", []inspect.FindingKind{inspect.FindingRing}, func(id string) {
-			set("orders", order(id), "SET recent.r2 = :v", &types.AttributeValueMemberB{Value: []byte("1234567890123456")})
+			set(shop.OrdersTable, order(id), "SET recent.r2 = :v", &types.AttributeValueMemberB{Value: []byte("1234567890123456")})
 		}},
 		{"illegal", []inspect.FindingKind{inspect.FindingIllegal, inspect.FindingState}, func(id string) {
-			set("events", row(id, "3"), "SET toState = :v", text("DELIVERED"))
+			set(shop.JournalTable, row(id, "3"), "SET toState = :v", text("DELIVERED"))
 		}},
 		{"unreadable-order", []inspect.FindingKind{inspect.FindingUnreadable}, func(id string) {
-			set("orders", order(id), "SET orderState = :v", &types.AttributeValueMemberN{Value: "7"})
+			set(shop.OrdersTable, order(id), "SET orderState = :v", &types.AttributeValueMemberN{Value: "7"})
 		}},
 		{"unreadable-row", []inspect.FindingKind{inspect.FindingUnreadable}, func(id string) {
-			set("events", row(id, "3"), "SET toState = :v", &types.AttributeValueMemberN{Value: "7"})
+			set(shop.JournalTable, row(id, "3"), "SET toState = :v", &types.AttributeValueMemberN{Value: "7"})
 		}},
 	} {
 		s.place(t, transitions.OrderID(damage.id))
@@ -122,9 +123,9 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 }
 
 func TestVerifyTellsLagFromLoss(t *testing.T) {
-	s := newShop(t)
-	s.toAndFro(t, "lag", 10, 4)
-	s.toAndFro(t, "loss", 30, 4)
+	s := newOrders(t)
+	s.ToAndFro(t, s.Orders, "lag", 10, 4)
+	s.ToAndFro(t, s.Orders, "loss", 30, 4)
 
 	want := map[transitions.OrderID][]inspect.FindingKind{"lag": {inspect.FindingBehind}, "loss": {inspect.FindingGap}}
 	if diff := cmp.Diff(want, s.verify(t)); diff != "" {
@@ -139,7 +140,7 @@ func TestVerifyTellsLagFromLoss(t *testing.T) {
 
 // TestVerifyOverManyPages looks at more orders than one page holds, while they move.
 func TestVerifyOverManyPages(t *testing.T) {
-	s := newShopIn(t, transitions.JournalTransactional)
+	s := newOrdersIn(t, transitions.JournalTransactional)
 	for i := range 250 {
 		s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))
 	}
@@ -175,8 +176,8 @@ func TestVerifyOverManyPages(t *testing.T) {
 }
 
 func TestVerifyNeedsAJournal(t *testing.T) {
-	s := newShop(t)
-	s.reconfigure(t, func(c *transitions.Config) { c.JournalTable = "" })
+	s := newOrders(t)
+	s.Orders = s.Shop.Orders(func(c *transitions.Config) { c.JournalTable = "" })
 
 	if err := inspect.Verify(t.Context(), s.Orders, nil); err == nil || !strings.Contains(err.Error(), "journal table") {
 		t.Errorf("got %v", err)

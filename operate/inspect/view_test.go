@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"errors"
 	"ratchet/operate/inspect"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 	"testing"
@@ -22,13 +23,13 @@ var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 func TestAnOrderAsItWas(t *testing.T) {
 	for name, journaled := range map[string]transitions.TransitionID{"all in the journal": 9, "half of it only in the ring": 2, "nothing in the journal": 0} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
-			s.reconfigure(t, func(c *transitions.Config) { c.Now = clock(noon) })
+			s := newOrders(t)
+			s.Orders = s.Shop.Orders(func(c *transitions.Config) { c.Now = clock(noon) })
 			var old, now map[string]types.AttributeValue
 			step := func(id transitions.TransitionID) {
-				old, now = now, s.item(t, "o-1")
+				old, now = now, s.Item(t, "o-1")
 				if id <= journaled {
-					s.record(t, old, now)
+					shop.Record(t, s.Orders, old, now)
 				}
 			}
 			s.place(t, "o-1") // 12:00
@@ -65,8 +66,8 @@ func TestAnOrderAsItWas(t *testing.T) {
 }
 
 func TestAViewIsNotGuessed(t *testing.T) {
-	s := newShop(t)
-	s.toAndFro(t, "o-1", 30, 3)
+	s := newOrders(t)
+	s.ToAndFro(t, s.Orders, "o-1", 30, 3)
 
 	if _, err := inspect.StateAfter(t.Context(), s.Orders, "o-1", 10); !errors.Is(err, transitions.ErrJournalBehind) {
 		t.Errorf("ids 4 to 22 are in neither journal nor ring: %v", err)

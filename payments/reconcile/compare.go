@@ -34,6 +34,7 @@ func (r *run) compare(ctx context.Context) error {
 			}
 
 			switch from {
+			// Only the file can have a key twice: steps and transfers are unique by their ids.
 			case fromFile:
 				s.there = append(s.there, rec)
 			case fromPayments:
@@ -52,6 +53,7 @@ func (r *run) compare(ctx context.Context) error {
 			}
 		}
 
+		// Once per partition, like the check of ctx: often enough to stop a run over a large file.
 		r.Events.Progress("compared", r.totals.Matched+r.totals.Mismatched)
 
 		if ctx.Err() != nil {
@@ -101,6 +103,7 @@ func (s *sides) againstFile(key string) (all []Mismatch) {
 		return all
 	}
 
+	// The first line counts; each further line of the key is reported as a duplicate.
 	there := s.there[0]
 	for _, repeat := range s.there[1:] {
 		all = append(all, Mismatch{Reason: Duplicate, Key: key, Line: repeat.line, There: repeat.String()})

@@ -1,13 +1,13 @@
-// Package reconcile compares what a payment processor has done, by its own account, with
-// the payments and the ledger. It reports every difference with its reason.
+// Package reconcile compares a payment processor's own list of its operations with the payments and
+// the ledger. It reports every difference with its reason.
 //
 // # Model
 //
 // Run reads three lists once each: the processor's file, the steps of the payments, and
 // the transfers that payments made in the ledger. It writes each record to one of many
 // partitions, which are temporary files, by the hash of its key. Then it joins the
-// partitions in memory, one after the other. The memory it needs is that of the largest
-// partition, whatever the size of the lists.
+// partitions in memory, one after the other. It needs memory for the largest partition only, whatever
+// the size of the lists.
 //
 // The processor's file is CSV (RFC 4180, one record per line) with a header. It has these
 // columns in any order; other columns are ignored:
@@ -29,5 +29,5 @@
 //
 // The lists are not read at one moment, so steps that end meanwhile may look missing. Until
 // prevents this: a step or transfer of that time or later is not reported as missing on
-// another side. If the file has it, its kind, amount, currency and state are compared.
+// another side. If the file has its key, the kind, amount, currency and state are compared.
 package reconcile

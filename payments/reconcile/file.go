@@ -36,7 +36,7 @@ type fileReader struct {
 	minWidth int // columns that a line needs
 }
 
-// errLine means that one line cannot be used. The next one can be read.
+// errLine means that a line cannot be used. The next line can be read.
 var errLine = errors.New("bad line")
 
 // ErrHeader means that the first line of the file does not name the columns.
@@ -133,6 +133,7 @@ func (r *fileReader) fields() ([]string, error) {
 	text, err := r.lines.ReadSlice('\n')
 	r.line++
 	if errors.Is(err, bufio.ErrBufferFull) {
+		// The rest of the long line is dropped, so that it does not count as lines of its own.
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = r.lines.ReadSlice('\n')
 		}
@@ -144,6 +145,7 @@ func (r *fileReader) fields() ([]string, error) {
 		return nil, fmt.Errorf("%w: more than %d bytes", errLine, maxLine)
 	}
 
+	// The last line may lack its newline.
 	if err != nil && (!errors.Is(err, io.EOF) || len(text) == 0) {
 		return nil, err
 	}
@@ -153,6 +155,7 @@ func (r *fileReader) fields() ([]string, error) {
 		return strings.Split(line, ","), nil
 	}
 
+	// A reader per line: a quote that is never closed spoils its own line only.
 	quoted := csv.NewReader(strings.NewReader(line))
 
 	fields, err := quoted.Read()

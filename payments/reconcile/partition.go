@@ -38,6 +38,7 @@ func newPartitions(dir string, n int) (p *partitions, err error) {
 	}
 
 	for i := range n {
+		// 0o600: the records name payments and amounts.
 		file, err := os.OpenFile(filepath.Join(p.dir, fmt.Sprint(i)), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 		if err != nil {
 			return nil, errors.Join(err, p.remove())
@@ -66,6 +67,7 @@ func (p *partitions) add(from source, r record) error {
 
 // each calls fn with the records of partition i.
 func (p *partitions) each(i int, fn func(source, record)) error {
+	// Written and read through one handle, so the position is set back before the read.
 	if err := p.out[i].Flush(); err != nil {
 		return err
 	}

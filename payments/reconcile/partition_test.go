@@ -83,7 +83,7 @@ func TestARecordThatCannotBeStoredEndsTheRun(t *testing.T) {
 	}
 }
 
-// What was damaged in a temporary file is an error, and no difference.
+// A damaged temporary file is an error, and no difference.
 func TestADamagedTemporaryFileIsAnError(t *testing.T) {
 	p, err := newPartitions(t.TempDir(), 1)
 	if err != nil {

@@ -36,8 +36,8 @@ const (
 	OtherState    Reason = "state"
 	// Duplicate means that the file has the key more than once.
 	Duplicate Reason = "duplicate"
-	// OtherLedger means that the ledger's transfer is not the payment's step, or that one
-	// of them is missing.
+	// OtherLedger means that the ledger's transfer differs from the payment's step, or that either is
+	// missing.
 	OtherLedger Reason = "ledger"
 )
 
@@ -47,16 +47,16 @@ type Mismatch struct {
 	Key    string `json:"key"`
 	// Line is the number of the line of the file, 0 if the file has none.
 	Line int `json:"line,omitempty"`
-	// Here is what the payments have, There what the file has.
+	// Here is the value of the payments, There the value of the file.
 	Here  string `json:"here,omitempty"`
 	There string `json:"there,omitempty"`
 }
 
-// Totals are the numbers of what was compared.
+// Totals are the numbers of a run.
 type Totals struct {
 	Lines    int `json:"lines"`
 	BadLines int `json:"badLines"`
-	// Steps and Transfers leave out those of Until or later.
+	// Steps and Transfers do not count records of Until or later.
 	Steps     int `json:"steps"`
 	Transfers int `json:"transfers"`
 	// Matched is the number of keys on which all lists agree.
@@ -65,12 +65,12 @@ type Totals struct {
 	Reasons    map[Reason]int `json:"reasons,omitempty"`
 }
 
-// paymentLister is what this package needs of payments.Payments.
+// paymentLister has the method of payments.Payments that this package calls.
 type paymentLister interface {
 	List(ctx context.Context, state workflow.State, after string, limit int) ([]payments.Payment, string, error)
 }
 
-// transferLister is what this package needs of ledger.Ledger.
+// transferLister has the method of ledger.Ledger that this package calls.
 type transferLister interface {
 	Transfers(ctx context.Context, after string, limit int) ([]ledger.Posted, string, error)
 }
@@ -85,7 +85,7 @@ type Config struct {
 	// not missing anywhere. Zero compares everything.
 	Until time.Time
 	// Dir is the directory for the temporary files, which take about 120 bytes for each
-	// record. Default: that of the system.
+	// record. Default: the system's directory for temporary files.
 	Dir string
 	// Partitions is the number of temporary files: 1 to 1,024. Default 256.
 	Partitions int
@@ -154,6 +154,7 @@ func Run(ctx context.Context, file io.Reader, cfg Config, found func(Mismatch) e
 	if r.parts, err = newPartitions(cfg.Dir, cfg.Partitions); err != nil {
 		return totals, fmt.Errorf("reconcile: %w", err)
 	}
+	// Removed after errors, too: the files name payments.
 	defer func() { err = errors.Join(err, r.parts.remove()) }()
 
 	readFile := func(ctx context.Context) error { return r.file(ctx, file) }
@@ -179,6 +180,7 @@ func (r *run) file(ctx context.Context, file io.Reader) error {
 		case errors.Is(err, io.EOF):
 			r.Events.Progress("file", r.totals.Lines)
 			return nil
+		// A bad line ends nothing: the other lines still show the differences.
 		case errors.Is(err, errLine):
 			r.totals.BadLines++
 			r.Events.BadLine(rec.line, err)
@@ -231,6 +233,7 @@ func (r *run) payments(ctx context.Context) error {
 func (r *run) steps(p payments.Payment) error {
 	steps := p.Steps
 	if p.Pending != nil {
+		// The processor may have ended a step that is still pending here.
 		steps = append(steps, *p.Pending)
 	}
 

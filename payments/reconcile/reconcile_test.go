@@ -21,44 +21,26 @@ import (
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/payments/sandbox"
+	"ratchet/tests/shop"
 	"ratchet/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is payments on an engine of their own.
-type shop struct {
+// seller takes payments on an engine of its own.
+type seller struct {
 	*payments.Payments
 	ledger  *ledger.Ledger
 	sandbox *sandbox.Bank
 }
 
-func newShop(t testing.TB) *shop {
+func newSeller(t testing.TB) *seller {
 	t.Helper()
-	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
 
-	payTables := payments.Tables{Payments: "payments", Due: "due"}
-	db := embeddedtest.DynamoDB(t, append(append(tables.Inputs(), payTables.Inputs()...), sandbox.Table("sandbox"))...)
-
-	s := &shop{}
-	var err error
-	if s.sandbox, err = sandbox.New(sandbox.Config{DynamoDB: db, Table: "sandbox"}); err != nil {
-		t.Fatal(err)
-	}
-
-	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: tables}); err != nil {
-		t.Fatal(err)
-	}
-
-	if s.Payments, err = payments.New(payments.Config{DynamoDB: db, Tables: payTables, Ledger: s.ledger, Processor: s.sandbox}); err != nil {
-		t.Fatal(err)
-	}
-
-	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "BRL", Overdraft: true}, {ID: "shop", Currency: "BRL"}} {
-		if _, _, err := s.ledger.CreateAccount(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kit := shop.Over(t, embeddedtest.Open(t).AWSConfig())
+	s := &seller{ledger: kit.Ledger(), sandbox: kit.Bank()}
+	s.Payments = kit.Payments(s.ledger, s.sandbox)
+	kit.Accounts(s.ledger, ledger.NewAccount{ID: "clearing", Currency: "BRL", Overdraft: true}, ledger.NewAccount{ID: "shop", Currency: "BRL"})
 
 	return s
 }
@@ -66,7 +48,7 @@ func newShop(t testing.TB) *shop {
 const header = "key,kind,amount,currency,state\n"
 
 // report is the processor's file.
-func (s *shop) report(t testing.TB) []string {
+func (s *seller) report(t testing.TB) []string {
 	t.Helper()
 	var lines []string
 
@@ -83,7 +65,7 @@ func (s *shop) report(t testing.TB) []string {
 }
 
 // run reconciles a file and returns the mismatches as text.
-func (s *shop) run(t testing.TB, file string, change func(*reconcile.Config)) ([]string, reconcile.Totals) {
+func (s *seller) run(t testing.TB, file string, change func(*reconcile.Config)) ([]string, reconcile.Totals) {
 	t.Helper()
 
 	cfg := reconcile.Config{Payments: s, Ledger: s.ledger, Dir: t.TempDir()}
@@ -109,7 +91,7 @@ func (s *shop) run(t testing.TB, file string, change func(*reconcile.Config)) ([
 }
 
 // take authorizes and captures.
-func (s *shop) take(t testing.TB, id string, amount int64) {
+func (s *seller) take(t testing.TB, id string, amount int64) {
 	t.Helper()
 
 	if _, err := s.Authorize(t.Context(), payments.NewPayment{ID: id, OrderID: id, Payer: "clearing", Payee: "shop", Amount: amount, Currency: "BRL"}); err != nil {
@@ -122,7 +104,7 @@ func (s *shop) take(t testing.TB, id string, amount int64) {
 }
 
 // charge takes the money at once.
-func (s *shop) charge(t testing.TB, id string, amount int64) {
+func (s *seller) charge(t testing.TB, id string, amount int64) {
 	t.Helper()
 
 	if _, err := s.Charge(t.Context(), payments.NewPayment{ID: id, OrderID: id, Payer: "clearing", Payee: "shop", Amount: amount, Currency: "BRL"}); err != nil {
@@ -144,7 +126,7 @@ func TestPaymentsReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := newShop(t)
+	s := newSeller(t)
 	count := 0
 	for _, row := range rows[1:] {
 		value, err := strconv.ParseFloat(row[4], 64)
@@ -205,7 +187,7 @@ func TestPaymentsReconcile(t *testing.T) {
 }
 
 func TestDifferenceToTheLedgerIsReported(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.take(t, "p", 100)
 	// A transfer that looks like a payment's, and no payment made.
 	stray := ledger.Move("q/c", "clearing", "shop", 5, "BRL")
@@ -233,7 +215,7 @@ func TestDifferenceToTheLedgerIsReported(t *testing.T) {
 }
 
 func TestUntilLeavesOutYoungerSteps(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	s.take(t, "p", 100)
 
 	for until, want := range map[time.Time]int{time.Now().Add(-time.Hour): 0, time.Now().Add(time.Hour): 1, {}: 1} {
@@ -369,7 +351,7 @@ func TestStepsOfUntilOrLater(t *testing.T) {
 }
 
 func TestBadLinesAreReportedAndSkipped(t *testing.T) {
-	s := newShop(t)
+	s := newSeller(t)
 	long := strings.Repeat("x", 200_000)
 	file := "\ufeffstate,currency,note,amount,kind,key\r\n" +
 		"succeeded,BRL,a note,100,capture,p/c\r\n" + // 2: good

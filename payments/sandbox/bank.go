@@ -12,7 +12,7 @@ import (
 	"ratchet/once/txn"
 )
 
-// dynamoDB is what this package needs of the SDK's client.
+// dynamoDB has the methods of the SDK's client that this package calls.
 type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
@@ -27,7 +27,7 @@ func Table(name string) *dynamodb.CreateTableInput {
 
 // Config configures a [Bank].
 type Config struct {
-	// DynamoDB and Table are required. The table is one that the function Table describes.
+	// DynamoDB and Table are required. The function Table describes the table.
 	DynamoDB dynamoDB
 	Table    string
 	// DeclinePercent is the share of the orders whose payments are declined: 0 to 100.
@@ -101,10 +101,11 @@ func draw(purpose, id string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(purpose + "/" + id)) // a hash does not fail
 
+	// By hash and not at random: a repeat, and another process, must draw the same number.
 	return int(h.Sum32() / 7 % 100)
 }
 
 func bankKey(key string) dynamo.Item { return dynamo.Item{"paymentKey": dynamo.S(key)} }
 
-// reference returns the bank's own id of what was done under a key.
+// reference returns the bank's own id of the operation under a key.
 func reference(key string) string { return "ch_" + key }

@@ -92,8 +92,8 @@ func TestRequestsNeedAKeyAndAnAmount(t *testing.T) {
 	}
 }
 
-// What the processor declines is declined at each repeat, and what it has done without an answer
-// is answered at the next.
+// A declined request is declined at each repeat, and a request that succeeded without an answer is
+// answered at the next.
 func TestARepeatIsAnsweredAsTheFirst(t *testing.T) {
 	for _, name := range []string{"authorize", "sale"} {
 		b := newBank(t, 50, 0)

@@ -14,7 +14,7 @@ import (
 	"ratchet/payments"
 )
 
-// Authorize holds the amount under its key. A repeat returns what the stored record says.
+// Authorize holds the amount under its key. A repeat returns the stored result.
 func (b *Bank) Authorize(ctx context.Context, r payments.Request) (string, error) {
 	status := statusAuthorized
 	if b.Declines(r.OrderID) {
@@ -28,8 +28,7 @@ func (b *Bank) Authorize(ctx context.Context, r payments.Request) (string, error
 	return b.write(ctx, r, status, item, nil)
 }
 
-// Sale takes the amount under its key at once. A repeat returns what the stored record
-// says.
+// Sale takes the amount under its key at once. A repeat returns the stored result.
 func (b *Bank) Sale(ctx context.Context, r payments.Request) (string, error) {
 	status := statusSold
 	if b.Declines(r.OrderID) {
@@ -42,7 +41,7 @@ func (b *Bank) Sale(ctx context.Context, r payments.Request) (string, error) {
 	return b.write(ctx, r, status, item, nil)
 }
 
-// Capture takes a part of an authorization. It is declined if less is left.
+// Capture takes a part of an authorization. It declines if less is left.
 func (b *Bank) Capture(ctx context.Context, r payments.Request) (string, error) {
 	update := updateOpening(b.cfg.Table, r).
 		If("capturable >= :n"). // a sale has none
@@ -52,7 +51,7 @@ func (b *Bank) Capture(ctx context.Context, r payments.Request) (string, error) 
 	return b.write(ctx, r, statusCaptured, record(r, statusCaptured), update)
 }
 
-// Refund returns a part of what was captured. It is declined if less is left.
+// Refund returns a part of the captured amount. It declines if less is left.
 func (b *Bank) Refund(ctx context.Context, r payments.Request) (string, error) {
 	update := updateOpening(b.cfg.Table, r).
 		If("refundable >= :n").
@@ -101,12 +100,14 @@ func (b *Bank) write(ctx context.Context, r payments.Request, status string, ite
 	}})
 
 	if update != nil {
+		// One transaction, so that the amounts of the authorization change once per key.
 		t.Add("opening", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(payments.ErrDeclined))
 	}
 
 	err := b.writer.Write(ctx, &t)
 	var refused *txn.CanceledError
 	switch {
+	// Decided by the record and not by a lookup before: two requests may come at the same moment.
 	case errors.As(err, &refused) && refused.Marker:
 		return b.repeat(r, status, refused.Old)
 	case errors.As(err, &refused) && dynamo.Text(refused.Old, "status") == statusVoided:
@@ -129,6 +130,7 @@ func (b *Bank) repeat(r payments.Request, status string, old dynamo.Item) (strin
 	switch {
 	case was == statusVoided:
 		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrVoided)
+	// A declined request has the status DECLINED for every kind, so its kind cannot be compared.
 	case !sameContent, was != status && was != statusDeclined:
 		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrConflict)
 	case was == statusDeclined:
@@ -138,9 +140,11 @@ func (b *Bank) repeat(r payments.Request, status string, old dynamo.Item) (strin
 	return reference(r.Key), nil
 }
 
-// Void returns what was sold or authorized under the key, if anything was, and closes
-// the key. A repeat changes nothing.
+// Void returns the money that was sold or authorized under the key, if any, and closes the key. A
+// repeat changes nothing.
 func (b *Bank) Void(ctx context.Context, key string) error {
+	// Without a condition: an unknown key is voided as well, so that a late request under it is
+	// refused.
 	update := dynamo.NewUpdate(b.cfg.Table, bankKey(key))
 	status := update.Name("status")
 	update.
@@ -154,7 +158,7 @@ func (b *Bank) Void(ctx context.Context, key string) error {
 	return nil
 }
 
-// Lookup returns what the bank knows under a key.
+// Lookup returns the bank's record of a key.
 func (b *Bank) Lookup(ctx context.Context, key string) (payments.Operation, error) {
 	out, err := b.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &b.cfg.Table,
@@ -197,6 +201,7 @@ func (b *Bank) Report(ctx context.Context, fn func(key, kind string, amount int6
 		for _, item := range out.Items {
 			var kind payments.Kind
 			switch dynamo.Text(item, "status") {
+			// Captures and refunds are items of their own; an authorization moves no money.
 			case statusSold:
 				kind = payments.Charging
 			case statusCaptured:

@@ -13,7 +13,7 @@ import (
 	"ratchet/queues/events"
 )
 
-// A Lambda function that is invoked again for the same invoice returns what it returned the first time.
+// A Lambda function that is invoked again for the same invoice returns its first result again.
 func ExampleFunction() {
 	cfg, closeAll := embeddedtest.OpenExample(once.TableInput("once"))
 	defer closeAll()

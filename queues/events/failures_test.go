@@ -22,25 +22,25 @@ import (
 	"ratchet/queues/events"
 )
 
-// shop is an engine with a queue, its dead letters and the table of the claims.
-type shop struct {
+// claimedQueue is an engine with a queue, its dead letters and the table of the claims.
+type claimedQueue struct {
 	t         *testing.T
 	engine    *embedded.Engine
 	api       *sqs.Client
 	url, dead string
 }
 
-// inShop runs a test in a synctest bubble, so that hours pass in an instant.
-func inShop(t *testing.T, test func(t *testing.T, s *shop)) {
+// onClaimedQueue runs a test in a synctest bubble, so that hours pass in an instant.
+func onClaimedQueue(t *testing.T, test func(t *testing.T, q *claimedQueue)) {
 	t.Helper()
 	dir := t.TempDir()
 
 	synctest.Test(t, func(t *testing.T) {
 		engine := embeddedtest.Open(t, func(c *embedded.Config) { c.Dir = dir })
-		s := &shop{t: t, engine: engine, api: sqs.NewFromConfig(engine.AWSConfig())}
+		q := &claimedQueue{t: t, engine: engine, api: sqs.NewFromConfig(engine.AWSConfig())}
 
-		for name, url := range map[string]*string{"orders": &s.url, "dead": &s.dead} {
-			out, err := s.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
+		for name, url := range map[string]*string{"orders": &q.url, "dead": &q.dead} {
+			out, err := q.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func inShop(t *testing.T, test func(t *testing.T, s *shop)) {
 		if _, err := dynamodb.NewFromConfig(engine.AWSConfig()).CreateTable(t.Context(), once.TableInput("once")); err != nil {
 			t.Fatal(err)
 		}
-		test(t, s)
+		test(t, q)
 	})
 }
 
@@ -61,19 +61,19 @@ type process struct {
 	queue, table *embeddedtest.Transport
 }
 
-func (s *shop) process(handler queues.Handler) *process {
-	s.t.Helper()
+func (q *claimedQueue) process(handler queues.Handler) *process {
+	q.t.Helper()
 
-	queue, table := s.engine.AWSConfig(), s.engine.AWSConfig()
+	queue, table := q.engine.AWSConfig(), q.engine.AWSConfig()
 	p := &process{queue: embeddedtest.Intercept(&queue), table: embeddedtest.Intercept(&table)}
 	table.RetryMaxAttempts = 2
 
 	claims, err := once.New(once.Config{DynamoDB: dynamodb.NewFromConfig(table), Table: "once", Operation: "charge", Retention: 15 * 24 * time.Hour})
 	if err != nil {
-		s.t.Fatal(err)
+		q.t.Fatal(err)
 	}
 	p.cfg = queues.Config{
-		SQS: sqs.NewFromConfig(queue), QueueURL: s.url, DeadLetterURL: s.dead, Handler: handler,
+		SQS: sqs.NewFromConfig(queue), QueueURL: q.url, DeadLetterURL: q.dead, Handler: handler,
 		Attempts: 5, Backoff: queues.Backoff{Base: time.Second, Max: 4 * time.Second},
 		Failures: events.Failures(claims), PollGrace: -1, DrainTimeout: time.Second, Log: embeddedtest.Quiet(),
 	}
@@ -82,12 +82,12 @@ func (s *shop) process(handler queues.Handler) *process {
 }
 
 // run runs a consumer until stop is called.
-func (s *shop) run(p *process) (stop func()) {
-	s.t.Helper()
+func (q *claimedQueue) run(p *process) (stop func()) {
+	q.t.Helper()
 
 	consumer, err := queues.New(p.cfg)
 	if err != nil {
-		s.t.Fatal(err)
+		q.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -97,29 +97,29 @@ func (s *shop) run(p *process) (stop func()) {
 		cancel()
 
 		if err := <-ended; err != nil {
-			s.t.Errorf("run: %v", err)
+			q.t.Errorf("run: %v", err)
 		}
 	}
 }
 
-func (s *shop) send(body string) {
-	s.t.Helper()
+func (q *claimedQueue) send(body string) {
+	q.t.Helper()
 
-	if _, err := s.api.SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: &s.url, MessageBody: &body}); err != nil {
-		s.t.Fatal(err)
+	if _, err := q.api.SendMessage(q.t.Context(), &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body}); err != nil {
+		q.t.Fatal(err)
 	}
 }
 
 // deadLetters counts the dead letters.
-func (s *shop) deadLetters() string {
-	s.t.Helper()
+func (q *claimedQueue) deadLetters() string {
+	q.t.Helper()
 
-	out, err := s.api.GetQueueAttributes(s.t.Context(), &sqs.GetQueueAttributesInput{
-		QueueUrl:       &s.dead,
+	out, err := q.api.GetQueueAttributes(q.t.Context(), &sqs.GetQueueAttributesInput{
+		QueueUrl:       &q.dead,
 		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages},
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		q.t.Fatal(err)
 	}
 
 	return out.Attributes["ApproximateNumberOfMessages"]
@@ -128,8 +128,8 @@ func (s *shop) deadLetters() string {
 // TestTheAttemptsOfAMessageAreCountedAcrossProcesses hands one message from process to
 // process. Each lives through an outage, sees one failure and ends.
 func TestTheAttemptsOfAMessageAreCountedAcrossProcesses(t *testing.T) {
-	inShop(t, func(t *testing.T, s *shop) {
-		s.send("m")
+	onClaimedQueue(t, func(t *testing.T, q *claimedQueue) {
+		q.send("m")
 
 		for n := 1; n <= 5; n++ {
 			var (
@@ -137,7 +137,7 @@ func TestTheAttemptsOfAMessageAreCountedAcrossProcesses(t *testing.T) {
 				calls int
 			)
 			failed := make(chan struct{})
-			stop := s.run(s.process(func(context.Context, queues.Message) queues.Outcome {
+			stop := q.run(q.process(func(context.Context, queues.Message) queues.Outcome {
 				mu.Lock()
 				defer mu.Unlock()
 
@@ -155,7 +155,7 @@ func TestTheAttemptsOfAMessageAreCountedAcrossProcesses(t *testing.T) {
 			synctest.Wait()
 			stop()
 
-			if got, want := s.deadLetters() == "1", n == 5; got != want {
+			if got, want := q.deadLetters() == "1", n == 5; got != want {
 				t.Fatalf("after failure %d: dead letter: %t", n, got)
 			}
 			time.Sleep(2 * time.Minute)
@@ -169,9 +169,9 @@ func TestTheAttemptsOfAMessageAreCountedAcrossProcesses(t *testing.T) {
 // count makes it one attempt more.
 func TestAMessageHasItsAttemptsHoweverOftenItsConsumersAreKilled(t *testing.T) {
 	for seed := range uint64(6) {
-		inShop(t, func(t *testing.T, s *shop) {
+		onClaimedQueue(t, func(t *testing.T, q *claimedQueue) {
 			dice := rand.New(rand.NewPCG(seed, 7))
-			s.send("m")
+			q.send("m")
 
 			var (
 				mu       sync.Mutex
@@ -190,8 +190,8 @@ func TestAMessageHasItsAttemptsHoweverOftenItsConsumersAreKilled(t *testing.T) {
 			}
 
 			kills := 0
-			for ; s.deadLetters() == "0" && kills < 100; kills++ {
-				p := s.process(handler)
+			for ; q.deadLetters() == "0" && kills < 100; kills++ {
+				p := q.process(handler)
 				p.table.Inject(embeddedtest.LoseAnswer("UpdateItem").WithProbability(0.3, dice.Uint64()))
 				p.queue.Inject(embeddedtest.LoseAnswer("ChangeMessageVisibilityBatch").WithProbability(0.3, dice.Uint64()))
 
@@ -214,13 +214,13 @@ func TestAMessageHasItsAttemptsHoweverOftenItsConsumersAreKilled(t *testing.T) {
 				p.queue.Before(kill)
 				p.table.Before(kill)
 
-				stop := s.run(p)
+				stop := q.run(p)
 				time.Sleep(2 * time.Minute)
 				stop()
 			}
 
-			if s.deadLetters() != "1" || failures < 5 || failures > 5+kills {
-				t.Errorf("seed %d: %s dead letters after %d failures in %d processes", seed, s.deadLetters(), failures, kills)
+			if q.deadLetters() != "1" || failures < 5 || failures > 5+kills {
+				t.Errorf("seed %d: %s dead letters after %d failures in %d processes", seed, q.deadLetters(), failures, kills)
 			}
 			t.Logf("seed %d: given up after %d failures in %d processes", seed, failures, kills)
 		})

@@ -45,6 +45,7 @@ func Function(cfg FunctionConfig, fn Func) (Func, error) {
 			return nil, err
 		}
 
+		// The event is also the payload: a repeat of the key with another event is a mismatch.
 		result, _, err := cfg.Claims.Do(ctx, key, event, func(ctx context.Context, claim *once.Claim) ([]byte, error) {
 			return fn(withClaim(ctx, claim), event)
 		})

@@ -17,7 +17,7 @@ type Config struct {
 	// Key names the work that a message asks for. Default: the queue's name with the
 	// sender's deduplication ID, or with the message's own ID if there is none.
 	Key func(queues.Message) (string, error)
-	// Payload is what the work depends on. Default: the body.
+	// Payload returns the part of a message that the work depends on. Default: the body.
 	Payload func(queues.Message) []byte
 }
 
@@ -61,16 +61,19 @@ func messageKey(m queues.Message) (string, error) {
 	if m.DeduplicationID != "" {
 		return keys.Of(m.Queue, "message", m.GroupID, "sender", m.DeduplicationID)
 	}
+	// "sender" above keeps a deduplication ID from meeting a message ID of the same text.
 	return keys.Of(m.Queue, "message", m.ID)
 }
 
 // handleOnce handles the message under a claim of the key.
 func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, next queues.Handler) queues.Outcome {
-	var own *queues.Outcome // what the handler returned, if this call ran it
+	var own *queues.Outcome // the handler's answer; nil if this call did not run it
 	_, _, err := c.Claims.Do(ctx, key, c.Payload(m), func(ctx context.Context, claim *once.Claim) ([]byte, error) {
 		out := next(withClaim(ctx, claim), m)
 		own = &out
 
+		// Do stores a nil error and a Failure. Every other error releases the claim for the next
+		// delivery.
 		switch out.Kind {
 		case queues.KindDone:
 			return nil, nil
@@ -83,14 +86,18 @@ func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, n
 
 	var final *once.Failure
 	switch {
+	// The work is done even when its stored result cannot be read: a message needs no result.
 	case err == nil, errors.Is(err, once.ErrResultUnavailable):
 		return queues.Done()
+	// This call ran the handler, and the claim ended as the handler answered. The answer is returned
+	// itself, because its wait and its error are not stored.
 	case own != nil && (errors.Is(err, errRedelivered) || errors.As(err, &final)):
 		return *own
 	case errors.As(err, &final):
 		return queues.Reject(final)
 	case errors.Is(err, once.ErrUnknownOutcome):
 		return queues.InProgress(unknownVisibility)
+	// No later delivery of the same message can end otherwise.
 	case errors.Is(err, once.ErrMismatch), errors.Is(err, once.ErrInvalid),
 		errors.Is(err, once.ErrKeyExpired), errors.Is(err, once.ErrCorrupt):
 		return queues.Reject(err)

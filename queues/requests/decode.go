@@ -34,18 +34,18 @@ type body struct {
 	Cause        transitions.Cause         `json:"cause"`
 }
 
-// format is the number of the form of a message. A sender in a later form names its number; a body that names
-// none has this one. Raise it only if a worker that knows the number before would misread a message: one that
-// does not know a member refuses the message anyway.
+// format is the number of the form of a message. A body without a number has this form. Raise the
+// number only if an older worker would misread a message of the new form: a new member alone needs no
+// new number, because an older worker refuses unknown members.
 const format = 1
 
 // Decode reads the request of a message. The body is strict JSON: the members of
 // transitions.Request and "format" by their exact names, no duplicates, no unknown members, no trailing
 // data. A request without a transitionId and a requestId gets the message's own id as its
-// requestId. The trace of its cause is that of the message attribute [queues.AttributeTrace], else that of
-// the body; one that is no traceparent of version 00 is left out. The cause says that the request came
-// through the queue: its source is source, and an actor that the message names gets the prefix
-// "queue:".
+// requestId. The trace of its cause comes from the message attribute [queues.AttributeTrace], else
+// from the body; a trace that is no traceparent of version 00 is left out. The cause says that the
+// request came through the queue: its source is source, and an actor that the message names gets the
+// prefix "queue:".
 func Decode(m queues.Message) (transitions.Request, error) {
 	if err := checkFormat(m.Body); err != nil {
 		return transitions.Request{}, err
@@ -82,6 +82,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		r.RequestID = ownID(m)
 	}
 
+	// Under such an id, a sender of the queue could make the execution's own request a replay.
 	if r.RequestID.IsReserved() {
 		return transitions.Request{}, fmt.Errorf("%w: requestId: must not be one of those that executions use, such as payment/paid", ErrMalformed)
 	}
@@ -99,13 +100,14 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	if err := r.Validate(); err != nil {
 		return transitions.Request{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
+	// Set last, so that no source or actor of the body passes for another part of Ratchet.
 	r.Cause.Source, r.Cause.Actor = source, claimedActor(r.Cause.Actor)
 
 	return r, nil
 }
 
-// checkFormat refuses a message of another format. It ignores what else the body has, which another format may
-// write in another way.
+// checkFormat refuses a message of another format. The rest of the body is ignored, because another
+// format may write it in another way.
 func checkFormat(text string) error {
 	var in struct {
 		Format *int `json:"format"`
@@ -120,8 +122,8 @@ func checkFormat(text string) error {
 // source is the source of the transitions that are requested through a queue.
 const source = "queue"
 
-// claimedActor returns the actor that a message names, marked as not verified. One that is
-// too long with the mark is a digest.
+// claimedActor returns the actor that a message names, marked as not verified. A digest replaces a
+// name that would be too long with the mark.
 func claimedActor(name string) string {
 	const mark = source + ":"
 	if name == "" || strings.HasPrefix(name, mark) {
@@ -141,6 +143,7 @@ func malformed(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
+	// Offsets and pointers only: the library's own texts may quote the body.
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
 		return fmt.Errorf("%w: unknown member at byte %d", ErrMalformed, semantic.ByteOffset)
 	case errors.As(err, &semantic):
@@ -163,6 +166,7 @@ func value(text jsontext.Value) (any, error) {
 		return s, err
 	case 't', 'f':
 		return text.Kind() == 't', nil
+	// Without a fraction or an exponent: a guard compares whole numbers exactly.
 	case '0':
 		if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 			return n, nil
@@ -176,6 +180,8 @@ func value(text jsontext.Value) (any, error) {
 // queue derived that from the body, else its message id.
 func ownID(m queues.Message) transitions.RequestID {
 	sum := sha256.Sum256([]byte(m.Body))
+	// Content-based deduplication takes the SHA-256 of the body: equal requests of different senders
+	// share it.
 	if m.DeduplicationID == "" || m.DeduplicationID == hex.EncodeToString(sum[:]) {
 		return transitions.RequestID(m.ID)
 	}

@@ -17,7 +17,7 @@
 //	no answer           retried without counting an attempt
 //
 // After the consumer's attempts a retry becomes a rejection. The reason of a rejection is a
-// [*Refusal] with the verdict: a queues.Middleware may treat some of them as done.
+// [*VerdictError]: a queues.Middleware may treat some verdicts as done.
 //
 //	h, err := requests.New(requests.Config{Orders: orders})
 //	c, err := queues.New(queues.Config{SQS: client, QueueURL: url, DeadLetterURL: dead, Handler: h.Handle})
@@ -33,8 +33,8 @@
 // its message id. So on a standard queue two messages without a requestId are two requests:
 // a sender that may repeat itself must set one.
 //
-// Who may send to the queue may request any transition, but not in the name of another part: the
-// cause of each has the source "queue", and the actor that a message names begins with "queue:".
+// A sender of the queue may request any transition, but not in the name of another part of Ratchet:
+// the cause has the source "queue", and the actor begins with "queue:".
 //
 // # Caveats
 //

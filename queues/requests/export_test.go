@@ -1,5 +1,5 @@
 package requests
 
-// What the tests of package requests_test use beside the exported names.
+// Names for the tests of package requests_test, beside the exported ones.
 
 const Source = source

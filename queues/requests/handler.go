@@ -12,7 +12,7 @@ import (
 	"ratchet/workflow"
 )
 
-// applier is what the handler needs of *transitions.Orders.
+// applier has the methods of *transitions.Orders that the handler calls.
 type applier interface {
 	Apply(context.Context, transitions.Request) (transitions.Result, error)
 	Definition() *workflow.Definition
@@ -24,8 +24,8 @@ type Config struct {
 	Orders applier
 	// Answer is called with the verdict on a request before its message is done or
 	// rejected, at least once. It may send the verdict to the client. After an error the
-	// message is retried. Answer is not called for a request that is given up after its
-	// attempts: the dead letter tells. Optional.
+	// message is retried. Answer is not called for a request that is given up after its attempts: its
+	// dead letter has the reason. Optional.
 	Answer func(ctx context.Context, m queues.Message, r transitions.Request, result transitions.Result) error
 }
 
@@ -90,6 +90,7 @@ func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 	}
 
 	outcome := h.outcome(r, result)
+	// A request that is retried has no final verdict yet, so there is nothing to answer.
 	if outcome.Kind != queues.KindRetry {
 		if err := h.cfg.Answer(ctx, m, r, result); err != nil {
 			return queues.Retry(0, fmt.Errorf("answer with the verdict on %s of order %s: %w", r.Event, r.OrderID, err))
@@ -99,10 +100,11 @@ func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 	return outcome
 }
 
-// outcome returns what the verdict means for the message.
+// outcome translates the verdict into the outcome of the message.
 func (h *Handler) outcome(r transitions.Request, result transitions.Result) queues.Outcome {
 	refusal := &VerdictError{Request: r, Result: result}
 	switch result.Verdict {
+	// A superseded request can never be applied; the order has moved on, so nothing is left to do.
 	case transitions.Applied, transitions.Replayed, transitions.Superseded:
 		return queues.Done()
 	case transitions.NotFound:
@@ -116,8 +118,8 @@ func (h *Handler) outcome(r transitions.Request, result transitions.Result) queu
 	return queues.Reject(refusal)
 }
 
-// mayReach reports whether the order can still reach a state that the event needs. An order
-// that is in one was refused by a guard, which may be satisfied later.
+// mayReach reports whether the order can still reach a state that the event needs. An order that is
+// already in such a state was refused by a guard, which may be satisfied later.
 func (h *Handler) mayReach(result transitions.Result) bool {
 	return result.Order != nil && slices.ContainsFunc(result.Expected, func(s workflow.State) bool {
 		return h.cfg.Orders.Definition().Reachable(result.Order.State, s)

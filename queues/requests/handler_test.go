@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -17,35 +16,30 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/queues"
 	"ratchet/queues/requests"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
-// shop is orders and a queue on an engine of its own, in a directory made outside of
-// the synctest bubble.
-type shop struct {
+// orderQueue is orders and a queue of requests on an engine of its own, in a directory made outside
+// of the synctest bubble.
+type orderQueue struct {
 	*transitions.Orders
 	t         *testing.T
 	api       *sqs.Client
 	engine    *embedded.Engine
 	url, dead string
-	// database is what the orders reach DynamoDB through.
+	// database is the client through which the orders reach DynamoDB.
 	database *embeddedtest.Transport
 }
 
-func newShop(t *testing.T, dir, suffix string) *shop {
+func newOrderQueue(t *testing.T, dir, suffix string) *orderQueue {
 	t.Helper()
 
 	e := embeddedtest.Open(t, func(c *embedded.Config) { c.Dir = dir })
-	cfg := e.AWSConfig()
-	s := &shop{t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig()), database: embeddedtest.Intercept(&cfg)}
-	db := dynamodb.NewFromConfig(cfg)
-	embeddedtest.Create(t, db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"))
-
-	var err error
-	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: embeddedtest.Quiet()}); err != nil {
-		t.Fatal(err)
-	}
+	kit := shop.Over(t, e.AWSConfig())
+	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests)
+	s := &orderQueue{Orders: orders, t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig()), database: kit.Wire}
 
 	attributes := map[string]string{}
 	if suffix != "" {
@@ -64,7 +58,7 @@ func newShop(t *testing.T, dir, suffix string) *shop {
 }
 
 // config returns the configuration of a consumer with the handler.
-func (s *shop) config(cfg requests.Config) queues.Config {
+func (s *orderQueue) config(cfg requests.Config) queues.Config {
 	s.t.Helper()
 
 	h, err := requests.New(cfg)
@@ -84,7 +78,7 @@ func (s *shop) config(cfg requests.Config) queues.Config {
 }
 
 // run starts a consumer; stop ends it and waits.
-func (s *shop) run(cfg queues.Config) (stop func()) {
+func (s *orderQueue) run(cfg queues.Config) (stop func()) {
 	s.t.Helper()
 
 	c, err := queues.New(cfg)
@@ -109,17 +103,15 @@ func (s *shop) run(cfg queues.Config) (stop func()) {
 	return stop
 }
 
-func (s *shop) create(ids ...transitions.OrderID) {
+func (s *orderQueue) create(ids ...transitions.OrderID) {
 	s.t.Helper()
 
 	for _, id := range ids {
-		if r, err := s.Create(s.t.Context(), transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 100}}, Total: transitions.Money{Amount: 100, Currency: "EUR"}}); err != nil || r.Verdict != transitions.Applied {
-			s.t.Fatalf("create %s: %v, %v", id, r.Verdict, err)
-		}
+		shop.Place(s.t, s.Orders, shop.Mugs(id, 1))
 	}
 }
 
-func (s *shop) send(bodies ...string) {
+func (s *orderQueue) send(bodies ...string) {
 	s.t.Helper()
 
 	for _, b := range bodies {
@@ -129,7 +121,7 @@ func (s *shop) send(bodies ...string) {
 	}
 }
 
-func (s *shop) state(id transitions.OrderID) workflow.State {
+func (s *orderQueue) state(id transitions.OrderID) workflow.State {
 	s.t.Helper()
 
 	o, found, err := s.Get(s.t.Context(), id)
@@ -141,7 +133,7 @@ func (s *shop) state(id transitions.OrderID) workflow.State {
 }
 
 // left are the messages in the queue, and the reasons of the dead letters.
-func (s *shop) left() (queued string, reasons []string) {
+func (s *orderQueue) left() (queued string, reasons []string) {
 	s.t.Helper()
 
 	a, err := s.api.GetQueueAttributes(s.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &s.url, AttributeNames: []types.QueueAttributeName{"All"}})
@@ -167,10 +159,10 @@ func (s *shop) left() (queued string, reasons []string) {
 	return a.Attributes["ApproximateNumberOfMessages"] + "+" + a.Attributes["ApproximateNumberOfMessagesNotVisible"], reasons
 }
 
-func inShop(t *testing.T, suffix string, test func(t *testing.T, s *shop)) {
+func onQueue(t *testing.T, suffix string, test func(t *testing.T, s *orderQueue)) {
 	t.Helper()
 	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) { test(t, newShop(t, dir, suffix)) })
+	synctest.Test(t, func(t *testing.T) { test(t, newOrderQueue(t, dir, suffix)) })
 }
 
 func TestVerdictDecidesTheDisposition(t *testing.T) {
@@ -178,7 +170,7 @@ func TestVerdictDecidesTheDisposition(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		messages []string
-		later    func(s *shop) // a minute in
+		later    func(s *orderQueue) // a minute in
 		state    workflow.State
 		reason   string // of the dead letter, empty for none
 	}{
@@ -186,16 +178,16 @@ func TestVerdictDecidesTheDisposition(t *testing.T) {
 		{"replayed", []string{pay, pay, pay}, nil, workflow.PaymentReceived, ""},
 		{"superseded", []string{`{"orderId":"o-1","event":"hold","transitionId":5}`, pay}, nil, workflow.OnHold, ""},
 		{"a state that may come yet is waited for, and then the request is given up", []string{ship}, nil, workflow.Pending, "given up after 5 attempts: apply ship to order o-1: WrongState: the order is PENDING, the event needs [PAYMENT_RECEIVED PARTIALLY_SHIPPED]"},
-		{"a state that came", []string{`{"orderId":"o-1","event":"ship"}`}, func(s *shop) { s.apply(pay) }, workflow.Shipped, ""},
+		{"a state that came", []string{`{"orderId":"o-1","event":"ship"}`}, func(s *orderQueue) { s.apply(pay) }, workflow.Shipped, ""},
 		{"a state that can never come", []string{`{"orderId":"o-1","event":"cancel","transitionId":2}`, `{"orderId":"o-1","event":"ship"}`}, nil, workflow.Cancelled, "apply ship to order o-1: WrongState: the order is CANCELLED, the event needs [PAYMENT_RECEIVED PARTIALLY_SHIPPED]"},
-		{"an order that is placed later", []string{`{"orderId":"o-2","event":"cancel"}`}, func(s *shop) { s.create("o-2") }, workflow.Pending, ""},
+		{"an order that is placed later", []string{`{"orderId":"o-2","event":"cancel"}`}, func(s *orderQueue) { s.create("o-2") }, workflow.Pending, ""},
 		{"an order that never is", []string{`{"orderId":"o-3","event":"cancel"}`}, nil, workflow.Pending, "given up after 5 attempts: apply cancel to order o-3: NotFound"},
 		{"the same id for something else", []string{pay, `{"orderId":"o-1","event":"cancel","transitionId":2}`}, nil, workflow.PaymentReceived, "apply cancel to order o-1: Conflict"},
 		{"no such event", []string{`{"orderId":"o-1","event":"explode"}`}, nil, workflow.Pending, "apply explode to order o-1: Illegal"},
 		{"a body that is not a request", []string{`{"orderId":"o-1","event":"pay","when":"now"}`}, nil, workflow.Pending, "not a transition request: unknown member at byte 31"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inShop(t, "", func(t *testing.T, s *shop) {
+			onQueue(t, "", func(t *testing.T, s *orderQueue) {
 				s.create("o-1")
 				cfg := s.config(requests.Config{Orders: s})
 				cfg.Slots = 1 // one after the other, as sent
@@ -223,7 +215,7 @@ func TestVerdictDecidesTheDisposition(t *testing.T) {
 	}
 }
 
-func (s *shop) apply(body string) {
+func (s *orderQueue) apply(body string) {
 	s.t.Helper()
 
 	r, err := requests.Decode(queues.Message{ID: "m", Body: body})
@@ -239,7 +231,7 @@ func (s *shop) apply(body string) {
 // TestOutageCostsNoAttempt: after half an hour without DynamoDB the message is applied, and
 // is not a dead letter.
 func TestOutageCostsNoAttempt(t *testing.T) {
-	inShop(t, "", func(t *testing.T, s *shop) {
+	onQueue(t, "", func(t *testing.T, s *orderQueue) {
 		s.create("o-1")
 		outage := s.database.Inject(embeddedtest.LoseRequest().With(errors.New("connection refused")))
 		s.run(s.config(requests.Config{Orders: s}))
@@ -258,7 +250,7 @@ func TestOutageCostsNoAttempt(t *testing.T) {
 
 // TestAnswerRunsBeforeTheMessageIsDeleted: after an error of Answer the message comes again.
 func TestAnswerRunsBeforeTheMessageIsDeleted(t *testing.T) {
-	inShop(t, "", func(t *testing.T, s *shop) {
+	onQueue(t, "", func(t *testing.T, s *orderQueue) {
 		s.create("o-1")
 		var answers []string
 		h := requests.Config{Orders: s, Answer: func(_ context.Context, _ queues.Message, r transitions.Request, result transitions.Result) error {
@@ -286,7 +278,7 @@ func TestAnswerRunsBeforeTheMessageIsDeleted(t *testing.T) {
 
 // TestMiddlewareMayAcceptARefusal: a middleware decides by the verdict.
 func TestMiddlewareMayAcceptARefusal(t *testing.T) {
-	inShop(t, "", func(t *testing.T, s *shop) {
+	onQueue(t, "", func(t *testing.T, s *orderQueue) {
 		s.create("o-1")
 		cfg := s.config(requests.Config{Orders: s})
 		cfg.Slots = 1

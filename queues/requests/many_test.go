@@ -58,7 +58,7 @@ func TestConcurrentMessagesApplyEachTransitionOnce(t *testing.T) {
 	orders, each := *flagOrders, *flagEach
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("queue"+suffix, func(t *testing.T) {
-			inShop(t, suffix, func(t *testing.T, s *shop) {
+			onQueue(t, suffix, func(t *testing.T, s *orderQueue) {
 				dice := rand.New(rand.NewPCG(1, 2))
 				s.sendAll(plan(dice, suffix, orders, each))
 
@@ -122,7 +122,7 @@ func plan(dice *rand.Rand, suffix string, orders, each int) []*sqs.SendMessageIn
 	return out
 }
 
-func (s *shop) sendAll(all []*sqs.SendMessageInput) {
+func (s *orderQueue) sendAll(all []*sqs.SendMessageInput) {
 	s.t.Helper()
 
 	for batch := range slices.Chunk(all, 10) {
@@ -140,7 +140,7 @@ func (s *shop) sendAll(all []*sqs.SendMessageInput) {
 
 // consumeWithCuts runs pairs of consumers, each pair until it has handled so many more
 // messages and is then cut off from SQS; the last one until nothing is left.
-func (s *shop) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
+func (s *orderQueue) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
 	s.t.Helper()
 
 	var calls atomic.Int64

@@ -20,13 +20,13 @@
 // everything that production calls. Place and Move apply single transitions; Execute
 // starts the order's execution, which the worker then carries to its end.
 //
-// Each Want method checks what the tables hold. What the stream brings later, journal
-// rows and effects, it waits for: it looks again when a transition or a reaction
-// happens, and now and then in between. After [Config.Patience] the test fails with what
-// was waited for and what was there instead. A Want
-// fails at once if it can no longer become true.
+// Each Want method checks the content of the tables. The stream brings journal rows and effects
+// later, so a Want method waits for them: it looks again when a transition or a reaction
+// happens, and now and then in between. After [Config.Patience] the test fails with the awaited
+// content and the content that was there instead. A Want method
+// fails at once if it can no longer succeed.
 //
-// When the test ends, Env stops the worker, lets it finish what it has in hand, and
+// When the test ends, Env stops the worker, lets it finish its work in hand, and
 // checks that no notification was sent twice and no order was booked twice.
 //
 // # Own definitions and own components

@@ -26,11 +26,11 @@ import (
 
 // WantEffects waits until the order has exactly these effects, each completed once. An
 // effect is named by its transition and its handler, as "2/shipping" or "4/notify"; its
-// key is that with the order's id in front.
+// key is this name with the order's id in front.
 //
 // An effect is completed when its claim is, or when every endpoint has the notification, and
 // it is there once when the carrier has one booking and the customer one notification under
-// its key. WantEffects fails at once if there is an effect besides those.
+// its key. WantEffects fails at once if there is any other effect.
 func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 	e.t.Helper()
 
@@ -55,6 +55,7 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 
 		for _, d := range deliveries {
 			effect := strings.TrimPrefix(d.Key, string(id)+"/")
+			// One notification has a delivery for each endpoint, and is completed when all are.
 			before, known := seen[effect]
 			seen[effect] = d.Status == notify.Delivered && (before || !known)
 		}
@@ -82,6 +83,7 @@ func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 		return err
 	}
 
+	// Other orders of the test may be under way.
 	maps.DeleteFunc(sent, func(key string, _ int) bool { return !strings.HasPrefix(key, string(id)+"/") })
 
 	err = e.readBookings(func(key, order string) {
@@ -98,7 +100,7 @@ func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 			return fmt.Errorf("effect %s happened %d times", key, n)
 		}
 
-		// What was done without a claim or a delivery is not completed.
+		// An effect without a claim or a delivery is not completed.
 		effect := strings.TrimPrefix(key, string(id)+"/")
 		if _, claimed := seen[effect]; !claimed {
 			seen[effect] = false
@@ -151,8 +153,8 @@ func (e *Env) Notifications() []notify.Notification {
 	return all
 }
 
-// checkNothingTwice checks, after everything has stopped, what WantEffects checks for one
-// order: an effect that came after the last look of the test counts, too.
+// checkNothingTwice repeats the checks of WantEffects for all orders after everything has stopped:
+// an effect that came after the last look of the test counts, too.
 func (e *Env) checkNothingTwice() {
 	e.t.Helper()
 
@@ -164,6 +166,7 @@ func (e *Env) checkNothingTwice() {
 	booked := map[string]int{}
 
 	err = e.readBookings(func(key, order string) {
+		// Without an order: the shipment was canceled before it was booked.
 		if order != "" && strings.HasSuffix(key, "/"+reactions.ShippingHandler) {
 			booked[order]++
 		}
@@ -186,7 +189,7 @@ func (e *Env) checkNothingTwice() {
 }
 
 // notified returns how often customers were sent the notification with each key. With Config.Repeats
-// that is once if each repeat is the same notification.
+// it is once if each repeat is the same notification.
 func (e *Env) notified() (map[string]int, error) {
 	first, times := map[string]notify.Notification{}, map[string]int{}
 

@@ -20,16 +20,16 @@ import (
 // Config says what [Start] starts. The zero Config runs the built-in definition of
 // orders with one worker.
 type Config struct {
-	// Server configures the server. Start fills what is empty: Data and Notify are
+	// Server configures the server. Start fills its empty fields: Data and Notify are
 	// files in the test's temporary directory, CarrierDelay is 1 ms.
 	Server server.Config
-	// Definition is what orders may do. Default: that of Server.OrderDefinition, else
+	// Definition is the definition of orders. Default: the definition of Server.OrderDefinition, else
 	// [workflow.Order].
 	Definition *workflow.Definition
 	// NoWorker leaves the worker, the stream poller and the carrier out: the tables
 	// exist, and nothing reacts to transitions.
 	NoWorker bool
-	// Events are called in addition to the ones that Env itself needs.
+	// Events are called in addition to the events that Env itself needs.
 	Events server.Events
 	// Log gets the server's log. Default: it is discarded.
 	Log *slog.Logger
@@ -37,8 +37,8 @@ type Config struct {
 	// the bubble's time and should exceed the delays of the test.
 	Patience time.Duration
 	// Repeats allows that a notification is sent again under its key, with the same content. Set it
-	// in a test with faults: after one that strikes between a notification and the record of its
-	// delivery, nothing else is possible. The receiver acts once because it honors the key.
+	// in a test with faults: a fault between a notification and the record of its
+	// delivery makes the repeat necessary. The receiver acts once because it honors the key.
 	Repeats bool
 }
 
@@ -52,7 +52,7 @@ type Env struct {
 	core *core
 }
 
-// core is what an Env shares with those that With makes of it.
+// core is shared by an Env and the Envs that With makes of it.
 type core struct {
 	notifications string // the file that they are sent to; empty: elsewhere
 	machine       string // the state machine's ARN
@@ -94,7 +94,7 @@ func Start(t testing.TB, cfg Config) *Env {
 	env.create(cfg.NoWorker)
 
 	// Cleanups run in reverse order: the components stop, then the last check reads
-	// what they left, then the server closes.
+	// the tables that they left, then the server closes.
 	t.Cleanup(env.checkNothingTwice)
 	env.Go("engine", backend.Engine.Run)
 
@@ -126,7 +126,7 @@ func (e *Env) create(noWorker bool) {
 	}
 }
 
-// fillServer sets what the server's configuration leaves empty.
+// fillServer sets the empty fields of the server's configuration.
 func (e *Env) fillServer(cfg *Config) {
 	e.t.Helper()
 
@@ -162,6 +162,7 @@ func (e *Env) fillServer(cfg *Config) {
 }
 
 // observe adds to the hooks that waits look again after each event.
+// Kept first: h is changed below.
 func (c *core) observe(h server.Events) server.Events {
 	decided, reacted := h.Decided, h.Reacted
 
@@ -181,7 +182,7 @@ func (c *core) observe(h server.Events) server.Events {
 	return h
 }
 
-// With returns the Env for another test: a subtest of the one that started it.
+// With returns the Env for another test: a subtest of the test that started it.
 func (e *Env) With(t testing.TB) *Env { return &Env{Backend: e.Backend, t: t, core: e.core} }
 
 // Go runs a component until the test ends: run gets a context that ends then, and Go's
@@ -190,6 +191,7 @@ func (e *Env) With(t testing.TB) *Env { return &Env{Backend: e.Backend, t: t, co
 func (e *Env) Go(name string, run func(context.Context) error) {
 	e.t.Helper()
 
+	// The test's own context ends before its cleanups, and components should drain in their cleanup.
 	ctx, stop := context.WithCancel(context.WithoutCancel(e.t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()

@@ -22,8 +22,8 @@ func (e *Env) Journal(id transitions.OrderID) []transitions.Transition {
 }
 
 // WantJournal waits until the order's journal has exactly one row for each state, in this
-// order: the first is that of placing, and each begins where the one before ended. It
-// fails at once if a row is another one or one too many.
+// order: the first row is about placing, and each row begins where the row before ended. It
+// fails at once if a row differs or is one too many.
 func (e *Env) WantJournal(id transitions.OrderID, states ...workflow.State) {
 	e.t.Helper()
 

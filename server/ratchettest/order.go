@@ -92,6 +92,7 @@ func (e *Env) WantOrder(id transitions.OrderID, state workflow.State, transition
 			return false, describe(order), err
 		}
 
+		// An order never goes back, so it can no longer come to the wanted position.
 		if order.TransitionID > transition || order.TransitionID == transition && order.State != state {
 			return false, "", fmt.Errorf("the order is %s", describe(order))
 		}
@@ -114,6 +115,7 @@ func (e *Env) WantExecution(id transitions.OrderID, status sfntypes.ExecutionSta
 
 	e.Wait(fmt.Sprintf("the execution of order %s to end as %s", id, status), func() (bool, string, error) {
 		out, err := e.Backend.SFN.DescribeExecution(e.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+		// The call that starts the execution may still be under way in another goroutine.
 		if _, missing := errors.AsType[*sfntypes.ExecutionDoesNotExist](err); missing {
 			return false, "it was not started", nil
 		}

@@ -9,7 +9,7 @@ import (
 // an event; some changes, as the end of an execution, report none.
 const looks = 200
 
-// Wait waits until check reports that what has come true, and fails the test after
+// Wait waits until check reports that the awaited thing is true, and fails the test after
 // [Config.Patience]. The status that check returns is part of the failure: it says what
 // was there instead. An error fails the test at once.
 func (e *Env) Wait(what string, check func() (done bool, status string, err error)) {

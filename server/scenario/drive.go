@@ -27,7 +27,7 @@ type Sent struct {
 	// Cancels are requests to cancel, with their repetitions in CancelsRepeated.
 	Cancels, CancelsRepeated atomic.Int64
 	// Reports are the carrier's callbacks, with their repetitions in ReportsRepeated
-	// and those that came too early in ReportsEarly.
+	// and the early ones in ReportsEarly.
 	Reports, ReportsRepeated, ReportsEarly atomic.Int64
 }
 
@@ -71,6 +71,7 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 				}
 			}
 
+			// The first of the two requests for an order begins its cancellation.
 			if draw("cancel", string(order.ID)) < p.Canceled {
 				canceled.Do(func() {
 					cancels.Go(func() error { return cancelTwice(canceling, b, order.ID, sent) })
@@ -132,6 +133,7 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 					result, err = b.Orders.Apply(ctx, request)
 					return err
 				})
+				// NotFound: the order's execution has not placed it yet.
 				if err != nil || result.Verdict != transitions.NotFound {
 					return err
 				}
@@ -161,6 +163,7 @@ func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.Deliver
 	return func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 		sent.Reports.Add(1)
 
+		// The carrier's shipment is still to come, so this delivery must wait.
 		if r.Milestone == shipping.Shipped && draw("early", r.OrderID) < 10 {
 			early := r
 			early.Milestone, early.ID = shipping.Delivered, r.ID+"-early"
@@ -176,6 +179,7 @@ func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.Deliver
 		}
 		sent.ReportsRepeated.Add(1)
 
+		// At the same time, so that the receiver meets its own race.
 		var answers [2]shipping.Answer
 		group, both := errgroup.WithContext(ctx)
 		for i := range answers {
@@ -183,6 +187,7 @@ func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.Deliver
 		}
 		err := group.Wait()
 
+		// Accepted is the smallest answer: it is enough that one of the two reports was accepted.
 		return min(answers[0], answers[1]), err
 	}
 }

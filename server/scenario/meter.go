@@ -19,7 +19,7 @@ type Meter struct {
 
 	mu      sync.Mutex
 	latency []time.Duration
-	// endedOrders are the orders that have ended, running the admitted ones that have not.
+	// endedOrders are the orders that have ended, running the admitted orders that have not ended.
 	endedOrders, running map[transitions.OrderID]bool
 	// ended is closed when an order ends, which wakes the callers of admit.
 	ended chan struct{}
@@ -35,6 +35,7 @@ func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) erro
 				m.running, m.ended = map[transitions.OrderID]bool{}, make(chan struct{})
 			}
 
+			// A repeated start of a running order takes no further place.
 			if m.running[id] || m.endedOrders[id] || len(m.running) < limit {
 				if !m.endedOrders[id] {
 					m.running[id] = true
@@ -64,6 +65,7 @@ func (m *Meter) noteEnded(id transitions.OrderID) {
 		m.endedOrders = map[transitions.OrderID]bool{}
 	}
 
+	// The journal's handler may report an end twice.
 	m.endedOrders[id] = true
 	if m.running[id] {
 		delete(m.running, id)
@@ -118,6 +120,7 @@ func (m *Meter) Latency(q float64) time.Duration {
 	if len(m.latency) == 0 {
 		return 0
 	}
+	// Sorting in place is fine: the order of the samples has no meaning.
 	slices.Sort(m.latency)
 
 	return m.latency[int(q*float64(len(m.latency)-1))]

@@ -13,8 +13,8 @@ type Plan struct {
 	// Orders is the number of orders. Prefix begins their ids.
 	Orders int
 	Prefix string
-	// Duplicates is the percentage of requests to send again, Canceled that of orders to
-	// cancel while they run, Rare that of orders with a scarce item.
+	// Duplicates is the percentage of requests to send again, Canceled the percentage of orders to
+	// cancel while they run, Rare the percentage of orders with a scarce item.
 	Duplicates, Canceled, Rare int
 	// Free says that the orders cost nothing, so that there is nothing to pay.
 	Free bool
@@ -35,6 +35,7 @@ const (
 func draw(purpose, id string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(purpose + "/" + id)) // a hash does not fail
+	// The lowest bits of FNV depend only on the lowest bits of the text's bytes.
 	return int(h.Sum32()>>5) % 100
 }
 
@@ -75,6 +76,7 @@ func (p Plan) Stock() map[string]int64 {
 		}
 	}
 
+	// Half of the demand, so that orders compete for the last pieces and some get none.
 	for i := range rareSKUs {
 		stock[fmt.Sprintf("rare-%d", i)] /= 2
 	}

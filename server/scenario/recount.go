@@ -33,8 +33,8 @@ type Discrepancy struct {
 type Count struct {
 	// ByState counts the orders by the state they are in.
 	ByState map[string]int
-	// Transitions is the number of journal rows, Shipments that of bookings at the carrier,
-	// Notices that of notifications. MostShipments is the largest number of bookings of one
+	// Transitions is the number of journal rows, Shipments the number of bookings at the carrier,
+	// Notices the number of notifications. MostShipments is the largest number of bookings of one
 	// order. More than one is a discrepancy. Repeats counts the notifications that a file got
 	// again under the key of an earlier one.
 	Transitions, Shipments, Notices, MostShipments, Repeats int
@@ -67,6 +67,7 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 		return Count{}, fmt.Errorf("recount: %w", err)
 	}
 
+	// An order without a row in the table would not be visited below.
 	for i := range p.Orders {
 		id := string(p.Order(i).ID)
 		if r.orders[id] == nil {
@@ -113,6 +114,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	r.orders = byKey(b.Tables.Orders, "orderId")
 	r.effects = byKey(b.Tables.Once, "idempotencyKey")
 
+	// One notification has a delivery for each endpoint, and is sent when all are delivered.
 	r.sent = map[string]bool{}
 	if err == nil {
 		err = b.Deliveries.Scan(ctx, func(d notify.Delivery) bool {
@@ -202,10 +204,12 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 			r.wrong(id, fmt.Sprintf("journal: transition %d from %q follows transition %d in %q", n, from, last, state))
 		}
 
+		// The first transition places the order and has no state to come from.
 		if legal, ok := workflow.Order().Next(workflow.State(from), workflow.Event(event)); n > 1 && (!ok || string(legal) != to) {
 			r.wrong(id, fmt.Sprintf("journal: transition %d (%s from %s to %s) is not legal", n, event, from, to))
 		}
 
+		// Spelled out and not taken from package reactions, so that the recount does not share its mistakes.
 		if to == string(workflow.PaymentReceived) && from == string(workflow.Pending) {
 			wanted[fmt.Sprintf("%s/%d/shipping", id, n)] = true
 		}
@@ -398,6 +402,7 @@ func (r *recount) checkStock(initial map[string]int64) {
 	for sku, began := range initial {
 		row := r.stock[sku]
 		available, reserved, committed := dynamo.Number(row, "available"), dynamo.Number(row, "reserved"), dynamo.Number(row, "committed")
+		// Every order has ended, so no reservation is open.
 		if available+reserved+committed != began || reserved != 0 || committed != sold[sku] {
 			r.wrong(sku, fmt.Sprintf("stock: began with %d, has %d available, %d reserved, %d committed; %d were sold", began, available, reserved, committed, sold[sku]))
 		}

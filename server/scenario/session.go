@@ -27,9 +27,9 @@ type Session struct {
 // enough that the latency of a reaction is not the length of a queue.
 const maxRunning = 160
 
-// consistentWithin is how long Settle waits for reactions after the last execution has ended: longer than
-// the lease of an attempt of a delivery (60 s) and the next look for what is due (15 s), since a worker
-// may have been killed in the middle of an attempt.
+// consistentWithin is how long Run waits for reactions after the last execution has ended. It is longer
+// than the lease of an attempt of a delivery (60 s) and the next look for due deliveries (15 s), because a
+// worker may have been killed in the middle of an attempt.
 const consistentWithin = 100 * time.Second
 
 // Run drives the plan on an embedded backend with two competing workers, waits until
@@ -49,6 +49,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	}
 	s.Plan.DisturbCarrier(b, &s.Sent)
 
+	// A cause tells the end of the plan from the end of the caller's context.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
@@ -71,6 +72,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 		if err = Wait(ctx, b); err != nil {
 			return err
 		}
+		// The reactions of the stream may end after the executions, which Took does not include.
 		s.Took = time.Since(began)
 		count, err = s.Plan.RecountUntilConsistent(ctx, b)
 		stop(errDone)

@@ -21,7 +21,7 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// OpenAPI returns the document of what a carrier has to serve, as YAML.
+// OpenAPI returns the document of the calls that a carrier has to serve, as YAML.
 func OpenAPI() []byte { return bytes.Clone(openAPI) }
 
 const (
@@ -40,7 +40,8 @@ type Config struct {
 	// Timeout bounds one call. It must be shorter than the claim of a booking lasts. Default
 	// 10 s.
 	Timeout time.Duration
-	// Transport carries the calls. Default: that of net/http, with a time-out for connecting.
+	// Transport carries the calls. Default: http.DefaultTransport, which has a time-out for
+	// connecting.
 	Transport http.RoundTripper
 }
 
@@ -63,6 +64,8 @@ func New(cfg Config) (*Carrier, error) {
 		return nil, fmt.Errorf("httpcarrier: Config.Timeout %v: must not be negative", cfg.Timeout)
 	}
 
+	// A redirect is an error: following it could turn a booking into a GET, or send it to another
+	// host.
 	return &Carrier{cfg: cfg, base: base, http: &http.Client{
 		Timeout:       cmp.Or(cfg.Timeout, defaultTimeout),
 		Transport:     cfg.Transport,
@@ -70,7 +73,7 @@ func New(cfg Config) (*Carrier, error) {
 	}}, nil
 }
 
-// Error is an answer that is not what was asked for.
+// Error is an answer of the carrier other than a shipment.
 type Error struct {
 	// Status is the HTTP status, Code the carrier's own word for the reason.
 	Status       int
@@ -87,7 +90,7 @@ func (e *Error) Error() string {
 // RetryAfter returns After, for callers like the handlers of package streams.
 func (e *Error) RetryAfter() time.Duration { return e.After }
 
-// Is reports whether target is the error of package shipping that the answer stands for.
+// Is reports whether the answer stands for target, an error of package shipping.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case shipping.ErrCanceled:
@@ -167,6 +170,7 @@ func (c *Carrier) call(ctx context.Context, method, key, path string, body any) 
 		content = bytes.NewReader(text)
 	}
 
+	// "~" stands for the slashes of the key: proxies and routers decode %2F in a path.
 	to := c.base.JoinPath("shipments", url.PathEscape(strings.ReplaceAll(key, "/", "~"))).String() + path
 
 	request, err := http.NewRequestWithContext(ctx, method, to, content)
@@ -215,6 +219,7 @@ func answerError(response *http.Response, text []byte) error {
 		e.Code, e.Detail = clip(problem.Code), clip(problem.Detail)
 	}
 
+	// Retry-After may also be a date, which depends on two clocks; it counts as absent.
 	if seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32); err == nil {
 		e.After = min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
@@ -223,6 +228,7 @@ func answerError(response *http.Response, text []byte) error {
 }
 
 func clip(text string) string {
+	// The cut may fall inside a character.
 	return strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
 }
 

@@ -216,8 +216,8 @@ func TestNewNamesTheFieldThatBreaksARule(t *testing.T) {
 	}
 }
 
-// TestTheDocumentDescribesTheCalls: every path and method of the document is one that the client
-// calls and that the sandbox serves, and the codes and milestones are those of the code.
+// TestTheDocumentDescribesTheCalls: the client calls and the sandbox serves every path and method of
+// the document, and the code has the same codes and milestones.
 func TestTheDocumentDescribesTheCalls(t *testing.T) {
 	var document struct {
 		Paths      map[string]map[string]any

@@ -1,7 +1,7 @@
 // Package httpcarrier is a shipping.Carrier that is reached over HTTP. openapi.yaml, which
-// [OpenAPI] returns, describes what the carrier has to serve; shipping/sandbox has a server of
-// it, and examples/carrier runs that as a program. Put such a server in front of a real carrier's
-// own API.
+// [OpenAPI] returns, describes the calls that the carrier has to serve; shipping/sandbox has a server
+// for them, and examples/carrier runs that server as a program. Put such a server in front of a real
+// carrier's own API.
 //
 // # Calls
 //

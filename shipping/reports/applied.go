@@ -14,14 +14,15 @@ import (
 	"ratchet/shipping"
 )
 
-// keepApplied is how long it is known that a report was applied. A carrier repeats for days.
+// keepApplied is how long a row says that a report was applied. A carrier repeats for days.
 const keepApplied = 30 * 24 * time.Hour
 
-// appliedKey is the partition of the rows that say what was applied to the report's order.
+// appliedKey is the partition of the rows about reports that were applied to the report's order.
 func appliedKey(r shipping.Report) string { return "applied#" + r.OrderID }
 
-// contentOf is what a repeat of a report has in common with it.
+// contentOf is a digest of the content that a repeat has in common with its report.
 func contentOf(r shipping.Report) (types.AttributeValue, error) {
+	// Without the tracking number and the time, which a carrier may correct in a repeat.
 	text, err := json.Marshal(shipping.Report{Shipment: r.Shipment, Milestone: r.Milestone, Parcel: r.Parcel, Lines: r.Lines})
 	sum := sha256.Sum256(text)
 
@@ -67,6 +68,7 @@ func (d *Receiver) wasApplied(ctx context.Context, r shipping.Report) (bool, err
 			return false, err
 		}
 
+		// Other content under a known id is another report, which the carrier has to confirm.
 		if reflect.DeepEqual(row["content"], content) {
 			return true, nil
 		}

@@ -12,7 +12,7 @@ import (
 	"ratchet/shipping"
 )
 
-// Errors of a callback, in addition to those of the verifier.
+// Errors of a callback, in addition to the verifier's.
 var (
 	// ErrNoCallbacks means that no secret is configured, so no callback can be verified.
 	ErrNoCallbacks = errors.New("callbacks of the carrier are not configured")
@@ -71,6 +71,8 @@ func parse(body []byte) (shipping.Report, error) {
 		return shipping.Report{}, fmt.Errorf("%w: %w", ErrCallback, err)
 	}
 
+	// The type and the milestone say the same thing twice; a carrier that mixes them up must hear of
+	// it.
 	if c.Type != typePrefix+string(c.Data.Milestone) {
 		return shipping.Report{}, fmt.Errorf("%w: type: must be %q and the milestone", ErrCallback, typePrefix)
 	}

@@ -12,11 +12,11 @@
 // has no such state: it is recorded for a person, with the first report.
 //
 // [Receiver.Take] is for a carrier that repeats its reports until they are accepted. [Receiver.Receive]
-// is for one that does not: a report that comes too early is stored, and [Receiver.Sweep] tries it
-// again, with pauses from 15 s to an hour, for a week, one of a return for 30 days. A return that
-// needs a person is stored with the cause and a command, and tried again as long, so that it leaves
-// the list when the person has acted, or has said so ([Receiver.MarkDone]). A report that the order can
-// never take is stored as refused, for 30 days.
+// is for a carrier that does not repeat: a report that comes too early is stored, and
+// [Receiver.Sweep] tries it again, with pauses from 15 s to an hour, for a week, and the report of a
+// return for 30 days. A return that needs a person is stored with the cause and a command, and tried
+// again for 30 days, too: it leaves the list when the person has acted, or has said so
+// ([Receiver.MarkDone]). A report that the order can never take is stored as refused, for 30 days.
 //
 // # Trust
 //
@@ -27,16 +27,16 @@
 //
 // # The table
 //
-//	waiting#<shard>, name              one that waits or needs a person: report, effect, since, tries, nextTry, reason, command
-//	refused, name                      one that was refused: report, since, reason; TTL
-//	done, name                         one that a person has dealt with: report, reason, command, who, why, when; TTL
-//	applied#<order id>, name           a digest of what was applied, if the carrier can be asked; TTL
+//	waiting#<shard>, name              a report that waits or needs a person: report, effect, since, tries, nextTry, reason, command
+//	refused, name                      a report that was refused: report, since, reason; TTL
+//	done, name                         a report that a person has dealt with: report, reason, command, who, why, when; TTL
+//	applied#<order id>, name           a digest of a report that was applied, if the carrier can be asked; TTL
 //	parcels#<order id>, -              delivered, returned: the names of parcels; TTL
-//	parcels#<order id>, lines/<name>   what the parcel holds; TTL
+//	parcels#<order id>, lines/<name>   the parcel's lines; TTL
 //	parcels#<order id>, lost           the first report of a lost parcel; TTL
 //
 // The name is the report's id. A carrier may use an id again, for another order, shipment, milestone or
-// parcel. If the row of that name is about something else, the name is the id, a space and a digest of
-// these four: reports with one id are judged, stored and ended each by itself. That a name is free is a
-// condition of the write.
+// parcel. If the row of that name is about something else, the name is the id, a space and a digest
+// of these four, so reports with the same id are judged, stored and ended separately. The write is
+// made on condition that its name is free.
 package reports

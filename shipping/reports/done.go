@@ -26,7 +26,7 @@ var (
 
 const (
 	doneKey = "done"
-	// keepDone is how long a person's word about a report counts. A carrier repeats for days.
+	// keepDone is how long a person's closing of a report counts. A carrier repeats for days.
 	keepDone = keepParcels
 )
 
@@ -51,6 +51,7 @@ func (d *Receiver) Find(ctx context.Context, name string) (Stored, error) {
 		}
 
 		s := decodeStored(partition, row)
+		// A report that only waits for its order ends by itself.
 		if s.Effect != Attention && s.Effect != Done {
 			return Stored{}, fmt.Errorf("%w: %s waits", ErrNoAttention, name)
 		}
@@ -62,11 +63,11 @@ func (d *Receiver) Find(ctx context.Context, name string) (Stored, error) {
 }
 
 // MarkDone ends a report that Find has returned: a person has dealt with it, or decided that nothing
-// is to be done. It leaves the list, is not tried again, and a repeat of the carrier is answered with
-// Done for 400 days. A try that is under way at the same moment may still act. The first closing
-// counts: of a report that was done before, MarkDone returns that one. It fails with ErrNoAttention
-// if the report has left the list since Find, and with transitions.ErrInvalidRequest if the cause
-// breaks a rule.
+// is to be done. The report leaves the list and is not tried again. A repeat of the carrier is
+// answered with Done for 400 days. A try that is under way at the same moment may still act. The
+// first closing counts: MarkDone returns a report that was done before as it is. MarkDone fails with
+// ErrNoAttention if the report has left the list since Find, and with transitions.ErrInvalidRequest
+// if the cause breaks a rule.
 func (d *Receiver) MarkDone(ctx context.Context, s Stored, cause transitions.Cause) (Stored, error) {
 	if cause.Actor == "" || cause.Code == "" && cause.Text == "" {
 		return Stored{}, fmt.Errorf("%w: cause: must say who and why", transitions.ErrInvalidRequest)
@@ -93,7 +94,7 @@ func (d *Receiver) MarkDone(ctx context.Context, s Stored, cause transitions.Cau
 // errTaken means that a report about something else was dealt with under a name.
 var errTaken = errors.New("the name is taken")
 
-// close moves a report to the list of those that are Done, under the name. It fails with errTaken or
+// close moves a report to the list of Done reports, under the name. It fails with errTaken or
 // ErrNoAttention.
 func (d *Receiver) close(ctx context.Context, s Stored, name string, cause transitions.Cause) (Stored, error) {
 	now := d.cfg.Now()
@@ -103,6 +104,7 @@ func (d *Receiver) close(ctx context.Context, s Stored, name string, cause trans
 	row["actor"], row["source"] = dynamo.S(cause.Actor), dynamo.S(cause.Source)
 	row["code"], row["text"] = dynamo.S(cause.Code), dynamo.S(cause.Text)
 
+	// One transaction: a report is never in both lists, and a crash leaves it in one.
 	_, err := d.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{
 			TableName:                 &d.cfg.Table,
@@ -110,6 +112,7 @@ func (d *Receiver) close(ctx context.Context, s Stored, name string, cause trans
 			ConditionExpression:       aws.String("attribute_not_exists(" + partitionKey + ") OR " + ExpiryAttribute + " <= :now"),
 			ExpressionAttributeValues: dynamo.Item{":now": dynamo.Seconds(now)},
 		}},
+		// Only the report that the person saw: a newer report may have taken the row since then.
 		{Delete: &types.Delete{
 			TableName:                 &d.cfg.Table,
 			Key:                       rowKey(waitingShard(s.Name), s.Name),

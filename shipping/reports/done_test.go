@@ -82,7 +82,7 @@ func TestAPersonEndsAReportOnce(t *testing.T) {
 	}
 }
 
-// TestAReportThatWasEndedActsNoMore: what it asked for becomes possible later.
+// TestAReportThatWasEndedActsNoMore: the transition that the report asks for becomes possible later.
 func TestAReportThatWasEndedActsNoMore(t *testing.T) {
 	o := newOffice(t, nil, func(c *reports.Config) { c.RefundReturns = false })
 	o.paid("o-1")

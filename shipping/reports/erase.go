@@ -18,7 +18,7 @@ var ErrReportsWait = errors.New("reports of the carrier about the order wait")
 const erasePage = 100
 
 // CanErase returns ErrReportsWait if a stored report about the order may still lead to something. It
-// reads all reports that wait: they are not found by their order.
+// reads all waiting reports, because no key has their order.
 func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
 	for shard := range waitingShards {
 		err := d.eachOf(ctx, "waiting#"+strconv.Itoa(shard), orderID, func(s Stored) error {
@@ -32,11 +32,12 @@ func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
 	return nil
 }
 
-// Erase removes what people and the carrier have written about reports of an order: reports that were
-// refused are deleted; those that a person has dealt with keep what says that a repeat is one, and
-// lose the texts, the person's name and the tracking number; that a parcel is lost stays, without its
-// tracking number, and so do the names of parcels that were shipped. It reads all such reports. A repeat
-// changes nothing. It returns how many rows it has deleted or changed.
+// Erase removes the texts of people and of the carrier about reports of an order. Reports that were
+// refused are deleted. Reports that a person has dealt with lose the texts, the person's name and the
+// tracking number, and keep the fields by which a repeat is recognized. The row of a lost parcel
+// stays, without its tracking number, and so do the names of parcels that were shipped. Erase reads
+// all refused and closed reports. A repeat changes nothing. It returns the number of rows that it has
+// deleted or changed.
 func (d *Receiver) Erase(ctx context.Context, orderID string) (changed int, err error) {
 	err = d.eachOf(ctx, refusedKey, orderID, func(s Stored) error {
 		changed++
@@ -94,6 +95,7 @@ func (d *Receiver) eachOf(ctx context.Context, partition, orderID string, fn fun
 		}
 
 		for _, s := range page {
+			// The rows have no index by order: erasures are rare, and waiting reports few.
 			if s.OrderID != orderID {
 				continue
 			}
@@ -109,8 +111,8 @@ func (d *Receiver) eachOf(ctx context.Context, partition, orderID string, fn fun
 	}
 }
 
-// eraseDone removes the person from a report that was dealt with. It reports false if there is none in
-// it.
+// eraseDone removes the person from a report that was dealt with. It reports false if the report
+// names no person.
 func (d *Receiver) eraseDone(ctx context.Context, s Stored) (bool, error) {
 	cause := s.Closing.Cause
 	if s.Reason+s.Command+s.Tracking+cause.Text+cause.Actor == "" {
@@ -124,6 +126,7 @@ func (d *Receiver) eraseDone(ctx context.Context, s Stored) (bool, error) {
 		return false, err
 	}
 
+	// The row itself stays: without it a repeat of the carrier would be judged again.
 	update := dynamo.NewUpdate(d.cfg.Table, rowKey(doneKey, s.Name)).
 		IfEquals("report", dynamo.S(s.text)).
 		SetValue("report", dynamo.S(string(text)))

@@ -15,7 +15,7 @@ import (
 	"ratchet/workflow"
 )
 
-// TestAnErasedReportIsStillDone: it loses who dealt with it and what they wrote, and a repeat of the
+// TestAnErasedReportIsStillDone: the report loses the person and their texts, and a repeat of the
 // carrier is still answered.
 func TestAnErasedReportIsStillDone(t *testing.T) {
 	o := newOffice(t, nil)

@@ -1,6 +1,6 @@
 package reports
 
-// What the tests of package reports_test use beside the exported names.
+// Names for the tests of package reports_test, beside the exported ones.
 
 var ParcelAmount = parcelAmount
 var RefundStep = refundStep

@@ -239,7 +239,7 @@ func TestLinesThatCannotBeReadAreNoLines(t *testing.T) {
 	o.refunded("o-1", workflow.Shipped, 0)
 }
 
-// TestAnUnknownOrderIsNotSettled, nor one without parcels.
+// TestAnUnknownOrderIsNotSettled: an order without parcels is not settled either.
 func TestAnUnknownOrderIsNotSettled(t *testing.T) {
 	o := newOffice(t, nil)
 	settle(o)

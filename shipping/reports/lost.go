@@ -24,6 +24,7 @@ func lostKey(id transitions.OrderID) dynamo.Item { return rowKey("parcels#"+stri
 func (d *Receiver) recordLost(ctx context.Context, r shipping.Report) error {
 	now := d.cfg.Now()
 	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(r.OrderID))).
+		// TTL deletes up to days late, so an expired row counts as absent.
 		If("attribute_not_exists("+partitionKey+") OR "+ExpiryAttribute+" <= :now").
 		Bind(":now", dynamo.Seconds(now)).
 		SetValue("report", dynamo.S(r.ID)).

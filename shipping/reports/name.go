@@ -24,13 +24,13 @@ func rowKey(partition, name string) dynamo.Item {
 	return dynamo.Item{partitionKey: dynamo.S(partition), sortKey: dynamo.S(name)}
 }
 
-// namesOf returns the names that the row of a report may have, the first that is free counts: its
-// id; or, because a carrier may use an id again, its id and a digest. An id has no space.
+// namesOf returns the names that the row of a report may have: its id, or, because a carrier may use
+// an id again, its id and a digest. The first free name counts. An id has no space.
 func namesOf(r shipping.Report) [2]string {
 	return [2]string{r.ID, r.ID + " " + about(r)}
 }
 
-// about is a digest of what repeats of a report have in common.
+// about is a digest of the fields that repeats of a report have in common.
 func about(r shipping.Report) string {
 	text, err := json.Marshal([]string{r.Shipment, r.OrderID, string(r.Milestone), r.Parcel})
 	if err != nil {
@@ -68,6 +68,7 @@ func (d *Receiver) put(ctx context.Context, r shipping.Report, partition func(na
 		set(update)
 
 		_, err = d.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+		// Every row under the second name has the same digest, so that name is always free.
 		if _, taken := dynamo.FailedCondition(err); !taken {
 			break
 		}

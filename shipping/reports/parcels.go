@@ -19,8 +19,8 @@ import (
 // keepParcels is how long after the newest report of an order's parcels its rows are kept.
 const keepParcels = 400 * 24 * time.Hour
 
-// The rows of an order's parcels: one with the names of those that have come to an end, and one for
-// each parcel with its lines. A parcel's name has no slash.
+// The rows of an order's parcels: one with the names of the parcels that have come to an end, and one
+// for each parcel with its lines. A parcel's name has no slash.
 func parcelsKey(orderID, parcel string) dynamo.Item {
 	if parcel == "" {
 		return rowKey("parcels#"+orderID, "-")
@@ -39,7 +39,7 @@ func parcel(r shipping.Report, lines []shipping.Line) transitions.Parcel {
 	return p
 }
 
-// shipParcel counts the pieces of a parcel that has left, and notes what it holds.
+// shipParcel counts the pieces of a parcel that has left, and notes its lines.
 func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	result, err := d.cfg.Orders.ShipParcel(ctx, parcel(r, r.Lines))
 	switch {
@@ -48,6 +48,8 @@ func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, e
 	case err != nil:
 		return ruling{}, err
 	case result.Verdict.Done():
+		// Noted only after the order has taken the parcel: the lines of a refused parcel must not
+		// count.
 		return accepted, d.noteLines(ctx, r)
 	case result.Reason != "":
 		return ruling{answer: shipping.Rejected, reason: result.Reason}, nil
@@ -56,9 +58,9 @@ func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, e
 	return d.refusal(result, move{workflow.Ship, workflow.Shipped}), nil
 }
 
-// endParcel notes that one parcel was delivered or has come back, and moves the order if it was the
-// last one. Else the money of a parcel that has come back is given back. A parcel that was not
-// reported as shipped is too early.
+// endParcel notes that a parcel was delivered or has come back, and moves the order if that was its
+// last parcel. Otherwise the money of a parcel that has come back is given back. The report of a
+// parcel that was not reported as shipped is too early.
 func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
 	switch {
@@ -99,6 +101,7 @@ func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, er
 	case complete && delivers:
 		// The others were delivered, and this one has come back instead.
 		delivery := r
+		// An id of its own, so that it is not a replay of the return's request.
 		delivery.ID, delivery.Milestone = r.ID+"/"+string(shipping.Delivered), shipping.Delivered
 
 		if rule, err := d.moveOrder(ctx, delivery); err != nil || rule != accepted {
@@ -128,15 +131,15 @@ func (d *Receiver) endOf(order *transitions.Order, noted notes) (m shipping.Mile
 	return "", false
 }
 
-// leftInParcels reports whether the order's parcels hold all of its pieces. They do not if a caller
-// applied "ship" while pieces were left.
+// leftInParcels reports whether the order's parcels hold all of its pieces. They do not hold all if a
+// caller applied "ship" while pieces were left.
 func leftInParcels(order *transitions.Order) bool {
 	return !slices.ContainsFunc(order.Items, func(i transitions.Item) bool { return i.Shipped < i.Quantity })
 }
 
-// ApplyParcels moves an order that has left as a whole to where the reports of its parcels say. It is for
-// an order whose parcels had all come to an end when a caller applied "ship": no report follows. A
-// repeat changes nothing, and an order that has moved on stays where it is.
+// ApplyParcels moves an order that has left as a whole to the state that the reports of its parcels
+// give. It is for an order whose parcels had all come to an end when a caller applied "ship": no
+// report follows. A repeat changes nothing, and an order that has moved on stays where it is.
 func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) error {
 	order, found, err := d.cfg.Orders.Get(ctx, id)
 	if err != nil || !found || order.Parcels() == 0 {
@@ -154,6 +157,7 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 	}
 
 	r := shipping.Report{ID: "parcels/" + string(id) + "/" + string(m), OrderID: string(id), Milestone: m}
+	// A person's closing of this return counts as for a report of the carrier.
 	if done, err := d.isDone(ctx, r); err != nil || done {
 		return err
 	}
@@ -166,7 +170,8 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 	return d.wait(ctx, r, finding{Attention, rule.reason, rule.command})
 }
 
-// notes are the names of an order's parcels that were delivered, and that have come back.
+// notes are the names of an order's parcels that were delivered, and of the parcels that have come
+// back.
 type notes struct{ delivered, returned []string }
 
 // ended returns how many parcels are not under way any more.
@@ -197,10 +202,12 @@ func decodeNotes(row dynamo.Item) notes {
 func (d *Receiver) noteParcel(ctx context.Context, r shipping.Report) (notes, error) {
 	in := dynamo.NewUpdate(d.cfg.Table, parcelsKey(r.OrderID, "")).
 		Alias("#milestone", string(r.Milestone)).
+		// A set: a repeat adds nothing, and parcels that end at the same moment are all kept.
 		Add("#milestone :parcel").
 		Bind(":parcel", dynamo.SS(r.Parcel)).
 		SetValue(ExpiryAttribute, dynamo.Seconds(d.cfg.Now().Add(keepParcels))).
 		Input()
+	// The answer has every note up to this one, so of the last two parcels at least one sees both.
 	in.ReturnValues = types.ReturnValueAllNew
 
 	out, err := d.cfg.DynamoDB.UpdateItem(ctx, in)
@@ -216,7 +223,7 @@ func (d *Receiver) readNotes(ctx context.Context, orderID string) (notes, error)
 	return decodeNotes(row), err
 }
 
-// noteLines notes what a parcel holds that the order has sent.
+// noteLines notes the lines of a parcel that the order has sent.
 func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 	text, err := json.Marshal(r.Lines)
 	if err != nil {
@@ -233,8 +240,9 @@ func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 	return nil
 }
 
-// linesOf returns what the parcel held when it left: as noted then, or as the report says. The order
-// has a digest of the lines, so others are not believed. It returns none if the lines are unknown.
+// linesOf returns the parcel's lines when it left: as noted then, or as the report says. The order
+// has a digest of the lines, so other lines are not believed. It returns none if the lines are
+// unknown.
 func (d *Receiver) linesOf(ctx context.Context, order *transitions.Order, r shipping.Report) ([]transitions.ParcelLine, error) {
 	row, err := d.get(ctx, parcelsKey(r.OrderID, r.Parcel))
 	if err != nil {

@@ -118,7 +118,7 @@ func (o *office) needsPerson(reason, command string) {
 	}
 }
 
-// refundCommand is what a person may run for parcel a of o-1.
+// refundCommand is the command that a person may run for parcel a of o-1.
 func refundCommand(amount string) string {
 	return "ratchet payments refund o-1 " + reports.RefundStep("a") + " --amount " + amount
 }
@@ -143,7 +143,7 @@ func TestAReturnedParcelIsRefundedOnce(t *testing.T) {
 		o.refunded("o-1", workflow.Returned, 200)
 	}
 
-	// What the reaction to RETURNED does. A report that comes again after that gives nothing more.
+	// The reaction to RETURNED does this. A report that comes again after that gives nothing more.
 	if _, err := o.payments.Cancel(t.Context(), "o-1"); err != nil {
 		t.Fatal(err)
 	}
@@ -373,9 +373,9 @@ func TestABankThatDoesNotAnswerMakesTheReturnWait(t *testing.T) {
 	o.refunded("o-1", workflow.Delivered, 200)
 }
 
-// TestACrashAtAnyCallRefundsAParcelOnce breaks off at each call in turn, those of the payment
-// included, before or after it was carried out. The carrier sends the report until it has an
-// answer, and workers sweep.
+// TestACrashAtAnyCallRefundsAParcelOnce breaks off at each call in turn, also of the payment, before
+// or after the call was carried out. The carrier sends the report until it has an answer, and workers
+// sweep.
 func TestACrashAtAnyCallRefundsAParcelOnce(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for call, struck := 1, true; struck; call++ {
@@ -598,7 +598,8 @@ func TestRowsOfParcelsEnd(t *testing.T) {
 	}
 }
 
-// TestAnOrderThatIsDeletedDuringItsReport is refused, as one that never was.
+// TestAnOrderThatIsDeletedDuringItsReport: its report is refused, like the report of an order that
+// never existed.
 func TestAnOrderThatIsDeletedDuringItsReport(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("o-1", workflow.Pay)

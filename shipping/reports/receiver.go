@@ -18,7 +18,7 @@ import (
 	"ratchet/transitions"
 )
 
-// dynamoDB is what this package calls of *dynamodb.Client.
+// dynamoDB has the methods of *dynamodb.Client that this package calls.
 type dynamoDB interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -28,13 +28,13 @@ type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// payer is what this package needs of *payments.Payments.
+// payer has the methods of *payments.Payments that this package calls.
 type payer interface {
 	Get(ctx context.Context, id string) (payments.Payment, error)
 	Refund(ctx context.Context, id string, r payments.StepRequest) (payments.Payment, error)
 }
 
-// verifier is what this package needs of webhooks.Keys.
+// verifier has the method of webhooks.Keys that this package calls.
 type verifier interface {
 	Verify(h http.Header, body []byte) (webhooks.Message, error)
 }
@@ -53,15 +53,14 @@ func Table(name string) *dynamodb.CreateTableInput {
 
 // Config configures a [Receiver].
 type Config struct {
-	// DynamoDB, Table, Orders and Payments are required. The table is one that the function Table
-	// describes.
+	// DynamoDB, Table, Orders and Payments are required. The function Table describes the table.
 	DynamoDB dynamoDB
 	Table    string
 	Orders   *transitions.Orders
 	// Payments are the payments of the orders. A *payments.Payments.
 	Payments payer
 	// RefundReturns gives back the money of one of several parcels that comes back. Without it a
-	// person is asked to.
+	// person is asked to do so.
 	RefundReturns bool
 	// Asker confirms reports. Without one, Receive believes a report as it is.
 	Asker shipping.Asker
@@ -109,7 +108,7 @@ func New(cfg Config) (*Receiver, error) {
 	return &Receiver{cfg}, errors.Join(faults...)
 }
 
-// Effect is what a received report has led to.
+// Effect says how a received report was handled.
 type Effect string
 
 // The effects of a report.
@@ -118,9 +117,9 @@ const (
 	Applied Effect = "applied"
 	// Waiting: the report is stored until its order can take it, or the carrier confirms it.
 	Waiting Effect = "waiting"
-	// Attention: the report is stored, and a person has to do what its reason says. It is tried
-	// again like one that waits, so it leaves the list when that is done, or when the person marks
-	// it as done.
+	// Attention: the report is stored, and a person has to do what its reason says. The report is
+	// tried again like a waiting one, so it leaves the list when the person has acted, or marks it as
+	// done.
 	Attention Effect = "attention"
 	// Done: a person has dealt with the report.
 	Done Effect = "done"
@@ -128,14 +127,15 @@ const (
 	Refused Effect = "refused"
 )
 
-// Receive judges a report of a carrier that does not repeat it. It returns
-// shipping.ErrInvalidReport for one that breaks a rule. After another error nothing is stored,
-// and the carrier has to send the report again.
+// Receive judges a report of a carrier that does not repeat it. It returns shipping.ErrInvalidReport
+// for a report that breaks a rule. After another error nothing is stored, and the carrier has to send
+// the report again.
 func (d *Receiver) Receive(ctx context.Context, r shipping.Report) (Effect, error) {
 	if err := r.Validate(); err != nil {
 		return "", err
 	}
 
+	// The carrier confirms the shipment only, so the shipment has to belong to the order.
 	if !strings.HasPrefix(r.Shipment, r.OrderID+"/") {
 		return "", fmt.Errorf("%w: shipment: is not one of the order", shipping.ErrInvalidReport)
 	}
@@ -155,15 +155,15 @@ func (d *Receiver) Receive(ctx context.Context, r shipping.Report) (Effect, erro
 	return found.effect, err
 }
 
-// finding is what a report leads to, with the reason unless it is Applied. The command is for the
+// finding is the effect of a report, with the reason unless it is Applied. The command is for the
 // person whose Attention is needed.
 type finding struct {
 	effect          Effect
 	reason, command string
 }
 
-// judgeUnlessDone judges the report, unless a person has dealt with it. What was applied under its id stays
-// applied, whatever the carrier says now.
+// judgeUnlessDone judges the report, unless a person has dealt with it. A report that was applied
+// under its id stays applied, whatever the carrier says now.
 func (d *Receiver) judgeUnlessDone(ctx context.Context, r shipping.Report) (finding, error) {
 	done, err := d.isDone(ctx, r)
 	if err != nil || done {
@@ -179,6 +179,7 @@ func (d *Receiver) judgeUnlessDone(ctx context.Context, r shipping.Report) (find
 		return found, d.noteApplied(ctx, r)
 	}
 
+	// Looked up only now: nearly every report is applied at its first try, and saves this read.
 	if applied, err := d.wasApplied(ctx, r); err != nil || applied {
 		return finding{effect: Applied}, err
 	}
@@ -210,12 +211,13 @@ func (d *Receiver) judge(ctx context.Context, r shipping.Report) (finding, error
 // askCarrier asks the carrier about the report. It returns no effect if the carrier confirms it, or
 // cannot be asked.
 func (d *Receiver) askCarrier(ctx context.Context, r shipping.Report) finding {
-	if d.cfg.Asker == nil || r.Shipment == "" { // ApplyParcels's
+	if d.cfg.Asker == nil || r.Shipment == "" { // no shipment: a report of ApplyParcels
 		return finding{}
 	}
 
 	s, err := d.cfg.Asker.Get(ctx, r.Shipment)
 	switch {
+	// Not refused: the carrier's own records may lag behind its report.
 	case errors.Is(err, shipping.ErrUnknownShipment):
 		return finding{effect: Waiting, reason: "the carrier does not know the shipment"}
 	case err != nil:

@@ -40,7 +40,7 @@ type office struct {
 	bank     *bank
 
 	mu    sync.Mutex
-	known map[string]shipping.Shipment // what the carrier says; nil: it cannot be asked
+	known map[string]shipping.Shipment // the carrier's answers; nil: it cannot be asked
 	down  error
 }
 
@@ -187,7 +187,7 @@ func (o *office) waitingRow(id string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"pk": dynamo.S(shard), "sk": dynamo.S(id)}
 }
 
-// restore stores a report as one that needs a person.
+// restore stores a report with the effect Attention.
 func (o *office) restore(s reports.Stored) error {
 	text, err := json.Marshal(s.Report)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 	"ratchet/workflow"
 )
 
-// refundStep returns the id of the step that refunds a parcel of an order. There is one for a
-// parcel, however often and under whatever ids it is reported. The text is stored.
+// refundStep returns the id of the step that refunds a parcel of an order. A parcel has one such
+// step, however often and under whatever ids it is reported. The text is stored.
 func refundStep(parcel string) string {
 	sum := sha256.Sum256([]byte(parcel))
 
 	return "parcel-" + hex.EncodeToString(sum[:13])
 }
 
-// refundParcel gives the money of a parcel back that has come back while others have not. The last
-// one moves the order to RETURNED instead, and the rest is given back from there.
+// refundParcel gives back the money of a parcel that has come back while others have not. The last
+// parcel to come back moves the order to RETURNED instead, and the rest is given back from there.
 func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	switch {
 	case order.State == workflow.Returned || order.State == workflow.Refunded || order.Total.Amount == 0:
@@ -65,6 +65,8 @@ func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p p
 		switch begun.Outcome {
 		case payments.Succeeded:
 			return request, accepted, nil
+		// A step's answer is final, so only another step, which a person chooses, can give the money
+		// back.
 		case payments.Failed:
 			return request, attention("parcel %s came back, and the refund of %d %s under the step %s was declined (%.100s): use another step",
 				r.Parcel, begun.Amount, p.Currency, request.ID, begun.Reason).with("ratchet payments get %s", p.ID), nil
@@ -91,7 +93,7 @@ func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p p
 		// A refund would end the authorization.
 		return request, ruling{answer: shipping.Retry, reason: "the order's payment is not captured yet"}, nil
 	case p.Captured < order.Total.Amount || p.Currency != order.Total.Currency:
-		// What the parcel's pieces have cost is not what was paid for them.
+		// The prices of the pieces are not the amounts that were paid for them.
 		return request, attention("parcel %s came back, and of the order's %d %s only %d %s were captured: nothing is given back",
 			r.Parcel, order.Total.Amount, order.Total.Currency, p.Captured, p.Currency).with("%sAMOUNT", byHand), nil
 	case amount > rest:
@@ -108,13 +110,14 @@ func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p p
 	return request, ruling{}, nil
 }
 
-// refundRuling says what becomes of the report after an attempt to refund its parcel.
+// refundRuling returns the ruling on the report after an attempt to refund its parcel.
 func refundRuling(parcel, payment string, err error) (ruling, error) {
 	var refusal *ledger.RefusedError
 
 	switch {
 	case err == nil:
 		return accepted, nil
+	// The step is stored as pending; the next try ends the same step.
 	case errors.Is(err, payments.ErrUnresolved) || errors.Is(err, payments.ErrBusy):
 		return ruling{answer: shipping.Retry, reason: err.Error()}, nil
 	case errors.Is(err, payments.ErrDeclined), errors.Is(err, payments.ErrExceeded), errors.Is(err, payments.ErrState),
@@ -135,11 +138,11 @@ func (r ruling) with(format string, args ...any) ruling {
 	return r
 }
 
-// parcelAmount returns what the pieces of a parcel have cost, in minor units of the order's
-// currency, or the reason why that is not known:
+// parcelAmount returns the price of the pieces of a parcel, in minor units of the order's currency,
+// or the reason why it is not known:
 //
-//   - It is the sum of their prices if the order's total is that of all its lines, or more: what
-//     was paid for shipping is given back with the last parcel.
+//   - It is the sum of their prices if the order's total is the sum of its lines, or more: the money
+//     for shipping is given back with the last parcel.
 //   - If the total is less, all pieces have the same discount in proportion to their price. The
 //     amount is rounded down to the minor unit; the rest is given back with the last parcel.
 //   - Pieces of one SKU that were sold at several prices have no known price, unless the parcel
@@ -156,6 +159,7 @@ func parcelAmount(order *transitions.Order, lines []transitions.ParcelLine) (amo
 
 	for _, l := range lines {
 		cheapest, dearest := priceRange(order.Items, l)
+		// The report names a SKU only, so it is not known which of the prices applies.
 		if cheapest.Cmp(dearest) != 0 {
 			return 0, fmt.Sprintf("the order has %.40s at several prices", l.SKU)
 		}
@@ -165,6 +169,7 @@ func parcelAmount(order *transitions.Order, lines []transitions.ParcelLine) (amo
 
 	total := big.NewInt(order.Total.Amount)
 	if whole.Cmp(total) > 0 {
+		// Multiplied first, in big integers: the product of two amounts may exceed 64 bits.
 		parcel.Quo(parcel.Mul(parcel, total), whole)
 	}
 
@@ -175,7 +180,7 @@ func cost(price, quantity int64) *big.Int {
 	return new(big.Int).Mul(big.NewInt(price), big.NewInt(quantity))
 }
 
-// priceRange returns what the pieces of the line cost at least and at most.
+// priceRange returns the lowest and the highest price of the pieces of the line.
 func priceRange(items []transitions.Item, l transitions.ParcelLine) (cheapest, dearest *big.Int) {
 	var of []transitions.Item
 	for _, item := range items {
@@ -191,7 +196,7 @@ func priceRange(items []transitions.Item, l transitions.ParcelLine) (cheapest, d
 	return cheapest, firstPieces(of, l.Quantity)
 }
 
-// firstPieces returns what the first n pieces of the items cost.
+// firstPieces returns the price of the first n pieces of the items.
 func firstPieces(items []transitions.Item, n int64) *big.Int {
 	sum := new(big.Int)
 	for _, item := range items {

@@ -92,8 +92,8 @@ func TestAReturnWaitsForTheRestOfItsOrder(t *testing.T) {
 	o.refunded("o-1", workflow.PartiallyShipped, 200)
 }
 
-// TestAParcelOfAnOrderThatIsPaidInPart: what its pieces have cost is not what was paid for them, so
-// a person decides.
+// TestAParcelOfAnOrderThatIsPaidInPart: the prices of its pieces are not the amounts that were paid
+// for them, so a person decides.
 func TestAParcelOfAnOrderThatIsPaidInPart(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("o-1", workflow.Pay)
@@ -163,8 +163,8 @@ func TestAParcelThatHasCostNothingNeedsNoPerson(t *testing.T) {
 	}
 }
 
-// TestAPaymentThatTakesNoRefundNeedsAPerson: it is in another currency, or has all refunds that one
-// may have.
+// TestAPaymentThatTakesNoRefundNeedsAPerson: the payment is in another currency, or has as many
+// refunds as a payment may have.
 func TestAPaymentThatTakesNoRefundNeedsAPerson(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("o-1", workflow.Pay)

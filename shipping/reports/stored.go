@@ -17,21 +17,21 @@ import (
 	"ratchet/transitions"
 )
 
-// Stored is a report that waits, needs a person, was dealt with by one or was refused.
+// Stored is a report that waits, needs a person, was dealt with by a person, or was refused.
 type Stored struct {
 	shipping.Report
 
-	// Name is what [Receiver.Find] finds the report by: its ID, or, if a report about something else has
-	// that name, the ID, a space and a digest.
+	// Name is the name by which [Receiver.Find] finds the report: its ID, or, if a report about
+	// something else has that name, the ID, a space and a digest.
 	Name   string `json:"name"`
 	Effect Effect `json:"effect"`
 	Reason string `json:"reason"`
-	// Command is what a person may run about a report that needs Attention.
+	// Command is a command that a person may run about a report that needs Attention.
 	Command string `json:"command,omitempty"`
 	// Since is when the report was received, or refused.
 	Since time.Time `json:"since"`
-	// Tries is how often it was tried since then, NextTry when it is due. One that is Refused or
-	// Done has neither.
+	// Tries is how often the report was tried since then, NextTry when it is due. A report that is
+	// Refused or Done has neither.
 	Tries   int64     `json:"tries,omitempty"`
 	NextTry time.Time `json:"nextTry,omitzero"`
 	// Closing says who has dealt with a report that is Done.
@@ -59,6 +59,8 @@ func (d *Receiver) List(ctx context.Context, effect Effect, after string, limit 
 			return nil, "", err
 		}
 
+		// A page may have fewer than limit reports: rows of another effect or an expired one are left
+		// out.
 		if page = append(page, found...); rest != "" {
 			return page, strconv.Itoa(shard) + "/" + rest, nil
 		}
@@ -85,7 +87,7 @@ func (d *Receiver) get(ctx context.Context, key dynamo.Item) (dynamo.Item, error
 	return out.Item, nil
 }
 
-// read reads a page of the reports of a partition that have the effect, of all if it is "".
+// read reads a page of the reports of a partition with the effect, or with any effect if it is "".
 func (d *Receiver) read(ctx context.Context, partition string, effect Effect, after string, limit int) (page []Stored, next string, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.cfg.Table,
@@ -111,6 +113,7 @@ func (d *Receiver) read(ctx context.Context, partition string, effect Effect, af
 		}
 	}
 
+	// An empty page is not the end: every row of it may have been left out.
 	return page, dynamo.Text(out.LastEvaluatedKey, sortKey), nil
 }
 

@@ -24,8 +24,8 @@ var moves = map[shipping.Milestone][]move{
 	shipping.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
 }
 
-// ruling is the answer to a report, with the reason if it is not Accepted. With a command, the
-// answer is Retry until a person has done what the reason says.
+// ruling is the answer to a report, with the reason if it is not Accepted. With a command, the answer
+// is Retry until a person has acted as the reason says.
 type ruling struct {
 	answer  shipping.Answer
 	reason  string
@@ -54,6 +54,7 @@ func (d *Receiver) Take(ctx context.Context, r shipping.Report) (shipping.Answer
 func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) {
 	switch {
 	case r.Milestone == shipping.Lost:
+		// A lost parcel moves no order, because the definition has no such state.
 		return accepted, d.recordLost(ctx, r)
 	case len(moves[r.Milestone]) == 0:
 		return accepted, nil // booked, or a milestone of a later version
@@ -66,8 +67,8 @@ func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) 
 	return d.endParcel(ctx, r)
 }
 
-// moveOrder makes the transitions of the report. Where a report stands for two, the id of the
-// first request is extended by its event.
+// moveOrder makes the transitions of the report. If a report stands for two, the id of the first
+// request is extended by its event.
 func (d *Receiver) moveOrder(ctx context.Context, r shipping.Report) (ruling, error) {
 	all := moves[r.Milestone]
 
@@ -110,8 +111,8 @@ func where(all []move) (states []workflow.State) {
 	return states
 }
 
-// causeOf is the cause of what the carrier reports. Of the milestones, only one that undoes the
-// order needs a code.
+// causeOf is the cause of a transition that the carrier's report requests. Only a milestone that
+// undoes the order needs a code.
 func causeOf(r shipping.Report) transitions.Cause {
 	c := transitions.Cause{Actor: "carrier", Source: "carrier"}
 	if r.Milestone == shipping.Returned {
@@ -121,8 +122,9 @@ func causeOf(r shipping.Report) transitions.Cause {
 	return c
 }
 
-// requestID returns the request id of a report: one that no other caller's request can have.
+// requestID returns the request id of a report, which no other caller's request can have.
 func requestID(r shipping.Report) transitions.RequestID {
+	// The sandbox's ids have the prefix already.
 	if strings.HasPrefix(r.ID, transitions.CarrierRequests) {
 		return transitions.RequestID(r.ID)
 	}

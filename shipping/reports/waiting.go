@@ -29,7 +29,7 @@ const (
 	maxReason   = 300
 )
 
-// effectAttribute is the effect of a stored report that has another one than its partition says.
+// effectAttribute is the effect of a stored report if it differs from the effect of its partition.
 const effectAttribute = "effect"
 
 // wait stores a report that waits, or needs a person. A repeat changes nothing but the effect and
@@ -43,6 +43,7 @@ func (d *Receiver) wait(ctx context.Context, r shipping.Report, found finding) e
 
 	err = d.put(ctx, r, waitingShard, "report", dynamo.S(string(text)), func(update *dynamo.Update) {
 		found.set(update).
+			// A repeat must not begin the time of waiting again.
 			Set("since = if_not_exists(since, :now)").
 			Bind(":now", dynamo.Millis(now)).
 			Set("tries = if_not_exists(tries, :zero)").
@@ -91,13 +92,13 @@ func (d *Receiver) refuse(ctx context.Context, r shipping.Report, reason string)
 	return nil
 }
 
-// clip bounds a reason: it may contain what a carrier answered.
+// clip bounds a reason, which may contain a carrier's answer.
 func clip(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
 }
 
 // Sweep tries every waiting report that is due. Any number of workers may sweep at the same
-// time. It tries all and returns every error.
+// time. Sweep tries all due reports and returns every error.
 func (d *Receiver) Sweep(ctx context.Context) error {
 	var faults []error
 
@@ -115,6 +116,7 @@ func (d *Receiver) Sweep(ctx context.Context) error {
 					continue
 				}
 
+				// The stored report cannot be read. It stays, and is named until a person has looked.
 				if s.Milestone == "" {
 					faults = append(faults, fmt.Errorf("report %s: %s", s.Name, s.Reason))
 					continue
@@ -134,10 +136,13 @@ func (d *Receiver) Sweep(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// tryAgain judges a waiting report. It is stored as refused before it stops waiting.
+// tryAgain judges a waiting report. A refused report is stored as refused before its waiting row is
+// deleted.
 func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 	found, err := d.judgeUnlessDone(ctx, s.Report)
 	if err != nil {
+		// After an error the report keeps its effect and waits like any other; the error is the
+		// reason to show.
 		found = finding{s.Effect, err.Error(), s.Command}
 	}
 
@@ -164,8 +169,8 @@ func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 	return d.remove(ctx, waitingShard(s.Name), s)
 }
 
-// remove deletes the row of a stored report, unless it has changed: another worker has ended the
-// report, or a newer one has the row, which stays.
+// remove deletes the row of a stored report, unless the row has changed: another worker has ended the
+// report, or a newer report has the row, which stays.
 func (d *Receiver) remove(ctx context.Context, partition string, s Stored) error {
 	_, err := d.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                 &d.cfg.Table,
@@ -189,6 +194,7 @@ func (d *Receiver) postpone(ctx context.Context, s Stored, found finding) error 
 
 	update := dynamo.NewUpdate(d.cfg.Table, rowKey(waitingShard(s.Name), s.Name)).
 		IfEquals("report", dynamo.S(s.text)).
+		// Two workers that tried the same report count one try.
 		IfEquals("tries", dynamo.N(s.Tries)).
 		SetValue("tries", dynamo.N(s.Tries+1)).
 		SetValue("nextTry", dynamo.Millis(d.cfg.Now().Add(pause)))

@@ -56,7 +56,8 @@ func TestASweepThatComesTooLateChangesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatAPersonMustSeeIsLogged: that a report needs a person, or is refused. One that waits is not.
+// TestWhatAPersonMustSeeIsLogged: a report that needs a person or is refused is logged. A waiting
+// report is not.
 func TestWhatAPersonMustSeeIsLogged(t *testing.T) {
 	var log bytes.Buffer
 

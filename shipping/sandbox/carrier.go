@@ -19,7 +19,7 @@ import (
 // ErrUnavailable means that the carrier is down (see [Faults.Down]).
 var ErrUnavailable = errors.New("the sandbox carrier is down")
 
-// dynamoDB is what this package needs of the SDK's client.
+// dynamoDB has the methods of the SDK's client that this package calls.
 type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -39,10 +39,10 @@ func Table(name string) *dynamodb.CreateTableInput {
 
 // Config configures a [Carrier].
 type Config struct {
-	// DynamoDB and Table are required. The table is one that the function Table describes.
+	// DynamoDB and Table are required. The function Table describes the table.
 	DynamoDB dynamoDB
 	Table    string
-	// Delay is the time from the booking to the first report, and from that to the second.
+	// Delay is the time from the booking to the first report, and from one report to the next.
 	Delay time.Duration
 	// Interval is how often Run looks for reports that are due. Default: a fiftieth of
 	// Delay, at least 50 ms.
@@ -52,7 +52,7 @@ type Config struct {
 	// Track makes the carrier store each milestone before it reports it, for [Carrier.Get]:
 	// one write more for each report.
 	Track bool
-	// Faults are what the carrier does badly. Default: nothing.
+	// Faults are the carrier's faults. Default: none.
 	Faults Faults
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -65,8 +65,8 @@ const (
 	intervalsPerDelay  = 50
 
 	// keepShipment is how long a shipment is kept after its newest change, and so how long a
-	// repeat of its booking or cancellation is recognized. It is as long as the shop keeps what
-	// was reported of parcels.
+	// repeat of its booking or cancellation is recognized. The shop keeps its rows about parcels as
+	// long.
 	keepShipment = 400 * 24 * time.Hour
 )
 
@@ -176,6 +176,7 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 				ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(c.cfg.Now())},
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			}},
+			// In the same transaction: a booking without a report in the queue would never leave.
 			{Put: &types.Put{TableName: &c.cfg.Table, Item: report}},
 		},
 	})
@@ -201,6 +202,7 @@ func failedBooking(err error) (old dynamo.Item, exists bool) {
 		return nil, false
 	}
 
+	// The reasons come in the order of the actions; the first is the shipment's.
 	first := canceled.CancellationReasons[0]
 
 	return first.Item, aws.ToString(first.Code) == "ConditionalCheckFailed"
@@ -214,6 +216,7 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 	}
 
 	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
+		// A key without a shipment is canceled, too, so that a later booking is refused.
 		If("attribute_not_exists("+attrStatusName+") OR "+attrStatusName+" <> :left OR "+expired).
 		Bind(":left", dynamo.S(statusLeft)).
 		Bind(":now", dynamo.Seconds(c.cfg.Now())).
@@ -232,8 +235,8 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 	return false, nil
 }
 
-// Get returns what has become of the shipment, as shipping.Asker describes. Without
-// Config.Track no milestone after Shipped is known.
+// Get returns the shipment, as shipping.Asker describes. Without Config.Track no milestone after
+// Shipped is known.
 func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error) {
 	if err := c.misbehave(ctx); err != nil {
 		return shipping.Shipment{}, err
@@ -250,6 +253,7 @@ func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error
 		return shipping.Shipment{}, fmt.Errorf("get %s: %w", key, shipping.ErrUnknownShipment)
 	case status == statusCanceled:
 		s.Status = shipping.Canceled
+	// Before the status: with Track it is newer than LEFT, which no later milestone changes.
 	case reached != "":
 		s.Status = shipping.Milestone(reached)
 	case status == statusLeft:

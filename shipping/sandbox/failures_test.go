@@ -99,7 +99,7 @@ func TestAFailedReportIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestAReportThatTheShopFailsToTakeIsLogged, and one that it takes later is not.
+// TestAReportThatTheShopFailsToTakeIsLogged: a report that the shop takes later is not logged.
 func TestAReportThatTheShopFailsToTakeIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	ctx, stop := context.WithCancel(t.Context())
@@ -154,7 +154,7 @@ func TestAParcelThatCannotLeaveIsReportedAgain(t *testing.T) {
 	}
 }
 
-// TestAnEarlyReportThatFailsIsLogged at the level of debugging, and only that one.
+// TestAnEarlyReportThatFailsIsLogged: at the level of debugging, and no other report is logged.
 func TestAnEarlyReportThatFailsIsLogged(t *testing.T) {
 	for _, refuses := range []bool{true, false} {
 		var log bytes.Buffer
@@ -224,8 +224,8 @@ func TestHowOftenReportsAreLookedFor(t *testing.T) {
 	}
 }
 
-// TestReportsThatWaitDoNotHoldUpOthers: more than are read together, all of which the shop cannot take yet,
-// are due before one that it takes. Of a page, 32 are delivered at once.
+// TestReportsThatWaitDoNotHoldUpOthers: more reports than a page has are due first, and the shop
+// takes none of them yet. It takes the report that is due last. Of a page, 32 are delivered at once.
 func TestReportsThatWaitDoNotHoldUpOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -10,8 +10,8 @@ import (
 	"ratchet/shipping"
 )
 
-// Faults are what a carrier does badly. Shares are decided by the shipment's key, so a
-// shipment always has the same fate. The zero value is a carrier without faults.
+// Faults are the faults of a carrier. Shares are decided by the shipment's key, so a shipment always
+// has the same fate. The zero value is a carrier without faults.
 type Faults struct {
 	// Down is how long the carrier is down, from [New] on: Book and Cancel return
 	// ErrUnavailable, and no report is made.
@@ -21,7 +21,7 @@ type Faults struct {
 	// DuplicatePercent is the share of the shipments whose reports are made twice, 0 to 100.
 	DuplicatePercent int
 	// EarlyPercent is the share of the shipments whose second report is made before the first, too,
-	// 0 to 100. What the shop answers to it does not count.
+	// 0 to 100. The shop's answer to this early report does not count.
 	EarlyPercent int
 	// LatePercent is the share of the shipments whose reports after the first one come ten times as
 	// late as Config.Delay says, 0 to 100.
@@ -77,6 +77,7 @@ func draw(purpose, key string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(purpose + "/" + key)) // a hash does not fail
 
+	// By hash and not at random: a repeat, and another process, must draw the same number.
 	return int(h.Sum32() / 7 % 100)
 }
 
@@ -92,14 +93,15 @@ func (c *Carrier) lateness(key string) time.Duration {
 	return 0
 }
 
-// deliverEarly makes the report of the next milestone before its time, if the shipment is one of
-// those. It comes again, so no answer counts.
+// deliverEarly makes the report of the next milestone before its time, if the shipment is in that
+// share. The report comes again in time, so the answer does not count.
 func (c *Carrier) deliverEarly(ctx context.Context, r shipping.Report) {
 	next := c.next(r.Shipment, r.Milestone)
 	if r.Milestone != shipping.Shipped || draw("early", r.Shipment) >= c.cfg.Faults.EarlyPercent {
 		return
 	}
 
+	// The id of the report that follows in time: the shop must see a repeat of one report.
 	r.ID, r.Milestone = reportID(r.Shipment, next), next
 	if _, err := c.cfg.Deliver(ctx, r); err != nil {
 		c.cfg.Log.DebugContext(ctx, "sandbox carrier's early report", "order", r.OrderID, "error", err)

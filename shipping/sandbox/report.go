@@ -110,6 +110,7 @@ func (c *Carrier) deliverDue(ctx context.Context) error {
 			})
 		}
 
+		// A report that fails stays in the queue, and the next pass reads it again.
 		_ = group.Wait() // no member fails
 
 		if in.ExclusiveStartKey = page.LastEvaluatedKey; len(page.LastEvaluatedKey) == 0 || ctx.Err() != nil {
@@ -130,12 +131,14 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 		Tracking:  trackingNumber(key),
 	}
 
+	// Only before the parcel has left; a later milestone cannot be canceled any more.
 	if milestone == shipping.Shipped {
 		if canceled, err := c.canceled(ctx, key); err != nil || canceled {
 			return c.dequeueAfter(ctx, item, err)
 		}
 	}
 
+	// Before the delivery: the shop may ask about the shipment while it handles the report.
 	if err := c.track(ctx, key, milestone); err != nil {
 		return err
 	}
@@ -195,6 +198,7 @@ func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Repo
 			SetValue(ExpiryAttribute, c.expiry())
 
 		_, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+		// Canceled at this moment: the shop has accepted the report, but no further report follows.
 		if _, canceled := dynamo.FailedCondition(err); canceled {
 			return nil
 		}
@@ -208,6 +212,8 @@ func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Repo
 		return nil
 	}
 
+	// Its time counts from the time at which this report was due, so a repeat writes the same item
+	// again.
 	_, err := c.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &c.cfg.Table,
 		Item:      c.reportItem(dueTime(item).Add(c.lateness(key)), key, r.OrderID, next),

@@ -21,14 +21,15 @@ const (
 )
 
 // Handler serves the carrier over HTTP, as the document of package shipping/httpcarrier
-// describes. The token is what callers must send as a bearer token; empty for none. Get needs
-// Config.Track.
+// describes. Callers must send the token as a bearer token; an empty one means that none is needed.
+// Get needs Config.Track.
 func (c *Carrier) Handler(token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /shipments/{id}", c.serveBook)
 	mux.HandleFunc("POST /shipments/{id}/cancel", c.serveCancel)
 	mux.HandleFunc("GET /shipments/{id}", func(w http.ResponseWriter, r *http.Request) { c.serveShipment(w, r, shipmentOf(r)) })
 
+	// Digests have one length: a comparison in constant time must not reveal the token's length.
 	want := sha256.Sum256([]byte("Bearer " + token))
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,6 +74,7 @@ func (c *Carrier) serveCancel(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		fail(w, err)
+	// The answer says how far the parcel has come, as the document asks for.
 	case left:
 		c.serveShipment(w, r, shipmentOf(r))
 	default:
@@ -134,6 +136,7 @@ func Callbacks(client *webhooks.Client, url string) DeliverFunc {
 
 		var refused *webhooks.StatusError
 		if errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity {
+			// 422 is the shop's final answer; any other status may change.
 			return shipping.Rejected, nil
 		}
 

@@ -17,8 +17,8 @@ import (
 	"ratchet/shipping/sandbox"
 )
 
-// TestTheServerAnswersAsItsDocumentSays: the status, and what the body begins with. A shipment is booked,
-// asked for and canceled; others are canceled before, have left, or are unknown.
+// TestTheServerAnswersAsItsDocumentSays: the status, and the beginning of the body. A shipment is
+// booked, asked for and canceled; others are canceled before, have left, or are unknown.
 func TestTheServerAnswersAsItsDocumentSays(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	carrier := newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
@@ -179,7 +179,7 @@ func TestAReportIsASignedCallback(t *testing.T) {
 	}
 }
 
-// TestAWrappedDeliveryIsTheCarriers: what delivered before is what is wrapped.
+// TestAWrappedDeliveryIsTheCarriers: the function that is wrapped is the carrier's former delivery.
 func TestAWrappedDeliveryIsTheCarriers(t *testing.T) {
 	carrier, err := sandbox.New(sandbox.Config{DynamoDB: newDB(t), Table: "carrier", Log: embeddedtest.Quiet()})
 	if err != nil {

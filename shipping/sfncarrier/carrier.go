@@ -5,8 +5,8 @@
 //
 // Book starts the execution under a name that follows from the shipment's key, so a repeat finds
 // it; its name is the tracking number. Its input is {"shipment": KEY, "orderId": ID, "canceled":
-// false}. The execution succeeds when the parcel leaves, and reports what happens to it as a
-// carrier does (package shipping/reports, POST /v1/callbacks/carrier) or by moving the order itself.
+// false}. The execution succeeds when the parcel leaves, and reports its milestones as a carrier does
+// (package shipping/reports, POST /v1/callbacks/carrier) or moves the order itself.
 //
 // Cancel stops an execution that runs; a parcel must not leave after that. It reports the parcel
 // as left if the execution has succeeded. If there is no execution yet, Cancel closes the key: it
@@ -31,7 +31,7 @@ import (
 	"ratchet/shipping"
 )
 
-// stepFunctions is what this package calls of *sfn.Client.
+// stepFunctions has the methods of *sfn.Client that this package calls.
 type stepFunctions interface {
 	StartExecution(context.Context, *sfn.StartExecutionInput, ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error)
 	StopExecution(context.Context, *sfn.StopExecutionInput, ...func(*sfn.Options)) (*sfn.StopExecutionOutput, error)
@@ -46,8 +46,8 @@ type Carrier struct {
 	machine string
 }
 
-// New returns a Carrier that starts executions of the state machine with the ARN. The error names
-// what breaks a rule.
+// New returns a Carrier that starts executions of the state machine with the ARN. The error names the
+// argument that breaks a rule.
 func New(client stepFunctions, machineARN string) (*Carrier, error) {
 	if client == nil {
 		return nil, errors.New("sfncarrier: the client must be set")
@@ -138,7 +138,8 @@ func (c *Carrier) cancel(ctx context.Context, key string) (left bool, err error)
 		return false, err
 	}
 
-	// Stopping an execution that has ended changes nothing, so its status tells what was first.
+	// Stopping an execution that has ended changes nothing, so its status shows which came first, its
+	// end or the stop.
 	s, err := c.state(ctx, key)
 
 	return s.status == types.ExecutionStatusSucceeded && !s.canceled, err
@@ -153,7 +154,7 @@ func (c *Carrier) stop(ctx context.Context, key string) error {
 	return err
 }
 
-// state is what has become of an execution.
+// state is the state of an execution.
 type state struct {
 	status   types.ExecutionStatus
 	canceled bool // it was started by Cancel

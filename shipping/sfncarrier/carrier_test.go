@@ -173,7 +173,7 @@ func TestAClosedKeyIsStopped(t *testing.T) {
 	}
 }
 
-// TestAFailureIsNoAnswer: not that a shipment is booked, nor that it is canceled or has left.
+// TestAFailureIsNoAnswer: after a failure no shipment counts as booked, as canceled or as left.
 func TestAFailureIsNoAnswer(t *testing.T) {
 	c, client, transport := newCarrierBehind(t)
 

@@ -10,7 +10,7 @@ import (
 
 // TestANotificationHasTheCauseOfItsTransition, as the stream's record has it.
 func TestANotificationHasTheCauseOfItsTransition(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 

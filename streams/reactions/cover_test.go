@@ -13,7 +13,7 @@ import (
 )
 
 // payByExecution pays the order as the step of its execution does.
-func (s *shop) payByExecution(t *testing.T, orders *transitions.Orders) streams.Record {
+func (s *orderSystem) payByExecution(t *testing.T, orders *transitions.Orders) streams.Record {
 	t.Helper()
 
 	return s.change(t, func() {
@@ -26,7 +26,7 @@ func (s *shop) payByExecution(t *testing.T, orders *transitions.Orders) streams.
 	})
 }
 
-func (s *shop) wantMugs(t *testing.T, available, reserved, committed int64) {
+func (s *orderSystem) wantMugs(t *testing.T, available, reserved, committed int64) {
 	t.Helper()
 
 	want := inventory.Level{SKU: "mug", Available: available, Reserved: reserved, Committed: committed}
@@ -38,7 +38,7 @@ func (s *shop) wantMugs(t *testing.T, available, reserved, committed int64) {
 // TestNothingIsBookedBeforeItsPiecesAreReserved: another caller has paid the order before its
 // execution began. Its shipment waits for the pieces.
 func TestNothingIsBookedBeforeItsPiecesAreReserved(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 
 	if err := s.stock.Set(t.Context(), "mug", 1); err != nil {
@@ -73,7 +73,7 @@ func TestNothingIsBookedBeforeItsPiecesAreReserved(t *testing.T) {
 // TestAPaidOrderThatIsCanceledWaitsForNoPieces: the attempt after the cancellation reserves and books
 // nothing, also if it began before.
 func TestAPaidOrderThatIsCanceledWaitsForNoPieces(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	record := s.move(t, orders, workflow.Pay)
@@ -100,7 +100,7 @@ func TestAPaidOrderThatIsCanceledWaitsForNoPieces(t *testing.T) {
 
 // TestAShopWithoutStockShips: neither of the order's SKUs was ever in the stock, and one could not be.
 func TestAShopWithoutStockShips(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 
 	if _, err := orders.Create(t.Context(), transitions.NewOrder{

@@ -5,7 +5,7 @@ import (
 	"ratchet/transitions"
 )
 
-// decoded is what transitions.FromRecord returns for a record. Handlers share it, like the
+// decoded holds the results of transitions.FromRecord for a record. Handlers share it, like the
 // record itself, and must not modify it.
 type decoded struct {
 	change transitions.Change

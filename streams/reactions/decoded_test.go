@@ -14,7 +14,7 @@ import (
 // several goroutines. Each record comes several times, and some have the same sequence
 // number in different shards. No record may be mistaken for another.
 func TestEveryHandlerSeesItsOwnRecord(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	placeAndPay(t, orders)
 

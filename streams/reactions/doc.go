@@ -15,7 +15,7 @@
 //	          fresh asks for the order as it is now: an ended order is not booked, a held
 //	          one when it is released.
 //	stock     SHIPPED: commits the order's reservation
-//	payment   SHIPPED: captures what was authorized
+//	payment   SHIPPED: captures the authorized amount
 //	notify    states that customers are told of: stores a delivery for every endpoint that
 //	          wants it (package notify), which then makes the attempts
 //	parked    changes that can end a wait: records them beside the parked task, and answers
@@ -27,6 +27,6 @@
 // happens once if its far side acts once per key. The destinations log and file do not: a line
 // may appear twice after a crash.
 //
-// What no retry can change stands in front of a person, as a dead letter with its cause: a
+// A reaction that no retry can complete becomes a dead letter with its cause, for a person to decide: a
 // capture that is declined after the parcel left, stock that was given back before.
 package reactions

@@ -1,6 +1,6 @@
 package reactions
 
-// What the tests of package reactions_test use beside the exported names.
+// The unexported names that the tests of package reactions_test use.
 
 const ParkedHandler = parkedHandler
 const PaymentHandler = paymentHandler

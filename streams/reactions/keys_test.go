@@ -12,7 +12,7 @@ import (
 )
 
 // keys returns the keys of the notifications that were sent.
-func (s *shop) keys() (keys []string) {
+func (s *orderSystem) keys() (keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -26,7 +26,7 @@ func (s *shop) keys() (keys []string) {
 // TestGroupsHaveNotificationsOfTheirOwn: two applications with the same handlers do not take each
 // other's notifications for done. The default group keeps its keys. The order has one shipment.
 func TestGroupsHaveNotificationsOfTheirOwn(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	paid := s.move(t, orders, workflow.Pay)
@@ -50,7 +50,7 @@ func TestGroupsHaveNotificationsOfTheirOwn(t *testing.T) {
 // groups (activities/steps). A group that comes later books nothing.
 func TestTheShipmentOfAnyGroupIsCanceled(t *testing.T) {
 	for _, group := range []string{"", "audit"} {
-		s := newShop(t)
+		s := newOrderSystem(t)
 		orders, handlers := s.at(t, 1)
 		place(t, orders)
 		paid := s.move(t, orders, workflow.Pay)
@@ -75,7 +75,7 @@ func TestTheShipmentOfAnyGroupIsCanceled(t *testing.T) {
 
 // TestAReplayRepeatsOnlyNotificationsAndOnlyOnRequest replays the record of a payment.
 func TestAReplayRepeatsOnlyNotificationsAndOnlyOnRequest(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	paid := s.move(t, orders, workflow.Pay)
@@ -98,7 +98,7 @@ func TestAReplayRepeatsOnlyNotificationsAndOnlyOnRequest(t *testing.T) {
 // TestOldRecordsAreJournaledAndNotified: the journal and the notifications always act, however
 // old a record is and wherever the order is now.
 func TestOldRecordsAreJournaledAndNotified(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	placed := s.change(t, func() { place(t, orders) })
 	paid := s.move(t, orders, workflow.Pay)
@@ -123,7 +123,7 @@ func TestOldRecordsAreJournaledAndNotified(t *testing.T) {
 // late. The other handlers must not act on a version after a newer one.
 func TestARepairRefusesNoRowOfTheJournal(t *testing.T) {
 	var cfg reactions.Config
-	newShop(t).at(t, 1, func(c *reactions.Config) { cfg = *c })
+	newOrderSystem(t).at(t, 1, func(c *reactions.Config) { cfg = *c })
 
 	r, err := reactions.New(cfg)
 	if err != nil {

@@ -27,9 +27,9 @@ func (r *Reactions) concernsCustomer(c transitions.Change) bool {
 	return slices.Contains(r.cfg.Notified, c.New.State) && enters(c, c.New.State) && !isRelease(c)
 }
 
-// notify hands the notification to Config.Notifier, which stores it. That of an old change, of a
-// redrive, a replay or after an outage, must not bring back a person that was erased from the order
-// since: nothing is erased from an order that has just moved.
+// notify hands the notification to Config.Notifier, which stores it. The notification of an old change
+// (after a redrive, a replay or an outage) must not bring back a person who was erased from the order
+// since. An order that has just moved has no erasure yet.
 func (r *Reactions) notify(ctx context.Context, c change) error {
 	n := notificationOf(c)
 
@@ -50,8 +50,8 @@ func (r *Reactions) notify(ctx context.Context, c change) error {
 		return err
 	}
 
-	// An erasure that came since the order was read, or before this attempt, has not seen what is
-	// stored now. One that comes later does.
+	// An erasure between the read of the order and Accept has not seen the notification that is
+	// stored now. A later erasure finds it.
 	if erased, err = r.isErased(ctx, c.New.ID); err != nil || !erased {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestACustomerIsToldOfEachStateOnce holds and releases a paid order twice.
 func TestACustomerIsToldOfEachStateOnce(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 
@@ -34,7 +34,7 @@ func TestACustomerIsToldOfEachStateOnce(t *testing.T) {
 }
 
 func TestANotificationSaysWhatHasHappened(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	handle(t, handlers[reactions.NotifyHandler], s.move(t, orders, workflow.Pay))
@@ -47,7 +47,7 @@ func TestANotificationSaysWhatHasHappened(t *testing.T) {
 }
 
 func TestANotificationThatIsNotStoredFailsTheRecord(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	record := s.move(t, orders, workflow.Pay)
@@ -62,7 +62,7 @@ func TestANotificationThatIsNotStoredFailsTheRecord(t *testing.T) {
 // order before its person was erased, and stores the notification after that. A change that has just
 // happened needs no look: nothing is erased then.
 func TestANotificationThatIsStoredDuringAnErasureLosesThePerson(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	record := s.move(t, orders, workflow.Cancel)
@@ -85,7 +85,7 @@ func TestANotificationThatIsStoredDuringAnErasureLosesThePerson(t *testing.T) {
 }
 
 // erasePerson erases the person from the order's item.
-func (s *shop) erasePerson(t *testing.T, orders *transitions.Orders) {
+func (s *orderSystem) erasePerson(t *testing.T, orders *transitions.Orders) {
 	t.Helper()
 
 	order, _, err := orders.Get(t.Context(), "o-1")
@@ -98,7 +98,7 @@ func (s *shop) erasePerson(t *testing.T, orders *transitions.Orders) {
 		t.Fatal(err)
 	}
 
-	writer, err := txn.New(txn.Config{DynamoDB: s.db})
+	writer, err := txn.New(txn.Config{DynamoDB: s.DB})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // concernsWaits selects the changes that can end a wait: the order has come to an awaited
-// state, or can no longer come to one that it could come to before. No execution waits for a
-// new order: it is the execution that places the order, or looks at it first.
+// state, or can no longer come to an awaited state that was possible before. No execution waits for a
+// new order: the execution places the order itself, or looks at it first.
 func (r *Reactions) concernsWaits(c transitions.Change) bool {
 	if c.Old == nil || c.Old.State == c.New.State {
 		return false
@@ -35,7 +35,7 @@ func (r *Reactions) canReach(order *transitions.Order, state workflow.State) boo
 // waits: with success if the awaited state was reached, with failure if the order can no
 // longer reach it.
 //
-// A wait that is followed by another one is answered without a record, which costs a read in
+// A wait that is followed by another wait is answered without a record, which costs a read in
 // place of a write: the next wait writes the row again, with the change as the newest that
 // its execution knows. Only a task that has taken the answer is sure to be followed.
 func (r *Reactions) answerParked(ctx context.Context, c change) error {
@@ -66,6 +66,8 @@ func (r *Reactions) anotherWaitFollows(order *transitions.Order) bool {
 // reports whether the task has taken the answer.
 func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool, err error) {
 	row, _, err := r.cfg.Parked.Get(ctx, string(c.New.ID))
+	// Answered without a record only if the row is as the wait wrote it: the wait is older than this
+	// change, and no other change has been recorded since.
 	if err != nil || row.Token == "" || row.Since >= int64(c.Transition.ID) || row.Moved > row.Since || row.Awaited != string(c.New.State) {
 		return false, err
 	}
@@ -76,13 +78,14 @@ func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool,
 }
 
 // answer answers the task if the order has reached the awaited state, or can no longer reach
-// it. Only the definition of the order's own version tells the latter.
+// it. Only the definition of the order's own version tells whether it can.
 func (r *Reactions) answer(ctx context.Context, order *transitions.Order, task tasktoken.Task) (err error) {
 	awaited := workflow.State(task.Awaited)
 
 	switch {
 	case order.State == awaited:
 		_, err = r.succeed(ctx, order, task)
+	// An unknown version's definition may still lead to the state, so the task is not failed.
 	case !r.canReach(order, awaited) && r.cfg.Orders.CheckVersion(order) == nil:
 		_, err = r.fail(ctx, order, task)
 	}

@@ -15,11 +15,12 @@ import (
 	"ratchet/activities/tasktoken"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams/reactions"
+	"ratchet/tests/shop"
 	"ratchet/workflow"
 )
 
 // machine creates a state machine with one task and returns its ARN.
-func (s *shop) machine(t *testing.T, name string, task map[string]any) string {
+func (s *orderSystem) machine(t *testing.T, name string, task map[string]any) string {
 	t.Helper()
 
 	task["Type"], task["End"] = "Task", true
@@ -29,7 +30,7 @@ func (s *shop) machine(t *testing.T, name string, task map[string]any) string {
 		t.Fatal(err)
 	}
 
-	out, err := s.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+	out, err := s.SFN.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
 		Name: &name, Definition: aws.String(string(definition)), RoleArn: aws.String("arn:aws:iam::000000000000:role/any"),
 	})
 	if err != nil {
@@ -40,12 +41,12 @@ func (s *shop) machine(t *testing.T, name string, task map[string]any) string {
 }
 
 // wait starts an execution that knows of a transition of the order and waits for the state.
-func (s *shop) wait(t *testing.T, awaited workflow.State, since int) (execution string) {
+func (s *orderSystem) wait(t *testing.T, awaited workflow.State, since int) (execution string) {
 	t.Helper()
 
 	arn := s.machine(t, "wait-"+string(awaited), map[string]any{
 		"Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
-		"Parameters": tasktoken.WaitParameters("parked", string(awaited), tasktoken.Paths{
+		"Parameters": tasktoken.WaitParameters(shop.ParkedTasksTable, string(awaited), tasktoken.Paths{
 			OrderID: "$.run.order.orderId", Since: "$.run.order.transitionId", Visits: "$.run.visits",
 		}),
 		"TimeoutSeconds": 3600,
@@ -54,10 +55,10 @@ func (s *shop) wait(t *testing.T, awaited workflow.State, since int) (execution 
 	return s.start(t, arn, fmt.Sprintf(`{"run":{"visits":0,"order":{"orderId":"o-1","transitionId":%d}}}`, since))
 }
 
-func (s *shop) start(t *testing.T, machine, input string) (execution string) {
+func (s *orderSystem) start(t *testing.T, machine, input string) (execution string) {
 	t.Helper()
 
-	out, err := s.sfn.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Input: &input})
+	out, err := s.SFN.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Input: &input})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func (s *shop) start(t *testing.T, machine, input string) (execution string) {
 }
 
 // untilParked waits until the order has a parked task.
-func (s *shop) untilParked(t *testing.T) {
+func (s *orderSystem) untilParked(t *testing.T) {
 	t.Helper()
 
 	until(t, "the task is parked", func() bool {
@@ -79,7 +80,7 @@ func (s *shop) untilParked(t *testing.T) {
 	})
 }
 
-// until waits for what the engine does by itself.
+// until waits for an act of the engine.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 
@@ -91,11 +92,11 @@ func until(t *testing.T, what string, done func() bool) {
 }
 
 // ended waits for the end of the execution and returns how it ended.
-func (s *shop) ended(t *testing.T, execution string) (result string) {
+func (s *orderSystem) ended(t *testing.T, execution string) (result string) {
 	t.Helper()
 
 	until(t, "the execution ends", func() bool {
-		out, err := s.sfn.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &execution})
+		out, err := s.SFN.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &execution})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,13 +109,13 @@ func (s *shop) ended(t *testing.T, execution string) (result string) {
 }
 
 // answers returns the answers to tasks that were sent since the last time.
-func (s *shop) answers() (sent []string) {
-	for _, operation := range s.transport.Calls() {
+func (s *orderSystem) answers() (sent []string) {
+	for _, operation := range s.Wire.Calls() {
 		if operation == "SendTaskSuccess" || operation == "SendTaskFailure" {
 			sent = append(sent, operation)
 		}
 	}
-	s.transport.Reset()
+	s.Wire.Reset()
 
 	return sent
 }
@@ -131,7 +132,7 @@ func TestAWaitingExecutionIsAnswered(t *testing.T) {
 		{"it can no longer be reached", []workflow.Event{workflow.Cancel}, "FAILED Order.WrongState"},
 		{"it can no longer be reached after a hold", []workflow.Event{workflow.Hold, workflow.Cancel}, "FAILED Order.WrongState"},
 	} {
-		s := newShop(t)
+		s := newOrderSystem(t)
 		orders, handlers := s.at(t, 1)
 		placeAndPay(t, orders)
 		execution := s.wait(t, workflow.Shipped, 2)
@@ -162,7 +163,7 @@ func TestAWaitingExecutionIsAnswered(t *testing.T) {
 // TestATaskIsNotParkedAfterTheArrival: the reaction came first. The execution learns it from
 // the condition of its write, and looks at the order.
 func TestATaskIsNotParkedAfterTheArrival(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	placeAndPay(t, orders)
 	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Ship))
@@ -184,16 +185,16 @@ func TestATaskIsNotParkedAfterTheArrival(t *testing.T) {
 // TestALaggingReactionDoesNotAnswerANewerWait: the execution has seen the arrival before the
 // reaction has.
 func TestALaggingReactionDoesNotAnswerANewerWait(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	placeAndPay(t, orders)
 	shipped := s.move(t, orders, workflow.Ship)
 	execution := s.wait(t, workflow.Delivered, 3)
 	s.untilParked(t)
-	s.transport.Reset()
+	s.Wire.Reset()
 	handle(t, handlers[reactions.ParkedHandler], shipped)
 
-	if n := s.transport.Count("Query"); n != 0 {
+	if n := s.Wire.Count("Query"); n != 0 {
 		t.Errorf("%d queries for the tasks of activities, although the execution parks its own", n)
 	}
 
@@ -210,8 +211,8 @@ func TestALaggingReactionDoesNotAnswerANewerWait(t *testing.T) {
 // TestAnAnswerIsSentAgainAfterAnOutage: the arrival is recorded, and Step Functions does not
 // take the answer.
 func TestAnAnswerIsSentAgainAfterAnOutage(t *testing.T) {
-	s := newShop(t)
-	impatient, err := activities.NewCompleter(activities.CompleterConfig{SFN: s.sfn, Timeout: 20 * time.Millisecond})
+	s := newOrderSystem(t)
+	impatient, err := activities.NewCompleter(activities.CompleterConfig{SFN: s.SFN, Timeout: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func TestAnAnswerIsSentAgainAfterAnOutage(t *testing.T) {
 	execution := s.wait(t, workflow.Shipped, 2)
 	s.untilParked(t)
 	record := s.move(t, orders, workflow.Ship)
-	outage := s.transport.Inject(embeddedtest.Throttle("SendTaskSuccess"))
+	outage := s.Wire.Inject(embeddedtest.Throttle("SendTaskSuccess"))
 
 	if err := during[reactions.ParkedHandler](t.Context(), record); err == nil {
 		t.Error("the answer was not sent, and the handler has ended")
@@ -238,17 +239,17 @@ func TestAnAnswerIsSentAgainAfterAnOutage(t *testing.T) {
 // TestAWaitThatAnotherFollowsIsAnsweredWithoutAWrite: the next wait writes the row again. The
 // last one leaves a record, with which the row expires.
 func TestAWaitThatAnotherFollowsIsAnsweredWithoutAWrite(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	placeAndPay(t, orders)
 	execution := s.wait(t, workflow.Shipped, 2)
 	s.untilParked(t)
 
 	shipped := s.move(t, orders, workflow.Ship)
-	s.transport.Reset()
+	s.Wire.Reset()
 	handle(t, handlers[reactions.ParkedHandler], shipped)
 
-	if calls, want := s.transport.Calls(), []string{"GetItem", "SendTaskSuccess"}; !slices.Equal(calls, want) {
+	if calls, want := s.Wire.Calls(), []string{"GetItem", "SendTaskSuccess"}; !slices.Equal(calls, want) {
 		t.Errorf("calls %q, want %q", calls, want)
 	}
 
@@ -275,7 +276,7 @@ func TestAWaitThatAnotherFollowsIsAnsweredWithoutAWrite(t *testing.T) {
 
 // TestOnlyAChangeThatCanEndAWaitCostsAWrite goes the way of an order that is held.
 func TestOnlyAChangeThatCanEndAWaitCostsAWrite(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	records := []string{}
 
@@ -290,15 +291,15 @@ func TestOnlyAChangeThatCanEndAWaitCostsAWrite(t *testing.T) {
 				s.move(t, orders, event)
 			}
 		})
-		s.transport.Reset()
+		s.Wire.Reset()
 		handle(t, handlers[reactions.ParkedHandler], record)
 
-		if n := len(s.transport.Calls()); n > 0 {
+		if n := len(s.Wire.Calls()); n > 0 {
 			records = append(records, fmt.Sprint(event, " ", n))
 		}
 	}
 
-	// Those that another wait may follow look for a token first.
+	// Changes that another wait may follow look for a token first.
 	if want := []string{"release 2", "ship 2", "deliver 1", "receive_return 1"}; !slices.Equal(records, want) {
 		t.Errorf("calls %q, want %q", records, want)
 	}

@@ -17,8 +17,8 @@ const captureStep = "shipped"
 // if the order was charged at once, costs nothing, or was paid elsewhere: then there is no
 // payment, or it was canceled.
 //
-// The parcel has left. So a capture that is refused for good stands in front of a person, as
-// a dead letter.
+// The parcel has left. So a capture that is refused for good becomes a dead letter, for a person to
+// decide.
 func (r *Reactions) capture(ctx context.Context, c change) error {
 	if c.New.Total.Amount == 0 {
 		return nil
@@ -33,6 +33,7 @@ func (r *Reactions) capture(ctx context.Context, c change) error {
 	switch {
 	case errors.Is(err, payments.ErrUnknownPayment):
 		return nil
+	// Charged at once, or canceled because it was paid elsewhere: no step is pending and nothing is left to take.
 	case err != nil && p.Pending == nil && (p.Canceled || p.Captured >= c.New.Total.Amount):
 		return nil
 	case captureIsRefused(err):

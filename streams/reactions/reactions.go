@@ -21,23 +21,23 @@ import (
 	"ratchet/workflow"
 )
 
-// completer is what this package needs of an *activities.Completer.
+// completer has the methods of an *activities.Completer that this package calls.
 type completer interface {
 	Succeed(ctx context.Context, token activities.Token, output any) (activities.Outcome, error)
 	Fail(ctx context.Context, token activities.Token, failure error) (activities.Outcome, error)
 }
 
-// notifier is what this package needs of a *notify.Deliveries.
+// notifier has the methods of a *notify.Deliveries that this package calls.
 type notifier interface {
 	// Accept stores the notification for everyone who wants it. A repeat changes nothing.
 	Accept(ctx context.Context, n notify.Notification) error
-	// Erase removes the person from what is stored for the order.
+	// Erase removes the person from all that is stored for the order.
 	Erase(ctx context.Context, order string) (changed int, err error)
 }
 
-// parcels is what this package needs of a *reports.Receiver.
+// parcels has the method of a *reports.Receiver that this package calls.
 type parcels interface {
-	// Settle moves an order that has left as a whole to where its parcels are. A repeat changes
+	// ApplyParcels moves an order that has left as a whole to the state of its parcels. A repeat changes
 	// nothing.
 	ApplyParcels(ctx context.Context, id transitions.OrderID) error
 }
@@ -47,7 +47,7 @@ type Config struct {
 	Orders *transitions.Orders
 	Booker *shipping.Booker
 	Stock  *inventory.Stock
-	// Payments captures what was authorized when an order is shipped.
+	// Payments captures the authorized amount when an order is shipped.
 	Payments *payments.Payments
 	// Parked holds the tokens of waiting executions, which Completer answers.
 	Parked    *tasktoken.Store
@@ -59,7 +59,7 @@ type Config struct {
 	// DELIVERED, which statemachine.asl.json waits for.
 	Awaited []workflow.State
 	// Notified are the states that customers are notified of when an order enters them. Default:
-	// those of a shop, from PAYMENT_RECEIVED to its ends.
+	// the states of a shop, from PAYMENT_RECEIVED to its ends.
 	Notified []workflow.State
 	// FreshFor is how long after a transition its first delivery is trusted: after that,
 	// and in every later attempt, a shipment is booked only if the order as it is now still
@@ -67,7 +67,7 @@ type Config struct {
 	FreshFor time.Duration
 	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED.
 	RefundReturns bool
-	// Parcels settles orders of which parcels had left before they were shipped as a whole. Nil if
+	// Parcels moves an order on if some of its parcels had left before it was shipped as a whole. Nil if
 	// there are no reports of parcels.
 	Parcels parcels
 	// Events are optional.
@@ -175,14 +175,14 @@ type change struct {
 }
 
 // isFresh reports whether the change has just been made and is delivered for the first time, so that
-// the order is as the change says. Otherwise it is an old one, that of a redrive, a replay or after an
+// the order still is as the change says. A change is old after a redrive, a replay or an
 // outage.
 func (r *Reactions) isFresh(c change) bool {
 	return !c.late && c.attempt <= 1 && time.Since(c.Transition.At) <= r.cfg.FreshFor
 }
 
-// notificationKey is the effect key of a notification. The default group has that of
-// transitions.EffectKey; another group, which has a handler of the same name, has keys of its own.
+// notificationKey is the effect key of a notification. In the default group it is
+// transitions.EffectKey's; another group, which has a handler of the same name, has keys of its own.
 // A replay may ask for a new key.
 func (c change) notificationKey() string {
 	key := c.New.ID.EffectKey(c.Transition.ID, NotifyHandler)
@@ -197,8 +197,8 @@ func (c change) notificationKey() string {
 	return key
 }
 
-// Handlers returns the handlers of a shop for one poller: the general ones, and those that ship,
-// commit the stock, capture and refund.
+// Handlers returns the handlers of a shop for one poller: the general handlers, and the handlers that
+// ship, commit the stock, capture and refund.
 func (r *Reactions) Handlers() []streams.Handler {
 	all := slices.Insert(r.GeneralHandlers(), 1, // behind the journal
 		r.handler(ShippingHandler, startsShipping, r.ship),
@@ -230,7 +230,7 @@ func (r *Reactions) GeneralHandlers() []streams.Handler {
 		r.handler(parkedHandler, r.concernsWaits, r.answerParked),
 	}
 	all[0].Attempts = -1
-	all[0].Version = nil // rows do not depend on each other: one that comes late takes its place
+	all[0].Version = nil // rows do not depend on each other: a late row takes its place
 
 	return all
 }
@@ -247,6 +247,7 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 		Name:    name,
 		Version: transitionID,
 		Filter: func(record streams.Record) bool {
+			// A record that cannot be decoded goes to the handler, which makes a dead letter of it.
 			d := decode(record)
 			return d.err != nil || selects(d)
 		},
@@ -288,6 +289,7 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 			r.cfg.Events.Reacted(name, c)
 		}
 
+		// Not a failure: the other owner finishes the effect, or its lease ends.
 		if isClaimed(err) {
 			return streams.NotYet(err)
 		}
@@ -320,5 +322,5 @@ func isRelease(c transitions.Change) bool {
 // ships selects the changes after which every parcel of an order has left.
 func ships(c transitions.Change) bool { return enters(c, workflow.Shipped) }
 
-// shipsRest selects those of orders that have left in parcels.
+// shipsRest selects the changes of ships for orders that have left in parcels.
 func shipsRest(c transitions.Change) bool { return ships(c) && c.New.Parcels() > 0 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/streams/reactions"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -19,7 +20,7 @@ import (
 // TestReactionsRefuseAnUnknownVersion: a worker leaves the effects of a newer definition to
 // newer workers. It writes the journal all the same.
 func TestReactionsRefuseAnUnknownVersion(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 
 	newer, newHandlers := s.at(t, 2)
 	_, oldHandlers := s.at(t, 1)
@@ -50,7 +51,7 @@ func TestReactionsRefuseAnUnknownVersion(t *testing.T) {
 // TestMigrationTriggersNoReaction: a migration is journaled, but it ships nothing and
 // sends no notification.
 func TestMigrationTriggersNoReaction(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	older, _ := s.at(t, 1)
 	newer, handlers := s.at(t, 2)
 	placeAndPay(t, older)
@@ -82,7 +83,7 @@ func TestMigrationTriggersNoReaction(t *testing.T) {
 		t.Errorf("notices %v", n)
 	}
 
-	count, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("shipments")})
+	count, err := s.DB.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(shop.CarrierTable)})
 	if err != nil || count.Count != 0 {
 		t.Errorf("%d shipments, %v", count.Count, err)
 	}

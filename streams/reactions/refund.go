@@ -14,7 +14,7 @@ import (
 // comesBack selects the changes after which the goods of an order are back.
 func comesBack(c transitions.Change) bool { return enters(c, workflow.Returned) }
 
-// refund gives the money of a returned order back, whatever of it was not given back before, and
+// refund gives back the rest of a returned order's money, and
 // moves the order to REFUNDED. An order that was paid elsewhere stays RETURNED: its money is given
 // back where it was paid.
 func (r *Reactions) refund(ctx context.Context, c change) error {
@@ -27,6 +27,7 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 		}
 	}
 
+	// A fixed request id, so that a repeat after a lost answer is replayed and moves nothing.
 	result, err := r.cfg.Orders.Apply(ctx, transitions.Request{
 		OrderID:   c.New.ID,
 		Event:     workflow.Refund,
@@ -45,8 +46,8 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 	return nil
 }
 
-// refundPayment gives back what the order's payment has taken or holds, and closes it: a capture
-// that comes later takes nothing. It returns false if the order has no payment here.
+// refundPayment gives back all that the order's payment has taken or holds, and closes it: a later
+// capture takes nothing. It returns false if the order has no payment here.
 func (r *Reactions) refundPayment(ctx context.Context, order transitions.OrderID) (bool, error) {
 	id := payments.IDForOrder(string(order))
 

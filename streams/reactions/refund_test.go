@@ -16,7 +16,7 @@ import (
 )
 
 // returned brings o-1 to RETURNED and returns the record. The payment is opened before.
-func (s *shop) returned(t *testing.T, orders *transitions.Orders, open func(payments.NewPayment) error) streams.Record {
+func (s *orderSystem) returned(t *testing.T, orders *transitions.Orders, open func(payments.NewPayment) error) streams.Record {
 	t.Helper()
 	placeAndPay(t, orders)
 
@@ -42,33 +42,33 @@ func (s *shop) returned(t *testing.T, orders *transitions.Orders, open func(paym
 // have been lost.
 func TestTheMoneyOfAReturnedOrderIsGivenBackOnce(t *testing.T) {
 	for name, test := range map[string]struct {
-		open     func(*shop, payments.NewPayment) error
+		open     func(*orderSystem, payments.NewPayment) error
 		want     workflow.State
 		refunded int64
 	}{
-		"charged": {func(s *shop, n payments.NewPayment) error {
+		"charged": {func(s *orderSystem, n payments.NewPayment) error {
 			_, err := s.payments.Charge(t.Context(), n)
 			return err
 		}, workflow.Refunded, total},
-		"partly refunded by a person": {func(s *shop, n payments.NewPayment) error {
+		"partly refunded by a person": {func(s *orderSystem, n payments.NewPayment) error {
 			_, err := s.payments.Charge(t.Context(), n)
 			_, refundErr := s.payments.Refund(t.Context(), n.ID, payments.StepRequest{ID: "person", Amount: 50})
 
 			return errors.Join(err, refundErr)
 		}, workflow.Refunded, total},
-		"refunded by a person": {func(s *shop, n payments.NewPayment) error {
+		"refunded by a person": {func(s *orderSystem, n payments.NewPayment) error {
 			_, err := s.payments.Charge(t.Context(), n)
 			_, refundErr := s.payments.Refund(t.Context(), n.ID, payments.StepRequest{ID: "person", Amount: total})
 
 			return errors.Join(err, refundErr)
 		}, workflow.Refunded, total},
-		"only authorized: the capture is late": {func(s *shop, n payments.NewPayment) error {
+		"only authorized: the capture is late": {func(s *orderSystem, n payments.NewPayment) error {
 			_, err := s.payments.Authorize(t.Context(), n)
 			return err
 		}, workflow.Refunded, 0},
-		"paid elsewhere": {func(*shop, payments.NewPayment) error { return nil }, workflow.Returned, 0},
+		"paid elsewhere": {func(*orderSystem, payments.NewPayment) error { return nil }, workflow.Returned, 0},
 	} {
-		s := newShop(t)
+		s := newOrderSystem(t)
 		orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.RefundReturns = true })
 		record := s.returned(t, orders, func(n payments.NewPayment) error { return test.open(s, n) })
 
@@ -89,7 +89,7 @@ func TestTheMoneyOfAReturnedOrderIsGivenBackOnce(t *testing.T) {
 
 // TestNothingIsCapturedAfterTheRefund: the capture at the shipment comes late.
 func TestNothingIsCapturedAfterTheRefund(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.RefundReturns = true })
 	placeAndPay(t, orders)
 
@@ -118,7 +118,7 @@ func TestNothingIsCapturedAfterTheRefund(t *testing.T) {
 
 // TestARefundThatTheBankDeclinesIsForAPerson: a redrive asks the bank again.
 func TestARefundThatTheBankDeclinesIsForAPerson(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.RefundReturns = true })
 	record := s.returned(t, orders, func(n payments.NewPayment) error {
 		_, err := s.payments.Charge(t.Context(), n)
@@ -139,7 +139,7 @@ func TestARefundThatTheBankDeclinesIsForAPerson(t *testing.T) {
 
 // TestReturnsAreRefundedOnlyIfConfigured.
 func TestReturnsAreRefundedOnlyIfConfigured(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 
 	_, handlers := s.at(t, 1)
 	if handlers[reactions.RefundHandler] != nil {
@@ -164,7 +164,7 @@ func TestACarriersRefusalIsForAPerson(t *testing.T) {
 		{errUnavailable, false},
 		{fmt.Errorf("no such country: %w", shipping.ErrRefused), true},
 	} {
-		s := newShop(t)
+		s := newOrderSystem(t)
 
 		booker, err := shipping.New(shipping.Config{Claims: s.claims, Carrier: answering{s.carrier, test.err}})
 		if err != nil {

@@ -16,44 +16,44 @@ import (
 func TestTheStockOfAShippedOrderIsCommitted(t *testing.T) {
 	for _, test := range []struct {
 		name      string
-		prepare   func(t *testing.T, s *shop) error
+		prepare   func(t *testing.T, s *orderSystem) error
 		events    []workflow.Event
 		permanent bool
 		want      inventory.Level
 	}{
 		{
 			name:    "reserved",
-			prepare: func(t *testing.T, s *shop) error { return s.reserve(t) },
+			prepare: func(t *testing.T, s *orderSystem) error { return s.reserve(t) },
 			want:    inventory.Level{SKU: "mug", Available: 8, Committed: 2},
 		},
 		{
 			name:    "shipped in parts",
-			prepare: func(t *testing.T, s *shop) error { return s.reserve(t) },
+			prepare: func(t *testing.T, s *orderSystem) error { return s.reserve(t) },
 			events:  []workflow.Event{workflow.ShipPart, workflow.ShipPart},
 			want:    inventory.Level{SKU: "mug", Available: 8, Committed: 2},
 		},
 		{
 			name: "committed before, by the execution",
-			prepare: func(t *testing.T, s *shop) error {
+			prepare: func(t *testing.T, s *orderSystem) error {
 				return errors.Join(s.reserve(t), s.stock.Commit(t.Context(), "o-1"))
 			},
 			want: inventory.Level{SKU: "mug", Available: 8, Committed: 2},
 		},
 		{
 			name:    "never reserved: another caller paid and shipped it before its execution began",
-			prepare: func(*testing.T, *shop) error { return nil },
+			prepare: func(*testing.T, *orderSystem) error { return nil },
 			want:    inventory.Level{SKU: "mug", Available: 8, Committed: 2},
 		},
 		{
 			name: "given back before",
-			prepare: func(t *testing.T, s *shop) error {
+			prepare: func(t *testing.T, s *orderSystem) error {
 				return errors.Join(s.reserve(t), s.stock.Release(t.Context(), "o-1"))
 			},
 			permanent: true,
 			want:      inventory.Level{SKU: "mug", Available: 10},
 		},
 	} {
-		s := newShop(t)
+		s := newOrderSystem(t)
 		orders, handlers := s.at(t, 1)
 
 		if err := errors.Join(s.stock.Set(t.Context(), "mug", 10), test.prepare(t, s)); err != nil {
@@ -78,9 +78,9 @@ func TestTheStockOfAShippedOrderIsCommitted(t *testing.T) {
 }
 
 // TestAnEditedOrderIsSoldAsItWasShipped: it was edited, paid and shipped by others before its
-// execution could reserve what was added.
+// execution could reserve the added lines.
 func TestAnEditedOrderIsSoldAsItWasShipped(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 
 	if err := errors.Join(s.stock.Set(t.Context(), "mug", 10), s.reserve(t)); err != nil {
@@ -104,7 +104,7 @@ func TestAnEditedOrderIsSoldAsItWasShipped(t *testing.T) {
 	}
 }
 
-func (s *shop) reserve(t *testing.T) error {
+func (s *orderSystem) reserve(t *testing.T) error {
 	return s.stock.Reserve(t.Context(), "o-1", []inventory.Line{{SKU: "mug", Quantity: 2}})
 }
 
@@ -113,35 +113,35 @@ func (s *shop) reserve(t *testing.T) error {
 func TestAuthorizedMoneyIsCapturedAtShipment(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		open     func(t *testing.T, s *shop, n payments.NewPayment) error
+		open     func(t *testing.T, s *orderSystem, n payments.NewPayment) error
 		captures error // the bank's answer
 		refused  string
 		fails    bool // for now
 		captured int64
 	}{
 		{name: "authorized", open: authorize, captured: total},
-		{name: "charged at once", captured: total, open: func(t *testing.T, s *shop, n payments.NewPayment) error {
+		{name: "charged at once", captured: total, open: func(t *testing.T, s *orderSystem, n payments.NewPayment) error {
 			_, err := s.payments.Charge(t.Context(), n)
 			return err
 		}},
-		{name: "paid elsewhere", open: func(*testing.T, *shop, payments.NewPayment) error { return nil }},
-		{name: "paid elsewhere, and canceled here", open: func(t *testing.T, s *shop, n payments.NewPayment) error {
+		{name: "paid elsewhere", open: func(*testing.T, *orderSystem, payments.NewPayment) error { return nil }},
+		{name: "paid elsewhere, and canceled here", open: func(t *testing.T, s *orderSystem, n payments.NewPayment) error {
 			_, err := s.payments.Cancel(t.Context(), n.ID)
 			return err
 		}},
-		{name: "captured by a person", captured: total, open: func(t *testing.T, s *shop, n payments.NewPayment) error {
+		{name: "captured by a person", captured: total, open: func(t *testing.T, s *orderSystem, n payments.NewPayment) error {
 			_, err := s.payments.Capture(t.Context(), n.ID, payments.StepRequest{ID: "by-hand", Amount: n.Amount})
 			return errors.Join(authorize(t, s, n), err)
 		}},
 		{name: "declined", open: authorize, captures: payments.ErrDeclined, refused: "declined"},
 		{name: "expired at the bank", open: authorize, captures: payments.ErrExpired, refused: "expired"},
 		{name: "the bank is down", open: authorize, captures: errUnavailable, fails: true},
-		{name: "another amount", refused: "more than the payment allows", open: func(t *testing.T, s *shop, n payments.NewPayment) error {
+		{name: "another amount", refused: "more than the payment allows", open: func(t *testing.T, s *orderSystem, n payments.NewPayment) error {
 			n.Amount--
 			return authorize(t, s, n)
 		}},
 	} {
-		s := newShop(t)
+		s := newOrderSystem(t)
 		orders, handlers := s.at(t, 1)
 		placeAndPay(t, orders)
 
@@ -181,7 +181,7 @@ func TestAuthorizedMoneyIsCapturedAtShipment(t *testing.T) {
 	}
 }
 
-func authorize(t *testing.T, s *shop, n payments.NewPayment) error {
+func authorize(t *testing.T, s *orderSystem, n payments.NewPayment) error {
 	t.Helper()
 	_, err := s.payments.Authorize(t.Context(), n)
 

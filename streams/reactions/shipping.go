@@ -39,6 +39,7 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 	}
 
 	tracking, err := r.cfg.Booker.Book(ctx, key, string(c.New.ID))
+	// The cancellation was first, and nothing is left to book.
 	if errors.Is(err, shipping.ErrCanceled) {
 		return nil
 	}
@@ -60,7 +61,7 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 const recoverFor = 30 * 24 * time.Hour
 
 // recoverShipment stores the booking of an earlier attempt, which failed after the carrier had booked.
-// The carrier may have shipped since, by which the order has moved on.
+// The carrier may have shipped since, so that the order has moved on.
 func (r *Reactions) recoverShipment(ctx context.Context, c change) error {
 	if time.Since(c.Transition.At) > recoverFor {
 		return nil
@@ -82,10 +83,11 @@ func (r *Reactions) recoverShipment(ctx context.Context, c change) error {
 	return err
 }
 
-// shipmentKey returns the effect key of the shipment that the change starts: that of the transition
-// that paid the order.
+// shipmentKey returns the effect key of the shipment that the change starts. It has the id of the
+// transition that paid the order.
 func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
 	payment := c.Transition.ID
+	// The hold came after the payment, so the payment's transition is not this change.
 	if isRelease(c.Change) {
 		var err error
 		if payment, err = r.payment(ctx, c.New); err != nil {
@@ -97,7 +99,7 @@ func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
 }
 
 // wantsShipment reports whether the order is to be shipped. The change says so if it has just
-// been made. An old one, that of a redrive, a replay or after an outage, says only how the
+// been made. An old change (after a redrive, a replay or an outage) says only how the
 // order was then: the order as it is now decides. It may be canceled between the answer and
 // the booking; the cancellation then finds the booking.
 func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
@@ -113,6 +115,7 @@ func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
 		return false, streams.Permanent(fmt.Errorf("book shipment of order %s: the order does not exist", c.New.ID))
 	}
 
+	// Only the definition of the order's own version says where the order can still go.
 	if err := r.cfg.Orders.CheckVersion(order); err != nil {
 		return false, err
 	}

@@ -14,6 +14,7 @@ import (
 	"ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -41,7 +42,7 @@ func TestAnOldRecordAsksForTheOrderAsItIsNow(t *testing.T) {
 			"the poller says": func(r *streams.Record, _ *reactions.Config) { r.Late = true },
 			"a lag":           func(_ *streams.Record, c *reactions.Config) { c.FreshFor = time.Nanosecond },
 		} {
-			s := newShop(t)
+			s := newOrderSystem(t)
 			orders, _ := s.at(t, 1)
 			place(t, orders)
 			record := s.move(t, orders, workflow.Pay)
@@ -68,21 +69,21 @@ func TestAnOldRecordAsksForTheOrderAsItIsNow(t *testing.T) {
 }
 
 // TestABookingIsRecordedAlthoughTheOrderHasShipped: the carrier books and ships before the claim is
-// written, which fails. The next attempt meets an order that has moved on; it records what was
-// booked, and books nothing where nothing was.
+// written, which fails. The next attempt meets an order that has moved on. It records an existing
+// booking, and books nothing if there is none.
 func TestABookingIsRecordedAlthoughTheOrderHasShipped(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	paid := s.move(t, orders, workflow.Pay)
 	key := transitions.OrderID("o-1").EffectKey(2, shipping.Effect)
 
-	outage := s.transport.Inject(embeddedtest.Throttle("UpdateItem")) // by which claims are written
+	outage := s.Wire.Inject(embeddedtest.Throttle("UpdateItem")) // by which claims are written
 
 	if err := handlers[reactions.ShippingHandler](t.Context(), paid); err == nil || outage.Strikes() == 0 {
 		t.Fatalf("%v, %d writes failed", err, outage.Strikes())
 	}
-	s.transport.Clear()
+	s.Wire.Clear()
 
 	if got := s.booked(t); !slices.Equal(got, []string{key}) {
 		t.Fatalf("booked %q", got)
@@ -105,9 +106,9 @@ func (refusing) Get(context.Context, string) (shipping.Shipment, error) {
 	return shipping.Shipment{}, fmt.Errorf("405: %w", shipping.ErrRefused)
 }
 
-// TestARefusedQuestionIsNotRepeated: a carrier that refuses to say what it has booked does so in every
-// attempt, which must not count as its outage. It is not asked about an order whose claims have expired,
-// as a rebuild hands over.
+// TestARefusedQuestionIsNotRepeated: a carrier refuses in every attempt to say what it has booked, which
+// must not count as its outage. It is not asked about an order whose claims have expired, as a rebuild
+// delivers them.
 func TestARefusedQuestionIsNotRepeated(t *testing.T) {
 	for _, row := range []struct {
 		age   time.Duration
@@ -116,26 +117,21 @@ func TestARefusedQuestionIsNotRepeated(t *testing.T) {
 		{29 * 24 * time.Hour, true},
 		{31 * 24 * time.Hour, false},
 	} {
-		s := newShop(t)
+		s := newOrderSystem(t)
 		_, handlers := s.at(t, 1, func(c *reactions.Config) {
-			var err error
-			if c.Booker, err = shipping.New(shipping.Config{Claims: s.claims, Carrier: refusing{s.carrier}}); err != nil {
-				t.Fatal(err)
-			}
+			c.Booker = s.Booker(s.claims, refusing{s.carrier})
 		})
 
-		orders, err := transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Definition: workflow.Order(),
-			Log: embeddedtest.Quiet(), Now: func() time.Time { return time.Now().Add(-row.age) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		orders := s.Orders(shop.WithoutRequests, func(c *transitions.Config) {
+			c.Now = func() time.Time { return time.Now().Add(-row.age) }
+		})
 
 		place(t, orders)
 		paid := s.move(t, orders, workflow.Pay)
 		s.move(t, orders, workflow.Ship)
 		paid.Late = true
 
-		err = handlers[reactions.ShippingHandler](t.Context(), paid)
+		err := handlers[reactions.ShippingHandler](t.Context(), paid)
 		if asked := err != nil; asked != row.asked || asked && (!errors.Is(err, shipping.ErrRefused) || !streams.IsPermanent(err)) {
 			t.Errorf("%s: permanent: %t, %v", row.age, streams.IsPermanent(err), err)
 		}
@@ -145,7 +141,7 @@ func TestARefusedQuestionIsNotRepeated(t *testing.T) {
 // TestAReleaseOfAnEndedOrderNeedsNoPayment: the rows of its payment are lost, so the release has booked
 // nothing, and the order has ended since.
 func TestAReleaseOfAnEndedOrderNeedsNoPayment(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	s.move(t, orders, workflow.Pay)
@@ -171,14 +167,14 @@ func TestAReleaseOfAnEndedOrderNeedsNoPayment(t *testing.T) {
 
 // TestAFreshRecordIsNotChecked: the usual booking costs no read of the order.
 func TestAFreshRecordIsNotChecked(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	record := s.payByExecution(t, orders)
-	s.transport.Reset()
+	s.Wire.Reset()
 	handle(t, handlers[reactions.ShippingHandler], record)
 
-	if n := s.transport.Count("GetItem"); n != 1 { // of the claim
+	if n := s.Wire.Count("GetItem"); n != 1 { // of the claim
 		t.Errorf("%d reads, want that of the claim", n)
 	}
 
@@ -190,7 +186,7 @@ func TestAFreshRecordIsNotChecked(t *testing.T) {
 // TestAReleaseBooksWhatWasNotBooked: the payment's record met a held order, or was a dead
 // letter.
 func TestAReleaseBooksWhatWasNotBooked(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	handle(t, handlers[reactions.JournalHandler], s.change(t, func() { place(t, orders) }))
 	paid := s.move(t, orders, workflow.Pay)
@@ -213,7 +209,7 @@ func TestAReleaseBooksWhatWasNotBooked(t *testing.T) {
 // TestACanceledShipmentIsNotBookedByALateRelease: the order was released, and canceled after
 // that.
 func TestACanceledShipmentIsNotBookedByALateRelease(t *testing.T) {
-	s := newShop(t)
+	s := newOrderSystem(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	s.move(t, orders, workflow.Pay)

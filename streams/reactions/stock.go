@@ -42,7 +42,7 @@ func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
 	err = r.cfg.Stock.Adjust(ctx, string(order.ID), lines)
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
-		return nil // the order has come to its end: who settles it says whether that is right
+		return nil // the order has ended and closed its reservation
 	case errors.Is(err, inventory.ErrInvalid):
 		return streams.Permanent(err)
 	}

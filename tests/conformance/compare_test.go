@@ -89,7 +89,7 @@ func both(t testing.TB, operation, body string) (engine, vendor answer) {
 	return engine, vendor
 }
 
-// unordered returns the operation by which the answer is compared: that of a Scan for a
+// unordered returns the operation by whose rules the answer is compared: Scan for a
 // statement that asks for no order.
 func unordered(operation, body string) string {
 	if operation == "ExecuteStatement" && !strings.Contains(body, "ORDER BY") {

@@ -15,10 +15,10 @@ const (
 
 const (
 	invalid = `400 ValidationException: `
-	// within is what may stand before a fault of a value in a message, and after it.
+	// within matches the text that may stand before and after a fault of a value in a message.
 	within = `(ExpressionAttributeValues contains invalid value: )?`
 	forKey = `( for key :\w+)?`
-	// atItem is what an update can find out against the item only.
+	// atItem matches the faults that an update can find out against the item only.
 	atItem = `(The document path provided in the update expression is invalid for update|The provided expression refers to an attribute that does not exist in the item|An operand in the update expression has an incorrect data type)`
 )
 

@@ -10,6 +10,6 @@
 //
 // Where the service itself is known to answer otherwise than its emulator, the
 // service is right and the engine follows it. Each such place stands in
-// differences_test.go with its reason and source; one that no request shows any
+// differences_test.go with its reason and source. A listed difference that no request shows any
 // more fails the suite, so that the list stays true.
 package conformance

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// members are those of a request, by name, as JSON.
+// members are the members of a request, by name, as JSON.
 type members map[string]string
 
 // with returns the members with the fault in them. An empty text leaves a member out.

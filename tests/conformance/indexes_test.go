@@ -77,7 +77,7 @@ func TestIndexes(t *testing.T) {
 	})
 }
 
-// checkIndexes writes the same items on both sides and compares what the indexes show.
+// checkIndexes writes the same items on both sides and compares the content of the indexes.
 func checkIndexes(t *rapid.T, s *sides) {
 	for range rapid.IntRange(1, 12).Draw(t, "writes") {
 		key := fmt.Sprintf(`"h":{"S":%q},"r":{"S":%q}`, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "h"), rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "r"))

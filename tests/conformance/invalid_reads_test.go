@@ -18,7 +18,7 @@ func withInvalidTable(t testing.TB, s *sides) {
 	s.quietly(t, "PutItem", `{"TableName":"generated","Item":{"h":{"S":"p"},"r":{"N":"1"},"s":{"S":"x"},"v":{"N":"1"}}}`)
 }
 
-// readFaults are those of the members that Query and Scan have in common.
+// readFaults are faults of the members that Query and Scan have in common.
 var readFaults = []members{
 	{"TableName": `"absent"`}, {"TableName": `"a;"`}, {"TableName": ""}, {"TableName": `""`},
 	{"IndexName": `"none"`}, {"IndexName": `"i;"`},
@@ -33,8 +33,8 @@ var readFaults = []members{
 	{"AttributesToGet": `["v"]`}, {"AttributesToGet": `[]`}, {"ConditionalOperator": `"OR"`}, {"ConditionalOperator": `"X"`},
 }
 
-// legacyReadFaults are those of the legacy parameters that Query and Scan have in common, of which
-// the filter has another name.
+// legacyReadFaults are faults of the legacy parameters that Query and Scan have in common. The
+// filter has another name in each operation.
 func legacyReadFaults(filter string) []members {
 	return []members{
 		{"TableName": `"absent"`}, {"TableName": `"a;"`},

@@ -24,7 +24,7 @@ func named(t *rapid.T, element, name string, values ...string) string {
 	return `"` + name + `":` + value
 }
 
-// object joins members, without those that were left out.
+// object joins members, leaving out the empty ones.
 func object(members ...string) string {
 	var there []string
 	for _, m := range members {

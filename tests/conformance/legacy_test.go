@@ -158,8 +158,8 @@ var (
 		`{"BOOL":false}`, `{"NULL":true}`, `{"SS":["a","b"]}`, `{"SS":["a"]}`, `{"NS":["1","2"]}`, `{"NS":["2"]}`, `{"L":[{"N":"1"}]}`, `{"M":{"k":{"S":"v"}}}`})
 )
 
-// legacyComparisons draws comparisons of up to three attributes. The first fault of several is
-// that of another attribute on each side, so at most the first one is let go wrong.
+// legacyComparisons draws comparisons of up to three attributes. If several have faults, the two sides
+// report the fault of different attributes, so at most one attribute gets a fault.
 func legacyComparisons(t *rapid.T) string {
 	var list []string
 	seen := map[string]bool{}

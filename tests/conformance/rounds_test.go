@@ -45,7 +45,7 @@ var generators = []generator{
 	{"statementkeys", withStatementKeys, checkStatementKeys},
 }
 
-// progress is what a run in several parts keeps between them.
+// progress is kept between the parts of a run.
 type progress struct {
 	Seed  uint64
 	Calls int64

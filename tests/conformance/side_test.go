@@ -20,7 +20,7 @@ type side struct {
 	http                 *http.Client
 }
 
-// answer is what came back to one request.
+// answer is one side's answer to one request.
 type answer struct {
 	status int
 	body   map[string]any
@@ -137,7 +137,7 @@ var passing = map[string]bool{
 	"TableSizeBytes": true,
 }
 
-// onOneSide are members that one side leaves out, with no meaning for anybody: the
+// onOneSide are members that only one side sends, without a meaning for callers: the
 // service gives a TableId, DynamoDB Local does not; DynamoDB Local gives a new table
 // the times of increases that have not happened, the service does not.
 var onOneSide = map[string]bool{"TableId": true, "LastIncreaseDateTime": true, "LastDecreaseDateTime": true}

@@ -82,7 +82,7 @@ func (s *sides) quietly(t fataler, operation, body string) {
 	}
 }
 
-// withTable creates a table on both sides and drops that of DynamoDB Local after the test.
+// withTable creates a table on both sides and drops DynamoDB Local's table after the test.
 func (s *sides) withTable(t testing.TB, name, definition string) {
 	t.Helper()
 

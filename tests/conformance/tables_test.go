@@ -62,8 +62,8 @@ func TestTables(t *testing.T) {
 	})
 }
 
-// What the service refuses and DynamoDB Local lets pass makes a table there, which
-// goes again.
+// A request that the service refuses and DynamoDB Local accepts creates a table there, which is
+// deleted again.
 func TestTablesTheVendorAllows(t *testing.T) {
 	schema := `"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"`
 	for _, more := range []string{

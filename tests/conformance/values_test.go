@@ -38,7 +38,7 @@ func attributeValues() []string {
 	return values
 }
 
-// A value goes into an item, an expression and a key. What it has become is read
+// A value goes into an item, an expression and a key. The stored value is read
 // back where both sides took it.
 func TestValues(t *testing.T) {
 	withTables(t, map[string]string{"values": "id:S"})

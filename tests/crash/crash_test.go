@@ -49,6 +49,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	orders := 120 * *flagLoad
 	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
+
 	b, err := server.Connect(t.Context(), server.Config{
 		EndpointURL: "http://" + listen,
 		Notify:      "dir:" + filepath.Join(dir, "notifications"),

@@ -19,7 +19,7 @@ import (
 )
 
 // TestKillNineWhileRequestsComeByTheQueue sends every request twice to the queue of a `ratchet
-// dev` that does not consume it. Then it starts one that does, and kills that one twice. Each
+// dev` that does not consume it. Then it starts a consuming `ratchet dev`, and kills it twice. Each
 // request is applied once.
 func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	t.Parallel()

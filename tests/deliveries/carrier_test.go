@@ -17,19 +17,19 @@ import (
 	"ratchet/shipping"
 )
 
-// carrierLedger is what the carrier did.
+// carrierLedger counts the acts of the carrier.
 type carrierLedger struct {
 	Booked  map[string]int // shipments by key: how often a parcel was made
 	Faults  int            // bad answers
 	Forged  int            // reports that were sent with another secret
-	Refused int            // and those that were refused
+	Refused int            // and the refused ones
 	Open    int            // reports that no worker has taken yet
 }
 
 // carrier moves parcels once per key, answers badly, and reports out of order, twice, and sometimes
 // with a forged signature.
 type carrier struct {
-	shops          []string // URLs for reports
+	shippers       []string // URLs for reports
 	signer, forger *webhooks.Client
 	queue          chan shipping.Report
 
@@ -48,10 +48,10 @@ func carrierMain() error {
 	}
 
 	c := &carrier{
-		shops:   strings.Split(os.Getenv(envShops), ","),
-		queue:   make(chan shipping.Report, 1<<16),
-		reached: map[string]shipping.Milestone{},
-		ledger:  carrierLedger{Booked: map[string]int{}},
+		shippers: strings.Split(os.Getenv(envShippers), ","),
+		queue:    make(chan shipping.Report, 1<<16),
+		reached:  map[string]shipping.Milestone{},
+		ledger:   carrierLedger{Booked: map[string]int{}},
 	}
 
 	for client, secret := range map[**webhooks.Client]webhooks.Secret{&c.signer: secret, &c.forger: webhooks.NewSecret()} {
@@ -177,7 +177,7 @@ func (c *carrier) get(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(shipping.Shipment{Status: m, Tracking: "trk"})
 }
 
-// report sends reports, each to one shop after the other until one has taken it.
+// report sends reports, each to one shipper after the other until one has taken it.
 func (c *carrier) report() {
 	for r := range c.queue {
 		body, err := json.Marshal(map[string]any{"type": "shipment." + string(r.Milestone), "timestamp": time.Now(), "data": r})
@@ -190,7 +190,7 @@ func (c *carrier) report() {
 		}
 
 		for {
-			to := c.shops[rand.IntN(len(c.shops))]
+			to := c.shippers[rand.IntN(len(c.shippers))]
 
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			err := c.signer.Deliver(ctx, to, "rep_"+fmt.Sprint(rand.Uint64()), body, nil)
@@ -213,7 +213,7 @@ func (c *carrier) forge(body []byte) {
 	body = bytes.ReplaceAll(body, []byte(`shipped"`), []byte(`lost"`))
 
 	for {
-		answer, _ := c.forger.Post(context.Background(), webhooks.Post{URL: c.shops[rand.IntN(len(c.shops))], ID: "rep_forged", Body: body})
+		answer, _ := c.forger.Post(context.Background(), webhooks.Post{URL: c.shippers[rand.IntN(len(c.shippers))], ID: "rep_forged", Body: body})
 		if answer.Status == 0 {
 			continue
 		}

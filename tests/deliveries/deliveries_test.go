@@ -76,9 +76,10 @@ func (p *process) accept(line string) bool {
 }
 
 // TestKilledWorkersAndABadReceiver: three workers share the notifications of many orders. One
-// after the other is killed; what it had not acknowledged, the next one gets, as from the
-// stream. The receiver fails, hangs, resets and drops answers after it has acted. In the end
-// its ledger has every notification once per endpoint, and in order where that was asked for.
+// after the other is killed; the next worker gets the notifications that the killed one had not
+// acknowledged, as from the stream. The receiver fails, hangs, resets and drops answers after it has
+// acted. In the end its ledger has every notification once per endpoint, and in order where the
+// endpoint asks for order.
 func TestKilledWorkersAndABadReceiver(t *testing.T) {
 	engine := httptest.NewServer(embeddedtest.Open(t).Handler())
 	t.Cleanup(engine.Close)
@@ -142,7 +143,7 @@ func TestKilledWorkersAndABadReceiver(t *testing.T) {
 	rest := start(t, envRole+"=worker", envEngine+"="+engine.URL)
 	defer rest.kill()
 
-	// The endpoint that hangs acts on what it gets, and never says so.
+	// The endpoint that hangs acts on each notification, and never answers.
 	want := *flagOrders * each
 	wait(t, 5*time.Minute, func() (done bool, state string) {
 		count := map[string]int{}

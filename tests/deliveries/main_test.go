@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 		err = workerMain()
 	case "receiver":
 		err = receiverMain()
-	case "shop":
-		err = shopMain()
+	case "shipper":
+		err = shipperMain()
 	case "carrier":
 		err = carrierMain()
 	default:

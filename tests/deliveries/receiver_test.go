@@ -13,7 +13,7 @@ import (
 	"ratchet/notify/webhooks"
 )
 
-// ledger is what the receiver did, by the path of the endpoint.
+// ledger records the acts of the receiver, by the path of the endpoint.
 type ledger struct {
 	Effects map[string][]string // keys, in the order in which they took effect, once each
 	Repeats int                 // verified messages whose effect was there already

@@ -28,7 +28,7 @@ func TestKilledWorkersAndABadCarrier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	embeddedtest.Create(t, db, shopTables()...)
+	embeddedtest.Create(t, db, shipperTables()...)
 
 	const workers = 3
 	secret := webhooks.NewSecret().Reveal()
@@ -43,7 +43,7 @@ func TestKilledWorkersAndABadCarrier(t *testing.T) {
 		_ = l.Close()
 	}
 
-	far := start(t, envRole+"=carrier", envSecret+"="+secret, envShops+"="+strings.Join(urls, ","))
+	far := start(t, envRole+"=carrier", envSecret+"="+secret, envShippers+"="+strings.Join(urls, ","))
 	if !far.out.Scan() {
 		t.Fatal("the carrier did not start")
 	}
@@ -55,7 +55,7 @@ func TestKilledWorkersAndABadCarrier(t *testing.T) {
 	var group sync.WaitGroup
 	for w := range workers {
 		begin := func() *process {
-			return start(t, envRole+"=shop", envEngine+"="+engine.URL, envCarrier+"="+target, envSecret+"="+secret, envAddress+"="+addresses[w])
+			return start(t, envRole+"=shipper", envEngine+"="+engine.URL, envCarrier+"="+target, envSecret+"="+secret, envAddress+"="+addresses[w])
 		}
 		p := begin()
 
@@ -83,7 +83,7 @@ func TestKilledWorkersAndABadCarrier(t *testing.T) {
 	}
 	group.Wait()
 
-	s, err := newShop(db, target, secret)
+	s, err := newShipper(db, target, secret)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// commandHeading is that of a command in the reference, which cmd/cli holds to be complete.
+// commandHeading matches the heading of a command in the reference, which cmd/cli holds to be complete.
 var commandHeading = regexp.MustCompile(`(?m)^## ratchet (.+)$`)
 
 // everyCommand wants every command of the program in testdata/cli.txt, so that a new one

@@ -95,8 +95,8 @@ func initialized(t *testing.T) *server.Backend {
 	return b
 }
 
-// TestTheTemplatesCreateWhatInitCreates compares tables, queues, activities and the state machine of
-// both templates with those that the code creates, and wants every table protected.
+// TestTheTemplatesCreateWhatInitCreates compares the tables, queues, activities and the state machine of
+// both templates with the resources that the code creates, and wants every table protected.
 func TestTheTemplatesCreateWhatInitCreates(t *testing.T) {
 	want := created(t, initialized(t))
 
@@ -125,12 +125,12 @@ func TestAnOrderIsDeliveredOnTheTemplate(t *testing.T) {
 	c := readTemplate(t, "core.yaml", withSandbox)
 
 	b := embed(t, server.Config{Data: t.TempDir(), Notify: "none", CarrierDelay: 1, RequestsQueue: prefix + "requests"})
-	w := &world{Backend: b, t: t}
+	r := &recordedBackend{Backend: b, t: t}
 	build(t, c, b)
 
-	w.goRun("engine", b.Engine.Run)
-	w.goRun("worker", func(ctx context.Context) error { return b.Run(ctx, "worker") })
-	w.goRun("carrier", b.RunCarrier)
+	r.goRun("engine", b.Engine.Run)
+	r.goRun("worker", func(ctx context.Context) error { return b.Run(ctx, "worker") })
+	r.goRun("carrier", b.RunCarrier)
 
 	arn, err := b.StateMachineARN(t.Context())
 	if err != nil {
@@ -145,7 +145,7 @@ func TestAnOrderIsDeliveredOnTheTemplate(t *testing.T) {
 	if _, err := b.Start(t.Context(), arn, order); err != nil {
 		t.Fatal(err)
 	}
-	w.state("o-1", workflow.Delivered)
+	r.state("o-1", workflow.Delivered)
 }
 
 // build creates the template's resources.
@@ -178,7 +178,7 @@ func build(t *testing.T, c *template, b *server.Backend) {
 		}
 	}
 
-	// The queue of the dead letters exists before the one that names it.
+	// The queue of the dead letters exists before the queue that names it.
 	for _, name := range []string{prefix + "requests-dead-letters", prefix + "requests"} {
 		attributes := map[string]string{"MessageRetentionPeriod": r.Queues[name].Retention}
 		if redrive := r.Queues[name].Redrive; redrive != "" {

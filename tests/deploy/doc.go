@@ -1,4 +1,4 @@
-// Package deploy holds the templates below deploy/ to what the code does.
+// Package deploy holds the templates below deploy/ to the code.
 //
 // It records the calls of each part of Ratchet, each part behind a proxy of its own in front of
 // the embedded engine, and turns them into permissions: deploy/permissions. The policies of the

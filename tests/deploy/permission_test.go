@@ -22,7 +22,7 @@ func parsePermission(line string) permission {
 
 const prefix = "ratchet-"
 
-// body is what the mapping reads of a request's body.
+// body has the members of a request's body that the mapping reads.
 type body struct {
 	TableName, IndexName, StreamArn                  string
 	RequestItems                                     map[string]json.RawMessage
@@ -62,7 +62,7 @@ func permissionsOf(target string, text []byte) ([]permission, error) {
 		}
 
 		// The iterator of a GetRecords names its stream in a form that only DynamoDB reads; only
-		// that of the orders is read.
+		// the orders' stream is read.
 		return []permission{{"dynamodb:" + operation, "table/orders/stream/*"}}, nil
 	case "AWSStepFunctions":
 		return stepFunctionsPermissions(operation, b)
@@ -83,7 +83,7 @@ func permissionsOf(target string, text []byte) ([]permission, error) {
 	return nil, fmt.Errorf("a call of an unknown service: %q", target)
 }
 
-// sqsAction is the action of an operation: the batches of SQS have those of the single calls.
+// sqsAction returns the action of an operation: a batch of SQS has the action of the single call.
 func sqsAction(operation string) string { return "sqs:" + strings.TrimSuffix(operation, "Batch") }
 
 func dynamoPermissions(operation string, b body) ([]permission, error) {

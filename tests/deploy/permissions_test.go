@@ -34,13 +34,13 @@ var update = flag.Bool("update", false, "write deploy/permissions as recorded")
 // root is where the templates are.
 const root = "../../deploy"
 
-// parts are those that have permissions, and so a file below deploy/permissions.
+// parts are the parts that have permissions, and so a file below deploy/permissions.
 var parts = []string{"activities", "api", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
 
 // sometimes begins the reason of a permission that the run needs or does not need, as calls meet.
 const sometimes = "sometimes: "
 
-// granted reads the file of a part: the permissions, and those of them that the run below does not
+// granted reads the file of a part: the permissions, and the rare permissions that the run below does not
 // need, each with its reason.
 func granted(t *testing.T, part string) (all []permission, rare map[permission]string) {
 	t.Helper()
@@ -71,26 +71,26 @@ func granted(t *testing.T, part string) (all []permission, rare map[permission]s
 // TestPermissionsAreWhatIsCalled runs orders, requests to the HTTP API and every command of the
 // program, records what each part calls, and compares it with deploy/permissions.
 func TestPermissionsAreWhatIsCalled(t *testing.T) {
-	w := newWorld(t, func(c *server.Config) { c.Parts.Handlers = breaks })
-	w.live()
+	r := newRecordedBackend(t, func(c *server.Config) { c.Parts.Handlers = breaks })
+	r.live()
 
 	t.Run("every command", everyCommand)
 
 	for _, part := range parts {
-		t.Run(part, func(t *testing.T) { w.compare(t, part) })
+		t.Run(part, func(t *testing.T) { r.compare(t, part) })
 	}
 
-	for part := range w.rec.needed {
+	for part := range r.rec.needed {
 		if !slices.Contains(append(parts, "carrier"), part) {
 			t.Errorf("part %s has no file below deploy/permissions", part)
 		}
 	}
 }
 
-func (w *world) compare(t *testing.T, part string) {
-	recorded := w.rec.lines(part)
+func (r *recordedBackend) compare(t *testing.T, part string) {
+	recorded := r.rec.lines(part)
 	if *update {
-		w.write(t, part, recorded)
+		r.write(t, part, recorded)
 		return
 	}
 
@@ -114,7 +114,7 @@ func (w *world) compare(t *testing.T, part string) {
 }
 
 // write writes a file as recorded. It keeps what has a reason.
-func (w *world) write(t *testing.T, part string, recorded []string) {
+func (r *recordedBackend) write(t *testing.T, part string, recorded []string) {
 	name := filepath.Join(root, "permissions", part+".txt")
 	lines := slices.Clone(recorded)
 
@@ -135,9 +135,9 @@ func (w *world) write(t *testing.T, part string, recorded []string) {
 	}
 }
 
-// live does in each part what the part is for.
-func (w *world) live() {
-	t := w.t
+// live makes each part do its work.
+func (r *recordedBackend) live() {
+	t := r.t
 	ctx := t.Context()
 
 	order := func(id transitions.OrderID, price int64) transitions.NewOrder {
@@ -149,51 +149,51 @@ func (w *world) live() {
 	}
 
 	// An order that is older than the lists.
-	if _, err := w.Orders.Create(ctx, order("o-old", 100)); err != nil {
+	if _, err := r.Orders.Create(ctx, order("o-old", 100)); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := w.Stock.Set(ctx, "mug", 1000); err != nil {
+	if err := r.Stock.Set(ctx, "mug", 1000); err != nil {
 		t.Fatal(err)
 	}
 
 	fails := 0
-	w.vars["SINK"] = listen(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	r.vars["SINK"] = listen(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		if fails++; fails < 3 {
 			rw.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
-	w.startWorkers()
+	r.startWorkers()
 
-	api := w.serveAPI()
+	api := r.serveAPI()
 	for i, id := range []string{"parked", "parked2", "parked3", "parked4", "parked5", "delivered", "canceled"} {
-		w.call(api, -i-1, `PUT /v1/orders/o-`+id+` {"items":[{"sku":"mug","quantity":1,"price":1250}],"total":{"amount":1250,"currency":"EUR"}}`)
+		r.call(api, -i-1, `PUT /v1/orders/o-`+id+` {"items":[{"sku":"mug","quantity":1,"price":1250}],"total":{"amount":1250,"currency":"EUR"}}`)
 	}
 
 	for _, id := range []transitions.OrderID{"o-parked", "o-parked2", "o-parked3", "o-parked4", "o-parked5", "o-delivered", "o-canceled"} {
-		w.state(id, workflow.PaymentReceived)
+		r.state(id, workflow.PaymentReceived)
 	}
-	w.requests()
-	w.endedLongAgo()
+	r.requests()
+	r.endedLongAgo()
 
 	for i, line := range script(t, "api.txt") {
-		w.call(api, i, line)
+		r.call(api, i, line)
 	}
 
-	w.commands()
+	r.commands()
 
-	carrier := w.connect("carrier", nil)
-	w.goRun("carrier", carrier.RunCarrier)
-	w.state("o-delivered", workflow.Delivered)
-	w.sweeps()
+	carrier := r.connect("carrier", nil)
+	r.goRun("carrier", carrier.RunCarrier)
+	r.state("o-delivered", workflow.Delivered)
+	r.sweeps()
 }
 
-func (w *world) state(id transitions.OrderID, want workflow.State) {
-	w.t.Helper()
-	w.until(fmt.Sprintf("%s is %s", id, want), func() bool {
-		rows, err := w.Orders.History(w.t.Context(), id, 0, 0)
+func (r *recordedBackend) state(id transitions.OrderID, want workflow.State) {
+	r.t.Helper()
+	r.until(fmt.Sprintf("%s is %s", id, want), func() bool {
+		rows, err := r.Orders.History(r.t.Context(), id, 0, 0)
 		if err != nil {
-			w.t.Fatal(err)
+			r.t.Fatal(err)
 		}
 
 		return slices.ContainsFunc(rows, func(row transitions.Transition) bool { return row.To == want })
@@ -201,18 +201,18 @@ func (w *world) state(id transitions.OrderID, want workflow.State) {
 }
 
 // serveAPI serves the HTTP API to a caller with a key, and keeps its token.
-func (w *world) serveAPI() string {
-	t := w.t
+func (r *recordedBackend) serveAPI() string {
+	t := r.t
 
-	_, token, err := w.APIKeys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "shop", Scope: auth.Admin})
+	_, token, err := r.APIKeys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "shop", Scope: auth.Admin})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.vars["TOKEN"] = string(token)
-	w.vars["ACTION_KEYS"] = "1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+	r.vars["TOKEN"] = string(token)
+	r.vars["ACTION_KEYS"] = "1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
-	b := w.connect("api", func(c *server.Config) {
-		c.ActionKeys = w.vars["ACTION_KEYS"]
+	b := r.connect("api", func(c *server.Config) {
+		c.ActionKeys = r.vars["ACTION_KEYS"]
 		c.CallbackSecret = webhooks.NewSecret().Reveal()
 		c.CarrierSecret = webhooks.NewSecret().Reveal()
 		c.API.WatchFor = 50 * time.Millisecond
@@ -222,61 +222,61 @@ func (w *world) serveAPI() string {
 
 	// The callers of the script are not authenticated, so that they have no tenant and see the
 	// orders of the commands. Another one is.
-	keyed := w.serve(b, false)
-	w.call(keyed, -9, "GET /v1/orders/o-old")
+	keyed := r.serve(b, false)
+	r.call(keyed, -9, "GET /v1/orders/o-old")
 
-	return w.serve(b, true)
+	return r.serve(b, true)
 }
 
-func (w *world) serve(b *server.Backend, dev bool) string {
-	listener, err := (&net.ListenConfig{}).Listen(w.t.Context(), "tcp", "127.0.0.1:0")
+func (r *recordedBackend) serve(b *server.Backend, dev bool) string {
+	listener, err := (&net.ListenConfig{}).Listen(r.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		w.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	w.goRun("api", func(ctx context.Context) error { return b.ServeAPI(ctx, listener, dev) })
+	r.goRun("api", func(ctx context.Context) error { return b.ServeAPI(ctx, listener, dev) })
 
 	return "http://" + listener.Addr().String()
 }
 
-// requests sends one request to the queue that is applied, and then one that never can be: a queue
+// requests sends two requests to the queue: the first is applied, the second can never be applied. A queue
 // keeps no order.
-func (w *world) requests() {
+func (r *recordedBackend) requests() {
 	for i, event := range []workflow.Event{workflow.Cancel, workflow.Ship} {
-		_, err := w.Request(w.t.Context(), transitions.Request{OrderID: "o-canceled", Event: event, RequestID: transitions.RequestID(fmt.Sprint("q-", i))})
+		_, err := r.Request(r.t.Context(), transitions.Request{OrderID: "o-canceled", Event: event, RequestID: transitions.RequestID(fmt.Sprint("q-", i))})
 		if err != nil {
-			w.t.Fatal(err)
+			r.t.Fatal(err)
 		}
-		w.state("o-canceled", workflow.Cancelled)
+		r.state("o-canceled", workflow.Cancelled)
 	}
 }
 
 // endedLongAgo makes an order whose customer can be erased, with a dead letter and a refused report.
-func (w *world) endedLongAgo() {
-	t := w.t
+func (r *recordedBackend) endedLongAgo() {
+	t := r.t
 	ctx := t.Context()
 
 	order := transitions.NewOrder{ID: "o-ended", Total: transitions.Money{Amount: 100, Currency: "EUR"}, Customer: "c-1", Reference: "r-1"}
-	if _, err := w.Orders.Create(ctx, order); err != nil {
+	if _, err := r.Orders.Create(ctx, order); err != nil {
 		t.Fatal(err)
 	}
 
 	expire := transitions.Request{OrderID: "o-ended", Event: workflow.Expire, TransitionID: 2, Cause: transitions.Cause{Text: "never paid", Actor: "cli:ada"}}
-	if _, err := w.Orders.Apply(ctx, expire); err != nil {
+	if _, err := r.Orders.Apply(ctx, expire); err != nil {
 		t.Fatal(err)
 	}
-	w.state("o-ended", workflow.Expired)
-	w.until("a delivery", func() bool {
-		all, err := w.Deliveries.OfOrder(ctx, "o-ended")
+	r.state("o-ended", workflow.Expired)
+	r.until("a delivery", func() bool {
+		all, err := r.Deliveries.OfOrder(ctx, "o-ended")
 		return err == nil && len(all) > 0
 	})
 
 	report := shipping.Report{ID: "r-ended", Shipment: "o-ended/2/shipping", OrderID: "o-ended", Milestone: shipping.Delivered, Parcel: "none"}
-	if effect, err := w.Reports.Receive(ctx, report); err != nil || effect != reports.Refused {
+	if effect, err := r.Reports.Receive(ctx, report); err != nil || effect != reports.Refused {
 		t.Fatalf("the report is %q, %v", effect, err)
 	}
 
-	_, err := w.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                 &w.Tables.Orders,
+	_, err := r.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &r.Tables.Orders,
 		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-ended"}},
 		UpdateExpression:          aws.String("SET updatedAt = :at"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":at": &types.AttributeValueMemberN{Value: "1700000000000"}},
@@ -285,36 +285,36 @@ func (w *world) endedLongAgo() {
 		t.Fatal(err)
 	}
 
-	eraser, err := w.Eraser()
+	eraser, err := r.Eraser()
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	w.until("the handlers have handled it", func() bool {
-		ended, found, err := w.Orders.Get(ctx, "o-ended")
+	r.until("the handlers have handled it", func() bool {
+		ended, found, err := r.Orders.Get(ctx, "o-ended")
 		return err == nil && found && eraser.Check(ctx, ended) == nil
 	})
 }
 
 // commands runs the commands of the operators.
-func (w *world) commands() {
-	t := w.t
+func (r *recordedBackend) commands() {
+	t := r.t
 
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.program = program
+	r.program = program
 
-	key, _, err := w.APIKeys.Create(t.Context(), auth.NewKey{Name: "spare", Tenant: "shop", Scope: auth.Read})
+	key, _, err := r.APIKeys.Create(t.Context(), auth.NewKey{Name: "spare", Tenant: "shop", Scope: auth.Read})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.vars["KEY"] = key.ID
-	w.vars["REPORT"] = w.file("key,kind,amount,currency,state\n")
-	w.vars["REQUESTS"] = w.file(`{"orderId":"o-replayed","event":"place","items":[{"sku":"mug","quantity":1,"price":100}],"total":{"amount":100,"currency":"EUR"}}`)
+	r.vars["KEY"] = key.ID
+	r.vars["REPORT"] = r.file("key,kind,amount,currency,state\n")
+	r.vars["REQUESTS"] = r.file(`{"orderId":"o-replayed","event":"place","items":[{"sku":"mug","quantity":1,"price":100}],"total":{"amount":100,"currency":"EUR"}}`)
 
-	endpoints := map[string]string{"read": w.rec.endpoint("viewer"), "write": w.rec.endpoint("operator")}
+	endpoints := map[string]string{"read": r.rec.endpoint("viewer"), "write": r.rec.endpoint("operator")}
 
 	// Commands that look do not disturb each other.
 	var looks errgroup.Group
@@ -323,26 +323,26 @@ func (w *world) commands() {
 	for _, line := range script(t, "cli.txt") {
 		kind, command, _ := strings.Cut(line, " ")
 
-		if w.vars["OTHER"] == "" && strings.HasPrefix(command, "deadletters ") {
-			w.letters()
+		if r.vars["OTHER"] == "" && strings.HasPrefix(command, "deadletters ") {
+			r.letters()
 		}
-		args := strings.Fields(w.expand(command))
+		args := strings.Fields(r.expand(command))
 
 		switch kind {
 		case "read":
 			looks.Go(func() error {
-				w.run(endpoints[kind], args...)
+				r.run(endpoints[kind], args...)
 				return nil
 			})
 		case "write":
 			_ = looks.Wait()
-			w.run(endpoints[kind], args...)
+			r.run(endpoints[kind], args...)
 		case "until":
 			_ = looks.Wait()
 
 			last := ""
-			w.until(command, func() bool {
-				out, code := w.run(endpoints["write"], args...)
+			r.until(command, func() bool {
+				out, code := r.run(endpoints["write"], args...)
 				if out != last {
 					t.Logf("ratchet %s: exit status %d\n%s", command, code, out)
 				}
@@ -355,17 +355,17 @@ func (w *world) commands() {
 }
 
 // letters gives dead letters of the handler that breaks to notify, which the program knows.
-func (w *world) letters() {
-	t := w.t
-	letters := streams.DeadLetters{DynamoDB: w.DynamoDB, Table: w.Tables.DeadLetters}
+func (r *recordedBackend) letters() {
+	t := r.t
+	letters := streams.DeadLetters{DynamoDB: r.DynamoDB, Table: r.Tables.DeadLetters}
 
 	// Else their copies would be redriven, too.
-	w.until("the redrives of the API have ended", func() bool {
-		waiting, err := letters.Waiting(t.Context(), w.Tables.Orders, "breaks")
+	r.until("the redrives of the API have ended", func() bool {
+		waiting, err := letters.Waiting(t.Context(), r.Tables.Orders, "breaks")
 		return err == nil && len(waiting) == 0
 	})
 
-	scan, err := w.DynamoDB.Scan(t.Context(), &dynamodb.ScanInput{TableName: &w.Tables.DeadLetters})
+	scan, err := r.DynamoDB.Scan(t.Context(), &dynamodb.ScanInput{TableName: &r.Tables.DeadLetters})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func (w *world) letters() {
 			}
 		}
 
-		if _, err := w.DynamoDB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Tables.DeadLetters, Item: item}); err != nil {
+		if _, err := r.DynamoDB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.Tables.DeadLetters, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -386,24 +386,24 @@ func (w *world) letters() {
 	if err != nil || len(found) != 2 {
 		t.Fatalf("dead letters %+v, %v", found, err)
 	}
-	w.vars["LETTER"], w.vars["OTHER"] = found[0].ID, found[1].ID
+	r.vars["LETTER"], r.vars["OTHER"] = found[0].ID, found[1].ID
 }
 
-func (w *world) file(text string) string {
-	name := filepath.Join(w.t.TempDir(), "file")
+func (r *recordedBackend) file(text string) string {
+	name := filepath.Join(r.t.TempDir(), "file")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 
 	return name
 }
 
-// sweeps has the sweeps find something, and calls what a worker calls every 15 s, and what it calls to
-// count the stuck orders when that is due.
-func (w *world) sweeps() {
-	t := w.t
+// sweeps gives the sweeps something to find, and makes the calls that a worker makes every 15 s, and the
+// calls that count the stuck orders.
+func (r *recordedBackend) sweeps() {
+	t := r.t
 	ctx := t.Context()
-	b := w.connect("sweeps", func(c *server.Config) { c.Carrier = "http://127.0.0.1:1" })
+	b := r.connect("sweeps", func(c *server.Config) { c.Carrier = "http://127.0.0.1:1" })
 
 	if _, _, err := b.Ledger.ReleaseExpired(ctx, 100); err != nil {
 		t.Error(err)

@@ -177,7 +177,7 @@ func TestAlarmsHaveRunbooks(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Those of Prometheus' alerts; tests/monitoring compares the page with the rules.
+	// The names of Prometheus' alerts; tests/monitoring compares the page with the rules.
 	incidents, err := os.ReadFile("../../docs/incidents.md")
 	if err != nil {
 		t.Fatal(err)

@@ -115,7 +115,7 @@ func (m *terraform) must(problems hcl.Diagnostics) {
 	}
 }
 
-// evaluate evaluates locals, each after those that it names.
+// evaluate evaluates locals, each after the locals that it names.
 func (m *terraform) evaluate(locals map[string]hclsyntax.Expression) {
 	for len(locals) > 0 {
 		before := len(locals)
@@ -184,7 +184,7 @@ func (m *terraform) instances(kind, name string) map[string]map[string]cty.Value
 	return all
 }
 
-// content evaluates a body. Nested blocks are lists of objects under their type; those that are dynamic
+// content evaluates a body. Nested blocks are lists of objects under their type; dynamic blocks
 // are expanded.
 func (m *terraform) content(body *hclsyntax.Body, ctx *hcl.EvalContext) map[string]cty.Value {
 	all := map[string]cty.Value{}
@@ -265,7 +265,7 @@ func decodeValue[T any](t *testing.T, value cty.Value) T {
 	return decode[T](t, ctyjson.SimpleJSONValue{Value: value})
 }
 
-// functions are those of Terraform that the module calls.
+// functions are the functions of Terraform that the module calls.
 func functions() map[string]function.Function {
 	text := func(impl func([]string) (cty.Value, error), kind cty.Type, parameters int) function.Function {
 		spec := &function.Spec{Type: function.StaticReturnType(kind), Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

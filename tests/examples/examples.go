@@ -1,5 +1,5 @@
 // Package examples starts each example by the command that its own comment names, as a newcomer does, and
-// does what the comment says next. The test's own binary is the example. Only ports and directories differ
+// follows the rest of the comment. The test's own binary is the example. Only ports and directories differ
 // from the comment: they are free ones.
 package examples
 
@@ -20,16 +20,16 @@ import (
 	"ratchet/tests/program"
 )
 
-// root is the module as the tests of an example see it, and those of this package.
+// root is the module as seen by the tests of an example and the tests of this package.
 const root = "../.."
 
-// Step is a command of a comment, and a pattern of what it prints in the end.
+// Step is a command of a comment, and a pattern of its final output.
 type Step struct{ Command, Prints string }
 
 // Main is the TestMain of an example: its test's binary is also the programs with these names.
 func Main(m *testing.M, programs map[string]func()) { program.Main(m, programs) }
 
-// Follow does what the comment of an example says that is Ratchet with parts of its own. The steps are the
+// Follow follows the comment of an example that is Ratchet with parts of its own. The steps are the
 // commands of the comment, in order. The first one serves until it is interrupted.
 func Follow(t *testing.T, name string, steps ...Step) {
 	t.Helper()
@@ -94,7 +94,7 @@ func Commands(t *testing.T, name string) (commands []string) {
 type Example struct {
 	name, bin, dir string
 	bank           string   // where its bank listens
-	env            []string // beside those of the test
+	env            []string // beside the test's own
 }
 
 // New returns a directory for the commands of the program with the name. Settings of the environment do not
@@ -115,8 +115,8 @@ func New(t *testing.T, name string) *Example {
 	return e
 }
 
-// Serve starts a program in the background. The environment may be more than that of the example's other
-// commands.
+// Serve starts a program in the background. The environment may have more variables than the
+// environment of the example's other commands.
 func (e *Example) Serve(t *testing.T, name, args string, env ...string) *program.Process {
 	t.Helper()
 
@@ -136,7 +136,7 @@ func (e *Example) Do(t *testing.T, s Step) {
 	e.until(t, s, func(ctx context.Context) (string, error) { return e.run(ctx, s.Command) })
 }
 
-// run does what a line of the comment says, and returns what it prints.
+// run carries out a line of the comment, and returns its output.
 func (e *Example) run(ctx context.Context, line string) (string, error) {
 	switch words := strings.Fields(line); words[0] {
 	case "ls":
@@ -180,7 +180,7 @@ func (e *Example) curl(ctx context.Context, url string) (string, error) {
 	return string(text), err
 }
 
-// until calls do until it returns what the step prints.
+// until calls do until its output matches the step.
 func (e *Example) until(t *testing.T, s Step, do func(context.Context) (string, error)) {
 	t.Helper()
 

@@ -14,7 +14,7 @@ var elsewhere = map[string]struct{ file, text string }{
 	"olist":    {"cmd/cli/olist/olist_test.go", "func Test"}, // a package without a program
 }
 
-// TestEveryExampleIsStarted: by a test of its own, or by what the list above says.
+// TestEveryExampleIsStarted: by a test of its own, or by the list above.
 func TestEveryExampleIsStarted(t *testing.T) {
 	t.Parallel()
 

@@ -27,7 +27,7 @@ var (
 	output  = regexp.MustCompile(`(?m)^\s*// (?:Unordered output|Output):`)
 )
 
-// TestEveryPublicPackageHasAnExample: one that runs, so that its output is compared.
+// TestEveryPublicPackageHasAnExample: an example that runs, so that its output is compared.
 func TestEveryPublicPackageHasAnExample(t *testing.T) {
 	t.Parallel()
 

@@ -18,7 +18,7 @@ var (
 	// britishWords are spelled the American way here. "Cancellation" has two l in both.
 	britishWords = regexp.MustCompile(`(?i)\b(cancell(?:ed|ing|er|ers|able)|recognis\w*|hono[u]r\w*|behavio[u]r\w*|initialis\w*)\b`)
 
-	// quoted is what a text cites: code, wire texts, stored values.
+	// quoted matches quotations in a text: code, wire texts, stored values.
 	quoted = regexp.MustCompile("`[^`]*`|\"[^\"\n]*\"")
 
 	// fenced is a code block of a document.
@@ -30,7 +30,7 @@ var (
 var allowedLines = []struct{ file, line string }{}
 
 // TestCommentsAndDocumentsAreInPlainEnglish reads the comments of Go files and the
-// documents, without what they quote.
+// documents, without their quotations.
 func TestCommentsAndDocumentsAreInPlainEnglish(t *testing.T) {
 	t.Parallel()
 
@@ -108,7 +108,7 @@ func comments(t *testing.T, name, text string) (prose string, identifiers map[st
 	return blank(string(out), quoted), identifiers
 }
 
-// blank replaces what the pattern matches by spaces, but for the ends of lines.
+// blank replaces each match of the pattern by spaces, but for the ends of lines.
 func blank(text string, pattern *regexp.Regexp) string {
 	return pattern.ReplaceAllStringFunc(text, spaces)
 }

@@ -18,7 +18,7 @@ import (
 
 // scene is one order and the clients that work on it at once.
 type scene struct {
-	shop    *shop
+	orders  *faultyOrders
 	order   transitions.OrderID
 	percent int // of calls with faults
 
@@ -33,8 +33,8 @@ type scene struct {
 
 // play lets the clients make the calls, finds out the outcome of the open ones and returns
 // the history.
-func (s *shop) play(ctx context.Context, order transitions.OrderID, seed uint64, clients, calls, percent int) ([]porcupine.Operation, error) {
-	sc := &scene{shop: s, order: order, percent: percent}
+func (s *faultyOrders) play(ctx context.Context, order transitions.OrderID, seed uint64, clients, calls, percent int) ([]porcupine.Operation, error) {
+	sc := &scene{orders: s, order: order, percent: percent}
 	defer s.journal.forget(order)
 
 	var group sync.WaitGroup
@@ -66,9 +66,9 @@ func (sc *scene) fail(err error) {
 
 // ask makes a call and adds it to the history. known is false if its outcome is not known.
 func (sc *scene) ask(ctx context.Context, client int, c call, t *trouble) (a answer, known bool, err error) {
-	began := time.Since(sc.shop.start)
-	a, told, err := sc.shop.ask(ctx, sc.order, c, t)
-	ended := int64(time.Since(sc.shop.start))
+	began := time.Since(sc.orders.start)
+	a, told, err := sc.orders.ask(ctx, sc.order, c, t)
+	ended := int64(time.Since(sc.orders.start))
 	if err != nil {
 		return a, false, fmt.Errorf("order %s, %s: %w", sc.order, c, err)
 	}
@@ -98,7 +98,7 @@ func (sc *scene) settle(ctx context.Context) error {
 
 			now, _, err := sc.ask(ctx, settler, call{verb: "get"}, nil)
 			if err == nil && now.found {
-				err = sc.shop.journal.wait(sc.order, now.id)
+				err = sc.orders.journal.wait(sc.order, now.id)
 			}
 
 			if err != nil {

@@ -1,5 +1,5 @@
 // Package linearizability checks recorded histories of transitions.Apply, Create and Get
-// with Porcupine: every answer must be one that a single order would have given if the
+// with Porcupine: every answer must be as a single order would have answered if the
 // requests had come one after the other, in spite of concurrent clients, failing
 // connections and canceled calls.
 //
@@ -12,13 +12,13 @@
 // requests again, unchanged or with other content. Each order has a history of its own,
 // because orders do not influence each other.
 //
-// The model is an order without ring and journal: the list of what was applied to it. It
+// The model is an order without ring and journal: the list of its applied transitions. It
 // allows exactly one verdict for each request at each moment, with two exceptions. A
 // request with an unknown outcome may take effect at any later moment or never. A call
 // whose own write is older than the ring may get Replayed instead of Applied.
 //
-// The faults happen between the SDK and the engine: a request that never arrives, one that
-// is carried out and not answered, one that is carried out twice, throttling, a server
+// The faults happen between the SDK and the engine: a request never arrives,
+// is carried out and not answered, or is carried out twice; throttling, a server
 // error before and after the work, and a call that is canceled before and after it. A
 // request that arrives after its sender has stopped waiting is not among them; it is
 // checked in docs/internals/model.

@@ -32,7 +32,7 @@ const writers = 8
 const patience = time.Minute
 
 func TestLinearizableWithoutFaults(t *testing.T) {
-	s := openShop(t, transitions.JournalByStream)
+	s := openFaultyOrders(t, transitions.JournalByStream)
 	s.run(t, *flagOps, 0)
 
 	if n := s.tally.unknown.Load() + s.tally.failed.Load(); n != 0 {
@@ -43,11 +43,11 @@ func TestLinearizableWithoutFaults(t *testing.T) {
 
 func TestLinearizableWithFaults(t *testing.T) {
 	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
-		t.Run(mode.String(), func(t *testing.T) { withFaults(t, openShop(t, mode)) })
+		t.Run(mode.String(), func(t *testing.T) { withFaults(t, openFaultyOrders(t, mode)) })
 	}
 }
 
-func withFaults(t *testing.T, s *shop) {
+func withFaults(t *testing.T, s *faultyOrders) {
 	s.run(t, *flagOps, 8)
 	s.tally.mustReach(t)
 
@@ -67,7 +67,7 @@ func withFaults(t *testing.T, s *shop) {
 
 // run plays scenes, several at once, until the calls are made. It checks each history as
 // soon as it is complete.
-func (s *shop) run(t *testing.T, calls, percent int) {
+func (s *faultyOrders) run(t *testing.T, calls, percent int) {
 	t.Helper()
 
 	if *flagPerOrder < writers || *flagPerOrder > 1000 || *flagClients < writers {
@@ -144,7 +144,7 @@ func (y *tally) mustReach(t testing.TB) {
 }
 
 // quiet returns a history without faults.
-func (s *shop) quiet(ctx context.Context, t testing.TB, order transitions.OrderID, seed uint64, calls int) []porcupine.Operation {
+func (s *faultyOrders) quiet(ctx context.Context, t testing.TB, order transitions.OrderID, seed uint64, calls int) []porcupine.Operation {
 	t.Helper()
 
 	history, err := s.play(ctx, order, seed, 4, calls, 0)

@@ -40,7 +40,7 @@ type answer struct {
 	found bool
 	state workflow.State
 	id    transitions.TransitionID
-	// ring is what the order remembered, in answers to get.
+	// ring is the content of the order's ring, in answers to get.
 	ring []made
 }
 

@@ -18,7 +18,7 @@ type order struct {
 	narrowed, from, to workflow.State
 	key                transitions.RequestID
 	assigned           bool
-	// total is what the order was placed with.
+	// total is the total with which the order was placed.
 	total int64
 	// depth and hash make two orders comparable without walking them.
 	depth int
@@ -53,7 +53,7 @@ func (o *order) with(next order) *order {
 	return &next
 }
 
-// equal compares two orders entry by entry, up to what they share.
+// equal compares two orders entry by entry, up to the entries that they share.
 func equal(a, b *order) bool {
 	for a != b {
 		if a == nil || b == nil || a.hash != b.hash || a.depth != b.depth || a.id != b.id || a.event != b.event || a.narrowed != b.narrowed ||
@@ -118,7 +118,7 @@ func (o *order) judge(r transitions.Request) (v transitions.Verdict, entry, afte
 }
 
 // possible reports whether the definition allows the event from some state, or from the
-// one that the request names.
+// state that the request names.
 func possible(r transitions.Request) bool {
 	if r.From == "" {
 		return len(definition().Groups(r.Event)) > 0
@@ -136,7 +136,7 @@ func idOf(r transitions.Request) transitions.TransitionID {
 	return r.TransitionID
 }
 
-// known returns the verdict that follows from what was applied before, 0 if that does not
+// known returns the verdict that follows from the applied transitions, 0 if they do not
 // decide.
 func (o *order) known(r transitions.Request) (transitions.Verdict, *order) {
 	if r.RequestID != "" {

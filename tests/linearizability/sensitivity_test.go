@@ -73,7 +73,7 @@ var forgeries = []forgery{
 
 // TestEveryFalseAnswerIsFound puts each false answer into histories that were checked before.
 func TestEveryFalseAnswerIsFound(t *testing.T) {
-	s := openShop(t, transitions.JournalByStream)
+	s := openFaultyOrders(t, transitions.JournalByStream)
 	var truths [][]porcupine.Operation
 	for n := range 6 {
 		history := s.quiet(t.Context(), t, transitions.OrderID(fmt.Sprintf("o-%d", n)), *flagSeed+uint64(n)<<20, 100)
@@ -125,7 +125,7 @@ var sabotages = []sabotage{
 func TestEveryBrokenWriteIsFound(t *testing.T) {
 	for _, b := range sabotages {
 		t.Run(b.name, func(t *testing.T) {
-			s := openShop(t, transitions.JournalByStream)
+			s := openFaultyOrders(t, transitions.JournalByStream)
 			find, hits := regexp.MustCompile(b.find), atomic.Int64{}
 			s.wire.tamper = func(body string) string {
 				if strings.Contains(body, "attribute_exists(orderId) AND orderState") && find.MatchString(body) {

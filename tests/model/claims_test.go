@@ -13,7 +13,7 @@ import (
 	"ratchet/once"
 )
 
-// claims is the model of work under keys: what the far side has, and what the keys hold.
+// claims is the model of work under keys: the effects on the far side, and the content of the keys.
 type claims struct {
 	keys []claimed
 	// marked are the keys of writes with marks, in one item; the item counts them.

@@ -2,7 +2,7 @@
 // reservations and transitions against one store and one plain model. Callers crash before
 // or after their writes are made, answers are lost, the callers' clocks differ, and expired
 // items are deleted. Every answer, and in the end every balance, count and state, must be
-// what the model says.
+// as the model says.
 //
 // A program is chosen by its seed alone. A failure names the seed and the last steps;
 // repeat it with
@@ -33,7 +33,7 @@ var (
 const (
 	stepsOfProgram = 200
 	// programsOfStore is how many programs share a store, and slots how many of them run at
-	// a time: writes wait for the disk, and those of several programs wait together.
+	// a time: writes wait for the disk, and the writes of several programs wait together.
 	programsOfStore = 100
 	slots           = 16
 )
@@ -89,7 +89,7 @@ func playAll(t *testing.T, seed uint64, n int, counts *tally) {
 	players.Wait()
 }
 
-// tally counts what the programs did.
+// tally counts the acts of the programs.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -162,7 +162,7 @@ func (p *program) fail(format string, args ...any) {
 	p.t.Errorf("seed %d: %s\n%s", p.seed, fmt.Sprintf(format, args...), strings.Join(p.log[max(0, len(p.log)-40):], "\n"))
 }
 
-// passTime moves the clock and deletes some of what has expired.
+// passTime moves the clock and deletes some of the expired items.
 func (p *program) passTime(*program) {
 	d := []time.Duration{time.Second, 10 * time.Second, time.Minute, 7 * time.Minute, 20 * time.Minute, 30 * time.Hour}[p.roll(6)]
 	p.store.clock.Advance(d)

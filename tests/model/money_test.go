@@ -8,7 +8,7 @@ import (
 	"ratchet/once/ledger"
 )
 
-// money is the model of a ledger: credit accounts, and one that stands for the world.
+// money is the model of a ledger: credit accounts, and an account that stands for the world.
 type money struct {
 	accounts  []*account
 	holds     []*hold

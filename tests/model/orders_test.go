@@ -51,7 +51,7 @@ func (o *orders) step(p *program) {
 		return
 	}
 
-	// Holding and releasing is what an order can always do.
+	// An order can be held and released again and again, so hold and release come up more often.
 	event := []workflow.Event{workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Cancel}[p.roll(8)]
 	r := transitions.Request{OrderID: o.id, Event: event, TransitionID: o.at + 1}
 	if p.chance(50) {

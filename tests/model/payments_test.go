@@ -110,7 +110,7 @@ func (s *paymentsModel) capture(p *program, one *payment) {
 	one.closed = one.closed || one.capturable == 0
 }
 
-// release returns what was not captured.
+// release returns the amount that was not captured.
 func (one *payment) release() {
 	one.payer.available += one.capturable
 	one.payer.held -= one.capturable
@@ -155,7 +155,7 @@ func (s *paymentsModel) refund(p *program, one *payment) {
 	if err != nil {
 		p.fail("refund %+v of %+v: %v", r, one, err)
 	}
-	one.release() // a refund gives up what was not captured
+	one.release() // a refund gives up the amount that was not captured
 	one.refunded += r.Amount
 	one.payee.available -= r.Amount
 	one.payer.available += r.Amount

@@ -19,7 +19,7 @@ type stock struct {
 
 type reservation struct {
 	order string
-	// lines are those of Reserve; extra are pieces of the first SKU that were added.
+	// lines are the lines of Reserve; extra are pieces of the first SKU that were added.
 	lines  []inventory.Line
 	extra  int64
 	based  bool             // Reserve was called

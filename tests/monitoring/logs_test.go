@@ -53,10 +53,10 @@ func TestLogsNameOrdersAndHoldNoPersonalData(t *testing.T) {
 	env.WantOrder("o-1", workflow.Delivered, 4)
 	env.WantEffects("o-1", "2/shipping", "2/notify", "3/notify", "4/notify")
 
-	// The values are those of lines about the order.
+	// The values are the attributes of lines about the order.
 	wanted := map[string]string{"order": "o-1", "event": "deliver", "verdict": "Applied", "transition": "2", "activity": "pay", "handler": "shipping", "outcome": "succeeded"}
 
-	env.Wait("lines that have the attributes", func() (bool, string, error) { // some follow what they tell of
+	env.Wait("lines that have the attributes", func() (bool, string, error) { // some lines follow the event that they report
 		lacks := missing(t, log.String(), wanted)
 		return len(lacks) == 0, fmt.Sprintf("no line has %v in:\n%.4000s", lacks, log), nil
 	})

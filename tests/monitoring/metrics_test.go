@@ -74,7 +74,7 @@ func compare(m telemetry.Metric, family *dto.MetricFamily) string {
 	return ""
 }
 
-// showsTheStory compares the numbers with those of the two orders. The labels hold none of their
+// showsTheStory compares the numbers with the numbers of the two orders. The labels hold none of their
 // ids.
 func (s *system) showsTheStory(t *testing.T) {
 	wants := []struct {

@@ -60,7 +60,7 @@ func start(t *testing.T) *system {
 	return &system{Env: env, url: admin.URL(), far: far}
 }
 
-// work makes something happen in every part: an order that is delivered, one that is canceled
+// work makes something happen in every part: an order that is delivered, an order that is canceled
 // for want of stock, a request through the queue, requests to the API, and a call that AWS throttles.
 func (s *system) work(t *testing.T) {
 	t.Helper()
@@ -135,7 +135,7 @@ func (s *system) scrape(t *testing.T) map[string]*dto.MetricFamily {
 	return families
 }
 
-// eventually scrapes until check returns nothing. What it returned last fails the test.
+// eventually scrapes until check returns nothing. If it does not, the last findings fail the test.
 func (s *system) eventually(t *testing.T, check func(map[string]*dto.MetricFamily) []string) {
 	t.Helper()
 

@@ -9,7 +9,7 @@ import (
 
 // HasTable fails the test if the page at path does not have the table between the comments
 // "<!-- NAME -->" and "<!-- end of NAME -->". With update it writes the table there instead; rerun is the
-// command that does so.
+// command for an update.
 func HasTable(t testing.TB, path, name, table string, update bool, rerun string) {
 	t.Helper()
 

@@ -1,4 +1,4 @@
-// Package patterns_test has the tests for those of the 52 points of docs/internals/points.md
+// Package patterns_test tests the points among the 52 of docs/internals/points.md
 // that need several packages, and compares the list itself with the tests of the module.
 package patterns_test
 

@@ -1,4 +1,4 @@
-// Package privacy erases a person from a running Ratchet and looks for what is left.
+// Package privacy erases a person from a running Ratchet and looks for traces of the person.
 package privacy
 
 import (
@@ -29,7 +29,7 @@ import (
 // person is in every text that may tell whose order it is.
 const person = "MARKED"
 
-// ended is an order of the person, and what the tables had of it before it was erased.
+// ended is an order of the person, and the content of its tables before the erasure.
 type ended struct {
 	*ratchettest.Env
 
@@ -256,7 +256,7 @@ func TestNothingOfAPersonIsLeft(t *testing.T) {
 	})
 }
 
-// unmoved checks that the erasure was no transition, and that the order keeps what was sold.
+// unmoved checks that the erasure was no transition, and that the order keeps the sold items.
 func (e *ended) unmoved(before *transitions.Order, history []transitions.Transition, sent int) {
 	e.t.Helper()
 

@@ -110,7 +110,7 @@ func TestListsThatAreNotKeptAnyMoreAreErased(t *testing.T) {
 			t.Errorf("the lists have %s", item)
 		}
 
-		// Without the table, an erasure is what it was.
+		// Without the table, an erasure works as before.
 		if _, err := e.Backend.DynamoDB.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &e.Backend.Tables.OrderLists}); err != nil {
 			t.Fatal(err)
 		}

@@ -43,11 +43,11 @@ func FreeAddress(t testing.TB) string {
 type Process struct {
 	Bin  string
 	Args []string
-	// Env are variables beside those of the test, as NAME=VALUE.
+	// Env are variables in addition to the test's own, as NAME=VALUE.
 	Env []string
-	// Work is the directory in which it runs. Default: that of the test.
+	// Work is the directory in which it runs. Default: the test's directory.
 	Work string
-	// Dir gets the file Name.log with what the process prints. Processes of the same name append to it.
+	// Dir gets the file Name.log with the output of the process. Processes of the same name append to it.
 	Dir, Name string
 
 	cmd   *exec.Cmd
@@ -55,7 +55,7 @@ type Process struct {
 	read  chan struct{} // closed when its standard output has ended
 }
 
-// Log returns the path of the file with what the process prints.
+// Log returns the path of the file with the output of the process.
 func (p *Process) Log() string { return filepath.Join(p.Dir, p.Name+".log") }
 
 // Start starts the process. The test kills it at its end, and shows the end of its log if it has failed.

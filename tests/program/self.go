@@ -11,7 +11,7 @@ import (
 // start cost no build. programs are the main functions by their names; see Self.
 //
 // Parallel tests run at the same time whatever the number of processors is, unless -parallel says
-// otherwise: most of their time they wait for processes and for what follows a kill.
+// otherwise: most of their time they wait for processes and for the aftermath of a kill.
 func Main(m *testing.M, programs map[string]func()) {
 	if run, is := programs[filepath.Base(os.Args[0])]; is {
 		run()

@@ -45,8 +45,8 @@ func TestSDKs(t *testing.T) {
 	}
 }
 
-// startDev runs `ratchet dev` until the test ends and returns the engine's endpoint, which it
-// prints when it answers.
+// startDev runs `ratchet dev` until the test ends and returns the engine's endpoint. `ratchet dev`
+// prints it when it answers.
 func startDev(t *testing.T) string {
 	t.Helper()
 

@@ -3,7 +3,7 @@
 //
 //	s := shop.Over(t, embeddedtest.Backend(t))
 //	orders := s.Orders()
-//	other := s.Orders(func(c *transitions.Config) { c.Journal = transitions.JournalTransactional })
+//	other := s.Orders(shop.Journal(transitions.JournalTransactional), func(c *transitions.Config) { c.Attempts = 1 })
 //
 // Each method makes the tables of its part at the first call, and returns a new instance over the
 // same tables each time, as another process would have. A change of the configuration applies to that
@@ -44,7 +44,7 @@ const (
 	CarrierTable     = "shipments"
 )
 
-// LedgerTables and PaymentTables return the names of the tables of money.
+// LedgerTables returns the names of the tables of the ledger.
 func LedgerTables() ledger.Tables {
 	return ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
 }
@@ -125,7 +125,7 @@ func (s *Shop) Stock(change ...func(*inventory.Config)) *inventory.Stock {
 	return open(s.t, inventory.New, inventory.Config{DynamoDB: s.DB, Table: StockTable, DueTable: StockDueTable}, change)
 }
 
-// ParkedTasks opens the task tokens of waiting executions, which SFN answers.
+// ParkedTasks opens the task tokens of waiting executions.
 func (s *Shop) ParkedTasks(change ...func(*tasktoken.Config)) *tasktoken.Store {
 	s.t.Helper()
 	s.Tables(tasktoken.TableInput(ParkedTasksTable))

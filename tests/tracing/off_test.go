@@ -7,9 +7,9 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// TestWithTracingOffNothingIsDialed: a command that decides about an order connects to no one with
-// the export off, nor does a process that serves, although it logs and measures. With the export on, a
-// command exports its span and its log before it ends, and no metrics.
+// TestWithTracingOffNothingIsDialed: with the export off, a command that decides about an order connects
+// to no one. A process that serves connects to no one either, although it logs and measures. With the
+// export on, a command exports its span and its log before it ends, and no metrics.
 func TestWithTracingOffNothingIsDialed(t *testing.T) {
 	engine := serveEngine(t)
 	create := []string{"orders", "create", "o-1", "--item", "mug:1:1250", "--endpoint-url", engine, "--log-level", "debug"}

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// payload decodes what the receiver has of a signal, and returns its bytes.
+// payload decodes the receiver's data of a signal, and returns its bytes.
 func payload(t *testing.T, receiver, signal string, into proto.Message) []byte {
 	t.Helper()
 

@@ -21,7 +21,7 @@ const (
 	caller = "00f067aa0ba902b7"                 // a span of theirs
 )
 
-// personal is what no span may hold.
+// personal are texts that no span may hold.
 var personal = []string{"Mustermann", "Heidestrasse", "Geburtstag", "customer-4711", "reference-0815", "whsec_"}
 
 const (

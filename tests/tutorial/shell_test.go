@@ -90,7 +90,7 @@ func openShell(t *testing.T, dir string, settings ...string) *shell {
 // mark ends the output of a command. It cannot be in the output itself.
 const mark = "\x01end\x01"
 
-// run runs a line and returns what it prints on standard output and standard error, until it ends or
+// run runs a line and returns its standard output and standard error, until it ends or
 // has begun in the background. The next line sees its exit status.
 func (s *shell) run(line string, most time.Duration) (string, error) {
 	// No command may read what comes after it.

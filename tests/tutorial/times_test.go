@@ -9,7 +9,7 @@ import (
 
 var cold = flag.Bool("cold", false, "begin with an empty build cache, as after the installation of Go; packages of others are not downloaded again")
 
-// settings are the environment of the page's shell beside that of the test.
+// settings are the variables that the page's shell has in addition to the test's environment.
 func settings(t *testing.T, admin string) []string {
 	t.Helper()
 
@@ -65,7 +65,7 @@ func (all *times) log(t *testing.T) {
 	t.Logf("%-40s %6.1f s, with an empty build cache: %t", "all commands", sum.Seconds(), *cold)
 }
 
-// TestEachCommandCountsForItsPart: the times of one part of the page are not those of another.
+// TestEachCommandCountsForItsPart: the times of one part of the page are not counted for another part.
 func TestEachCommandCountsForItsPart(t *testing.T) {
 	t.Parallel()
 

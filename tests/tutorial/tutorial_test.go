@@ -1,13 +1,13 @@
 // Package tutorial does what docs/tutorial.md says, and compares what happens with the page.
 //
 // The page has blocks of the language "console". A line that begins with "$ " is a command; the lines
-// up to the next one are its output, standard error included. The rules for what differs from run to
-// run are:
+// up to the next command are its output, standard error included. The rules for output that differs
+// from run to run are:
 //
 //   - "…" stands for any text of a line, and on a line of its own for any lines.
-//   - Runs of spaces count as one, and those at the ends of a line not at all.
-//   - What the shell prints about its jobs is not compared.
-//   - Ports are free ones: those of `ratchet dev` by settings, that of the receiver in the command.
+//   - Runs of spaces count as one, and spaces at the ends of a line not at all.
+//   - The shell's messages about its jobs are not compared.
+//   - Ports are free ones: settings give `ratchet dev` its ports, the command gives the receiver its port.
 //
 // All commands run in one shell, in a copy of the files that Git knows. They find Go and the tools of the
 // system, and no C compiler is used. Compiled packages do not depend on the place of the copy, so the
@@ -33,7 +33,7 @@ const (
 	page = "docs/tutorial.md"
 )
 
-// allowed are the commands that the page may use: Go, the shell's own, and what it has built.
+// allowed matches the commands that the page may use: Go, the shell's own, and the built programs.
 var allowed = regexp.MustCompile(`^(\w+=(\$\(|\S* ?))*(go|cd|cat|echo|export|kill|wait|bin/ratchet|bin/receiver|\./ticket|$)( |$)`)
 
 // TestTheTutorialDoesWhatItSays runs every command of the page in order.
@@ -82,8 +82,8 @@ func TestTheTutorialDoesWhatItSays(t *testing.T) {
 	}
 }
 
-// remaining is how long a command may take: until shortly before the test's own time-out, because those of
-// Go compile, which takes long on a busy machine.
+// remaining is how long a command may take: until shortly before the test's own time-out, because
+// commands of Go compile, which takes long on a busy machine.
 func remaining(t *testing.T) time.Duration {
 	t.Helper()
 
@@ -122,7 +122,7 @@ func commands(text string) []command {
 	return all
 }
 
-// pattern is what the output of the command matches, once it is plain.
+// pattern matches the output of the command, once it is plain.
 func (c command) pattern() *regexp.Regexp {
 	var b strings.Builder
 	for _, line := range c.output {
@@ -139,11 +139,11 @@ func (c command) pattern() *regexp.Regexp {
 
 var (
 	spaces = regexp.MustCompile(`[ \t]+`)
-	// jobs is what bash prints when a job was killed.
+	// jobs matches the lines that bash prints when a job was killed.
 	jobs = regexp.MustCompile(`^bash: line \d+: +\d+ (Killed|Terminated)`)
 )
 
-// plain returns the lines without what the rules leave out, each with its end.
+// plain returns the lines that the rules compare, each with its end.
 func plain(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

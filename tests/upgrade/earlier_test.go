@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// earlier is the commit of the earlier version. Until the tag v1.0.0 a change may alter a format. Then it
-// becomes empty, so that nothing runs, and the first commit after the last one of that change names that one.
+// earlier is the commit of the earlier version. Until the tag v1.0.0 a change may alter a format. Then
+// earlier becomes empty, so that nothing runs. The first commit after such a change sets it to the
+// change's last commit.
 const earlier = ""
 
 // buildEarlier compiles the command as it was at the commit, and returns the program's path. Without
@@ -38,7 +39,7 @@ func buildEarlier(t *testing.T) string {
 	}
 
 	archive := exec.CommandContext(t.Context(), "git", "archive", "--format=tar", earlier)
-	archive.Dir = strings.TrimSpace(string(root)) // in another folder it archives only that one
+	archive.Dir = strings.TrimSpace(string(root)) // in another folder it archives only that folder
 
 	packed, err := archive.Output()
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 
 // exchange begins work at one server and goes on at one of the other version: claims, actions, locks and
 // transfers.
-func (s *shop) exchange(one, other string) {
-	s.t.Helper()
+func (d *deployment) exchange(one, other string) {
+	d.t.Helper()
 
 	// Ids differ between the calls of exchange.
-	s.exchanges++
-	id := fmt.Sprint("exchange-", s.exchanges)
+	d.exchanges++
+	id := fmt.Sprint("exchange-", d.exchanges)
 
 	for _, step := range []struct {
 		server, method, path, key, body string
@@ -48,20 +48,20 @@ func (s *shop) exchange(one, other string) {
 		{one, "POST", "/v1/claims/" + id, "", `{"payload":{"amount":5}}`, 200, `"refund":"r-1"`},
 		{one, "POST", "/v1/claims/" + id, "", `{"payload":{"amount":6}}`, 409, "claim_mismatch"},
 	} {
-		body := strings.NewReplacer("EXPIRES", time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "ID", id, "TICKET", s.ticket).Replace(step.body)
+		body := strings.NewReplacer("EXPIRES", time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "ID", id, "TICKET", d.ticket).Replace(step.body)
 		key := step.key
 		if key != "" {
 			key = id + "-" + key
 		}
 
-		got, err := call(s.ctx, step.server, step.method, step.path, key, s.load.key, []byte(body))
+		got, err := call(d.ctx, step.server, step.method, step.path, key, d.load.key, []byte(body))
 		if err != nil || got.status != step.status || !strings.Contains(got.text, strings.ReplaceAll(step.answer, "ID", id)) {
-			s.t.Errorf("%s %s %s: %d %s, %v; want %d and %s", step.method, step.server+step.path, body, got.status, got.text, err, step.status, step.answer)
+			d.t.Errorf("%s %s %s: %d %s, %v; want %d and %s", step.method, step.server+step.path, body, got.status, got.text, err, step.status, step.answer)
 		}
 
 		var held struct{ Ticket string }
 		if json.Unmarshal([]byte(got.text), &held) == nil && held.Ticket != "" {
-			s.ticket = held.Ticket
+			d.ticket = held.Ticket
 		}
 	}
 }

@@ -31,7 +31,7 @@ import (
 // clients is how many orders are placed at the same time.
 const clients = 6
 
-// load is the clients of the shop. They place the orders of a plan over HTTP. While servers of two
+// load is the clients of the deployment. They place the orders of a plan over HTTP. While servers of two
 // versions run, each request goes to both, and the second answer must be the replay of the first.
 type load struct {
 	plan  scenario.Plan
@@ -140,7 +140,7 @@ type answer struct {
 	replayed bool
 	text     string
 
-	// seen is what must not differ between the versions.
+	// seen must not differ between the versions.
 	seen struct {
 		OrderID    string
 		Verdict    string
@@ -226,8 +226,8 @@ func (l *load) cancelByQueue(ctx context.Context, id transitions.OrderID) error 
 	return nil
 }
 
-// untilQueueEmpty waits until no request is in the queue, visible or in flight, and checks that none was
-// rejected but those that came after the order's end.
+// untilQueueEmpty waits until no request is in the queue, visible or in flight, and checks that only
+// requests that came after the order's end were rejected.
 func (l *load) untilQueueEmpty(ctx context.Context, t *testing.T, b *server.Backend) {
 	t.Helper()
 

@@ -18,22 +18,22 @@ import (
 const perStage = 40
 
 // stage runs change while perStage further orders are placed. When change is called, a part of them is.
-func (s *shop) stage(n int, name string, change func(placed int)) {
-	s.t.Helper()
+func (d *deployment) stage(n int, name string, change func(placed int)) {
+	d.t.Helper()
 	began := time.Now()
 
 	placing := make(chan error, 1)
-	go func() { placing <- s.load.place(s.ctx, n*perStage, (n+1)*perStage) }()
+	go func() { placing <- d.load.place(d.ctx, n*perStage, (n+1)*perStage) }()
 
 	change(n * perStage)
 
 	if err := <-placing; err != nil {
-		s.t.Fatalf("%s: %v", name, err)
+		d.t.Fatalf("%s: %v", name, err)
 	}
-	s.t.Logf("%s: %s", name, time.Since(began).Round(time.Millisecond))
+	d.t.Logf("%s: %s", name, time.Since(began).Round(time.Millisecond))
 }
 
-// TestTwoVersionsAtOnce upgrades a shop that works, and takes the upgrade back. Orders are placed all the
+// TestTwoVersionsAtOnce upgrades a deployment that works, and takes the upgrade back. Orders are placed all the
 // time, by clients that send every request to servers of both versions while both run. One worker after
 // the other is killed or stopped, and one of the other version takes its place. Every order must reach its
 // end with one shipment and one notification of each kind, and the books of every part must agree, as
@@ -45,89 +45,89 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	defer cancel()
 
 	plan := scenario.Default(6 * perStage)
-	s := newShop(ctx, t, old, plan)
-	s.open()
+	d := newDeployment(ctx, t, old, plan)
+	d.open()
 
-	oldA, oldB := s.worker(s.old, "a"), s.worker(s.old, "b")
-	oldServer, oldURL := s.api(s.old)
-	s.load.use(oldURL)
+	oldA, oldB := d.worker(d.old, "a"), d.worker(d.old, "b")
+	oldServer, oldURL := d.api(d.old)
+	d.load.use(oldURL)
 
-	s.stage(0, "the earlier version", func(placed int) { s.untilPlaced(placed + perStage) })
+	d.stage(0, "the earlier version", func(placed int) { d.untilPlaced(placed + perStage) })
 
-	s.command(s.new, "init", "--requests-queue", requestsQueue)
-	newServer, newURL := s.api(s.new)
-	s.load.use(oldURL, newURL)
+	d.command(d.new, "init", "--requests-queue", requestsQueue)
+	newServer, newURL := d.api(d.new)
+	d.load.use(oldURL, newURL)
 
 	var newC, newD, newE *program.Process
-	s.stage(1, "both, one worker of the earlier version is killed", func(placed int) {
-		s.exchange(oldURL, newURL)
-		newC = s.worker(s.new, "c")
-		s.rollShards()
-		s.untilPlaced(placed + perStage/2)
+	d.stage(1, "both, one worker of the earlier version is killed", func(placed int) {
+		d.exchange(oldURL, newURL)
+		newC = d.worker(d.new, "c")
+		d.rollShards()
+		d.untilPlaced(placed + perStage/2)
 		oldA.Kill(t)
-		newD = s.worker(s.new, "d")
+		newD = d.worker(d.new, "d")
 	})
 
-	s.stage(2, "the earlier version goes", func(int) {
-		s.rollShards()
-		s.load.use(newURL)
+	d.stage(2, "the earlier version goes", func(int) {
+		d.rollShards()
+		d.load.use(newURL)
 		oldServer.Stop(t)
 		oldB.Stop(t)
 	})
-	s.untilEnded("new-")
+	d.untilEnded("new-")
 
-	oldServer, oldURL = s.api(s.old)
-	s.load.use(newURL, oldURL)
-	s.stage(3, "the earlier version comes back, and a worker of this one is killed", func(placed int) {
-		oldA = s.worker(s.old, "a")
-		s.exchange(newURL, oldURL)
-		s.rollShards()
-		s.untilPlaced(placed + perStage/2)
+	oldServer, oldURL = d.api(d.old)
+	d.load.use(newURL, oldURL)
+	d.stage(3, "the earlier version comes back, and a worker of this one is killed", func(placed int) {
+		oldA = d.worker(d.old, "a")
+		d.exchange(newURL, oldURL)
+		d.rollShards()
+		d.untilPlaced(placed + perStage/2)
 		newC.Kill(t)
-		oldB = s.worker(s.old, "b")
+		oldB = d.worker(d.old, "b")
 	})
 
-	s.stage(4, "only the earlier version", func(placed int) {
-		s.load.use(oldURL)
+	d.stage(4, "only the earlier version", func(placed int) {
+		d.load.use(oldURL)
 		newServer.Kill(t)
 		newD.Stop(t)
-		s.rollShards()
-		s.untilPlaced(placed + perStage)
+		d.rollShards()
+		d.untilPlaced(placed + perStage)
 	})
-	s.untilEnded("old-")
+	d.untilEnded("old-")
 
-	newServer, newURL = s.api(s.new)
-	s.load.use(newURL, oldURL)
-	s.stage(5, "this version again", func(placed int) {
-		newE = s.worker(s.new, "e")
-		s.untilPlaced(placed + perStage/2)
+	newServer, newURL = d.api(d.new)
+	d.load.use(newURL, oldURL)
+	d.stage(5, "this version again", func(placed int) {
+		newE = d.worker(d.new, "e")
+		d.untilPlaced(placed + perStage/2)
 		oldA.Stop(t)
 		oldB.Stop(t)
 	})
-	s.check()
+	d.check()
 
 	for _, p := range []*program.Process{newE, newServer, oldServer} {
 		p.Stop(t)
 	}
-	s.checkLogs()
+	d.checkLogs()
 }
 
 // untilEnded waits until every execution has ended and the stream is handled, and checks that workers of
 // one version only have the leases.
-func (s *shop) untilEnded(version string) {
-	s.t.Helper()
+func (d *deployment) untilEnded(version string) {
+	d.t.Helper()
 	began := time.Now()
 
-	if err := scenario.Wait(s.ctx, s.look); err != nil {
-		s.t.Fatal(err)
+	if err := scenario.Wait(d.ctx, d.look); err != nil {
+		d.t.Fatal(err)
 	}
 
 	var status streams.Status
-	until(s.ctx, s.t, "workers "+version+"* to hold all leases", func() bool {
-		status = s.stream()
+	until(d.ctx, d.t, "workers "+version+"* to hold all leases", func() bool {
+		status = d.stream()
 		return len(status.Workers) > 0 && !slices.ContainsFunc(status.Shards, func(shard streams.ShardStatus) bool {
 			return shard.Open && (shard.State != streams.ShardHeld || !strings.HasPrefix(shard.Owner, version))
 		})
 	})
-	s.t.Logf("%s* alone: %s, the shards %d and %d finished ones", version, time.Since(began).Round(time.Millisecond), len(status.Shards), status.Finished)
+	d.t.Logf("%s* alone: %s, the shards %d and %d finished ones", version, time.Since(began).Round(time.Millisecond), len(status.Shards), status.Finished)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // placeFor places an order of the customer, and then what place does.
-func (s *shop) placeFor(customer, id string, events ...workflow.Event) []transitions.Change {
+func (s *orderLists) placeFor(customer, id string, events ...workflow.Event) []transitions.Change {
 	s.t.Helper()
 	s.customer = customer
 	defer func() { s.customer = "" }()
@@ -20,7 +20,7 @@ func (s *shop) placeFor(customer, id string, events ...workflow.Event) []transit
 }
 
 // ofCustomer returns the ids of a customer's orders, read in pages of n.
-func (s *shop) ofCustomer(owner, customer string, state workflow.State, n int) string {
+func (s *orderLists) ofCustomer(owner, customer string, state workflow.State, n int) string {
 	s.t.Helper()
 
 	var all []string
@@ -44,7 +44,7 @@ func (s *shop) ofCustomer(owner, customer string, state workflow.State, n int) s
 }
 
 func TestOrdersAreListedByCustomer(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	s.record(s.placeFor("c-1", "a")...)
 	s.record(s.placeFor("c-2", "b", workflow.Hold)...)
 	s.record(s.placeFor("c-1", "c", workflow.Hold)...)
@@ -77,7 +77,7 @@ func TestOrdersAreListedByCustomer(t *testing.T) {
 }
 
 func TestRebuildListsCustomers(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	s.placeFor("c-1", "a", workflow.Hold)
 
 	if _, err := s.lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); err != nil {
@@ -91,7 +91,7 @@ func TestRebuildListsCustomers(t *testing.T) {
 
 // Only placing writes the row of a customer.
 func TestACustomerCostsOneRow(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	changes := s.placeFor("c-1", "a", workflow.Hold)
 	before := 0
 
@@ -104,10 +104,10 @@ func TestACustomerCostsOneRow(t *testing.T) {
 		before = s.rows()
 	}
 
-	s.transport.Reset()
+	s.Wire.Reset()
 	s.record(changes[1])
 
-	if got := s.transport.Calls(); !slices.Equal(got, []string{"GetItem"}) {
+	if got := s.Wire.Calls(); !slices.Equal(got, []string{"GetItem"}) {
 		t.Errorf("a repeat: %v", got)
 	}
 }

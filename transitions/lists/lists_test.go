@@ -15,6 +15,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/workflow"
@@ -22,39 +23,29 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop has orders and their lists.
-type shop struct {
-	t         *testing.T
-	db        *dynamodb.Client
-	transport *embeddedtest.Transport
-	orders    *transitions.Orders
-	lists     *lists.Lists
-	customer  string // of the orders to place
+// orderLists are orders and their lists.
+type orderLists struct {
+	*shop.Shop
+	t        *testing.T
+	orders   *transitions.Orders
+	lists    *lists.Lists
+	customer string // of the orders to place
 }
 
-func newShop(t *testing.T) *shop {
+func newOrderLists(t *testing.T) *orderLists {
 	t.Helper()
 
-	aws := embeddedtest.Open(t).AWSConfig()
-	aws.Retryer = embeddedtest.RetryAtOnce
-	s := &shop{t: t, transport: embeddedtest.Intercept(&aws)}
-	s.db = dynamodb.NewFromConfig(aws)
-	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), lists.TableInput("lists"))
-
-	var err error
-	if s.orders, err = transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "journal"}); err != nil {
-		t.Fatal(err)
-	}
-
-	if s.lists, err = lists.New(lists.Config{DynamoDB: s.db, Table: "lists", Orders: s.orders}); err != nil {
-		t.Fatal(err)
-	}
+	cfg := embeddedtest.Open(t).AWSConfig()
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	s := &orderLists{t: t, Shop: shop.Over(t, cfg)}
+	s.orders = s.Orders()
+	s.lists = s.Lists(s.orders)
 
 	return s
 }
 
 // place places an order and applies the events. It returns the changes, oldest first.
-func (s *shop) place(id string, events ...workflow.Event) []transitions.Change {
+func (s *orderLists) place(id string, events ...workflow.Event) []transitions.Change {
 	s.t.Helper()
 
 	r, err := s.orders.Create(s.t.Context(), transitions.NewOrder{ID: transitions.OrderID(id), Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: s.customer})
@@ -74,7 +65,7 @@ func (s *shop) place(id string, events ...workflow.Event) []transitions.Change {
 	return changes
 }
 
-func (s *shop) record(changes ...transitions.Change) {
+func (s *orderLists) record(changes ...transitions.Change) {
 	s.t.Helper()
 
 	for _, c := range changes {
@@ -85,7 +76,7 @@ func (s *shop) record(changes ...transitions.Change) {
 }
 
 // list returns the ids of a whole list, read in pages of n, and how many rows were stale.
-func (s *shop) list(owner string, state workflow.State, n int) (ids string, stale int) {
+func (s *orderLists) list(owner string, state workflow.State, n int) (ids string, stale int) {
 	s.t.Helper()
 
 	var all []string
@@ -106,7 +97,7 @@ func (s *shop) list(owner string, state workflow.State, n int) (ids string, stal
 	}
 }
 
-func (s *shop) want(owner string, state workflow.State, want string) {
+func (s *orderLists) want(owner string, state workflow.State, want string) {
 	s.t.Helper()
 
 	for _, n := range []int{1, 2, 100} {
@@ -117,12 +108,12 @@ func (s *shop) want(owner string, state workflow.State, want string) {
 }
 
 // rows returns the number of items in the table of lists.
-func (s *shop) rows() int {
+func (s *orderLists) rows() int {
 	s.t.Helper()
 
-	table := "lists"
+	table := shop.ListsTable
 
-	out, err := s.db.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: &table})
+	out, err := s.DB.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: &table})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -131,7 +122,7 @@ func (s *shop) rows() int {
 }
 
 func TestOrdersAreListedByStateAndTime(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	s.record(s.place("a")...)
 	s.record(s.place("b", workflow.Hold)...)
 	s.record(s.place("c")...)
@@ -150,7 +141,7 @@ func TestOrdersAreListedByStateAndTime(t *testing.T) {
 // Records arrive again, late, and in any sequence.
 func TestALateRecordChangesNothing(t *testing.T) {
 	for seed := range uint64(20) {
-		s := newShop(t)
+		s := newOrderLists(t)
 		changes := s.place("a", workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold)
 
 		late := slices.Concat(changes, changes)
@@ -169,7 +160,7 @@ func TestALateRecordChangesNothing(t *testing.T) {
 
 // A newer change within a state excludes older changes that leave the state.
 func TestAChangeWithinAStateExcludesOlderRecords(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	changes := s.place("a", workflow.Hold, workflow.Release)
 
 	s.record(changes[0], changes[2], changes[1])
@@ -179,7 +170,7 @@ func TestAChangeWithinAStateExcludesOlderRecords(t *testing.T) {
 
 // Several workers handle the records of one order at the same time.
 func TestConcurrentRecordsLeaveOneRow(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	changes := s.place("a", workflow.Hold, workflow.Release, workflow.Hold)
 
 	var group sync.WaitGroup
@@ -207,17 +198,17 @@ func TestLostAnswersDoNotDisturbTheLists(t *testing.T) {
 		embeddedtest.LoseRequest("TransactWriteItems", "UpdateItem"),
 		embeddedtest.Answer("ProvisionedThroughputExceededException", "TransactWriteItems", "GetItem"),
 	} {
-		s := newShop(t)
+		s := newOrderLists(t)
 		changes := s.place("a", workflow.Hold, workflow.Release)
 		fault.Every = 2
-		s.transport.Inject(fault)
+		s.Wire.Inject(fault)
 
 		for _, c := range changes {
 			for s.lists.Record(t.Context(), c) != nil {
 				// The stream gives the record again.
 			}
 		}
-		s.transport.Clear()
+		s.Wire.Clear()
 		s.want("", workflow.Pending, "a")
 
 		if rows := s.rows(); rows != 3 {
@@ -227,7 +218,7 @@ func TestLostAnswersDoNotDisturbTheLists(t *testing.T) {
 }
 
 func TestARowThatLagsIsLeftOutAndCounted(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	changes := s.place("a", workflow.Hold)
 	s.record(changes[0]) // the hold is still to come
 
@@ -238,8 +229,8 @@ func TestARowThatLagsIsLeftOutAndCounted(t *testing.T) {
 	s.want("", workflow.Pending, "")
 	s.want("", workflow.OnHold, "a")
 
-	table := "orders"
-	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("a")}}); err != nil {
+	table := shop.OrdersTable
+	if _, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S("a")}}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -249,7 +240,7 @@ func TestARowThatLagsIsLeftOutAndCounted(t *testing.T) {
 }
 
 func TestRebuildListsWhatIsOlderThanTheLists(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	s.place("a", workflow.Hold)
 	late := s.place("b", workflow.Hold)
 
@@ -272,9 +263,9 @@ func TestRebuildListsWhatIsOlderThanTheLists(t *testing.T) {
 }
 
 func TestAFailedRebuildIsNotReady(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	s.place("a")
-	s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems"))
+	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems"))
 
 	if _, err := s.lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); err == nil {
 		t.Fatal("no error")
@@ -286,7 +277,7 @@ func TestAFailedRebuildIsNotReady(t *testing.T) {
 }
 
 func TestMoreOrdersThanAPage(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	for i := range 40 {
 		s.record(s.place(fmt.Sprintf("o-%02d", i))...)
 	}
@@ -300,7 +291,7 @@ func TestMoreOrdersThanAPage(t *testing.T) {
 }
 
 func TestAnInvalidLimitIsRefused(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	for _, n := range []int{-1, 0, 1001} {
 		if _, err := s.lists.Page(t.Context(), lists.Query{Limit: n}); !errors.Is(err, transitions.ErrInvalidRequest) {
 			t.Errorf("limit %d: %v", n, err)
@@ -315,7 +306,7 @@ func TestAnInvalidLimitIsRefused(t *testing.T) {
 // A change of state costs one read unit and 6 write units, a change within a state one
 // write unit, and a repeat only the read.
 func TestTheCostOfAChange(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	changes := s.place("a", workflow.Hold, workflow.Release)
 
 	for _, step := range []struct {
@@ -328,10 +319,10 @@ func TestTheCostOfAChange(t *testing.T) {
 		{"within a state", changes[2], []string{"GetItem", "UpdateItem"}},
 		{"late", changes[1], []string{"GetItem"}},
 	} {
-		s.transport.Reset()
+		s.Wire.Reset()
 		s.record(step.change)
 
-		if got := s.transport.Calls(); !slices.Equal(got, step.want) {
+		if got := s.Wire.Calls(); !slices.Equal(got, step.want) {
 			t.Errorf("%s: %v, want %v", step.about, got, step.want)
 		}
 	}

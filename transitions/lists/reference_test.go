@@ -10,7 +10,7 @@ import (
 )
 
 // placeAs places an order with the reference and lists it.
-func (s *shop) placeAs(reference, customer string, id transitions.OrderID) {
+func (s *orderLists) placeAs(reference, customer string, id transitions.OrderID) {
 	s.t.Helper()
 
 	result, err := s.orders.Create(s.t.Context(), transitions.NewOrder{
@@ -24,7 +24,7 @@ func (s *shop) placeAs(reference, customer string, id transitions.OrderID) {
 }
 
 func TestOrdersAreListedByReference(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	s.placeAs("R-1", "c-1", "a")
 	s.placeAs("R-2", "c-1", "b")
 	s.placeAs("R-1", "c-2", "c")

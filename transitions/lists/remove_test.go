@@ -10,22 +10,23 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/workflow"
 )
 
 // deleteOrder deletes the order's item, as a job for retention does.
-func (s *shop) deleteOrder(id string) {
+func (s *orderLists) deleteOrder(id string) {
 	s.t.Helper()
 
-	table := "orders"
-	if _, err := s.db.DeleteItem(s.t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S(id)}}); err != nil {
+	table := shop.OrdersTable
+	if _, err := s.DB.DeleteItem(s.t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Item{"orderId": dynamo.S(id)}}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *shop) remove(last *transitions.Order) {
+func (s *orderLists) remove(last *transitions.Order) {
 	s.t.Helper()
 
 	if err := s.lists.Remove(s.t.Context(), last); err != nil {
@@ -36,7 +37,7 @@ func (s *shop) remove(last *transitions.Order) {
 func last(changes []transitions.Change) *transitions.Order { return changes[len(changes)-1].New }
 
 func TestADeletedOrderLeavesTheLists(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	kept, changes := s.placeFor("c-1", "kept"), s.placeFor("c-1", "a", workflow.Hold)
 	s.record(append(kept, changes...)...)
 	s.deleteOrder("a")
@@ -61,7 +62,7 @@ func TestADeletedOrderLeavesTheLists(t *testing.T) {
 // come again after it.
 func TestLateRecordsDoNotListADeletedOrderAgain(t *testing.T) {
 	for seed := range uint64(10) {
-		s := newShop(t)
+		s := newOrderLists(t)
 		changes := s.placeFor("c-1", "a", workflow.Hold, workflow.Release, workflow.Hold)
 		random := rand.New(rand.NewPCG(seed, 0))
 
@@ -83,7 +84,7 @@ func TestLateRecordsDoNotListADeletedOrderAgain(t *testing.T) {
 // their sequence, but each also again.
 func TestTheIDOfADeletedOrderIsUsedAgain(t *testing.T) {
 	for _, removedFirst := range []bool{true, false} {
-		s := newShop(t)
+		s := newOrderLists(t)
 		before := s.placeFor("c-1", "a", workflow.Hold, workflow.Release, workflow.Hold)
 		s.record(before...)
 		s.deleteOrder("a")
@@ -118,17 +119,17 @@ func TestLostAnswersDoNotDisturbARemoval(t *testing.T) {
 		embeddedtest.LoseRequest("TransactWriteItems"),
 		embeddedtest.Answer("ProvisionedThroughputExceededException", "TransactWriteItems", "GetItem"),
 	} {
-		s := newShop(t)
+		s := newOrderLists(t)
 		changes := s.place("a", workflow.Hold)
 		s.record(changes...)
 		s.deleteOrder("a")
 		fault.Every = 2
-		s.transport.Inject(fault)
+		s.Wire.Inject(fault)
 
 		for s.lists.Remove(t.Context(), last(changes)) != nil {
 			// The stream gives the record again.
 		}
-		s.transport.Clear()
+		s.Wire.Clear()
 
 		if rows := s.rows(); rows != 1 {
 			t.Errorf("%v: %d rows, want the tombstone", fault.Err, rows)
@@ -138,20 +139,16 @@ func TestLostAnswersDoNotDisturbARemoval(t *testing.T) {
 
 // A tombstone expires. Nothing else does.
 func TestOnlyTombstonesExpire(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 	now := time.Unix(1_800_000_000, 0)
-
-	var err error
-	if s.lists, err = lists.New(lists.Config{DynamoDB: s.db, Table: "lists", Orders: s.orders, Now: func() time.Time { return now }}); err != nil {
-		t.Fatal(err)
-	}
+	s.lists = s.Lists(s.orders, func(c *lists.Config) { c.Now = func() time.Time { return now } })
 	changes := s.place("a", workflow.Hold)
 	s.record(changes...)
 
 	expiries := func() (found []int64) {
-		table := "lists"
+		table := shop.ListsTable
 
-		out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+		out, err := s.DB.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // unerased returns the ids of the owner's expired orders that are not erased, sorted.
-func (s *shop) unerased(owner string, before time.Time) string {
+func (s *orderLists) unerased(owner string, before time.Time) string {
 	s.t.Helper()
 
 	var ids []string
@@ -33,7 +33,7 @@ func (s *shop) unerased(owner string, before time.Time) string {
 	return strings.Join(ids, " ")
 }
 
-func (s *shop) erase(o *transitions.Order) {
+func (s *orderLists) erase(o *transitions.Order) {
 	s.t.Helper()
 
 	part, err := s.orders.EraseIn(o)
@@ -47,7 +47,7 @@ func (s *shop) erase(o *transitions.Order) {
 }
 
 func TestOnlyOrdersThatEndedBeforeAreToErase(t *testing.T) {
-	s := newShop(t)
+	s := newOrderLists(t)
 
 	s.record(s.place("open")...)
 	a := s.place("a", workflow.Expire)
@@ -80,12 +80,8 @@ func (c onePerPage) Query(ctx context.Context, in *dynamodb.QueryInput, options 
 
 // TestOrdersToEraseAreOnManyPages: a page may be empty, because all its orders are erased.
 func TestOrdersToEraseAreOnManyPages(t *testing.T) {
-	s := newShop(t)
-
-	var err error
-	if s.lists, err = lists.New(lists.Config{DynamoDB: onePerPage{s.db}, Table: "lists", Orders: s.orders}); err != nil {
-		t.Fatal(err)
-	}
+	s := newOrderLists(t)
+	s.lists = s.Lists(s.orders, func(c *lists.Config) { c.DynamoDB = onePerPage{s.DB} })
 
 	var want []string
 	for n := range 40 { // some in each shard
@@ -108,7 +104,7 @@ func TestOrdersToEraseAreOnManyPages(t *testing.T) {
 // TestAnErasedOrderIsNotToErase: late and repeated records and a rebuild do not change that, also if the
 // lists did not exist when the order was erased.
 func TestAnErasedOrderIsNotToErase(t *testing.T) {
-	s, later := newShop(t), time.Now().Add(time.Hour)
+	s, later := newOrderLists(t), time.Now().Add(time.Hour)
 
 	erased, kept, late := s.place("a", workflow.Expire), s.place("b", workflow.Expire), s.place("c", workflow.Expire)
 	s.record(append(erased, kept...)...)
@@ -127,12 +123,8 @@ func TestAnErasedOrderIsNotToErase(t *testing.T) {
 	}
 	s.want("", workflow.Expired, "c b a")
 
-	embeddedtest.Create(t, s.db, lists.TableInput("new"))
-
-	var err error
-	if s.lists, err = lists.New(lists.Config{DynamoDB: s.db, Table: "new", Orders: s.orders}); err != nil {
-		t.Fatal(err)
-	}
+	embeddedtest.Create(t, s.DB, lists.TableInput("new"))
+	s.lists = s.Lists(s.orders, func(c *lists.Config) { c.Table = "new" })
 
 	if _, err := s.lists.Rebuild(t.Context(), transitions.Sweep{}); err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a log over an engine, behind a transport, on the clock of a bubble.
-type world struct {
+// refusalLog is a log of refusals over an engine, behind a transport, on the clock of a bubble.
+type refusalLog struct {
 	*refusals.Log
 
 	t    *testing.T
@@ -28,7 +28,7 @@ type world struct {
 	ahead atomic.Int64
 }
 
-func inWorld(t *testing.T, test func(*world)) {
+func onRefusalLog(t *testing.T, test func(*refusalLog)) {
 	t.Helper()
 
 	synctest.Test(t, func(t *testing.T) {
@@ -38,44 +38,44 @@ func inWorld(t *testing.T, test func(*world)) {
 		db := dynamodb.NewFromConfig(cfg)
 		embeddedtest.Create(t, db, refusals.TableInput("refusals"))
 
-		w := &world{t: t, wire: wire}
+		l := &refusalLog{t: t, wire: wire}
 
 		var err error
-		w.Log, err = refusals.New(refusals.Config{
+		l.Log, err = refusals.New(refusals.Config{
 			DynamoDB: db,
 			Table:    "refusals",
 			Log:      embeddedtest.Quiet(),
-			Now:      func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
+			Now:      func() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) },
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		test(w)
+		test(l)
 	})
 }
 
 // run runs the log until the function that it returns is called.
-func (w *world) run() (stop func()) {
-	ctx, cancel := context.WithCancel(w.t.Context())
+func (l *refusalLog) run() (stop func()) {
+	ctx, cancel := context.WithCancel(l.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
+	go func() { ended <- l.Run(ctx) }()
 
 	return func() {
 		cancel()
 
 		if err := <-ended; err != nil {
-			w.t.Error(err)
+			l.t.Error(err)
 		}
 	}
 }
 
-func (w *world) of(order string) refusals.Entries {
-	w.t.Helper()
+func (l *refusalLog) of(order string) refusals.Entries {
+	l.t.Helper()
 
-	found, err := w.Of(w.t.Context(), order)
+	found, err := l.Of(l.t.Context(), order)
 	if err != nil {
-		w.t.Fatal(err)
+		l.t.Fatal(err)
 	}
 
 	return found
@@ -86,18 +86,18 @@ func ship(order string) refusals.Refusal {
 }
 
 func TestARefusalIsWrittenAfterItWasNoted(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.Note(ship("o-1"))
+	onRefusalLog(t, func(l *refusalLog) {
+		l.Note(ship("o-1"))
 
-		if n := w.wire.Count(); n != 1 { // the table was created
+		if n := l.wire.Count(); n != 1 { // the table was created
 			t.Errorf("%d calls: Note must make none", n)
 		}
 
-		stop := w.run()
+		stop := l.run()
 		defer stop()
 		synctest.Wait()
 
-		found := w.of("o-1")
+		found := l.of("o-1")
 		if len(found.List) != 1 || found.More != 0 {
 			t.Fatalf("%+v", found)
 		}
@@ -107,7 +107,7 @@ func TestARefusalIsWrittenAfterItWasNoted(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 
-		if other := w.of("o-2"); other.List == nil || len(other.List) != 0 {
+		if other := l.of("o-2"); other.List == nil || len(other.List) != 0 {
 			t.Errorf("another order has %+v", other)
 		}
 	})
@@ -115,137 +115,137 @@ func TestARefusalIsWrittenAfterItWasNoted(t *testing.T) {
 
 // TestTheSameRefusalIsWrittenOnceInTenSeconds, however often it is noted, and counts.
 func TestTheSameRefusalIsWrittenOnceInTenSeconds(t *testing.T) {
-	inWorld(t, func(w *world) {
-		stop := w.run()
+	onRefusalLog(t, func(l *refusalLog) {
+		stop := l.run()
 		defer stop()
 
 		began := time.Now()
 
 		for range 600 {
-			w.Note(ship("o-1"))
+			l.Note(ship("o-1"))
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(10 * time.Second)
 
-		e := w.of("o-1").List[0]
+		e := l.of("o-1").List[0]
 		if e.Count != 600 || !e.First.Equal(began.Truncate(time.Millisecond)) || e.Last.Sub(e.First) < 59*time.Second {
 			t.Errorf("%+v", e)
 		}
 
 		// The first takes one write; a later one finds the item by a condition that fails.
-		if n := w.wire.Count("UpdateItem"); n > 14 {
+		if n := l.wire.Count("UpdateItem"); n > 14 {
 			t.Errorf("%d writes", n)
 		}
 	})
 }
 
 func TestAProcessWritesTwentyInASecond(t *testing.T) {
-	inWorld(t, func(w *world) {
+	onRefusalLog(t, func(l *refusalLog) {
 		for i := range 100 {
-			w.Note(ship(fmt.Sprintf("o-%d", i)))
+			l.Note(ship(fmt.Sprintf("o-%d", i)))
 		}
 
-		stop := w.run()
+		stop := l.run()
 		defer stop()
 		synctest.Wait()
 
-		if n := w.wire.Count("UpdateItem"); n != 20 {
+		if n := l.wire.Count("UpdateItem"); n != 20 {
 			t.Errorf("%d writes at once", n)
 		}
 
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 
-		if n := w.wire.Count("UpdateItem"); n != 100 || w.Dropped() != 0 {
-			t.Errorf("%d writes, %d dropped", n, w.Dropped())
+		if n := l.wire.Count("UpdateItem"); n != 100 || l.Dropped() != 0 {
+			t.Errorf("%d writes, %d dropped", n, l.Dropped())
 		}
 	})
 }
 
 func TestMemoryAndItemsAreBounded(t *testing.T) {
-	inWorld(t, func(w *world) {
+	onRefusalLog(t, func(l *refusalLog) {
 		for i := range 1007 {
-			w.Note(ship(fmt.Sprintf("o-%d", i)))
+			l.Note(ship(fmt.Sprintf("o-%d", i)))
 		}
 
-		if n := w.Dropped(); n != 7 {
+		if n := l.Dropped(); n != 7 {
 			t.Errorf("%d dropped", n)
 		}
 
 		for i := range 12 {
-			w.Note(refusals.Refusal{Order: "o-0", Event: fmt.Sprintf("event-%d", i), Code: "WrongState", Text: strings.Repeat("é", 300)})
+			l.Note(refusals.Refusal{Order: "o-0", Event: fmt.Sprintf("event-%d", i), Code: "WrongState", Text: strings.Repeat("é", 300)})
 		}
 
-		if n := w.Dropped(); n != 19 {
+		if n := l.Dropped(); n != 19 {
 			t.Errorf("%d dropped", n)
 		}
 	})
 
-	inWorld(t, func(w *world) {
+	onRefusalLog(t, func(l *refusalLog) {
 		for i := range 12 {
-			w.Note(refusals.Refusal{Order: "o-1", Event: fmt.Sprintf("event-%d", i), Code: "WrongState", Text: strings.Repeat("é", 300)})
+			l.Note(refusals.Refusal{Order: "o-1", Event: fmt.Sprintf("event-%d", i), Code: "WrongState", Text: strings.Repeat("é", 300)})
 		}
 
-		if err := w.Flush(w.t.Context()); err != nil {
+		if err := l.Flush(l.t.Context()); err != nil {
 			t.Fatal(err)
 		}
 
-		found := w.of("o-1")
-		if len(found.List) != 8 || found.More != 4 || w.Dropped() != 0 || len(found.List[0].Text) != 200 {
+		found := l.of("o-1")
+		if len(found.List) != 8 || found.More != 4 || l.Dropped() != 0 || len(found.List[0].Text) != 200 {
 			t.Errorf("%d entries, %d more: %+v", len(found.List), found.More, found.List[0])
 		}
 	})
 }
 
 func TestRefusalsAreForgottenAfterAWeek(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.Note(ship("o-1"))
-		_ = w.Flush(w.t.Context())
+	onRefusalLog(t, func(l *refusalLog) {
+		l.Note(ship("o-1"))
+		_ = l.Flush(l.t.Context())
 
-		w.ahead.Store(int64(7*24*time.Hour + 2*time.Second))
+		l.ahead.Store(int64(7*24*time.Hour + 2*time.Second))
 
-		if found := w.of("o-1"); len(found.List) != 0 {
+		if found := l.of("o-1"); len(found.List) != 0 {
 			t.Errorf("an expired item counts: %+v", found)
 		}
 
 		// The engine's sweep does not run: the new one takes the place of the expired item.
 		cancel := ship("o-1")
 		cancel.Event = "cancel"
-		w.Note(cancel)
-		_ = w.Flush(w.t.Context())
+		l.Note(cancel)
+		_ = l.Flush(l.t.Context())
 
-		if found := w.of("o-1"); len(found.List) != 1 || found.List[0].Event != "cancel" {
+		if found := l.of("o-1"); len(found.List) != 1 || found.List[0].Event != "cancel" {
 			t.Errorf("%+v", found)
 		}
 	})
 }
 
 func TestWhatCannotBeWrittenIsDropped(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.wire.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
-		w.Note(ship("o-1"))
-		w.Note(ship("o-1"))
+	onRefusalLog(t, func(l *refusalLog) {
+		l.wire.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
+		l.Note(ship("o-1"))
+		l.Note(ship("o-1"))
 
-		stop := w.run()
+		stop := l.run()
 		synctest.Wait()
 		stop()
 
-		if n := w.Dropped(); n != 2 {
+		if n := l.Dropped(); n != 2 {
 			t.Errorf("%d dropped", n)
 		}
 	})
 }
 
 func TestAStopWritesWhatIsLeft(t *testing.T) {
-	inWorld(t, func(w *world) {
-		stop := w.run()
-		w.Note(ship("o-1"))
+	onRefusalLog(t, func(l *refusalLog) {
+		stop := l.run()
+		l.Note(ship("o-1"))
 		synctest.Wait()
-		w.Note(ship("o-1")) // not due for ten seconds
+		l.Note(ship("o-1")) // not due for ten seconds
 		synctest.Wait()
 		stop()
 
-		if e := w.of("o-1").List[0]; e.Count != 2 {
+		if e := l.of("o-1").List[0]; e.Count != 2 {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -253,42 +253,42 @@ func TestAStopWritesWhatIsLeft(t *testing.T) {
 
 // TestAStopFinishesTheWriteUnderWay stops the process after a write has begun.
 func TestAStopFinishesTheWriteUnderWay(t *testing.T) {
-	inWorld(t, func(w *world) {
-		ctx, stop := context.WithCancel(w.t.Context())
-		w.wire.Before(func(*embeddedtest.Call) error {
+	onRefusalLog(t, func(l *refusalLog) {
+		ctx, stop := context.WithCancel(l.t.Context())
+		l.wire.Before(func(*embeddedtest.Call) error {
 			stop()
 			return nil
 		})
-		w.Note(ship("o-1"))
+		l.Note(ship("o-1"))
 
-		if err := w.Run(ctx); err != nil {
+		if err := l.Run(ctx); err != nil {
 			t.Error(err)
 		}
 
-		w.wire.Clear()
+		l.wire.Clear()
 
-		if got := w.of("o-1"); len(got.List) != 1 || w.Dropped() != 0 {
-			t.Errorf("%+v, %d dropped", got, w.Dropped())
+		if got := l.of("o-1"); len(got.List) != 1 || l.Dropped() != 0 {
+			t.Errorf("%+v, %d dropped", got, l.Dropped())
 		}
 	})
 }
 
 func TestADescriptionIsMadeWhenItIsWritten(t *testing.T) {
-	inWorld(t, func(w *world) {
+	onRefusalLog(t, func(l *refusalLog) {
 		r := ship("o-1")
 		asked := false
 		r.Describe = func(context.Context) string {
 			asked = true
 			return "out of stock: mug, wanted 2, 1 left"
 		}
-		w.Note(r)
+		l.Note(r)
 
 		if asked {
 			t.Error("Note asked")
 		}
-		_ = w.Flush(w.t.Context())
+		_ = l.Flush(l.t.Context())
 
-		if e := w.of("o-1").List[0]; e.Text != "out of stock: mug, wanted 2, 1 left" {
+		if e := l.of("o-1").List[0]; e.Text != "out of stock: mug, wanted 2, 1 left" {
 			t.Errorf("%+v", e)
 		}
 	})

@@ -50,6 +50,7 @@ func (s *aslState) visitEvents() float64 {
 			// Also submitted.
 			return 6
 		}
+
 		return 5
 	case "Parallel", "Map":
 		// Also started and succeeded.

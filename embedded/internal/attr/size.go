@@ -7,9 +7,6 @@ const (
 	elementOverhead  = 1
 )
 
-// maxItemSize is the size of the largest item in bytes, names included.
-const maxItemSize = 400 << 10
-
 // Size returns the item's size as DynamoDB counts it, in bytes: names and values.
 func (i Item) Size() int {
 	total := 0

@@ -14,63 +14,63 @@ const callbackMachine = `{"StartAt":"A","States":{"A":{"Type":"Task",
 // TestATokenMayBeAnsweredBeforeTheCallThatCarriedIt covers the reader of the item who is
 // faster than the answer of the call that wrote it.
 func TestATokenMayBeAnsweredBeforeTheCallThatCarriedIt(t *testing.T) {
-	w := newWorld(t, callbackMachine)
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, callbackMachine)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
-	if len(w.queue) != 1 || w.queue[0].Resource != CallQueue {
-		t.Fatalf("queue %+v", w.queue)
+	if len(x.queue) != 1 || x.queue[0].Resource != CallQueue {
+		t.Fatalf("queue %+v", x.queue)
 	}
-	task := w.queue[0]
+	task := x.queue[0]
 
-	call, err := w.env().Call(w.state(), task.Thread, task.Attempt)
+	call, err := x.env().Call(x.state(), task.Thread, task.Attempt)
 	if err != nil || string(call.Parameters) != `{"token":"token-1"}` || call.Operation != "UpdateItem" {
 		t.Fatalf("call %+v with %s, %v", call.Integration, call.Parameters, err)
 	}
 
-	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+	if err := x.step(func(e *Env, s *State) (*Turn, error) {
 		return e.Succeed(s, task.Thread, [TokenSize]byte{2}, []byte(`0`))
 	}); !errors.Is(err, ErrTaskTimedOut) {
 		t.Errorf("another token: %v", err)
 	}
 
-	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+	if err := x.step(func(e *Env, s *State) (*Turn, error) {
 		return e.Succeed(s, task.Thread, [TokenSize]byte{1}, []byte(`1`))
 	}); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+	if err := x.step(func(e *Env, s *State) (*Turn, error) {
 		return e.Called(s, task.Thread, task.Attempt, []byte(`{}`), nil)
 	}); !errors.Is(err, ErrNotScheduled) {
 		t.Errorf("the late answer of the call: %v", err)
 	}
 
-	if s := w.state(); s.Status != Succeeded || len(w.queue) != 0 {
-		t.Errorf("status %v, queue %+v", s.Status, w.queue)
+	if s := x.state(); s.Status != Succeeded || len(x.queue) != 0 {
+		t.Errorf("status %v, queue %+v", s.Status, x.queue)
 	}
 }
 
 // TestACallWithoutCallbackHasNoToken keeps a guessed token from ending a task that waits
 // for the answer of its call only.
 func TestACallWithoutCallbackHasNoToken(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:getItem","End":true}}}`)
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:getItem","End":true}}}`)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
-	task := w.queue[0]
+	task := x.queue[0]
 
-	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+	if err := x.step(func(e *Env, s *State) (*Turn, error) {
 		return e.Succeed(s, task.Thread, [TokenSize]byte{1}, []byte(`1`))
 	}); !errors.Is(err, ErrTaskTimedOut) {
 		t.Errorf("got %v", err)
 	}
 
-	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+	if err := x.step(func(e *Env, s *State) (*Turn, error) {
 		return e.Called(s, task.Thread, task.Attempt, []byte(`{}`), nil)
-	}); err != nil || w.state().Status != Succeeded {
-		t.Errorf("answered: %v, status %v", err, w.state().Status)
+	}); err != nil || x.state().Status != Succeeded {
+		t.Errorf("answered: %v, status %v", err, x.state().Status)
 	}
 }
 
@@ -84,18 +84,18 @@ func TestAFailureWithoutWords(t *testing.T) {
 		{"Broken", "", `{"Error":"Broken","Cause":null}`},
 		{"Broken", "why", `{"Error":"Broken","Cause":"why"}`},
 	} {
-		w := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage.waitForTaskToken",`+
+		x := newMemoryExecution(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage.waitForTaskToken",`+
 			`"Catch":[{"ErrorEquals":["States.ALL"],"Next":"C"}],"End":true},"C":{"Type":"Pass","End":true}}}`)
-		if err := w.start(`{}`); err != nil {
+		if err := x.start(`{}`); err != nil {
 			t.Fatal(err)
 		}
 
-		id := w.queue[0].Thread
-		if err := w.step(func(e *Env, s *State) (*Turn, error) { return e.Fail(s, id, [TokenSize]byte{1}, row.name, row.cause) }); err != nil {
+		id := x.queue[0].Thread
+		if err := x.step(func(e *Env, s *State) (*Turn, error) { return e.Fail(s, id, [TokenSize]byte{1}, row.name, row.cause) }); err != nil {
 			t.Fatal(err)
 		}
 
-		if got := w.outcome(t); got != row.want {
+		if got := x.outcome(t); got != row.want {
 			t.Errorf("%q: %s", row.name, got)
 		}
 	}
@@ -103,11 +103,11 @@ func TestAFailureWithoutWords(t *testing.T) {
 
 // The heartbeats of a task that waits for its token count from the answer of the call that carried it.
 func TestHeartbeatsOfACallback(t *testing.T) {
-	w := newWorld(t, strings.Replace(callbackMachine, `"End"`, `"HeartbeatSeconds":10,"End"`, 1))
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, strings.Replace(callbackMachine, `"End"`, `"HeartbeatSeconds":10,"End"`, 1))
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
-	task := w.queue[0]
+	task := x.queue[0]
 
 	for n, apply := range []func(e *Env, s *State) (*Turn, error){
 		func(e *Env, s *State) (*Turn, error) {
@@ -121,12 +121,12 @@ func TestHeartbeatsOfACallback(t *testing.T) {
 			wait = 20 * time.Second
 		}
 
-		if err := errors.Join(w.sleep(wait), w.step(apply)); err != nil || w.state().Status != Running {
-			t.Fatalf("step %d: %v, %v", n, w.state().Status, err)
+		if err := errors.Join(x.sleep(wait), x.step(apply)); err != nil || x.state().Status != Running {
+			t.Fatalf("step %d: %v, %v", n, x.state().Status, err)
 		}
 	}
 
-	if err := w.sleep(10 * time.Second); err != nil || w.state().Status != Failed || w.state().Error != timeoutError {
-		t.Errorf("without a heartbeat: %v %s, %v", w.state().Status, w.state().Error, err)
+	if err := x.sleep(10 * time.Second); err != nil || x.state().Status != Failed || x.state().Error != timeoutError {
+		t.Errorf("without a heartbeat: %v %s, %v", x.state().Status, x.state().Error, err)
 	}
 }

@@ -43,19 +43,19 @@ func TestAFailedEvaluationIsInTheHistory(t *testing.T) {
 				"7<6 MapIterationFailed, 8<6 MapStateFailed, 9<8 ExecutionFailed",
 		},
 	} {
-		w := newWorld(t, `{"QueryLanguage":"JSONata","StartAt":"S","States":{"S":{`+row.state+`,"End":true}}}`)
-		if err := w.start(row.input); err != nil {
+		x := newMemoryExecution(t, `{"QueryLanguage":"JSONata","StartAt":"S","States":{"S":{`+row.state+`,"End":true}}}`)
+		if err := x.start(row.input); err != nil {
 			t.Fatal(err)
 		}
 
-		for i := range w.events {
-			e := &w.events[i]
-			if e.Type == EvaluationFailed && (e.Worker != row.field || e.Error != queryError || e.Cause != w.state().Cause) {
+		for i := range x.events {
+			e := &x.events[i]
+			if e.Type == EvaluationFailed && (e.Worker != row.field || e.Error != queryError || e.Cause != x.state().Cause) {
 				t.Errorf("%s: field %q, %s: %s", row.is, e.Worker, e.Error, e.Cause)
 			}
 		}
 
-		if got := strings.Join(w.eventTypes()[2:], ", "); got != row.history {
+		if got := strings.Join(x.eventTypes()[2:], ", "); got != row.history {
 			t.Errorf("%s:\n%s\nwant\n%s", row.is, got, row.history)
 		}
 	}
@@ -63,13 +63,13 @@ func TestAFailedEvaluationIsInTheHistory(t *testing.T) {
 
 // A Map that is retried has not failed, although its field has.
 func TestAFailedEvaluationOfAMapThatIsRetried(t *testing.T) {
-	w := newWorld(t, `{"QueryLanguage":"JSONata","StartAt":"S","States":{"S":{"Type":"Map","Items":"{% 1 %}","Retry":[{"ErrorEquals":["States.ALL"]}],`+
+	x := newMemoryExecution(t, `{"QueryLanguage":"JSONata","StartAt":"S","States":{"S":{"Type":"Map","Items":"{% 1 %}","Retry":[{"ErrorEquals":["States.ALL"]}],`+
 		`"ItemProcessor":{"StartAt":"I","States":{"I":{"Type":"Pass","End":true}}},"End":true}}}`)
-	if err := w.start(`{}`); err != nil {
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
-	if got := strings.Join(w.eventTypes()[2:], ", "); got != "3<0 EvaluationFailed" || w.state().Status != Running {
+	if got := strings.Join(x.eventTypes()[2:], ", "); got != "3<0 EvaluationFailed" || x.state().Status != Running {
 		t.Error(got)
 	}
 }
@@ -78,17 +78,17 @@ func TestAFailedEvaluationOfAMapThatIsRetried(t *testing.T) {
 // Source: https://github.com/localstack/localstack
 // tests/aws/services/stepfunctions/v2/error_handling/test_task_service_lambda.py, test_invoke_timeout.
 func TestACallThatTimesOutWasStarted(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"S","States":{"S":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:getItem","TimeoutSeconds":5,"End":true}}}`)
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:getItem","TimeoutSeconds":5,"End":true}}}`)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := w.command("sleep 5s"); err != nil {
+	if err := x.command("sleep 5s"); err != nil {
 		t.Fatal(err)
 	}
 
 	const want = "1<0 ExecutionStarted, 2<0 TaskStateEntered, 3<2 TaskScheduled, 4<3 TaskStarted, 5<4 TaskTimedOut, 6<5 ExecutionFailed"
-	if got := strings.Join(w.eventTypes(), ", "); got != want {
+	if got := strings.Join(x.eventTypes(), ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -97,13 +97,13 @@ func TestACallThatTimesOutWasStarted(t *testing.T) {
 // Source: https://github.com/localstack/localstack
 // tests/aws/services/stepfunctions/v2/assign/test_assign_base.py, test_base_cases[BASE_EMPTY].
 func TestAnEmptyAssignIsNotInTheHistory(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"S","States":{"S":{"Type":"Pass","Assign":{},"End":true}}}`)
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{"Type":"Pass","Assign":{},"End":true}}}`)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
-	if e := w.events[2]; e.Type != StateExited || e.Assigned != nil {
-		t.Errorf("%s assigns %s", e.Name(w.machine), e.Assigned)
+	if e := x.events[2]; e.Type != StateExited || e.Assigned != nil {
+		t.Errorf("%s assigns %s", e.Name(x.machine), e.Assigned)
 	}
 }
 
@@ -113,13 +113,13 @@ func TestAnEmptyAssignIsNotInTheHistory(t *testing.T) {
 // test_map_state_config_inline_parameters.
 func TestInputsOfIterationsHaveNoSpaces(t *testing.T) {
 	for _, selector := range []string{"", `"ItemSelector":{"v.$":"$$.Map.Item.Value"},`} {
-		w := newWorld(t, `{"StartAt":"S","States":{"S":{"Type":"Map",`+selector+
+		x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{"Type":"Map",`+selector+
 			`"ItemProcessor":{"StartAt":"I","States":{"I":{"Type":"Pass","End":true}}},"End":true}}}`)
-		if err := w.start(`[[4, 5]]`); err != nil {
+		if err := x.start(`[[4, 5]]`); err != nil {
 			t.Fatal(err)
 		}
 
-		output, err := w.Document(w.state().Output)
+		output, err := x.Document(x.state().Output)
 		if err != nil || strings.Contains(string(output), " ") || !strings.Contains(string(output), "[4,5]") {
 			t.Errorf("%s: %s, %v", selector, output, err)
 		}
@@ -127,10 +127,10 @@ func TestInputsOfIterationsHaveNoSpaces(t *testing.T) {
 }
 
 // eventTypes returns the events as "id<previous id Type".
-func (w *world) eventTypes() (lines []string) {
-	for i := range w.events {
-		e := &w.events[i]
-		lines = append(lines, fmt.Sprintf("%d<%d %s", e.ID, e.Prev, e.Name(w.machine)))
+func (x *memoryExecution) eventTypes() (lines []string) {
+	for i := range x.events {
+		e := &x.events[i]
+		lines = append(lines, fmt.Sprintf("%d<%d %s", e.ID, e.Prev, e.Name(x.machine)))
 	}
 
 	return lines

@@ -8,14 +8,14 @@ import (
 )
 
 // call answers the call of a task with an output, or with a failure that has a name.
-func (w *world) call(task Task, output []byte, failure string) error {
+func (x *memoryExecution) call(task Task, output []byte, failure string) error {
 	var refused *CallFailure
 	if failure != "" {
 		name, cause, _ := strings.Cut(failure, " ")
 		refused = &CallFailure{name, cause}
 	}
 
-	return w.step(func(e *Env, s *State) (*Turn, error) { return e.Called(s, task.Thread, task.Attempt, output, refused) })
+	return x.step(func(e *Env, s *State) (*Turn, error) { return e.Called(s, task.Thread, task.Attempt, output, refused) })
 }
 
 // isCall reports whether a task waits for a call of the engine.
@@ -23,26 +23,26 @@ func isCall(task Task) bool { return task.Resource == CallQueue || task.Resource
 
 // callCommand checks the payload of a state's call ("payload"), answers the call with a result ("answer"),
 // or with an error's name and a cause ("refuse").
-func (w *world) callCommand(verb, state, value string) error {
-	i := slices.IndexFunc(w.queue, func(task Task) bool {
-		return task.Resource == FunctionQueue && w.machine.States[w.state().thread(task.Thread).state].Name == state
+func (x *memoryExecution) callCommand(verb, state, value string) error {
+	i := slices.IndexFunc(x.queue, func(task Task) bool {
+		return task.Resource == FunctionQueue && x.machine.States[x.state().thread(task.Thread).state].Name == state
 	})
 	if i < 0 {
 		return fmt.Errorf("no call of %s is queued", state)
 	}
 
-	switch task := w.queue[i]; verb {
+	switch task := x.queue[i]; verb {
 	case "payload":
-		call, err := w.env().Call(w.state(), task.Thread, task.Attempt)
+		call, err := x.env().Call(x.state(), task.Thread, task.Attempt)
 		if got := string(call.Parameters); err == nil && got != value {
 			err = fmt.Errorf("the payload is %s", got)
 		}
 
 		return err
 	case "refuse":
-		return w.call(task, nil, value)
+		return x.call(task, nil, value)
 	default:
-		return w.call(task, []byte(value), "")
+		return x.call(task, []byte(value), "")
 	}
 }
 
@@ -59,23 +59,23 @@ func TestAnAnswerOverTheLimitFailsItsTask(t *testing.T) {
 		{"a function", functionTask, "LambdaFunctionFailed", "arn:aws:lambda:us-east-1:000000000000:function:f"},
 		{"a call", `"Type":"Task","Resource":"arn:aws:states:::lambda:invoke"`, "TaskFailed", "lambda"},
 	} {
-		w := newWorld(t, `{"StartAt":"S","States":{"S":{`+row.task+`,"Catch":[{"ErrorEquals":["States.ALL"],"Next":"C"}],"End":true},`+
+		x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{`+row.task+`,"Catch":[{"ErrorEquals":["States.ALL"],"Next":"C"}],"End":true},`+
 			`"C":{"Type":"Pass","End":true}}}`)
-		if err := w.start(`{}`); err != nil {
+		if err := x.start(`{}`); err != nil {
 			t.Fatal(err)
 		}
 
-		if err := w.command("answer S " + large); err != nil {
+		if err := x.command("answer S " + large); err != nil {
 			t.Fatal(err)
 		}
 
 		want := `{"Error":"States.DataLimitExceeded","Cause":"The state/task '` + row.by +
 			`' returned a result with a size exceeding the maximum number of bytes service limit."}`
-		if got := w.outcome(t); got != want {
+		if got := x.outcome(t); got != want {
 			t.Errorf("%s: %s", row.is, got)
 		}
 
-		if got := w.eventTypes()[4]; got != "5<4 "+row.event {
+		if got := x.eventTypes()[4]; got != "5<4 "+row.event {
 			t.Errorf("%s: %s", row.is, got)
 		}
 	}
@@ -83,13 +83,13 @@ func TestAnAnswerOverTheLimitFailsItsTask(t *testing.T) {
 
 // A function has no token: it cannot be answered but by its result.
 func TestAFunctionHasNoToken(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"S","States":{"S":{`+functionTask+`,"Parameters":{"token.$":"$$.Task.Token"},"End":true}}}`)
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{`+functionTask+`,"Parameters":{"token.$":"$$.Task.Token"},"End":true}}}`)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
 	const want = "The JSONPath '$$.Task.Token' specified for the field 'token.$' could not be found in the input"
-	if got := w.outcome(t); !strings.Contains(got, want) {
+	if got := x.outcome(t); !strings.Contains(got, want) {
 		t.Error(got)
 	}
 }

@@ -119,31 +119,31 @@ func (g *generator) resource() string {
 
 // run starts the definition and answers its tasks until it ends. Whether a task fails
 // depends on its input only, and the number of its retries is in there.
-func (w *world) run(rt *rapid.T, salt int, input string) {
-	if err := w.start(input); err != nil {
+func (x *memoryExecution) run(rt *rapid.T, salt int, input string) {
+	if err := x.start(input); err != nil {
 		rt.Fatal(err)
 	}
 
-	for steps := 0; w.state().Status == Running; steps++ {
+	for steps := 0; x.state().Status == Running; steps++ {
 		if steps > 10_000 {
-			rt.Fatal("it does not end\n" + w.history())
+			rt.Fatal("it does not end\n" + x.history())
 		}
 
-		if len(w.runs) > 0 {
-			w.runChildren(rt, salt, w.runs[0])
+		if len(x.runs) > 0 {
+			x.runChildren(rt, salt, x.runs[0])
 			continue
 		}
 
-		if len(w.queue) == 0 {
-			if err := w.sleep(time.Second); err != nil {
+		if len(x.queue) == 0 {
+			if err := x.sleep(time.Second); err != nil {
 				rt.Fatal(err)
 			}
 
 			continue
 		}
 
-		err := w.work(salt, w.queue[0])
-		if w.cut > 0 && (errors.Is(err, ErrTaskTimedOut) || errors.Is(err, ErrNotScheduled)) {
+		err := x.work(salt, x.queue[0])
+		if x.cut > 0 && (errors.Is(err, ErrTaskTimedOut) || errors.Is(err, ErrNotScheduled)) {
 			// What follows from an earlier failure of another branch was cut off, and was done when the
 			// task was started or answered: it ended the task.
 			continue
@@ -156,7 +156,7 @@ func (w *world) run(rt *rapid.T, salt int, input string) {
 }
 
 // work starts a task and ends it with its own input, or with Boom.
-func (w *world) work(salt int, task Task) error {
+func (x *memoryExecution) work(salt int, task Task) error {
 	fails := func(input []byte) bool {
 		hash := fnv.New32a()
 		fmt.Fprintf(hash, "%d%s", salt, input)
@@ -165,7 +165,7 @@ func (w *world) work(salt int, task Task) error {
 	}
 
 	if isCall(task) {
-		call, err := w.env().Call(w.state(), task.Thread, task.Attempt)
+		call, err := x.env().Call(x.state(), task.Thread, task.Attempt)
 		if err != nil {
 			return err
 		}
@@ -175,13 +175,13 @@ func (w *world) work(salt int, task Task) error {
 			failure = "Boom"
 		}
 
-		return w.call(task, call.Parameters, failure)
+		return x.call(task, call.Parameters, failure)
 	}
 
 	token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt)}
 	var input []byte
 
-	err := w.step(func(e *Env, s *State) (turn *Turn, err error) {
+	err := x.step(func(e *Env, s *State) (turn *Turn, err error) {
 		input, turn, err = e.StartTask(s, task.Thread, task.Attempt, "", token)
 		return turn, err
 	})
@@ -189,7 +189,7 @@ func (w *world) work(salt int, task Task) error {
 		return err
 	}
 
-	return w.step(func(e *Env, s *State) (*Turn, error) {
+	return x.step(func(e *Env, s *State) (*Turn, error) {
 		if fails(input) {
 			return e.Fail(s, task.Thread, token, "Boom", "")
 		}
@@ -198,16 +198,16 @@ func (w *world) work(salt int, task Task) error {
 	})
 }
 
-// runChildren runs the children of a Map Run, each as a world of its own, and ends the Map Run.
-func (w *world) runChildren(rt *rapid.T, salt int, r MapRun) {
-	inputs, failed, err := w.inputs(r, MapCursor{})
+// runChildren runs the children of a Map Run, each as an execution of its own, and ends the Map Run.
+func (x *memoryExecution) runChildren(rt *rapid.T, salt int, r MapRun) {
+	inputs, failed, err := x.inputs(r, MapCursor{})
 	if failed != nil || err != nil {
 		rt.Fatal(failed, err)
 	}
 
 	results := make([]string, len(inputs))
 	for i, input := range inputs {
-		child := &world{machine: w.machine.States[r.Map].Distributed.Child, now: w.now, cut: w.cut}
+		child := &memoryExecution{machine: x.machine.States[r.Map].Distributed.Child, now: x.now, cut: x.cut}
 		child.reset()
 		child.run(rt, salt, input)
 
@@ -225,10 +225,10 @@ func (w *world) runChildren(rt *rapid.T, salt int, r MapRun) {
 		results[i] = string(output)
 	}
 
-	err = w.step(func(e *Env, s *State) (*Turn, error) {
+	err = x.step(func(e *Env, s *State) (*Turn, error) {
 		return e.MapEnded(s, r.Thread, r.Run, r.Redrives, []byte("["+strings.Join(results, ",")+"]"), nil)
 	})
-	if err != nil && (w.cut == 0 || !errors.Is(err, ErrNotScheduled)) { // see run
+	if err != nil && (x.cut == 0 || !errors.Is(err, ErrNotScheduled)) { // see run
 		rt.Fatal(err)
 	}
 }
@@ -243,7 +243,7 @@ func TestGeneratedDefinitionsCutAtEveryEvent(t *testing.T) {
 		g.text.WriteByte('}')
 
 		salt := rapid.IntRange(0, 1000).Draw(rt, "salt")
-		whole, cut := newWorld(t, g.text.String()), newWorld(t, g.text.String())
+		whole, cut := newMemoryExecution(t, g.text.String()), newMemoryExecution(t, g.text.String())
 		cut.cut = 1
 		whole.run(rt, salt, `{"list":[1,2,3]}`)
 		cut.run(rt, salt, `{"list":[1,2,3]}`)

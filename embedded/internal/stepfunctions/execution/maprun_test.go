@@ -9,26 +9,26 @@ import (
 // Only what ends the Map Run for which the state waits, after as many redrives as it has had,
 // ends the state.
 func TestStaleEndsOfMapRuns(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"Each","States":{"Each":{"Type":"Map","Label":"each","End":true,"ItemProcessor":{
+	x := newMemoryExecution(t, `{"StartAt":"Each","States":{"Each":{"Type":"Map","Label":"each","End":true,"ItemProcessor":{
 		"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"In","States":{"In":{"Type":"Pass","End":true}}}}}}`)
-	if err := w.start(`[1]`); err != nil {
+	if err := x.start(`[1]`); err != nil {
 		t.Fatal(err)
 	}
 
-	first := w.runs[0]
+	first := x.runs[0]
 	for _, line := range []string{"stop Enough", "redrive"} {
-		if err := w.command(line); err != nil {
+		if err := x.command(line); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	again := w.runs[0]
-	if again.Run != first.Run || again.Redrives != 1 || len(w.ended) != 1 || w.ended[0].Finished {
-		t.Fatalf("%+v after %+v, ended %+v", again, first, w.ended)
+	again := x.runs[0]
+	if again.Run != first.Run || again.Redrives != 1 || len(x.ended) != 1 || x.ended[0].Finished {
+		t.Fatalf("%+v after %+v, ended %+v", again, first, x.ended)
 	}
 
 	end := func(thread int64, run uint64, redrives int64) error {
-		return w.step(func(e *Env, s *State) (*Turn, error) {
+		return x.step(func(e *Env, s *State) (*Turn, error) {
 			return e.MapEnded(s, thread, run, redrives, []byte(`[2]`), nil)
 		})
 	}
@@ -43,37 +43,37 @@ func TestStaleEndsOfMapRuns(t *testing.T) {
 		}
 	}
 
-	if _, err := w.env().MapInputs(w.state(), first.Thread, first.Run, 0, MapCursor{}, nil); !errors.Is(err, ErrNotScheduled) {
+	if _, err := x.env().MapInputs(x.state(), first.Thread, first.Run, 0, MapCursor{}, nil); !errors.Is(err, ErrNotScheduled) {
 		t.Error(err)
 	}
 
-	if err := end(again.Thread, again.Run, again.Redrives); err != nil || w.state().Status != Succeeded || len(w.runs) != 0 ||
-		fmt.Sprint(w.ended[1:]) != fmt.Sprint([]EndedRun{{Run: again.Run, Finished: true, Succeeded: true}}) {
-		t.Errorf("%v, ended %+v", err, w.ended)
+	if err := end(again.Thread, again.Run, again.Redrives); err != nil || x.state().Status != Succeeded || len(x.runs) != 0 ||
+		fmt.Sprint(x.ended[1:]) != fmt.Sprint([]EndedRun{{Run: again.Run, Finished: true, Succeeded: true}}) {
+		t.Errorf("%v, ended %+v", err, x.ended)
 	}
 }
 
 // A redriven Map whose execution fails again in the same turn has its Map Run ended with it.
 func TestMapRunThatStartsAndEndsInATurn(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"Both","States":{"Both":{"Type":"Parallel","End":true,"Branches":[
+	x := newMemoryExecution(t, `{"StartAt":"Both","States":{"Both":{"Type":"Parallel","End":true,"Branches":[
 		{"StartAt":"Each","States":{"Each":{"Type":"Map","Label":"each","End":true,"ItemProcessor":{
 		"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"In","States":{"In":{"Type":"Pass","End":true}}}}}},
 		{"StartAt":"Bad","States":{"Bad":{"Type":"Fail","Error":"Boom"}}}]}}}`)
-	if err := w.start(`[1]`); err != nil {
+	if err := x.start(`[1]`); err != nil {
 		t.Fatal(err)
 	}
 
 	for n := 1; n <= 2; n++ {
-		if s := w.state(); s.Status != Failed || len(w.runs) != 0 || len(w.ended) != n || w.ended[n-1].Finished {
-			t.Fatalf("%s, Map Runs %v, ended %+v\n%s", s.Status, w.runs, w.ended, w.history())
+		if s := x.state(); s.Status != Failed || len(x.runs) != 0 || len(x.ended) != n || x.ended[n-1].Finished {
+			t.Fatalf("%s, Map Runs %v, ended %+v\n%s", s.Status, x.runs, x.ended, x.history())
 		}
 
-		if err := w.command("redrive"); err != nil {
+		if err := x.command("redrive"); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	if w.ended[0].Run != w.ended[1].Run {
-		t.Errorf("%+v", w.ended)
+	if x.ended[0].Run != x.ended[1].Run {
+		t.Errorf("%+v", x.ended)
 	}
 }

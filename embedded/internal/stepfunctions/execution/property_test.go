@@ -41,12 +41,12 @@ const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
  "Back":{"Type":"Choice","Choices":[{"Variable":"$.e","IsPresent":true,"Next":"Bad"}],"Default":"Last"},
  "Bad":{"Type":"Fail","ErrorPath":"$.e.Error"},"Last":{WORK,"End":true}}}`
 
-func newMaze(t *testing.T) *world { return newWork(t, maze) }
+func newMaze(t *testing.T) *memoryExecution { return newWork(t, maze) }
 
-func newWork(t *testing.T, definition string) *world {
+func newWork(t *testing.T, definition string) *memoryExecution {
 	const work = `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`
 
-	return newWorld(t, strings.ReplaceAll(definition, "WORK", work))
+	return newMemoryExecution(t, strings.ReplaceAll(definition, "WORK", work))
 }
 
 // selectors is a definition whose Map fails by its ItemSelector for the third item, while others run.
@@ -62,54 +62,54 @@ const selectors = `{"StartAt":"M","States":{
 // The invariants of check hold after each of a random sequence of stimuli.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w, input := newMaze(t), `{"in":true}`
+		x, input := newMaze(t), `{"in":true}`
 		if rapid.IntRange(0, 3).Draw(rt, "definition") == 0 {
-			w, input = newWork(t, selectors), `[1,2,"x",4]`
+			x, input = newWork(t, selectors), `[1,2,"x",4]`
 		}
 
-		if err := w.start(input); err != nil {
+		if err := x.start(input); err != nil {
 			rt.Fatal(err)
 		}
-		w.check(rt)
+		x.check(rt)
 
 		for range rapid.IntRange(1, 60).Draw(rt, "stimuli") {
-			err := w.anything(rt)
+			err := x.anything(rt)
 			var refused *NotRedrivableError
 			switch {
 			case err == nil:
 			case errors.Is(err, ErrTaskTimedOut), errors.Is(err, ErrNotScheduled):
 			case errors.Is(err, ErrNotRunning), errors.As(err, &refused):
 			default:
-				rt.Fatalf("%v\n%s", err, w.history())
+				rt.Fatalf("%v\n%s", err, x.history())
 			}
-			w.check(rt)
+			x.check(rt)
 		}
 	})
 }
 
 // anything applies a random stimulus.
-func (w *world) anything(rt *rapid.T) error {
+func (x *memoryExecution) anything(rt *rapid.T) error {
 	pick := rapid.IntRange(0, 99).Draw(rt, "what")
-	if pick < 35 && len(w.queue) > 0 {
-		task := w.queue[rapid.IntRange(0, len(w.queue)-1).Draw(rt, "task")]
+	if pick < 35 && len(x.queue) > 0 {
+		task := x.queue[rapid.IntRange(0, len(x.queue)-1).Draw(rt, "task")]
 		if isCall(task) {
-			return w.call(task, []byte(`{"long":1}`), rapid.SampledFrom([]string{"", "", "Again", "Caught", "Other"}).Draw(rt, "error"))
+			return x.call(task, []byte(`{"long":1}`), rapid.SampledFrom([]string{"", "", "Again", "Caught", "Other"}).Draw(rt, "error"))
 		}
 
 		token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt), 1}
-		w.tokens[task.Thread] = token
+		x.tokens[task.Thread] = token
 
-		return w.step(func(e *Env, s *State) (*Turn, error) {
+		return x.step(func(e *Env, s *State) (*Turn, error) {
 			_, turn, err := e.StartTask(s, task.Thread, task.Attempt, "", token)
 			return turn, err
 		})
 	}
 
-	if pick < 45 && len(w.runs) > 0 {
-		r := w.runs[rapid.IntRange(0, len(w.runs)-1).Draw(rt, "run")]
+	if pick < 45 && len(x.runs) > 0 {
+		r := x.runs[rapid.IntRange(0, len(x.runs)-1).Draw(rt, "run")]
 		name := rapid.SampledFrom([]string{"", "", "Again", "Caught", thresholdError, runtimeError}).Draw(rt, "failure")
 
-		return w.step(func(e *Env, s *State) (*Turn, error) {
+		return x.step(func(e *Env, s *State) (*Turn, error) {
 			if name != "" {
 				return e.MapEnded(s, r.Thread, r.Run, r.Redrives, nil, &CallFailure{Name: name})
 			}
@@ -119,68 +119,68 @@ func (w *world) anything(rt *rapid.T) error {
 	}
 
 	switch {
-	case pick < 75 && len(w.tokens) > 0:
+	case pick < 75 && len(x.tokens) > 0:
 		var ids []int64
-		for id := range w.tokens {
+		for id := range x.tokens {
 			ids = append(ids, id)
 		}
 		slices.Sort(ids)
 		id := rapid.SampledFrom(ids).Draw(rt, "thread")
 
-		return w.step(func(e *Env, s *State) (*Turn, error) {
+		return x.step(func(e *Env, s *State) (*Turn, error) {
 			switch how := rapid.IntRange(0, 9).Draw(rt, "how"); {
 			case how < 6:
-				return e.Succeed(s, id, w.tokens[id], []byte(rapid.SampledFrom([]string{`{}`, `{"long":1}`, `5`}).Draw(rt, "output")))
+				return e.Succeed(s, id, x.tokens[id], []byte(rapid.SampledFrom([]string{`{}`, `{"long":1}`, `5`}).Draw(rt, "output")))
 			case how < 8:
-				return e.Fail(s, id, w.tokens[id], rapid.SampledFrom([]string{"Again", "Caught", "Other", ""}).Draw(rt, "error"), "")
+				return e.Fail(s, id, x.tokens[id], rapid.SampledFrom([]string{"Again", "Caught", "Other", ""}).Draw(rt, "error"), "")
 			default:
-				return e.Heartbeat(s, id, w.tokens[id])
+				return e.Heartbeat(s, id, x.tokens[id])
 			}
 		})
 	case pick < 96:
-		return w.sleep(time.Duration(rapid.IntRange(1, 30000).Draw(rt, "ms")) * time.Millisecond)
+		return x.sleep(time.Duration(rapid.IntRange(1, 30000).Draw(rt, "ms")) * time.Millisecond)
 	case pick < 98:
-		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Redrive(s) })
+		return x.step(func(e *Env, s *State) (*Turn, error) { return e.Redrive(s) })
 	default:
-		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, "Stopped", "") })
+		return x.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, "Stopped", "") })
 	}
 }
 
 // check fails the test if an invariant between stimuli does not hold.
-func (w *world) check(rt *rapid.T) {
-	s := w.state()
-	if again := AppendState(nil, s); !bytes.Equal(again, w.stored) {
+func (x *memoryExecution) check(rt *rapid.T) {
+	s := x.state()
+	if again := AppendState(nil, s); !bytes.Equal(again, x.stored) {
 		rt.Fatalf("the state reads back as another")
 	}
 
-	for i := range w.events {
-		e := &w.events[i]
+	for i := range x.events {
+		e := &x.events[i]
 		if e.ID != int64(i+1) || e.Prev >= e.ID {
 			rt.Fatalf("event %d follows %d at place %d", e.ID, e.Prev, i+1)
 		}
 	}
 
-	if s.LastEvent != int64(len(w.events)) {
-		rt.Fatalf("last event %d of %d", s.LastEvent, len(w.events))
+	if s.LastEvent != int64(len(x.events)) {
+		rt.Fatalf("last event %d of %d", s.LastEvent, len(x.events))
 	}
 
-	tasks := s.Tasks(w.machine)
-	if len(tasks) != len(w.queue) {
-		rt.Fatalf("the queue has %v, the state %v", w.queue, tasks)
+	tasks := s.Tasks(x.machine)
+	if len(tasks) != len(x.queue) {
+		rt.Fatalf("the queue has %v, the state %v", x.queue, tasks)
 	}
 
 	for _, task := range tasks {
-		if !slices.Contains(w.queue, task) {
+		if !slices.Contains(x.queue, task) {
 			rt.Fatalf("task %v is not in the queue", task)
 		}
 	}
 
 	runs := s.runs()
-	if len(runs) != len(w.runs) {
-		rt.Fatalf("the engine knows the Map Runs %v, the state %v", w.runs, runs)
+	if len(runs) != len(x.runs) {
+		rt.Fatalf("the engine knows the Map Runs %v, the state %v", x.runs, runs)
 	}
 
-	for _, r := range w.runs {
+	for _, r := range x.runs {
 		if !slices.Contains(runs, r.Run) {
 			rt.Fatalf("no thread waits for the Map Run %v", r)
 		}
@@ -195,14 +195,14 @@ func (w *world) check(rt *rapid.T) {
 
 	for _, th := range s.threads {
 		if outer := s.thread(th.parent); th.parent != 0 && (outer == nil || outer.phase != joining) {
-			rt.Fatalf("no thread waits for thread %d in %s\n%s", th.id, w.machine.States[th.state].Name, w.history())
+			rt.Fatalf("no thread waits for thread %d in %s\n%s", th.id, x.machine.States[th.state].Name, x.history())
 		}
 
 		switch th.phase {
 		case scheduled, started, calling, mapping:
 		case waiting, backoff, ready:
 			if th.wake == 0 {
-				rt.Fatalf("thread %d in %s waits for nothing\n%s", th.id, w.machine.States[th.state].Name, w.history())
+				rt.Fatalf("thread %d in %s waits for nothing\n%s", th.id, x.machine.States[th.state].Name, x.history())
 			}
 		case joining:
 			children := 0
@@ -213,45 +213,45 @@ func (w *world) check(rt *rapid.T) {
 			}
 
 			if children == 0 || children != th.running {
-				rt.Fatalf("thread %d waits for %d children and has %d\n%s", th.id, th.running, children, w.history())
+				rt.Fatalf("thread %d waits for %d children and has %d\n%s", th.id, th.running, children, x.history())
 			}
 		default:
-			rt.Fatalf("thread %d is halted in a running execution\n%s", th.id, w.history())
+			rt.Fatalf("thread %d is halted in a running execution\n%s", th.id, x.history())
 		}
 	}
 }
 
 // The history has every document to which an event refers.
 func TestHistoryIsComplete(t *testing.T) {
-	w := newMaze(t)
-	if err := w.start(`{}`); err != nil {
+	x := newMaze(t)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
 	for range 100 {
 		for _, state := range []string{"Work", "L", "R", "Last"} {
-			_ = w.command("succeed " + state + ` {"long":1}`)
+			_ = x.command("succeed " + state + ` {"long":1}`)
 		}
 
-		_ = w.command("map Each [1,2]")
-		_ = w.command(`answer L3 {"long":1}`)
+		_ = x.command("map Each [1,2]")
+		_ = x.command(`answer L3 {"long":1}`)
 
-		if err := w.sleep(time.Second); err != nil {
+		if err := x.sleep(time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	if s := w.state(); s.Status != Succeeded {
-		t.Fatalf("%s %s %s\n%s", s.Status, s.Error, s.Cause, w.history())
+	if s := x.state(); s.Status != Succeeded {
+		t.Fatalf("%s %s %s\n%s", s.Status, s.Error, s.Cause, x.history())
 	}
 
 	documents := 0
-	for chunk, data := range w.chunks {
+	for chunk, data := range x.chunks {
 		err := ReadEvents(chunk, data, func(e *Event) bool {
 			if e.Doc != nil {
 				documents++
 
-				if _, err := w.Document(e.Doc.Ref); err != nil {
+				if _, err := x.Document(e.Doc.Ref); err != nil {
 					t.Errorf("event %d: %v", e.ID, err)
 				}
 			}
@@ -270,23 +270,23 @@ func TestHistoryIsComplete(t *testing.T) {
 
 // Damaged stored forms give errors and do not panic.
 func FuzzRead(f *testing.F) {
-	w := newWorld(f, `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[`+
+	x := newMemoryExecution(f, `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[`+
 		`{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}},`+
 		`{"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}]}}}`)
-	if err := w.start(`{"a":1}`); err != nil {
+	if err := x.start(`{"a":1}`); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(w.stored, w.chunks[1])
+	f.Add(x.stored, x.chunks[1])
 
-	w = newWorld(f, `{"StartAt":"M","States":{"M":{"Type":"Map","Label":"l","End":true,"ItemProcessor":{"ProcessorConfig":{`+
+	x = newMemoryExecution(f, `{"StartAt":"M","States":{"M":{"Type":"Map","Label":"l","End":true,"ItemProcessor":{"ProcessorConfig":{`+
 		`"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}}}}`)
-	if err := w.start(`[1]`); err != nil {
+	if err := x.start(`[1]`); err != nil {
 		f.Fatal(err)
 	}
 
-	s := w.state()
+	s := x.state()
 	s.Child = &Child{Machine: 1, Run: 2, Map: 3, Index: 4, Items: 5}
-	f.Add(AppendState(nil, s), w.chunks[1])
+	f.Add(AppendState(nil, s), x.chunks[1])
 	f.Fuzz(func(t *testing.T, state, events []byte) {
 		if s, err := ReadState(state); err == nil {
 			again, err := ReadState(AppendState(nil, s))

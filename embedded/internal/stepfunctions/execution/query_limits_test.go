@@ -30,17 +30,17 @@ func TestLargeValuesOfFailures(t *testing.T) {
 			definition += `,"B":{"Type":"Succeed"}`
 		}
 
-		w := newWorld(t, queryDefinition(definition))
-		if err := w.start(`{}`); err != nil {
+		x := newMemoryExecution(t, queryDefinition(definition))
+		if err := x.start(`{}`); err != nil {
 			t.Fatal(err)
 		}
 
-		got := w.outcome(t)
+		got := x.outcome(t)
 		if !strings.HasPrefix(got, row.begins) {
 			t.Errorf("%s: %.200s", row.is, got)
 		}
 
-		if n := len([]rune(w.state().Cause)); n > maxCause {
+		if n := len([]rune(x.state().Cause)); n > maxCause {
 			t.Errorf("%s: a cause of %d characters", row.is, n)
 		}
 	}
@@ -64,14 +64,14 @@ func TestVariablesOfQueriesHaveALimit(t *testing.T) {
 		fmt.Fprintf(&b, `,"%s":{"Type":"Pass","Assign":{"v%d":"{%% $states.input %%}"},%s}`, name, i, next)
 	}
 
-	w := newWorld(t, queryDefinition(b.String()[1:]))
-	if err := w.start(`"` + strings.Repeat("a", MaxDocument-100) + `"`); err != nil {
+	x := newMemoryExecution(t, queryDefinition(b.String()[1:]))
+	if err := x.start(`"` + strings.Repeat("a", MaxDocument-100) + `"`); err != nil {
 		t.Fatal(err)
 	}
 
-	w.finish(t)
+	x.finish(t)
 
-	if got := w.outcome(t); !strings.HasPrefix(got, "FAILED States.DataLimitExceeded: ") {
+	if got := x.outcome(t); !strings.HasPrefix(got, "FAILED States.DataLimitExceeded: ") {
 		t.Errorf("%.200s", got)
 	}
 }

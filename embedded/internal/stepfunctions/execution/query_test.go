@@ -9,35 +9,35 @@ import (
 
 // finish runs a started execution to its end: each task succeeds with its input, or fails with
 // the error that its input names.
-func (w *world) finish(t testing.TB) {
+func (x *memoryExecution) finish(t testing.TB) {
 	t.Helper()
 
-	for steps := 0; w.state().Status == Running; steps++ {
+	for steps := 0; x.state().Status == Running; steps++ {
 		if steps > 1000 {
-			t.Fatalf("it does not end\n%s", w.history())
+			t.Fatalf("it does not end\n%s", x.history())
 		}
 
-		if len(w.queue) == 0 {
-			if err := w.sleep(time.Second); err != nil {
+		if len(x.queue) == 0 {
+			if err := x.sleep(time.Second); err != nil {
 				t.Fatal(err)
 			}
 
 			continue
 		}
 
-		name := w.machine.States[w.state().thread(w.queue[0].Thread).state].Name
+		name := x.machine.States[x.state().thread(x.queue[0].Thread).state].Name
 
-		id, input, err := w.take(name)
+		id, input, err := x.take(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		err = w.step(func(e *Env, s *State) (*Turn, error) {
+		err = x.step(func(e *Env, s *State) (*Turn, error) {
 			if failure, ok := strings.CutPrefix(input, `{"fail":"`); ok {
-				return e.Fail(s, id, w.tokens[id], strings.TrimSuffix(failure, `"}`), "because")
+				return e.Fail(s, id, x.tokens[id], strings.TrimSuffix(failure, `"}`), "because")
 			}
 
-			return e.Succeed(s, id, w.tokens[id], []byte(input))
+			return e.Succeed(s, id, x.tokens[id], []byte(input))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -46,15 +46,15 @@ func (w *world) finish(t testing.TB) {
 }
 
 // outcome tells how an execution has ended.
-func (w *world) outcome(t testing.TB) string {
+func (x *memoryExecution) outcome(t testing.TB) string {
 	t.Helper()
 
-	s := w.state()
+	s := x.state()
 	if s.Status != Succeeded {
 		return fmt.Sprintf("%s %s: %s", s.Status, s.Error, s.Cause)
 	}
 
-	output, err := w.Document(s.Output)
+	output, err := x.Document(s.Output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,22 +241,22 @@ func TestQueries(t *testing.T) {
 		},
 	} {
 		for _, cut := range []int{0, 1} {
-			w := newWorld(t, row.definition)
-			w.cut = cut
+			x := newMemoryExecution(t, row.definition)
+			x.cut = cut
 
 			input := row.input
 			if input == "" {
 				input = "{}"
 			}
 
-			if err := w.start(input); err != nil {
+			if err := x.start(input); err != nil {
 				t.Fatal(err)
 			}
 
-			w.finish(t)
+			x.finish(t)
 
-			if got := w.outcome(t); got != row.want {
-				t.Errorf("%s (%s), cut %d:\ngot  %s\nwant %s\n%s", row.is, row.source, cut, got, row.want, w.history())
+			if got := x.outcome(t); got != row.want {
+				t.Errorf("%s (%s), cut %d:\ngot  %s\nwant %s\n%s", row.is, row.source, cut, got, row.want, x.history())
 			}
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// world is an execution in memory with its clock and queue. Each stimulus reads and writes
+// memoryExecution is an execution in memory with its clock and queue. Each stimulus reads and writes
 // the stored forms of state and events, as in production.
-type world struct {
+type memoryExecution struct {
 	machine *asl.Machine
 	now     time.Time
 	stored  []byte
@@ -34,13 +34,17 @@ type world struct {
 	cut int
 }
 
-func (w *world) Document(ref Ref) ([]byte, error) { return FindDocument(ref, w.chunks[ref.Chunk]) }
+func (x *memoryExecution) Document(ref Ref) ([]byte, error) {
+	return FindDocument(ref, x.chunks[ref.Chunk])
+}
 
-func (w *world) Assigned(ref Ref) ([]byte, error) { return FindAssigned(ref, w.chunks[ref.Chunk]) }
+func (x *memoryExecution) Assigned(ref Ref) ([]byte, error) {
+	return FindAssigned(ref, x.chunks[ref.Chunk])
+}
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func newWorld(t testing.TB, definition string) *world {
+func newMemoryExecution(t testing.TB, definition string) *memoryExecution {
 	t.Helper()
 
 	m, found := asl.Parse([]byte(definition))
@@ -48,82 +52,82 @@ func newWorld(t testing.TB, definition string) *world {
 		t.Fatal(found.Err())
 	}
 
-	w := &world{machine: m, now: epoch}
-	w.reset()
+	x := &memoryExecution{machine: m, now: epoch}
+	x.reset()
 
-	return w
+	return x
 }
 
-func (w *world) reset() {
-	w.chunks = map[int64][]byte{}
-	w.tokens = map[int64][TokenSize]byte{}
-	w.random = rand.New(rand.NewPCG(1, 2))
+func (x *memoryExecution) reset() {
+	x.chunks = map[int64][]byte{}
+	x.tokens = map[int64][TokenSize]byte{}
+	x.random = rand.New(rand.NewPCG(1, 2))
 }
 
-func (w *world) env() *Env {
+func (x *memoryExecution) env() *Env {
 	return &Env{
-		Machine: w.machine,
-		Now:     w.now,
-		Random:  w.random,
-		History: w,
+		Machine: x.machine,
+		Now:     x.now,
+		Random:  x.random,
+		History: x,
 		Identity: func() Identity {
 			return Identity{ARN: "arn:x:e", RoleARN: "arn:role", MachineARN: "arn:m", MachineName: "m"}
 		},
 		NewSecret:      func() [TokenSize]byte { return [TokenSize]byte{1} },
 		Token:          func(thread int64, _ [TokenSize]byte) string { return "token-" + strconv.FormatInt(thread, 10) },
 		ActivityExists: func(arn string) bool { return !strings.HasSuffix(arn, ":missing") },
-		Sequence:       func() uint64 { w.seq++; return w.seq },
-		turnEvents:     w.cut,
+		Sequence:       func() uint64 { x.seq++; return x.seq },
+		turnEvents:     x.cut,
 		NewRun: func(s *asl.State) (uint64, string, error) {
-			w.seq++
-			return w.seq, fmt.Sprintf("%s:run-%d", s.Distributed.Label, w.seq), nil
+			x.seq++
+			return x.seq, fmt.Sprintf("%s:run-%d", s.Distributed.Label, x.seq), nil
 		},
 	}
 }
 
 // step applies one stimulus to the stored state and stores the result.
-func (w *world) step(apply func(e *Env, s *State) (*Turn, error)) error {
+func (x *memoryExecution) step(apply func(e *Env, s *State) (*Turn, error)) error {
 	s := &State{Name: "run"}
-	if w.stored != nil {
+	if x.stored != nil {
 		var err error
-		if s, err = ReadState(w.stored); err != nil {
+		if s, err = ReadState(x.stored); err != nil {
 			return err
 		}
 	}
 
-	turn, err := apply(w.env(), s)
+	turn, err := apply(x.env(), s)
 	if turn == nil {
 		return err
 	}
 
 	if len(turn.Events) > 0 {
-		w.chunks[turn.Chunk()] = AppendEvents(nil, turn.Events)
-		w.events = append(w.events, turn.Events...)
+		x.chunks[turn.Chunk()] = AppendEvents(nil, turn.Events)
+		x.events = append(x.events, turn.Events...)
 	}
 
 	for _, task := range turn.Dequeued {
-		for i := range w.queue {
-			if w.queue[i] == task {
-				w.queue = append(w.queue[:i], w.queue[i+1:]...)
+		for i := range x.queue {
+			if x.queue[i] == task {
+				x.queue = append(x.queue[:i], x.queue[i+1:]...)
 				break
 			}
 		}
 	}
-	w.queue = append(w.queue, turn.Queued...)
-	w.runs = append(w.runs, turn.Runs...)
+	x.queue = append(x.queue, turn.Queued...)
+	x.runs = append(x.runs, turn.Runs...)
 
 	for _, ended := range turn.EndedRuns {
-		w.runs = slices.DeleteFunc(w.runs, func(r MapRun) bool { return r.Run == ended.Run })
-		w.ended = append(w.ended, ended)
+		x.runs = slices.DeleteFunc(x.runs, func(r MapRun) bool { return r.Run == ended.Run })
+		x.ended = append(x.ended, ended)
 	}
 
-	w.stored = AppendState(nil, s)
+	x.stored = AppendState(nil, s)
 
 	return err
 }
 
-func (w *world) state() *State {
-	s, err := ReadState(w.stored)
+func (x *memoryExecution) state() *State {
+	s, err := ReadState(x.stored)
 	if err != nil {
 		panic(err)
 	}
@@ -131,20 +135,20 @@ func (w *world) state() *State {
 	return s
 }
 
-func (w *world) start(input string) error {
-	return w.step(func(e *Env, s *State) (*Turn, error) { return e.Start(s, []byte(input)) })
+func (x *memoryExecution) start(input string) error {
+	return x.step(func(e *Env, s *State) (*Turn, error) { return e.Start(s, []byte(input)) })
 }
 
 // take starts the oldest queued task of a state and returns its thread and input.
-func (w *world) take(state string) (id int64, input string, err error) {
-	for _, task := range w.queue {
-		th := w.state().thread(task.Thread)
-		if w.machine.States[th.state].Name != state {
+func (x *memoryExecution) take(state string) (id int64, input string, err error) {
+	for _, task := range x.queue {
+		th := x.state().thread(task.Thread)
+		if x.machine.States[th.state].Name != state {
 			continue
 		}
 		token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt), 7}
-		w.tokens[task.Thread] = token
-		err = w.step(func(e *Env, s *State) (*Turn, error) {
+		x.tokens[task.Thread] = token
+		err = x.step(func(e *Env, s *State) (*Turn, error) {
 			in, turn, err := e.StartTask(s, task.Thread, task.Attempt, "worker", token)
 			input = string(in)
 			return turn, err
@@ -157,9 +161,9 @@ func (w *world) take(state string) (id int64, input string, err error) {
 }
 
 // started finds the thread whose task is with a worker.
-func (w *world) started(state string) (int64, error) {
-	for _, th := range w.state().threads {
-		if th.phase == started && w.machine.States[th.state].Name == state {
+func (x *memoryExecution) started(state string) (int64, error) {
+	for _, th := range x.state().threads {
+		if th.phase == started && x.machine.States[th.state].Name == state {
 			return th.id, nil
 		}
 	}
@@ -168,24 +172,24 @@ func (w *world) started(state string) (int64, error) {
 }
 
 // sleep advances the clock, with a Tick whenever a timer is due.
-func (w *world) sleep(d time.Duration) error {
-	until := w.now.Add(d)
+func (x *memoryExecution) sleep(d time.Duration) error {
+	until := x.now.Add(d)
 	for {
-		next := w.state().NextTimer()
+		next := x.state().NextTimer()
 		if next == 0 || next > until.UnixMilli() {
-			w.now = until
+			x.now = until
 			return nil
 		}
 
-		w.now = time.UnixMilli(max(next, w.now.UnixMilli()))
-		if err := w.step(func(e *Env, s *State) (*Turn, error) { return e.Tick(s) }); err != nil {
+		x.now = time.UnixMilli(max(next, x.now.UnixMilli()))
+		if err := x.step(func(e *Env, s *State) (*Turn, error) { return e.Tick(s) }); err != nil {
 			return err
 		}
 	}
 }
 
 // command runs one line of a scenario.
-func (w *world) command(line string) error {
+func (x *memoryExecution) command(line string) error {
 	verb, rest, _ := strings.Cut(line, " ")
 	state, value, _ := strings.Cut(rest, " ")
 	switch verb {
@@ -195,40 +199,40 @@ func (w *world) command(line string) error {
 			return err
 		}
 
-		return w.sleep(d)
+		return x.sleep(d)
 	case "stop":
-		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, state, value) })
+		return x.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, state, value) })
 	case "redrive":
-		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Redrive(s) })
+		return x.step(func(e *Env, s *State) (*Turn, error) { return e.Redrive(s) })
 	case "take":
-		_, input, err := w.take(state)
+		_, input, err := x.take(state)
 		if err == nil && value != "" && !rawjson.Equal([]byte(input), []byte(value)) {
 			err = fmt.Errorf("the task's input is %s", input)
 		}
 
 		return err
 	case "inputs", "map":
-		return w.mapCommand(verb, state, value)
+		return x.mapCommand(verb, state, value)
 	case "payload", "answer", "refuse":
-		return w.callCommand(verb, state, value)
+		return x.callCommand(verb, state, value)
 	}
 
-	id, err := w.started(state)
+	id, err := x.started(state)
 	if err != nil {
-		if id, _, err = w.take(state); err != nil {
+		if id, _, err = x.take(state); err != nil {
 			return err
 		}
 	}
 
-	return w.step(func(e *Env, s *State) (*Turn, error) {
+	return x.step(func(e *Env, s *State) (*Turn, error) {
 		switch verb {
 		case "succeed":
-			return e.Succeed(s, id, w.tokens[id], []byte(value))
+			return e.Succeed(s, id, x.tokens[id], []byte(value))
 		case "fail":
 			name, cause, _ := strings.Cut(value, " ")
-			return e.Fail(s, id, w.tokens[id], name, cause)
+			return e.Fail(s, id, x.tokens[id], name, cause)
 		case "beat":
-			return e.Heartbeat(s, id, w.tokens[id])
+			return e.Heartbeat(s, id, x.tokens[id])
 		}
 
 		return nil, errors.New("unknown command " + verb)
@@ -237,15 +241,15 @@ func (w *world) command(line string) error {
 
 // mapCommand checks the inputs of the children of a distributed Map, or ends its Map Run with a
 // result or with "fail", an error's name and a cause.
-func (w *world) mapCommand(verb, state, value string) error {
-	i := slices.IndexFunc(w.runs, func(r MapRun) bool { return w.machine.States[r.Map].Name == state })
+func (x *memoryExecution) mapCommand(verb, state, value string) error {
+	i := slices.IndexFunc(x.runs, func(r MapRun) bool { return x.machine.States[r.Map].Name == state })
 	if i < 0 {
 		return fmt.Errorf("no Map Run of %s", state)
 	}
 
-	r := w.runs[i]
+	r := x.runs[i]
 	if verb == "inputs" {
-		inputs, failed, err := w.inputs(r, MapCursor{})
+		inputs, failed, err := x.inputs(r, MapCursor{})
 		if err == nil && failed != nil {
 			err = fmt.Errorf("%s: %s", failed.Name, failed.Cause)
 		}
@@ -257,7 +261,7 @@ func (w *world) mapCommand(verb, state, value string) error {
 		return err
 	}
 
-	return w.step(func(e *Env, s *State) (*Turn, error) {
+	return x.step(func(e *Env, s *State) (*Turn, error) {
 		if name, failure, ok := strings.Cut(value, "fail "); ok && name == "" {
 			name, cause, _ := strings.Cut(failure, " ")
 			return e.MapEnded(s, r.Thread, r.Run, r.Redrives, nil, &CallFailure{name, cause})
@@ -269,11 +273,11 @@ func (w *world) mapCommand(verb, state, value string) error {
 
 // inputs returns the inputs of the children of a Map Run, each read from where the one before
 // it has ended.
-func (w *world) inputs(r MapRun, from MapCursor) (inputs []string, failed *CallFailure, err error) {
+func (x *memoryExecution) inputs(r MapRun, from MapCursor) (inputs []string, failed *CallFailure, err error) {
 	for {
 		var next *MapInput
 
-		failed, err = w.env().MapInputs(w.state(), r.Thread, r.Run, r.Redrives, from, func(in MapInput) bool {
+		failed, err = x.env().MapInputs(x.state(), r.Thread, r.Run, r.Redrives, from, func(in MapInput) bool {
 			next = &in
 			return false
 		})
@@ -286,14 +290,14 @@ func (w *world) inputs(r MapRun, from MapCursor) (inputs []string, failed *CallF
 }
 
 // history renders events as "id<prev Type state".
-func (w *world) history() string {
+func (x *memoryExecution) history() string {
 	var out strings.Builder
-	for i := range w.events {
-		e := &w.events[i]
-		fmt.Fprintf(&out, "%d<%d %s", e.ID, e.Prev, e.Name(w.machine))
+	for i := range x.events {
+		e := &x.events[i]
+		fmt.Fprintf(&out, "%d<%d %s", e.ID, e.Prev, e.Name(x.machine))
 
 		if e.Type == StateEntered || e.Type == StateExited {
-			fmt.Fprintf(&out, " %s", w.machine.States[e.State].Name)
+			fmt.Fprintf(&out, " %s", x.machine.States[e.State].Name)
 		}
 
 		switch e.Type {
@@ -345,8 +349,8 @@ func runScenario(t *testing.T, file string) {
 	}
 	const activity = `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`
 
-	w := newWorld(t, strings.ReplaceAll(sections["definition"], `"WORK":1`, activity))
-	if err := w.start(sections["input"]); err != nil {
+	x := newMemoryExecution(t, strings.ReplaceAll(sections["definition"], `"WORK":1`, activity))
+	if err := x.start(sections["input"]); err != nil {
 		t.Fatal(err)
 	}
 
@@ -356,23 +360,23 @@ func runScenario(t *testing.T, file string) {
 			continue
 		}
 
-		err := w.command(line)
+		err := x.command(line)
 		if got := fmt.Sprint(err); err != nil && (want == "" || !strings.Contains(got, want)) || err == nil && want != "" {
-			t.Fatalf("command %d %q: %v, want %q\n%s", n+1, line, err, want, w.history())
+			t.Fatalf("command %d %q: %v, want %q\n%s", n+1, line, err, want, x.history())
 		}
 	}
 
-	s := w.state()
+	s := x.state()
 	got := map[string]string{
 		"status":  s.Status.String(),
 		"error":   s.Error,
 		"cause":   s.Cause,
-		"history": strings.TrimSpace(w.history()),
-		"elapsed": strconv.FormatInt(w.now.UnixMilli()-s.Started, 10),
-		"queued":  strconv.Itoa(len(w.queue)),
+		"history": strings.TrimSpace(x.history()),
+		"elapsed": strconv.FormatInt(x.now.UnixMilli()-s.Started, 10),
+		"queued":  strconv.Itoa(len(x.queue)),
 	}
 	if s.Status == Succeeded {
-		output, err := w.Document(s.Output)
+		output, err := x.Document(s.Output)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,32 +73,32 @@ func TestFailuresHaveTheWordsOfTheService(t *testing.T) {
 			definition += `,"End":true`
 		}
 
-		w := newWorld(t, definition+`}}}`)
-		if err := w.start(row.input); err != nil {
+		x := newMemoryExecution(t, definition+`}}}`)
+		if err := x.start(row.input); err != nil {
 			t.Fatal(err)
 		}
 
 		const prefix = "An error occurred while executing the state 'S' (entered at the event id #2). "
 
-		if s := w.state(); s.Status != Failed || s.Error != runtimeError || s.Cause != prefix+row.cause {
+		if s := x.state(); s.Status != Failed || s.Error != runtimeError || s.Cause != prefix+row.cause {
 			t.Errorf("%s: %s %s\n%s\nwant %s", row.is, s.Status, s.Error, s.Cause, prefix+row.cause)
 		}
 
 		// Neither time nor a Map has begun.
-		if len(w.events) != 3 {
-			t.Errorf("%s: %s", row.is, w.history())
+		if len(x.events) != 3 {
+			t.Errorf("%s: %s", row.is, x.history())
 		}
 	}
 }
 
 // A wait of 24,855 days is allowed.
 func TestTheLongestWait(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"S","States":{"S":{"Type":"Wait","TimestampPath":"$.at","End":true}}}`)
-	if err := w.start(`{"at":"2094-01-20T03:04:05.000000Z"}`); err != nil {
+	x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{"Type":"Wait","TimestampPath":"$.at","End":true}}}`)
+	if err := x.start(`{"at":"2094-01-20T03:04:05.000000Z"}`); err != nil {
 		t.Fatal(err)
 	}
 
-	if s := w.state(); s.Status != Running {
+	if s := x.state(); s.Status != Running {
 		t.Errorf("%s: %s", s.Status, s.Cause)
 	}
 }
@@ -106,14 +106,14 @@ func TestTheLongestWait(t *testing.T) {
 // A literal result above the limit ends in States.DataLimitExceeded, in a state without
 // Catch and in an execution.
 func TestALargeResultOfAPassState(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"S","States":{"S":{"Type":"Pass","Result":"`+strings.Repeat("a", MaxDocument+1)+`","End":true}}}`)
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{"Type":"Pass","Result":"`+strings.Repeat("a", MaxDocument+1)+`","End":true}}}`)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
 	const cause = "The state/task 'S' returned a result with a size exceeding the maximum number of bytes service limit."
 
-	if s := w.state(); s.Error != dataLimitError || s.Cause != cause {
+	if s := x.state(); s.Error != dataLimitError || s.Cause != cause {
 		t.Errorf("%s: %s", s.Error, s.Cause)
 	}
 }
@@ -147,9 +147,9 @@ func TestDistributedMapsHaveTheWordsOfTheService(t *testing.T) {
 		{bytes, `-1`, "MaxInputBytesPerBatch must be a positive integer."},
 		{bytes, `15000000`, ""}, // the limit of every input is smaller
 	} {
-		w := newWorld(t, `{"StartAt":"S","States":{"S":{"Type":"Map","Label":"l","ItemsPath":"$.l","End":true,`+row.field+`,"ItemProcessor":{
+		x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{"Type":"Map","Label":"l","ItemsPath":"$.l","End":true,`+row.field+`,"ItemProcessor":{
 			"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"I","States":{"I":{"Type":"Pass","End":true}}}}}}`)
-		if err := w.start(`{"l":[1],"n":` + row.n + `}`); err != nil {
+		if err := x.start(`{"l":[1],"n":` + row.n + `}`); err != nil {
 			t.Fatal(err)
 		}
 
@@ -158,13 +158,13 @@ func TestDistributedMapsHaveTheWordsOfTheService(t *testing.T) {
 			begun  = "1<0 ExecutionStarted\n2<0 MapStateEntered S\n3<2 MapStateStarted 1\n"
 		)
 
-		s, want := w.state(), begun+"4<3 MapRunStarted l:run-1\n"
+		s, want := x.state(), begun+"4<3 MapRunStarted l:run-1\n"
 		if row.cause != "" {
 			want = begun + "4<3 ExecutionFailed States.Runtime\n"
 		}
 
-		if row.cause == "" && s.Status != Running || row.cause != "" && s.Cause != prefix+row.cause || w.history() != want {
-			t.Errorf("%s %s: %s %s\n%s", row.field, row.n, s.Status, s.Cause, w.history())
+		if row.cause == "" && s.Status != Running || row.cause != "" && s.Cause != prefix+row.cause || x.history() != want {
+			t.Errorf("%s %s: %s %s\n%s", row.field, row.n, s.Status, s.Cause, x.history())
 		}
 	}
 }
@@ -172,41 +172,41 @@ func TestDistributedMapsHaveTheWordsOfTheService(t *testing.T) {
 // A batch has at least one item, which may be larger than the limit of batches, and at most as
 // many as an input has room for.
 func TestBatchesOfLargeItems(t *testing.T) {
-	each := func(batcher, input string) *world {
-		w := newWorld(t, `{"StartAt":"S","States":{"S":{"Type":"Map","Label":"l","End":true,"ItemBatcher":`+batcher+`,"ItemProcessor":{
+	each := func(batcher, input string) *memoryExecution {
+		x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{"Type":"Map","Label":"l","End":true,"ItemBatcher":`+batcher+`,"ItemProcessor":{
 			"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"I","States":{"I":{"Type":"Pass","End":true}}}}}}`)
-		if err := w.start(input); err != nil {
+		if err := x.start(input); err != nil {
 			t.Fatal(err)
 		}
 
-		return w
+		return x
 	}
 
-	w := each(`{"MaxInputBytesPerBatch":20}`, `["a","`+strings.Repeat("b", 30)+`","c","d"]`)
-	if inputs, _, err := w.inputs(w.runs[0], MapCursor{}); err != nil || len(inputs) != 3 || inputs[2] != `{"Items":["c","d"]}` {
+	x := each(`{"MaxInputBytesPerBatch":20}`, `["a","`+strings.Repeat("b", 30)+`","c","d"]`)
+	if inputs, _, err := x.inputs(x.runs[0], MapCursor{}); err != nil || len(inputs) != 3 || inputs[2] != `{"Items":["c","d"]}` {
 		t.Error(inputs, err)
 	}
 
 	long := `"` + strings.Repeat("x", 100<<10) + `"`
 
-	w = each(`{"MaxItemsPerBatch":100}`, "["+long+","+long+"]")
-	if inputs, _, err := w.inputs(w.runs[0], MapCursor{}); err != nil || len(inputs) != 1 {
+	x = each(`{"MaxItemsPerBatch":100}`, "["+long+","+long+"]")
+	if inputs, _, err := x.inputs(x.runs[0], MapCursor{}); err != nil || len(inputs) != 1 {
 		t.Error(len(inputs), err)
 	}
 
 	// Two are as long as an input may be, and the batch makes them longer.
 	half := `"` + strings.Repeat("x", MaxDocument/2-4) + `"`
 
-	w = each(`{"MaxItemsPerBatch":100}`, "["+half+","+half+"]")
-	if inputs, _, err := w.inputs(w.runs[0], MapCursor{}); err != nil || len(inputs) != 2 {
+	x = each(`{"MaxItemsPerBatch":100}`, "["+half+","+half+"]")
+	if inputs, _, err := x.inputs(x.runs[0], MapCursor{}); err != nil || len(inputs) != 2 {
 		t.Error(len(inputs), err)
 	}
 
 	// One alone has the limit of every input.
 	for _, over := range []int{0, 1} {
-		w = each(`{"MaxItemsPerBatch":1}`, `["`+strings.Repeat("x", MaxDocument-len(`{"Items":[""]}`)+over)+`"]`)
+		x = each(`{"MaxItemsPerBatch":1}`, `["`+strings.Repeat("x", MaxDocument-len(`{"Items":[""]}`)+over)+`"]`)
 
-		inputs, failed, err := w.inputs(w.runs[0], MapCursor{})
+		inputs, failed, err := x.inputs(x.runs[0], MapCursor{})
 		if err != nil || len(inputs) != 1-over || over == 1 && (failed == nil || failed.Name != dataLimitError) {
 			t.Error(len(inputs), failed, err)
 		}

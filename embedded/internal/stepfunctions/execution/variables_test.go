@@ -48,18 +48,18 @@ func TestLimitsOfVariables(t *testing.T) {
 		},
 		{"one variable, assigned often", steps(90, same), half, Succeeded},
 	} {
-		w := newWorld(t, row.definition)
-		if err := w.start(`"` + strings.Repeat("x", row.size-2) + `"`); err != nil {
+		x := newMemoryExecution(t, row.definition)
+		if err := x.start(`"` + strings.Repeat("x", row.size-2) + `"`); err != nil {
 			t.Fatal(err)
 		}
 
-		for w.state().Status == Running { // turns of several megabytes
-			if err := w.sleep(time.Second); err != nil {
+		for x.state().Status == Running { // turns of several megabytes
+			if err := x.sleep(time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
 
-		s := w.state()
+		s := x.state()
 		if s.Status != row.want || row.want == Failed && s.Error != dataLimitError {
 			t.Errorf("%s: %s %s %s", row.is, s.Status, s.Error, s.Cause)
 		}
@@ -68,13 +68,13 @@ func TestLimitsOfVariables(t *testing.T) {
 
 // A stored state of another version is refused, and nothing of it is read.
 func TestAStateOfAnotherVersionIsRefused(t *testing.T) {
-	w := newWorld(t, `{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}}`)
-	if err := w.start(`{}`); err != nil {
+	x := newMemoryExecution(t, `{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}}`)
+	if err := x.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
 
 	for _, version := range []byte{0, stateVersion + 1} {
-		other := slices.Clone(w.stored)
+		other := slices.Clone(x.stored)
 		other[0] = version
 
 		if s, err := ReadState(other); !errors.Is(err, errCorrupt) || s != nil {
@@ -95,7 +95,7 @@ func TestReadTokensOfWatchingThreads(t *testing.T) {
 
 	s.Status = Running
 
-	env := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`).env()
+	env := newMemoryExecution(t, `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`).env()
 	if _, err := env.Heartbeat(s, 1, watcher.token); err != nil {
 		t.Errorf("the token of the thread: %v", err)
 	}

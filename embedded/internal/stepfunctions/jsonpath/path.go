@@ -54,9 +54,6 @@ func Compile(text string) (*Path, error) {
 // String returns the path as it was written.
 func (p *Path) String() string { return p.text }
 
-// isContext reports whether the path reads the context object ($$).
-func (p *Path) isContext() bool { return p.context }
-
 // IsRoot reports whether the path is "$".
 func (p *Path) IsRoot() bool { return !p.context && p.variable == "" && len(p.steps) == 0 }
 

@@ -18,9 +18,9 @@ import (
 	"ratchet/embedded/embeddedtest"
 )
 
-// world is an engine with a queue and its dead letters, in a directory made outside of
+// queuePair is an engine with a queue and its dead letters, in a directory made outside of
 // the synctest bubble.
-type world struct {
+type queuePair struct {
 	t         *testing.T
 	engine    *embedded.Engine
 	api       *sqs.Client // without faults
@@ -28,45 +28,45 @@ type world struct {
 	url, dead string
 }
 
-func newWorld(t *testing.T, dir, suffix string) *world {
+func newQueuePair(t *testing.T, dir, suffix string) *queuePair {
 	t.Helper()
 
 	engine := embeddedtest.Open(t, func(c *embedded.Config) { c.Dir = dir })
-	w := &world{
+	q := &queuePair{
 		t:         t,
 		engine:    engine,
 		api:       sqs.NewFromConfig(engine.AWSConfig()),
 		transport: embeddedtest.NewTransport(engine.HTTPClient()),
 	}
 
-	attributes := map[string]string{"VisibilityTimeout": "43200"} // what the consumer sets must count
+	attributes := map[string]string{"VisibilityTimeout": "43200"} // only the consumer's visibility timeouts must count
 	if suffix != "" {
 		attributes["FifoQueue"] = "true"
 	}
 
-	for _, q := range []struct {
+	for _, one := range []struct {
 		name string
 		url  *string
-	}{{name: "orders", url: &w.url}, {name: "dead", url: &w.dead}} {
-		out, err := w.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(q.name + suffix), Attributes: attributes})
+	}{{name: "orders", url: &q.url}, {name: "dead", url: &q.dead}} {
+		out, err := q.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(one.name + suffix), Attributes: attributes})
 		if err != nil {
 			t.Fatal(err)
 		}
-		*q.url = *out.QueueUrl
+		*one.url = *out.QueueUrl
 	}
 
-	return w
+	return q
 }
 
 // config consumes the queue through the transport.
-func (w *world) config(h Handler) Config {
-	cfg := w.engine.AWSConfig()
-	cfg.HTTPClient = w.transport
+func (q *queuePair) config(h Handler) Config {
+	cfg := q.engine.AWSConfig()
+	cfg.HTTPClient = q.transport
 
 	return Config{
 		SQS:           sqs.NewFromConfig(cfg),
-		QueueURL:      w.url,
-		DeadLetterURL: w.dead,
+		QueueURL:      q.url,
+		DeadLetterURL: q.dead,
 		Handler:       h,
 		PollGrace:     -1,
 		Log:           embeddedtest.Quiet(),
@@ -74,12 +74,12 @@ func (w *world) config(h Handler) Config {
 }
 
 // run starts a consumer; stop ends it and waits.
-func (w *world) run(cfg Config) (stop func()) {
-	w.t.Helper()
+func (q *queuePair) run(cfg Config) (stop func()) {
+	q.t.Helper()
 
 	c, err := New(cfg)
 	if err != nil {
-		w.t.Fatal(err)
+		q.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -90,40 +90,40 @@ func (w *world) run(cfg Config) (stop func()) {
 			cancel()
 
 			if err := <-ended; err != nil {
-				w.t.Errorf("run: %v", err)
+				q.t.Errorf("run: %v", err)
 			}
 		})
 	}
-	w.t.Cleanup(stop)
+	q.t.Cleanup(stop)
 
 	return stop
 }
 
 // send sends bodies; "g:body" goes into group g.
-func (w *world) send(bodies ...string) {
-	w.t.Helper()
+func (q *queuePair) send(bodies ...string) {
+	q.t.Helper()
 
 	for _, body := range bodies {
-		in := &sqs.SendMessageInput{QueueUrl: &w.url, MessageBody: &body}
+		in := &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body}
 		if group, rest, ok := strings.Cut(body, ":"); ok {
 			in.MessageGroupId, in.MessageBody, in.MessageDeduplicationId = &group, &rest, &body
 		}
 
-		if _, err := w.api.SendMessage(w.t.Context(), in); err != nil {
-			w.t.Fatal(err)
+		if _, err := q.api.SendMessage(q.t.Context(), in); err != nil {
+			q.t.Fatal(err)
 		}
 	}
 }
 
 // counts are the queue's visible and invisible messages, and the dead letters.
-func (w *world) counts() string {
-	w.t.Helper()
+func (q *queuePair) counts() string {
+	q.t.Helper()
 
 	var out []string
-	for _, url := range []string{w.url, w.dead} {
-		a, err := w.api.GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
+	for _, url := range []string{q.url, q.dead} {
+		a, err := q.api.GetQueueAttributes(q.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
 		if err != nil {
-			w.t.Fatal(err)
+			q.t.Fatal(err)
 		}
 		out = append(out, a.Attributes["ApproximateNumberOfMessages"]+"+"+a.Attributes["ApproximateNumberOfMessagesNotVisible"])
 	}
@@ -131,11 +131,11 @@ func (w *world) counts() string {
 	return strings.Join(out, " ")
 }
 
-func (w *world) expect(what, want string) {
-	w.t.Helper()
+func (q *queuePair) expect(what, want string) {
+	q.t.Helper()
 
-	if got := w.counts(); got != want {
-		w.t.Errorf("%s: %s, want %s", what, got, want)
+	if got := q.counts(); got != want {
+		q.t.Errorf("%s: %s, want %s", what, got, want)
 	}
 }
 
@@ -160,7 +160,7 @@ func (j *journal) String() string {
 	return strings.Join(j.lines, " ")
 }
 
-// fault is what happens to a call.
+// fault makes a call fail.
 type fault int
 
 const (
@@ -172,8 +172,8 @@ const (
 
 // interfere lets rule say what happens to each call of the consumer. It gets the
 // operation and how often it was called before.
-func (w *world) interfere(rule func(operation string, n int) fault) {
-	w.transport.Around(func(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+func (q *queuePair) interfere(rule func(operation string, n int) fault) {
+	q.transport.Around(func(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
 		switch rule(c.Operation, c.N-1) {
 		case lost:
 			return nil, embeddedtest.ErrLost

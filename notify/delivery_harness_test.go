@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an engine with the two tables, and far sides that keep a ledger.
-type world struct {
+// deliveryHarness is an engine with the tables of notifications, their endpoints, and far sides that keep a ledger.
+type deliveryHarness struct {
 	t         *testing.T
 	db        *dynamodb.Client // through the transport
 	transport *embeddedtest.Transport
@@ -34,7 +34,7 @@ type world struct {
 	config    notify.Config       // of the workers
 }
 
-// farSide is what stands behind an endpoint.
+// farSide is the system behind an endpoint.
 type farSide struct {
 	mu       sync.Mutex
 	arrived  []string      // keys, in the order of arrival
@@ -106,102 +106,102 @@ func down(notify.Message) (notify.Answer, error) {
 	return notify.Answer{Status: 503, Text: "try later"}, errDown
 }
 
-func newWorld(t *testing.T, configured ...notify.Endpoint) *world {
+func newDeliveryHarness(t *testing.T, configured ...notify.Endpoint) *deliveryHarness {
 	t.Helper()
 
 	cfg := embeddedtest.Open(t).AWSConfig()
 	cfg.Retryer = embeddedtest.NoRetries
-	w := &world{t: t, transport: embeddedtest.Intercept(&cfg), far: map[string]*farSide{}}
-	w.db = dynamodb.NewFromConfig(cfg)
-	embeddedtest.Create(t, w.db, notify.DeliveryTableInput("deliveries"), notify.EndpointTableInput("endpoints"))
-	w.endpoints = w.newEndpoints(configured...)
-	w.config = notify.Config{
-		DynamoDB:  w.db,
+	h := &deliveryHarness{t: t, transport: embeddedtest.Intercept(&cfg), far: map[string]*farSide{}}
+	h.db = dynamodb.NewFromConfig(cfg)
+	embeddedtest.Create(t, h.db, notify.DeliveryTableInput("deliveries"), notify.EndpointTableInput("endpoints"))
+	h.endpoints = h.newEndpoints(configured...)
+	h.config = notify.Config{
+		DynamoDB:  h.db,
 		Table:     "deliveries",
-		Endpoints: w.endpoints,
-		Open:      func(e notify.Endpoint) (notify.Destination, error) { return w.at(e.Destination), nil },
+		Endpoints: h.endpoints,
+		Open:      func(e notify.Endpoint) (notify.Destination, error) { return h.at(e.Destination), nil },
 		Log:       embeddedtest.Quiet(),
 	}
 
-	return w
+	return h
 }
 
-func (w *world) newEndpoints(configured ...notify.Endpoint) *notify.Endpoints {
-	w.t.Helper()
+func (h *deliveryHarness) newEndpoints(configured ...notify.Endpoint) *notify.Endpoints {
+	h.t.Helper()
 
-	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: w.db, Table: "endpoints", Configured: configured})
+	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: h.db, Table: "endpoints", Configured: configured})
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 
 	return endpoints
 }
 
 // at returns the far side of a destination.
-func (w *world) at(destination string) *farSide {
-	if w.far[destination] == nil {
-		w.far[destination] = &farSide{}
+func (h *deliveryHarness) at(destination string) *farSide {
+	if h.far[destination] == nil {
+		h.far[destination] = &farSide{}
 	}
 
-	return w.far[destination]
+	return h.far[destination]
 }
 
 // endpoint creates an endpoint whose far side has the same name, and returns that.
-func (w *world) endpoint(id string, edit ...func(*notify.Settings)) *farSide {
-	w.t.Helper()
+func (h *deliveryHarness) endpoint(id string, edit ...func(*notify.Settings)) *farSide {
+	h.t.Helper()
 
 	s := notify.Settings{Destination: id}
 	for _, e := range edit {
 		e(&s)
 	}
-	far := w.at(s.Destination)
+	far := h.at(s.Destination)
 
-	if _, err := w.endpoints.Create(w.t.Context(), id, s, nil); err != nil {
-		w.t.Fatal(err)
+	if _, err := h.endpoints.Create(h.t.Context(), id, s, nil); err != nil {
+		h.t.Fatal(err)
 	}
 
 	return far
 }
 
 // worker returns Deliveries that do not run.
-func (w *world) worker(edit ...func(*notify.Config)) *notify.Deliveries {
-	w.t.Helper()
+func (h *deliveryHarness) worker(edit ...func(*notify.Config)) *notify.Deliveries {
+	h.t.Helper()
 
-	cfg := w.config
+	cfg := h.config
 	for _, e := range edit {
 		e(&cfg)
 	}
 
 	d, err := notify.New(cfg)
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 
 	return d
 }
 
 // separate returns a worker that shares nothing with others but the tables, and its transport.
-func (w *world) separate() (*notify.Deliveries, *embeddedtest.Transport) {
-	w.t.Helper()
+func (h *deliveryHarness) separate() (*notify.Deliveries, *embeddedtest.Transport) {
+	h.t.Helper()
 
-	transport := embeddedtest.NewTransport(w.transport)
-	db := dynamodb.New(w.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = transport })
+	transport := embeddedtest.NewTransport(h.transport)
+	db := dynamodb.New(h.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = transport })
 
 	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: db, Table: "endpoints"})
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 
-	return w.worker(func(c *notify.Config) { c.DynamoDB, c.Endpoints = db, endpoints }), transport
+	return h.worker(func(c *notify.Config) { c.DynamoDB, c.Endpoints = db, endpoints }), transport
 }
 
 // workerItems counts the items of workers in the table of endpoints.
-func (w *world) workerItems() (count int) {
-	w.t.Helper()
+func (h *deliveryHarness) workerItems() (count int) {
+	h.t.Helper()
 
-	out, err := w.db.Scan(w.t.Context(), &dynamodb.ScanInput{TableName: aws.String("endpoints")})
+	out, err := h.db.Scan(h.t.Context(), &dynamodb.ScanInput{TableName: aws.String("endpoints")})
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 
 	for _, item := range out.Items {
@@ -214,8 +214,8 @@ func (w *world) workerItems() (count int) {
 }
 
 // run runs a worker. The returned function stops it.
-func (w *world) run(d *notify.Deliveries) (stop func()) {
-	w.t.Helper()
+func (h *deliveryHarness) run(d *notify.Deliveries) (stop func()) {
+	h.t.Helper()
 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -227,7 +227,7 @@ func (w *world) run(d *notify.Deliveries) (stop func()) {
 		cancel()
 
 		if err := <-ended; err != nil {
-			w.t.Error(err)
+			h.t.Error(err)
 		}
 	})
 }
@@ -245,39 +245,39 @@ func notice(order string, id int64, state workflow.State) notify.Notification {
 	}
 }
 
-func (w *world) accept(d *notify.Deliveries, notices ...notify.Notification) {
-	w.t.Helper()
+func (h *deliveryHarness) accept(d *notify.Deliveries, notices ...notify.Notification) {
+	h.t.Helper()
 
 	for _, n := range notices {
-		if err := d.Accept(w.t.Context(), n); err != nil {
-			w.t.Fatal(err)
+		if err := d.Accept(h.t.Context(), n); err != nil {
+			h.t.Fatal(err)
 		}
 	}
 }
 
 // statuses counts the deliveries by endpoint and status.
-func (w *world) statuses(d *notify.Deliveries) map[string]int {
-	w.t.Helper()
+func (h *deliveryHarness) statuses(d *notify.Deliveries) map[string]int {
+	h.t.Helper()
 
 	count := map[string]int{}
 
-	err := d.Scan(w.t.Context(), func(d notify.Delivery) bool {
+	err := d.Scan(h.t.Context(), func(d notify.Delivery) bool {
 		count[d.Endpoint+" "+string(d.Status)]++
 		return true
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 
 	return count
 }
 
-func (w *world) get(d *notify.Deliveries, id string) notify.Delivery {
-	w.t.Helper()
+func (h *deliveryHarness) get(d *notify.Deliveries, id string) notify.Delivery {
+	h.t.Helper()
 
-	found, err := d.Get(w.t.Context(), id)
+	found, err := d.Get(h.t.Context(), id)
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 
 	return found

@@ -15,14 +15,15 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is the system under test: orders behind a connection that can fail, and the poller
+// faultyOrders are the system under test: orders behind a connection that can fail, and the poller
 // that writes their journal.
-type shop struct {
+type faultyOrders struct {
 	*transitions.Orders
 	wire    *wire
 	journal *journal
@@ -37,36 +38,30 @@ type tally struct {
 	verdicts                                  [transitions.Illegal + 1]atomic.Int64
 }
 
-// openShop starts a shop that stops when the test ends.
-func openShop(t testing.TB, mode transitions.JournalMode) *shop {
+// openFaultyOrders opens orders, whose poller stops when the test ends.
+func openFaultyOrders(t testing.TB, mode transitions.JournalMode) *faultyOrders {
 	t.Helper()
-	engine := embeddedtest.Open(t)
-	clean := dynamodb.NewFromConfig(engine.AWSConfig())
-	embeddedtest.Create(t, clean, transitions.OrdersTable("orders"), transitions.JournalTable("events"), transitions.RequestsTable("requests"),
-		streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters"))
-	s := &shop{wire: &wire{}, start: time.Now()}
-	cfg := engine.AWSConfig()
-	embeddedtest.Intercept(&cfg).Around(s.wire.carry)
+	cfg := embeddedtest.Open(t).AWSConfig()
+	clean, stream := dynamodb.NewFromConfig(cfg), dynamodbstreams.NewFromConfig(cfg)
 	// The SDK's retries, but without waits and without a limit for all calls together,
 	// because faults are far more frequent here.
 	cfg.Retryer = embeddedtest.RetryAtOnce
 
-	var err error
-	s.Orders, err = transitions.New(transitions.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "orders", JournalTable: "events", RequestsTable: "requests", Journal: mode,
-		Definition: definition(), Attempts: 3, Log: embeddedtest.Quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit := shop.Over(t, cfg)
+	kit.Tables(streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters"))
+	s := &faultyOrders{wire: &wire{}, start: time.Now()}
+	kit.Wire.Around(s.wire.carry)
+	s.Orders = kit.Orders(shop.Journal(mode), func(c *transitions.Config) { c.Definition, c.Attempts = definition(), 3 })
 
 	if mode == transitions.JournalTransactional {
 		return s
 	}
-	s.journal = keepJournal(t, s.Orders, clean, dynamodbstreams.NewFromConfig(engine.AWSConfig()))
+	s.journal = keepJournal(t, s.Orders, clean, stream)
 
 	return s
 }
 
-// journal is the poller that writes the journal, and what it has written so far.
+// journal is the poller that writes the journal, and the rows that it has written so far.
 type journal struct {
 	mu   sync.Mutex
 	grew *sync.Cond
@@ -81,7 +76,7 @@ func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, 
 	j.grew = sync.NewCond(&j.mu)
 
 	poller, err := streams.New(streams.Config{
-		Streams: stream, DynamoDB: db, TableName: "orders", LeaseTable: "leases", DeadLetterTable: "dead-letters",
+		Streams: stream, DynamoDB: db, TableName: shop.OrdersTable, LeaseTable: "leases", DeadLetterTable: "dead-letters",
 		PollActive: 5 * time.Millisecond, PollIdle: 20 * time.Millisecond, Log: embeddedtest.Quiet(),
 		Handlers: []streams.Handler{{Name: "journal", Handle: func(ctx context.Context, r streams.Record) error {
 			return j.record(ctx, orders, r)
@@ -157,7 +152,7 @@ func (j *journal) forget(order transitions.OrderID) {
 
 // ask makes one call and returns the answer. told is false if the call ended in an error
 // after which nothing can have been written: such a call is not a part of the history.
-func (s *shop) ask(ctx context.Context, order transitions.OrderID, c call, t *trouble) (a answer, told bool, err error) {
+func (s *faultyOrders) ask(ctx context.Context, order transitions.OrderID, c call, t *trouble) (a answer, told bool, err error) {
 	s.tally.calls.Add(1)
 
 	if t != nil {
@@ -192,7 +187,7 @@ func (s *shop) ask(ctx context.Context, order transitions.OrderID, c call, t *tr
 }
 
 // send makes the call and translates its result.
-func (s *shop) send(ctx context.Context, id transitions.OrderID, c call) (answer, error) {
+func (s *faultyOrders) send(ctx context.Context, id transitions.OrderID, c call) (answer, error) {
 	var result transitions.Result
 	var err error
 	switch c.verb {

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"go.uber.org/goleak"
 
 	"ratchet/activities"
@@ -26,25 +25,24 @@ import (
 	"ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is an engine with the tables and the far sides of the reactions.
-type shop struct {
-	db        *dynamodb.Client // through the transport
-	sfn       *sfn.Client      // through the transport
-	transport *embeddedtest.Transport
-	carrier   *sandbox.Carrier
-	claims    *once.Claims
-	booker    *shipping.Booker
-	stock     *inventory.Stock
-	ledger    *ledger.Ledger
-	payments  *payments.Payments
-	bank      *bank
-	parked    *tasktoken.Store
+// orderSystem is an engine with the parts that reactions work on. Each call is sent once.
+type orderSystem struct {
+	*shop.Shop
+	claims   *once.Claims
+	carrier  *sandbox.Carrier
+	booker   *shipping.Booker
+	stock    *inventory.Stock
+	ledger   *ledger.Ledger
+	payments *payments.Payments
+	bank     *bank
+	parked   *tasktoken.Store
 
 	mu      sync.Mutex
 	accept  error    // what Accept returns
@@ -77,7 +75,7 @@ func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) 
 	return b.Bank.Capture(ctx, r)
 }
 
-func (s *shop) Accept(_ context.Context, n notify.Notification) error {
+func (s *orderSystem) Accept(_ context.Context, n notify.Notification) error {
 	if s.stored != nil {
 		defer s.stored()
 	}
@@ -92,14 +90,14 @@ func (s *shop) Accept(_ context.Context, n notify.Notification) error {
 	return s.accept
 }
 
-func (s *shop) Erase(_ context.Context, order string) (int, error) {
+func (s *orderSystem) Erase(_ context.Context, order string) (int, error) {
 	s.erased = append(s.erased, order)
 
 	return 1, nil
 }
 
 // sent returns the states of the notifications that were accepted.
-func (s *shop) sent() (states []workflow.State) {
+func (s *orderSystem) sent() (states []workflow.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -111,77 +109,38 @@ func (s *shop) sent() (states []workflow.State) {
 }
 
 // reactions returns the handlers that have handled a change, sorted.
-func (s *shop) reactions() []string {
+func (s *orderSystem) reactions() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	return slices.Sorted(slices.Values(s.reacted))
 }
 
-func newShop(t *testing.T) *shop {
+func newOrderSystem(t *testing.T) *orderSystem {
 	t.Helper()
-
-	must := func(err error) {
-		t.Helper()
-
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 
 	engine := embeddedtest.Open(t)
 	embeddedtest.Run(t, engine)
 	cfg := engine.AWSConfig()
 	cfg.Retryer = embeddedtest.NoRetries
-	s := &shop{transport: embeddedtest.Intercept(&cfg), bank: &bank{}}
-	s.db, s.sfn = dynamodb.NewFromConfig(cfg), sfn.NewFromConfig(cfg)
 
-	books := ledger.Tables{Accounts: "accounts", Entries: "entries", Transfers: "transfers", Holds: "holds"}
-	paid := payments.Tables{Payments: "payments", Due: "payments-due"}
-	tables := []*dynamodb.CreateTableInput{
-		transitions.OrdersTable("orders"), transitions.JournalTable("events"), once.TableInput("once"), tasktoken.TableInput("parked"),
-		sandbox.Table("shipments"), inventory.TableInput("stock"), inventory.DueTableInput("stock-due"), banksandbox.Table("bank"),
+	kit := shop.Over(t, cfg)
+	s := &orderSystem{
+		Shop: kit, claims: kit.Claims(), carrier: kit.Carrier(), stock: kit.Stock(), ledger: kit.Ledger(),
+		bank: &bank{Bank: kit.Bank()}, parked: kit.ParkedTasks(),
 	}
-	embeddedtest.Create(t, s.db, append(append(tables, books.Inputs()...), paid.Inputs()...)...)
-
-	var err error
-	s.carrier, err = sandbox.New(sandbox.Config{DynamoDB: s.db, Table: "shipments", Log: embeddedtest.Quiet()})
-	must(err)
-	s.claims, err = once.New(once.Config{DynamoDB: s.db, Table: "once"})
-	must(err)
-	s.booker, err = shipping.New(shipping.Config{Claims: s.claims, Carrier: s.carrier})
-	must(err)
-	s.stock, err = inventory.New(inventory.Config{DynamoDB: s.db, Table: "stock", DueTable: "stock-due"})
-	must(err)
-	s.ledger, err = ledger.New(ledger.Config{DynamoDB: s.db, Tables: books})
-	must(err)
-	s.bank.Bank, err = banksandbox.New(banksandbox.Config{DynamoDB: s.db, Table: "bank"})
-	must(err)
-	s.payments, err = payments.New(payments.Config{DynamoDB: s.db, Tables: paid, Ledger: s.ledger, Processor: s.bank})
-	must(err)
-	s.parked, err = tasktoken.New(tasktoken.Config{DynamoDB: s.db, Table: "parked"})
-	must(err)
+	s.booker = kit.Booker(s.claims, s.carrier)
+	s.payments = kit.Payments(s.ledger, s.bank)
 
 	return s
 }
 
 // at returns the orders and reactions of workers of a version of the definition.
-func (s *shop) at(t *testing.T, version int, edit ...func(*reactions.Config)) (*transitions.Orders, map[string]streams.HandlerFunc) {
+func (s *orderSystem) at(t *testing.T, version int, edit ...func(*reactions.Config)) (*transitions.Orders, map[string]streams.HandlerFunc) {
 	t.Helper()
-	spec := workflow.Order().Spec()
-	spec.Version = version
+	orders := s.Orders(shop.Version(t, version), shop.WithoutRequests)
 
-	definition, err := workflow.New(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	orders, err := transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Definition: definition, Log: embeddedtest.Quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	completer, err := activities.NewCompleter(activities.CompleterConfig{SFN: s.sfn})
+	completer, err := activities.NewCompleter(activities.CompleterConfig{SFN: s.SFN})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,22 +178,13 @@ func (s *shop) at(t *testing.T, version int, edit ...func(*reactions.Config)) (*
 	return orders, handlers
 }
 
-// change runs fn and returns what it did to the order as a record.
-func (s *shop) change(t *testing.T, fn func()) streams.Record {
+// change runs fn and returns its change of the order as a record.
+func (s *orderSystem) change(t *testing.T, fn func()) streams.Record {
 	t.Helper()
-	item := func() map[string]types.AttributeValue {
-		out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"),
-			Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		return out.Item
-	}
-	old := item()
+	old := s.Item(t, "o-1")
 	fn()
 
-	return streams.Record{Old: old, New: item(), Attempt: 1}
+	return streams.Record{Old: old, New: s.Item(t, "o-1"), Attempt: 1}
 }
 
 const total = 1250
@@ -252,7 +202,7 @@ func place(t *testing.T, orders *transitions.Orders) {
 }
 
 // move applies the event to the order and returns the record.
-func (s *shop) move(t *testing.T, orders *transitions.Orders, event workflow.Event) streams.Record {
+func (s *orderSystem) move(t *testing.T, orders *transitions.Orders, event workflow.Event) streams.Record {
 	t.Helper()
 
 	return s.change(t, func() {
@@ -287,10 +237,10 @@ func handle(t *testing.T, handler streams.HandlerFunc, record streams.Record) {
 }
 
 // booked returns the effect keys under which shipments are booked.
-func (s *shop) booked(t *testing.T) (keys []string) {
+func (s *orderSystem) booked(t *testing.T) (keys []string) {
 	t.Helper()
 
-	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("shipments")})
+	out, err := s.DB.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(shop.CarrierTable)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"ratchet/internal/worker"
 )
 
-// world is an embedded engine with one activity and a state machine around it.
-type world struct {
+// taskMachine is an embedded engine with one activity and a state machine around it.
+type taskMachine struct {
 	testing.TB
 	engine    *embedded.Engine
 	sfn       *sfn.Client // without faults
@@ -29,54 +29,54 @@ type world struct {
 	done []Done // the tasks that have ended
 }
 
-// newWorld makes a state machine with one task. The argument holds further members of
+// newTaskMachine makes a state machine with one task. The argument holds further members of
 // its state, as `"HeartbeatSeconds": 3,`.
-func newWorld(t testing.TB, task string) *world {
+func newTaskMachine(t testing.TB, task string) *taskMachine {
 	t.Helper()
 
 	engine := embeddedtest.Open(t)
 	embeddedtest.Run(t, engine)
 
-	w := &world{
+	m := &taskMachine{
 		TB:        t,
 		engine:    engine,
 		sfn:       sfn.NewFromConfig(engine.AWSConfig()),
 		transport: embeddedtest.NewTransport(engine.HTTPClient()),
 	}
 
-	act, err := w.sfn.CreateActivity(context.Background(), &sfn.CreateActivityInput{Name: aws.String("greet")})
+	act, err := m.sfn.CreateActivity(context.Background(), &sfn.CreateActivityInput{Name: aws.String("greet")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.activity = *act.ActivityArn
-	asl := fmt.Sprintf(`{"StartAt":"T","States":{"T":{"Type":"Task","Resource":%q,%s"End":true}}}`, w.activity, task)
+	m.activity = *act.ActivityArn
+	asl := fmt.Sprintf(`{"StartAt":"T","States":{"T":{"Type":"Task","Resource":%q,%s"End":true}}}`, m.activity, task)
 
-	sm, err := w.sfn.CreateStateMachine(context.Background(), &sfn.CreateStateMachineInput{
+	sm, err := m.sfn.CreateStateMachine(context.Background(), &sfn.CreateStateMachineInput{
 		Name: aws.String("m"), Definition: &asl, RoleArn: aws.String("arn:aws:iam::000000000000:role/any"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.machine = *sm.StateMachineArn
+	m.machine = *sm.StateMachineArn
 
-	return w
+	return m
 }
 
 // config serves the activity with handle, through the transport.
-func (w *world) config(handle HandlerFunc, edit ...func(*Config)) Config {
-	c := w.engine.AWSConfig()
-	c.HTTPClient = w.transport
+func (m *taskMachine) config(handle HandlerFunc, edit ...func(*Config)) Config {
+	c := m.engine.AWSConfig()
+	c.HTTPClient = m.transport
 
 	cfg := Config{
 		SFN:          sfn.NewFromConfig(c),
-		Activities:   []Activity{{ARN: w.activity, Handle: handle, Slots: 4, Pollers: 2}},
+		Activities:   []Activity{{ARN: m.activity, Handle: handle, Slots: 4, Pollers: 2}},
 		WorkerName:   "w",
 		ErrorPrefix:  "Order.",
 		PollGrace:    -1,
 		DrainTimeout: 2 * time.Second,
 		DrainGrace:   500 * time.Millisecond,
 		Log:          embeddedtest.Quiet(),
-		Events:       Events{Done: w.note},
+		Events:       Events{Done: m.note},
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -85,20 +85,20 @@ func (w *world) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	return cfg
 }
 
-func (w *world) note(d Done) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.done = append(w.done, d)
+func (m *taskMachine) note(d Done) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done = append(m.done, d)
 }
 
 // ends waits for n tasks to end and returns them.
-func (w *world) ends(n int) []Done {
-	w.Helper()
+func (m *taskMachine) ends(n int) []Done {
+	m.Helper()
 	var got []Done
-	w.until(fmt.Sprintf("%d tasks have ended", n), func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		got = append([]Done(nil), w.done...)
+	m.until(fmt.Sprintf("%d tasks have ended", n), func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		got = append([]Done(nil), m.done...)
 		return len(got) >= n
 	})
 
@@ -112,10 +112,10 @@ type running struct {
 	done chan struct{}
 }
 
-func (w *world) start(cfg Config) *running {
-	w.Helper()
-	r := begin(w.TB, cfg)
-	w.Cleanup(func() { _ = r.stop() })
+func (m *taskMachine) start(cfg Config) *running {
+	m.Helper()
+	r := begin(m.TB, cfg)
+	m.Cleanup(func() { _ = r.stop() })
 	return r
 }
 
@@ -136,25 +136,25 @@ func begin(t testing.TB, cfg Config) *running {
 }
 
 // execute starts an execution.
-func (w *world) execute(input string) (arn string) {
-	w.Helper()
+func (m *taskMachine) execute(input string) (arn string) {
+	m.Helper()
 
-	out, err := w.sfn.StartExecution(context.Background(), &sfn.StartExecutionInput{StateMachineArn: &w.machine, Input: &input})
+	out, err := m.sfn.StartExecution(context.Background(), &sfn.StartExecutionInput{StateMachineArn: &m.machine, Input: &input})
 	if err != nil {
-		w.Fatal(err)
+		m.Fatal(err)
 	}
 
 	return *out.ExecutionArn
 }
 
 // result waits for an execution to end and gives its output, or "error: cause".
-func (w *world) result(arn string) string {
-	w.Helper()
+func (m *taskMachine) result(arn string) string {
+	m.Helper()
 	var out *sfn.DescribeExecutionOutput
-	w.until("the execution has ended", func() (ended bool) {
+	m.until("the execution has ended", func() (ended bool) {
 		var err error
-		if out, err = w.sfn.DescribeExecution(context.Background(), &sfn.DescribeExecutionInput{ExecutionArn: &arn}); err != nil {
-			w.Fatal(err)
+		if out, err = m.sfn.DescribeExecution(context.Background(), &sfn.DescribeExecutionInput{ExecutionArn: &arn}); err != nil {
+			m.Fatal(err)
 		}
 
 		return out.Status != sfntypes.ExecutionStatusRunning
@@ -167,13 +167,13 @@ func (w *world) result(arn string) string {
 	return aws.ToString(out.Error) + ": " + aws.ToString(out.Cause)
 }
 
-func (w *world) until(what string, ok func() bool) {
-	w.Helper()
+func (m *taskMachine) until(what string, ok func() bool) {
+	m.Helper()
 
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			w.Fatalf("gave up waiting until %s", what)
+			m.Fatalf("gave up waiting until %s", what)
 		}
 		worker.Wait(context.Background(), time.Millisecond)
 	}

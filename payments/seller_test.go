@@ -22,15 +22,17 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
+	"ratchet/tests/shop"
 	"ratchet/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop takes payments on an engine of its own, from the account "clearing" to the account
+// seller takes payments on an engine of its own, from the account "clearing" to the account
 // "shop".
-type shop struct {
+type seller struct {
 	*payments.Payments
+	kit     *shop.Shop
 	db      *dynamodb.Client // through the fuse
 	direct  *dynamodb.Client
 	ledger  *ledger.Ledger
@@ -244,84 +246,67 @@ func (w *wire) intercept(c *embeddedtest.Call, send embeddedtest.Sender) (*http.
 	return response, err
 }
 
-var (
-	payTables    = payments.Tables{Payments: "payments", Due: "due"}
-	ledgerTables = ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
-)
-
 var secret = webhooks.Secret("0123456789abcdef0123456789abcdef")
 
-func newShop(t testing.TB) *shop {
+func newSeller(t testing.TB) *seller {
 	t.Helper()
+
 	engine := embeddedtest.Open(t)
-	s := &shop{fuse: &fuse{}}
-	s.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
-	direct := dynamodb.NewFromConfig(engine.AWSConfig())
-	embeddedtest.Create(t, direct, append(ledgerTables.Inputs(), sandbox.Table("sandbox"))...)
-	embeddedtest.Create(t, direct, payTables.Inputs()...)
-
-	s.direct = direct
-	s.bank = &bank{fuse: s.fuse, asked: map[string]int{}, lookups: map[string]int{}}
-	s.setBank(t, 0, 0)
-
 	cfg := engine.AWSConfig()
-	s.wire = &wire{fuse: s.fuse}
+	cfg.Retryer = embeddedtest.NoRetries
 
-	s.faults = embeddedtest.Intercept(&cfg)
+	kit, fuse := shop.Over(t, cfg), &fuse{}
+	s := &seller{
+		kit: kit, db: kit.DB, direct: dynamodb.NewFromConfig(engine.AWSConfig()), faults: kit.Wire,
+		fuse: fuse, wire: &wire{fuse: fuse},
+		bank: &bank{fuse: fuse, asked: map[string]int{}, lookups: map[string]int{}},
+	}
+	s.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	s.faults.Around(s.wire.intercept)
+	s.setBank(0, 0)
 
-	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	var err error
 	if s.keys, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}, Now: s.time}); err != nil {
 		t.Fatal(err)
 	}
 
-	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: s.db, Tables: ledgerTables, Now: s.time}); err != nil {
-		t.Fatal(err)
-	}
-
-	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
-		{ID: "shop", Currency: "EUR", Shards: 2}, {ID: "wallet", Currency: "EUR"}, {ID: "till", Currency: "EUR"}} {
-		if _, _, err := s.ledger.CreateAccount(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.Payments = s.another(t)
+	s.ledger = s.newLedger()
+	kit.Accounts(s.ledger,
+		ledger.NewAccount{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
+		ledger.NewAccount{ID: "shop", Currency: "EUR", Shards: 2},
+		ledger.NewAccount{ID: "wallet", Currency: "EUR"},
+		ledger.NewAccount{ID: "till", Currency: "EUR"})
+	s.Payments = s.another()
 
 	return s
 }
 
 // setBank replaces the sandbox by one on the same table with other shares of orders that
-// are declined and of answers that are lost, in percent.
-func (s *shop) setBank(t testing.TB, declined, lost int) {
-	t.Helper()
-
-	var err error
-	s.sandbox, err = sandbox.New(sandbox.Config{DynamoDB: s.direct, Table: "sandbox", DeclinePercent: declined, TimeoutPercent: lost})
-	if err != nil {
-		t.Fatal(err)
-	}
-
+// are declined and of answers that are lost, in percent. The fuse does not count its calls.
+func (s *seller) setBank(declined, lost int) {
+	s.sandbox = s.kit.Bank(func(c *sandbox.Config) {
+		c.DynamoDB, c.DeclinePercent, c.TimeoutPercent = s.direct, declined, lost
+	})
 	s.bank.Bank = s.sandbox
 }
 
-func (s *shop) time() time.Time { return time.UnixMilli(s.now.Load()) }
+func (s *seller) newLedger() *ledger.Ledger {
+	return s.kit.Ledger(func(c *ledger.Config) { c.Now = s.time })
+}
+
+func (s *seller) time() time.Time { return time.UnixMilli(s.now.Load()) }
 
 // another returns the payments as another process has them.
-func (s *shop) another(t testing.TB) *payments.Payments {
-	t.Helper()
+func (s *seller) another() *payments.Payments { return s.with(s.ledger, s.bank) }
 
-	p, err := payments.New(payments.Config{DynamoDB: s.db, Tables: payTables, Ledger: s.ledger, Processor: s.bank, Callbacks: s.keys, Now: s.time})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return p
+// with returns the payments of another process, which uses the ledger and the processor.
+func (s *seller) with(l *ledger.Ledger, processor payments.Processor) *payments.Payments {
+	return s.kit.Payments(l, processor, func(c *payments.Config) { c.Callbacks, c.Now = s.keys, s.time })
 }
 
 // unanswered begins a step that the bank does not answer. Its caller leaves with the request,
 // and does not wait for the next attempt.
-func (s *shop) unanswered(t testing.TB, begin func(context.Context) error) {
+func (s *seller) unanswered(t testing.TB, begin func(context.Context) error) {
 	t.Helper()
 
 	ctx, leave := context.WithCancel(t.Context())
@@ -343,7 +328,7 @@ func ask(id string, amount int64) payments.StepRequest {
 	return payments.StepRequest{ID: id, Amount: amount}
 }
 
-func (s *shop) authorized(t testing.TB, id string, amount int64) {
+func (s *seller) authorized(t testing.TB, id string, amount int64) {
 	t.Helper()
 
 	if p, err := s.Authorize(t.Context(), of(id, amount)); err != nil || p.State != "AUTHORIZED" {
@@ -351,7 +336,7 @@ func (s *shop) authorized(t testing.TB, id string, amount int64) {
 	}
 }
 
-func (s *shop) captured(t testing.TB, id string, amount int64) {
+func (s *seller) captured(t testing.TB, id string, amount int64) {
 	t.Helper()
 	s.authorized(t, id, amount)
 
@@ -361,7 +346,7 @@ func (s *shop) captured(t testing.TB, id string, amount int64) {
 }
 
 // is checks the state and the sums of a payment.
-func (s *shop) is(t testing.TB, id string, state workflow.State, captured, refunded int64) payments.Payment {
+func (s *seller) is(t testing.TB, id string, state workflow.State, captured, refunded int64) payments.Payment {
 	t.Helper()
 
 	p, err := s.Get(t.Context(), id)
@@ -373,7 +358,7 @@ func (s *shop) is(t testing.TB, id string, state workflow.State, captured, refun
 }
 
 // has checks the balance and the held money of an account.
-func (s *shop) has(t testing.TB, id string, balance, held int64) {
+func (s *seller) has(t testing.TB, id string, balance, held int64) {
 	t.Helper()
 
 	a, found, err := s.ledger.Account(t.Context(), id)
@@ -384,7 +369,7 @@ func (s *shop) has(t testing.TB, id string, balance, held int64) {
 
 // sound fails the test if the ledger has a contradiction, if a due row is missing or stale,
 // or if payments and processor disagree.
-func (s *shop) sound(t testing.TB) {
+func (s *seller) sound(t testing.TB) {
 	t.Helper()
 
 	if _, err := s.ledger.Verify(t.Context(), func(f ledger.Finding) error { t.Errorf("%+v", f); return nil }, nil); err != nil {
@@ -413,7 +398,7 @@ func (s *shop) sound(t testing.TB) {
 		}
 	}
 
-	if out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("due")}); err != nil || int(out.Count) != pending {
+	if out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(shop.PaymentTables().Due)}); err != nil || int(out.Count) != pending {
 		t.Errorf("%d rows are due, want %d; %v", out.Count, pending, err)
 	}
 
@@ -451,7 +436,7 @@ func (s *shop) sound(t testing.TB) {
 }
 
 // fund credits an account.
-func (s *shop) fund(t testing.TB, account string, amount int64) {
+func (s *seller) fund(t testing.TB, account string, amount int64) {
 	t.Helper()
 
 	id := strings.ReplaceAll(fmt.Sprint("fund/", account, amount, s.now.Add(1)), " ", "")

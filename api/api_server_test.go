@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"ratchet/activities"
-	"ratchet/activities/tasktoken"
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/embedded"
@@ -26,23 +25,22 @@ import (
 	"ratchet/notify/webhooks"
 	"ratchet/once"
 	"ratchet/once/actions"
-	"ratchet/once/inventory"
-	"ratchet/once/ledger"
 	"ratchet/operate/audit"
 	"ratchet/payments"
-	"ratchet/payments/sandbox"
 	"ratchet/server"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an API with its own embedded engine.
-type world struct {
+// apiServer is an API with its own embedded engine.
+type apiServer struct {
 	t         testing.TB
 	engine    *embedded.Engine
+	kit       *shop.Shop
 	transport *embeddedtest.Transport // between db and the engine
 	db        *dynamodb.Client
 	answers   *embeddedtest.Transport // between sfn and the engine
@@ -54,117 +52,70 @@ type world struct {
 	log       bytes.Buffer   // log and audit lines
 }
 
-// newWorld returns an API that is authenticated with API keys, unless change disables it.
-func newWorld(t testing.TB, change func(*api.Config)) *world {
+// newAPIServer returns an API that is authenticated with API keys, unless change disables it.
+func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	t.Helper()
-	w := &world{t: t, engine: embeddedtest.Open(t)}
-	aws := w.engine.AWSConfig()
-	aws.Retryer = embeddedtest.RetryAtOnce
-	w.transport = embeddedtest.Intercept(&aws)
-	w.db = dynamodb.NewFromConfig(aws)
-	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
-		tasktoken.TableInput("parked"), streams.DeadLetterTableInput("letters"), streams.LeaseTableInput("leases"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
-	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := &apiServer{t: t, engine: embeddedtest.Open(t)}
+	cfg := s.engine.AWSConfig()
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	kit := shop.Over(t, cfg)
+	s.kit, s.db, s.transport = kit, kit.DB, kit.Wire
+	log := slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
-	orders, err := transitions.New(transitions.Config{
-		DynamoDB:     w.db,
-		Table:        "orders",
-		JournalTable: "journal",
-		Journal:      transitions.JournalTransactional,
-		Log:          log,
-	})
+	kit.Tables(streams.DeadLetterTableInput("letters"), streams.LeaseTableInput("leases"), auth.TableInput("keys"),
+		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"))
+
+	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests,
+		func(c *transitions.Config) { c.Log = log })
+	stock, claims := kit.Stock(), kit.Claims()
+
+	var err error
+	if s.keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: s.db, Table: "keys"}); err != nil {
+		t.Fatal(err)
+	}
+
+	all, err := actions.New(actions.Config{DynamoDB: s.db, Table: "actions", Keys: []actions.Key{actions.NewKey(1)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if w.keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: w.db, Table: "keys"}); err != nil {
+	if s.signer, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}}); err != nil {
 		t.Fatal(err)
 	}
 
-	stock, err := inventory.New(inventory.Config{DynamoDB: w.db, Table: "inventory", DueTable: "due"})
+	money := kit.Ledger()
+	pay := kit.Payments(money, kit.Bank(), func(c *payments.Config) { c.Callbacks = s.signer })
+
+	locks, err := once.NewLocks(once.LocksConfig{DynamoDB: s.db, Table: shop.ClaimsTable})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	all, err := actions.New(actions.Config{DynamoDB: w.db, Table: "actions", Keys: []actions.Key{actions.NewKey(1)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	books := ledger.Tables{Accounts: "accounts", Entries: "entries", Transfers: "transfers", Holds: "holds"}
-	embeddedtest.Create(t, w.db, books.Inputs()...)
+	endpoints, deliveries := s.notifications()
 
-	money, err := ledger.New(ledger.Config{DynamoDB: w.db, Tables: books})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if w.signer, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}}); err != nil {
-		t.Fatal(err)
-	}
-	embeddedtest.Create(t, w.db, sandbox.Table("bank"))
-	payTables := payments.Tables{Payments: "payments", Due: "payments-due"}
-	embeddedtest.Create(t, w.db, payTables.Inputs()...)
-
-	bank, err := sandbox.New(sandbox.Config{DynamoDB: w.db, Table: "bank"})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	pay, err := payments.New(payments.Config{
-		DynamoDB:  w.db,
-		Tables:    payTables,
-		Ledger:    money,
-		Processor: bank,
-		Callbacks: w.signer,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	claims, err := once.New(once.Config{DynamoDB: w.db, Table: "once"})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	locks, err := once.NewLocks(once.LocksConfig{DynamoDB: w.db, Table: "once"})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	parked, err := tasktoken.New(tasktoken.Config{DynamoDB: w.db, Table: "parked"})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	endpoints, deliveries := w.notifications()
-
-	calls := w.engine.AWSConfig()
+	calls := s.engine.AWSConfig()
 	calls.Retryer = embeddedtest.RetryAtOnce
-	w.answers = embeddedtest.Intercept(&calls)
-	w.sfn = sfn.NewFromConfig(calls)
-
-	embeddedtest.Create(t, w.db, reports.Table("reports"))
+	s.answers = embeddedtest.Intercept(&calls)
+	s.sfn = sfn.NewFromConfig(calls)
 
 	desk, err := reports.New(reports.Config{
-		DynamoDB:  w.db,
+		DynamoDB:  s.db,
 		Table:     "reports",
 		Orders:    orders,
 		Payments:  pay,
-		Callbacks: w.signer,
+		Callbacks: s.signer,
 		Log:       log,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	embeddedtest.Create(t, w.db, audit.TableInput("audit"))
-
-	acts, err := audit.New(audit.Config{DynamoDB: w.db, Table: "audit"})
+	acts, err := audit.New(audit.Config{DynamoDB: s.db, Table: "audit"})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	w.cfg = api.Config{
+	s.cfg = api.Config{
 		Acts:        acts,
 		Orders:      orders,
 		Reports:     desk,
@@ -173,48 +124,48 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		Actions:     all,
 		Ledger:      money,
 		Payments:    pay,
-		Claims:      once.Config{DynamoDB: w.db, Table: "once"},
+		Claims:      once.Config{DynamoDB: s.db, Table: shop.ClaimsTable},
 		Locks:       locks,
-		Parked:      parked,
-		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"},
-		RetryQueue:  streams.RetryQueue{DynamoDB: w.db, TableName: "orders", DeadLetterTable: "letters", LeaseTable: "leases"},
-		Replay:      w.replay,
+		Parked:      kit.ParkedTasks(),
+		DeadLetters: streams.DeadLetters{DynamoDB: s.db, Table: "letters"},
+		RetryQueue:  streams.RetryQueue{DynamoDB: s.db, TableName: shop.OrdersTable, DeadLetterTable: "letters", LeaseTable: "leases"},
+		Replay:      s.replay,
 		Endpoints:   endpoints,
 		Deliveries:  deliveries,
-		Auth:        w.keys,
+		Auth:        s.keys,
 		Secret:      bytes.Repeat([]byte{7}, 32),
 		Rate:        -1,
 		Log:         log,
 	}
-	w.completeWithin(time.Minute)
+	s.completeWithin(time.Minute)
 
 	if change != nil {
-		change(&w.cfg)
+		change(&s.cfg)
 	}
 
-	if w.handler, err = api.New(w.cfg); err != nil {
+	if s.handler, err = api.New(s.cfg); err != nil {
 		t.Fatal(err)
 	}
 
-	return w
+	return s
 }
 
 // completeWithin limits the time of an answer to a parked task.
-func (w *world) completeWithin(limit time.Duration) {
-	w.t.Helper()
+func (s *apiServer) completeWithin(limit time.Duration) {
+	s.t.Helper()
 
-	completer, err := activities.NewCompleter(activities.CompleterConfig{SFN: w.sfn, Timeout: limit})
+	completer, err := activities.NewCompleter(activities.CompleterConfig{SFN: s.sfn, Timeout: limit})
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	w.cfg.Completer = completer
+	s.cfg.Completer = completer
 
-	if w.handler == nil {
+	if s.handler == nil {
 		return
 	}
 
-	if w.handler, err = api.New(w.cfg); err != nil {
-		w.t.Fatal(err)
+	if s.handler, err = api.New(s.cfg); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -222,12 +173,12 @@ func (w *world) completeWithin(limit time.Duration) {
 func dev(c *api.Config) { c.Auth, c.Dev = nil, true }
 
 // key creates an API key and returns the value of its Authorization header.
-func (w *world) key(tenant auth.Tenant, scope auth.Scope) string {
-	w.t.Helper()
+func (s *apiServer) key(tenant auth.Tenant, scope auth.Scope) string {
+	s.t.Helper()
 
-	_, token, err := w.keys.Create(context.Background(), auth.NewKey{Name: "test", Tenant: tenant, Scope: scope})
+	_, token, err := s.keys.Create(context.Background(), auth.NewKey{Name: "test", Tenant: tenant, Scope: scope})
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 
 	return "Bearer " + string(token)
@@ -267,8 +218,8 @@ func (a answer) field(path ...string) string {
 }
 
 // ask sends a request. Headers alternate between names and values.
-func (w *world) ask(method, path, body string, headers ...string) answer {
-	w.t.Helper()
+func (s *apiServer) ask(method, path, body string, headers ...string) answer {
+	s.t.Helper()
 
 	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 	if body != "" {
@@ -279,27 +230,27 @@ func (w *world) ask(method, path, body string, headers ...string) answer {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	rec := httptest.NewRecorder()
-	w.handler.ServeHTTP(rec, r)
+	s.handler.ServeHTTP(rec, r)
 	out := rec.Result()
 
 	text, err := io.ReadAll(out.Body)
 	if err != nil {
-		w.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 
 	return answer{out, string(text)}
 }
 
 // want fails the test unless the answer has the status, and the code if it is a problem.
-func (w *world) want(a answer, status int, code string) answer {
-	w.t.Helper()
+func (s *apiServer) want(a answer, status int, code string) answer {
+	s.t.Helper()
 
 	if a.StatusCode != status || a.StatusCode >= 400 && a.code() != code {
-		w.t.Fatalf("%d %s, want %d %s", a.StatusCode, a.text, status, code)
+		s.t.Fatalf("%d %s, want %d %s", a.StatusCode, a.text, status, code)
 	}
 
 	if a.StatusCode >= 400 && a.field("type") != "/errors#"+code {
-		w.t.Errorf("the problem has the type %s: %s", a.field("type"), a.text)
+		s.t.Errorf("the problem has the type %s: %s", a.field("type"), a.text)
 	}
 
 	return a

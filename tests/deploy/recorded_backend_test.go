@@ -24,9 +24,9 @@ import (
 
 var quietLog = log.New(io.Discard, "", 0)
 
-// world is an engine with a recorder in front of it, and a backend for each part that reaches the
+// recordedBackend is an engine with a recorder in front of it, and a backend for each part that reaches the
 // engine as a process of its own would.
-type world struct {
+type recordedBackend struct {
 	*server.Backend // of the engine itself; its calls are not recorded
 
 	t       *testing.T
@@ -36,11 +36,11 @@ type world struct {
 	vars    map[string]string
 }
 
-func newWorld(t *testing.T, edit func(*server.Config)) *world {
+func newRecordedBackend(t *testing.T, edit func(*server.Config)) *recordedBackend {
 	t.Helper()
 
-	w := &world{t: t, vars: map[string]string{}}
-	w.cfg = server.Config{
+	r := &recordedBackend{t: t, vars: map[string]string{}}
+	r.cfg = server.Config{
 		Data:          filepath.Join(t.TempDir(), "data"),
 		OrderLists:    true,
 		RequestsQueue: prefix + "requests",
@@ -52,18 +52,18 @@ func newWorld(t *testing.T, edit func(*server.Config)) *world {
 		Carrier:       server.Sandbox,
 	}
 	if edit != nil {
-		edit(&w.cfg)
+		edit(&r.cfg)
 	}
 
-	w.Backend = embed(t, w.cfg)
-	if err := w.Init(t.Context()); err != nil {
+	r.Backend = embed(t, r.cfg)
+	if err := r.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	w.goRun("engine", w.Engine.Run)
-	w.rec = serveEngine(t, w.Engine.Handler())
+	r.goRun("engine", r.Engine.Run)
+	r.rec = serveEngine(t, r.Engine.Handler())
 
-	return w
+	return r
 }
 
 // embed returns a backend on an engine of its own.
@@ -91,45 +91,45 @@ func closeAtEnd(t *testing.T, b *server.Backend) {
 }
 
 // goRun runs a component until the test ends.
-func (w *world) goRun(name string, run func(context.Context) error) {
+func (r *recordedBackend) goRun(name string, run func(context.Context) error) {
 	ctx, stop := context.WithCancel(context.Background())
 
 	var group sync.WaitGroup
 	group.Go(func() {
 		if err := run(ctx); err != nil && ctx.Err() == nil {
-			w.t.Errorf("%s: %v", name, err)
+			r.t.Errorf("%s: %v", name, err)
 		}
 	})
-	w.t.Cleanup(func() {
+	r.t.Cleanup(func() {
 		stop()
 		group.Wait()
 	})
 }
 
-// connect returns a backend whose calls are recorded as those of the part.
-func (w *world) connect(part string, edit func(*server.Config)) *server.Backend {
-	cfg := w.cfg
-	cfg.EndpointURL = w.rec.endpoint(part)
+// connect returns a backend whose calls are recorded as the part's calls.
+func (r *recordedBackend) connect(part string, edit func(*server.Config)) *server.Backend {
+	cfg := r.cfg
+	cfg.EndpointURL = r.rec.endpoint(part)
 	if edit != nil {
 		edit(&cfg)
 	}
 
-	b, err := server.Connect(w.t.Context(), cfg, embeddedtest.Quiet(), server.Events{})
+	b, err := server.Connect(r.t.Context(), cfg, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
-		w.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	closeAtEnd(w.t, b)
+	closeAtEnd(r.t, b)
 
 	return b
 }
 
 // startWorkers runs each part of a worker in a process of its own.
-func (w *world) startWorkers() {
+func (r *recordedBackend) startWorkers() {
 	for _, part := range server.WorkerParts() {
-		b := w.connect(string(part), nil)
-		w.goRun(string(part), func(ctx context.Context) error { return b.Run(ctx, string(part), part) })
+		b := r.connect(string(part), nil)
+		r.goRun(string(part), func(ctx context.Context) error { return b.Run(ctx, string(part), part) })
 	}
-	w.t.Cleanup(w.rec.hangUp) // before the workers are stopped: cleanups run in reverse order
+	r.t.Cleanup(r.rec.hangUp) // before the workers are stopped: cleanups run in reverse order
 }
 
 // breaks is a handler that gives up on every record.
@@ -140,13 +140,13 @@ func breaks(*server.Backend) []streams.Handler {
 }
 
 // until waits until the condition holds.
-func (w *world) until(what string, holds func() bool) {
-	w.t.Helper()
+func (r *recordedBackend) until(what string, holds func() bool) {
+	r.t.Helper()
 
 	began := time.Now()
 	for again := time.NewTicker(10 * time.Millisecond); !holds(); <-again.C {
 		if time.Since(began) > 30*time.Second {
-			w.t.Fatalf("%s: not within 30 s", what)
+			r.t.Fatalf("%s: not within 30 s", what)
 		}
 	}
 }
@@ -171,18 +171,18 @@ func script(t *testing.T, name string) []string {
 }
 
 // expand replaces $NAME.
-func (w *world) expand(text string) string {
-	return os.Expand(text, func(name string) string { return w.vars[name] })
+func (r *recordedBackend) expand(text string) string {
+	return os.Expand(text, func(name string) string { return r.vars[name] })
 }
 
 // call sends a line of testdata/api.txt. The answer is not judged: another test does that
 // (tests/apidocs).
-func (w *world) call(base string, number int, line string) {
+func (r *recordedBackend) call(base string, number int, line string) {
 	first, rest, _ := strings.Cut(line, " ")
 	if first == "until" {
 		text, request, _ := strings.Cut(rest, " ")
-		w.until(line, func() bool {
-			_, answer := w.send(base, number, request)
+		r.until(line, func() bool {
+			_, answer := r.send(base, number, request)
 			return strings.Contains(string(answer), text)
 		})
 
@@ -194,39 +194,39 @@ func (w *world) call(base string, number int, line string) {
 		line = rest
 	}
 
-	status, answer := w.send(base, number, line)
+	status, answer := r.send(base, number, line)
 	if status == http.StatusNotFound && !strings.Contains(string(answer), "_not_found") || status >= 500 ||
 		status == http.StatusUnprocessableEntity || status == http.StatusBadRequest {
-		w.t.Errorf("%s: %d %s", line, status, answer)
+		r.t.Errorf("%s: %d %s", line, status, answer)
 	}
 
 	if keeps {
-		w.vars[name] = find(answer, member)
+		r.vars[name] = find(answer, member)
 	}
 }
 
 // send sends a request and returns the status and body of the answer.
-func (w *world) send(base string, number int, line string) (status int, answer []byte) {
-	method, rest, _ := strings.Cut(w.expand(line), " ")
+func (r *recordedBackend) send(base string, number int, line string) (status int, answer []byte) {
+	method, rest, _ := strings.Cut(r.expand(line), " ")
 	path, text, _ := strings.Cut(rest, " ")
 
-	request, err := http.NewRequestWithContext(w.t.Context(), method, base+path, strings.NewReader(text))
+	request, err := http.NewRequestWithContext(r.t.Context(), method, base+path, strings.NewReader(text))
 	if err != nil {
-		w.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+w.vars["TOKEN"])
+	request.Header.Set("Authorization", "Bearer "+r.vars["TOKEN"])
 	request.Header.Set("Idempotency-Key", fmt.Sprintf("line-%d", number))
 
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		w.t.Fatalf("%s: %v", line, err)
+		r.t.Fatalf("%s: %v", line, err)
 	}
 	defer response.Body.Close()
 
 	answer, err = io.ReadAll(response.Body)
 	if err != nil {
-		w.t.Fatalf("%s: %v", line, err)
+		r.t.Fatalf("%s: %v", line, err)
 	}
 
 	return response.StatusCode, answer
@@ -244,20 +244,20 @@ func find(text []byte, member string) string {
 	return fmt.Sprint(value)
 }
 
-// run runs a command against the part's endpoint, and returns what it prints and its exit status.
-func (w *world) run(endpoint string, args ...string) (string, int) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+// run runs a command against the part's endpoint, and returns the command's output and exit status.
+func (r *recordedBackend) run(endpoint string, args ...string) (string, int) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
 	defer cancel()
 
-	cmd := exec.CommandContext(ctx, w.program, args...)
-	cmd.Dir = w.t.TempDir()
-	cmd.Env = append(os.Environ(), asProgram+"=yes", "RATCHET_ENDPOINT_URL="+endpoint, "RATCHET_ORDER_LISTS=true", "RATCHET_ACTION_KEYS="+w.vars["ACTION_KEYS"],
-		"RATCHET_WEBHOOK_REACH=loopback", "RATCHET_BANK=sandbox", "RATCHET_CARRIER=sandbox", "RATCHET_LOG_LEVEL=error", "RATCHET_REQUESTS_QUEUE="+w.cfg.RequestsQueue)
+	cmd := exec.CommandContext(ctx, r.program, args...)
+	cmd.Dir = r.t.TempDir()
+	cmd.Env = append(os.Environ(), asProgram+"=yes", "RATCHET_ENDPOINT_URL="+endpoint, "RATCHET_ORDER_LISTS=true", "RATCHET_ACTION_KEYS="+r.vars["ACTION_KEYS"],
+		"RATCHET_WEBHOOK_REACH=loopback", "RATCHET_BANK=sandbox", "RATCHET_CARRIER=sandbox", "RATCHET_LOG_LEVEL=error", "RATCHET_REQUESTS_QUEUE="+r.cfg.RequestsQueue)
 	out, err := cmd.CombinedOutput()
 
 	code := cmd.ProcessState.ExitCode()
 	if code != 0 && code != 1 && code != 3 && code != 4 {
-		w.t.Errorf("ratchet %s: %v\n%s", strings.Join(args, " "), err, out)
+		r.t.Errorf("ratchet %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 
 	return string(out), code

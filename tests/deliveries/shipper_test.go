@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,18 +24,19 @@ import (
 	"ratchet/shipping"
 	"ratchet/shipping/httpcarrier"
 	"ratchet/shipping/reports"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 const (
-	envCarrier = "RATCHET_TEST_CARRIER"
-	envShops   = "RATCHET_TEST_SHOPS"
-	envAddress = "RATCHET_TEST_ADDRESS"
+	envCarrier  = "RATCHET_TEST_CARRIER"
+	envShippers = "RATCHET_TEST_SHIPPERS"
+	envAddress  = "RATCHET_TEST_ADDRESS"
 )
 
-// shop books shipments and takes the carrier's reports.
-type shop struct {
+// shipper books shipments and takes the carrier's reports.
+type shipper struct {
 	orders *transitions.Orders
 	booker *shipping.Booker
 	desk   *reports.Receiver
@@ -46,28 +48,24 @@ func fastClock() time.Time {
 	return base.Add(60 * time.Since(base))
 }
 
-// shopTables are all tables of a shop.
-func shopTables() []*dynamodb.CreateTableInput {
+// shipperTables are all tables of shippers.
+func shipperTables() []*dynamodb.CreateTableInput {
 	all := []*dynamodb.CreateTableInput{
-		transitions.OrdersTable("orders"), transitions.JournalTable("events"), once.TableInput("once"), reports.Table("reports"), sandbox.Table("charges"),
+		transitions.OrdersTable(shop.OrdersTable), transitions.JournalTable(shop.JournalTable), once.TableInput(shop.ClaimsTable),
+		reports.Table("reports"), sandbox.Table(shop.BankTable),
 	}
 
-	return append(append(all, ledgerTables.Inputs()...), paymentTables.Inputs()...)
+	return slices.Concat(all, shop.LedgerTables().Inputs(), shop.PaymentTables().Inputs())
 }
 
-var (
-	ledgerTables  = money.Tables{Accounts: "accounts", Transfers: "transfers", Entries: "entries", Holds: "holds"}
-	paymentTables = payments.Tables{Payments: "payments", Due: "payments-due"}
-)
-
-func newShop(db *dynamodb.Client, carrierURL, secret string) (*shop, error) {
+func newShipper(db *dynamodb.Client, carrierURL, secret string) (*shipper, error) {
 	quiet := slog.New(slog.DiscardHandler)
-	s := &shop{}
+	s := &shipper{}
 
 	var faults [8]error
 
-	s.orders, faults[0] = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "events", Log: quiet})
-	claims, err := once.New(once.Config{DynamoDB: db, Table: "once"})
+	s.orders, faults[0] = transitions.New(transitions.Config{DynamoDB: db, Table: shop.OrdersTable, JournalTable: shop.JournalTable, Log: quiet})
+	claims, err := once.New(once.Config{DynamoDB: db, Table: shop.ClaimsTable})
 	faults[1] = err
 	far, err := httpcarrier.New(httpcarrier.Config{URL: carrierURL, Timeout: attemptTimeout})
 	faults[2] = err
@@ -75,11 +73,11 @@ func newShop(db *dynamodb.Client, carrierURL, secret string) (*shop, error) {
 	faults[3] = err
 	keys, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{key}})
 	faults[4] = err
-	book, err := money.New(money.Config{DynamoDB: db, Tables: ledgerTables})
+	book, err := money.New(money.Config{DynamoDB: db, Tables: shop.LedgerTables()})
 	faults[5] = err
-	bank, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "charges"})
+	bank, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: shop.BankTable})
 	faults[6] = err
-	pay, err := payments.New(payments.Config{DynamoDB: db, Tables: paymentTables, Ledger: book, Processor: bank})
+	pay, err := payments.New(payments.Config{DynamoDB: db, Tables: shop.PaymentTables(), Ledger: book, Processor: bank})
 	faults[7] = err
 
 	if err := errors.Join(faults[:]...); err != nil {
@@ -97,15 +95,15 @@ func newShop(db *dynamodb.Client, carrierURL, secret string) (*shop, error) {
 	return s, err
 }
 
-// shopMain places, pays and books the orders that its input names, and takes reports at its
+// shipperMain places, pays and books the orders that its input names, and takes reports at its
 // address.
-func shopMain() error {
+func shipperMain() error {
 	db, _, err := newEndpoints(os.Getenv(envEngine))
 	if err != nil {
 		return err
 	}
 
-	s, err := newShop(db, os.Getenv(envCarrier), os.Getenv(envSecret))
+	s, err := newShipper(db, os.Getenv(envCarrier), os.Getenv(envSecret))
 	if err != nil {
 		return err
 	}
@@ -135,7 +133,7 @@ func shopMain() error {
 }
 
 // ship brings an order to its booking. A repeat goes on where another worker was killed.
-func (s *shop) ship(ctx context.Context, id transitions.OrderID) error {
+func (s *shipper) ship(ctx context.Context, id transitions.OrderID) error {
 	if _, err := s.orders.Create(ctx, transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}}); err != nil {
 		return err
 	}
@@ -149,7 +147,7 @@ func (s *shop) ship(ctx context.Context, id transitions.OrderID) error {
 	return err
 }
 
-func (s *shop) callback(w http.ResponseWriter, r *http.Request) {
+func (s *shipper) callback(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
 	if err == nil {
 		_, err = s.desk.Callback(r.Context(), r.Header, body)
@@ -163,7 +161,7 @@ func (s *shop) callback(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *shop) sweep(ctx context.Context) {
+func (s *shipper) sweep(ctx context.Context) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 

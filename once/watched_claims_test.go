@@ -154,9 +154,9 @@ func (m *meter) spent() (write, read float64) {
 	return write, read
 }
 
-// world is a table of claims on an engine of its own, with a clock and a transport that
-// the test controls.
-type world struct {
+// watchedClaims are claims on an engine of their own, whose calls and events are recorded, with a clock
+// and a transport that the test controls.
+type watchedClaims struct {
 	*once.Claims
 	clock     embeddedtest.Clock
 	service   *dated
@@ -167,7 +167,7 @@ type world struct {
 	events []once.Event
 }
 
-func (w *world) config() once.Config {
+func (w *watchedClaims) config() once.Config {
 	return once.Config{
 		DynamoDB:  w.db,
 		Table:     "once",
@@ -200,11 +200,11 @@ func network(t testing.TB) aws.Config {
 	}
 }
 
-// newWorld opens a world. Its SDK retries a lost answer at once.
-func newWorld(t testing.TB, change ...func(*once.Config)) *world {
+// newWatchedClaims opens claims whose SDK retries a lost answer at once.
+func newWatchedClaims(t testing.TB, change ...func(*once.Config)) *watchedClaims {
 	t.Helper()
 	cfg := network(t)
-	w := &world{}
+	w := &watchedClaims{}
 	w.service = &dated{Doer: cfg.HTTPClient, clock: &w.clock}
 	cfg.HTTPClient = w.service
 	cfg.Retryer = func() aws.Retryer { return retrying{} }
@@ -226,7 +226,7 @@ func (retrying) RetryDelay(int, error) (time.Duration, error) {
 }
 
 // calls returns the operations of the calls since the last time.
-func (w *world) calls() []string {
+func (w *watchedClaims) calls() []string {
 	calls := w.transport.Calls()
 	w.transport.Reset()
 
@@ -235,7 +235,7 @@ func (w *world) calls() []string {
 
 // loseAnswers ends all faults and then loses the answers to the next n writes, which are
 // carried out.
-func (w *world) loseAnswers(n int) {
+func (w *watchedClaims) loseAnswers(n int) {
 	w.transport.Clear()
 
 	if n > 0 {
@@ -244,14 +244,14 @@ func (w *world) loseAnswers(n int) {
 }
 
 // outage makes all calls of these operations fail.
-func (w *world) outage(operations ...string) *embeddedtest.Injection {
+func (w *watchedClaims) outage(operations ...string) *embeddedtest.Injection {
 	w.transport.Clear()
 
 	return w.transport.Inject(embeddedtest.LoseRequest(operations...).With(errOutage))
 }
 
 // cancelWithAnswer cancels the next call after it was carried out.
-func (w *world) cancelWithAnswer(cancel func()) {
+func (w *watchedClaims) cancelWithAnswer(cancel func()) {
 	w.transport.After(func(*embeddedtest.Call) error {
 		w.transport.Clear()
 		cancel()
@@ -261,7 +261,7 @@ func (w *world) cancelWithAnswer(cancel func()) {
 }
 
 // locks returns once-locks in the table of the claims.
-func (w *world) locks(t testing.TB) *once.Locks {
+func (w *watchedClaims) locks(t testing.TB) *once.Locks {
 	t.Helper()
 
 	return newLocks(t, once.LocksConfig{DynamoDB: w.db, Table: "once", Now: w.clock.Now})
@@ -279,7 +279,7 @@ func newLocks(t testing.TB, cfg once.LocksConfig) *once.Locks {
 }
 
 // with returns further claims over the same table.
-func (w *world) with(t testing.TB, change ...func(*once.Config)) *once.Claims {
+func (w *watchedClaims) with(t testing.TB, change ...func(*once.Config)) *once.Claims {
 	t.Helper()
 
 	cfg := w.config()
@@ -296,7 +296,7 @@ func (w *world) with(t testing.TB, change ...func(*once.Config)) *once.Claims {
 }
 
 // outcomes returns the outcomes that were observed since the last call.
-func (w *world) outcomes() (all []once.Outcome) {
+func (w *watchedClaims) outcomes() (all []once.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -332,7 +332,7 @@ func refused(t testing.TB, c *once.Claims, key string, want error) {
 }
 
 // record reads the item under a key as it is.
-func (w *world) record(t testing.TB, key string) item {
+func (w *watchedClaims) record(t testing.TB, key string) item {
 	t.Helper()
 
 	out, err := w.db.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("once"), ConsistentRead: aws.Bool(true),
@@ -345,7 +345,7 @@ func (w *world) record(t testing.TB, key string) item {
 }
 
 // sweep deletes the item under a key, as TTL would.
-func (w *world) sweep(t testing.TB, key string) {
+func (w *watchedClaims) sweep(t testing.TB, key string) {
 	t.Helper()
 
 	if _, err := w.db.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("once"),
