@@ -1,5 +1,5 @@
 // Package ratchet is the root of Ratchet, the order state machine that only moves
-// forward. It holds the state machine that Step Functions runs, and imports nothing.
+// forward. It holds the state machine that Step Functions runs, and imports nothing of ours.
 //
 // The packages, in the direction in which data flows:
 //
@@ -11,7 +11,7 @@
 //	shipping, payments,      effects outside, once per key
 //	notify
 //
-// The packages below them:
+// The other packages:
 //
 //	workflow                 the definition of an order: states, events, guards
 //	once, once/actions       claims and one-time actions

@@ -58,10 +58,10 @@ func (m Manifest) Bytes() (sum int64) {
 
 // Backup writes a copy of the engine's data to w, as a compressed tar archive, while the engine
 // serves calls. The copy is the data at one moment: it holds every write that was acknowledged
-// before Backup was called, and no transaction in part. [Restore] makes a data directory of it.
+// before Backup was called, and no transaction in part. [Restore] creates a data directory from it.
 //
-// While Backup runs, the data directory keeps files that the engine would have deleted. An archive
-// that was cut off, also by an error of Backup, has no end that Restore accepts.
+// While Backup runs, the data directory keeps files that the engine would have deleted. Restore
+// refuses an archive that was cut off, also by an error of Backup.
 func (e *Engine) Backup(ctx context.Context, w io.Writer) (m Manifest, err error) {
 	defer e.gate.leave()
 
@@ -80,7 +80,8 @@ func (e *Engine) backup(ctx context.Context, w io.Writer) (m Manifest, err error
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(parent)) }()
 
-	// Within a directory of its own, because Checkpoint needs a name that does not exist.
+	// The checkpoint is within a directory of its own, because Checkpoint needs a name
+	// that does not exist.
 	checkpoint := filepath.Join(parent, "data")
 	m = Manifest{Format: backupFormat, CreatedAt: time.Now().UTC()}
 

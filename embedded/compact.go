@@ -10,8 +10,9 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// CompactTarget and CompactionTarget are the X-Amz-Target of requests that compact the store, and that
-// ask how far that is. AWS does not have them. Both are answered with a [Compaction] in JSON.
+// CompactTarget and CompactionTarget are the X-Amz-Target of two requests: compact the store, and
+// return the progress of the newest compaction. AWS does not have them. Both are answered with a
+// [Compaction] in JSON.
 const (
 	CompactTarget    = adminService + ".Compact"
 	CompactionTarget = adminService + ".DescribeCompaction"

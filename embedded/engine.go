@@ -86,7 +86,7 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
-	// After the streams, because a table that is loaded looks for its stream.
+	// Tables are loaded after the streams, because a table looks for its stream.
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
 		Region:     e.cfg.Region,
 		AccountID:  e.cfg.AccountID,
@@ -134,8 +134,8 @@ func (e *Engine) openServices() (err error) {
 	return nil
 }
 
-// Run does the work that no call asks for: it fires the timers of executions, removes
-// expired items, closes and trims stream shards, and deletes old messages. It returns nil
+// Run does the work that no call asks for: it fires the timers of executions and makes their calls,
+// removes expired items, closes and trims stream shards, and deletes old messages. It returns nil
 // when ctx ends. An engine that does not run still serves every call.
 func (e *Engine) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)

@@ -49,7 +49,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// mayWait reports whether the call may take long: a long poll (GetActivityTask, ReceiveMessage), a
+// mayWait reports whether the call may take long: ReceiveMessage, any call of Step Functions, a
 // backup or a compaction. Other calls get no context that ends with the engine, because making one
 // is a measurable part of a short call.
 func mayWait(r *http.Request) bool {
@@ -69,8 +69,8 @@ func mayWait(r *http.Request) bool {
 // enter counts a call and reports whether the gate is open. The caller must leave in either
 // case.
 func (g *gate) enter() bool {
-	// Counted before the look at closed: a close that comes in between waits for this
-	// call to leave.
+	// The call is counted before closed is read: a close that comes in between waits for
+	// this call to leave.
 	g.calls.Add(1)
 	return !g.closed.Load()
 }

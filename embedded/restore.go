@@ -20,9 +20,9 @@ var ErrBackup = errors.New("not a complete backup")
 
 // Errors of a restore.
 var (
-	// ErrNotEmpty: the directory has something.
+	// ErrNotEmpty means that there is something in the directory.
 	ErrNotEmpty = errors.New("the directory must be empty or missing")
-	// ErrNotDirectory: there is something else under the name of the directory.
+	// ErrNotDirectory means that the name belongs to something that is no directory.
 	ErrNotDirectory = errors.New("it is there and no directory")
 )
 
@@ -35,10 +35,10 @@ func CheckBackup(r io.Reader) (Manifest, error) {
 	return readBackup(r, func(string) (io.WriteCloser, error) { return nowhere{}, nil })
 }
 
-// Restore makes the data directory dir of a backup. The directory must be empty or missing. It
-// appears complete or not at all: the files are written beside it, synced, compared with their
-// digests, and the whole is renamed. An error that does not come from the disk is an [ErrNotEmpty],
-// an [ErrNotDirectory] or an [ErrBackup].
+// Restore creates the data directory dir from a backup. The directory must be empty or missing. It
+// appears complete or not at all: the files are written to a directory beside it, synced and
+// compared with their digests. Then that directory is renamed. An error that does not come from the
+// disk is an [ErrNotEmpty], an [ErrNotDirectory] or an [ErrBackup].
 //
 // Everything goes on from the moment of the backup: open executions, timers, messages. Effects on
 // other systems since then are not undone, and are repeated under the same effect keys.
@@ -48,8 +48,8 @@ func Restore(r io.Reader, dir string) (m Manifest, err error) {
 		return m, fmt.Errorf("restore: %w", err)
 	}
 
-	// Before the backup is read, which may take long. A file that appears meanwhile makes the rename
-	// fail.
+	// The directory is checked before the backup is read, which may take long. A file that appears
+	// meanwhile makes the rename fail.
 	found, err := os.ReadDir(dir)
 
 	switch {

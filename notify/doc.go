@@ -11,6 +11,7 @@
 //
 //	PENDING    under way: due at a time, or taken by a worker until then
 //	DELIVERED  the endpoint has it
+//	SKIPPED    the destination has nothing to send for this order, such as no e-mail address
 //	MISSED     given up: the schedule is over, the endpoint is gone or disabled
 //
 // A record's key is the order and "endpoint#transition". While a delivery is PENDING its

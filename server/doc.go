@@ -8,8 +8,8 @@
 // or AWS) and returns a [Backend]: four SDK clients (DynamoDB, DynamoDB Streams, Step
 // Functions and SQS) and the parts that read and write through them. [Backend.Init]
 // creates the resources that are missing. [Backend.Run] runs one worker until its
-// context ends: the activities, the poller of the orders' stream, the consumer of the
-// requests' queue and the sweeps. [Backend.ServeAPI] serves the HTTP API. Any number of
+// context ends: the activities, the poller of the orders' stream, the deliveries of
+// notifications, the consumer of the requests' queue and the sweeps. [Backend.ServeAPI] serves the HTTP API. Any number of
 // workers and API servers may run on one backend, in one process or in many.
 //
 // [Parts] are what a program brings along: a bank, a carrier, kinds of destinations, reactions, and

@@ -201,7 +201,7 @@ func (f *flow) checkActivities() error {
 	}
 
 	if strings.TrimSpace(f.asl) == "" {
-		return errors.New("an own workflow needs a state machine: set state-machine")
+		return errors.New("a workflow of your own needs a state machine: set state-machine")
 	}
 
 	// YAML is the format of many tools for ASL, so this mistake gets a message of its own.

@@ -27,16 +27,6 @@ func (b *Backend) newLists() (*lists.Lists, error) {
 	return lists.New(lists.Config{DynamoDB: b.DynamoDB, Table: b.Tables.OrderLists, Orders: b.Orders})
 }
 
-// tables returns the specifications of the tables that the configuration needs.
-func (b *Backend) tables() []tableSpec {
-	all := b.Tables.all()
-	if b.Config.OrderLists {
-		all = append(all, tableSpec{input: lists.TableInput(b.Tables.OrderLists), expiryAttribute: lists.ExpiryAttribute})
-	}
-
-	return all
-}
-
 // listHandlers returns the handler that writes the lists. It retries without end, because a
 // change that is missing in the lists stays missing.
 func (b *Backend) listHandlers() []streams.Handler {

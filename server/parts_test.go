@@ -268,7 +268,7 @@ func TestAFlowThatCannotRunIsRefused(t *testing.T) {
 			c.Parts.Workflow.Shop, c.Parts.Workflow.Definition, c.Parts.Workflow.StateMachine = true, nil, []byte(ratchet.StateMachine)
 		}, "no state uses ${TriageArn} of the activity triage"},
 		"an activity that no state uses": {func(c *server.Config) { c.OtherActivities = []string{"take-photo"} }, "no state uses ${TakePhotoArn} of the activity take-photo"},
-		"no state machine":               {asl(func(string) string { return "" }), "an own workflow needs a state machine"},
+		"no state machine":               {asl(func(string) string { return "" }), "a workflow of your own needs a state machine"},
 		"YAML":                           {asl(func(string) string { return "StartAt: A\n" }), "must be JSON"},
 		"not ASL":                        {asl(func(s string) string { return s[:len(s)/2] }), "state-machine"},
 		"a task without a time-out":      {asl(func(s string) string { return strings.Replace(s, `"TimeoutSeconds": 60,`, "", 1) }), "TimeoutSeconds"},
@@ -427,6 +427,6 @@ func TestNoSandboxIsUsedOnAWSUnlessItIsNamed(t *testing.T) {
 	}
 
 	if _, err := run(server.Config{Parts: server.Parts{Workflow: ticketFlow(t)}}); err != nil || strings.Contains(log.String(), "sandbox") {
-		t.Errorf("an own workflow needs neither: %v; the log is %s", err, &log)
+		t.Errorf("a workflow of your own needs neither: %v; the log is %s", err, &log)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	carriersandbox "ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
 )
 
@@ -137,6 +138,16 @@ func (t Tables) all() []tableSpec {
 	}
 
 	return specs
+}
+
+// tables returns the specifications of the tables that the configuration needs.
+func (b *Backend) tables() []tableSpec {
+	all := b.Tables.all()
+	if b.Config.OrderLists {
+		all = append(all, tableSpec{input: lists.TableInput(b.Tables.OrderLists), expiryAttribute: lists.ExpiryAttribute})
+	}
+
+	return all
 }
 
 // CreateTables creates the tables that are missing and waits until all are active, up to

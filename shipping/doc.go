@@ -2,10 +2,11 @@
 //
 // # Model
 //
-// [Booker.Book] claims the effect orderId/transitionId/shipping, books with the carrier
-// under that key, and stores the tracking number as the result of the claim. The reaction to
-// PAYMENT_RECEIVED calls it, and every repeat gets the same tracking number. shipping/sandbox is a
-// carrier for demonstrations and tests.
+// [Booker.Book] books with the carrier under the key orderId/transitionId/shipping, and stores the
+// tracking number as the result of a claim of that key. The reaction to PAYMENT_RECEIVED calls it, and
+// every later call gets the same tracking number; callers at the same moment may all ask the carrier, which
+// honors the key. Below this package are the reports of carriers (reports) and three carriers: sandbox
+// for demonstrations and tests, httpcarrier behind a URL, sfncarrier behind a state machine.
 //
 // [Booker.Cancel] closes that claim before it asks the carrier, so that a later booking is not even
 // sent.

@@ -16,7 +16,7 @@
 //
 // The journal has one row per transition. The row is written by the reader of the orders'
 // stream ([JournalByStream]) or together with the transition ([JournalTransactional]).
-// [Orders.History] and [Facts.Rebuild] read it. Package inspect shows where an order was,
+// [Orders.History] and [Facts.Rebuild] read it. Package operate/inspect shows where an order was,
 // and compares orders with their journals.
 //
 // Before payment the content of an order may be edited ([Orders.AddItems] and others).

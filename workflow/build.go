@@ -19,7 +19,7 @@ func New(spec Spec) (*Definition, error) {
 		choices: map[[2]int][]Transition{},
 	}
 
-	// In this order, because the later steps rely on the indices and on normalized guards.
+	// The order matters: the later steps rely on the indices and on normalized guards.
 	steps := []func() error{
 		d.checkContent,
 		d.indexStates,
@@ -242,7 +242,7 @@ func (d *Definition) markReachable(row int, seen []bool) {
 
 	seen[row] = true
 	for column := range d.events {
-		// choices and not next, which does not know the targets behind several.
+		// The targets come from choices, because next does not have them for a cell of several.
 		for _, t := range d.choices[[2]int{row, column}] {
 			d.markReachable(d.states[t.To], seen)
 		}

@@ -101,8 +101,8 @@ func fire(m *fsm.FSM, event string) (State, error) {
 	)
 
 	switch {
-	// The library reports a transition to its own state as an error.
-	// The machine has accepted it all the same.
+	// The library reports a transition from a state to itself as an error, although the
+	// machine accepts it.
 	case err == nil, errors.As(err, &stays) && stays.Err == nil:
 		return State(m.Current()), nil
 	case errors.As(err, &invalid), errors.As(err, &unknown):

@@ -16,9 +16,9 @@
 //
 // [Migrations] map the states of orders from one version of their definition to another.
 //
-// Three packages build on this one: workflow/file reads and writes definition files,
-// workflow/check compares a definition with a Step Functions state machine, and
-// workflow/diagram draws it.
+// Five packages build on this one: workflow/file reads and writes definition files,
+// workflow/check compares a definition with a Step Functions state machine, workflow/diagram draws
+// it, workflow/plan computes quotas and costs, and workflow/scaffold writes a new one to start from.
 //
 // # Guarantees
 //

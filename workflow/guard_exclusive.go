@@ -14,8 +14,8 @@ func exclusive(a, b []Guard) bool {
 	})
 }
 
-// outcomes are the results of a comparison with which an operation holds, as bits: 1 less,
-// 2 equal, 4 more.
+// outcomes has, for each operation, the results of a comparison for which it holds, as
+// bits: 1 less, 2 equal, 4 more.
 var outcomes = map[Op]int{
 	opLess:     1,
 	opEqual:    2,
@@ -39,7 +39,7 @@ func contradict(g, h Guard) bool {
 		return false
 	}
 
-	// The same comparison with its sides exchanged.
+	// h compares the same two attributes, with the sides exchanged.
 	if g.Other != "" && g.Other == h.Attribute && g.Attribute == h.Other && g.Other != g.Attribute {
 		h = h.swapped()
 	}

@@ -32,7 +32,7 @@ func shipmentSpec() Spec {
 			{Event: "deliver", From: []State{"SHIPPED"}, To: "DELIVERED"},
 			// From SHIPPED, too: a parcel may come back undelivered.
 			{Event: "return", From: []State{"SHIPPED", "DELIVERED"}, To: "RETURNED"},
-			// Not once the carrier has the parcel: then it is delivered, returned or lost.
+			// A parcel that the carrier has cannot be canceled: it is delivered, returned or lost.
 			{Event: "cancel", From: []State{"OPEN", "SCHEDULED", "ON_HOLD", "IN_PROGRESS"}, To: "CANCELLED"},
 			{Event: "fail", From: []State{"IN_PROGRESS", "SHIPPED"}, To: "FAILED"},
 		},
@@ -60,7 +60,7 @@ func ShippedEvent(lines []Line) (Event, error) {
 		shipped += l.Shipped
 	}
 
-	// Checked first, because an order without pieces has shipped all of them, too.
+	// This case comes first, because shipped equals ordered also if the order has no pieces.
 	switch {
 	case shipped == 0:
 		return "", nil

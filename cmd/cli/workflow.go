@@ -11,7 +11,7 @@ import (
 )
 
 func workflowCommand(s *settings) *cobra.Command {
-	return group("workflow", "Look at what an order may do, and begin an own workflow",
+	return group("workflow", "Look at what an order may do, and begin a workflow of your own",
 		s.takes(showCommand(s), targetFlags, ordersFlags),
 		s.takes(checkCommand(s), outputFlags, settingsFlags, ordersFlags),
 		s.takes(migrateCommand(s), outputFlags, targetFlags, ordersFlags),

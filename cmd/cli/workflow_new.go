@@ -19,7 +19,7 @@ for above the current directory, and then where this program was built from.`
 
 func newWorkflowCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "new NAME", Short: "Write an own workflow to start from: definition, state machine, Go program, tests",
+		Use: "new NAME", Short: "Write a workflow of your own to start from: definition, state machine, Go program, tests",
 		Long: newWorkflowHelp, Args: cobra.ExactArgs(1),
 		Example: "  ratchet workflow new ticket\n  cd ticket && go test ./... && go run . dev",
 	}

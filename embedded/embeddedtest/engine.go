@@ -25,7 +25,7 @@ func Open(t testing.TB, changes ...func(*embedded.Config)) *embedded.Engine {
 		change(&cfg)
 	}
 
-	// After the changes, so that a test with a directory of its own gets no second one.
+	// This comes after the changes, so that a test with a directory of its own gets no second one.
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}

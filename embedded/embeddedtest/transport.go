@@ -137,7 +137,7 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 
 	t.mu.Lock()
 
-	// Without the request, whose body would stay in memory until the test ends.
+	// The call is kept without its request, whose body would stay in memory until the test ends.
 	t.calls = append(t.calls, Call{Service: c.Service, Operation: c.Operation, N: c.N})
 
 	// The hooks run outside of the lock, so that a hook can set or remove hooks.
@@ -163,7 +163,7 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 		return c.AnswerError(err)
 	}
 
-	// Also if the After hook panics or exits: an open body keeps its connection.
+	// The body is closed also if the After hook panics or exits: an open body keeps its connection.
 	answered := false
 	defer func() {
 		if !answered {

@@ -72,8 +72,8 @@ func (c *Call) Body() []byte {
 	if !c.isRead {
 		c.isRead = true
 
-		// Read only once, even after an error: the rest would be taken for the whole. Send reports
-		// the error.
+		// The body is read only once, even after an error: a second read would take the rest for
+		// the whole. Send reports the error.
 		if c.Request.Body != nil {
 			c.body, c.bodyErr = io.ReadAll(c.Request.Body)
 		}
@@ -82,7 +82,7 @@ func (c *Call) Body() []byte {
 	return c.body
 }
 
-// SetBody makes the request be sent with another body.
+// SetBody replaces the body with which the request is sent.
 func (c *Call) SetBody(body []byte) { c.body, c.isRead = body, true }
 
 // Respond returns an answer of a service that speaks AWS's JSON protocols.

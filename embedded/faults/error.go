@@ -74,7 +74,7 @@ func (e *Error) HTTPStatus() int {
 func (e *Error) response(r *http.Request) (*http.Response, error) {
 	members := map[string]any{"__type": e.Code, "message": e.Text()}
 
-	// After the type and the message, so that Members can replace them.
+	// Members are copied last, so that they can replace the type and the message.
 	maps.Copy(members, e.Members)
 
 	body, err := json.Marshal(members)

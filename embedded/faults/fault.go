@@ -18,11 +18,11 @@ type Fault struct {
 	// Every selects the nth call, the 2nth, and so on.
 	Every int
 	// Probability selects a call at random; 0.05 is one call in twenty. Seed makes
-	// the draws repeatable. Which of several concurrent calls gets which draw is not.
+	// the draws repeatable. The order in which concurrent calls get their draws is not repeatable.
 	Probability float64
 	Seed        uint64
 	// Bucket selects the calls that find a token bucket empty, as AWS throttles calls. Each
-	// operation has a bucket of its own, which holds so many tokens and gets Refill tokens a
+	// operation has a bucket of its own, which holds Bucket tokens and gets Refill tokens a
 	// second. Zero: no bucket.
 	Bucket int
 	Refill float64

@@ -153,8 +153,8 @@ func (i *Injection) strike(c *Call) bool {
 
 	i.matches++
 
-	// In the order of the fields: once a call is let pass, it uses no draw and no token of later
-	// fields.
+	// The checks are in the order of the fields: a call that one of them lets pass uses no draw
+	// and no token of later fields.
 	switch n := i.matches - f.Skip; {
 	case n <= 0,
 		f.Every > 0 && n%f.Every != 0,

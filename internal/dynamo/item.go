@@ -71,8 +71,8 @@ func Time(i Item, name string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// HasExpired reports whether an item counts as absent: it ends at or before now. The attribute has
-// epoch seconds; an item without it does not end.
+// HasExpired reports whether an item counts as absent, because the attribute has a time, in epoch
+// seconds, at or before now. An item without the attribute never expires.
 func HasExpired(i Item, name string, now time.Time) bool {
 	ends := Number(i, name)
 

@@ -15,7 +15,7 @@ import (
 // from being pointless.
 //
 // A caller that races others for one item, and wants to come back as soon as one of
-// them is done, uses waitJitter with a limit of its own.
+// them is done, uses [WaitRetry] with limits of its own.
 type Backoff struct {
 	Base time.Duration // more than 0
 	Max  time.Duration // Base or more

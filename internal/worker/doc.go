@@ -4,7 +4,7 @@
 //   - [Drain] stops a runtime in phases: polls end, handlers finish, contexts are
 //     canceled.
 //   - [Backoff] is the one policy for the waits between retries; [Retry] is a retry loop
-//     on top of it; [Wait] and waitJitter are single waits.
+//     on top of it; [Wait] and [WaitRetry] are single waits.
 //   - [Permanent] marks an error that no retry can change; [IsRefusal] recognizes the
 //     errors of AWS that last until an operator acts.
 //   - [LogThrottle] lets a repeated message reach the log once a minute.

@@ -33,7 +33,7 @@ func waitJitter(ctx context.Context, limit time.Duration) bool {
 func WaitRetry(ctx context.Context, attempt int, first, most time.Duration) bool {
 	limit := first
 	for range attempt {
-		// Stops early, so that a large attempt does not overflow.
+		// The loop stops early, so that a large attempt does not overflow.
 		if limit >= most {
 			break
 		}

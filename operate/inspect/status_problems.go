@@ -203,6 +203,6 @@ func orderProblems(survey processes.Survey) []SystemProblem {
 		Area:   "orders",
 		Text:   fmt.Sprintf("%s stuck at %s (%s)", plural.Of(total, "order"), clockTime(survey.At), strings.Join(kinds, ", ")),
 		Since:  survey.At,
-		Action: "`ratchet executions repair` lists them with what brings each on; `ratchet status --count-stuck` counts them anew",
+		Action: "`ratchet executions repair` lists them with what brings each on; `ratchet status --count-stuck` counts them again",
 	}}
 }

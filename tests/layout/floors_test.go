@@ -116,6 +116,10 @@ func TestRuntimesKnowNothingAboutOrders(t *testing.T) {
 		}
 
 		for _, i := range p.Imports {
+			if p.Path == "streams/reactions" && i == "activities/steps" {
+				t.Errorf("%s imports %s: what both need is below them", p.Path, i)
+			}
+
 			if !slices.ContainsFunc(allowed, func(a string) bool { return i == a || strings.HasPrefix(i, a+"/") }) {
 				t.Errorf("%s imports %s, allowed are %q", p.Path, i, allowed)
 			}

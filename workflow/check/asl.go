@@ -34,7 +34,7 @@ type aslScope struct {
 	byName  map[string]*aslState
 	parent  *aslState // the Parallel or Map around it, nil at the top
 
-	touchesOrder bool // some Task inside creates, moves or awaits the order
+	touchesOrder bool // some Task inside creates, moves, awaits or reads the order
 
 	least *usage          // result of shortest, nil until it is computed
 	most  map[bool]*usage // results of longest

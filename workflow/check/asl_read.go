@@ -21,7 +21,7 @@ func readASL(file string, data []byte) (*aslMachine, error) {
 		m:       &aslMachine{},
 	}
 
-	// Before the states, which inherit the language.
+	// The language is read before the states, which inherit it.
 	if q := root.Get("QueryLanguage"); q != nil {
 		r.m.jsonata = r.String(q, "QueryLanguage") == "JSONata"
 	}
@@ -84,7 +84,7 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 		}
 
 		sc.states = append(sc.states, s)
-		// A name that comes twice leads to the last state. lintMachine reports it.
+		// If two states have one name, the name leads to the last of them. lintMachine reports it.
 		sc.byName[m.Name] = s
 		r.m.all = append(r.m.all, s)
 
@@ -236,7 +236,7 @@ func (r *aslReader) retrier(n *document.Node, what string) aslRetry {
 		case "MaxDelaySeconds":
 			retry.maxDelay = r.Int(m.Value, field)
 			if retry.maxDelay == 0 {
-				// Present and wrong. 0 stands for absent.
+				// A 0 in the file is wrong. In aslRetry, 0 stands for an absent field.
 				retry.maxDelay = -1
 			}
 		case "BackoffRate":

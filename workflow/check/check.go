@@ -36,7 +36,7 @@ func StateMachine(asl []byte, d *workflow.Definition, cfg Config) (Report, error
 		m:   m,
 		d:   d,
 	}
-	// Before the lint, which needs to know the activities.
+	// The tasks are read before the lint, which needs to know the activities.
 	touched := c.readTasks()
 	c.lintMachine()
 

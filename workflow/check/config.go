@@ -22,8 +22,8 @@ type Config struct {
 	File string
 	// Tasks maps each task to its effect on the order.
 	Tasks Tasks
-	// Variable is the path where the execution keeps the state of the order. The
-	// result of a task that creates, moves or awaits the order holds the state under the
+	// Variable is the path where the execution keeps the state of the order. The result
+	// of a task that creates, moves, awaits or reads the order holds the state under the
 	// last name of the path. Default "$.order.state".
 	Variable string
 	// Overtaken are the errors of a task whose order was moved by another caller. Retryable are errors

@@ -47,13 +47,13 @@ func (s *aslState) visitEvents() float64 {
 		return 1
 	case "Task":
 		if strings.HasSuffix(s.resource, ".waitForTaskToken") || strings.Contains(s.resource, ".sync") {
-			// Also submitted.
+			// Such a Task also has the event "submitted".
 			return 6
 		}
 
 		return 5
 	case "Parallel", "Map":
-		// Also started and succeeded.
+		// A Parallel or Map also has the events "started" and "succeeded".
 		return 4
 	}
 
@@ -65,7 +65,7 @@ func (s *aslState) attempts() (n, pauses float64) {
 	n = 1
 	for _, r := range s.retry {
 		if r.attempts < 0 || r.interval < 0 {
-			// A finding already (bad-retry).
+			// lintRetryNumbers reports these values (bad-retry).
 			continue
 		}
 

@@ -166,13 +166,13 @@ func (x *explorer) addEdge(to *aslState, v view, how string, failure bool) {
 
 	x.edges = append(x.edges, edge{x.current, i, failure, x.caught})
 
-	// A planned way into a Fail is an end that knows the position of its order.
+	// A planned way into a Fail is a good end, too.
 	if to.kind == "Fail" && to.scope.parent == nil && !failure {
 		x.accept(v)
 	}
 }
 
-// accept records that an execution ends and knows the position of its order.
+// accept records that an execution ends well, unless its data has a wrong position of the order.
 func (x *explorer) accept(v view) {
 	if v.known == v.actual || v.known == lost {
 		x.accepted[v.actual] = true

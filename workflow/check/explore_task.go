@@ -76,7 +76,7 @@ func (x *explorer) followResumption(s *aslState, v view) {
 			continue
 		}
 
-		// The task itself creates the order, so nothing else has to be told in the path.
+		// The task itself creates the order, so the path needs no explanation.
 		if v.actual == noOrder {
 			m.how = ""
 		}

@@ -66,13 +66,13 @@ func (x *explorer) findRefusedTask(s *aslState, visits []int32) {
 			here = append(here, name)
 		}
 
-		// A stale view is refused for its age, which says nothing about the event.
+		// A stale view is refused because it is stale, which says nothing about the event.
 		if !v.stale && e.Event != "" && len(x.order.targets(v.actual, e.Event)) == 0 && !slices.Contains(refused, name) {
 			refused = append(refused, name)
 		}
 	}
 
-	// Where the path of the finding leads.
+	// The path of the finding leads to the first visit.
 	x.current = visits[0]
 	switch {
 	case !x.succeeds[s] && e.Awaits != "":

@@ -59,7 +59,8 @@ func (c *checker) lintMachine() {
 func (c *checker) lintScope(sc *aslScope) {
 	around := sc.parent
 	if around == nil {
-		// Without a name and a line.
+		// The whole state machine has no state around it, so the findings get one without
+		// a name and a line.
 		around = &aslState{scope: sc}
 	}
 

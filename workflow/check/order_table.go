@@ -84,7 +84,7 @@ func (t orderTable) outsideMoves(who string, events []workflow.Event) [][]outsid
 		// The first state is not marked, so that a way back to it is found.
 		seen := map[int16]bool{}
 		for i := 0; i < len(queue); i++ {
-			// Back at the first state the ways from there are known.
+			// The ways from the first state are known already.
 			if i > 0 && queue[i].to == queue[0].to {
 				continue
 			}

@@ -199,7 +199,7 @@ func turnsWithoutError(loop []*aslState) bool {
 	inLoop := setOf(loop)
 	mark := map[*aslState]int{}
 
-	// The search is still below an open state, so an edge to it closes a loop.
+	// A state is open while the search is below it, so an edge to an open state closes a loop.
 	var turns func(s *aslState) bool
 	turns = func(s *aslState) bool {
 		mark[s] = open

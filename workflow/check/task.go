@@ -45,7 +45,7 @@ type Effect struct {
 	Provides, Releases []string
 }
 
-// touchesOrder reports whether the task creates, moves or awaits the order.
+// touchesOrder reports whether the task creates, moves, awaits or reads the order.
 func (e Effect) touchesOrder() bool {
 	return e.Creates || e.moves() || e.Awaits != "" || e.Reads
 }

@@ -68,7 +68,7 @@ func newLayout(d *workflow.Definition) *layout {
 	l.orderLayers()
 	l.assignCoordinates(lines)
 
-	// After the coordinates of all boxes are known. Labels come last,
+	// Routes are drawn after the coordinates of all boxes are known. Labels come last,
 	// because they avoid boxes and each other.
 	for _, e := range lines {
 		l.routes = append(l.routes, l.route(e))
@@ -100,8 +100,8 @@ func (l *layout) lines() []line {
 	return lines
 }
 
-// markBackLines marks the lines without which there are no loops. The depth-first search is still below an
-// open state, so a line to it closes a loop.
+// markBackLines marks lines such that the other lines form no loop. A state is open while the
+// depth-first search is below it, so a line to an open state closes a loop.
 func (l *layout) markBackLines(lines []line) {
 	const unseen, open, done = 0, 1, 2
 	mark := make([]int, len(l.boxes))
@@ -132,7 +132,7 @@ func (l *layout) markBackLines(lines []line) {
 // assignLayers puts every state one layer right of its rightmost source.
 func (l *layout) assignLayers(lines []line) {
 	layer := make([]int, len(l.boxes))
-	// Ends, because without the back lines there are no loops.
+	// This for loop ends, because the graph without the back lines has no loops.
 	for moved := true; moved; {
 		moved = false
 		for _, e := range lines {

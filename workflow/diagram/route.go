@@ -81,7 +81,7 @@ func (e line) curves() []curve {
 		curves = append(curves, connect(x, y, left, toY))
 
 		x, y = p.x+p.width/2, toY
-		// Straight past the boxes of the layer.
+		// The line runs straight past the boxes of the layer.
 		if p.isBend() {
 			curves = append(curves, connect(left, toY, x, toY))
 		}

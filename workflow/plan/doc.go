@@ -9,9 +9,9 @@
 //
 // An execution takes the way without failures: from StartAt along Next, in a Choice along
 // Default or, without one, the first rule. A wait for a task token takes the time that the
-// load names. If that is longer than the state's TimeoutSeconds, the execution goes round the shortest way
-// back to the state, as often as the time-out runs out. All other states take no time, except that the
-// load's tasks take theirs, which decides the number of heartbeats.
+// load names. If that is longer than the state's TimeoutSeconds, the execution takes the shortest
+// way back to the state, once for each time-out. An activity's task takes the time of the load's
+// Task, which also decides the number of heartbeats. All other states take no time.
 //
 // # Caveats
 //

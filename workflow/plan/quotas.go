@@ -19,7 +19,7 @@ const (
 	RedriveExecution  = "RedriveExecution"
 	DescribeExecution = "DescribeExecution"
 	stateTransition   = "StateTransition"
-	// DescribeStream are the calls of DynamoDB Streams.
+	// DescribeStream is the quota of an API call of DynamoDB Streams.
 	DescribeStream = "DescribeStream"
 	// openExecutions is how many executions may be open at the same time.
 	openExecutions = "OpenExecutions"

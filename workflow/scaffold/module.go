@@ -95,7 +95,8 @@ func FindModule(start, source string) string {
 	return ""
 }
 
-// above returns the nearest directory at or above dir that holds this file, "" if there is none.
+// above returns the nearest directory at or above dir that holds Ratchet's sources, "" if there
+// is none.
 func above(dir string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "workflow", "scaffold", "module.go")); err == nil {

@@ -3,7 +3,7 @@
 //
 // # Caveats
 //
-// The files are written once. From then on they belong to their reader. Nothing is ever overwritten.
+// The files are written once. From then on they are the user's. New overwrites no file.
 package scaffold
 
 import (
@@ -33,7 +33,7 @@ type Options struct {
 	// Name is the name of the definition, the module and the program: 1 to
 	// 32 of a-z 0-9 -, beginning with a letter.
 	Name string
-	// Dir is the directory, which must not exist or be empty.
+	// Dir is the directory. It must be missing or empty.
 	Dir string
 	// Module is the directory of this module's sources, to which a replace directive leads. [FindModule]
 	// looks for it.

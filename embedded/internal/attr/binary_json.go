@@ -17,8 +17,9 @@ func AppendBinaryJSON(dst, b []byte) ([]byte, error) {
 	return dst, r.end()
 }
 
-// jsonReader writes an item as JSON while it reads its encoding. Plain names and texts are appended in place,
-// together with the marks around them: with a function for that, the whole takes half as long again.
+// jsonReader writes an item as JSON while it reads its encoding. Plain names and texts are appended
+// in place, with the quotes and braces around them: a function for that would make the whole take
+// half as long again.
 type jsonReader struct{ binaryReader }
 
 func (r *jsonReader) item(dst []byte, depth int) []byte {

@@ -14,7 +14,7 @@ type binaryReader struct {
 	err  error
 }
 
-// end returns the first fault. Bytes after the item are one.
+// end returns the first fault. Bytes after the item are a fault, too.
 func (r *binaryReader) end() error {
 	if r.err == nil && r.left != "" {
 		r.fail("%d bytes follow the item", len(r.left))
@@ -81,7 +81,7 @@ func (r *binaryReader) count() int {
 	return int(n)
 }
 
-// elements reads how many values a map or a list has, which are at that depth.
+// elements reads the number of values in a map or a list. depth is the depth of these values.
 func (r *binaryReader) elements(depth int) int {
 	n := r.count()
 

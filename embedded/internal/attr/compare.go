@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Equal reports whether two values are the same data: 1 and 1.0 are, and sets with the
-// same members are.
+// Equal reports whether two values are the same data. 1 equals 1.0, and sets with the
+// same members are equal.
 func Equal(a, b Value) bool {
 	if a.Kind != b.Kind {
 		return false

@@ -97,9 +97,9 @@ func (s *decimalScanner) mantissa(d *decimal) (tooLong, ok bool) {
 	return tooLong, ok
 }
 
-// exponent reads what follows the mantissa; nothing is the exponent 0. Like the service,
-// which uses java.math.BigDecimal, it accepts an exponent of 32 bits. A longer one makes
-// the text no number, not a number out of range.
+// exponent reads the part after the mantissa. Without that part the exponent is 0. Like
+// the service, which uses java.math.BigDecimal, it accepts an exponent of 32 bits. A
+// longer one makes the text no number, not a number out of range.
 func (s *decimalScanner) exponent() (int, bool) {
 	if s.at == len(s.text) || s.text[s.at] != 'e' && s.text[s.at] != 'E' {
 		return 0, true

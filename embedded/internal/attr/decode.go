@@ -33,7 +33,7 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 
 	if message != "" {
-		// No attribute can have the empty name, and it is the lowest one: Err finds this fault.
+		// The item then has only this fault, under a name that no attribute can have.
 		item = Item{"": invalid(message)}
 	}
 	*i = item
@@ -107,7 +107,8 @@ func decodeItem(d *jsontext.Decoder, depth int) (item Item, message string, err 
 		}
 
 		switch {
-		// Reading goes on: a SerializationException behind this name goes before its fault.
+		// Reading goes on: a SerializationException further on is reported instead of the
+		// fault of this name.
 		case name == "":
 			message = msgEmptyName
 		case len(name) > MaxNameLength:
@@ -176,7 +177,8 @@ func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 			return Value{}, err
 		}
 
-		// The service reports a fault in any member before a second member.
+		// The service reports a fault within any member before it reports that there are
+		// several members.
 		members++
 		if members == 1 || v.Kind == Invalid && value.Kind != Invalid {
 			value = v
@@ -278,7 +280,8 @@ func decodeList(d *jsontext.Decoder, depth int) (Value, error) {
 		return Value{}, err
 	}
 
-	// The list is read to its end: a SerializationException behind a fault goes first.
+	// The list is read to its end: a SerializationException after a fault is reported
+	// instead of the fault.
 	list, fault := []Value{}, ""
 	for d.PeekKind() != ']' {
 		v, err := decodeValue(d, depth+1)

@@ -61,8 +61,8 @@ type Value struct {
 	Str string
 	// Map holds an M.
 	Map Item
-	// many holds an L or a set, which few values are: beside the other fields, two slices would double the
-	// size of every value.
+	// many holds an L or a set. Few values are one of these, and two slices beside the other fields
+	// would double the size of every value.
 	many *many
 }
 

@@ -35,7 +35,8 @@ func (a *answer) item(name string, item attr.Item) {
 	a.name(name).buf = item.AppendJSON(a.buf)
 }
 
-// stored adds a stored item, or what project shows of it. Without an item it adds nothing.
+// stored adds a stored item, or the parts of it that project selects. Without an item it
+// adds nothing.
 func (a *answer) stored(name string, raw stored, project *expression.Projection) (err error) {
 	if raw != nil {
 		a.name(name).buf, err = raw.appendProjected(a.buf, project)

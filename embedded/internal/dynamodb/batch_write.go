@@ -35,7 +35,8 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 		hashes[i] = a.key.lock
 	}
 
-	// Held until the batch is on disk, so that no writer comes between evaluation and commit.
+	// The stripes are held until the batch is on disk, so that no writer comes between
+	// evaluation and commit.
 	defer s.stripes.lock(hashes)()
 
 	changes := make([]*change, len(actions))
@@ -180,7 +181,7 @@ func (in *batchWriteIn) constrainItems(c *constraints) {
 }
 
 // itemsText returns RequestItems as a message quotes it. The service shows each request as a Java
-// object, with an address in it; here is their number.
+// object with its address. The engine writes the number of the requests.
 func (in *batchWriteIn) itemsText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {

@@ -3,9 +3,9 @@ package dynamodb
 import "ratchet/embedded/internal/attr"
 
 // Transactions and batches of writes are validated in two steps, as DynamoDB Local does it (see
-// tests/conformance): first all that the request itself shows, its values and expressions; then,
-// whether its tables exist and its keys fit. So their actions are drafts first, and bound to their
-// tables then. A single write looks for its table and key before its expressions.
+// tests/conformance): first the values and expressions, for which the request itself is enough;
+// then whether its tables exist and its keys fit. So each action is a draft first, and is bound to
+// its table later. A single write looks for its table and key before its expressions.
 
 // draftKeyed returns an action on the item with that key, before its table is known.
 func draftKeyed(v verb, key attr.Item) (*action, error) {

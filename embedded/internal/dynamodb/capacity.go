@@ -17,7 +17,7 @@ func checkCapacity(value string) error {
 // unit.
 type halfUnits int
 
-// readUnits returns the cost of reading so many bytes in one call: a unit for each 4 KB, half
+// readUnits returns the cost of reading a number of bytes in one call: a unit for each 4 KB, half
 // of that if eventually consistent. A missing item costs as much as a small one.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 func readUnits(bytes int, consistent bool) halfUnits {
@@ -79,8 +79,8 @@ func (s spendings) add(table string, other spent) {
 }
 
 // spent returns the cost of a change: a unit for each 1 KB of the larger of the item before
-// and the item after, and the units of the entries that it changes in indexes. All is double
-// in a transaction.
+// and the item after, and the units of the entries that it changes in indexes. A transaction
+// doubles the whole cost.
 func (c *change) spent() spent {
 	out := spent{table: c.unitsOf(max(c.oldSize, c.newSize))}
 	for i := range c.indexes {

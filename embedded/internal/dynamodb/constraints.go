@@ -14,8 +14,8 @@ const maxConstraints = 10
 // message. The order in which an operation adds members is the order of the message.
 type constraints struct {
 	broken []breach
-	// alone returns the operation's own words for a breach that is the only one, empty if it has
-	// none. It may be nil.
+	// alone returns the operation's own message for a single breach, empty if the operation has
+	// none. alone may be nil.
 	alone func(breach) string
 }
 
@@ -117,7 +117,7 @@ func (c *constraints) name(name, member string) {
 		c.broke("'"+name+"'", member, "Member must satisfy regular expression pattern: "+namePattern)
 	}
 
-	// Behind the pattern, as in the service's message.
+	// The length comes after the pattern, as in the service's message.
 	c.length(len(name), name, member, minName, maxName)
 }
 

@@ -65,7 +65,7 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
-	// Under ddl, so that no other call can create the table after this check.
+	// The call holds ddl, so that no other call can create the table after this check.
 	if s.tables.get(name) != nil {
 		return nil, wire.Errorf("ResourceInUseException", "Table already exists: %s", name)
 	}
@@ -96,7 +96,7 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 		return nil, fmt.Errorf("create table %s: %w", name, err)
 	}
 
-	// Only now: no other call may see a table that a crash could undo.
+	// The table is published only now: no other call may see a table that a crash could undo.
 	if state.stream != nil {
 		s.streams.Add(state.stream)
 	}
@@ -118,7 +118,8 @@ func newTableID() string {
 
 // record checks the request and returns the table it describes.
 func (in *createTableIn) record(name string) (*tableRecord, error) {
-	// Refused and not ignored, because without them the table would behave in another way.
+	// These settings are refused and not ignored, because without them the table would
+	// behave in another way.
 	for _, refused := range []struct {
 		what string
 		is   bool

@@ -81,7 +81,7 @@ func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
 	return k, nil
 }
 
-// of returns the definition of an attribute that has one.
+// of returns the definition of an attribute, which must be defined.
 func (d definitions) of(name string) keyAttr {
 	return d[slices.IndexFunc(d, func(k keyAttr) bool { return k.Name == name })]
 }

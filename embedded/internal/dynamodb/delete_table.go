@@ -25,7 +25,8 @@ func (s *Service) deleteTable(ctx context.Context, in *tableIn) (any, error) {
 			"Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}
 
-	// Before anything shows that the table is gone: a full disk may refuse it.
+	// This write comes before anything shows that the table is gone: a full disk may
+	// refuse the write.
 	if err := s.markDeleted(&state.record); err != nil {
 		return nil, fmt.Errorf("delete table %s: %w", t.name, err)
 	}

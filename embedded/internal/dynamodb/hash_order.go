@@ -6,15 +6,15 @@ import (
 )
 
 // The service collects the names of attributes in hash tables of Java and lists them in the order of
-// the tables. smallTable and largeTable are how many buckets these have at first.
+// the tables. smallTable and largeTable are the initial numbers of buckets.
 // Source: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/attribute_definition_messages.rs, recorded on the service
 const (
 	smallTable = 4
 	largeTable = 16
 )
 
-// hashOrder returns the names, each once, in the order of a hash table of Java that began with so many
-// buckets.
+// hashOrder returns the names, each once, in the order of a hash table of Java that began with that
+// number of buckets.
 func hashOrder(names []string, buckets uint32) []string {
 	var ordered []string
 	for _, name := range names {

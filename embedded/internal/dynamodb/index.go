@@ -32,7 +32,7 @@ func (x *indexRecord) space() keyspace {
 }
 
 // covers reports whether the item is in the index: it has all key attributes, with values that can be
-// keys. An item that is older than the index may have others.
+// keys. In an item that is older than the index, these attributes may have other values.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.OnlineOps.ViolationDetection.html
 func (x *indexRecord) covers(item attr.Item) bool {
 	if item == nil {
@@ -53,7 +53,7 @@ func (x *indexRecord) projects(t *table, name string) bool {
 	return x.Projection == projectAll || x.Keys.has(name) || t.keys.has(name) || slices.Contains(x.NonKey, name)
 }
 
-// project returns what an entry of the index holds of an item.
+// project returns the part of an item that an entry of the index holds.
 func (x *indexRecord) project(t *table, item attr.Item) attr.Item {
 	if x.Projection == projectAll {
 		return item

@@ -117,7 +117,8 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 		}
 	}
 
-	// With the keys of all indexes, because a definition may be used only by a later one.
+	// The check knows the keys of all indexes, because a later index may be the only one
+	// to use a definition.
 	whole := tableRecord{Keys: r.Keys, Indexes: slices.Concat(r.Indexes, indexes)}
 	if err := kinds.checkUsed(&whole); err != nil {
 		return err

@@ -42,7 +42,7 @@ func (in *pageIn) view(t *table) (*view, error) {
 }
 
 // checkThere fails if the table or the index is gone: the read may have missed entries that were deleted
-// with it. Tables and indexes go before their data.
+// with it. Tables and indexes are removed before their data.
 func (v *view) checkThere() error {
 	state := v.table.state.Load()
 	switch {

@@ -58,7 +58,8 @@ func (s stored) appendJSON(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// appendProjected appends as AWS JSON what project shows of the item. Nil shows the whole item.
+// appendProjected appends the parts of the item that project selects, as AWS JSON. A nil
+// project selects the whole item.
 func (s stored) appendProjected(dst []byte, project *expression.Projection) ([]byte, error) {
 	if project == nil {
 		return s.appendJSON(dst)

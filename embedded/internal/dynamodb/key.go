@@ -181,7 +181,8 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 		p.bytes = attr.AppendKey(p.bytes, v)
 	}
 
-	// Over the table and the whole key, so that items of one partition have different stripes.
+	// The hash covers the table and the whole key, so that items of one partition have
+	// different stripes.
 	p.lock = hashBytes(p.bytes)
 
 	return p, nil

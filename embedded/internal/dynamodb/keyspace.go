@@ -35,8 +35,8 @@ func (k keyspace) partitionKey(hash attr.Value, more ...attr.Value) (prefix []by
 	return prefix, partition
 }
 
-// bounds returns the range of store keys that a key condition covers. Every key that begins
-// with a sort key's encoding has that sort key: encodings end themselves.
+// bounds returns the range of store keys that a key condition covers. A store key that begins with
+// a sort key's encoding has that sort key, because no encoding is a prefix of another.
 func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 	prefix, err := k.equalPart(c)
 	if err != nil {
@@ -56,7 +56,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	}
 
 	if r.Op == expression.RangeBeginsWith {
-		// The beginning of a number's key means nothing.
+		// A part of a number's encoding means nothing.
 		if r.Lo.Kind == attr.N {
 			return nil, nil, invalid("Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: N")
 		}
@@ -67,7 +67,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 
 	at := attr.AppendKey(bytes.Clone(prefix), r.Lo)
 
-	// Above all keys with this value: other attributes may follow it.
+	// above comes after all keys with this value, including keys in which other attributes follow.
 	above := store.PrefixEnd(at)
 	switch r.Op {
 	case expression.RangeEqual:
@@ -121,7 +121,7 @@ func checkCondition(k keyAttr, v attr.Value) error {
 	return checkKeyValue(k.Name, v)
 }
 
-// segment returns the range of store keys of a segment, the whole if segment is nil.
+// segment returns the range of store keys of a segment, or of the whole keyspace if segment is nil.
 func (k keyspace) segment(segment, total *int64) (lo, hi []byte) {
 	if segment == nil {
 		return k.prefix, store.PrefixEnd(k.prefix)
@@ -139,8 +139,8 @@ func (k keyspace) segment(segment, total *int64) (lo, hi []byte) {
 	return boundary(*segment), boundary(*segment + 1)
 }
 
-// checkFilter refuses a filter of a Query that reads key attributes. legacy is whether it is a
-// QueryFilter.
+// checkFilter refuses a filter of a Query that reads key attributes. legacy says that the
+// filter is a QueryFilter.
 func (k keyspace) checkFilter(filter *expression.Condition, legacy bool) error {
 	if filter == nil {
 		return nil

@@ -126,7 +126,7 @@ func (in *expectedIn) refuseMix(conditionExpression *string) error {
 	return refuseMix(in.parameters(), []parameter{{"ConditionExpression", conditionExpression != nil}})
 }
 
-// condition returns the condition that Expected is, nil for none.
+// condition returns Expected as a condition, nil for none.
 func (in *expectedIn) condition() (*expression.Condition, error) {
 	if !in.any() {
 		return nil, nil
@@ -162,7 +162,7 @@ func joined(list []expression.Comparison, operator string) (*expression.Conditio
 	return expression.NewCondition(list, operator == "OR"), nil
 }
 
-// comparison returns the comparison that the element is.
+// comparison returns the element as a comparison.
 func (e expectedAttribute) comparison(name string) (expression.Comparison, error) {
 	c := expression.Comparison{Name: name, Operator: "EQ", Values: e.AttributeValueList}
 	if e.Value != nil {
@@ -207,7 +207,7 @@ type attributeUpdate struct {
 	Value  *attr.Value
 }
 
-// newLegacyUpdate returns the update that AttributeUpdates is, nil for none.
+// newLegacyUpdate returns AttributeUpdates as an update, nil for none.
 func newLegacyUpdate(updates map[string]attributeUpdate) (*expression.Update, error) {
 	if len(updates) == 0 {
 		return nil, nil
@@ -232,7 +232,7 @@ func newLegacyUpdate(updates map[string]attributeUpdate) (*expression.Update, er
 	return expression.NewUpdate(list)
 }
 
-// attributesToGet returns the projection that AttributesToGet is, nil for none.
+// attributesToGet returns AttributesToGet as a projection, nil for none.
 func attributesToGet(names []string) (*expression.Projection, error) {
 	if names == nil {
 		return nil, nil

@@ -75,8 +75,8 @@ func (in *pageIn) checkStartValues() error {
 	return invalid("The provided starting key is invalid: %s", text)
 }
 
-// bareStartFaults are words of the messages about values that stay without a prefix in an
-// ExclusiveStartKey.
+// bareStartFaults are parts of messages about values. In an ExclusiveStartKey, messages
+// with one of these parts get no prefix.
 // Source: https://github.com/architect/dynalite test/query.js, recorded on the service
 var bareStartFaults = []string{"contains duplicates", "number set", "numeric value", "significant digits", "number with magnitude"}
 
@@ -273,8 +273,8 @@ func (pg *page) decodes() bool {
 	return pg.filter != nil || pg.shape != nil || pg.project != nil || pg.view.fetch
 }
 
-// countMatch counts an item that the filter lets through. It reports whether the page shows items,
-// and then gets ready for this one.
+// countMatch counts an item that the filter lets through. It reports whether the page shows items.
+// If so, it makes room for this one.
 func (pg *page) countMatch() (shown bool) {
 	pg.count++
 	if pg.in.Select == "COUNT" {
@@ -313,7 +313,8 @@ func (pg *page) answer() json.RawMessage {
 	return out.done()
 }
 
-// begin returns the beginning of the answer, with the items if they are asked for. The page is used up then.
+// begin returns the beginning of the answer, with the items if they are asked for. begin may be
+// called once.
 func (pg *page) begin() *answer {
 	switch {
 	case pg.in.Select == "COUNT":

@@ -21,7 +21,8 @@ func (r *pageRoom) first() int {
 	return min(max(average+average/4, firstRoom), maxFirstRoom)
 }
 
-// learn adds a page that needed so many bytes to the average. If two pages end at once, one may not count.
+// learn adds a page that needed that number of bytes to the average. If two pages end at once, one
+// may not count.
 func (r *pageRoom) learn(needed int) {
 	average := r.average.Load()
 	r.average.Store(average + (int64(needed)-average)/4)

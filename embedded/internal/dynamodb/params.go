@@ -12,8 +12,8 @@ type expressionIn struct {
 	ExpressionAttributeValues attr.Item
 }
 
-// params returns the references for the request's expressions, nil if it has none. used is
-// whether the request has an expression; fields lists, for DynamoDB's message, the
+// params returns the references for the request's expressions, nil if it has none. used
+// says that the request has an expression; fields lists, for DynamoDB's message, the
 // expressions that it could have, as "ConditionExpression is".
 func (e *expressionIn) params(fields string, used bool) (*expression.Params, error) {
 	if !used {

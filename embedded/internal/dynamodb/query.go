@@ -165,7 +165,8 @@ func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerm
 		}
 	}
 
-	// Before the terms of the key: so far the KeyConditionExpression was read as any condition.
+	// The other expressions come before the terms of the key: so far the KeyConditionExpression
+	// was read as any condition.
 	if err := pg.parse(p); err != nil {
 		return nil, err
 	}

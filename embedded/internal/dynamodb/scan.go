@@ -104,7 +104,8 @@ func (in *scanIn) parse(pg *page) (err error) {
 		return err
 	}
 
-	// Before the filter, unlike in a Query: the service reports their faults in this order.
+	// The projection comes before the filter, unlike in a Query: the service reports their
+	// faults in this order.
 	if pg.project, err = attributesToGet(in.AttributesToGet); err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
 	return nil
 }
 
-// statementRead returns the read of one item that a SELECT is. Its WHERE clause must be the
+// statementRead returns a SELECT as the read of one item. Its WHERE clause must be the
 // primary key and nothing else.
 func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*itemRead, error) {
 	t, err := s.lookup(&stmt.Table)

@@ -48,7 +48,7 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 
 // newInsert returns the action that puts an item where there is none.
 func newInsert(t *table, item attr.Item) (*action, error) {
-	// In the words of PartiQL. newPut has the words of PutItem.
+	// These errors are in the words of PartiQL. newPut has the words of PutItem.
 	for _, k := range t.keys.attrs() {
 		v, ok := item[k.Name]
 		if !ok {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// stripeCount is the number of locks that all items share. Writers of two items on one
-// stripe wait for each other, and that is all.
+// stripeCount is the number of locks that all items share. Two items on one stripe only
+// make their writers wait for each other.
 const stripeCount = 8192
 
 // stripe serializes the writers of its items. A writer holds it from the read of the old

@@ -26,7 +26,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
 		}
 
-		// With the current second: the range ends before hi.
+		// The range ends before hi, so hi is the next second.
 		hi := boundary(now.Add(time.Second))
 		for lo := boundary(now.Add(-maxExpiryAge)); lo != nil; {
 			keys, next, err := s.keysFrom(lo, hi)
@@ -106,7 +106,8 @@ func (s *Service) removeExpired(actions []*action) error {
 	for i, a := range actions {
 		var err error
 
-		// Reads the item again under its stripe, because it may have changed since; see isExpired.
+		// evaluate reads the item again under its stripe, because the item may have changed since;
+		// see isExpired.
 		if changes[i], err = s.evaluate(a); err != nil {
 			return err
 		}

@@ -126,8 +126,8 @@ func (s *Service) resource(arn *string, operation string) (*table, error) {
 // noAccount is an account that does not exist on AWS. The service denies access to its resources, as to the
 // resources of other accounts. It is the engine's account by default.
 // Source: https://github.com/nubo-db/dynamodb-conformance tests/tier2/tags/basic.test.ts, "rejects
-// ListTagsOfResource with a non-existent ARN", recorded on the service. That a table is not found in the
-// caller's own account: https://github.com/turbot/steampipe-plugin-aws/issues/1516
+// ListTagsOfResource with a non-existent ARN", recorded on the service. Source for a missing table
+// in the caller's own account: https://github.com/turbot/steampipe-plugin-aws/issues/1516
 const noAccount = "000000000000"
 
 // parseTableARN returns the account and the name in the ARN of a table of this engine's region.
@@ -154,7 +154,7 @@ func (s *Service) saveState(t *table, next *tableState) error {
 		return err
 	}
 
-	// Only now, so that no writer uses a state that a crash could undo.
+	// The state is published only now, so that no writer uses a state that a crash could undo.
 	t.state.Store(next)
 
 	return nil

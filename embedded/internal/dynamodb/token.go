@@ -60,7 +60,8 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 			return
 		}
 
-		// With its length, so that the same bytes cannot be split into other texts.
+		// Each text has its length before it, so that the same bytes cannot be split into
+		// other texts.
 		b = append(binary.AppendUvarint(append(b, 1), uint64(len(*s))), *s...)
 	}
 	for i := range in.TransactItems {

@@ -91,7 +91,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 			return nil, err
 		}
 
-		// After the lookup, because a missing table is reported first.
+		// This check comes after the lookup, because a missing table is reported first.
 		if err := in.TransactItems[i].checkUnused(); err != nil {
 			return nil, err
 		}
@@ -283,7 +283,7 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 // true, the transaction of the token was made before; the changes then hold the items as
 // they are now.
 func (s *Service) transact(actions []*action, tok *token) (changes []*change, replayed bool, err error) {
-	// With room for the token's lock.
+	// The capacity has room for the token's lock.
 	hashes := make([]uint64, len(actions), len(actions)+1)
 	for i, a := range actions {
 		hashes[i] = a.key.lock
@@ -396,7 +396,7 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 		return nil
 	}
 
-	// Not the token's stripe: a token is read only under its lock.
+	// The token's stripe is not marked: a token is read only under its lock.
 	defer s.stripes.dirty(hashes)()
 
 	if err := streams.Commit(b, now, records...); err != nil {

@@ -39,7 +39,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
 
-	// ALL_OLD does not need it: the answer has the stored bytes.
+	// ALL_OLD does not need the decoded item: the answer has the stored bytes.
 	a.needOld = in.ReturnValues == "UPDATED_OLD"
 
 	c, err := s.perform(a)
@@ -81,7 +81,7 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 		}
 	}
 
-	// After both expressions, which share the references.
+	// This comes after both expressions, which share the references.
 	return p.Unused()
 }
 

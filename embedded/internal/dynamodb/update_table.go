@@ -68,8 +68,8 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 	}
 
 	switch {
-	// checkTogether refuses indexes that are created or deleted beside it. All else is saved with
-	// next.
+	// checkTogether refuses a request that also creates or deletes an index. All other changes
+	// are saved with next.
 	case in.StreamSpecification != nil:
 		err = s.switchStream(t, &next, in.StreamSpecification)
 	case len(in.GlobalSecondaryIndexUpdates) > 0:
@@ -277,7 +277,8 @@ func (s *Service) switchStream(t *table, next *tableState, spec *streamSpecifica
 		return fmt.Errorf("change the stream of table %s: %w", t.name, err)
 	}
 
-	// Before the state: a caller that sees the new ARN must find the stream.
+	// The stream is added before the state is published: a caller that sees the new ARN
+	// must find the stream.
 	if next.stream != nil {
 		s.streams.Add(next.stream)
 	}

@@ -49,7 +49,7 @@ type action struct {
 type change struct {
 	*action
 	state *tableState
-	// old is decoded only if the action, the answer or the index of expiries needs it.
+	// old is decoded only if the action, the answer, an index or the time to live needs it.
 	old, new       attr.Item
 	oldRaw, newRaw stored // nil: no item
 	oldSize        int
@@ -84,7 +84,8 @@ func (s *Service) perform(a *action) (*change, error) {
 	b := s.db.NewBatch()
 	record, streamed := c.stage(b)
 
-	// Odd from before the change is visible until it is on disk, see stripe.read.
+	// The version is odd from before the change is visible until the change is on disk,
+	// see stripe.read.
 	st.version.Add(1)
 	defer st.version.Add(1)
 
@@ -132,7 +133,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		}
 	}
 
-	// The same bytes before and after, so that nothing is written.
+	// The change has the same bytes before and after, so that nothing is written.
 	if a.expireAt != 0 && !c.isExpired() {
 		c.newRaw, c.newSize = c.oldRaw, c.oldSize
 		return c, nil

@@ -158,7 +158,7 @@ func (a action) evaluate(item attr.Item) (attr.Value, error) {
 	}
 }
 
-// updateOperand evaluates the right side of a SET. ok is false for a path to which the item
+// updateOperand evaluates the right side of a SET. ok is false for a path at which the item
 // has no value.
 func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error) {
 	switch n.op {

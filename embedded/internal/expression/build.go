@@ -74,7 +74,8 @@ func BuildUpdate(clauses []Clause) (*Update, error) {
 		u.actions, u.paths = append(u.actions, a), append(u.paths, c.Path)
 	}
 
-	// In the order of a parsed update: functions, then overlapping paths, then operands.
+	// The checks are in the order of a parsed update: functions, then overlapping paths,
+	// then operands.
 	if err := checkConflicts(u.paths); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value
 			holder.Map = maps.Clone(holder.Map)
 		}
 
-		// An empty map may be nil, and so is its clone.
+		// An empty map may be nil, and then its clone is nil, too.
 		if holder.Map == nil {
 			holder.Map = attr.Item{}
 		}
@@ -74,7 +74,7 @@ func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value
 		}
 		holder.List()[step.Index] = v
 	case step.List && holder.Kind == attr.L:
-		// Without a claim: Clip leaves append no room, so that it copies the list.
+		// No claim is needed: Clip leaves append no room, so that append copies the list.
 		holder = attr.NewList(append(slices.Clip(holder.List()), v))
 	default:
 		return holder, false

@@ -115,7 +115,8 @@ func (t *KeyTerms) Condition(schema KeySchema, before func(at int) error) (*KeyC
 			return nil, err
 		}
 
-		// After before(0): a fault of the start key's partition key is reported first.
+		// The number is checked after before(0): a fault of the start key's partition key
+		// is reported first.
 		if err := t.checkCount(len(keys)); err != nil {
 			return nil, err
 		}

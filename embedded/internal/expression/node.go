@@ -29,7 +29,7 @@ const (
 type node struct {
 	op     op
 	parens bool // stands in parentheses
-	// redundant is whether it stands in two pairs of parentheses.
+	// redundant is set if the node stands in two pairs of parentheses.
 	redundant bool
 	// text is the name of a function, the sign of an operator, or a :reference.
 	text  string

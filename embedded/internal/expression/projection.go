@@ -62,7 +62,7 @@ func parsePaths(src string, params *Params) ([]Path, *Error) {
 		return nil, err
 	}
 
-	// Only now: faults in the syntax of the whole expression are reported first.
+	// Paths are checked only now: faults in the syntax of the whole expression are reported first.
 	for _, path := range paths {
 		if err := path.check(); err != nil {
 			return nil, err

@@ -68,14 +68,15 @@ func parseUpdate(src string, params *Params) (*Update, *Error) {
 		return nil, err
 	}
 
-	// At least as many as there are clauses: a comma or one of four sections begins each clause.
+	// This is at least the number of clauses: a comma or one of four sections begins each clause.
 	clauses := strings.Count(src, ",") + 4
 
 	p.nodes = make([]node, 0, clauses)
 	u := &Update{actions: make([]action, 0, clauses), paths: make([]Path, 0, clauses)}
 	sections := make([]string, 0, 4)
 
-	// At least once: the end of the source is no section, so an update without clauses is refused.
+	// The loop runs at least once: the end of the source is no section, so an update without
+	// clauses is refused.
 	for first := true; first || p.kind != kEnd; first = false {
 		section, word := p.kind, ""
 		switch section {
@@ -239,8 +240,8 @@ func (u *Update) bind(params *Params) *Error {
 	return nil
 }
 
-// kindNames are the types as the messages about ADD and DELETE write them. ADD and DELETE
-// take none of them, apart from the numbers of ADD.
+// kindNames are the types as the messages about ADD and DELETE write them. Of these
+// types, ADD takes numbers only, and DELETE takes none.
 var kindNames = map[attr.Kind]string{
 	attr.S:    "STRING",
 	attr.N:    "NUMBER",

@@ -79,7 +79,7 @@ func (s *syntax) buildUpdate(src string) error {
 	return err
 }
 
-// assign returns the clause that an assignment is.
+// assign returns an assignment as a clause.
 func (b *builder) assign(a assignment) (expression.Clause, error) {
 	c := expression.Clause{Section: "REMOVE", Path: a.path.path}
 	if a.value == nil {
@@ -149,7 +149,7 @@ func (b *builder) condition(e *Expr, otherwise string) (expression.Node, error) 
 	case e.op == opCall && e.text != "size":
 		return b.operand(e)
 	case e.op != opOperator || slices.Contains(arithmetic, e.text):
-		// A fault within the expression goes before its wrong type.
+		// A fault within the expression is reported before its wrong type.
 		if _, err := b.operand(e); err != nil {
 			return expression.Node{}, err
 		}
@@ -234,7 +234,8 @@ func (b *builder) operand(e *Expr) (expression.Node, error) {
 	default:
 		v, err := literal(b.src, e, "root")
 
-		// Noted in the tree of the statement, too: Comparison looks for values in the WHERE clause.
+		// The value is noted in the tree of the statement, too: Comparison looks for values in the
+		// WHERE clause.
 		e.op, e.value = opValue, v
 
 		return expression.ValueNode(v), err

@@ -100,7 +100,7 @@ func skipSpace(src string, at int) (next int, ok bool) {
 			}
 			at += end + 1
 		case strings.HasPrefix(src[at:], "/*"):
-			// Behind the opening mark, so that /*/ does not end the comment.
+			// The search begins after the opening mark, so that /*/ does not end the comment.
 			end := strings.Index(src[at+2:], "*/")
 			if end < 0 {
 				return at, false

@@ -144,7 +144,7 @@ func (p *parser) between(left *Expr, at token) (*Expr, error) {
 func (p *parser) membership(left *Expr, at token) (*Expr, error) {
 	end := map[string]string{"(": ")", "[": "]"}[p.tok.text]
 	if p.tok.kind != kMark || end == "" {
-		// Reported by Parse, when the whole statement was read.
+		// Parse reports the error when the whole statement was read.
 		p.badIn = true
 		return p.comparison()
 	}
@@ -170,7 +170,8 @@ var arithmetic = []string{"+", "-", "||", "*", "/", "%"}
 func (p *parser) sum() (*Expr, error) {
 	left, err := p.factor()
 
-	// All on one level: operators other than + and - are refused later, whatever their precedence.
+	// All operators are on one level: operators other than + and - are refused later, whatever
+	// their precedence.
 	for err == nil && slices.ContainsFunc(arithmetic, p.tok.is) {
 		at := p.tok
 		p.advance()

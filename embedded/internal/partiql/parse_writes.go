@@ -102,7 +102,7 @@ func (p *parser) existence(s *syntax) error {
 		return err
 	}
 
-	// Only now: selection has read a SELECT, whose table may have an index.
+	// The command is set only now: selection reads a SELECT, whose table may have an index.
 	s.Command = Exists
 
 	return p.expect(")")

@@ -43,7 +43,7 @@ func Parse(src string, params []attr.Value) (*Statement, error) {
 		return nil, err
 	}
 
-	// From here on the syntax is right. Faults in it go before all others.
+	// From here on the syntax is right: its faults are reported before all others.
 	if p.badIn {
 		return nil, errorf(msgBadIn)
 	}
@@ -198,8 +198,8 @@ func (p *parser) where(s *syntax) (err error) {
 	return err
 }
 
-// isName reports whether the current token is a name: a word that is no keyword, or any in
-// double quotes.
+// isName reports whether the current token is a name: a word that is no keyword, or any
+// text in double quotes.
 func (p *parser) isName() bool {
 	return p.tok.kind == kQuoted || p.tok.kind == kWord && !keywords[p.tok.upper]
 }

@@ -213,7 +213,7 @@ func (s *Service) describe(q *queue) map[string]string {
 			out[name] = allowed[0]
 		}
 	}
-	// Last, because an attribute that was set replaces its default.
+	// These come last, because an attribute that was set replaces its default.
 	maps.Copy(out, q.Attributes)
 
 	return out

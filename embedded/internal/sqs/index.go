@@ -18,7 +18,8 @@ type group struct {
 // they follow the clock. They repeat only when the clock is set back while the queue is
 // empty and the engine restarts.
 func (q *queue) next(now time.Time) uint64 {
-	// The clock, because it also passes the numbers of messages that were deleted before a restart.
+	// Numbers follow the clock, because the clock also passes the numbers of messages that were
+	// deleted before a restart.
 	q.last = max(q.last+1, uint64(now.UnixMicro()))
 	return q.last
 }
@@ -47,7 +48,7 @@ func (q *queue) add(m *message, now int64) {
 	}
 }
 
-// hide makes the message invisible until m.Visible. It is in flight, or else delayed.
+// hide makes the message invisible until m.Visible. If inFlight is false, the message is delayed.
 func (q *queue) hide(m *message, inFlight bool) {
 	// Also if the message is in flight already: ChangeMessageVisibility moves the time.
 	q.hidden.Set(m.seq, m.Visible)
@@ -63,7 +64,7 @@ func (q *queue) hide(m *message, inFlight bool) {
 
 	q.updateReady(m)
 
-	// A waiting receive sleeps until the next message becomes visible. That time is earlier now.
+	// A waiting receive sleeps until the next message becomes visible. That time has changed.
 	if first, _, _ := q.hidden.Min(); first == m.seq {
 		q.wake()
 	}
@@ -165,7 +166,8 @@ func (q *queue) remove(b *store.Batch, m *message) {
 // advance brings the queue to the time now: messages past the retention are removed, messages that were
 // hidden long enough become visible, and old deduplication ids are forgotten.
 func (q *queue) advance(b *store.Batch, now int64) {
-	// Before messages become visible, so that no receive gets an expired one.
+	// Expired messages are removed before others become visible, so that no receive gets
+	// one of them.
 	for {
 		seq, sent, ok := q.age.Min()
 		if !ok || sent+q.retention.Milliseconds() > now {
@@ -190,7 +192,7 @@ func (q *queue) advance(b *store.Batch, now int64) {
 			break
 		}
 
-		// From the disk, too: recover would remember the id again.
+		// The id is deleted from the disk, too: recover would remember it again.
 		b.Delete(dedupKey(q.ID, k))
 		delete(q.dedup, k)
 		q.dedupAge.Remove(k)

@@ -70,7 +70,8 @@ func (q *queue) clear(b *store.Batch) {
 		b.DeleteRange(key(kind, q.ID), store.PrefixEnd(key(kind, q.ID)))
 	}
 
-	// One by one, because the index has counts and groups, and waiting receives must look again.
+	// Messages are removed one by one, because the index has counts and groups, and waiting
+	// receives must look again.
 	for _, m := range q.messages {
 		q.removeFromIndex(m)
 	}

@@ -30,7 +30,7 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 	fifo := in.Attributes["FifoQueue"] == "true"
 
 	err := s.update(func(b *store.Batch) error {
-		// Under the lock, because a redrive policy names another queue.
+		// The checks run under the lock, because a redrive policy names another queue.
 		if err := checkName(in.QueueName, fifo); err != nil {
 			return err
 		}
@@ -86,8 +86,8 @@ func (s *Service) getQueueURL(_ context.Context, in *struct {
 	QueueName string
 	Owner     string `json:"QueueOwnerAWSAccountId"`
 }) (any, error) {
-	// update, although nothing is changed: its Barrier keeps a crash
-	// from undoing the queue after this answer.
+	// Nothing is changed, but the Barrier of update keeps a crash from undoing the queue
+	// after this answer.
 	err := s.update(func(*store.Batch) error {
 		if s.queues[in.QueueName] == nil || in.Owner != "" && in.Owner != s.cfg.AccountID {
 			return queueDoesNotExist()

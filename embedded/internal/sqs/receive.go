@@ -89,7 +89,7 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 		shifted := s.cfg.Clock.Shifted()
 
 		err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
-			// Counted from the first look, and not from each of the looks.
+			// The wait counts from the first look, and not from each of the looks.
 			if deadline.IsZero() {
 				deadline = now.Add(q.wait)
 				if in.WaitTimeSeconds != nil {
@@ -309,7 +309,7 @@ func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) r
 		}
 	}
 
-	// Of the returned attributes only, so that the receiver can check it.
+	// The digest covers the returned attributes only, so that the receiver can check it.
 	out.MD5OfMessageAttributes = attributesDigest(out.MessageAttributes)
 
 	return out

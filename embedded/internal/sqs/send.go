@@ -157,7 +157,8 @@ func (q *queue) enqueue(b *store.Batch, c *content, state message, now time.Time
 	}
 
 	m := &state
-	// The content keeps the group, too. The copy in the state spares recover the contents.
+	// The content keeps the group, too. Because of the copy in the state, recover does not
+	// read contents.
 	m.seq, m.Group = q.next(now), c.Group
 	b.Set(contentKey(q.ID, m.seq), text)
 

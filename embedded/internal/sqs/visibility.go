@@ -32,7 +32,7 @@ func (q *queue) changeVisibility(b *store.Batch, handle string, secs *int64, now
 		return wire.Errorf("MessageNotInflight", "The message referred to isn't in flight.")
 	}
 
-	// 12 hours in all, counted from the receive and not from this call.
+	// The limit of 12 hours counts from the receive and not from this call.
 	until := now.Add(time.Duration(*secs) * time.Second)
 	if until.Sub(time.UnixMilli(m.Received)) > maxVisibility {
 		return invalidParameter("VisibilityTimeout", strconv.FormatInt(*secs, 10),
@@ -40,7 +40,7 @@ func (q *queue) changeVisibility(b *store.Batch, handle string, secs *int64, now
 	}
 
 	m.Visible = until.UnixMilli()
-	// Shown at once: hide would wait for the next advance.
+	// The message is shown at once: hide would wait for the next advance.
 	if *secs == 0 {
 		q.show(m)
 	} else {

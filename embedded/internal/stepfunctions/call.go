@@ -145,8 +145,8 @@ func (s *Service) storeAnswer(task taskOrder, output []byte, refused *execution.
 	return errors.Join(err, syncBatch(batch))
 }
 
-// name is the name of an execution that the task starts without one. A call that is made again
-// finds the execution of the first time under it.
+// name returns the name of an execution that the task starts without a name. A repeated call
+// finds the execution of the first call under it.
 func (t queuedTask) name() string {
 	return fmt.Sprintf("task-%d-%d-%d-%d", t.execution.machine, t.execution.id, t.thread, t.attempt)
 }

@@ -62,8 +62,8 @@
 // Each turn of a child and each turn of the parent that concerns the Map Run changes the record
 // in its own batch, so that the record always agrees with the executions. One goroutine of Run
 // reads the records that have changed and takes the next steps (maprun_advance.go): it starts,
-// redrives and stops children, and tells the parent the end. An input is computed when its child
-// starts, from the place up to which the record says that items have been given out.
+// redrives and stops children, and reports the end to the parent. The input of a child is
+// computed when the child starts, from the first item that the record says no child has.
 //
 // Service integrations (asl/integration.go, call.go, own.go): the operations of DynamoDB, SQS
 // and Step Functions as AWS SDK integrations (arn:aws:states:::aws-sdk:dynamodb:updateItem),
@@ -95,8 +95,8 @@
 //   - A missed heartbeat is recorded as States.Timeout, as on AWS. ErrorEquals matches it as
 //     States.HeartbeatTimeout and as States.Timeout.
 //   - States.Runtime ends the execution whatever Retry and Catch say, and States.ALL does
-//     not match States.DataLimitExceeded, but for the answer of a call. Both are as AWS has
-//     documented or answered.
+//     not match States.DataLimitExceeded, except for the answer of a call. AWS has
+//     documented or answered both.
 //   - A function that does not exist fails with LambdaFunctionFailed and with the error and the cause
 //     that AWS gives for lambda:invoke. There is no LambdaFunctionScheduleFailed and no
 //     LambdaFunctionStartFailed. The events of the start of a call and of a function have the time of

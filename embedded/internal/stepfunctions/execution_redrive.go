@@ -48,7 +48,8 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 
 		turn, err := env.Redrive(st)
 		if redriven = st.Redriven; err == nil {
-			// In the same turn as the redrive, so that a crash cannot separate the redrive from its token.
+			// The token is stored in the turn of the redrive, so that a crash cannot separate the
+			// redrive from its token.
 			st.RememberRedrive(token)
 		}
 

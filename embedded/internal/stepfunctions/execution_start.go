@@ -38,7 +38,7 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
-	// After start has released the machine and its locks, so that
+	// The sync comes after start has released the machine and its locks, so that
 	// concurrent starts share one flush of the disk.
 	return answer, sync()
 }

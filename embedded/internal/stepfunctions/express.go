@@ -55,7 +55,8 @@ func (s *Service) startExpress(t target, name string, input []byte) (*startAnswe
 	record := expressRecord{Machine: t.machine.Name, Revision: t.revision, Name: name, Run: s.newName(), Input: string(input)}
 	started := stamp(s.cfg.Clock.Now().UnixMilli())
 
-	// On disk before the execution is queued: from here on it runs at least once.
+	// The record is on disk before the execution is queued: from here on the execution
+	// runs at least once.
 	if err := s.commitRecord(k.express(), record); err != nil {
 		return nil, err
 	}
@@ -129,7 +130,8 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 	s.log.Debug("step functions: express execution has ended", "execution", s.expressARN(record.Machine, record.Name, record.Run),
 		"status", m.state.Status.String(), "error", m.state.Error, "cause", m.state.Cause)
 
-	// Only after the end: a crash before this point lets the execution run again.
+	// The record is deleted only after the end: a crash before this point lets the
+	// execution run again.
 	b := s.db.NewBatch()
 	b.Delete(k.express())
 

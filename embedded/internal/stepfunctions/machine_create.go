@@ -63,7 +63,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	// Before the lock: compiling a long definition takes time.
+	// The definition is compiled before the lock is taken: a long definition takes time.
 	program, err := parseDefinition(*in.Definition, in.Type == typeExpress)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 		m.FirstRevision = rev.ID
 	}
 
-	// Before the record is encoded, which holds the versions.
+	// The version is published before the record is encoded, because the record holds the versions.
 	if in.Publish {
 		if _, err := m.publish(in.VersionDescription, s.cfg.Clock.Now()); err != nil {
 			return err

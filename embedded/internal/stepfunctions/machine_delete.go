@@ -27,7 +27,7 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 		return empty, nil
 	}
 
-	// Marked on disk before anything is removed: after a crash, Run finds the mark.
+	// The mark is on disk before anything is removed: after a crash, Run finds the mark.
 	marked := *m
 	marked.Deleting = true
 	err = s.replaceMachine(&marked)
@@ -101,7 +101,7 @@ func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) 
 	defer s.mu.Unlock()
 
 	if s.machines[m.Name] != m {
-		// Another call has removed it. A new machine may have taken the name.
+		// Another call has removed or replaced the record. A new machine may have taken the name.
 		return true, nil
 	}
 

@@ -34,8 +34,8 @@ func ownerOf(k executionKey, st *execution.State) uint64 {
 	return k.machine
 }
 
-// mapRun is the record of a Map Run. It changes under Service.runsMu, in the batch of the turn that
-// changes it. That turn belongs to its parent or to one of its children.
+// mapRun is the record of a Map Run. It changes under Service.runsMu: in the batch of a turn of its
+// parent or of one of its children, or by changeRun.
 type mapRun struct {
 	ID uint64 `json:"id"`
 	// Name is the label and the name with a colon between them.
@@ -57,8 +57,8 @@ type mapRun struct {
 	Status   execution.Status `json:"status"`
 	Redriven int64            `json:"redriven,omitempty"`
 	Redrives int64            `json:"redrives,omitempty"`
-	// Ending is the status that a running Map Run gets as soon as none of its children runs. It starts no
-	// more children. 0 means that it goes on.
+	// Ending is the status that a running Map Run gets as soon as none of its children runs. Such a
+	// Map Run starts no more children. 0 means that it goes on.
 	Ending execution.Status `json:"ending,omitempty"`
 	// Failure is why it fails, nil for too many failed items.
 	Failure *execution.CallFailure `json:"failure,omitempty"`
@@ -290,7 +290,7 @@ func (s *Service) changeRun(k runKey, change func(r *mapRun) (changed bool, err 
 		return nil, fmt.Errorf("store Map Run %d: %w", k.id, err)
 	}
 
-	// After Apply, so that advanceRun reads the new record.
+	// The Map Run is woken after Apply, so that advanceRun reads the new record.
 	s.runs.wake(k)
 
 	return b, nil

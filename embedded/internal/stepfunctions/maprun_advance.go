@@ -37,9 +37,9 @@ func (s *Service) recoverRuns() error {
 	})
 }
 
-// runMapRuns starts, redrives and stops the children of Map Runs, and ends Map Runs, until ctx ends. Each
-// of its steps is a turn of an execution, and the turn's batch also updates the record of the Map Run. So
-// after a crash the record shows the next step.
+// runMapRuns starts, redrives and stops the children of Map Runs, and ends Map Runs, until ctx
+// ends. A step is a turn of an execution, whose batch also updates the record of the Map Run, or
+// changes the record alone. So after a crash the record shows the next step.
 func (s *Service) runMapRuns(ctx context.Context) error {
 	for {
 		k, ok := s.runs.take(ctx)
@@ -60,15 +60,16 @@ func (s *Service) runMapRuns(ctx context.Context) error {
 	}
 }
 
-// advanceRun takes the next steps of a Map Run, at most runChunk. The
-// turns of these steps list the Map Run again.
+// advanceRun takes the next steps of a Map Run, at most runChunk. These steps list the
+// Map Run again.
 func (s *Service) advanceRun(k runKey) error {
 	r, err := s.loadRun(k)
 	if err != nil || r == nil || !r.running() {
 		return err
 	}
 
-	// Before anything else starts: the child that woke the Map Run may be the failure that is too many.
+	// This check comes before anything else starts: the child that woke the Map Run may have
+	// exceeded the tolerance.
 	if r.Ending == 0 && r.exceeded() {
 		return s.failRun(k, nil)
 	}

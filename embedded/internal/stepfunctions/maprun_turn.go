@@ -28,7 +28,7 @@ func (s *Service) applyTurn(
 		return batch.Apply()
 	}
 
-	// Always after the execution's lock, which the caller holds.
+	// This lock is always taken after the execution's lock, which the caller holds.
 	s.runsMu.Lock()
 	defer s.runsMu.Unlock()
 
@@ -51,7 +51,7 @@ func (s *Service) applyTurn(
 		return err
 	}
 
-	// After Apply, so that advanceRun reads the new records.
+	// The Map Runs are woken after Apply, so that advanceRun reads the new records.
 	for id := range c.runs {
 		s.runs.wake(runKey{c.machine, id})
 	}

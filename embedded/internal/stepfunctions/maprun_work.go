@@ -6,8 +6,8 @@ import (
 )
 
 // runWork is the list of Map Runs that may have something to do. It is an index in
-// memory: New adds all Map Runs that are running, and each turn adds the Map Runs that
-// it changes. The list holds a Map Run at most once.
+// memory: New adds all Map Runs that are running, and each change of a Map Run adds it
+// again. The list holds a Map Run at most once.
 type runWork struct {
 	mu     sync.Mutex
 	listed map[runKey]bool
@@ -48,7 +48,7 @@ func (w *runWork) pop() (k runKey, ok bool) {
 	defer w.mu.Unlock()
 
 	if len(w.order) == 0 {
-		// Lets go of the array, through which the slice has moved.
+		// This frees the array, through which the slice has moved.
 		w.order = nil
 		return runKey{}, false
 	}

@@ -18,8 +18,8 @@ import (
 func ownService(call execution.Call) bool { return call.Service == "states" || call.Service == "sfn" }
 
 // ownOperation turns an operation of the service into the form that tasks call: members begin with
-// capitals, and an input may be any JSON. An execution without a name gets the given name, so that a start
-// that is made again after a crash finds the execution of the first time.
+// capitals, and an input may be any JSON. An execution without a name gets the given name, so that
+// a start that is repeated after a crash finds the execution of the first start.
 func (s *Service) ownOperation(call execution.Call, operation wire.Operation, name string) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		members, err := ownMembers(body)

@@ -104,7 +104,7 @@ func (s *Service) storeTurn(
 }
 
 // loadExecution returns an execution's state, running or ended, with its stored form. It
-// fails with errNoExecution. The caller holds the execution's lock.
+// fails with errNoExecution. A caller without the execution's lock may see an older state.
 func (s *Service) loadExecution(key executionKey) ([]byte, *execution.State, error) {
 	var data []byte
 	var err error

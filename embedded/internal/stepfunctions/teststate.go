@@ -201,7 +201,8 @@ func (t *test) follow(turn *execution.Turn) bool {
 	for i := range turn.Events {
 		e := &turn.Events[i]
 		switch {
-		// 0 is the state under test. The others are only followed to learn which one is next.
+		// State 0 is the state under test. Other states are followed only to learn which
+		// state is next.
 		case t.output == nil && e.Type == execution.StateExited && e.State == 0:
 			t.output, t.assigned, t.left = e.Doc.JSON, e.Assigned, true
 		case t.output != nil && e.Type == execution.StateEntered:

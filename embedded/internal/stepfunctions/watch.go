@@ -121,7 +121,8 @@ func (s *Service) watch(task taskOrder) error {
 		return s.storeWatched(task, nil, s.refusal(call, executionDoesNotExist(arn)))
 	}
 
-	// While it runs, the task is in the index, and its end puts the task into the queue again.
+	// While the execution runs, the task is in the index. The end of the execution puts the
+	// task into the queue again.
 	if err != nil || st.Status == execution.Running {
 		return err
 	}

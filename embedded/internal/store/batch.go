@@ -47,8 +47,8 @@ func (b *Batch) Apply() error {
 		return err
 	}
 
-	// Counted before the batch is visible: a reader that sees it must not find a Barrier
-	// that has nothing to wait for.
+	// The batch is counted before it is visible: a reader that sees the batch must not
+	// find a Barrier that has nothing to wait for.
 	b.db.unsynced.Add(1)
 
 	err := b.db.pebble.ApplyNoSyncWait(b.pebble, pebble.Sync)

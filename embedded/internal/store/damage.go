@@ -74,7 +74,8 @@ func (d *DB) fail(detail string) {
 		err := fmt.Errorf("store in %s failed: %s. The process ends so that nothing unsaved is acknowledged; what was answered is on disk. "+
 			"Start it again when the disk works (docs/backup.md)", d.dir, detail)
 
-		// In a goroutine of its own: net/http recovers the panic of a handler, and the process would go on.
+		// The panic is in a goroutine of its own: net/http recovers the panic of a handler, and the
+		// process would go on.
 		go func() {
 			if d.failed != nil {
 				d.failed(err)

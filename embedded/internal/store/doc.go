@@ -24,6 +24,6 @@
 //
 // A disk that fails while writing ends the process: the store cannot know what reached the disk and must
 // not acknowledge it. A disk that is nearly full refuses changes with ErrFull. Open refuses files that are
-// damaged, or that have lost changes, with ErrDamaged; a read that meets damage returns it. It refuses data of
-// another format and names both numbers.
+// damaged, or that have lost changes, with ErrDamaged; a read that meets damage returns it. Open
+// also refuses data of another format and names both numbers.
 package store

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// format is the number of the form in which the services of the engine keep their data. Raise it only if
-// a program that knows the number before would misread the data. Pebble has a number of its own.
+// format is the number of the form in which the services of the engine keep their data. Raise it
+// only if a program that knows only the previous number would misread the data. Pebble has a number
+// of its own.
 const format = "1"
 
 // formatKey has the number. It is below the keys of all services, and each generation writes it, so that

@@ -19,8 +19,9 @@ import (
 // last change before Close. So each log holds a generation, which its changes keep when they move to tables.
 //
 // If the newest generation of the file is not among the keys, or a generation between the keys is missing,
-// changes are lost: a log or a manifest has lost its end. Pebble alone would take that for the trace of a crash
-// and go on without them. A loss behind the newest generation of a log is not noticed: it looks like a crash.
+// changes are lost: a log or a manifest has lost its end. Pebble alone would take the gap for the
+// trace of a crash and go on without the changes. A loss after the newest generation of a log is
+// not noticed: it looks like a crash.
 
 const (
 	// generationFile is the name of the file. Backups have none.
@@ -120,7 +121,7 @@ func (d *DB) nextGeneration() error {
 	b.Set(generationKey(next), nil)
 	b.Set(formatKey, []byte(format))
 
-	// One key goes for each new one.
+	// For each new key, the oldest key is deleted.
 	if next > keptGenerations {
 		b.Delete(generationKey(next - keptGenerations))
 	}

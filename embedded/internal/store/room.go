@@ -11,16 +11,17 @@ import (
 // A full disk in the middle of a write would end the process. So the store leaves room: enough to write
 // the newest changes to tables.
 const (
-	// roomForCalls is the free space with which HasRoom lets a call begin.
+	// roomForCalls is the least free space with which HasRoom lets a call begin.
 	roomForCalls = 32 << 20
-	// roomForBatches is the free space with which a batch is applied: less, so that a call that has begun
-	// can end, and the engine's own work goes on for a while.
+	// roomForBatches is the least free space with which a batch is applied. It is less than
+	// roomForCalls, so that a call that has begun can end, and the engine's own work goes on for a
+	// while.
 	roomForBatches = 16 << 20
 	// roomForCopies is the free space beside the logs that Checkpoint copies.
 	roomForCopies = 8 << 20
 	// roomNotice is how long batches are still applied after the first call was refused: a disk may
-	// lose more than the difference at once, and a call that has begun may already have changed its
-	// service's memory.
+	// lose more than the difference between the two limits at once, and a call that has begun may
+	// already have changed its service's memory.
 	roomNotice = time.Second
 	// roomCheck is the time after which the store looks at the disk again.
 	roomCheck = 100 * time.Millisecond

@@ -90,7 +90,7 @@ func Open(cfg Config) (*DB, error) {
 	d.room.full.Store(enough)
 	d.lookAtDisk(-int64(roomNotice)) // on a disk that is full at Open no call has begun
 
-	// Before pebble.Open, which creates a key space where it finds none.
+	// The generation is read before pebble.Open, which creates a key space where it finds none.
 	newest, err := d.newestGeneration()
 	if err != nil {
 		return nil, openError(d.dir, err)
@@ -176,8 +176,8 @@ func Exists(dir string) (bool, error) {
 // hold later batches, but none without all earlier ones. Tables are linked and not copied if dir is
 // on the same file system. Checkpoint returns ErrFull if the disk has no room for the logs.
 func (d *DB) Checkpoint(dir string) error {
-	// Size counts the records of the logs. PhysicalSize counts whole files, but the newest one as
-	// large as it was when it began.
+	// Size counts the records of the logs. PhysicalSize counts whole files, but the newest file
+	// only with the size at its beginning.
 	logs := d.pebble.Metrics().WAL
 	if err := d.hasRoom(logs.Size + logs.PhysicalSize + roomForCopies); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)

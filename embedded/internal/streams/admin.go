@@ -89,7 +89,8 @@ func (s *Service) Trim(arn string, to TrimPoint) error {
 	case !to.Time.IsZero():
 		cutoff = sequenceAt(to.Time)
 	default:
-		// A new number and not the time: it is above every record and every closing so far.
+		// The cutoff is a new number and not the time: the number is above every record and
+		// every closing so far.
 		cutoff = st.clock.next(s.cfg.Clock.Now())
 	}
 

@@ -74,7 +74,7 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 	// and goes on with the children. Each new iterator lives for another 15 minutes.
 	if more {
 		out = append(out, `,"NextShardIterator":`...)
-		// It fails only on text that is not UTF-8; an iterator is ASCII.
+		// AppendQuote fails only for text that is not UTF-8; an iterator is ASCII.
 		out, _ = jsontext.AppendQuote(out, iterator{shard: it.shard, next: next, issued: now}.text(arn))
 	}
 
@@ -106,7 +106,7 @@ func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool,
 		return 0, false, trimmed(r.ID)
 	}
 
-	// As if the shard were idle: no records, and the position stays.
+	// The shard looks idle: it returns no records, and the position stays.
 	if sh.stalled.Load() {
 		return next, true, nil
 	}

@@ -46,7 +46,7 @@ func (s *Service) Create(b *store.Batch, now time.Time, spec Spec) (*Stream, err
 
 	st.updateRoutes()
 
-	// After the shards, because the stream's record has the number of the newest shard.
+	// The stream's record comes after the shards, because it has the number of the newest shard.
 	return st, st.stageRecord(b)
 }
 

@@ -16,7 +16,8 @@ func (s *Service) trim(st *Stream, cutoff sequence) error {
 	var gone []*shard
 	horizons := map[*shard]sequence{}
 	for _, sh := range st.all {
-		// Closed is above all records of the shard, so no record at or above cutoff goes with it.
+		// Closed is above all records of the shard, so no record at or above cutoff is removed
+		// with the shard.
 		if sh.record.End != 0 && sh.record.Closed <= cutoff {
 			gone = append(gone, sh)
 			b.Delete(shardKey(st.record.No, sh.record.No))
@@ -57,8 +58,8 @@ func (s *Service) trim(st *Stream, cutoff sequence) error {
 		return err
 	}
 
-	// Only after the commit: if it fails, the records are still there and their positions stay
-	// valid.
+	// The horizons move only after the commit: if it fails, the records are still there and
+	// their positions stay valid.
 	for sh, horizon := range horizons {
 		sh.record.Horizon = horizon
 	}

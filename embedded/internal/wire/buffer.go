@@ -17,7 +17,7 @@ const (
 // leastReused<<n bytes or more, so that no answer gets memory that is much too large for it.
 var buffers [10]sync.Pool
 
-// poolOf returns the pool of memory of so many bytes, nil if such memory is not used again.
+// poolOf returns the pool for memory of size bytes, nil if memory of that size is not reused.
 func poolOf(size int) *sync.Pool {
 	if size < leastReused || size > mostReused {
 		return nil

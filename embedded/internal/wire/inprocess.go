@@ -52,8 +52,8 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		res.StatusCode = http.StatusOK
 	}
 
-	// The handler answers 503 when it stops because the caller gave up. Over a socket
-	// that caller would see its context's error, so it does here.
+	// The handler answers 503 when it stops because the caller gave up. Over a socket,
+	// the caller would see the error of its context, so it gets the same error here.
 	if err := r.Context().Err(); err != nil && res.StatusCode == http.StatusServiceUnavailable {
 		return nil, err
 	}

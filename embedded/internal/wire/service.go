@@ -7,8 +7,8 @@ import "context"
 // refuses the call; or any other error, which the handler reports as the service's
 // InternalError.
 //
-// A json.RawMessage is handed over. If it has room for 8 KB or more, another answer is
-// written into its memory once it is sent.
+// A json.RawMessage is handed over. If its capacity is 8 KB or more, another answer is
+// written into its memory after it was sent.
 type Operation func(ctx context.Context, body []byte) (any, error)
 
 // Service is one AWS service behind the endpoint.

@@ -50,8 +50,8 @@ type planter struct {
 	set  *token.FileSet
 	file string
 	text []byte
-	// function is the declaration that is being searched; results is whether its last
-	// result is an error, for it and the function literals in it.
+	// function is the declaration that is being searched. results says whether the last
+	// result is an error: first of the declaration, then of the function literals in it.
 	function string
 	results  []bool
 	body     *ast.BlockStmt // the body of the declaration; nil if it is no function

@@ -63,7 +63,7 @@ func (l *lab) measure(ctx context.Context, wanted *regexp.Regexp) error {
 		profile := filepath.Join(l.dir, "profile")
 		began := time.Now()
 
-		// Alone: a test that needs another one to run before it fails here, with its name.
+		// Each test runs alone. A test that depends on an earlier test fails here, with its name.
 		if output, err := l.runTests(ctx, l.plainTests(), 0, time.Hour, []string{name}, "-test.coverprofile="+profile); err != nil {
 			return fmt.Errorf("%s fails without a mutant: %w: %s", name, err, output)
 		}

@@ -29,7 +29,7 @@ import (
 // chosenBy is the variable of the environment that chooses the mutant, by its number.
 const chosenBy = "RATCHET_MUTANT"
 
-// chooser is the file that a woven package has beside its own.
+// chooser is the file that is added to a woven package.
 const chooser = `package %s
 
 import (

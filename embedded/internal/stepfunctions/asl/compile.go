@@ -97,7 +97,7 @@ func (b *builder) compile(d declared) {
 	}
 
 	s.Kind = Kind(kind)
-	// First, because the language decides which of the other fields are allowed.
+	// The language comes first, because it decides which of the other fields are allowed.
 	b.jsonata = b.queryLanguage(o, b.machineJSONata)
 	s.JSONata = b.jsonata
 	o.allowFields("a "+s.Kind.String()+" state", append([]string{"Type", "Comment", "QueryLanguage"}, b.fieldsOf(s.Kind)...)...)

@@ -23,7 +23,7 @@ type (
 		variable *jsonpath.Path
 		want     bool
 	}
-	// typed is one of the other Is tests.
+	// typed is an Is test other than IsPresent.
 	typed struct {
 		variable *jsonpath.Path
 		is       func(v []byte) bool
@@ -75,7 +75,7 @@ func (c present) Holds(s *jsonpath.Scope) (bool, error) {
 	_, err := c.variable.Evaluate(s)
 
 	var missing *jsonpath.NotFoundError
-	// Only IsPresent takes a path that matches nothing for an answer.
+	// Only for IsPresent, a path that matches nothing is an answer and no error.
 	if err != nil && !errors.As(err, &missing) {
 		return false, err
 	}
@@ -142,7 +142,7 @@ func wildcard(text string, parts []string) bool {
 		text = text[i+len(part):]
 	}
 
-	// In the rest only, so that the last part does not overlap the others.
+	// The last part must end the rest, so that it does not overlap the other parts.
 	return strings.HasSuffix(text, parts[last])
 }
 

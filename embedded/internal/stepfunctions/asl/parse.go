@@ -47,7 +47,7 @@ func (p *parser) parse(definition []byte) (*Machine, Diagnostics) {
 		p.fault(codeSchema, "/Version", "Version must be \"1.0\"")
 	}
 
-	// Before the flows, whose states inherit the language.
+	// The language is read before the flows, whose states inherit it.
 	p.machineJSONata = p.queryLanguage(o, false)
 	m.TimeoutSeconds = o.integer("TimeoutSeconds", 0, 1, maxSeconds)
 

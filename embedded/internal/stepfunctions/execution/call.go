@@ -84,7 +84,8 @@ func (e *Env) Called(s *State, id, attempt int64, output []byte, refused *CallFa
 		doc := &Doc{JSON: output}
 		t.recordOn(th, Event{Type: TaskSubmitted, Doc: doc})
 
-		// Watch reads the ARN of the execution from this answer. The task joins another queue, at its end.
+		// Watch reads the ARN of the execution from this answer. The task joins another queue,
+		// behind the tasks in it.
 		th.phase, th.taskInput, th.queue = watching, doc.Ref, t.env.Sequence()
 	case call.Callback:
 		t.recordOn(th, Event{Type: TaskSubmitted, Doc: &Doc{JSON: output}})
@@ -153,7 +154,7 @@ func (e *Env) Watched(s *State, id, attempt int64, output []byte, failed *CallFa
 		t.recordOn(th, Event{Type: TaskFailed, Error: failed.Name, Cause: failed.Cause})
 		t.fail(th, &failure{name: failed.Name, cause: failed.Cause})
 	case len(output) > MaxDocument:
-		// For its failure only: the cause names the state.
+		// checkSize is called for its failure, whose cause names the state.
 		t.try(th, func() error { _, err := t.checkSize(th, output); return err })
 	default:
 		t.taskSucceeded(th, output)

@@ -77,7 +77,7 @@ func (t *turn) complete(th *thread, raw, result *Doc) error {
 		return t.completeQuery(th, raw, result, s.Next)
 	}
 
-	// Before ResultSelector: in Assign, $ is the whole result.
+	// Assign comes before ResultSelector: in Assign, $ is the whole result.
 	assigned, err := t.assign(th, s.Assign, result)
 	if err != nil {
 		return err

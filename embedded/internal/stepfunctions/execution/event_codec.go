@@ -147,7 +147,8 @@ func FindAssigned(ref Ref, data []byte) ([]byte, error) {
 	return find(ref, data, func(e *Event) []byte { return e.Assigned })
 }
 
-// find returns what an event of the stored turn data holds.
+// find returns what the function of returns for the event at ref. data is the stored turn
+// with the event.
 func find(ref Ref, data []byte, of func(*Event) []byte) ([]byte, error) {
 	for id := ref.Chunk; len(data) >= 4; id++ {
 		n := int(binary.BigEndian.Uint32(data))

@@ -31,14 +31,15 @@ type failure struct {
 	// answered marks a failure of a call. States.ALL then covers States.DataLimitExceeded, too.
 	// Source: LocalStack's recordings of AWS (test_states_errors).
 	answered bool
-	// told marks a failure by a worker's own words. What these leave out is null for Catch.
+	// told marks a failure that a worker has reported. A name or a cause that the worker
+	// leaves out is null for Catch.
 	// Source: LocalStack's recordings of AWS (test_callback,
 	// test_sqs_failure_in_wait_for_task_tok_no_error_field).
 	told bool
 	// final marks a failure that no Retry and Catch handles.
 	final bool
-	// evaluated marks a failure of a field in JSONata, which the history tells beforehand, and
-	// location is the field, "" for the input itself.
+	// evaluated marks a failure of a field in JSONata, for which the history has an event of
+	// its own. location is the field, "" for the input itself.
 	evaluated bool
 	location  string
 }

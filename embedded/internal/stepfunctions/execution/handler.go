@@ -70,7 +70,7 @@ func (t *turn) recordEvaluation(th *thread, f *failure) {
 
 	s := t.state(th)
 	entered := th.last == th.enteredEvent
-	// An event of an earlier turn is not at hand here.
+	// Events of earlier turns are not in memory here.
 	if i := int(th.enteredEvent - t.chunk); entered && s.Kind != asl.Wait && i >= 0 {
 		e.Prev = t.events[i].Prev
 	}

@@ -100,7 +100,7 @@ func (t *turn) completeJoin(th *thread, last int64) error {
 	}
 
 	t.recordOn(th, Event{Type: event})
-	// The same for the event and for StateExited after it, as in AWS's histories.
+	// StateExited names the same previous event as the event before it does, as in AWS's histories.
 	th.last = last
 
 	return t.complete(th, raw, result)

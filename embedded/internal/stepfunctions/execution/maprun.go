@@ -28,8 +28,8 @@ type MapRun struct {
 // EndedRun is a Map Run for which a thread no longer waits.
 type EndedRun struct {
 	Run uint64
-	// Finished reports that the Map Run is over, and Succeeded how it has ended. The others were
-	// abandoned: their state was aborted, or its execution has ended.
+	// Finished reports that the Map Run is over, and Succeeded that it has succeeded. A Map Run
+	// that is not finished was abandoned: its state was aborted, or the execution has ended.
 	Finished, Succeeded bool
 }
 
@@ -58,8 +58,8 @@ func (s *State) mapping(id int64, run uint64, redrives int64) *thread {
 	return th
 }
 
-// endedRuns returns the Map Runs that a turn has ended: Map Runs of before the turn, or started or
-// redriven in it, for which no thread waits any more.
+// endedRuns returns the Map Runs for which no thread waits after the turn, although one did before
+// the turn or during it.
 func (t *turn) endedRuns() (ended []EndedRun) {
 	after := t.s.runs()
 	before := t.runsBefore
@@ -90,7 +90,8 @@ func (e *Env) MapEnded(s *State, id int64, run uint64, redrives int64, output []
 	t := e.turn(s)
 	t.expire()
 
-	// After a redrive the same Map Run has another number of redrives: its former end comes too late.
+	// After a redrive the same Map Run has another number of redrives: an end from before the
+	// redrive comes too late.
 	th := s.mapping(id, run, redrives)
 	if th == nil {
 		return t.notScheduled()
@@ -136,7 +137,8 @@ func (t *turn) mapRunSucceeded(th *thread, result *Doc) error {
 	id := t.record(Event{Type: MapRunSucceeded, Prev: th.last, State: th.state})
 	t.record(Event{Type: MapStateSucceeded, Prev: id, State: th.state})
 
-	// What fails from here on is the state: a redrive runs it again with another Map Run.
+	// A failure from here on is the state's, not the Map Run's: a redrive runs the state
+	// again with another Map Run.
 	th.phase, th.run = joining, 0
 
 	return t.complete(th, raw, result)

@@ -19,7 +19,7 @@ type Mock struct {
 
 // mockParallel ends a Parallel with the mock.
 func (t *turn) mockParallel(th *thread, s *asl.State, in *Doc) error {
-	// Only for its failure: the mock does not use the value.
+	// The payload is applied for its failure only: the mock does not use the value.
 	if _, err := t.applyPayload(th, s.Parameters, in); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (t *turn) mockMap(th *thread, s *asl.State, in *Doc) error {
 }
 
 // mockItems returns the items of a Map. It also evaluates the inputs of all iterations, although none
-// runs, up to the size of a document: TestState shows no longer text.
+// runs, up to the size of a document: TestState shows no text that is longer.
 func (t *turn) mockItems(th *thread, s *asl.State, in *Doc) (items *Doc, err error) {
 	if s.JSONata {
 		items, err = t.queryItems(th, s, in)

@@ -52,8 +52,8 @@ func (t *turn) holds(th *thread, rule *asl.Rule, in *Doc) (bool, error) {
 	return rawjson.True(v), nil
 }
 
-// follow leaves a Choice or Wait, which have no result, for next: assign and output, which only
-// states in JSONata have, see the input.
+// follow leaves a Choice or Wait for next. These states have no result, so assign and output
+// see the input. Only JSONata has an output.
 func (t *turn) follow(th *thread, s *asl.State, in *Doc, assign, output *asl.Payload, next *asl.State) error {
 	if s.JSONata {
 		return t.leaveQuery(th, t.query(th, in), in, assign, output, next)

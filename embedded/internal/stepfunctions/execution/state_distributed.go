@@ -37,7 +37,7 @@ func (t *turn) startMapRun(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 
-	// Last, so that a Map that fails takes no number.
+	// NewRun comes last, so that a Map that fails takes no number.
 	if run.Run, run.Name, err = t.env.NewRun(s); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (t *turn) mapInputs(th *thread, from MapCursor, yield func(MapInput) bool) 
 	}
 
 	place := from
-	// From the place itself: the items before it are not read again.
+	// The walk begins at the place itself: the items before it are not read again.
 	for c := rawjson.WalkFrom(items.JSON, from.At); c.Next(); {
 		selected, err := t.selectItem(th, s, in, itemOf(&c, place.Item))
 		if err != nil {

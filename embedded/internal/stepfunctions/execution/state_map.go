@@ -33,7 +33,8 @@ func (t *turn) beginMap(th *thread, s *asl.State, in *Doc) (items *Doc, err erro
 	} else {
 		items, err = t.mapItems(th, s, in)
 		if err == nil {
-			// Only for its failure: a bad maxConcurrency must fail the Map before it starts.
+			// concurrency is called for its failure only: a bad maxConcurrency must fail the
+			// Map before it starts.
 			_, err = t.concurrency(th, s, in)
 		}
 	}

@@ -70,7 +70,7 @@ func (t *turn) expire() {
 		case started, calling, watching:
 			t.recordStarted(th)
 
-			// Asked before recordOn and fail, which change the thread.
+			// This is computed before recordOn and fail, which change the thread.
 			heartbeat := th.heartbeatAt != 0 && th.heartbeatAt == th.due()
 			t.recordOn(th, Event{Type: t.taskEvents(th).timedOut, Error: timeoutError})
 			t.fail(th, &failure{name: timeoutError, heartbeat: heartbeat})

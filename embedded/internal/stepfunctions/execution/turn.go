@@ -91,8 +91,8 @@ func (t *turn) end() (*Turn, error) {
 func (t *turn) run(next workItem) {
 	th := next.th
 
-	// A turn that has grown too large leaves the thread to the next one: its timer is due
-	// at once. That works only if the history holds the input.
+	// A turn that has grown too large leaves the thread to the next turn: the thread's
+	// timer is due at once. That works only if the history holds the input.
 	full := len(t.events) >= cmp.Or(t.env.turnEvents, maxTurnEvents) || t.bytes >= maxTurnBytes
 	if next.enter && full && next.doc != nil && next.doc.Ref.ID != 0 {
 		th.phase, th.input, th.wake = ready, next.doc.Ref, t.now

@@ -76,7 +76,7 @@ func (e *Expression) failure(field, format string, args ...any) error {
 
 // run evaluates the expression. The value is nil if there is none.
 func (e *Expression) run(s *Scope) ([]byte, error) {
-	// Not refused by Compile: JSONata finds such a nesting only when the expression runs.
+	// Compile does not refuse this: JSONata finds such a nesting only when the expression runs.
 	if e.found.depth > maxDepth {
 		return nil, errDepth
 	}

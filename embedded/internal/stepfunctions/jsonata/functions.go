@@ -43,7 +43,7 @@ var library = sync.OnceValue(func() *functions {
 		f.fixed[name] = guarded(f.language[name], guard)
 	}
 
-	// After the guards, because it wraps the guarded function.
+	// This comes after the guards, because matching wraps the guarded function.
 	f.fixed["match"] = matching(f.fixed["match"])
 
 	return f

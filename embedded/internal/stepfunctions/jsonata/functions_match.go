@@ -66,7 +66,7 @@ func matches(text string, expression map[string]any, args []any) (any, error) {
 			return nil, fmt.Errorf("D1004: %s", pattern)
 		}
 
-		// Counted from the match before, so that the text is read only once.
+		// The index counts on from the match before, so that the text is read only once.
 		index += units(text[at:place[0]])
 		at = place[0]
 

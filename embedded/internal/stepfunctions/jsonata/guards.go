@@ -32,7 +32,7 @@ func guarded(function any, guard func(args []any, focus any) error) any {
 	return reflect.MakeFunc(f.Type(), func(in []reflect.Value) []reflect.Value {
 		args, _ := in[0].Interface().([]any)
 		if err := guard(args, in[1].Interface()); err != nil {
-			// Through a pointer, because reflect.ValueOf would take the
+			// The error goes through a pointer, because reflect.ValueOf would take the
 			// error's own type and not the interface.
 			return []reflect.Value{reflect.Zero(reflect.TypeFor[any]()), reflect.ValueOf(&err).Elem()}
 		}

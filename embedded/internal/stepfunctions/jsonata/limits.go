@@ -20,11 +20,11 @@ const (
 	maxRanged = 360_145   // of $range
 	maxCall   = 64 << 20  // bytes that a single call of a function may make
 
-	// maxHeap is how much memory an evaluation may hold, in bytes: a step that finds that the heap
-	// of the process has grown by as much looks at the evaluations' part of it.
+	// maxHeap is how much memory an evaluation may hold, in bytes. When the heap of the process
+	// has grown by this much, a step measures the evaluations' part of it.
 	maxHeap = 128 << 20
-	// busyHeap is the growth from which on each step looks at the heap, and lookEvery the
-	// number of steps between two looks below it.
+	// busyHeap is the growth, in bytes, after which every step looks at the heap. Before
+	// that, only one of lookEvery steps looks.
 	busyHeap  = 8 << 20
 	lookEvery = 16
 )
@@ -74,7 +74,8 @@ func (b *budget) Err() error {
 	return b.err
 }
 
-// look compares the time and the heap with their limits. Short evaluations end before it.
+// look compares the time and the heap with their limits. Short evaluations end before the
+// first look.
 func (b *budget) look() {
 	if time.Now().After(b.deadline) {
 		b.err = errTime

@@ -7,7 +7,7 @@ import (
 )
 
 // messages are the texts of JSONata's error codes that have no values in them. gnata has the
-// same codes with texts of its own, which stand for the other codes.
+// same codes with texts of its own. All other codes keep gnata's texts.
 // Source: https://github.com/jsonata-js/jsonata/blob/v2.0.6/src/jsonata.js
 var messages = map[string]string{
 	"S0101": "String literal must be terminated by a matching quote",
@@ -40,7 +40,7 @@ var messages = map[string]string{
 	"T2008": "The expressions within an order-by clause must evaluate to numeric or string values",
 }
 
-// Messages of codes that name one operator.
+// operatorMessages are the messages of codes that name one operator.
 var operatorMessages = map[string]string{
 	"T2001": "The left side of the %s operator must evaluate to a number",
 	"T2002": "The right side of the %s operator must evaluate to a number",

@@ -9,7 +9,7 @@ import (
 // has given up keeps its slot until it ends, so that the number of such evaluations is bounded, too.
 const maxRunning = 4
 
-// maxQueued is how long an evaluation waits for a place.
+// maxQueued is how long an evaluation waits for a slot.
 const maxQueued = time.Minute
 
 var places = make(chan struct{}, maxRunning)
@@ -50,5 +50,5 @@ func (s *Scope) begin(longest time.Duration) error {
 	return nil
 }
 
-// release gives the place of an evaluation back.
+// release frees the slot of an evaluation.
 func release() { <-places }

@@ -125,7 +125,8 @@ func (p *Path) notFound(document []byte) error {
 const maxRead = 4 << 30
 
 // maxResult bounds the values that a path matches, the arguments of a function, and the text of a
-// template, in bytes. It is much larger than a document, which may have a small part of such a value only.
+// template, in bytes. It is much larger than the largest document, because a document may get only
+// a small part of such a value.
 const maxResult = 16 << 20
 
 // search is one evaluation of a path that may match several places.
@@ -160,8 +161,8 @@ func (p *Path) all(document, root []byte, most int64) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// read counts that a value is read so many times. Reading a short value
-// takes about as long as reading 128 bytes more.
+// read counts that a value is read that number of times. The 128 bytes stand for the time
+// that reading even an empty value takes.
 func (r *search) read(v []byte, times int) { r.left -= int64(len(v)+128) * int64(times) }
 
 // follow returns the one place to which plain steps lead.

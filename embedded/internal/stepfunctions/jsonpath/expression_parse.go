@@ -75,7 +75,7 @@ func (p *parser) argument(depth int) (*Expression, error) {
 	text := []byte(rest[:end])
 	switch rawjson.KindOf(text) {
 	case rawjson.Number, rawjson.Bool, rawjson.Null:
-		// KindOf takes any text that is nothing else for a number, so Valid decides.
+		// KindOf returns Number for any text that is of no other kind, so Valid decides.
 		if rawjson.Valid(text) == nil {
 			p.i += end
 			return &Expression{literal: text}, nil

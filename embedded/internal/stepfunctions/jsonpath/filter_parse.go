@@ -109,8 +109,8 @@ func (p *parser) primary(depth int) (condition, error) {
 		return nil, p.errorf("regular expressions in filters are not supported")
 	}
 
-	// An operator before its own prefix: <= before <. The space after
-	// "in" is needed, because a name could go on.
+	// An operator comes before its own prefix: <= before <. The space after "in" is
+	// needed, because a name could go on.
 	for _, operator := range []string{"==", "!=", "<=", ">=", "<", ">", "in "} {
 		if !p.take(operator) {
 			continue
@@ -136,7 +136,8 @@ func (p *parser) operand() (o operand, err error) {
 	case c == '@' || c == '$':
 		p.i++
 		o.root = c == '$'
-		// Always a search: operands are not sorted into plain steps and others.
+		// An operand's path is always a search: its steps are not sorted into plain steps
+		// and others.
 		o.path = &Path{many: true}
 		o.path.steps, err = p.steps()
 

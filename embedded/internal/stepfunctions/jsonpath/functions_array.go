@@ -101,7 +101,7 @@ func arrayRange(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 		}
 
 		out = strconv.AppendInt(out, v, 10)
-		// Stops before the sum overflows and the loop begins at the other end.
+		// If the sum overflowed, the loop would begin again at the other end.
 		if next := v + by; (next > v) != (by > 0) {
 			break // v + by overflows
 		}

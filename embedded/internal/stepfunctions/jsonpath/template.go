@@ -73,7 +73,7 @@ func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
 			return nil, false, err
 		}
 
-		// Compared after .$ is cut off: "a" and "a.$" would both set a.
+		// Names are compared after .$ is cut off: "a" and "a.$" would both set a.
 		if seen[string(m.key)] {
 			return nil, false, fmt.Errorf("the field %s is set twice", m.key)
 		}

@@ -14,7 +14,7 @@ func Valid(b []byte) error {
 	i, ok := value(b, space(b, 0), 0)
 	if ok {
 		if i = space(b, i); i == len(b) {
-			// Last, because the other faults have a place in the text.
+			// This check comes last, because the other faults have a place in the text.
 			if !utf8.Valid(b) {
 				return fmt.Errorf("JSON text is not valid UTF-8")
 			}
