@@ -62,7 +62,8 @@ func (s *service) actionRoutes(h huma.API) {
 		summary:     "Read an action without using it",
 		description: "The answer has no payload, and only the state of an action with a PIN, so it may be shown to anyone who has the id.",
 	}, s.getAction)
-	// The record of an action has the consumer, the holder and the end, and so the first answer.
+	// The record of an action has the consumer, the holder and the end, so the first answer follows
+	// from it.
 	verb := func(id, path, summary, description string) route {
 		return route{
 			id:          id,

@@ -67,7 +67,7 @@ func (a admission) readBody(ctx context.Context, w http.ResponseWriter, r *http.
 
 	if to.public {
 		arriving, by, most = a.unsigned, network(r), maxUnsignedBody
-		// Fails only in tests, which have no connection.
+		// This fails only in tests, which have no connection.
 		_ = control.SetReadDeadline(time.Now().Add(unsignedBodyTimeout))
 	}
 

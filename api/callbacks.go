@@ -12,8 +12,8 @@ import (
 	"ratchet/payments"
 )
 
-// registerCallback registers a route for callbacks that are signed after Standard Webhooks instead
-// of having a credential. content describes their body.
+// registerCallback registers a route for callbacks that have a signature of Standard Webhooks
+// instead of a credential. content describes their body.
 func registerCallback[I, O any](s *service, h huma.API, r route, content string, handle handleFunc[I, O]) {
 	r.method, r.tag, r.status = http.MethodPost, "callbacks", http.StatusOK
 	r.public, r.mutates, r.rawBody = true, true, true

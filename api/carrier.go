@@ -53,8 +53,9 @@ func (s *service) carrierRoutes(h huma.API) {
 	}, s.endCarrierReport)
 }
 
-// desk returns the desk. It fails with route_not_found if there is none.
-func (s *service) desk() (*reports.Receiver, error) {
+// reportReceiver returns the receiver of the carrier's reports. It fails with route_not_found if there is
+// none.
+func (s *service) reportReceiver() (*reports.Receiver, error) {
 	if s.cfg.Reports == nil {
 		return nil, reports.ErrNoCallbacks
 	}
@@ -70,13 +71,13 @@ type carrierOutput struct {
 }
 
 func (s *service) carrierCallback(ctx context.Context, _ caller, _ *callbackInput) (*carrierOutput, error) {
-	desk, err := s.desk()
+	receiver, err := s.reportReceiver()
 	if err != nil {
 		return nil, err
 	}
 	c := callOf(ctx)
 
-	effect, err := desk.Callback(ctx, c.header, c.raw)
+	effect, err := receiver.Callback(ctx, c.header, c.raw)
 	if err != nil {
 		return nil, err
 	}
@@ -103,13 +104,14 @@ type carrierReport struct {
 	Done      *closing  `json:"done,omitempty" doc:"Who has dealt with it, and why."`
 }
 
-// closing is a person's word that a report needs no more work.
+// closing is a person's statement that a report needs no more work.
 type closing struct {
 	Cause *cause    `json:"cause"`
 	At    time.Time `json:"at"`
 }
 
-// showReport returns the report as the tenant sees it, false if it is about another one's order.
+// showReport returns the report as the tenant sees it, false if it is about an order of another
+// tenant.
 func (t tenant) showReport(r reports.Stored) (carrierReport, bool) {
 	id, own := t.ownID(r.OrderID)
 
@@ -138,7 +140,7 @@ type listReportsOutput struct {
 }
 
 func (s *service) listCarrierReports(ctx context.Context, c caller, in *listReportsInput) (*listReportsOutput, error) {
-	desk, err := s.desk()
+	receiver, err := s.reportReceiver()
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +148,7 @@ func (s *service) listCarrierReports(ctx context.Context, c caller, in *listRepo
 	out := &listReportsOutput{}
 	out.Body.Reports, out.Body.Next, err = listPage(s, in.Page, []string{"carrier-reports", string(c.tenant), in.Effect},
 		func(after string, n int) ([]reports.Stored, string, error) {
-			return desk.List(ctx, reports.Effect(in.Effect), after, n)
+			return receiver.List(ctx, reports.Effect(in.Effect), after, n)
 		},
 		func(r reports.Stored) (carrierReport, bool, error) {
 			shown, own := c.tenant.showReport(r)
@@ -171,7 +173,7 @@ type endReportOutput struct {
 
 // endCarrierReport marks a report of the caller's orders as done.
 func (s *service) endCarrierReport(ctx context.Context, c caller, in *endReportInput) (*endReportOutput, error) {
-	desk, err := s.desk()
+	receiver, err := s.reportReceiver()
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +183,7 @@ func (s *service) endCarrierReport(ctx context.Context, c caller, in *endReportI
 		return nil, reports.ErrUnknownReport
 	}
 
-	stored, err := desk.Find(ctx, string(name))
+	stored, err := receiver.Find(ctx, string(name))
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +199,7 @@ func (s *service) endCarrierReport(ctx context.Context, c caller, in *endReportI
 		out.MarkReplayed()
 	}
 
-	if stored, err = desk.MarkDone(ctx, stored, c.cause(ctx, &in.Body.Cause)); err != nil {
+	if stored, err = receiver.MarkDone(ctx, stored, c.cause(ctx, &in.Body.Cause)); err != nil {
 		return nil, err
 	}
 	out.Body, _ = c.tenant.showReport(stored)

@@ -244,7 +244,7 @@ type stepOutput struct {
 
 // withTicket calls do with the claim that the ticket proves, and answers with the outcome.
 func (s *service) withTicket(c caller, key, ticket, outcome string, do func(*once.Claim) error) (*stepOutput, error) {
-	// The ticket names its lease. This only bounds a forged one.
+	// The ticket names its lease. The longest lease only bounds a forged ticket.
 	claims, err := s.claimsWithLease(longestLease)
 	if err != nil {
 		return nil, err

@@ -94,12 +94,12 @@ type Config struct {
 	Rate  float64
 	Burst int
 	// TenantRate limits the requests per second of all callers of a tenant together, in bursts of
-	// up to twice as many. TenantRates are the limits of tenants that have another one. Negative:
-	// without limit. Default: without limit.
+	// up to twice as many. TenantRates are the limits of single tenants. A negative value means
+	// no limit, which is the default.
 	TenantRate  float64
 	TenantRates map[string]float64
-	// InFlight is how many requests are served at once, whose callers are authenticated
-	// and whose bodies have arrived. Default 256.
+	// InFlight is how many requests are served at once. Only requests with an
+	// authenticated caller and a complete body count. Default 256.
 	InFlight int
 	// Queue is how many more requests wait for at most a second; the API answers 503 to
 	// the rest. Default 512. With authentication one caller has at most three quarters of
@@ -183,7 +183,7 @@ func (c Config) validate() error {
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)
 
 	for tenant, limit := range c.TenantRates {
-		// Whether 0 means no limit or no requests would be a guess.
+		// 0 is refused, because it could mean no limit or no requests.
 		check(limit != 0, "TenantRates[%s]: must be more than 0, or negative for no limit", tenant)
 	}
 

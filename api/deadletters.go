@@ -115,7 +115,7 @@ func deadLetterID(l streams.DeadLetter) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(l.ID))
 }
 
-// orderIDOf returns the stored id of the order that the letter is about, "" if it is unknown.
+// orderIDOf returns the stored id of the order that the dead letter is about, "" if it is unknown.
 func orderIDOf(l streams.DeadLetter) string {
 	id, _ := l.Keys["orderId"].(*types.AttributeValueMemberS)
 	if id == nil {
@@ -125,7 +125,7 @@ func orderIDOf(l streams.DeadLetter) string {
 	return id.Value
 }
 
-// deadLetterRule is the rule of a dead letter's id. An id with # is a part of a large letter.
+// deadLetterRule is the rule of a dead letter's id. An id with # is a part of a large dead letter.
 var deadLetterRule = regexp.MustCompile(`^[!-"$-~]{1,700}$`)
 
 type redriveInput struct {
@@ -191,7 +191,7 @@ func (s *service) ownDeadLetter(ctx context.Context, c caller, in *redriveInput)
 	}
 
 	l, err := s.cfg.DeadLetters.Get(ctx, h.Name, string(id))
-	// An unreadable letter comes with an error, and can still be discarded.
+	// An unreadable dead letter comes with an error, and can still be discarded.
 	if err != nil && l.Unreadable == "" {
 		return streams.DeadLetter{}, err
 	}

@@ -227,7 +227,7 @@ func (s *service) editOutput(c caller, e transitions.Edit, result transitions.Ed
 	case transitions.Superseded:
 		return nil, orderChanged(result.Order)
 	case transitions.Conflict:
-		// One verdict stands for two conflicts. The reason tells them apart.
+		// One verdict stands for two conflicts. The reason shows which.
 		if e.IfMatch != nil && strings.HasPrefix(result.Reason, "ifMatch") {
 			return nil, newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a contentVersion that the order has not reached.").withOrder(result.Order)
 		}

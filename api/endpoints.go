@@ -47,7 +47,7 @@ func (s *service) endpointRoutes(h huma.API) {
 
 	create := verb("create-endpoint", http.MethodPut, "", "Create an endpoint",
 		"The answer has the new secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret.").withBody()
-	// Not 404: a new endpoint does not exist.
+	// Not 404: an endpoint to create does not exist yet.
 	create.status, create.errors = http.StatusCreated, []int{http.StatusConflict}
 	register(s, h, create, s.createEndpoint)
 	register(s, h, verb("change-endpoint", http.MethodPost, "/settings", "Replace the settings of an endpoint",

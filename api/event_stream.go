@@ -106,7 +106,7 @@ func (e *eventStream) mayContinue(ctx context.Context, checked *time.Time) bool 
 	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 
-	// The answer may be slow: the credential was valid at the earliest moment of the check.
+	// The answer may be slow, so the time before the check counts.
 	began := time.Now()
 
 	principal, err := e.s.cfg.Auth.Authenticate(ctx, e.token)
@@ -200,7 +200,7 @@ func (e *eventStream) mayWait(order *transitions.Order) bool {
 func (e *eventStream) writeGap(ctx context.Context, order *transitions.Order, rows []transitions.Row) {
 	before := order.TransitionID
 	for _, row := range slices.Backward(rows) {
-		// Skipped ids look like missing ones here: only the journal could tell.
+		// Skipped ids look like missing ones here: only the journal could distinguish them.
 		if row.ID < before-1 {
 			break
 		}
@@ -242,7 +242,7 @@ func (e *eventStream) write(text string) {
 		return
 	}
 
-	// Fails only in tests, which have no connection.
+	// This fails only in tests, which have no connection.
 	_ = e.control.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
 
 	if _, e.err = e.w.Write([]byte(text)); e.err == nil {

@@ -52,7 +52,7 @@ func (s *service) health(context.Context, caller, *struct{}) (*healthOutput, err
 const readyWithin = 2 * time.Second
 
 func (s *service) ready(ctx context.Context, c caller, in *struct{}) (*healthOutput, error) {
-	// Before the other checks: a stopping server must get no more requests, even if all is well.
+	// This is checked first: a stopping server must get no more requests, even if all is well.
 	select {
 	case <-s.cfg.Draining:
 		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The server is stopping.").retryAfter(5)

@@ -11,9 +11,9 @@ import (
 // maxQueueWait is how long a request waits for a slot.
 const maxQueueWait = time.Second
 
-// loadShedder limits how many requests do something at once, in total and of one caller. A
-// bounded number of further requests wait; the rest are refused before any work is done for
-// them. No caller can take all slots or all places in the queue, unless there is only one caller.
+// loadShedder limits how many requests do something at once, in total and for each caller. A
+// bounded number of further requests wait; the rest are refused before any work is done for them.
+// No caller can take all slots or all places in the queue, unless there is only one caller.
 type loadShedder struct {
 	slots, queue limit
 
@@ -100,7 +100,7 @@ func (l *loadShedder) enter(caller string) (*waiter, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	// No waiting request fits now, or release would have served it: none is overtaken.
+	// No waiting request fits now: release would have served it. So none is overtaken.
 	if l.busy.fits(caller, l.slots) {
 		l.busy.add(caller)
 		return nil, nil

@@ -44,7 +44,7 @@ func (s *service) middleware(to route) func(huma.Context, func(huma.Context)) {
 			return
 		}
 
-		// The request is complete and its caller known: only now it takes a slot.
+		// The request takes a slot only now: it is complete, and its caller is known.
 		release, p := s.admission.admit(ctx, to, c)
 		if p != nil {
 			c.code = p.Code
@@ -79,7 +79,8 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		return p
 	}
 
-	// Before the body: a request that is wrong in any case should not take its time.
+	// Parameters are checked before the body is read: a request that fails here should not take
+	// that time.
 	if p := checkParameters(r, to); p != nil {
 		return p
 	}
@@ -214,7 +215,7 @@ func checkParameters(r *http.Request, to route) *problem {
 		empty := len(values) == 1 && values[0] == ""
 
 		switch {
-		// More likely a mistake of the client than the wish to send no key.
+		// An empty key is more likely a mistake of the client than the wish to send no key.
 		case empty && name == idempotencyKey && to.mutates:
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "The Idempotency-Key header has no value.")
 		case empty && name != idempotencyKey, len(values) > 1:

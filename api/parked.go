@@ -102,7 +102,7 @@ func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParked
 			return shown, own, nil
 		}
 
-		// One read for each task, so only if the caller wants to know.
+		// This costs one read for each task, so it is done only if the caller asks for it.
 		order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id))
 		if err != nil || !found {
 			return shown, false, err

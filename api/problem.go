@@ -120,7 +120,7 @@ func (s *service) asProblem(ctx context.Context, err error, members map[string]b
 		}
 	}
 
-	// After the domain's errors, which say more than that the time is over.
+	// This comes after the domain's errors, which say more than a timeout does.
 	if ctx.Err() != nil {
 		return newProblem(http.StatusServiceUnavailable, "timeout", "The request took too long. Its outcome is unknown: send the same request again.").retryAfter(1)
 	}

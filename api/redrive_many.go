@@ -41,7 +41,7 @@ func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveM
 	}
 
 	filter := streams.DeadLetterFilter{Since: in.Body.Since, Error: in.Body.Error}
-	// Not bound to dryRun: a cursor of a dry run also continues the redrive.
+	// The cursor is not bound to dryRun: a cursor of a dry run also continues the redrive.
 	binding := []string{"redrive", string(c.tenant), in.Handler, filter.Since.UTC().Format(time.RFC3339Nano), filter.Error}
 	out := &redriveManyOutput{}
 	var err error
@@ -64,7 +64,7 @@ func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveM
 }
 
 // redriveOne puts the dead letter into its handler's queue and returns the result, "" if the dead
-// deadLetter is gone.
+// letter is gone.
 func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun bool) (result string, err error) {
 	if !dryRun {
 		err = s.cfg.RetryQueue.Redrive(ctx, l.Handler, l.ID)

@@ -225,7 +225,7 @@ func (s *service) identity(ctx context.Context, to route, c caller) []string {
 func contentOf(ctx context.Context, in any) ([]byte, error) {
 	body := reflect.ValueOf(in).Elem().FieldByName("Body")
 	if !body.IsValid() {
-		// A callback, or a route without a body, whose raw bytes are none.
+		// This is a callback, or a route without a body, which has no raw bytes.
 		return digestOf(callOf(ctx).raw), nil
 	}
 

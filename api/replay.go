@@ -15,7 +15,7 @@ import (
 type Replay struct {
 	Order    transitions.OrderID
 	Handlers []streams.Handler
-	// Again is a new ending of the effects' keys, with which the effects are repeated. With ""
+	// Again is a new suffix of the effect keys, so that the effects are repeated. If it is "",
 	// no effect that has happened is repeated.
 	Again string
 	// DryRun counts and delivers nothing.
@@ -67,7 +67,7 @@ func (s *service) replayOrder(ctx context.Context, c caller, in *replayInput) (*
 	}
 
 	if in.Body.Again {
-		// A new ending of the effects' keys: the far side takes them for new effects.
+		// With a new suffix of the effect keys, the far side takes the effects for new ones.
 		r.Again = streams.NewAgain()
 	}
 

@@ -242,7 +242,7 @@ func completeOperation(op *huma.Operation, r route) {
 		}
 	}
 
-	// No operation with a body can do without it.
+	// Every operation with a body requires the body.
 	if op.RequestBody != nil {
 		op.RequestBody.Required = true
 	}

@@ -50,12 +50,13 @@ func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*hu
 	}
 
 	call := callOf(ctx)
-	// Before a watch is opened: HEAD wants only the header.
+	// HEAD wants only the header, so no watch is opened.
 	if call.head {
 		return &huma.StreamResponse{Body: func(hc huma.Context) { hc.SetHeader("Content-Type", "text/event-stream") }}, nil
 	}
 
-	// Here and not in the body, so that a refusal is still a problem with a status.
+	// The watch is opened here and not in the body, so that a refusal is still a problem with a
+	// status.
 	opened, p := s.watches.open(c.tenant.orderID(in.OrderID), c.ID, current)
 	if p != nil {
 		return nil, p

@@ -162,7 +162,8 @@ func (w *watchRegistry) poll(ctx context.Context, id transitions.OrderID, order 
 		interval = min(interval*3/2, maxPollInterval)
 
 		switch {
-		// Before the error, which may only mean that the last watch was closed.
+		// The context is checked before the error, which may only mean that the last watch was
+		// closed.
 		case ctx.Err() != nil:
 			return
 		case err == nil && !found:

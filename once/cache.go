@@ -67,7 +67,7 @@ func (c *cache) get(key string, now time.Time) (finished, bool) {
 	}
 
 	f := e.Value.(cacheEntry).finished
-	// Whole seconds, as the table compares the expiry.
+	// Whole seconds are compared, as in the table.
 	if !f.until.IsZero() && f.until.Unix() < now.Unix() {
 		c.drop(e)
 		return finished{}, false

@@ -187,7 +187,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 			return c.answer(ctx, a, s.record, decision)
 		}
 
-		// Before the write: the time until the answer belongs to the lease.
+		// Taken before the write: the time until the answer is a part of the lease.
 		a.sent = time.Now()
 		applied, next, err := c.apply(ctx, a.key, u.Update)
 

@@ -152,7 +152,7 @@ func (c *Claim) Extend(ctx context.Context) error {
 		change:     func(u *dynamo.Update) { u.SetValue(attrLease, dynamo.Millis(until)) },
 		done:       func(r *Record) bool { return r.LeaseUntil.UnixMilli() == until.UnixMilli() },
 	}
-	// A record that must not expire (see stays) keeps having no end.
+	// A record that must not expire (see stays) still has no end.
 	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown && !(c.begun && c.keyEnd.IsZero()) {
 		s.keep = c.keepUntil(now)
 	}
@@ -229,7 +229,8 @@ func (c *Claim) refusal(now time.Time, s step, r *Record) error {
 	switch {
 	case r == nil || r.owner != c.owner || r.Fence != c.fence:
 		return ErrStaleOwner
-	// Before the lease: a step that was carried out counts, even if the lease has run out since.
+	// This is checked before the lease: a step that was carried out counts, even if the lease has
+	// run out since.
 	case r.Status == s.status && (s.done == nil || s.done(r)):
 		return nil
 	case r.Status == StatusInProgress && !now.Before(r.LeaseUntil):

@@ -110,9 +110,9 @@ func (c *Claims) claimUpdate(a *attempt, now time.Time, fence int64, to target) 
 	return claimUpdate{Update: u, fence: fence}
 }
 
-// stays reports whether the record must not expire, because work that must not be repeated
-// may begin under the lease, or because a former holder may have begun it. A record that is
-// written together with its effect has no lease, and expires.
+// stays reports whether the record must not expire: work that must not be repeated may
+// begin under the lease, or a former holder may have begun it. A record that is written
+// together with its effect has no lease, and expires.
 func (c *Claims) stays(a *attempt) bool {
 	return a.lease > 0 && (c.cfg.ExpiredIsUnknown || a.tookOver && a.keyEnd.IsZero())
 }

@@ -112,7 +112,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Retention, 24*time.Hour)
 	setDefault(&c.margin, time.Second)
 	setDefault(&c.Inline, defaultInline)
-	// After the defaults, because either value may be one.
+	// This is checked after the defaults are set, because either value may be a default.
 	require(c.Retention > c.Lease, "Retention %s: must be longer than Lease (%s)", c.Retention, c.Lease)
 
 	if c.Now == nil {

@@ -38,8 +38,7 @@ func (c *Claims) count(ctx context.Context, key, event string) (int, error) {
 
 	now := c.cfg.Now()
 	for range rounds {
-		// Adding a member to a set is the same when it is done twice, so a lost answer needs
-		// no care.
+		// Adding a member to a set twice changes nothing, so a lost answer does no harm.
 		out, err := c.cfg.DynamoDB.UpdateItem(ctx, c.counted(key, event, now).
 			If("attribute_not_exists(#expiry) OR #expiry >= :now").
 			If("attribute_not_exists(#events) OR contains(#events, :event) OR size(#events) < :most").
@@ -61,8 +60,9 @@ func (c *Claims) count(ctx context.Context, key, event string) (int, error) {
 			return len(countedEvents(old)), nil // full
 		}
 
-		// The count has expired and TTL has not deleted it yet: this event is the first. A
-		// concurrent caller may have begun the new count; then it is counted above.
+		// The count has expired and TTL has not deleted it yet: this event is the first.
+		// If a concurrent caller has begun the new count, the next round counts the event
+		// there.
 		_, err = c.cfg.DynamoDB.UpdateItem(ctx, c.counted(key, event, now).
 			If("#expiry < :now").
 			Bind(":now", dynamo.Seconds(now)).

@@ -70,7 +70,7 @@ func Do[T any](ctx context.Context, c *Claims, key string, payload any, fn func(
 
 		text, err := json.Marshal(v)
 		if err != nil {
-			// The work was done, and must not be repeated for want of its result.
+			// The work was done, and must not be repeated because its result is missing.
 			return nil, errors.Join(ErrResultUnavailable, err)
 		}
 
@@ -151,8 +151,8 @@ func (c *Claim) finish(ctx context.Context, result []byte, err error) error {
 		end = c.Release
 	}
 
-	// After the lease, the next caller would repeat the work. So retry until then, with all
-	// extensions of the lease.
+	// When the lease has ended, the next caller would repeat the work. So retry until the
+	// lease, with all its extensions, ends.
 	if endErr := retryUntil(ctx, *c.end.Load(), end); endErr != nil {
 		if err == nil {
 			return endErr
@@ -168,8 +168,8 @@ func (c *Claim) finish(ctx context.Context, result []byte, err error) error {
 	return err
 }
 
-// retryUntil repeats a write that has no answer until the deadline, or, once the caller's
-// context has ended, for as long as one write may take.
+// retryUntil repeats a write that has no answer until the deadline. If the caller's
+// context has ended, it stops endTimeout after it began.
 func retryUntil(caller context.Context, deadline time.Time, write func(context.Context) error) error {
 	// The work is done: its end is stored even if the caller has gone.
 	ctx, began := context.WithoutCancel(caller), time.Now()

@@ -25,8 +25,8 @@
 //
 // # Guarantees
 //
-//   - A key has one holder at a time, as long as no caller's clock is more than 1 s off the
-//     service's. A caller whose clock is seen to be further off is refused.
+//   - A key has one holder at a time, as long as no caller's clock differs from the
+//     service's clock by more than 1 s. A caller whose clock is seen to differ by more is refused.
 //   - A key has one recorded result. A former holder cannot complete its claim, overwrite the
 //     result or restore a deleted record.
 //   - The winner learns that it won, also if the answer was lost.
@@ -36,8 +36,8 @@
 //     expired.
 //   - Work that was done is not repeated, even if its result is missing.
 //
-// docs/patterns/claims.md lists what each mode allows when a process dies. A test holds
-// that list.
+// docs/patterns/claims.md lists what each mode allows when a process dies. A test
+// checks that list.
 //
 //	result, replayed, err := claims.Do(ctx, key, payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 //		return nil, sink.Send(ctx, n)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Returned to a caller that wants a key.
+// Errors for a caller that wants a key.
 var (
 	// ErrInProgress means that another owner holds the key and its lease still runs. Retry
 	// later; [RetryAt] returns when.
@@ -24,10 +24,10 @@ var (
 	ErrClockSkew = errors.New("this machine's clock is too far off to hold leases")
 )
 
-// Returned to the holder of a claim.
+// Errors for the holder of a claim.
 var (
 	// ErrStaleOwner means that the claim was taken over, ended by an operator, or deleted.
-	// What its former holder stored does not count.
+	// A result that its former holder stored does not count.
 	ErrStaleOwner = errors.New("the claim is no longer this caller's")
 	// ErrLeaseExpired means that the lease ran out before the step. No other caller has
 	// taken the claim over yet.

@@ -74,7 +74,7 @@ type storedFailure struct {
 // of valid UTF-8.
 func (f *Failure) encode() []byte {
 	message := f.Message
-	// Byte by byte, until the text is valid: a part of a character ends it.
+	// Cut byte by byte until the text is valid: it may end within a character.
 	for len(message) > maxFailure || !utf8.ValidString(message) {
 		message = message[:min(len(message)-1, maxFailure)]
 	}

@@ -29,7 +29,7 @@ func (c *Claim) workContext(ctx context.Context) (work context.Context, stop fun
 
 	return work, func() {
 		cancel(nil)
-		// Before the timer is stopped: a heartbeat that still runs would start it again.
+		// Wait before the timer is stopped: a heartbeat that still runs would start it again.
 		<-done
 		lease.Stop()
 	}

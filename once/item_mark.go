@@ -52,8 +52,8 @@ const (
 	markCount  = "once#count"
 	// markSerial counts the marks that the item ever had. The number of a mark is a separate
 	// attribute, whose name ends in serialSuffix: an update cannot set the mark, which is a
-	// map, and compute a member of the map. The numbers tell which mark is older. The callers'
-	// clocks could not, because they differ.
+	// map, and compute a member of the map. The numbers show which mark is older. The callers'
+	// clocks cannot, because they differ.
 	markSerial   = "once#serial"
 	serialSuffix = "#n"
 	maxMark      = 256
@@ -216,7 +216,7 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 	}
 
 	if w.Condition != "" {
-		// In parentheses, because an OR in it would bypass the mark.
+		// In parentheses, because an OR in w.Condition would bypass the mark.
 		u.If("(" + w.Condition + ")")
 	}
 

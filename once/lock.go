@@ -117,7 +117,8 @@ func (l *Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 
 	lock, err := decodeLock(old)
 	lock.Acquired = err == nil && lock.Holder == holder
-	// The call's name tells its own write, whose answer was lost, from an earlier call of the holder.
+	// The call id shows whether this call, whose answer was lost, or an earlier call of the holder
+	// wrote the lock.
 	lock.First = lock.Acquired && dynamo.Text(old, attrCall) == call
 
 	return lock, err

@@ -137,7 +137,7 @@ func decode(item dynamo.Item) (Record, error) {
 	case r.Status == StatusInProgress && (r.owner == "" || dynamo.Number(item, attrLease) <= 0):
 		return r, fmt.Errorf("%w: it is in progress without an owner or a lease", ErrCorrupt)
 	case r.Status == StatusFailed:
-		// Read here, so that a replay of the failure cannot go wrong later.
+		// Decoded here, so that a replay of the failure cannot go wrong later.
 		f, err := decodeFailure(r.failure, nil)
 		if err != nil {
 			return r, err
@@ -162,8 +162,8 @@ func (r Record) expired(now time.Time) bool {
 	return !r.ExpiresAt.IsZero() && r.ExpiresAt.Unix() < now.Unix()
 }
 
-// begunBefore reports whether a caller that claims the key must reckon with work that a
-// former holder has begun.
+// begunBefore reports whether a former holder may have begun the work, so that a caller
+// that claims the key is TakenOver.
 func (r Record) begunBefore(now time.Time) bool {
 	switch r.Status {
 	case StatusInProgress:

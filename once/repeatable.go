@@ -60,7 +60,8 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 			return nil, false, tooFarAhead(s.ahead, c.cfg.margin) // by the service's clock the lease may still run
 		}
 
-		// Once per call: if the record has changed since it was read, only the write is repeated.
+		// fn runs once per call: if the record has changed since it was read, only the write is
+		// repeated.
 		if !ran {
 			if result, err = fn(ctx); err != nil {
 				return nil, false, err

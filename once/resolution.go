@@ -18,9 +18,9 @@ type Resolution struct {
 	Failure *Failure
 }
 
-// Resolve settles a record: its outcome is unknown, its lease has run out, or it was released
-// although a former holder may have begun the work. The argument is the record as it was
-// read. Resolve returns ErrStaleOwner if the record has changed since, unless the same
+// Resolve resolves a record whose outcome is unknown, whose lease has run out, or that was
+// released although a former holder may have begun the work. The argument is the record as it
+// was read. Resolve returns ErrStaleOwner if the record has changed since, unless the same
 // resolution has changed it.
 func (c *Claims) Resolve(ctx context.Context, r Record, to Resolution) error {
 	return c.observe("resolve", r.Key, outcomeResolved, c.applyResolution(ctx, r, to))

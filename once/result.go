@@ -25,7 +25,7 @@ type Results interface {
 }
 
 // storeResult stores a large result. The name contains the key, the fence and the content,
-// so that a former holder cannot overwrite the result of another one.
+// so that a former holder cannot overwrite the result of another holder.
 func (c *Claims) storeResult(ctx context.Context, claim *Claim, result []byte, keep time.Time) (pointer, error) {
 	key, body := sha256.Sum256([]byte(claim.key)), sha256.Sum256(result)
 	p := pointer{

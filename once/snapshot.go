@@ -12,7 +12,7 @@ import (
 )
 
 // snapshot is a record as DynamoDB last returned it, nil for none, and how far this
-// caller's clock is ahead of the service's, as far as the answer tells.
+// caller's clock is ahead of the service's, as far as the answer shows.
 type snapshot struct {
 	record *Record
 	ahead  time.Duration
@@ -30,7 +30,7 @@ func (c *Claims) apply(ctx context.Context, key string, u *dynamo.Update) (appli
 	case !refused:
 		return false, snapshot{}, err
 	case len(old) == 0:
-		// There is no record, or the endpoint does not return it. A read tells.
+		// There is no record, or the endpoint does not return it. A read shows which.
 		s, err = c.read(ctx, key)
 		return false, s, err
 	}

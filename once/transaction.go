@@ -11,8 +11,8 @@ import (
 )
 
 // DoInTransaction writes the parts that add puts into a transaction together with the
-// record that this was done: all or nothing, in one request and without a lease. The result
-// is stored with them and replayed. No part may write the key's own record. If a part is
+// record of the key: all or nothing, in one request and without a lease. The result is
+// stored with them and replayed. No part may write the key's own record. If a part is
 // refused, DoInTransaction returns the part's error. Nothing is written then, and a later
 // call may succeed.
 func (c *Claims) DoInTransaction(ctx context.Context, key string, payload, result []byte, add func(*txn.Transaction)) (out []byte, replayed bool, err error) {

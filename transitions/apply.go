@@ -17,8 +17,8 @@ type Result struct {
 	// Expected lists the states from which the event would have been legal, when
 	// the verdict is WrongState.
 	Expected []workflow.State `json:"expected,omitempty"`
-	// Reason names the guards that were in the way, when the order is in one of those
-	// states and the verdict is WrongState all the same.
+	// Reason names the guards that do not hold, if the order is in one of these
+	// states and the verdict is WrongState.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -50,7 +50,8 @@ func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency 
 		})
 	}
 
-	// Sent even after ctx has ended: the workers then mark the requests as not sent.
+	// Every order is sent, even after ctx has ended: the workers then mark the requests as not
+	// sent.
 	for _, id := range orders {
 		next <- byOrder[id]
 	}

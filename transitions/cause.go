@@ -24,9 +24,9 @@ import (
 type Cause struct {
 	// Code is for programs, like "out-of-stock": 1 to 32 characters of A-Z a-z 0-9 _ . -
 	Code string `json:"code,omitempty"`
-	// Text is for people: up to 1,000 bytes of UTF-8 without control characters. What is stored is
-	// cut at a character so that Text and Trace have at most 128 bytes together; a text that was
-	// cut ends in "…". It is no place for personal data.
+	// Text is for people: up to 1,000 bytes of UTF-8 without control characters. The stored text
+	// is cut at a character, so that Text and Trace together have at most 128 bytes; a text that
+	// was cut ends in "…". It is no place for personal data.
 	Text string `json:"text,omitempty"`
 	// Actor is who asked: 1 to 64 printable ASCII characters without spaces, like "key:2vq0" or
 	// "cli:ada".
@@ -71,8 +71,8 @@ func (c Cause) Validate() error {
 	return nil
 }
 
-// validateOf is Validate for a request for the order. The order's own execution is a valid actor,
-// even if the order's id makes its name too long.
+// validateOf validates the cause of a request for this order. The order's own execution is a
+// valid actor, even if the order's id makes its name too long.
 func (c Cause) validateOf(id OrderID) error {
 	if c.Actor == ownExecution+string(id) {
 		c.Actor = ownExecution
@@ -174,7 +174,7 @@ func (c Cause) details(id OrderID) string {
 
 	trace := ""
 	if c.Trace != "" {
-		// It was validated: three numbers in hexadecimal after the version.
+		// The trace was validated: three numbers in hexadecimal after the version.
 		raw, _ := hex.DecodeString(strings.ReplaceAll(c.Trace[3:], "-", ""))
 		trace = base64.RawURLEncoding.EncodeToString(raw)
 	}

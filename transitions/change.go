@@ -29,7 +29,7 @@ func (id OrderID) EffectKey(t TransitionID, handler string) string {
 }
 
 // Removed reads the two images of a stream record that reports the deletion of an order. It
-// reports false for other records. The order is as it was in the end.
+// reports false for other records. The returned order is as it was before the deletion.
 func Removed(oldImage, newImage image) (*Order, bool, error) {
 	if len(newImage) > 0 || len(oldImage) == 0 {
 		return nil, false, nil

@@ -33,20 +33,20 @@ type Config struct {
 	JournalTable string
 	// RequestsTable holds the request ids that the orders' rings no longer hold. With it, a
 	// request with a request id costs at most two read units and two write units, for an
-	// order below 1 KB with however many transitions. Without it, such a request reads the
-	// order's whole journal, once the ring has overwritten something.
+	// order below 1 KB, however many transitions it has made. Without it, such a request
+	// reads the order's whole journal as soon as the ring has overwritten a transition.
 	RequestsTable string
 	// Journal says what writes the JournalTable. Default: JournalByStream.
 	Journal JournalMode
 	// Definition has the states and events of the orders. Default: workflow.Order().
 	Definition *workflow.Definition
-	// Versions are other versions of the definition whose orders may be moved as if they
-	// were of this one, for the time in which two versions of the workers run side by
-	// side. An order of any other version is ErrUnknownVersion.
+	// Versions are other versions of the definition. Their orders may be moved as if
+	// they were of this version, while two versions of the workers run side by side. An
+	// order of any other version is ErrUnknownVersion.
 	Versions []int
 	// Attempts is how often a write with an unknown outcome is sent, and how often a
-	// request that lost a race is planned again, at most. Of a transaction, no more than
-	// 100 attempts are made. 1 or more, default 8.
+	// request that lost a race is planned again, at most. A transaction is sent at most
+	// 100 times. 1 or more, default 8.
 	Attempts int
 	// EditMemory is how many edits an order remembers, so that a repeated one is
 	// Replayed. When it is full, the oldest quarter is forgotten. Each edit takes about
@@ -68,8 +68,8 @@ type Config struct {
 // goroutine. Each may be nil. They must not block.
 type Events struct {
 	// Begin is called before every Apply, Create and ShipParcel, with the Trace of its cause. It
-	// returns the context for the call, the trace that is stored with the transition instead (it
-	// must be valid or empty), and a function that is called with the end.
+	// returns the context for the call, the trace to store instead (valid or empty), and a
+	// function that is called with the result.
 	Begin func(ctx context.Context, id OrderID, event workflow.Event, trace string) (context.Context, string, func(Result, error))
 	// Decided is called with the verdict of every Apply, Create and ShipParcel.
 	Decided func(OrderID, workflow.Event, Verdict)
@@ -77,8 +77,9 @@ type Events struct {
 	// nothing, if the order exists.
 	Refused func(Refusal)
 	// Consumed is called with the capacity units of every Apply, Create, ShipParcel and
-	// edit that ended in a verdict, all their requests added up. DynamoDB bills a failed
-	// condition like a write, but reports no units with it, so these units are missing.
+	// edit that ended in a verdict: the sum over all requests of the call. DynamoDB
+	// bills a failed condition like a write, but reports no units with it, so these
+	// units are missing.
 	Consumed func(id OrderID, v Verdict, readUnits, writeUnits float64)
 }
 

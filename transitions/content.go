@@ -299,7 +299,7 @@ func (c *removeItem) plan(order *Order, d draft) (Verdict, string, error) {
 		if err != nil {
 			return 0, "", err
 		}
-		// Every index is of the list before the write: DynamoDB removes all of them at once.
+		// Every index refers to the list before the write: DynamoDB removes all of them at once.
 		d.Remove(d.pin(i, line))
 		delta -= cost
 	}
@@ -326,8 +326,8 @@ func (c *setAddress) validate() error {
 	return c.address.validate("address")
 }
 
-// validate names the first rule that the address of this name breaks. Its errors do not repeat the
-// texts.
+// validate returns an error that names the first rule that the address breaks. Errors do not
+// repeat the texts.
 func (a Address) validate(field string) error {
 	if len(a) == 0 || len(a) > maxFields {
 		return fmt.Errorf("%w: %s: %d fields, 1 to %d", ErrInvalidRequest, field, len(a), maxFields)

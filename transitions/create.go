@@ -147,13 +147,14 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 }
 
 // CreateWith is Create together with parts that the functions add, like the reservation of
-// the order's stock: one transaction of at most 100 actions writes all or nothing. Of these
-// actions the order takes one, and its journal row another if the journal is transactional.
+// the order's stock: one transaction of at most 100 actions writes all or nothing. The
+// order takes one of these actions. Its journal row takes another if the journal is
+// transactional.
 //
 // Applied means that this call has written the order and the parts. Replayed and Conflict
 // mean that the order exists and that this call has written nothing. The call that placed the
-// order may have done so without parts. If a part refuses, nothing is written either,
-// and the error is the part's, in a [*txn.CanceledError]. If there are too many parts, it is
+// order may have done so without parts. If a part refuses, nothing is written, and the error
+// is the part's error in a [*txn.CanceledError]. If there are too many parts, it is
 // [txn.ErrInvalid].
 func (o *Orders) CreateWith(ctx context.Context, n NewOrder, with ...func(*txn.Transaction)) (Result, error) {
 	ctx, meter := o.metered(ctx)
@@ -179,7 +180,8 @@ func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transa
 	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: o.cfg.Now(), Cause: n.Cause.fitted(), call: newCallID()}
 	item := o.newItem(n, t)
 
-	// Decoded from the item that is sent, so that the answer is exactly what a later read returns.
+	// The order is decoded from the item that is sent, so that the answer is exactly what a later
+	// read returns.
 	order, err := decode(item)
 	if err != nil {
 		return Result{}, err
@@ -293,7 +295,8 @@ func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
 
 	t, held := order.evidenceOfPlacing(placing)
 	switch {
-	// First: without the same content it makes no difference which call created the order.
+	// The content is compared first: if it differs, it makes no difference which call created the
+	// order.
 	case !order.PlacedWith(n):
 		return Result{Verdict: Conflict, Order: order}, nil
 	case held && t.call == placing.call:

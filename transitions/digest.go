@@ -29,7 +29,8 @@ const (
 // digests of this package's own requests, even for an id with one of their prefixes.
 func (id RequestID) key() digest {
 	if strings.HasPrefix(string(id), parcelKeys) || strings.HasPrefix(string(id), migrationKeys) {
-		// Hashed with another part, so that no caller's request is taken for a parcel or a migration.
+		// The id is hashed with another part, so that no caller's request is taken for a parcel or
+		// a migration.
 		return digestOf("request", string(id))
 	}
 

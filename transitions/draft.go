@@ -27,9 +27,9 @@ type draft struct {
 	totals bool // the definition has totals, which follow the lines
 }
 
-// draft begins the write of an edit: when it may be made, and the trace that it leaves.
-// With the order at hand, traces that are too old or too many go in the same write.
-// Without it, a full memory fails the condition, and the next attempt has the order.
+// draft begins the write of an edit with its condition and its trace. If the order is
+// known, the same write removes outdated traces. Otherwise a full memory fails the
+// condition, and the next attempt knows the order.
 func (o *Orders) draft(w editWrite, base *Order) draft {
 	d := draft{dynamo.NewUpdate(o.cfg.Table, orderKey(w.edit.OrderID)), o.def.Has(workflow.PartTotal)}
 	d.If("attribute_exists(orderId)")
@@ -73,16 +73,16 @@ func (d draft) appendTo(list string, values ...types.AttributeValue) {
 	d.Set(path + " = list_append(if_not_exists(" + path + ", " + none + "), " + added + ")")
 }
 
-// maxItemBytes is DynamoDB's bound of an item. The bounds of lines, notes, addresses
-// and traces add up to less than 310 KB, so an order of ours never comes near it. An order
-// may exceed it if other programs have added attributes.
+// maxItemBytes is DynamoDB's limit on the size of an item. The bounds of lines, notes,
+// addresses and traces add up to less than 310 KB, so an order of ours never comes near
+// it. An order may exceed it if other programs have added attributes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const maxItemBytes = 400 << 10
 
 func itemTooLarge(err error) bool {
 	var api smithy.APIError
 
-	// The code covers every invalid request, so the message must tell.
+	// Every invalid request has this code, so the message decides.
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
 		strings.Contains(strings.ToLower(api.ErrorMessage()), "item size")
 }

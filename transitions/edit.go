@@ -192,8 +192,8 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (Edi
 }
 
 // applyEdit sends the edit until it is decided. If the condition fails, DynamoDB returns
-// the order's image: it decides the edit, or the next attempt is planned on it. After
-// [Config].Attempts attempts the error is ErrContended.
+// the order's image. The image decides the edit, or the next attempt is planned on it.
+// After [Config].Attempts attempts the error is ErrContended.
 func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
 	if len(o.editable) == 0 {
 		return EditResult{Verdict: Illegal}, nil
@@ -246,7 +246,8 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 
 		newImage, oldImage, err := o.update(ctx, d.Input(), processedEvents)
 		switch {
-		// The bounds keep our items far below: other programs have added attributes to this one.
+		// Our bounds keep an order far below the limit, so other programs have added attributes to
+		// this one.
 		case itemTooLarge(err):
 			return EditResult{}, errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)
 		case err != nil:
@@ -280,7 +281,7 @@ func contentOf(kind editKind, c change, with string) digest {
 // judgeEdit finds the answer that the order's image alone gives to the edit. It returns
 // false if the edit may still be applied.
 func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
-	// Before the state: a repeated edit is Replayed even after payment.
+	// This is checked before the state: a repeated edit is Replayed even after payment.
 	if done, found := order.evidenceOfEdit(w.edit.EventID.digest()); found {
 		result := EditResult{Verdict: Replayed, ContentVersion: done.version, Order: order}
 		switch {

@@ -57,7 +57,7 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 
 	surplus := 0
 	if len(all) >= memory {
-		// A quarter at once, so that the next edits find room without knowing the order.
+		// A quarter is removed at once, so that the next edits find room without knowing the order.
 		surplus = len(all) - memory + max(1, memory/4)
 	}
 
@@ -91,13 +91,14 @@ func (d draft) leaveTrace(cfg Config, w editWrite, base *Order, version string) 
 		for i, old := range base.outdated(w.at, cfg.EditMemory, cfg.EditAge) {
 			name := "#o" + strconv.Itoa(i)
 			d.Alias(name, old).Alias(name+versionSuffix, old+versionSuffix)
-			// Another edit may have removed the trace meanwhile: then its removal makes no room.
+			// If another edit has removed the trace meanwhile, removing it again makes no room.
 			d.If("attribute_exists(#processedEvents." + name + ")")
 			d.Remove("#processedEvents." + name)
 			d.Remove("#processedEvents." + name + versionSuffix)
 			room += perEdit
 		}
 	}
-	// size counts the members before the write, with the traces that it removes: hence the larger room.
+	// size counts the members before the write, including the traces that this write removes, so
+	// room is larger.
 	d.If("attribute_not_exists(#processedEvents) OR size(#processedEvents) < " + d.Value(dynamo.N(int64(room))))
 }

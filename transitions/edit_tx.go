@@ -13,8 +13,8 @@ import (
 // transaction was written.
 type EditRefusedError struct {
 	// Result is the answer that the edit would have had without the transaction. Its verdict
-	// is 0 if the edit can be planned only with the order at hand: the order's memory of edits
-	// is full, or it would have more lines than SKUs are allowed. Then set Edit.Seen to
+	// is 0 if the edit can be planned only if the order is known: its memory of edits is full,
+	// or the order would have more lines than it may have SKUs. Then set Edit.Seen to
 	// Result.Order and write the transaction again.
 	Result EditResult
 }
@@ -35,8 +35,8 @@ func (e *EditRefusedError) Error() string {
 // nothing; the function that it returns adds the part to a transaction. AddItemsIn fails
 // with ErrInvalidRequest for an invalid edit, and with an [*EditRefusedError] or
 // [ErrOrderFull] if Edit.Seen or the definition rules the edit out. If the order refuses
-// the edit, the transaction fails with one of the last two. The order remembers the edit
-// like any other.
+// the edit, the transaction fails with one of these two errors. The order remembers the
+// edit like any other.
 func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), error) {
 	c := &addItems{lines}
 	err := o.validateEdit(e, c)
@@ -93,7 +93,7 @@ func (o *Orders) partRefused(w editWrite, c change, old image) error {
 		return err
 	}
 
-	// Planned once more only for the refusal, such as a full order.
+	// The edit is planned once more only to find the refusal, such as a full order.
 	if _, err := o.planPart(w, c, order); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, e
 		last = row.ID
 
 		kept := row.Cause.WithoutPerson()
-		// Nothing personal, or erased by an earlier call: no write.
+		// The row has nothing personal, or an earlier call has erased it: no write is needed.
 		if row.Cause == kept {
 			continue
 		}
@@ -145,7 +145,7 @@ func WithoutPerson(img map[string]types.AttributeValue) map[string]types.Attribu
 		}
 	}
 
-	// Emptied, as EraseIn does.
+	// EraseIn empties this map and does not remove it.
 	if kept[processedEvents] != nil {
 		kept[processedEvents] = dynamo.M(image{})
 	}

@@ -17,9 +17,9 @@ var (
 	// an answer came. The verdict of the same request, sent again, tells what happened.
 	ErrOutcomeUnknown = errors.New("the outcome is unknown; send the same request again to learn it")
 	// ErrJournalBehind: the order's ring no longer holds the id, and the journal does not
-	// have all the rows yet that would prove what happened to it. Retry after the reader
-	// of the stream has caught up. With [Config].RequestsTable, a request with a request id
-	// gets it only on an order that writers without such a table have moved.
+	// yet have all rows that prove what happened under the id. Retry after the reader of
+	// the stream has caught up. With [Config].RequestsTable, a request with a request id
+	// gets this error only if writers without such a table have moved the order.
 	ErrJournalBehind = errors.New("the journal has not passed this transition yet; retry later")
 	// ErrUnavailable: DynamoDB did not answer a read, or the write of the row of a request id
 	// that leaves the ring. If the error is also ErrOutcomeUnknown, a write of the order had

@@ -16,9 +16,9 @@ import (
 // The journal has a row for every transition, but it may lag behind: a missing row proves
 // nothing, unless the chain of rows shows that the id was skipped.
 
-// evidence finds the transition that stands under the id of the call, or was made under
-// its request id: in the ring, and where the ring may have forgotten it, in the table of
-// requests and the journal. If there are both, it returns the transition that was made under
+// evidence finds the transition that has the id of the call or was made under its request
+// id. It looks in the ring and, if the ring may have forgotten the transition, in the table
+// of requests and the journal. If there are two such transitions, it returns the one with
 // the request id.
 func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transition, bool, error) {
 	if p.parcel != nil && !order.hasParcel(p.parcel) {
@@ -30,7 +30,7 @@ func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transitio
 	}
 
 	// One search covers every id up to the order's. A later round of the same call searches
-	// again only if the ring has forgotten a transition above that.
+	// again only if the ring has forgotten a transition above that id.
 	if p.key != (digest{}) && order.oldestForgotten() > p.unusedUpTo {
 		if t, found, err := o.forgottenRequest(ctx, p, order); err != nil || found {
 			return t, found, err
@@ -80,19 +80,20 @@ func (o *Order) byRequest(key digest) (Transition, bool) {
 	return Transition{}, false
 }
 
-// slot returns the ring's entry for id, and whether it is that very id.
+// slot returns the ring's entry for id, and whether the entry has this id.
 func (o *Order) slot(id TransitionID) (Transition, bool) {
 	t := o.ring[id%ringSize]
 	return t, t.ID == id
 }
 
-// journalOfID looks for the id in the journal. Not found means proved never applied: the
-// chain skips the id.
+// journalOfID looks for the id in the journal. Not found proves that the id was never
+// applied: the chain skips it.
 func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found bool, err error) {
 	passed, lost := false, false
 	err = o.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
-		// This is the first row from the id on. If it belongs to a later id, the id that it follows
-		// proves whether this one was skipped. An adopted row follows ids that never had rows.
+		// This is the first row with the id or a later one. If the row has a later id, its
+		// PreviousID proves whether the id was skipped. An adopted row follows ids that never had
+		// rows.
 		t, found = row.Transition, row.ID == p.id && !row.lost
 		passed = row.PreviousID < p.id || row.adopted
 		lost = row.lost
@@ -139,8 +140,8 @@ func (o *Orders) readEvidence(ctx context.Context, id OrderID, from TransitionID
 	return nil
 }
 
-// madeBy finds the transition that the call has written, as long as the ring holds it. It
-// must have the request id's digest and, unless id is 0, the id of the call.
+// madeBy finds the transition that the call has written, as long as the ring holds it.
+// The transition must have the digest of the request id and, unless id is 0, this id.
 func (o *Order) madeBy(call string, key digest, id TransitionID) (Transition, bool) {
 	for _, t := range o.ring {
 		if t.ID != 0 && t.call == call && t.request == key && (id == 0 || t.ID == id) {
@@ -165,8 +166,8 @@ func (o *Order) oldestForgotten() TransitionID {
 }
 
 // evidenceOfPlacing is the transition that placed the order, and whether the item still
-// holds it. If the ring has forgotten it, it is derived from the tried placing, which can
-// only have another time.
+// holds it. If the ring has forgotten it, it is derived from the attempted placing; only
+// its time can differ.
 func (o *Order) evidenceOfPlacing(tried Transition) (t Transition, held bool) {
 	if t, held := o.slot(placeID); held {
 		return t, true
@@ -184,7 +185,7 @@ func (o *Order) evidenceOfEdit(event digest) (editTrace, bool) {
 		return editTrace{}, false
 	}
 
-	// A trace that cannot be read still tells that the edit was made.
+	// A trace that cannot be read still proves that the edit was made.
 	r := reader{}
 
 	return editTrace{

@@ -43,7 +43,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	return nil
 }
 
-// absentOrLost: there is no row, or the row stands for lost rows.
+// absentOrLost is the condition that there is no row, or that the row stands for lost rows.
 var absentOrLost = "attribute_not_exists(orderId) OR attribute_exists(#lost)"
 
 // journalRow returns the row of a transition. old is the order before it, nil for placing.

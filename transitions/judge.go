@@ -12,7 +12,7 @@ import (
 // state and the guards say whether the transition may be made.
 func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, error) {
 	if t, made := order.madeBy(p.call, p.key, p.id); made {
-		// The write was made, its answer was lost, and a retry met it.
+		// An earlier attempt of this call made the write, but its answer was lost.
 		return Result{Verdict: Applied, Transition: t, Order: order}, nil
 	}
 
@@ -39,12 +39,12 @@ func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, erro
 		return Result{Verdict: Conflict, Order: order}, nil
 	}
 
-	// Last, because evidence is valid under any version of the definition.
+	// The version is checked last, because evidence is valid under any version of the definition.
 	return Result{}, o.CheckVersion(order)
 }
 
-// compareNow compares with a transition that was made after the order was read: the answer
-// must not show the order as it was before.
+// compareNow reads the order again and compares the request with a transition that was
+// made after the first read: the answer must not show the outdated order.
 func (o *Orders) compareNow(ctx context.Context, p *plan, t Transition) (Result, error) {
 	order, found, err := o.get(ctx, p.request.OrderID)
 	// Not found: the order was deleted between the two reads.
@@ -55,8 +55,8 @@ func (o *Orders) compareNow(ctx context.Context, p *plan, t Transition) (Result,
 	return p.compare(t, order), nil
 }
 
-// compare judges the request by the transition that stands under its id or was made
-// under its request id.
+// compare judges the request by the transition that has its id or was made under
+// its request id.
 func (p *plan) compare(t Transition, order *Order) Result {
 	// A transition does not have its parcel's lines. judge has compared them (hasOtherParcel).
 	sameContent := p.parcel != nil || t.answers(p.request)
@@ -81,7 +81,8 @@ func (p *plan) compare(t Transition, order *Order) Result {
 }
 
 // CheckVersion returns ErrUnknownVersion when the order may not be judged by the
-// definition of o. An order without a version, which another program has created, may.
+// definition of o. An order without a version may be judged: another program has
+// created it.
 func (o *Orders) CheckVersion(order *Order) error {
 	if order.DefinitionVersion == 0 || slices.Contains(o.versions.known, order.DefinitionVersion) {
 		return nil

@@ -44,8 +44,8 @@ func (m *meter) addWrite(c *types.ConsumedCapacity) {
 }
 
 // meteredClient is a client that asks for the capacity of every request and adds it to
-// the meter of the context. The total does not say whether it was read or written: the
-// operation does.
+// the meter of the context. The operation decides whether the total counts as read or
+// as written.
 type meteredClient struct{ dynamoDB }
 
 const total = types.ReturnConsumedCapacityTotal

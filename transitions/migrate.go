@@ -55,13 +55,12 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 	return moved, unmapped, nil
 }
 
-// Migrate brings the order, as the caller has read it, to the version of these orders'
-// definition, in the state that m names. It is a transition like any other: one
-// conditional write with the next id and the event "migrate", in ring and journal; an
-// execution that holds the order's id learns of it as of any other transition. It
-// reports false when the order is of the version already or has no version at all, so
-// it may be repeated. An error of m is returned unchanged. The cause says why, and by whom, the
-// order is migrated; a bad cause is ErrInvalidRequest.
+// Migrate moves the order, as the caller has read it, to the version of o's definition and to
+// the state that m names. It is a transition like any other: one conditional write with the
+// next id and the event "migrate", in ring and journal; an execution that holds the order's id
+// learns of it as of any other transition. It reports false when the order is of the version
+// already or has no version at all, so it may be repeated. An error of m is returned unchanged.
+// The cause says why, and by whom, the order is migrated; a bad cause is ErrInvalidRequest.
 func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Order, cause Cause) (after *Order, moved bool, err error) {
 	if err = cause.validateOf(order.ID); err == nil {
 		after, moved, err = o.migrate(ctx, m, order, cause)

@@ -11,8 +11,8 @@ import (
 )
 
 // next plans the write for the order as it stands. Without an order it plans the first move
-// of the event; if the order refuses that, its image tells the right move. A refusal is
-// WrongState.
+// of the event; if the order refuses the write, its image shows the right move. A refusal
+// is WrongState.
 func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error) {
 	w = write{request: p.request, transition: Transition{
 		ID:       p.id,
@@ -67,7 +67,8 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 }
 
 // selectTransition finds the move of an event that the order as it stands would make. If
-// there is none, it says why: the guards that were in the way, or "" if the state was.
+// there is none, unmet names the guards that do not hold, or is "" if the state does not
+// allow the event.
 func selectTransition(groups []workflow.Group, order *Order, values map[string]any) (move workflow.Group, unmet string, found bool, err error) {
 	var data map[string]any
 	for _, g := range groups {
@@ -86,7 +87,7 @@ func selectTransition(groups []workflow.Group, order *Order, values map[string]a
 			return workflow.Group{}, "", false, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
 		case guard == nil:
 			return g, "", true, nil
-		// Not the end: the guards of another target may hold.
+		// Go on: the guards of another target may hold.
 		case unmet != "":
 			unmet += "; "
 		}

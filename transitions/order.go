@@ -87,7 +87,7 @@ type Transition struct {
 	From  workflow.State `json:"from,omitempty"`
 	To    workflow.State `json:"to"`
 	At    time.Time      `json:"at"`
-	// Cause is why it was made. Of an older transition the order itself knows only the code.
+	// Cause is why it was made. For an older transition, the order has only the code.
 	Cause Cause `json:"cause,omitzero"`
 
 	request  digest // of the request id; zero if the caller sent none
@@ -104,7 +104,7 @@ func (t Transition) answers(r Request) bool {
 // Assigned reports whether Apply chose the id, and not the caller.
 func (t Transition) Assigned() bool { return t.assigned }
 
-// Named reports whether the request carried a RequestID, of which only a digest is kept.
+// Named reports whether the request carried a RequestID. Only its digest is kept.
 func (t Transition) Named() bool { return t.request != digest{} }
 
 // IsBy reports whether the request carried this RequestID.
@@ -338,8 +338,8 @@ type Position struct {
 // Position returns where the order is.
 func (o *Order) Position() Position { return Position{o.ID, o.State, o.TransitionID} }
 
-// Reached reports whether the order is in the state, or has entered it by a transition
-// with an id above since that the ring still holds.
+// Reached reports whether the order is in the state, or has entered it after the
+// transition since, as far as the ring shows.
 func (o *Order) Reached(s workflow.State, since TransitionID) bool {
 	if o.State == s {
 		return true

@@ -29,7 +29,7 @@ func New(cfg Config) (*Orders, error) {
 	}
 
 	if cfg.Events.Consumed != nil {
-		// Before txn gets the client, so that transactions are counted, too.
+		// The client is wrapped before txn gets it, so that transactions are counted, too.
 		cfg.DynamoDB = meteredClient{cfg.DynamoDB}
 	}
 
@@ -57,7 +57,7 @@ func (o *Orders) Definition() *workflow.Definition { return o.def }
 // HasJournal reports whether a journal table is configured.
 func (o *Orders) HasJournal() bool { return o.cfg.JournalTable != "" }
 
-// begin tells the events of a request that is about to be decided.
+// begin calls Events.Begin for a request that is about to be decided.
 func (o *Orders) begin(ctx context.Context, id OrderID, event workflow.Event, trace string) (context.Context, string, func(Result, error)) {
 	if o.cfg.Events.Begin == nil {
 		return ctx, trace, func(Result, error) {}
@@ -66,7 +66,7 @@ func (o *Orders) begin(ctx context.Context, id OrderID, event workflow.Event, tr
 	return o.cfg.Events.Begin(ctx, id, event, trace)
 }
 
-// report tells the events and the log of an answer.
+// report passes an answer to the events and the log.
 func (o *Orders) report(ctx context.Context, m *meter, r Request, result Result) {
 	v := result.Verdict
 	o.reportConsumed(m, r.OrderID, v)
@@ -89,7 +89,7 @@ func (o *Orders) report(ctx context.Context, m *meter, r Request, result Result)
 		"transition", id, "request", r.RequestID, "verdict", v)
 }
 
-// reportRefusal tells the events of an answer that changed nothing.
+// reportRefusal calls Events.Refused for an answer that changed nothing.
 func (o *Orders) reportRefusal(event workflow.Event, source string, order *Order, v Verdict, expected []workflow.State, reason string) {
 	if o.cfg.Events.Refused == nil {
 		return

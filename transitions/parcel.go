@@ -23,7 +23,7 @@ type Parcel struct {
 	ID string `json:"parcelId"`
 	// Lines has 1 to 50 lines, each with another SKU.
 	Lines []ParcelLine `json:"lines"`
-	// Cause says why, and by whom, it is reported. It is no part of the parcel's content.
+	// Cause says why, and by whom, the parcel is reported. It is no part of the parcel's content.
 	Cause Cause `json:"-"`
 }
 
@@ -125,7 +125,8 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		return Result{}, missingPart(o.def, workflow.PartItems)
 	}
 
-	// The request id's digest and not its key: no caller's request has this digest (see RequestID.key).
+	// key is the digest of the request id and not RequestID.key: no caller's request has this
+	// digest (see RequestID.key).
 	return o.run(ctx, &plan{
 		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Cause: p.Cause},
 		key:      p.request().digest(),
@@ -203,7 +204,8 @@ func (u *parcelUpdate) extend(update *string, names map[string]string, values im
 	}
 	names["#items"], names["#shipped"], names["#parcels"] = "items", "shipped", "parcels"
 
-	// alsoSetting adds at the front, so backward: the same parcel always renders the same text.
+	// Sorted, so that the same parcel always renders the same text; backward, because alsoSetting
+	// adds at the front.
 	for _, i := range slices.Backward(slices.Sorted(maps.Keys(u.shipped))) {
 		n := strconv.Itoa(i)
 		update = alsoSetting("#items["+n+"].#shipped", ":l"+n, update)

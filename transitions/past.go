@@ -60,9 +60,9 @@ func (o *Orders) chain(ctx context.Context, id OrderID, upTo TransitionID, fn fu
 		return last < upTo
 	})
 	switch {
-	// Stopped: fn has its answer, whether the rest of the chain is whole or not.
+	// fn has stopped the reading: it has its answer, whether the rest of the chain is whole or not.
 	case err != nil || stopped:
-	// Before lost rows, because missing rows may still come.
+	// Missing rows are reported before lost rows, because missing rows may still come.
 	case broken || last < upTo:
 		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
 	case lost:

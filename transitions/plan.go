@@ -26,8 +26,8 @@ type plan struct {
 }
 
 // newPlan returns the plan of a valid request. It has no groups when the definition does
-// not know the event. A request that lacks a value which a guard of the event asks for,
-// whether or not that guard will be looked at, is ErrInvalidRequest.
+// not know the event. The error is ErrInvalidRequest if the request lacks a value that
+// any guard of the event needs, even if that guard is not evaluated.
 func newPlan(d *workflow.Definition, r Request) (*plan, error) {
 	p := &plan{request: r, id: r.TransitionID, groups: d.Groups(r.Event), assigned: r.TransitionID == 0, call: newCallID()}
 	if r.From != "" {
@@ -57,7 +57,7 @@ func newPlan(d *workflow.Definition, r Request) (*plan, error) {
 	return p, nil
 }
 
-// narrowed are the moves of an event out of one state.
+// narrowed returns the moves of an event out of one state.
 func narrowed(from workflow.State, choices []workflow.Transition) []workflow.Group {
 	groups := make([]workflow.Group, len(choices))
 	for i, t := range choices {

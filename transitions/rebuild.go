@@ -157,8 +157,8 @@ func (o *Orders) Rows(ctx context.Context, id OrderID, after TransitionID) iter.
 }
 
 // Since returns the transitions with an id above last that the order's ring holds, as
-// rows, and whether the order has made no others. The ring holds no versions: only the
-// order's newest transition has one.
+// rows, and whether these are all transitions above last. The ring holds no versions:
+// only the order's newest transition has one.
 func (o *Order) Since(last TransitionID) (rows []Row, complete bool) {
 	newest := last
 	for _, t := range o.Recent() {

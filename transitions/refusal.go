@@ -7,8 +7,8 @@ import (
 	"ratchet/workflow"
 )
 
-// Refusal is an answer that moved and changed nothing, of an order that exists: Superseded, WrongState,
-// Conflict or Illegal.
+// Refusal is an answer that changed nothing in an existing order: Superseded, WrongState, Conflict or
+// Illegal.
 type Refusal struct {
 	OrderID OrderID
 	// Event is the event that was requested, or the kind of an edit, like "add_items".
@@ -20,9 +20,10 @@ type Refusal struct {
 	Source string
 }
 
-// newRefusal returns the refusal of an event by a result, and whether it is one.
+// newRefusal returns the refusal of an event. It returns false if the verdict is no refusal.
 func newRefusal(event workflow.Event, source string, order *Order, v Verdict, expected []workflow.State, reason string) (Refusal, bool) {
-	// Without an order (NotFound, or Illegal in every state) the refusal belongs to nothing.
+	// Without an order (NotFound, or Illegal in every state) there is no order to which the refusal
+	// belongs.
 	if v.Done() || order == nil {
 		return Refusal{}, false
 	}

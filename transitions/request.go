@@ -78,8 +78,8 @@ type Request struct {
 	TransitionID TransitionID `json:"transitionId,omitempty"`
 	RequestID    RequestID    `json:"requestId,omitempty"`
 	// IfMatch is the transitionId that the caller has seen. The request is Superseded if
-	// the order has moved since. Up to its ninth transition this saves the read that assigning
-	// an id costs. Not allowed together with TransitionID.
+	// the order has moved since. Up to the order's ninth transition, this saves the read that
+	// assigning an id costs. Not allowed together with TransitionID.
 	IfMatch *TransitionID `json:"ifMatch,omitempty"`
 	// IfContent is the ContentVersion of the order that the caller has seen. The request is
 	// refused with WrongState if the content was edited since. It is not part of the

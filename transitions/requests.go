@@ -61,14 +61,15 @@ func (o *Orders) keepRequest(ctx context.Context, w *write, base *Order) error {
 		return nil
 	}
 
-	// A writer without a table of requests came before: the order must say from where on rows exist.
+	// A writer without a table of requests came before: the order must say from which id on rows
+	// exist.
 	if unrecorded := base.unrecorded(); unrecorded > base.requestsAfter {
 		w.requestsAfter = unrecorded
 	}
 
 	leaving := base.ring[id%ringSize]
-	// Without any request id there is no row to write and none was searched for, so the order may
-	// move in between: the condition on the slot is enough.
+	// Neither transition has a request id: there is no row to write, and none was searched for.
+	// So the order may move in between, and the condition on the slot is enough.
 	if leaving.request == (digest{}) && w.transition.request == (digest{}) && base.requestsKept() {
 		w.blind = true
 		return nil

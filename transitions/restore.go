@@ -64,8 +64,8 @@ func (o *Orders) Restore(ctx context.Context, id OrderID, write bool) (Restorati
 }
 
 func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restoration, error) {
-	// Before the journal: the write requires this very order, so an order that moves while the
-	// journal is read is not overwritten.
+	// The order is read before the journal: the write requires the order as it was read, so
+	// an order that moves while the journal is read is not overwritten.
 	order, found, err := o.Get(ctx, id)
 	if err != nil {
 		return Restoration{}, err
@@ -123,7 +123,7 @@ func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
 
 // restoring returns the write that gives the order the facts.
 func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
-	// reqAt stays behind: request ids may lack their rows, so they are looked for in the journal.
+	// reqAt is not raised: request ids may lack their rows, so they are looked for in the journal.
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(r.OrderID)).
 		SetValue("orderState", dynamo.S(string(r.State))).
 		SetValue("transitionId", dynamo.N(int64(r.TransitionID))).

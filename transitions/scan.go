@@ -91,7 +91,7 @@ func (o *Orders) scanSegment(ctx context.Context, in *dynamodb.ScanInput, fn fun
 			}
 		}
 
-		// Not Count: orders that the filter has dropped were read, too.
+		// ScannedCount, not Count: orders that the filter has dropped were read, too.
 		progress(int(out.ScannedCount))
 
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {

@@ -33,7 +33,8 @@ func (o *Orders) run(ctx context.Context, p *plan) (Result, error) {
 	for attempt := 0; ; attempt++ {
 		if order != nil {
 			result, err := o.judge(ctx, p, order)
-			// A write was sent in an earlier round: it may have been made, and only the evidence tells.
+			// A write was sent in an earlier round: it may have been made, and only the evidence
+			// proves it.
 			if attempt > 0 {
 				err = asOutcomeUnknown(err)
 			}
@@ -83,9 +84,9 @@ func (o *Orders) readsFirst(p *plan) bool {
 	return p.key != digest{} && p.id > ringSize+1
 }
 
-// send sends the write until DynamoDB has decided, in the way that the journal asks for.
-// It returns the order after the write, or the order that refused the write (nil: there is
-// none).
+// send sends the write until DynamoDB has decided: in a transaction with its row if the
+// journal is transactional. It returns the order after the write, or the order that
+// refused the write (nil: there is none).
 func (o *Orders) send(ctx context.Context, w *write, base *Order) (moved, old *Order, err error) {
 	// Before the write: no slot may lose a request id that has no row yet.
 	if err := o.keepRequest(ctx, w, base); err != nil {
@@ -208,7 +209,7 @@ func waitBeforeRetry(ctx context.Context, attempt int) bool {
 }
 
 // asOutcomeUnknown marks a failed read of evidence about a write that was sent: the write
-// may have been made although its answer was lost, and only the evidence tells.
+// may have been made although its answer was lost, and only the evidence proves it.
 func asOutcomeUnknown(err error) error {
 	if errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
@@ -222,7 +223,7 @@ func asOutcomeUnknown(err error) error {
 func mapMissing(err error) bool {
 	var api smithy.APIError
 
-	// The code covers every invalid request, so the message must tell.
+	// Every invalid request has this code, so the message decides.
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
 		strings.Contains(api.ErrorMessage(), "document path")
 }

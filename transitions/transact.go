@@ -44,13 +44,14 @@ func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *
 
 // orderPart names the order in a transaction. The order is the marker: its ring tells whether the
 // transition was made before. The order answers first: the journal has a row for every applied
-// transition, so its row alone does not prove which request applied it. While the order is in
-// conflict with another transaction, the row proves nothing.
+// transition, so a row alone does not prove which request applied its transition. While the order
+// is in conflict with another transaction, the row proves nothing.
 const orderPart = "order"
 
 // addRow adds a row of the journal to the transaction.
 func (o *Orders) addRow(t *txn.Transaction, row image) {
-	// Asked only if the order would accept the write: then a row that exists belongs to another past.
+	// This condition decides only if the order accepts the write: a row that exists then belongs to
+	// another past.
 	t.Add("journal row", types.TransactWriteItem{Put: &types.Put{
 		TableName:           &o.cfg.JournalTable,
 		Item:                row,
@@ -76,7 +77,7 @@ func (o *Orders) writeTransaction(ctx context.Context, t *txn.Transaction) (old 
 	return nil, false, err
 }
 
-// after is the order after the write, which was pinned to this very order.
+// after returns the order as the write leaves it. The write was pinned to o.
 func (o *Order) after(w *write, version int) *Order {
 	t := w.transition
 	t.From = o.State

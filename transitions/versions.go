@@ -149,8 +149,8 @@ func (o *Order) itemAt(t Transition, ring image) image {
 // ErrEvidenceGone, and no longer with ErrJournalBehind. It reports whether it has written
 // the row.
 //
-// Call it only when no reader of the stream will bring the rows any more. A row that comes
-// all the same takes its place: [Orders.Record] replaces a row with the event Lost.
+// Call it only when no reader of the stream can bring the rows. If a lost row comes all
+// the same, [Orders.Record] replaces the row with the event Lost.
 func (o *Orders) CloseJournal(ctx context.Context, item map[string]types.AttributeValue) (bool, error) {
 	order, err := decode(item)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // write is one conditional update of an order, ready to be sent any number of times.
 type write struct {
-	request Request // with the If-Match of the order if that must not have moved
+	request Request // with the order's id as IfMatch if the order must not have moved
 	// transition goes into the ring, except for its From: DynamoDB copies the state that the
 	// order is in.
 	transition Transition
@@ -62,7 +62,7 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 
 	condition := ""
 	// A row of the journal names the state and the id before it, so the transaction with the row
-	// must meet the very order that was read.
+	// must find the order exactly as it was read.
 	if pin != nil {
 		condition = pinned(pin, values)
 	} else {
@@ -119,7 +119,7 @@ func newUpdates(keepsRequests bool) (out updates) {
 }
 
 // update returns the part of an update that sets slot k of the ring and the cause. It removes
-// the members that the transition does not have: an earlier transition has left them.
+// the members that the transition does not have: an earlier transition may have left them.
 func (has recorded) update(k int) string {
 	set := "recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
 
@@ -153,8 +153,8 @@ func alsoSetting(attribute, placeholder string, update *string) *string {
 	return &text
 }
 
-// condition guards the write by the states that it may leave, the version of their
-// definition and the id; with IfMatch by the very id that the caller has seen.
+// condition requires a state that the write may leave, a known version, and an id
+// below the transition's; with IfMatch, exactly the id that the caller has seen.
 func (o *Orders) condition(w *write, values image) string {
 	from := w.move.From
 	for i, s := range from {
@@ -207,8 +207,8 @@ func (o *Orders) condition(w *write, values image) string {
 	return text
 }
 
-// unusedKey refuses a request id that the ring remembers, under whatever id: a caller
-// that refreshes its If-Match between two tries is still the same caller.
+// unusedKey refuses a request id that the ring holds under any transitionId: a caller
+// that refreshes its If-Match between two attempts is still the same caller.
 var unusedKey = func() string {
 	used := make([]string, ringSize)
 	for k, name := range ringNames.request {
@@ -222,9 +222,10 @@ var unusedKey = func() string {
 const newerID = "(attribute_not_exists(transitionId) OR transitionId < :id)"
 
 // sources are texts about the states that a write may leave. names holds the placeholders of
-// the states. The others are indexed by the number of states: conditions requires that the
-// order is in one of the states; anonymous and named are the usual condition as a whole, of a
-// write without and with a request id. All are made once, because every transition needs them.
+// the states. The other texts are indexed by the number of states: conditions requires that
+// the order is in one of the states; anonymous and named are the usual condition as a whole,
+// of a write without and with a request id. All are made once, because every transition needs
+// them.
 type sources struct{ names, conditions, anonymous, named []string }
 
 func newSources(most int, versions string) (s sources) {
@@ -262,7 +263,7 @@ func equalsOrAbsent(attribute, placeholder string, zero bool) string {
 }
 
 // guarded adds the guards to a condition and returns the names that they need, nil
-// without guards. checkValues has seen the request's values.
+// without guards. newPlan has validated the request's values.
 func guarded(condition string, guards []workflow.Guard, request map[string]any, values image) (string, map[string]string, error) {
 	if len(guards) == 0 {
 		return condition, nil, nil

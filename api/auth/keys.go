@@ -118,7 +118,7 @@ func (k *Keys) Create(ctx context.Context, n NewKey) (Key, Token, error) {
 	})
 
 	// The SDK repeats a write whose answer was lost. The repeat fails on the condition and
-	// finds this call's own item, which only this call can have hashed.
+	// finds this call's own item: no other call knows the token.
 	if existing, failed := dynamo.FailedCondition(err); failed && sameHash(existing, token) {
 		err = nil
 	}

@@ -63,7 +63,7 @@ func NewOIDC(ctx context.Context, cfg OIDCConfig) (*OIDC, error) {
 // claims. It fails with ErrRefused, or with another error if the issuer's keys cannot be
 // fetched.
 func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error) {
-	// Refused here, a text that is no JWT cannot make the verifier fetch keys.
+	// A text that is no JWT is refused here, so that it cannot make the verifier fetch keys.
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return Principal{}, ErrRefused
 	}
@@ -82,7 +82,7 @@ func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error
 }
 
 // verifyError distinguishes refused tokens from tokens that were not checked. go-oidc formats
-// the causes of its errors without wrapping them, so only their text tells.
+// the causes of its errors without wrapping them, so only their text can be compared.
 func (o *OIDC) verifyError(err error) error {
 	text := err.Error()
 	keysMissing := strings.Contains(text, "fetching keys") && !strings.Contains(text, errKeySetCurrent.Error())

@@ -15,7 +15,7 @@ const secretBytes = 32
 
 // Secret returns 32 random bytes that all instances share under the name. The first call
 // creates them. They protect values that the API hands out and takes back, such as cursors.
-// They are stored in plain text: who can read this table can read the data anyway.
+// They are stored in plain text: anyone who can read this table can read the data anyway.
 func (k *Keys) Secret(ctx context.Context, name string) ([]byte, error) {
 	created := make([]byte, secretBytes)
 	_, _ = rand.Read(created) // never fails since Go 1.24

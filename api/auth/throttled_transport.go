@@ -49,7 +49,7 @@ func (t *throttledTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 		return nil, t.result
 	}
 
-	// Not under the lock: requests beyond the limit must not wait for a slow issuer.
+	// Sent without the lock: requests beyond the limit must not wait for a slow issuer.
 	response, err := t.base.RoundTrip(r)
 
 	t.mu.Lock()

@@ -18,8 +18,8 @@ const (
 	tokenLength = len(tokenPrefix) + idLength + 1 + 43
 )
 
-// IsToken reports whether the text begins as a key does, also if it is no complete one. No id of a key
-// does.
+// IsToken reports whether the text begins like a key, even if it is not a complete key. The id of a
+// key does not begin like that.
 func IsToken(text string) bool { return strings.HasPrefix(text, tokenPrefix) }
 
 // split returns the public id and the hash of the secret part. It reports false if the

@@ -99,8 +99,8 @@ func (b *backlog) orderItem(ctx context.Context) (dynamo.Item, error) {
 	return out.Item, err
 }
 
-// fill writes versions of the item under many keys until the stream has so many records. The
-// content changes and the order does not move, so no reaction acts.
+// fill writes versions of the item under many keys until the stream has this number of
+// records. The content changes and the order does not move, so no reaction acts.
 func (b *backlog) fill(ctx context.Context, item dynamo.Item, records int) error {
 	const batch = 25 // the most items of one BatchWriteItem
 

@@ -42,7 +42,7 @@ func benchDeliveries(ctx context.Context, work size) ([]figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The best round of each: a disturbance only ever slows down.
+		// The best round of each counts: a disturbance can only slow a round down.
 		alone = max(alone, rate)
 
 		if rate, err = deliverTo(ctx, endpoints, notices, true); err != nil {
@@ -129,8 +129,8 @@ func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate flo
 	took := time.Since(began)
 	stop()
 
-	// Per endpoint, times all endpoints: with and without the hanging one the figures can be
-	// compared.
+	// The rate of one endpoint, times all endpoints: so the figures with and without the
+	// hanging endpoint can be compared.
 	return float64(notices*endpoints) / took.Seconds(), errors.Join(err, <-stopped)
 }
 

@@ -25,8 +25,8 @@ const (
 	openCallers    = 64
 )
 
-// benchHop compares a hop, from the answer of a task to the next task with one client, with a write
-// to a file on the same disk and its sync, in turns.
+// benchHop compares a hop (from the answer of a task to the next task, with one client) with a
+// synced write to a file on the same disk, in turns.
 func benchHop(ctx context.Context, work size) ([]figure, error) {
 	return onDisk(func(dir string) (figures []figure, err error) {
 		engine, err := embedded.Open(embedded.Config{Dir: filepath.Join(dir, "engine")})
@@ -61,7 +61,8 @@ func benchHop(ctx context.Context, work size) ([]figure, error) {
 			}},
 			way{prepare: syncs.begin, do: func(context.Context, int, int) error {
 				began := time.Now()
-				// Within the room that was written before, so the sync writes no size.
+				// The write stays within the room that was written before, so the sync writes no
+				// new size of the file.
 				_, err := file.WriteAt(make([]byte, syncBytes), written%syncRoom)
 				err = errors.Join(err, syncData(file))
 				syncs.add(time.Since(began))
@@ -176,7 +177,7 @@ func benchOpenExecutions(ctx context.Context, work size) ([]figure, error) {
 		return []figure{
 			{
 				name: "open_executions_bytes",
-				// The larger one, because a process can come to it either way.
+				// The larger value counts, because both ways occur.
 				value: max(started, reopened),
 				unit:  "B",
 				about: fmt.Sprintf("heap of each of %d open executions: %.0f once started, %.0f once opened again", executions, started, reopened),

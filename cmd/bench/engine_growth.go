@@ -25,9 +25,9 @@ const (
 	growthReads   = 100_000 // they fill the cache of the engine that was opened again
 )
 
-// benchEngineGrowth compares an engine with 10 thousand items with one with a million, or with the
-// number in BENCH_ITEMS: each operation on random items, in process. It also measures how long the
-// large engine takes to open, and its memory.
+// benchEngineGrowth compares an engine of 10 thousand items with an engine of a million items, or
+// of the number in BENCH_ITEMS: each operation on random items, in process. It also measures how
+// long the large engine takes to open, and its memory.
 func benchEngineGrowth(ctx context.Context, work size) ([]figure, error) {
 	items := growthItems
 	if work.short() {
@@ -180,7 +180,7 @@ func (g *grown) update(ctx context.Context) error {
 
 // put writes a new item, under the condition that its key does not exist.
 func (g *grown) put(ctx context.Context) error {
-	// Beyond the loaded keys, and random: two callers hardly ever meet.
+	// The key is random and beyond the loaded keys: two callers hardly ever use the same key.
 	item := growthItem(g.items + rand.Int())
 	_, err := g.raw.call(ctx, targetDynamoDB+"PutItem", fmt.Appendf(nil, `{"TableName":%q,"Item":%s,"ConditionExpression":"attribute_not_exists(orderId)"}`, growthTable, item))
 
@@ -245,7 +245,8 @@ func compareGrown(ctx context.Context, work size, small, large *grown) (figures 
 	return figures, nil
 }
 
-// growthOf returns the time of the operation in the large engine divided by that in the small one.
+// growthOf returns the time of the operation in the large engine divided by its time in the small
+// engine.
 func growthOf(ctx context.Context, work size, operation growthOperation, small, large *grown) (float64, error) {
 	on := func(g *grown) way {
 		return way{

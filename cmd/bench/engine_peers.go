@@ -203,7 +203,7 @@ func (p *executionPeer) run(clients, workflows int) error {
 	return err
 }
 
-// stop ends the program by the end of its input, so that it can end its own processes.
+// stop ends the program by closing its input, so that it can end its own processes.
 func (p *executionPeer) stop() error {
 	// A kill would leave the server that the program has started.
 	err := errors.Join(p.in.Close(), p.cmd.Wait())

@@ -57,7 +57,7 @@ func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 			}
 		}
 
-		// Started after the tables are filled: it has none.
+		// This server is started after the tables are filled, because it has no tables.
 		nothing, err := openRivalNothing(ctx, dir)
 		if err != nil {
 			return nil, err
@@ -193,8 +193,8 @@ func fillRecords(ctx context.Context, r *rival) ([]byte, error) {
 	return fmt.Appendf(nil, `{"ShardIterator":%q,"Limit":%d}`, *iterator.ShardIterator, pageRecords), err
 }
 
-// readings returns the way to make the same call again and again. Its answers must have at least so
-// many bytes.
+// readings returns the way to make the same call again and again. Its answers must have at least
+// that number of bytes.
 func readings(r *rival, target string, body []byte, least int64) way {
 	return way{
 		prepare: func(context.Context, int) error { return nil },

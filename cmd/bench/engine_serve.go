@@ -207,7 +207,7 @@ func openRivalNothing(ctx context.Context, _ string) (*rival, error) {
 	return newRival("a Go server that answers {}", "_empty_server", p.URL, p.stop), nil
 }
 
-// answering returns the rival that answers {} after as many spaces.
+// answering returns the rival that answers {} after this number of spaces.
 func (r *rival) answering(bytes int64) *rival {
 	return &rival{endpoint: r.endpoint, raw: &rawClient{http: r.raw.http, url: r.url + "/" + strconv.FormatInt(bytes, 10)}}
 }

@@ -58,7 +58,8 @@ func benchEngineUpdate(ctx context.Context, work size) ([]figure, error) {
 			return figures, err
 		}
 
-		// The items of the two comparisons have different names, so their revisions do not meet.
+		// The items of the two comparisons have different names, so neither changes the revisions
+		// of the other.
 		one, err := all.compare(ctx, work, 1, updateItems1, "update", "_1", "the same, one client",
 			func(r *rival) way { return updates(r.db, updateTable, 1, updateItems1) })
 

@@ -182,7 +182,7 @@ func (b *noop) one(ctx context.Context, timed bool) error {
 			b.hops = append(b.hops, time.Since(answered))
 		}
 
-		// Before the call: the engine may hand out the next task before the answer arrives.
+		// Taken before the call: the engine may hand out the next task before the answer arrives.
 		answered = time.Now()
 
 		if _, err := b.sfn.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: task.TaskToken, Output: &output}); err != nil {

@@ -117,7 +117,7 @@ func (c *kclComparison) application(ctx context.Context, p peer) (string, error)
 	return name, c.endpoint.tables(ctx, streams.LeaseTableInput(name), streams.DeadLetterTableInput(name+"-letters"))
 }
 
-// start starts a worker that reports when it has handled so many records.
+// start starts a worker that reports when it has handled this number of records.
 func (c *kclComparison) start(ctx context.Context, p peer, application, name string, records int) (*peerProcess, error) {
 	return p.start(ctx, c.endpoint.url, c.arn, application, name, strconv.FormatInt(kclLease.Milliseconds(), 10), strconv.Itoa(records))
 }

@@ -120,7 +120,7 @@ func selectParts(names string) (selected []benchPart, err error) {
 
 func run(ctx context.Context, out io.Writer, only string) error {
 	work := size{budget: 15 * time.Second, rounds: 3, orders: 2000}
-	// Shows only that every part runs; the figures mean nothing.
+	// Such a run shows only that every part works; the figures mean nothing.
 	if os.Getenv("BENCH_SHORT") != "" {
 		work = size{budget: time.Second, rounds: 1, orders: 200}
 	}
@@ -137,7 +137,7 @@ func run(ctx context.Context, out io.Writer, only string) error {
 	var failed error
 	for _, part := range selected {
 		f, err := part.measure(ctx, work)
-		// Figures are kept also of a part that fails halfway.
+		// The figures of a part that fails halfway are kept, too.
 		figures = append(figures, f...)
 
 		if err != nil {

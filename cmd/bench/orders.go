@@ -65,7 +65,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 			about: "orders with nothing to pay, per execution of four activities that do nothing, in the same run",
 		},
 		{
-			// Of the run with payments, which has all reactions.
+			// The latency is from the run with payments, which has all reactions.
 			name:  "reaction_p50_ms",
 			value: millis(last.Meter.Latency(0.5)),
 			unit:  "ms",
@@ -102,7 +102,7 @@ func wholePath(ctx context.Context, plan scenario.Plan) (*scenario.Session, erro
 		return nil, err
 	}
 
-	// Fast and wrong is no figure.
+	// A rate with wrong results does not count.
 	if n := len(count.Discrepancies); n > 0 {
 		return nil, fmt.Errorf("whole path: %d discrepancies, the first: %+v", n, count.Discrepancies[0])
 	}

@@ -24,8 +24,8 @@ const (
 	taskARN     = "arn:aws:states:us-east-1:000000000000:activity:nothing"
 )
 
-// taskSource answers the calls of Step Functions from memory: as many polls as there are
-// tasks bring one, and every other call is accepted.
+// taskSource answers the calls of Step Functions from memory: each task answers one
+// poll, and every other call is accepted.
 type taskSource struct{ left atomic.Int64 }
 
 // Do is the HTTPClient of an aws.Config.

@@ -223,10 +223,10 @@ func (t *ledgerBench) bare(where among) way {
 	}
 }
 
-// benchTransfers compares transfers with the very same transactions through the bare SDK client,
-// each caller between two accounts of its own: transfers on one account follow each other, and the
-// time that they wait is no cost of a transfer. It measures transfers between 2 accounts, among
-// 100, and from 100 to one hot account, plain and with 16 shards, in turns with a smaller
+// benchTransfers compares transfers with the same transactions through the bare SDK client, each
+// caller between two accounts of its own: transfers on one account follow each other, and the time
+// that they wait is no cost of a transfer. It measures transfers between 2 accounts, among 100,
+// and from 100 to one hot account, plain and with 16 shards. All take turns with a smaller
 // transaction that nothing has to wait for.
 func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	t, err := openLedger(ctx, e)

@@ -32,7 +32,7 @@ type measure struct {
 //
 // Other processes disturb the figures. The rounds are short and their ways follow each
 // other closely, in random order, so most disturbances slow all ways of a round alike; the
-// median over the rounds leaves out the others.
+// median over the rounds leaves out the other disturbances.
 func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]measure, error) {
 	out := make([]measure, len(ways))
 	began := time.Now()

@@ -37,7 +37,7 @@ func (m *unitMeter) add(c *types.ConsumedCapacity) {
 
 // UpdateItem sends the update and counts its units.
 func (m *unitMeter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	// Costs nothing, and the SDK's caller does not read it.
+	// Asking for the units costs nothing, and the caller does not read them.
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 
 	out, err := m.Client.UpdateItem(ctx, in, opts...)

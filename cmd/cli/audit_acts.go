@@ -15,7 +15,7 @@ import (
 	"ratchet/server"
 )
 
-// act says for the audit table which ids a command that changes something acts on.
+// act says which ids the audit row of a command that changes something names.
 type act struct {
 	// args is how many of the arguments, from the first, are ids of things that the command acts
 	// on. The others may hold content.
@@ -134,7 +134,7 @@ func auditActs(c *cobra.Command, s *settings) {
 
 	s.takes(c, auditFlags)
 
-	// The wrapper runs when the flags are parsed: only then is it known whether the call changes
+	// The wrapper runs when the flags are parsed, because they decide whether the call changes
 	// something.
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -145,7 +145,7 @@ func auditActs(c *cobra.Command, s *settings) {
 
 		host, _ := os.Hostname()
 		reason, _ := c.Flags().GetString("reason")
-		// Only noted: the row is written when the table is open.
+		// The row is only noted here. It is written when the table is open.
 		s.act = &audit.Entry{Who: "cli:" + userName(), Via: "cli", From: host, Act: name, On: rule.on(c, args), Reason: reason}
 
 		return run(c, args)

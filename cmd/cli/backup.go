@@ -93,7 +93,7 @@ Executions, timers and messages go on from the moment of the backup when ` + "`r
 
 // backupTo writes a backup into a new file. The file appears when the backup is complete.
 func (s *settings) backupTo(ctx context.Context, name string) (m embedded.Manifest, err error) {
-	// In the same folder, because a link cannot cross file systems.
+	// The draft is in the same folder, because a link cannot cross file systems.
 	draft, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".partial-*")
 	if err != nil {
 		return m, err
@@ -179,7 +179,8 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 	return nil
 }
 
-// printBackup prints the summary of a backup that was taken or restored. what says which.
+// printBackup prints the summary of a backup that was taken or restored. what is "backup of"
+// or "restored", the beginning of the line.
 func printBackup(out io.Writer, asJSON bool, what string, m embedded.Manifest, name string) error {
 	if asJSON {
 		return printJSON(out, map[string]any{"name": name, "createdAt": m.CreatedAt, "files": len(m.Files), "bytes": m.Bytes()})

@@ -81,7 +81,7 @@ func (s *settings) compact(ctx context.Context) (done embedded.Compaction, err e
 // describeCompaction says how far the compaction of the engine is.
 func describeCompaction(ctx context.Context, b *server.Backend) string {
 	c, err := askCompaction(ctx, b, embedded.CompactionTarget)
-	// An error of the question only hides the progress; the compaction reports its own.
+	// An error of this request only hides the progress; the compaction reports its own errors.
 	if err != nil || !c.Running {
 		return compacting
 	}

@@ -92,7 +92,7 @@ func (s *settings) someOrders(ctx context.Context) (ids []string) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 
-	// Ids in a shell are a help and no answer: an error shows none.
+	// Ids in a shell are only a help: after an error there are none.
 	_ = s.with(ctx, func(b *server.Backend) error {
 		orders, _, err := inspect.List(ctx, b.Orders, inspect.Page{})
 		for _, order := range orders {

@@ -51,7 +51,7 @@ func (s *settings) show(ctx context.Context) ([]shownSetting, error) {
 		return nil, usageError("settings: %w", err)
 	}
 
-	// Checks the settings, so that a value is not shown as if it were in effect.
+	// This checks the settings, so that an invalid value is not shown as if it were in effect.
 	cfg, _, err := s.configure(all)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func masked(name string, value any) any {
 	return withoutSecrets(text)
 }
 
-// withoutSecrets hides the password in a URL, and what its query holds. It returns other texts as they
-// are.
+// withoutSecrets hides the password of a URL and the values in its query. It returns other texts as
+// they are.
 func withoutSecrets(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" {

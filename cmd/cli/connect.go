@@ -38,8 +38,8 @@ func (s *settings) openWith(ctx context.Context, events server.Events, change fu
 		return nil, err
 	}
 
-	// Only an embedded engine: tables in AWS are created by `ratchet init`, with the permissions
-	// that it needs.
+	// Only for an embedded engine: tables in AWS are created by `ratchet init`, with the
+	// permissions that it needs.
 	if b.Engine != nil {
 		if err := s.createResources(ctx, b); err != nil {
 			return nil, errors.Join(err, b.Close())
@@ -55,7 +55,7 @@ func (s *settings) openWith(ctx context.Context, events server.Events, change fu
 func (s *settings) createResources(ctx context.Context, b *server.Backend) error {
 	if s.creates {
 		err := b.Init(ctx)
-		// A state machine that does not fit is no obstacle for a command that needs only the
+		// A state machine that does not fit does not stop a command that needs only the
 		// tables.
 		if !errors.Is(err, server.ErrStateMachine) {
 			return err

@@ -56,7 +56,7 @@ func toPrinted(l streams.DeadLetter) printedDeadLetter {
 		QueuedAt:   l.QueuedAt,
 		Unreadable: l.Unreadable,
 	}
-	// A letter that cannot be decoded has no record.
+	// A dead letter that cannot be decoded has no record.
 	if l.Record != nil {
 		shown.Change = string(l.Record.EventName)
 	}

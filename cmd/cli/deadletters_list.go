@@ -39,7 +39,7 @@ func deadLettersList(s *settings) *cobra.Command {
 
 			var found []printedDeadLetter
 			for _, handler := range handlers {
-				// Paged by handler: ids of letters are unique only within one.
+				// Paged by handler: ids of dead letters are unique only within a handler.
 				page, next, err := b.DeadLetters().List(c.Context(), handler, *after, *limit)
 				if err != nil {
 					return err

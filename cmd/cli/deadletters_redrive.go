@@ -17,8 +17,8 @@ func deadLettersRedrive(s *settings) *cobra.Command {
 		Use: "redrive [HANDLER LETTER]", Short: "Let the workers handle dead letters once more", Args: cobra.MaximumNArgs(2),
 		Long: `Puts a dead letter, or with --all those that the flags select, into the retry queue of its
 handler. The workers handle it there, with the handler's retries, after its order's earlier
-dead letters; they begin within about ten seconds. If the handler succeeds, the letter is
-deleted. If it gives up again, or the change needs no handling any more, the letter stays,
+dead letters; they begin within about ten seconds. If the handler succeeds, the dead letter is
+deleted. If it gives up again, or the change needs no handling any more, the dead letter stays,
 with the new error.
 
 Exit status: 0 queued (with --wait: handled), 3 a letter is queued already, or with --wait
@@ -65,20 +65,20 @@ func waitForRedrive(c *cobra.Command, b *server.Backend, handler, id string, lon
 	for {
 		l, err := b.DeadLetters().Get(c.Context(), handler, id)
 		switch {
-		// A success deletes the letter.
+		// A success deletes the dead letter.
 		case errors.Is(err, streams.ErrDeadLetterNotFound):
-			fmt.Fprintln(c.ErrOrStderr(), "handled; the letter is deleted")
+			fmt.Fprintln(c.ErrOrStderr(), "handled; the dead letter is deleted")
 			return nil
 		case err != nil:
 			return err
-		// The queue has given it back: the handler failed again.
+		// The dead letter has left the queue: the handler failed again.
 		case l.QueuedAt.IsZero():
-			return &statusError{exitRefused, fmt.Errorf("the letter stays: %s", l.Error)}
+			return &statusError{exitRefused, fmt.Errorf("the dead letter stays: %s", l.Error)}
 		}
 
 		select {
 		case <-ctx.Done():
-			return &statusError{exitRefused, fmt.Errorf("not handled within %s; the letter is still in the queue", longest)}
+			return &statusError{exitRefused, fmt.Errorf("not handled within %s; the dead letter is still in the queue", longest)}
 		case <-tick.C:
 		}
 	}

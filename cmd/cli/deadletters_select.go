@@ -49,7 +49,7 @@ func (f deadLetterSelection) check(c *cobra.Command, args []string) error {
 }
 
 // each calls act for every dead letter that is selected, and prints the result. If act refuses a
-// letter, the error has the exit status exitRefused.
+// dead letter, the error has the exit status exitRefused.
 func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backend, args []string, done string, act func(streams.DeadLetter) error) error {
 	letters, handlers := b.DeadLetters(), b.Handlers()
 
@@ -64,7 +64,7 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 		}
 
 		if err := act(l); err != nil {
-			// One letter that is refused must not stop the others.
+			// One dead letter that is refused must not stop the others.
 			return err.Error(), &statusError{exitRefused, nil}
 		}
 
@@ -78,8 +78,8 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 		}
 
 		l, err := letters.Get(c.Context(), h.Name, args[1])
-		// A letter that cannot be decoded can still be discarded, so its error alone does not end
-		// this.
+		// A dead letter that cannot be decoded can still be discarded, so its error alone does
+		// not end the command.
 		if err != nil && l.Unreadable == "" {
 			return err
 		}

@@ -17,7 +17,7 @@ func deadLettersShow(s *settings) *cobra.Command {
 				}
 
 				l, err := b.DeadLetters().Get(c.Context(), h.Name, args[1])
-				// A letter that cannot be decoded is shown with the reason.
+				// A dead letter that cannot be decoded is shown with the reason.
 				if err != nil && l.Unreadable == "" {
 					return err
 				}

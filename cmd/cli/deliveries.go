@@ -55,7 +55,7 @@ func deliveriesList(s *settings) *cobra.Command {
 			case *order != "":
 				found, err = b.Deliveries.OfOrder(c.Context(), *order)
 			case *all:
-				// Printed there: a scan has no cursor to continue at.
+				// scanDeliveries prints them: a scan has no cursor at which to continue.
 				return scanDeliveries(c, s, b, *limit)
 			default:
 				wanted := notify.Status(strings.ToUpper(*status))
@@ -178,7 +178,8 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 				count, err = b.Deliveries.RedeliverMissed(c.Context(), *endpoint, from, *limit)
 			}
 
-			// Stops at the first error, so that the count is of deliveries that were made due.
+			// The loop stops at the first error, so that the count has only deliveries that were
+			// made due.
 			for _, id := range args {
 				if _, err = b.Deliveries.Redeliver(c.Context(), id); err != nil {
 					break
@@ -187,7 +188,7 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 			}
 
 			if s.json {
-				// The count is printed also after an error: those deliveries are due.
+				// The count is printed also after an error: the counted deliveries are due.
 				return errors.Join(err, printJSON(c.OutOrStdout(), map[string]int{"redelivered": count}))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "due again: %s\n", plural.Of(count, "delivery"))

@@ -78,7 +78,7 @@ order, and the exit status is 1.`,
 		s.progress.follow(func() string { return demoProgress(session) })
 		err = runDemo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, consumed, s.json)
 
-		// Closed before its files are removed.
+		// The backend is closed before its files are removed.
 		return errors.Join(err, b.Close(), os.RemoveAll(dir))
 	}
 

@@ -38,7 +38,7 @@ func devCommand(s *settings) *cobra.Command {
 			return &statusError{exitUsage, err}
 		}
 
-		// Before the engine opens: a workflow that does not fit leaves no directory behind.
+		// Checked before the engine opens: a workflow that does not fit leaves no directory behind.
 		if err := s.checkWorkflow(); err != nil {
 			return err
 		}

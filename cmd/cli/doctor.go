@@ -78,7 +78,7 @@ func (s *settings) examine(ctx context.Context, parts []string) (checks []doctor
 		return nil, err
 	}
 
-	// Not open: it would create the tables whose absence is a finding.
+	// Not s.open: that would create the tables whose absence is a finding.
 	b, err := s.connectWithWait(ctx, cfg, log, server.Events{})
 
 	switch {

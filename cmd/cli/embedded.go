@@ -54,7 +54,7 @@ func runEmbedded(ctx context.Context, out io.Writer, b *server.Backend, name str
 	})
 	group.Go(func() error {
 		<-running.Done()
-		// Requests of a moment ago may end; a poll is canceled by its own context.
+		// Requests that have begun may end; a poll is canceled by its own context.
 		drain, cancel := context.WithTimeout(context.WithoutCancel(running), 5*time.Second)
 		defer cancel()
 

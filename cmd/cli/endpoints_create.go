@@ -51,7 +51,7 @@ func (f *endpointFlags) apply(s *notify.Settings) {
 	given := func(name string) bool { return f.set.Changed(name) }
 
 	if given("states") {
-		// Replaced, not appended to: an empty flag removes the filter.
+		// The flag replaces the filter and does not append to it: an empty flag removes the filter.
 		s.Filter.States = nil
 		for _, state := range *f.states {
 			s.Filter.States = append(s.Filter.States, workflow.State(state))
@@ -127,7 +127,7 @@ func endpointsCreate(s *settings) *cobra.Command {
 				return err
 			}
 
-			// The only time that the secret is shown.
+			// This is the only time that the secret is shown.
 			return printEndpoint(c.OutOrStdout(), s.json, toPrintedEndpoint(e).withSecret())
 		})
 	}

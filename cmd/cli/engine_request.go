@@ -38,8 +38,8 @@ func readAnswer(response *http.Response) ([]byte, error) {
 }
 
 // withFiles runs fn, which is an act, with the target, and closes it. The target must be a data
-// directory or the process that serves one. The text that refuses AWS begins with what and ends
-// with instead.
+// directory or the process that serves one. For AWS it returns an error that begins with the
+// text what and ends with the text instead.
 func (s *settings) withFiles(ctx context.Context, what, instead string, fn func(b *server.Backend) error) error {
 	b, err := s.open(ctx, server.Events{})
 	if err != nil {

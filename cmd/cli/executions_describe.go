@@ -89,7 +89,7 @@ func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, 
 	return nil
 }
 
-// raw returns the text as JSON, or null if it is none.
+// raw returns the text as JSON, or null if it is not JSON.
 func raw(s *string) json.RawMessage {
 	// One text that is no JSON would make the whole line invalid.
 	if s == nil || !json.Valid([]byte(*s)) {

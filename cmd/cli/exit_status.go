@@ -119,7 +119,7 @@ func report(err error) int {
 
 	var s *statusError
 	if errors.As(err, &s) {
-		// The hint is found from the whole chain, the text is of the cause.
+		// The hint comes from the whole chain of errors, the text from the cause.
 		err = s.err
 	}
 

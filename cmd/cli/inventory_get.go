@@ -24,7 +24,8 @@ func inventoryGet(s *settings) *cobra.Command {
 						return err
 					}
 
-					// All or nothing: a table with a line missing would be taken for the whole.
+					// One unknown SKU fails the command: a table without its line would look
+					// complete.
 					if !found {
 						return fmt.Errorf("sku %s: %w", sku, errNotFound)
 					}

@@ -11,7 +11,7 @@ func keysRevoke(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke KEY", Short: "Revoke a key; servers refuse it within 10 seconds", Args: cobra.ExactArgs(1),
 		Example: "  ratchet keys revoke 5xprx62f523x4pcr",
-		// Before the table is opened and the act is written down.
+		// The id is checked before the table is opened and the act is written down.
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := keyID(args[0]); err != nil {
 				return err

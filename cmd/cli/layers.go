@@ -89,7 +89,8 @@ func (s *settings) layers() (layers, error) {
 
 	all = append(all, layer{name: "environment", settings: environment, origin: variableOf})
 
-	// Per layer, because a secret and its file may be in different ones: the stronger one wins.
+	// Secrets are read layer by layer: a secret and its file may be in different layers, and the
+	// stronger layer wins.
 	for i := range all {
 		if err := all[i].readSecrets(); err != nil {
 			return nil, err

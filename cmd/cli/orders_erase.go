@@ -108,7 +108,7 @@ func checkErasure(c *cobra.Command, ids []string, customer, endedBefore, tenant 
 		}
 	}
 
-	// The answer for a name that no tenant can have would be that all its orders are erased.
+	// For a name that no tenant can have, the command would answer that all its orders are erased.
 	if err := auth.Tenant(tenant).Validate(); err != nil {
 		return time.Time{}, usageError("%v", err)
 	}
@@ -189,7 +189,7 @@ func (r *eraseRun) found(ctx context.Context, order *transitions.Order, err erro
 type erasedOrder struct {
 	erasure.Erased
 
-	// Result is "erased", "refused", or of a dry run "selected".
+	// Result is "erased", "refused", or in a dry run "selected".
 	Result string `json:"result"`
 	Reason string `json:"reason,omitempty"`
 }

@@ -34,8 +34,8 @@ func ordersExplain(s *settings) *cobra.Command {
 	}
 	logs := c.Flags().StringArray("log", nil, "file with a log (text or JSON) to find refused requests in; - is standard input; repeat for more")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		// Before the backend: standard input may be one of the logs, and a bad file needs no
-		// connection.
+		// The logs are read before the backend is opened: standard input may be one of the
+		// logs, and a bad file needs no connection.
 		refused, err := refusalsIn(c, *logs, transitions.OrderID(args[0]))
 		if err != nil {
 			return err

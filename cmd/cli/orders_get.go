@@ -33,8 +33,8 @@ func ordersGet(s *settings) *cobra.Command {
 		case *after < 0:
 			return usageError("after %d: ids count from 1", *after)
 		case *at != "":
-			// Times are stored in milliseconds and printed with fractions, so those must be read
-			// again.
+			// Times are stored in milliseconds and printed with fractions, so times with
+			// fractions must be accepted.
 			if moment, err = time.Parse(time.RFC3339Nano, *at); err != nil {
 				return usageError("at %q: must be like 2026-03-01T12:00:00Z", *at)
 			}

@@ -34,7 +34,7 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			id := transitions.OrderID(args[0])
-			// Without writing first: the person confirms what would be written.
+			// The first call does not write: the person confirms what would be written.
 			r, err := b.Orders.Restore(c.Context(), id, false)
 			if err == nil && *write {
 				// On standard error, because standard output gets the final result.
@@ -53,7 +53,7 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 			case errors.Is(err, transitions.ErrUnknownOrder):
 				return fmt.Errorf("order %s: %w", id, errNotFound)
 			case errors.Is(err, transitions.ErrNothingToRestore):
-				// Printed and refused: the rebuild shows why there is nothing to write.
+				// The order is printed all the same: it shows why there is nothing to write.
 				err = &statusError{exitRefused, err}
 			case err != nil:
 				return err

@@ -24,7 +24,7 @@ func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect
 	}
 	fmt.Fprintln(w, "\nwhat to do next")
 
-	// A line in any case: silence could mean a failure to look.
+	// Always print a line: no line could mean that nothing was looked at.
 	nothing := true
 	for _, m := range moments {
 		if m.Next != "" {

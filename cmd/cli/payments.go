@@ -36,7 +36,7 @@ func paymentsCommand(s *settings) *cobra.Command {
 // fails.
 func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.Payments) (payments.Payment, error)) error {
 	return s.with(c.Context(), func(b *server.Backend) error {
-		// Before any step: without a bank the payment would stay open.
+		// Checked before any step: without a bank the payment would stay open.
 		if err := b.CheckBank(); err != nil {
 			return err
 		}

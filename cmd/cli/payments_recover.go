@@ -26,7 +26,7 @@ func paymentsRecover(s *settings) *cobra.Command {
 				// One call reads a page; steps that stay open are collected and listed at the end.
 				for after := ""; ; {
 					r, err := b.Payments.Recover(c.Context(), after, 500)
-					// Counted also after an error: those steps are complete.
+					// Counted also after an error: the counted steps are complete.
 					total.Finished += r.Finished
 					total.Expired += r.Expired
 					total.Left = append(total.Left, r.Left...)

@@ -99,7 +99,7 @@ func (s *settings) startProgress(c *cobra.Command, text string) (stop func()) {
 
 	return func() {
 		close(done)
-		// Waits for the goroutine: nothing may be printed after the command's last line.
+		// Wait for the goroutine: nothing may be printed after the command's last line.
 		<-ended
 		restore()
 

@@ -49,7 +49,7 @@ line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.
 			}
 		}
 
-		// Before the backend: a file that does not exist needs no connection.
+		// The file is opened before the backend: a file that does not exist needs no connection.
 		file, err := openInput(*name)
 		if err != nil {
 			return &statusError{exitUsage, err}

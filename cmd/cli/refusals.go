@@ -34,7 +34,8 @@ func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error
 
 	for lines.Scan() {
 		line := lines.Text()
-		// Cheap, before the line is parsed: most lines of a log are about other orders.
+		// This cheap check comes before the line is parsed: most lines of a log are about other
+		// orders.
 		if !strings.Contains(line, string(order)) {
 			continue
 		}

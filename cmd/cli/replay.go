@@ -102,7 +102,7 @@ func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() err
 		return nil, nil, errors.Join(err, os.RemoveAll(cfg.Data))
 	}
 
-	// Closed before its files are removed.
+	// The backend is closed before its files are removed.
 	clean := func() error { return errors.Join(b.Close(), os.RemoveAll(cfg.Data)) }
 	if err := b.CreateTables(ctx); err != nil {
 		return nil, nil, errors.Join(err, clean())

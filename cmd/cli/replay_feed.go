@@ -158,7 +158,7 @@ func (f *replayFeed) send(ctx context.Context, l line) error {
 	// Each copy has its own slot, so no lock is needed.
 	verdicts := make([]transitions.Result, copies)
 	group, sending := errgroup.WithContext(ctx)
-	// At the same time: exactly one of them must be applied.
+	// The copies are sent at the same time: exactly one of them must be applied.
 	for i := range copies {
 		group.Go(func() (err error) {
 			verdicts[i], err = f.request(sending, l)

@@ -98,7 +98,7 @@ type line struct {
 func parseLine(text []byte) (line, error) {
 	var l line
 	d := json.NewDecoder(bytes.NewReader(text))
-	// A typo in a name would else be ignored, and the request sent without it.
+	// A typo in a name would otherwise be ignored, and the request sent without the value.
 	d.DisallowUnknownFields()
 
 	if err := d.Decode(&l); err != nil {

@@ -99,7 +99,7 @@ func newCommands(s *settings) *cobra.Command {
 		s.takes(engineCommand(s), outputFlags, targetFlags),
 		s.takes(versionCommand(s), outputFlags),
 	)
-	// Over the finished tree: every command below has the same rules.
+	// These run over the finished tree, so that every command has the same rules.
 	strictArgs(root)
 	auditActs(root, s)
 	// After auditActs, which gives commands more groups of flags.
@@ -108,7 +108,7 @@ func newCommands(s *settings) *cobra.Command {
 	addCompletion(s, root)
 
 	root.SetUsageFunc(writeUsage)
-	// Only now is it known which command runs, and its flags are parsed.
+	// Here the command that runs is known, and its flags are parsed.
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		s.use(c)
 		return s.checkUsed(c)

@@ -13,11 +13,11 @@ import (
 )
 
 // flagGroup is a group of settings that have a flag at each command that uses them. A command takes
-// groups; its help and its parser have the flags of no others.
+// groups; its help and its parser have only the flags of these groups.
 type flagGroup struct {
 	name string
 	add  func(f *pflag.FlagSet, s *settings, defaults server.Config)
-	// of are the groups of which this one consists. Such a group has no flags of its own.
+	// of lists the groups that this group combines. Such a group has no flags of its own.
 	of []*flagGroup
 }
 
@@ -145,8 +145,8 @@ func (s *settings) printsJSON(all ...*cobra.Command) []*cobra.Command {
 }
 
 // defineFlags defines the flags of the groups that the commands take, and returns the groups of c.
-// A command with subcommands also has the flags of those, because a flag may stand before the name
-// of the subcommand that takes it.
+// A command with subcommands also has the subcommands' flags, because a flag may stand before the
+// name of the subcommand that takes it.
 func (s *settings) defineFlags(c *cobra.Command, inherited ...*flagGroup) []*flagGroup {
 	groups := slices.Concat(inherited, s.taken[c])
 	if mayCreateData(c) {

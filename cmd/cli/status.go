@@ -75,11 +75,11 @@ func statusCommand(s *settings) *cobra.Command {
 // showStatus prints the status and reports whether all is well.
 func showStatus(c *cobra.Command, s *settings, b *server.Backend, count bool) (well bool, err error) {
 	s.progress.print("asking what runs")
-	// The next output, or the pause of --watch, must not show it.
+	// The progress must not stay during the next output or the pause of --watch.
 	defer s.progress.hide()
 
 	if count {
-		// Unbounded, however large the table is: a person has asked for the count.
+		// The count has no bound, however large the table is: a person has asked for it.
 		if _, err := b.CountStuck(c.Context(), false); err != nil {
 			return false, err
 		}

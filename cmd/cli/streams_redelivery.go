@@ -59,7 +59,7 @@ func (f redelivery) selectedHandlers(b *server.Backend) ([]streams.Handler, erro
 	return []streams.Handler{h}, err
 }
 
-// token returns a new mark for effects that are to be repeated, "" if none are.
+// token returns a new token for effects that are to be repeated, "" if no effects are repeated.
 func (f redelivery) token() string {
 	if !*f.again {
 		return ""

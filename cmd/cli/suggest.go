@@ -19,8 +19,8 @@ func printUnknownNames(out io.Writer, d *workflow.Definition, r transitions.Requ
 	}
 }
 
-// printUnknown prints the names that are written nearly like a name that is none of them, or else
-// all names.
+// printUnknown prints the known names that are similar to an unknown name, or all names if none
+// is similar.
 func printUnknown(out io.Writer, kind, name string, all []string) {
 	if slices.Contains(all, name) {
 		return

@@ -118,7 +118,8 @@ func answerTask(c *cobra.Command, s *settings, order, state string,
 			return err
 		}
 
-		// Also after such an end, or the task would stay listed as overdue.
+		// The token is removed after such an end, too: the task would otherwise stay listed as
+		// overdue.
 		if err := b.ParkedTasks.Remove(c.Context(), task); err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 			shown := printedTask{Order: t.OrderID, Awaited: t.Awaited, Since: t.Since}
 			isOverdue := false
 
-			// One more read per task, so only if it was asked for.
+			// This is one more read per task, so it is made only if it was asked for.
 			if overdue {
 				if shown.State, isOverdue, err = overdueState(ctx, b, t); err != nil {
 					return nil, "", err

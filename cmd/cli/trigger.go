@@ -43,7 +43,8 @@ func triggerCommand(s *settings) *cobra.Command {
 				state = order.State
 			}
 
-			// Found before anything is written: an event that cannot be reached places no order.
+			// The path is found before anything is written: an event that cannot be reached places
+			// no order.
 			path, ok := pathTo(definition, state, workflow.Event(args[0]))
 			if !ok {
 				return usageError("event %q: no order in %s can come to it (see `ratchet workflow show`)", args[0], state)

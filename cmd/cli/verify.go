@@ -77,7 +77,7 @@ func (v *verification) add(c inspect.Check) error {
 		mismatches = append(mismatches, f)
 	}
 
-	// The count of the mismatched orders, not of their findings.
+	// The count is of mismatched orders, not of their findings.
 	if len(mismatches) == 0 {
 		return nil
 	}

@@ -56,7 +56,7 @@ func workerCommand(s *settings) *cobra.Command {
 				return usageError("sandbox-carrier: the carrier is not the sandbox")
 			}
 
-			// Counted as not ready until its parts run.
+			// The process counts as not ready until its parts run.
 			b.ExpectWorker()
 
 			admin, err := b.StartAdmin(c.Context())

@@ -74,7 +74,7 @@ func checkCommand(s *settings) *cobra.Command {
 }
 
 // checkOwnWorkflow checks the workflow of the settings or of the program, if it is not the shop's
-// and the command names no other one. own reports whether it did.
+// and the command names no other one. own reports whether it has checked one.
 func (s *settings) checkOwnWorkflow(args []string, definition string) (report check.Report, own bool, err error) {
 	cfg, _, err := s.load()
 	if err != nil {

@@ -93,7 +93,8 @@ func run(ctx context.Context, o options, ready func(address string)) (err error)
 		return err
 	}
 
-	// The shop of the example runs on this machine, and public addresses alone are the default.
+	// The shop of the example runs on this machine, and by default only public addresses are
+	// allowed.
 	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: webhooks.ReachLoopback})
 	if err != nil {
 		return err

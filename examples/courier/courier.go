@@ -14,8 +14,8 @@ import (
 	"ratchet/shipping"
 )
 
-// courier is a carrier of the house: a label is a file, which a person prints. It is a
-// shipping.Carrier and a shipping.Asker.
+// courier is a carrier that the shop itself runs: a label is a file, which a person
+// prints. It is a shipping.Carrier and a shipping.Asker.
 //
 // Two files decide about a shipment, and the first write of each decides: KEY.begin says whether
 // the shipment was booked or canceled, KEY.end whether the parcel has left or the booking was

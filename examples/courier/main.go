@@ -1,5 +1,5 @@
-// Command courier is Ratchet with a carrier of the house, which writes labels into a directory. It
-// has every command of ratchet, and one more: pick-up.
+// Command courier is Ratchet with a carrier that the shop itself runs, which writes labels into a
+// directory. It has every command of ratchet, and one more: pick-up.
 //
 //	go run ./examples/courier dev                                # in one terminal
 //	go run ./examples/courier orders create o-1 --item mug:2:1250 --stock 10

@@ -95,8 +95,8 @@ func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
 		return Action{}, false, failed("get", id, unavailable(ctx, err))
 	}
 
-	// A later id with the same request id has the same item key, so the item may not be this
-	// action's. This action's own item is gone then.
+	// A later id with the same request id has the same item key, so the item may belong to
+	// another action. Then the item of this action is gone.
 	if len(out.Item) == 0 || dynamo.Number(out.Item, "idExpires") != c.second() {
 		return Action{ID: id, State: stateExpired, ExpiresAt: c.expires}, c.absent().Outcome == Expired, nil
 	}

@@ -47,7 +47,7 @@ const (
 )
 
 // putBackoff outlasts the retries of the SDK: a large batch may need more capacity than
-// the table has grown to so far.
+// the table has so far.
 var putBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // BatchAction is one action of a batch.

@@ -45,11 +45,11 @@ type call struct {
 	ref
 	itemKey string
 	now     time.Time
-	// tried is set when a try of the PIN has been counted; passed when it was the right
-	// one, with the hash that it was compared with.
+	// tried is set when a try of the PIN has been counted. passed is set when the PIN
+	// was right; pinHash is the hash that it was compared with.
 	tried, passed bool
 	pinHash       []byte
-	// owner is set for a caller that made the action. The PIN hides nothing from it.
+	// owner is set for a caller that made the action. The PIN hides nothing from this caller.
 	owner bool
 }
 
@@ -140,8 +140,8 @@ func (c *call) absent() Result {
 	return Result{Outcome: Expired}
 }
 
-// visibleRejection is the obstacle as the caller may see it. Without the right PIN that is
-// only the outcome.
+// visibleRejection is the rejection as the caller may see it: only the outcome, unless the
+// caller has given the right PIN.
 func (c *call) visibleRejection(rec record, cfg Config) Result {
 	result := c.rejection(rec, cfg)
 	if c.hasPIN(rec) || c.owner {
@@ -152,7 +152,7 @@ func (c *call) visibleRejection(rec record, cfg Config) Result {
 }
 
 // rejection returns the first reason that keeps the request from using the action, in the
-// order that [Outcome] documents. Its Outcome is "" if there is none.
+// order that [Outcome] documents. Its Outcome is "" if there is no such reason.
 func (c *call) rejection(rec record, cfg Config) Result {
 	switch {
 	case rec.forgotten(c.now):

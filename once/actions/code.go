@@ -85,7 +85,7 @@ func (k tenantKey) codeMAC(prefix, body string) string {
 // codeOf returns the code of an index of a batch. Each try gives another code, because the
 // name of the first one may be taken.
 func (k tenantKey) codeOf(b Batch, index, try int) (ID, ref) {
-	// Rounded up, so that no code looks expired before its action is.
+	// The hours are rounded up, so that no code looks expired before its action is.
 	hours := int64((b.ExpiresAt.Sub(codeEpoch) + time.Hour - 1) / time.Hour)
 	expiry := make([]byte, codeName-codeExpiry)
 	for i := range expiry {

@@ -22,7 +22,8 @@ func (a *Actions) Consume(ctx context.Context, r Request) (Result, error) {
 				Bind(":consumeId", dynamo.S(c.ConsumeID))
 		}
 
-		// A repeat does not come here: the obstacle of a consumed action answers it (see obstacle).
+		// A repeat does not come here: the rejection by a consumed action answers it (see
+		// rejection).
 		return a.use(ctx, c, consume, func(rec record, updated bool) (Result, bool) {
 			return rec.consumption(false), updated
 		})

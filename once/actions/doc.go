@@ -7,8 +7,9 @@
 // consumed, canceled or expires. It may have a PIN, and one caller may hold it for a
 // while. [Actions.Consume] is ONE conditional update. With a PIN it is two: the first one
 // counts a try, which its condition allows as long as tries are left. The PIN is compared
-// only after that, so concurrent callers cannot compare more. When a condition fails,
-// DynamoDB returns the item as it is, and the [Outcome] follows from that image.
+// only after that, so concurrent callers cannot compare more PINs than tries are left.
+// When a condition fails, DynamoDB returns the item as it is, and the [Outcome] follows
+// from that image.
 //
 // [Actions.Create] makes ids, which contain their expiry and a MAC; see [ID]. Codes that
 // people type come in batches ([Actions.Bulk]) or are chosen ([Spec].Code).
@@ -24,7 +25,7 @@
 //     refused, too.
 //   - Without the right PIN a caller learns only the outcome. An id that was never made is
 //     answered like any other unknown id.
-//   - No id ever names a second action. A late one is Expired, not NotFound, even when TTL
+//   - No id ever names a second action. A late id is Expired, not NotFound, even when TTL
 //     has deleted the item.
 //
 // A small program:

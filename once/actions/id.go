@@ -63,7 +63,7 @@ const (
 )
 
 // newID makes an id for an action that expires at a time. The seed is the random part and
-// names the item. An id and an item belong together if their expiries are equal, too.
+// names the item. An id belongs to an item only if their expiries are equal, too.
 func (k tenantKey) newID(expires time.Time, seed [idMAC - idRandom]byte) (ID, ref) {
 	raw := make([]byte, 0, idBytes)
 	raw = append(raw, byte(k.version))
@@ -83,7 +83,7 @@ func idRef(raw []byte) ref {
 }
 
 // resolve reads an id that a caller sent. It returns false for every id that was not made
-// here, without telling a wrong MAC from a wrong form.
+// here, and does not say whether the MAC or the form is wrong.
 func (a *Actions) resolve(id ID) (ref, bool) {
 	text := string(id)
 	encoded, made := strings.CutPrefix(text, idPrefix)

@@ -18,7 +18,7 @@ import (
 // every action made with it has expired; then its version may be used again. A PIN is
 // short, so anyone with both a key and the table can find it by trying all PINs.
 type Key struct {
-	// Version is 1 to 31. Each key of a list has another one.
+	// Version is 1 to 31. Each key of a list has a different version.
 	Version int
 	// Secret is 32 to 64 random bytes.
 	Secret []byte

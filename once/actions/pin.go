@@ -76,7 +76,7 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 		return result, true, err
 	}
 
-	// Counted now or by an earlier sending: this try may be compared.
+	// The try was counted, now or by an earlier sending, so it may be compared.
 	c.tried = true
 	if c.passed, err = a.keys.matches(*rec, c.itemKey, c.PIN); err != nil {
 		return Result{}, false, err
@@ -146,7 +146,7 @@ func (r keyRing) tryNames(itemKey, by string, p PIN) []string {
 	return names
 }
 
-// tryBytes is how much of its hash names a try.
+// tryBytes is how many bytes of the hash name a try.
 const tryBytes = 12
 
 // tryName names one try: this PIN, brought by this caller. The action keeps the names of

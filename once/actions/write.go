@@ -8,8 +8,8 @@ import (
 
 // newUpdate begins an update of the call's action.
 func (a *Actions) newUpdate(c *call) *dynamo.Update {
-	// The condition keeps an old id from changing the action of a later id that was made
-	// under the same request id, and so has the same item key.
+	// A later id with the same request id has the same item key. The condition keeps the
+	// older id from changing the later action.
 	return dynamo.NewUpdate(a.cfg.Table, image{keyAttribute: dynamo.S(c.itemKey)}).
 		If("idExpires = :idExpires").
 		Bind(":idExpires", dynamo.N(c.second()))
@@ -54,7 +54,7 @@ func (c *call) requireUsable(u *dynamo.Update, cfg Config) {
 		Bind(":now", dynamo.Millis(c.now))
 
 	if c.passed {
-		// The hash that was compared: a new action may have taken the item's place since.
+		// This is the hash that was compared: a new action may have replaced the item since.
 		u.If("pinHash = :pin").Bind(":pin", dynamo.B(c.pinHash))
 	} else {
 		u.If("attribute_not_exists(pinHash)")

@@ -102,7 +102,7 @@ func (c Config) withDefaults() (Config, error) {
 
 	stored := make([]string, len(c.Headers))
 	for i, name := range c.Headers {
-		// As the keys of an http.Header are spelled.
+		// Stored names are spelled like the keys of an http.Header.
 		stored[i] = http.CanonicalHeaderKey(name)
 		require(!slices.Contains(neverStored, stored[i]), "Headers: %q must not be stored", name)
 	}
@@ -251,7 +251,8 @@ func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, 
 		}
 		stored.Header.Set(Replayed, "true")
 		stored.write(w)
-	// A response that should have been stored and was not is withheld: a retry could get another.
+	// A response that should have been stored and was not is withheld: a retry could get another
+	// response.
 	case own != nil && (err == nil || errors.Is(err, errReleased) || errors.Is(err, once.ErrAmbiguous)):
 		own.write(w)
 	default:
@@ -284,7 +285,7 @@ func (c *Config) problemFor(err error) problem {
 	switch {
 	case inProgress:
 		p := inProgressProblem
-		// At least 1: a client would take 0 as leave to repeat at once.
+		// At least 1: a client would take 0 as permission to repeat at once.
 		p.retryAfter = max(1, int(math.Ceil(until.Sub(c.now()).Seconds())))
 		return p
 	case errors.Is(err, once.ErrMismatch):

@@ -97,7 +97,7 @@ func (r *recorder) WriteHeader(status int) {
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
-	// As net/http does it. After another status it changes nothing.
+	// As in net/http, the default status is 200. After another status, this call changes nothing.
 	r.WriteHeader(http.StatusOK)
 
 	if len(r.body)+len(p) > r.limit {

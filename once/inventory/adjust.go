@@ -18,8 +18,8 @@ import (
 // back, and the order may reserve again.
 //
 // The functions add parts to each transaction, like a check that the order still has these
-// lines. If such a part refuses, the transaction changes nothing, and the error is the part's. The
-// functions are not called if the reservation holds the lines already.
+// lines. If such a part refuses, the transaction changes nothing, and the error is the error of
+// the part. The functions are not called if the reservation holds the lines already.
 //
 // Adjust returns ErrClosed if the reservation has been released or committed, and ErrOutOfStock,
 // which names the SKUs, if pieces are missing. It takes one read unit, and 2+2n write units if n

@@ -82,7 +82,8 @@ func (r record) canEnd(e ending) (done bool, err error) {
 		return true, nil
 	case r.Status == Expired && e.status == Released:
 		return false, nil // the pieces are back already; the release still closes the order
-	// By the clock, too: a sweep may come late, and an expired reservation must not be committed.
+	// The clock counts, too: a sweep may come late, and an expired reservation must not be
+	// committed.
 	case r.Status == Expired, e.status == Committed && r.expiredAt(e.now):
 		return false, ErrExpired
 	case r.Status == "" && e.closes, r.Status == Reserved && (e.status != Expired || r.expiredAt(e.now)):

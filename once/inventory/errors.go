@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Returned by the steps of a reservation. Nothing was written.
+// Errors of the steps of a reservation. Nothing was written.
 var (
 	// ErrOutOfStock means that a SKU has fewer available pieces than were asked for, or
 	// does not exist. The text names the SKUs.

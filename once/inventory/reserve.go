@@ -68,7 +68,7 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 				return err
 			}
 		case old.Status == Reserved && bytes.Equal(old.base, base):
-			// Made before, for example by a call whose answer was lost.
+			// The reservation was made before, for example by a call whose answer was lost.
 			if done, err := s.extend(ctx, order, old, until, now); done || err != nil {
 				return err
 			}
@@ -207,7 +207,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		Bind(":now", dynamo.Millis(a.now)).
 		Bind(":room", dynamo.N(int64(maxLines-len(lines))))
 
-	// Lines of AddIn may be there already, but only one Reserve.
+	// The reservation may have lines of AddIn already, but no lines of another Reserve.
 	if a.base != nil {
 		open += " AND attribute_not_exists(#base)"
 		update.Set("#base = :base").Bind(":base", dynamo.B(a.base))
@@ -222,7 +222,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 	update.If("attribute_not_exists(sku) OR #status = :expired OR (" + open + ")")
 
 	// The reservation decides before the stock does: an order that has the last pieces must
-	// not be told that there are none because its reservation was locked for a moment.
+	// not get ErrOutOfStock because its reservation was locked for a moment.
 	reservation := types.TransactWriteItem{Update: update.Part()}
 	if a.marker {
 		t.Marker(reservationPart, reservation)

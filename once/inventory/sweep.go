@@ -85,7 +85,8 @@ func (s *Stock) ExpireDue(ctx context.Context, limit int) (count int, err error)
 
 // dueItems returns the first rows of a shard that are due at the time.
 func (s *Stock) dueItems(ctx context.Context, shard, limit int, now time.Time) ([]image, error) {
-	// Not consistent, at half the cost: a row that is gone already is deleted once more.
+	// The read is eventually consistent, at half the cost: a row that is gone already is deleted
+	// once more.
 	out, err := s.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{
 		TableName:                &s.cfg.DueTable,
 		Limit:                    aws.Int32(int32(limit)),

@@ -36,9 +36,9 @@ func Header(fields []string) (string, error) {
 	return key, nil
 }
 
-// needsQuotes reports whether a character must not occur in a key without quotes, because
-// it would make the field a list, an item with parameters or a quoted String, or because
-// it is not printable ASCII.
+// needsQuotes reports whether a character must not occur in a key without quotes: it is
+// not printable ASCII, or it would make the field a list, an item with parameters or a
+// quoted String.
 func needsQuotes(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`",;\`, r) }
 
 // unquote reads a structured String. It refuses text after it.

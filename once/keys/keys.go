@@ -19,7 +19,8 @@ var ErrInvalid = errors.New("invalid key")
 
 // Of joins tenant, operation and parts to a key. Each follows its length:
 // "4:acme9:refund/v13:o-1". Tenant and operation must not be empty, and at least one part
-// must not be. A text longer than [MaxBytes] is replaced by "sha256:" and its digest.
+// must not be empty. A text longer than [MaxBytes] is replaced by "sha256:" and its
+// digest.
 func Of(tenant, operation string, parts ...string) (string, error) {
 	switch {
 	case tenant == "":

@@ -223,8 +223,8 @@ func sumShards(shards []*Account) Account {
 	return total
 }
 
-// checkOpen returns the reason why the account takes part in no operation in the currency,
-// nil if it does. A nil account does not exist.
+// checkOpen returns the reason why no operation in the currency can use the account, nil
+// if operations can. A nil account does not exist.
 func (a *Account) checkOpen(currency string) error {
 	switch {
 	case a == nil:
@@ -251,8 +251,8 @@ func (a *Account) covers(amount int64) bool {
 	return a.Side == Credit || a.room(amount) >= amount
 }
 
-// onItsSide reports whether the account is where its side wants it. An account with overdraft
-// always is.
+// onItsSide reports whether the account stands on its side. For an account with overdraft it
+// is always true.
 func (a *Account) onItsSide() bool {
 	if a.Side == Debit {
 		return a.Overdraft || a.Balance <= 0

@@ -106,7 +106,8 @@ func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) 
 	}
 
 	var gets []types.TransactGetItem
-	// At one moment, or money that moves between two shards would be counted twice or not at all.
+	// All shards are read at one moment: otherwise money that moves between two shards would be
+	// counted twice or not at all.
 	for shard := range first.Shards {
 		gets = append(gets, types.TransactGetItem{Get: &types.Get{
 			TableName: &l.cfg.Tables.Accounts,
@@ -122,7 +123,7 @@ func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) 
 	return decodeShards(id, all)
 }
 
-// readTogether reads items at one moment. What and id name them in the error.
+// readTogether reads items at one moment. what and id name the items in the error.
 func (l *Ledger) readTogether(ctx context.Context, what, id string, gets []types.TransactGetItem) ([]types.ItemResponse, error) {
 	in := &dynamodb.TransactGetItemsInput{TransactItems: gets}
 	for attempt := 1; ; attempt++ {
@@ -181,7 +182,7 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 			}
 
 			if a.Shards > 1 {
-				// The scan meets the shards at different moments.
+				// The scan reads the shards at different moments.
 				shards, err := l.readShards(ctx, a.ID)
 				if err != nil {
 					return nil, "", err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Returned before anything is sent.
+// Errors before anything is sent.
 var (
 	// ErrInvalid means that an argument breaks a rule. The text names both.
 	ErrInvalid = errors.New("invalid argument")
@@ -18,7 +18,7 @@ var (
 	ErrTooManyShards = fmt.Errorf("%w: the debited money is spread over too many shards for one transaction", ErrInvalid)
 )
 
-// Returned within a [RefusedError]: accounts and records have decided, nothing was written.
+// Errors within a [RefusedError]: accounts and records have decided, nothing was written.
 var (
 	// ErrConflict means that the id was used with other content: a bug in the caller.
 	ErrConflict = errors.New("this id was used with other content")

@@ -32,7 +32,8 @@ func (p *postCall) plan(ctx context.Context) ([]change, error) {
 			}
 
 			changes = append(changes, h.changes(leg)...)
-		// An unknown account stays in the plan: the transfer's record may know the transfer.
+		// An unknown account stays in the plan: the transfer's record may show that the transfer
+		// was made before.
 		case !ok || a.Shards == 1:
 			changes = append(changes, change{leg: leg, key: leg.Account, amount: leg.Amount})
 		case p.spread[leg.Account]:

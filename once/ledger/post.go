@@ -83,7 +83,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 		return Posted{}, false, err
 	}
 
-	// Only the plan tells how many shards, and so how many items, a leg takes.
+	// Only the plan shows how many shards, and so how many items, a leg takes.
 	if n := p.size(changes); n > maxParts {
 		posted, err := p.refuseSize(ctx, n)
 		return posted, false, err

@@ -13,7 +13,7 @@ import (
 
 // refused reads the failed parts of a transaction in the order holds, accounts. It
 // replaces stale assumptions by the returned items. It returns an error only if the hold
-// or account, as it is now, does not allow the transfer; else again.
+// or account, as it is now, does not allow the transfer; otherwise again is true.
 func (p *postCall) refused(ctx context.Context, changes []change, r *txn.CanceledError) (again bool, err error) {
 	if !isLedgerPart(r.Part) {
 		return false, r // a part of the caller's outranks the accounts

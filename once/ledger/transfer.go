@@ -190,7 +190,8 @@ func (p Posted) item(call string, digest []byte) dynamo.Item {
 		postings[i] = dynamo.M(m)
 	}
 
-	// The digest tells a repeat from another transfer, the call a lost answer from a repeat.
+	// The digest distinguishes a repeat from another transfer, the call id a lost answer from a
+	// repeat.
 	item := dynamo.Item{
 		"transferId": dynamo.S(p.ID),
 		"currency":   dynamo.S(p.Currency),

@@ -70,9 +70,10 @@ type verification struct {
 }
 
 // Verify checks that every transfer sums to zero and has exactly its entries, that the
-// entries of every account are numbered without a gap and end in its balance, that every
-// account holds the rest of its active holds, and that every entry of the table is among the
-// postings of its transfer, even if the entry's account has not counted it or does not exist.
+// entries of every account are numbered without a gap and end in its balance, and that every
+// account holds the rest of its active holds. It also checks that every entry of the table is
+// among the postings of its transfer, even if the entry's account has not counted it or does
+// not exist.
 //
 // It reads all tables page by page and writes nothing; its memory does not grow with the
 // tables. Transfers may go on: each shard is compared as it was when it was read. Found is

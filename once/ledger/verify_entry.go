@@ -27,7 +27,7 @@ func (v *verification) origins(page []dynamo.Item) error {
 		return err
 	}
 
-	// By the whole posting, so that an entry with a changed amount is found, too.
+	// Compared by the whole posting, so that an entry with a changed amount is found, too.
 	made := map[string]bool{}
 	for _, item := range items {
 		for _, p := range decodePosted(item).Postings {

@@ -8,14 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Returned before anything is sent.
+// Errors before anything is sent.
 var (
 	// ErrInvalid means that DynamoDB would always reject the transaction. The text names
 	// the part and the rule.
 	ErrInvalid = errors.New("invalid transaction")
 )
 
-// Returned when DynamoDB has decided. Nothing was written.
+// Errors after DynamoDB has decided. Nothing was written.
 var (
 	// ErrMarker means that the marker's condition failed; see [CanceledError].
 	ErrMarker = errors.New("the marker exists already")
@@ -26,8 +26,8 @@ var (
 	ErrTokenUsed = errors.New("token used by another transaction")
 )
 
-// Returned when DynamoDB has not decided within the attempts. [Retryable] reports true
-// for these errors.
+// Errors if DynamoDB has not decided within the attempts. [Retryable] reports true for
+// these errors.
 var (
 	// ErrContended means that other transactions had locked the items in every attempt.
 	// Nothing was written.
@@ -35,7 +35,7 @@ var (
 	// ErrThrottled means that DynamoDB had no capacity in every attempt. Nothing was written.
 	ErrThrottled = errors.New("throttled")
 	// ErrUnknown means that an attempt had no answer. The transaction may have been made,
-	// or may still be made. Send it again: the marker tells.
+	// or may still be made. Send it again: the marker shows whether it was made.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
 )
 
@@ -50,7 +50,7 @@ type Failure struct {
 	Part string
 	// Old is the item that failed the condition, nil if there is none.
 	Old map[string]types.AttributeValue
-	// Err is the error that the part's Refusal returned, [ErrMarker] or [ErrCondition].
+	// Err is the error that the part's [ConditionError] returned, [ErrMarker] or [ErrCondition].
 	Err error
 }
 

@@ -12,7 +12,7 @@ import (
 // failed the condition, nil if there is none. Returning nil means [ErrCondition].
 type ConditionError func(old map[string]types.AttributeValue) error
 
-// FailWith returns a Refusal that always returns err.
+// FailWith returns a ConditionError that always returns err.
 func FailWith(err error) ConditionError {
 	return func(map[string]types.AttributeValue) error { return err }
 }

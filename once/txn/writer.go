@@ -74,9 +74,9 @@ func New(cfg Config) (*Writer, error) {
 }
 
 // Write sends the transaction until DynamoDB has decided. It returns nil if the
-// transaction was written, a [*Refused] if a condition failed, and [ErrInvalid] if it was
-// not sent. If DynamoDB has not decided, the error is [ErrContended], [ErrThrottled] or
-// [ErrUnknown].
+// transaction was written, a [*CanceledError] if a condition failed, and [ErrInvalid] if
+// it was not sent. If DynamoDB has not decided, the error is [ErrContended],
+// [ErrThrottled] or [ErrUnknown].
 func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 	if err := w.check(t); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 			return final
 		}
 
-		// A later conflict does not tell whether an earlier attempt without an answer
+		// A later conflict does not show whether an earlier attempt without an answer
 		// was made, so ErrUnknown stays.
 		if !errors.Is(undecided, ErrUnknown) {
 			undecided = open

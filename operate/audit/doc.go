@@ -20,7 +20,7 @@
 // # Cost and clocks
 //
 // Two write units for each act. Rows are stored under their day and ordered by the clock of the
-// process that wrote them, so acts of two machines may be listed in another order than they
-// happened. A row is removed by the table's time to live when its retention is over, and is not
-// listed any more from then on.
+// process that wrote them, so acts of two machines may be listed in the wrong order. A row is
+// removed by the table's time to live when its retention is over, and is not listed any more
+// from then on.
 package audit

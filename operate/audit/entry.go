@@ -13,11 +13,11 @@ type Result string
 const (
 	// Begun: the act has no result. It runs, or the process died while it ran.
 	Begun Result = "begun"
-	// Done: it was done.
+	// Done: the act was done.
 	Done Result = "done"
-	// Refused: it was decided not to do it; nothing has changed.
+	// Refused: the act was refused; nothing has changed.
 	Refused Result = "refused"
-	// Failed: it ended with an error; something may have changed.
+	// Failed: the act ended with an error; something may have changed.
 	Failed Result = "failed"
 )
 
@@ -28,9 +28,10 @@ type Entry struct {
 	// At is when the act began, EndedAt when its result was written.
 	At      time.Time `json:"at"`
 	EndedAt time.Time `json:"endedAt,omitzero"`
-	// Who did it: "cli:" and the user's name, "key:" and the id of an API key, and so on.
+	// Who has done the act: "cli:" and the user's name, "key:" and the id of an API key, and so on.
 	Who string `json:"who"`
-	// Via is how: "cli" or "api". From is the machine of a command, the address of an API's caller.
+	// Via is the way by which the act came: "cli" or "api". From is the machine of a command, the
+	// address of an API's caller.
 	Via  string `json:"via"`
 	From string `json:"from,omitempty"`
 	// Tenant is the tenant of the API's caller, "" for the default one.

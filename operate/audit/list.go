@@ -45,9 +45,9 @@ func (f Filter) matches(e Entry) bool {
 		(f.Tenant == nil || *f.Tenant == e.Tenant)
 }
 
-// List returns up to limit rows that the filter selects, oldest first, from behind the cursor after,
-// which is "" for the first page. A page may be shorter than the limit, even empty, and have a next
-// one: one call makes at most 50 reads. next is "" at the end.
+// List returns up to limit rows that the filter selects, oldest first. The page begins behind the
+// cursor after, which is "" for the first page. A page may be shorter than the limit, even empty,
+// and have a next one: one call makes at most 50 reads. next is "" at the end.
 func (l *Log) List(ctx context.Context, f Filter, after string, limit int) (found []Entry, next string, err error) {
 	now := l.cfg.Now()
 	if f.Until.IsZero() {
@@ -117,7 +117,7 @@ func (f Filter) start(after string, limit int) (string, error) {
 		return "", fmt.Errorf("%w: after %q: not a cursor of this list", ErrInvalid, after)
 	}
 
-	// A cursor from a list with an earlier Since must not widen this one.
+	// A cursor from a list with an earlier Since must not widen this list.
 	return max(after, placeOf(f.Since)), nil
 }
 

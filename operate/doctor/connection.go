@@ -36,7 +36,8 @@ const (
 	// maxSkew is how far clocks may differ before AWS refuses signatures
 	// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html).
 	maxSkew = 5 * time.Minute
-	// smallSkew is more than the Date header's resolution and the time of an answer's way explain.
+	// smallSkew is more than the precision of the Date header and the travel time of an answer can
+	// explain.
 	smallSkew = 5 * time.Second
 )
 
@@ -94,8 +95,7 @@ type service struct {
 }
 
 func (e *examination) services() []service {
-	// The answers do not matter: a permission that is missing proves as well that the service
-	// answers.
+	// The answers do not matter: a missing permission also proves that the service answers.
 	all := []service{
 		{nameDynamoDB, e.db.Options().BaseEndpoint, func(ctx context.Context) (middleware.Metadata, error) {
 			out, err := e.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
@@ -175,7 +175,7 @@ func (e *examination) checkEndpoints(ctx context.Context) (checks []Check, unrea
 		// only refer to it.
 		if reason, known := reasons[place]; known && s.endpoint != nil {
 			unreached[s.name] = true
-			checks = append(checks, NewUnchecked(s.name, reason, "mend its endpoint first"))
+			checks = append(checks, NewUnchecked(s.name, reason, "fix its endpoint first"))
 
 			continue
 		}

@@ -12,9 +12,9 @@ import (
 	"strconv"
 )
 
-// difference returns the first place, in the order of the members' names, where two JSON documents
-// differ in meaning, with the value that is deployed and the value that is wanted. It returns "" if
-// they do not differ. Blanks, the order of members and the spelling of texts mean nothing.
+// difference returns the first place where two JSON documents differ in meaning, with the deployed
+// and the wanted value. The places are in the order of the members' names. It returns "" if they do
+// not differ. Blanks, the order of members and the spelling of texts mean nothing.
 func difference(deployed, wanted string) string {
 	is, err := parse(deployed)
 	if err != nil {

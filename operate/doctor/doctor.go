@@ -63,7 +63,8 @@ type examination struct {
 	skews []time.Duration
 }
 
-// Examine makes every check. It changes nothing. If ctx ends, the rest could not be checked.
+// Examine makes every check. It changes nothing. If ctx ends, the remaining calls fail, and the
+// checks report that.
 func Examine(ctx context.Context, cfg Config) []Check {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -93,7 +94,8 @@ func Examine(ctx context.Context, cfg Config) []Check {
 	found, unreached := e.checkEndpoints(ctx)
 	checks = append(checks, found...)
 	checks = append(checks, e.checkClock()...)
-	// Before the checks, because they try only the permissions that the simulation does not allow.
+	// The simulation comes before the checks, because they try only the permissions that it does
+	// not allow.
 	e.simulate(ctx)
 
 	for _, s := range []struct {
@@ -107,13 +109,13 @@ func Examine(ctx context.Context, cfg Config) []Check {
 		{[]string{nameSQS}, "queue", e.checkQueue},
 	} {
 		if missing := unreached.among(s.needs); missing != "" {
-			checks = append(checks, NewUnchecked(s.subject, missing+" could not be asked", "mend its endpoint first"))
+			checks = append(checks, NewUnchecked(s.subject, missing+" could not be asked", "fix its endpoint first"))
 			continue
 		}
 
 		checks = append(checks, s.check(ctx)...)
 	}
 
-	// Last, because it reports the permissions that no check before it has tried.
+	// This check comes last, because it reports the permissions that no check before it has tried.
 	return append(checks, e.checkPermissions()...)
 }

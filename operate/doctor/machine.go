@@ -180,8 +180,8 @@ func (e *examination) checkAnswers(ctx context.Context, arn string) (checks []Ch
 }
 
 // checkActivities has a check for each activity that is missing.
-// A list needs one permission and few calls; DescribeActivity would need one of each for every
-// activity.
+// A list needs one permission and few calls; DescribeActivity would need one permission and
+// one call for every activity.
 func (e *examination) checkActivities(ctx context.Context) (checks []Check) {
 	var found []string
 

@@ -54,8 +54,8 @@ var tried = []string{
 	"sqs:ListQueues", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
 }
 
-// canTry reports whether the permission can be tried without an effect. A resource that is a pattern
-// of queues has none to try it on.
+// canTry reports whether the permission can be tried without an effect. A pattern of queues names no
+// queue on which the permission could be tried.
 func canTry(p Permission) bool {
 	return slices.Contains(tried, p.Action) && !(strings.HasPrefix(p.Action, "sqs:") && len(p.Resource) > 1 && strings.Contains(p.Resource, "*"))
 }
@@ -125,7 +125,7 @@ func (e *examination) checkPermissions() (checks []Check) {
 
 	for _, p := range e.cfg.Permissions {
 		switch decided := e.simulated[p]; {
-		// Allowed, or tried by another check, which has reported the answer.
+		// The simulation allows it, or another check has tried it and reported the answer.
 		case decided == allowed || e.probed[p]:
 		case decided == unknown && !canTry(p):
 			open = append(open, p.String())

@@ -113,7 +113,7 @@ func (e *examination) askForDecisions(ctx context.Context, client *iam.Client) e
 }
 
 // noteDecisions notes the decision for each resource. The decision of the result itself is the worst of
-// them, so it counts only if it is about a single one
+// these, so it counts only if there is a single resource
 // (https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html).
 func (e *examination) noteDecisions(result types.EvaluationResult, on map[string]Permission) {
 	outside := result.OrganizationsDecisionDetail != nil && !result.OrganizationsDecisionDetail.AllowedByOrganizations
@@ -138,8 +138,8 @@ func decide(d types.PolicyEvaluationDecisionType, outside bool, boundary *types.
 		return explicitDeny
 	case len(missing) > 0:
 		return conditional
-	// Named before the boundary: while the organization denies, a change of the boundary does not
-	// help.
+	// This is named before the boundary: while the organization denies, a change of the boundary
+	// does not help.
 	case outside:
 		return outOfService
 	case boundary != nil && !boundary.AllowedByPermissionsBoundary:
@@ -167,7 +167,7 @@ func (e *examination) findPrincipal(ctx context.Context, client *iam.Client) err
 	name, _, _ = strings.Cut(name, "/")
 	e.principal = arn.ARN{Partition: e.caller.Partition, Service: "iam", AccountID: e.caller.AccountID, Resource: "role/" + name}.String()
 
-	// A call for one action tells whether the role is there.
+	// A call for one action shows whether the role is there.
 	_, err := client.SimulatePrincipalPolicy(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &e.principal, ActionNames: []string{e.cfg.Permissions[0].Action}})
 
 	var missing *types.NoSuchEntityException

@@ -15,7 +15,7 @@ import (
 const maxReaders = 2
 
 // checkStream looks at the streams of the tables that need one: whether they can be read, and how
-// many read them. That they are on is a check of the table.
+// many read them. Whether the streams are on is a check of the table.
 func (e *examination) checkStream(ctx context.Context) (checks []Check) {
 	// e.described has the tables in the same order.
 	for i, t := range e.cfg.Tables {
@@ -94,7 +94,7 @@ func (e *examination) checkReaders(ctx context.Context, t Table, arn string) []C
 
 	switch {
 	case err != nil:
-		return []Check{NewUnchecked(subject, brief(err), "mend the table of leases first")}
+		return []Check{NewUnchecked(subject, brief(err), "fix the table of leases first")}
 	case len(readers) > maxReaders:
 		return []Check{NewFailure(subject, fmt.Sprintf("%d groups read the stream (%s), and DynamoDB throttles more than %d", len(readers), strings.Join(readers, ", "), maxReaders),
 			"stop the workers of a group, or let one group forward what another one needs; Lambda functions on the stream count, too, and are not seen here")}

@@ -117,8 +117,8 @@ func (t Table) compare(is *types.TableDescription) (problems []problem) {
 		fault("wait until it is ACTIVE", "is %s", is.TableStatus)
 	}
 
-	// Compared as texts: they have the types, which are not in the schema, and the finding shows
-	// them.
+	// The keys are compared as texts, which the finding shows: the texts have the types, the
+	// schema has not.
 	wanted := keyOf(t.Input.KeySchema, t.Input.AttributeDefinitions)
 	if got := keyOf(is.KeySchema, is.AttributeDefinitions); got != wanted {
 		fault("a key cannot be changed: copy what you need, delete the table, then `ratchet init`", "its key is %s, not %s", got, wanted)

@@ -8,15 +8,15 @@
 // them and comes to the item last, by one conditional write: an order whose item is erased is erased
 // everywhere, and one whose erasure was interrupted is found again by its customer.
 //
-// State, transitions, lines, amounts and payments stay: they tell the goods, but not
+// State, transitions, lines, amounts and payments stay: they show the goods, but not
 // the buyer.
 //
 // # Guarantees
 //
-//   - An order that has not ended is refused, and so is an order on which this package's tables show
-//     work: a change that waits in a retry queue, a report of the carrier, a missing row of the
-//     journal. No handler of a later record brings the person back, unless it fails: then the record
-//     waits in a retry queue or is a dead letter, which a repeat refuses or erases.
+//   - An order that has not ended is refused, and so is an order with work that is not finished: a
+//     change that waits in a retry queue, a report of the carrier, a missing row of the journal. A
+//     handler of a later record does not bring the person back. If it fails, its record waits in a
+//     retry queue, so that a repeat is refused, or is a dead letter, which a repeat erases.
 //   - The erasure is no transition: no journal row, no notification and no effect follows from it.
 //   - A repeat changes nothing.
 //

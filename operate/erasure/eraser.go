@@ -61,7 +61,7 @@ type Config struct {
 	// QuietFor is how long an order must not have moved: longer than a handler takes that has begun
 	// with a change just before.
 	QuietFor time.Duration
-	// Now is the clock of Settled. Default time.Now.
+	// Now is the clock of QuietFor. Default time.Now.
 	Now func() time.Time
 }
 
@@ -80,7 +80,7 @@ func (c *Config) check() error {
 	require(c.Reports != nil, "Reports: must be set")
 	require(c.DeadLetters.DynamoDB != nil, "DeadLetters: must be set")
 	require(len(c.Handlers) > 0, "Handlers: must be set")
-	require(c.QuietFor > 0, fmt.Sprintf("Settled %v: must be more than 0", c.QuietFor))
+	require(c.QuietFor > 0, fmt.Sprintf("QuietFor %v: must be more than 0", c.QuietFor))
 
 	if c.Now == nil {
 		c.Now = time.Now
@@ -250,14 +250,15 @@ func (e *Eraser) eraseItem(ctx context.Context, order *transitions.Order) error 
 }
 
 // eraseDeadLetters removes the person from the handler's dead letters about the order. They can still
-// be redriven. Letters that cannot be read do not end it: it returns their handler and id.
+// be redriven. Dead letters that cannot be read do not stop the erasure: eraseDeadLetters returns
+// their handler and id.
 func (e *Eraser) eraseDeadLetters(ctx context.Context, handler string, id transitions.OrderID) (changed int, unreadable []string, err error) {
 	for letter, err := range e.cfg.DeadLetters.All(ctx, handler, streams.DeadLetterFilter{}) {
 		if err != nil {
 			return changed, unreadable, err
 		}
 
-		// A repeat skips the letters that an earlier call erased.
+		// A repeat skips the dead letters from which an earlier call has erased the person.
 		if !isOf(letter.Keys, id) || letter.Error == erasedError {
 			continue
 		}

@@ -388,7 +388,7 @@ func TestAnErasureNeedsNoLists(t *testing.T) {
 
 func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 	_, err := erasure.New(erasure.Config{QuietFor: -1})
-	for _, field := range []string{"DynamoDB", "Orders", "OrdersTable", "RefusalsTable", "Deliveries", "Reports", "DeadLetters", "Handlers", "Settled -1ns"} {
+	for _, field := range []string{"DynamoDB", "Orders", "OrdersTable", "RefusalsTable", "Deliveries", "Reports", "DeadLetters", "Handlers", "QuietFor -1ns"} {
 		if err == nil || !strings.Contains(err.Error(), "erasure: Config."+field+": must be") {
 			t.Errorf("%s is missing in %v", field, err)
 		}
@@ -401,6 +401,6 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 	a.config.QuietFor = 0
 
 	if _, err := erasure.New(a.config); err == nil {
-		t.Error("New accepts Settled 0")
+		t.Error("New accepts QuietFor 0")
 	}
 }

@@ -5,10 +5,10 @@
 //
 // An order has one execution, named after the order. If that execution ended without
 // success, it is redriven: Step Functions runs the failed state again, in the same
-// execution. Where the service refuses that (14 days after the end, a year after the start,
-// at 25,000 events), and where the state machine itself was wrong, a successor is started
-// under a name of its own. It adopts the order where the order is. Successors form a chain
-// with numbers from 2; the last of the chain is the order's current execution.
+// execution. If the service refuses that (14 days after the end, a year after the start, at
+// 25,000 events), or if the state machine itself was wrong, a successor is started under a
+// name of its own. It adopts the order where the order is. Successors form a chain with
+// numbers from 2; the last of the chain is the order's current execution.
 //
 // [Executions.Survey] goes through the orders, not through a list of executions: it also finds an
 // order that never had an execution, and an order whose execution Step Functions has forgotten.

@@ -67,8 +67,8 @@ func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (curre
 	}
 }
 
-// Retries of a throttled DescribeExecution. A survey describes many executions, and the
-// quota refills by 15 a second.
+// describeTries is how often a throttled DescribeExecution is sent. A survey describes
+// many executions, and the quota refills by 15 a second.
 const describeTries = 8
 
 var describeBackoff = worker.Backoff{Base: 250 * time.Millisecond, Max: 5 * time.Second}

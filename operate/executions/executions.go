@@ -44,7 +44,8 @@ type Config struct {
 	// it. Default 10 minutes.
 	StartWithin time.Duration
 	// EndWithin is how long an execution may run when its order is in a terminal state. Default
-	// one hour; a compensation that waits through an outage is named after that, too.
+	// one hour; after that, a survey also names a compensation that only waits for the end of
+	// an outage.
 	EndWithin time.Duration
 }
 

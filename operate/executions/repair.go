@@ -16,7 +16,7 @@ import (
 
 var (
 	// ErrHealthy means that the order's execution runs, or that it has succeeded and the
-	// order is where an execution ends: there is nothing to bring on.
+	// order is where an execution ends: there is nothing to repair.
 	ErrHealthy = errors.New("the execution needs no repair")
 	// ErrNotRedrivable means that Step Functions refuses to redrive the execution. A
 	// successor takes its place.
@@ -57,7 +57,7 @@ func (e *Executions) redrive(ctx context.Context, x Execution) error {
 	return nil
 }
 
-// Action says how a repair brought an order on.
+// Action says what a repair has done.
 type Action string
 
 // The actions of a repair.
@@ -67,9 +67,10 @@ const (
 	Started          Action = "started"
 )
 
-// Repair brings an order on whose execution failed, ended early or never existed: by a redrive if
-// the service allows one and successor is false, else by a successor that adopts the order where it
-// is. It fails with [ErrHealthy] if the execution runs, or has brought its order to an end.
+// Repair makes an order move again if its execution failed, ended early or never existed: by a
+// redrive if the service allows one and successor is false, else by a successor that adopts the
+// order where it is. It fails with [ErrHealthy] if the execution runs, or has brought its order to
+// an end.
 func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, successor bool) (Action, Execution, error) {
 	order, err := e.order(ctx, id)
 	if err != nil {

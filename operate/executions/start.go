@@ -24,7 +24,7 @@ var ErrFailed = errors.New("the execution has failed")
 var ErrForgotten = errors.New("the order's execution is forgotten")
 
 // FailedError is the [ErrFailed] of a start that finds the order's execution ended without
-// success. A repeat of the start does not bring the order on.
+// success. A repeat of the start does not make the order move.
 type FailedError struct {
 	OrderID   transitions.OrderID
 	Execution Execution

@@ -36,7 +36,7 @@ const (
 	Lost Kind = "lost parcel"
 )
 
-// Problem is an order that needs a person, with the cause and the commands that bring it on.
+// Problem is an order that needs a person, with the cause and the commands that make it move again.
 type Problem struct {
 	OrderID transitions.OrderID `json:"orderId"`
 	State   workflow.State      `json:"state"`
@@ -45,7 +45,7 @@ type Problem struct {
 	// parcel was recorded.
 	Since time.Time `json:"since"`
 	Cause string    `json:"cause"`
-	// Commands bring the order on. The first is the one to try first.
+	// Commands make the order move again. The first is the one to try first.
 	Commands []string `json:"commands"`
 	// Execution is nil if there is none.
 	Execution *Execution `json:"execution,omitempty"`
@@ -256,7 +256,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 
 	deadline := e.deadline(order.State)
 	if terminal {
-		// Nothing that happens to the order ends the execution's wait any more.
+		// The order cannot move, so nothing ends the execution's wait.
 		deadline = e.cfg.EndWithin
 	}
 	overdue := current.Status == types.ExecutionStatusRunning && now.Sub(order.UpdatedAt) >= deadline

@@ -13,13 +13,13 @@ import (
 )
 
 // Counts says how many orders are in each state, by the version of the definition that
-// moved them last. Version 0: the order has none recorded.
+// moved them last. Version 0 means that no version is recorded.
 type Counts map[int]map[workflow.State]int
 
 // Count counts all orders. It reads the whole table, consistently: one read unit for each 4 KB of
 // orders. An order whose state cannot be read is counted under the empty state.
 func Count(ctx context.Context, o *transitions.Orders, s transitions.Sweep) (Counts, error) {
-	// The projection spares the network, not the read units.
+	// The projection saves network traffic, not read units.
 	input := dynamodb.ScanInput{ProjectionExpression: aws.String("orderId, orderState, definitionVersion")}
 
 	var mu sync.Mutex

@@ -14,7 +14,7 @@ import (
 // its time line ([Explanation.Timeline]), as far as the log of refusals has them.
 type Explanation struct {
 	Order *transitions.Order `json:"order"`
-	// Steps is the order's way, oldest first.
+	// Steps are the order's transitions, oldest first.
 	Steps []Step `json:"steps"`
 	// Missing says which transitions the steps lack. It is empty if none is known to be missing.
 	Missing string `json:"missing,omitempty"`
@@ -27,7 +27,7 @@ type Explanation struct {
 	OtherVersion int `json:"otherVersion,omitempty"`
 }
 
-// Step is one transition of an order's way, and where it is recorded.
+// Step is one transition of an order, and where it is recorded.
 type Step struct {
 	transitions.Transition
 	// Journal and Ring say whether the journal and the ring have the transition.
@@ -55,8 +55,8 @@ type Option struct {
 	Unmet string `json:"unmet,omitempty"`
 	// Needs lists the states from which the event would be legal.
 	Needs []workflow.State `json:"needs,omitempty"`
-	// Ahead says, of an event that is not legal now, that the order can still come to one of the
-	// states in Needs; otherwise the event is over for good.
+	// Ahead says, for an event that is not legal now, whether the order can still come to one of
+	// the states in Needs.
 	Ahead bool `json:"ahead,omitempty"`
 }
 

@@ -23,8 +23,8 @@ type Listing struct {
 }
 
 // Listed returns a page of the orders of one owner (see [lists.Query]) from the lists, newest
-// first. Without lists that are ready, and if the page asks for a version, it returns a page
-// of all orders from a scan, which also continues a scan. l may be nil.
+// first. If the lists are not ready, or the page asks for a version or continues a scan, it
+// returns a page of all orders from a scan. l may be nil.
 func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner string, p Page) (Listing, error) {
 	if p.Limit == 0 {
 		p.Limit = 100

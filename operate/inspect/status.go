@@ -28,8 +28,8 @@ type StatusSources struct {
 	Acts func(context.Context) error
 	// Quotas are the quotas of the account, by the names of package plan; nil if there are none.
 	Quotas plan.Quotas
-	// OrderReads and OrderWrites are the counters of the processes that count against the quotas of
-	// one table. The counters of calls are called like their quotas.
+	// OrderReads and OrderWrites are the names of the counters that are compared with the quotas of
+	// one table. A counter of calls has the name of its quota.
 	OrderReads, OrderWrites string
 	// MaxLag is how old the oldest unhandled record of the stream may be.
 	MaxLag time.Duration
@@ -167,7 +167,7 @@ func (l *statusLook) processes(ctx context.Context) []SystemProblem {
 	l.status.Processes = append(l.status.Processes, found...)
 
 	for _, p := range found {
-		// The last rates of a process that has ended would count work that nothing does any more.
+		// The last rates of a process that has ended would count work that has stopped.
 		if p.State != processes.Live {
 			continue
 		}

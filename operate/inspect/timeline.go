@@ -38,7 +38,7 @@ type Moment struct {
 	Kind Kind      `json:"kind"`
 	// What has happened, in words.
 	What string `json:"what"`
-	// Next is the step that brings the order on from here, "" if nothing has to be done.
+	// Next is what has to be done from here, "" if nothing has to be done.
 	Next string `json:"next,omitempty"`
 }
 
@@ -67,7 +67,7 @@ type Around struct {
 // found by their order.
 const maxDeadLetters = 1000
 
-// Unread names a source that a time line could not read, or not whole, and why.
+// Unread names a source that a time line could not read, or not completely, and why.
 type Unread struct {
 	What string
 	Err  error
@@ -144,7 +144,7 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task) []M
 		moments[i] = Moment{At: e.at(transitions.TransitionID(task.Since)), Kind: AboutTask, What: "an execution waits for " + task.Awaited}
 
 		switch events := e.leadingTo(awaited); {
-		// Also if the order has left the state since: coming to it once ends the wait.
+		// This holds even if the order has left the state since: coming to it once ends the wait.
 		case e.Order.Reached(awaited, transitions.TransitionID(task.Since)):
 			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
 		case !d.Reachable(e.Order.State, awaited):

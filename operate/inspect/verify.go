@@ -116,9 +116,8 @@ func verify(ctx context.Context, o *transitions.Orders, order *transitions.Order
 	}
 
 	if ahead > 0 {
-		// The order has moved since it was read, or the journal knows too much.
-		// Read again, to tell an order that has moved meanwhile from a journal with rows that no
-		// order made.
+		// Either the order has moved since it was read, or the journal has rows of transitions
+		// that the order has not made. A second read shows which.
 		now, found, err := o.Get(ctx, order.ID)
 		if err != nil {
 			return c, err

@@ -1,4 +1,4 @@
-// Package processes keeps one row for each running process of Ratchet, by which anybody can tell
+// Package processes keeps one row for each running process of Ratchet, so that anyone can see
 // what runs where, how much it does, and what is missing.
 //
 // # Model

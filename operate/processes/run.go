@@ -17,7 +17,7 @@ import (
 const (
 	// interval is the time between two heartbeats.
 	interval = 10 * time.Second
-	// startInterval replaces Interval while a process begins: its parts start one after the other,
+	// startInterval replaces interval while a process begins: its parts start one after the other,
 	// and until the worker's part is in the row a reader would report that no worker runs.
 	startInterval = 2 * time.Second
 	// retention is how long a row is kept after its last heartbeat.

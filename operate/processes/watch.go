@@ -24,7 +24,7 @@ const (
 // Watcher looks at the processes again and again. It may be used from many goroutines.
 type Watcher struct {
 	store *Store
-	after time.Duration // how long an unchanged beat is not missing
+	after time.Duration // how long a beat may stay the same before its process is missing
 
 	mu   sync.Mutex
 	seen map[string]observed
@@ -124,7 +124,7 @@ func (w *Watcher) judge(p Process, o observed, now time.Time) State {
 // whether the beats change. So a process that was killed counts as live for up to 35 s.
 func (s *Store) Check(ctx context.Context) ([]Process, error) {
 	w := s.Watcher()
-	// A live process beats within Interval, so twelve seconds without a change suffice.
+	// A live process beats within interval, so twelve seconds without a change suffice.
 	w.after = checkFor
 
 	for began := time.Now(); ; {

@@ -57,8 +57,8 @@ func (t *Telemetry) MeasureAWS(cfg *aws.Config) {
 		})
 
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
-		// In the first step of the stack, so that the time includes retries, and last in it, so
-		// that the names of the service and the operation are in the context.
+		// In the first step of the stack, so that the time includes retries; last in this step,
+		// so that the context has the names of the service and the operation.
 		return stack.Initialize.Add(measure, middleware.After)
 	})
 }

@@ -24,8 +24,9 @@ const ExportOff = "off"
 // OpenTelemetry apply, as far as no field says otherwise.
 type ExportConfig struct {
 	// Endpoint is the URL of a receiver, without /v1/traces, /v1/metrics and /v1/logs, or "off".
-	// Empty: the value of OTEL_EXPORTER_OTLP_ENDPOINT, or for one of the three of
-	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ..._METRICS_ENDPOINT or ..._LOGS_ENDPOINT, else "off".
+	// Empty: the value of OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ..._METRICS_ENDPOINT or
+	// ..._LOGS_ENDPOINT for one of the three, else the value of OTEL_EXPORTER_OTLP_ENDPOINT,
+	// else "off".
 	Endpoint string
 	// Log gets a warning when something cannot be exported, at most once a minute for each of the
 	// three. These warnings are not exported. Default: slog.Default().

@@ -17,7 +17,7 @@ import (
 // table takes milliseconds, a poll for tasks a minute.
 var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// meter makes instruments from the descriptions of metrics. The first error stays.
+// meter makes instruments from the descriptions of metrics. It collects the errors.
 type meter struct {
 	metric.Meter
 	err error

@@ -56,7 +56,7 @@ func (t *Telemetry) StartLogs(cfg ExportConfig) (*Logs, error) {
 		return nil, fmt.Errorf("telemetry: exporter of logs for OTLP: %w", err)
 	}
 
-	// Shutdown's timeout does not reach an export that hangs; stop does.
+	// Shutdown's timeout does not end an export that hangs; stop ends it.
 	stopped, stop := context.WithCancel(context.Background())
 
 	return &Logs{
@@ -88,7 +88,7 @@ func (l *Logs) Close() {
 	if l == nil {
 		return
 	}
-	// After the Shutdown: it ends an export that hangs.
+	// stop is called after the Shutdown: it ends an export that hangs.
 	defer l.stop()
 
 	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
@@ -149,7 +149,7 @@ func (e *countingLogExporter) Export(ctx context.Context, records []sdk.Record) 
 	defer context.AfterFunc(e.stopped, cancel)()
 
 	err := e.Exporter.Export(ctx, records)
-	// Only now: lines of a running export use memory, too.
+	// The room is free only now: lines of a running export use memory, too.
 	e.room.leave(len(records))
 
 	if err == nil {

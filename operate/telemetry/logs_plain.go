@@ -55,7 +55,7 @@ func plainAny(key string, value any) (out slog.Attr) {
 	case nil:
 		// slog leaves out an attribute without a key and a value.
 		return slog.Attr{}
-	// Before error: the JSON handler also prefers the method, which may hide secrets.
+	// Checked before error: the JSON handler also prefers the method, which may hide secrets.
 	case json.Marshaler:
 	case error:
 		return slog.String(key, v.Error())

@@ -65,7 +65,7 @@ func (e *metricsExporter) Export(ctx context.Context, all *metricdata.ResourceMe
 	in.exports.inc(outcome(err))
 
 	if err != nil {
-		// Returned, the error would go to the SDK's global handler.
+		// The error is not returned: it would go to the SDK's global handler.
 		e.warn("metrics were not exported", "err", err)
 	}
 

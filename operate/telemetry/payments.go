@@ -42,7 +42,7 @@ func (t *Telemetry) PaymentEvents() payments.Events {
 	}
 }
 
-// paymentResult tells the answers of a processor from errors.
+// paymentResult distinguishes the answers of a processor from errors.
 func paymentResult(err error) string {
 	switch {
 	case err == nil:

@@ -69,7 +69,7 @@ type countingExporter struct {
 // ExportSpans is part of sdk.SpanExporter. It returns nil.
 func (e *countingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
-	// Only now: spans of a running export use memory, too.
+	// The room is free only now: spans of a running export use memory, too.
 	e.room.leave(len(spans))
 
 	if err == nil {

@@ -18,14 +18,15 @@
 // HTTP API puts the tenant there. A list is spread over 8 shards, by the hash of
 // the order's id, so that a busy state is not bound to the throughput of one partition. A
 // page reads all shards and merges them by time, newest first. The list of a customer has
-// no shards: a customer places few orders at a time. Its orders in one state are found by
-// reading its orders. The row in the list of the state says if the order's person was erased, so
-// that a search for older orders to erase ([Lists.Unerased]) does not read them.
+// no shards: a customer places few orders at a time. To find a customer's orders in one state,
+// all orders of the customer are read. The row in the list of the state says if the order's
+// person was erased, so that a search for older orders to erase ([Lists.Unerased]) does not read
+// them.
 //
 // # Guarantees
 //
 //   - The lists of an order change in one transaction, whose condition is the order's head.
-//     Its transition only grows: a record that comes late or again changes nothing.
+//     The head's transition only grows: a late or repeated record changes nothing.
 //
 //   - A page shows orders as they are now. An order that has left the list since is left
 //     out and counted, so a page is never wrong about a state, but may lack orders whose

@@ -89,7 +89,8 @@ func New(cfg Config) (*Lists, error) {
 		cfg.Now = time.Now
 	}
 
-	// With the keys, txn refuses a transaction that writes one row twice without sending it.
+	// Because txn knows the keys, it refuses a transaction that writes one row twice before it is
+	// sent.
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {listAttribute, placeAttribute}}})
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (l *Lists) Rebuild(ctx context.Context, s transitions.Sweep) (orders int, e
 
 		return l.list(ctx, o)
 	})
-	// Last, so that a rebuild that fails does not declare the lists ready.
+	// This is the last step, so that a rebuild that fails does not declare the lists ready.
 	if err == nil {
 		_, err = l.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &l.cfg.Table, Item: readyRow.key()})
 	}

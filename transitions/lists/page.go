@@ -46,9 +46,8 @@ type Page struct {
 	// Next is the After of the next page, "" at the end.
 	Next string
 	// Stale counts the rows that were left out, because their orders have moved or are
-	// gone: the lists lag behind the orders. Orders that are left out of a customer's list
-	// because of their state, or of a reference's because of their state or customer, do not
-	// count.
+	// gone: the lists lag behind the orders. It does not count orders that Query.State or
+	// Query.Customer leave out of the list of a customer or reference.
 	Stale int
 }
 
@@ -86,7 +85,7 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 	var page Page
 	for _, o := range orders {
 		switch {
-		// Only the list of a state loses orders that move. The removal of this row is to come.
+		// An order that moves leaves only the list of its state. Its row there is not removed yet.
 		case o == nil, q.isOfState() && o.State != q.State:
 			page.Stale++
 		case q.State != "" && o.State != q.State, q.Customer != "" && o.Customer != q.Customer:
@@ -95,7 +94,8 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 		}
 	}
 
-	// Places count, not orders: a full page may have a next one even if orders were left out.
+	// The number of places counts, not the number of orders: even if orders were left out, there
+	// may be a next page.
 	if len(places) == q.Limit {
 		page.Next = places[len(places)-1]
 	}
@@ -150,7 +150,8 @@ func (l *Lists) newest(ctx context.Context, list, bound string, limit int) ([]st
 		values[":bound"] = dynamo.S(bound)
 	}
 
-	// Not consistent, at half the cost: the lists lag behind the orders in any case.
+	// The read is eventually consistent, at half the cost: the lists lag behind the orders in any
+	// case.
 	in := &dynamodb.QueryInput{
 		TableName:                 &l.cfg.Table,
 		KeyConditionExpression:    &condition,

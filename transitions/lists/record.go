@@ -18,7 +18,7 @@ import (
 const (
 	// shards is how many partitions a list is spread over. It is part of the data format.
 	shards = 8
-	// maxRaces bounds how often one order is tried while others write its head.
+	// maxRaces is how many attempts are made for one order while other writers change its head.
 	maxRaces = 10
 )
 
@@ -31,15 +31,15 @@ type head struct {
 	state      workflow.State           // empty if the order was deleted
 	row        row                      // in the list of the state
 	placed     string                   // the place of placing; empty if the order was never listed or was deleted
-	erased     bool                     // the row of the state is to say so; not read back
+	erased     bool                     // the row in the list of the state says so; not read back
 }
 
 // isTombstone reports whether the order was deleted.
 func (h head) isTombstone() bool { return h.transition != 0 && h.state == "" }
 
 // isOf reports whether the head may show this order, and not another order that has or had the
-// same id. A head that shows no order may show any. Two orders that were placed within the same
-// millisecond cannot be told apart.
+// same id. A head that shows no order matches every order. Two orders that were placed within
+// the same millisecond cannot be told apart.
 func (h head) isOf(o *transitions.Order) bool {
 	return h.transition == 0 || h.placed == placeAt(o.ID, o.CreatedAt)
 }
@@ -58,7 +58,8 @@ func (l *Lists) list(ctx context.Context, o *transitions.Order) error {
 		switch {
 		case shown.transition == 0:
 			return l.replace(ctx, o.ID, shown, headOf(o), rowsOf(o), nil)
-		// Either the record is late, or the id was given to a new order. Only the table can tell.
+		// Either the record is late, or the id was given to a new order. Only the table of orders
+		// shows which.
 		case shown.isTombstone() || !shown.isOf(o):
 			return l.relist(ctx, o.ID, shown)
 		case shown.transition >= o.TransitionID:
@@ -84,10 +85,10 @@ func (l *Lists) relist(ctx context.Context, id transitions.OrderID, shown head) 
 	return l.replace(ctx, id, shown, headOf(o), rowsOf(o), shown.rows())
 }
 
-// Remove takes a deleted order out of the lists. The order is as it was in the end. It is
-// idempotent. A tombstone without the order's content stays for 30 days, so that late records
-// do not list the order again. It costs two read units and 6 write units, and 2 each
-// with a customer and a reference.
+// Remove takes a deleted order out of the lists. last is the order as it was before the
+// deletion. It is idempotent. A tombstone without the order's content stays for 30 days, so
+// that late records do not list the order again. It costs two read units and 6 write units,
+// and 2 write units more for each of customer and reference.
 //
 // If a new order has the id, the lists show the new order instead.
 func (l *Lists) Remove(ctx context.Context, last *transitions.Order) error {
@@ -130,7 +131,7 @@ func (l *Lists) race(ctx context.Context, id transitions.OrderID, write func(sho
 			return fmt.Errorf("list order %s: %w", id, err)
 		}
 		// The head may have been moved by this very write, whose answer was lost, or by another
-		// record. The next read tells.
+		// record. The next read shows which.
 	}
 
 	return fmt.Errorf("list order %s: %w in each of %d attempts", id, errHeadMoved, maxRaces)
@@ -167,7 +168,7 @@ func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next
 			RemoveAttribute(ExpiryAttribute)
 	}
 
-	// The place tells the heads of two orders apart that have had the same id.
+	// The heads of two orders that have had the same id differ in their place.
 	switch {
 	case shown.transition == 0:
 		update.IfAbsent("transitionId")

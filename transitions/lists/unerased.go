@@ -14,10 +14,11 @@ import (
 	"ratchet/workflow"
 )
 
-// Unerased returns the owner's orders that the lists show in the state since a time before the moment,
-// in no particular order. It leaves out orders that [Lists.Erase] has erased, but not orders that were
-// erased in another way. It costs half a read unit for about 40 orders, including the orders that it
-// leaves out. The orders themselves are not read: they may have left the state, or be gone.
+// Unerased returns the owner's orders that have been in the state since before the given time, as the
+// lists show them, in no particular order. It leaves out orders that [Lists.Erase] has erased, but not
+// orders that were erased in another way. It costs half a read unit for about 40 orders, including the
+// orders that it leaves out. The orders themselves are not read: they may have left the state, or be
+// gone.
 func (l *Lists) Unerased(ctx context.Context, owner string, state workflow.State, before time.Time) iter.Seq2[transitions.OrderID, error] {
 	return func(yield func(transitions.OrderID, error) bool) {
 		// A place with an empty id sorts before every other place of its millisecond.
@@ -51,7 +52,8 @@ func (l *Lists) unerasedOf(ctx context.Context, list, bound string, yield func(t
 			}
 		}
 
-		// An empty page is not the end: the filter may leave nothing of a page that has a successor.
+		// An empty page is not the end: the filter may drop all rows of a page that is not the
+		// last.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
 			return true
 		}

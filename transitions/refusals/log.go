@@ -20,7 +20,7 @@ type Refusal struct {
 	Event string
 	// Code says why, for programs: a verdict, or "out-of-stock".
 	Code string
-	// Text says why, for people. What is stored is cut to 200 bytes.
+	// Text says why, for people. The stored text is cut to 200 bytes.
 	Text string
 	// Describe replaces Text when the refusal is written. It may read. Optional.
 	Describe func(context.Context) string
@@ -74,7 +74,7 @@ type Log struct {
 
 	mu      sync.Mutex
 	pending map[key]*pending
-	// pauseUntil is when writes go on after a second's share of them was made.
+	// pauseUntil is when writes go on after writesPerSecond of them were made.
 	pauseUntil time.Time
 
 	dropped  int64
@@ -210,7 +210,7 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return longer, func() { stop(); cancel() }
 }
 
-// pause returns how long writes have to wait, after so many were made now.
+// pause returns how long the next writes have to wait after this number of writes.
 func (l *Log) pause(now time.Time, writes int) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

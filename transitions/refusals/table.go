@@ -54,7 +54,7 @@ type Entry struct {
 	Text string `json:"text"`
 	// Source is the source of the newest refusal, "" if it is not known.
 	Source string `json:"source,omitempty"`
-	// Count is how many were noted, First and Last when (ms).
+	// Count is how many were noted. First and Last say when, in milliseconds.
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`

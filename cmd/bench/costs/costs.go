@@ -28,7 +28,7 @@ func (u Units) plus(v Units) Units { return Units{Read: u.Read + v.Read, Write: 
 type bill struct {
 	mu     sync.Mutex
 	tables map[string]Units
-	last   map[string]Units // by the newest call of the method of
+	last   map[string]Units // by table, of the newest call of bill.of
 }
 
 func (b *bill) add(table string, read, write float64) {
@@ -91,7 +91,7 @@ func openEngine(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*met
 	l := &meteredEngine{
 		bill: b,
 		db:   dynamodb.NewFromConfig(engine.AWSConfig()),
-		// Closed before its files are removed.
+		// The engine is closed before its files are removed.
 		close: func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) },
 	}
 	for _, in := range tables {

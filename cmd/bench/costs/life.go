@@ -23,7 +23,7 @@ const livesMeasured = 100
 
 // measureLife measures the cost of an order from its placing to its delivery, when nothing fails: Step
 // Functions, eight activities, two workers, the stream, the journal, shipping and notifications. It
-// leaves out leases, which cost by the minute (see Idle), and the tables of the sandbox bank and
+// leaves out leases, which cost by the minute (see idle), and the tables of the sandbox bank and
 // carrier, which a real bank and carrier replace.
 func measureLife(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}

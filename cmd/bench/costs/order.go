@@ -215,7 +215,7 @@ func (c *callCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &watchedAnswer{ResponseWriter: w}
 	c.next.ServeHTTP(answer, r)
 
-	// Counted after the answer: only then is it known whether a poll brought a task.
+	// The call is counted after the answer, which shows whether a poll brought a task.
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	if c.counts(operation, body, answer.hasToken) {
 		c.mu.Lock()

@@ -56,12 +56,12 @@ var dates = []struct {
 	{"order_delivered_customer_date", workflow.Deliver},
 }
 
-// Read calls order for each row, and bad for each row that it cannot use, with the number of
-// its line from 1. It fails if the header lacks a column, if the input cannot be read, or
-// with the error of order.
+// Read calls order for each row. For a row that it cannot use, it calls bad with the number
+// of the line, from 1. It fails if the header lacks a column, if the input cannot be read,
+// or with the error of order.
 func Read(r io.Reader, order func(History) error, bad func(line int, reason error)) error {
 	rows := csv.NewReader(r)
-	// One slice for all rows, and rows of any length: both are checked here.
+	// Rows share one slice and may have any length: the length is checked below.
 	rows.ReuseRecord, rows.FieldsPerRecord = true, -1
 
 	header, err := rows.Read()

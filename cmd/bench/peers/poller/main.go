@@ -1,5 +1,5 @@
 // Command poller is a worker of streams.Poller in a process of its own, to be measured beside
-// cmd/bench/peers/kcl, which takes the same arguments first and prints the same lines:
+// cmd/bench/peers/kcl. Both take the same arguments first and print the same lines:
 // {"event":"lease"} when it gets a shard, {"event":"first"} at its first record, and
 // {"event":"last"} when it has handled the requested number of records. Each line has the time
 // since the first record in seconds. It runs until it is killed. `go run ./cmd/bench -only kcl`
@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 type reporter struct {
 	mu      sync.Mutex
 	out     *json.Encoder
-	records int // "last" is printed after so many
+	records int // "last" is printed after this number
 	handled int
 	first   time.Time
 }
@@ -110,7 +110,7 @@ func (r *reporter) handle(context.Context, streams.Record) error {
 
 	r.handled++
 	if r.handled == 1 {
-		// From the first record: the start of a process is not measured.
+		// The time counts from the first record: the start of a process is not measured.
 		r.first = time.Now()
 
 		_ = r.out.Encode(event{Event: "first"})

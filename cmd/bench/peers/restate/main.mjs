@@ -1,6 +1,6 @@
 // Runs workflows of four steps that do nothing on Restate, whose server keeps its data in the directory
 // that is the argument. Prints "ready". Then it reads lines with a number of clients and a number of
-// workflows, runs them to their ends, and prints the seconds that took. It ends with its input. Only
+// workflows, runs them to their ends, and prints the seconds that they took. It ends with its input. Only
 // benchmarks use it.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -121,7 +121,7 @@ function one(agent, ingress) {
   });
 }
 
-/** Lets the clients run so many workflows to their ends, one after the other each. */
+/** Lets the clients run this number of workflows to their ends, each client one after the other. */
 async function run(ingress, clients, workflows) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: clients });
   let started = 0;
