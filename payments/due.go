@@ -102,7 +102,7 @@ func (s *Payments) dueRows(ctx context.Context, place duePlace, now time.Time, l
 
 	// A worker may still be working on a younger step.
 	if strings.HasPrefix(shard, dueSteps) {
-		now = now.Add(-s.cfg.StaleAfter)
+		now = now.Add(-staleAfter)
 	}
 
 	out, err := s.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{

@@ -144,7 +144,7 @@ func refusalReason(err error) string {
 
 // callProcessor sends the request of the pending step once.
 func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
 	step := p.Pending
@@ -203,7 +203,7 @@ func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.
 // and cannot be credited. An account never opens again, so every worker takes this path; the key
 // makes the refund happen once.
 func (s *Payments) refundCapture(ctx context.Context, p Payment) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
 	key := p.key(p.Pending.ID)
@@ -230,7 +230,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 		return answer{}, false, nil
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
 	op, err := s.cfg.Processor.Lookup(ctx, p.key(p.Pending.ID))

@@ -51,15 +51,10 @@ type Config struct {
 	// Callbacks verifies the processor's callbacks. If it is nil, every callback is refused with
 	// ErrNoCallbacks.
 	Callbacks verifier
-	// CallTimeout bounds one call of the processor. Default 10 s.
-	CallTimeout time.Duration
-	// StaleAfter is the age from which Recover finishes a pending step. It must be longer
-	// than a worker needs for a step. Default 30 s.
-	StaleAfter time.Duration
 	// Events are optional.
 	Events Events
-	// Now is the clock that stamps records and decides whether a payment has expired.
-	// Default time.Now.
+	// Now is the clock that stamps records and decides whether a payment has expired, for
+	// tests. Default time.Now.
 	Now func() time.Time
 }
 
@@ -70,8 +65,11 @@ type Events struct {
 }
 
 const (
-	defaultCallTimeout = 10 * time.Second
-	defaultStaleAfter  = 30 * time.Second
+	// callTimeout bounds one call of the processor.
+	callTimeout = 10 * time.Second
+	// staleAfter is the age from which Recover finishes a pending step. It is longer than a
+	// worker needs for a step.
+	staleAfter = 30 * time.Second
 )
 
 func (c *Config) check() error {
@@ -86,16 +84,6 @@ func (c *Config) check() error {
 	require(c.Tables.Due != "", "Tables.Due: must be set")
 	require(c.Ledger != nil, "Ledger: must be set")
 	require(c.Processor != nil, "Processor: must be set")
-	require(c.CallTimeout >= 0, fmt.Sprintf("CallTimeout %v: must not be negative", c.CallTimeout))
-	require(c.StaleAfter >= 0, fmt.Sprintf("StaleAfter %v: must not be negative", c.StaleAfter))
-
-	if c.CallTimeout == 0 {
-		c.CallTimeout = defaultCallTimeout
-	}
-
-	if c.StaleAfter == 0 {
-		c.StaleAfter = defaultStaleAfter
-	}
 
 	if c.Now == nil {
 		c.Now = time.Now

@@ -24,7 +24,7 @@ type Left struct {
 	Reason    string `json:"reason"`
 }
 
-// Recover finishes the steps that have been pending for longer than StaleAfter and
+// Recover finishes the steps that have been pending for longer than 30 s and
 // releases expired authorizations. Recover looks at up to limit (1 to 1,000) due rows, starting at
 // after, the Next of the previous call. Its cost does not grow with the number of payments. Any
 // number of calls may run at once, and during the payments' own calls.

@@ -29,8 +29,8 @@ func PermissionParts() (parts []string) {
 	return parts
 }
 
-// ErrPermissionPart means that there is no list of permissions for a part.
-var ErrPermissionPart = errors.New("part")
+// errPermissionPart means that there is no list of permissions for a part.
+var errPermissionPart = errors.New("part")
 
 // permissions returns the permissions that the parts need under these settings, each once. If no part is
 // named, it takes all parts that the settings use.
@@ -47,7 +47,7 @@ func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 
 	for _, part := range parts {
 		if !slices.Contains(known, part) {
-			return nil, fmt.Errorf("%w %q: must be one of %s", ErrPermissionPart, part, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%w %q: must be one of %s", errPermissionPart, part, strings.Join(known, ", "))
 		}
 
 		text, err := ratchet.Permissions.ReadFile("deploy/permissions/" + part + ".txt")

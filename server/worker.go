@@ -18,7 +18,7 @@ import (
 // worker serves every activity, polls the orders' stream, takes requests from the queue
 // if one is configured, sends notifications, and sweeps expired reservations, holds and open
 // payments. It runs the given parts of these, or all parts if none is given. The name appears in
-// execution histories and leases.
+// execution histories and leases. An unknown part is [ErrWorkerPart].
 func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (err error) {
 	chosen, err := chosenParts(parts)
 	if err := errors.Join(err, b.flow.fit(), b.checkSides()); err != nil {

@@ -141,7 +141,8 @@ func (o *Order) PlacedWith(n NewOrder) bool { return o.ID == n.ID && o.placed ==
 
 // Create places an order. The verdict is Applied for the call that created it, Replayed for
 // every later call with the same content, and Conflict with other content. It returns the
-// errors of Apply.
+// errors of Apply, and [ErrJournalAhead] if a journal that is written in the same transaction has rows of
+// an order that is gone.
 func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 	return o.CreateWith(ctx, n)
 }

@@ -169,7 +169,7 @@ func (o Opener) mailbox(e notify.Endpoint, to string) (notify.Destination, error
 	return mailbox{server: *o.Mail, to: to, templates: templates}, nil
 }
 
-// Open returns the destination of the endpoint.
+// Open returns the destination of the endpoint, or [ErrUnsupported] if this worker cannot send there.
 func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
 	// Checked again: the endpoint may have been stored under other settings of the worker.
 	if err := o.Check(e); err != nil {

@@ -75,8 +75,8 @@ func New(cfg Config) (*Writer, error) {
 
 // Write sends the transaction until DynamoDB has decided. It returns nil if the
 // transaction was written, a [*CanceledError] if a condition failed, and [ErrInvalid] if
-// it was not sent. If DynamoDB has not decided, the error is [ErrContended],
-// [ErrThrottled] or [ErrUnknown].
+// it was not sent. If the token was used with another body, the error is [ErrTokenUsed]. If DynamoDB has not
+// decided, the error is [ErrContended], [ErrThrottled] or [ErrUnknown].
 func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 	if err := w.check(t); err != nil {
 		return err

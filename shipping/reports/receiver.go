@@ -66,15 +66,14 @@ type Config struct {
 	Asker shipping.Asker
 	// Callbacks verifies the signatures of [Receiver.Callback], for example a *webhooks.Keys. Optional.
 	Callbacks verifier
-	// WaitFor is how long a report waits for its order. Default 7 days.
-	WaitFor time.Duration
-	// Now is the clock of pauses and ends. Default time.Now.
+	// Now is the clock of pauses and ends, for tests. Default time.Now.
 	Now func() time.Time
 	// Log gets reports that are refused and parcels that are lost. Default slog.Default().
 	Log *slog.Logger
 }
 
-const defaultWaitFor = 7 * 24 * time.Hour
+// waitFor is how long a report waits for its order.
+const waitFor = 7 * 24 * time.Hour
 
 // Receiver judges reports. It is safe for concurrent use.
 type Receiver struct{ cfg Config }
@@ -91,11 +90,6 @@ func New(cfg Config) (*Receiver, error) {
 	require(cfg.Table != "", "Table: must be set")
 	require(cfg.Orders != nil, "Orders: must be set")
 	require(cfg.Payments != nil, "Payments: must be set")
-	require(cfg.WaitFor >= 0, fmt.Sprintf("WaitFor %v: must not be negative", cfg.WaitFor))
-
-	if cfg.WaitFor == 0 {
-		cfg.WaitFor = defaultWaitFor
-	}
 
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -146,7 +146,7 @@ func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 		found = finding{s.Effect, err.Error(), s.Command}
 	}
 
-	limit := d.cfg.WaitFor
+	limit := waitFor
 	if s.Milestone == shipping.Returned {
 		limit = max(limit, keepReturns)
 	}

@@ -43,6 +43,7 @@ type Config struct {
 	DynamoDB dynamoDB
 	Table    string
 	// Delay is the time from the booking to the first report, and from one report to the next.
+	// Default 0.
 	Delay time.Duration
 	// Interval is how often Run looks for reports that are due. Default: a fiftieth of
 	// Delay, at least 50 ms.
@@ -54,7 +55,7 @@ type Config struct {
 	Track bool
 	// Faults are the carrier's faults. Default: none.
 	Faults Faults
-	// Now is the clock. Default time.Now.
+	// Now is the clock, for tests. Default time.Now.
 	Now func() time.Time
 	// Log gets failed deliveries. Default slog.Default().
 	Log *slog.Logger

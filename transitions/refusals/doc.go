@@ -12,7 +12,7 @@
 // The log is incomplete by design. It holds up to 1,000 different refusals in memory, writes up to 20
 // of them per second and process, and the same one at most every 10 seconds; in between it counts. An
 // order has at most 8 entries; others are only counted. An item is forgotten 7 days after its last
-// refusal. A refusal that does not fit, or cannot be written, is dropped and counted ([Log.Dropped]).
+// refusal. A refusal that does not fit, or cannot be written, is dropped and counted for the log.
 // A process that is killed loses the refusals that it has not written.
 //
 // It is no place for personal data: callers give codes, states and SKUs, never who asked.

@@ -130,14 +130,6 @@ func (l *Log) Note(r Refusal) {
 	}
 }
 
-// Dropped returns how many refusals were not written since the start of the process.
-func (l *Log) Dropped() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-
-	return l.dropped
-}
-
 // Run writes the noted refusals until ctx ends. Then it finishes the writes under way and writes the
 // rest, each for up to 2 s. Several may run at the same time. It returns nil.
 func (l *Log) Run(ctx context.Context) error {
