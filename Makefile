@@ -78,7 +78,7 @@ IN_MEMORY = free=$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1); \
 
 .PHONY: test
 test: vet ## run go vet, and every test that needs only Go; ARGS are for go test, such as -count=1
-	@echo go test -timeout 30m $(ARGS) ./...; $(IN_MEMORY); go test -timeout 30m $(ARGS) ./...
+	@echo go test -p 4 -timeout 30m $(ARGS) ./...; $(IN_MEMORY); go test -p 4 -timeout 30m $(ARGS) ./...
 
 # The packages that start goroutines or lock memory, which the code of the others does not. Programs
 # that tests build have no detector. `make long` has all packages.

@@ -46,6 +46,7 @@ func receive(client *sqs.Client, url string) json.RawMessage {
 	}
 
 	m := out.Messages[0]
+
 	event, err := json.Marshal(map[string]any{"Records": []any{map[string]any{
 		"messageId": m.MessageId, "receiptHandle": m.ReceiptHandle, "body": m.Body,
 		"attributes": m.Attributes, "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:parcels",

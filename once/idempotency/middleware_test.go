@@ -57,6 +57,7 @@ func newAPI(t *testing.T, change ...func(*api, *once.Config)) *api {
 			return "", errors.New("unknown caller")
 		}}
 	a.cfg.SetNow(func() time.Time { return noon })
+
 	cfg := once.Config{DynamoDB: embeddedtest.DynamoDB(t, once.TableInput("once")), Table: "once", Operation: "http", Lease: time.Minute,
 		Now: func() time.Time { return noon }}
 	for _, c := range change {

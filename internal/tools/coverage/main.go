@@ -89,11 +89,11 @@ func run(ctx context.Context, document string, packages []string, out io.Writer)
 		fmt.Fprintf(os.Stderr, "coverage: below %d %% without a note in %s: %s\n", enough, document, strings.Join(lacking, ", "))
 	}
 
-	return os.WriteFile(document, []byte(updated), 0o600) //nolint:gosec // named by the user of the command line; the file exists, so its mode stays
+	return os.WriteFile(document, []byte(updated), 0o600)
 }
 
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the go command with the user's package patterns
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stderr = os.Stderr
 
 	out, err := cmd.Output()

@@ -79,7 +79,7 @@ type goMod struct {
 }
 
 func readGoMod(name string) (mod goMod, err error) {
-	out, err := exec.Command("go", "mod", "edit", "-json", name).Output() //nolint:noctx,gosec // ends by itself; a file of the tree
+	out, err := exec.Command("go", "mod", "edit", "-json", name).Output() //nolint:noctx // ends by itself
 	if err != nil {
 		return goMod{}, err
 	}
@@ -119,7 +119,7 @@ func editGoMod(name, old, path string) error {
 	}
 
 	args := append(append([]string{"mod", "edit"}, edits...), name)
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx,gosec // as above
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // as above
 		return fmt.Errorf("%s: %w: %s", name, err, out)
 	}
 
@@ -139,7 +139,7 @@ func editSource(dir, name, old, path string) error {
 		return nil
 	}
 
-	return os.WriteFile(name, changed, 0o644) //nolint:gosec // the sources of a repository are readable
+	return os.WriteFile(name, changed, 0o644)
 }
 
 // inSource replaces the string literals that name the module or one of its packages. The bare path
