@@ -94,8 +94,8 @@ REAL = $(CONCURRENT) | while read -r d; do if ! grep -qs '"testing/synctest"' $$
 
 .PHONY: race
 race: ## run the short tests of the packages that share memory among goroutines under the race detector
-	go test -timeout 30m -race -short -cpu 1 $$($(VIRTUAL))
-	go test -timeout 30m -race -short $$($(REAL)) ./tests/linearizability
+	go test -p 4 -timeout 30m -race -short -cpu 1 $$($(VIRTUAL))
+	go test -p 4 -timeout 30m -race -short $$($(REAL)) ./tests/linearizability
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
