@@ -8,8 +8,8 @@ import (
 	"ratchet/server"
 )
 
-// TestDeadLettersOfAHandlerThatIsOffAreShown: workers with other settings have written them,
-// perhaps earlier. The advice that is printed can be followed without such workers.
+// TestDeadLettersOfAHandlerThatIsOffAreShown: workers with other settings have written them.
+// The advice that is printed can be followed without such workers.
 func TestDeadLettersOfAHandlerThatIsOffAreShown(t *testing.T) {
 	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
 		return unreadableLetter(ctx, b, "refund", "o-1")

@@ -127,8 +127,7 @@ func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
 	}
 }
 
-// TestLettersOfAHandlerThatIsOffAreFound: workers with other settings have written them, perhaps
-// earlier.
+// TestLettersOfAHandlerThatIsOffAreFound: workers with other settings have written them.
 func TestLettersOfAHandlerThatIsOffAreFound(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
