@@ -218,7 +218,7 @@ func (o *Orders) place(ctx context.Context, item image, _ Transition, _ []func(*
 			Item:                                item,
 			ConditionExpression:                 &absent,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		})
+		}, dynamo.WithoutRetries)
 
 		return err
 	})

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"ratchet/internal/dynamo"
-	"ratchet/internal/worker"
 )
 
 // run is the write loop of every transition: it reads the order if it has to, judges
@@ -153,7 +151,7 @@ func decodeIfAny(img image) (*Order, error) {
 func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, into string) (newImage, oldImage image, err error) {
 	var out *dynamodb.UpdateItemOutput
 	send := func() (err error) {
-		out, err = o.cfg.DynamoDB.UpdateItem(ctx, input)
+		out, err = o.cfg.DynamoDB.UpdateItem(ctx, input, dynamo.WithoutRetries)
 		return err
 	}
 
@@ -180,32 +178,14 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, in
 // whether the condition refused the write, and returns the item that failed it (nil for
 // none). ErrOutcomeUnknown says that the attempts or the context have ended before.
 func (o *Orders) untilDecided(ctx context.Context, send func() error) (old image, refused bool, err error) {
-	for attempt := 1; ; attempt++ {
-		err := send()
-		if err == nil {
-			return nil, false, nil
-		}
-
-		if old, refused := dynamo.FailedCondition(err); refused {
-			return old, true, nil
-		}
-
-		if !dynamo.OutcomeUnknown(ctx, err) {
-			return nil, false, err
-		}
-
-		// Sending again is safe. If the write was made, its condition fails now, and the image has
-		// the call id of this call.
-		if attempt == o.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
-			return nil, false, errors.Join(ErrOutcomeUnknown, context.Cause(ctx), err)
-		}
+	old, refused, err = dynamo.UntilDecided(ctx, o.cfg.Attempts, send)
+	// Sending again was safe: if the write was made, its condition failed then, and the image has the
+	// call id of this call.
+	if errors.Is(err, dynamo.ErrUnanswered) {
+		err = fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
-}
 
-// waitBeforeRetry waits with full jitter up to 25 ms * 2^attempt, at most 1 s. It reports
-// false when ctx ends first.
-func waitBeforeRetry(ctx context.Context, attempt int) bool {
-	return worker.WaitRetry(ctx, attempt, 25*time.Millisecond, time.Second)
+	return old, refused, err
 }
 
 // asOutcomeUnknown marks a failed read of evidence about a write that was sent: the write

@@ -1,7 +1,8 @@
 // Package dynamo holds what every package of this module needs to write to DynamoDB:
 // short names for attribute values, readers that treat an attribute of another type as
-// absent, a builder of conditional updates, the item that failed a condition, and the one
-// definition of which errors leave the outcome of a write unknown.
+// absent, a builder of conditional updates, the item that failed a condition, the one
+// definition of which errors leave the outcome of a write unknown ([OutcomeUnknown], [Attempts]),
+// and the clock of the service ([Clock]).
 //
 //	update := dynamo.NewUpdate("leases", dynamo.Item{"shardId": dynamo.S(id)}).
 //		IfEquals("owner", dynamo.S(me)).

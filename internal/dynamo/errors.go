@@ -3,9 +3,12 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // FailedCondition reports whether err says that the condition of a single write failed. It returns
@@ -31,11 +34,48 @@ func Retryable(err error) bool {
 	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err).Bool()
 }
 
-// OutcomeUnknown reports whether a write that ended in err may have been applied, or may still be
-// applied: every retryable error, and any error at all once ctx has ended, because the request may
-// have been sent before.
+// OutcomeUnknown reports whether a write that ended in err may have been made, or may still be
+// made: there was no answer, or the answer reports a fault of the service. Throttling, a conflict
+// with a transaction and every other refusal are answers: that attempt has written nothing. The
+// call must be sent without the SDK's own retries ([WithoutRetries]), because they report only the
+// error of their last attempt.
 func OutcomeUnknown(ctx context.Context, err error) bool {
-	// A canceled request can end in any error of the transport, so after ctx's end the error itself
-	// proves nothing.
-	return err != nil && (ctx.Err() != nil || Retryable(err))
+	if err == nil {
+		return false
+	}
+
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		_, timeout := retry.DefaultRetryableErrorCodes[api.ErrorCode()]
+
+		return timeout || api.ErrorFault() == smithy.FaultServer || statusOf(err) >= http.StatusInternalServerError
+	}
+
+	// An answer whose body could not be read is no answer, unless its status is a refusal.
+	if status := statusOf(err); status != 0 {
+		return status < http.StatusBadRequest || status >= http.StatusInternalServerError
+	}
+
+	// The SDK marks every error that follows the sending of the request. Without this mark, it has
+	// sent nothing: the credentials or the endpoint are missing.
+	var (
+		ofSDK    *smithy.OperationError
+		sent     *smithyhttp.RequestSendError
+		canceled *smithy.CanceledError
+	)
+	if errors.As(err, &ofSDK) && !errors.As(err, &sent) && !errors.As(err, &canceled) {
+		return ctx.Err() != nil
+	}
+
+	return true
+}
+
+// statusOf returns the HTTP status of the answer in err, 0 without an answer.
+func statusOf(err error) int {
+	var answer *smithyhttp.ResponseError
+	if !errors.As(err, &answer) || answer.Response == nil || answer.Response.Response == nil {
+		return 0
+	}
+
+	return answer.HTTPStatusCode()
 }

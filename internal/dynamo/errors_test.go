@@ -10,6 +10,7 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"ratchet/internal/dynamo"
@@ -44,34 +45,44 @@ func answered(status int) error {
 	}}
 }
 
+func ofSDK(err error) error {
+	return &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "UpdateItem", Err: err}
+}
+
 func TestOnlyAnAmbiguousErrorLeavesTheOutcomeUnknown(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 
 	for _, test := range []struct {
-		about     string
-		err       error
-		retryable bool
+		about              string
+		err                error
+		retryable, unknown bool
 	}{
-		{about: "a connection that broke", err: io.ErrUnexpectedEOF, retryable: false},
-		{about: "a connection that broke, as the SDK says it", err: &smithyhttp.RequestSendError{Err: io.ErrUnexpectedEOF}, retryable: true},
+		{about: "a connection that broke", err: io.ErrUnexpectedEOF, unknown: true},
+		{about: "a connection that broke, as the SDK says it", err: ofSDK(&smithyhttp.RequestSendError{Err: io.ErrUnexpectedEOF}), retryable: true, unknown: true},
+		{about: "credentials that are missing", err: ofSDK(errors.New("get identity: no credentials"))},
+		{about: "an answer that was cut off", err: ofSDK(answered(http.StatusOK)), unknown: true},
+		{about: "a request that was canceled", err: ofSDK(&smithy.CanceledError{Err: context.Canceled}), unknown: true},
 		{about: "throttling", err: &types.ProvisionedThroughputExceededException{}, retryable: true},
 		{about: "a transaction on the same item", err: &types.TransactionConflictException{}, retryable: true},
-		{about: "a fault of the service", err: answered(http.StatusInternalServerError), retryable: true},
-		{about: "a request that the service refuses", err: answered(http.StatusBadRequest), retryable: false},
-		{about: "a failed condition", err: &types.ConditionalCheckFailedException{}, retryable: false},
+		{about: "a fault of the service", err: answered(http.StatusInternalServerError), retryable: true, unknown: true},
+		{about: "a fault of the service by its name", err: &types.InternalServerError{}, unknown: true},
+		{about: "a timeout that the service reports", err: &smithy.GenericAPIError{Code: "RequestTimeout"}, retryable: true, unknown: true},
+		{about: "a request that the service refuses", err: answered(http.StatusBadRequest)},
+		{about: "a missing permission", err: &smithy.GenericAPIError{Code: "AccessDeniedException"}},
+		{about: "a failed condition", err: &types.ConditionalCheckFailedException{}},
 	} {
 		if got := dynamo.Retryable(test.err); got != test.retryable {
 			t.Errorf("%s: Retryable = %t", test.about, got)
 		}
 
-		if got := dynamo.OutcomeUnknown(t.Context(), test.err); got != test.retryable {
+		if got := dynamo.OutcomeUnknown(t.Context(), test.err); got != test.unknown {
 			t.Errorf("%s: OutcomeUnknown = %t", test.about, got)
 		}
+	}
 
-		if !dynamo.OutcomeUnknown(ended, test.err) {
-			t.Errorf("%s, and the context has ended: the request may have left before", test.about)
-		}
+	if !dynamo.OutcomeUnknown(ended, ofSDK(context.Canceled)) {
+		t.Error("the context has ended: the request may have left before")
 	}
 
 	if dynamo.Retryable(nil) || dynamo.OutcomeUnknown(ended, nil) {
