@@ -135,11 +135,13 @@ func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 // Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the
 // dead letter; otherwise it stores the new error and returns it. While one Redrive of a dead letter
 // runs, others return ErrRedriving. It returns ErrDeadLetterNotFound if there is no such dead
-// letter of h.Name. Later records of the item have been handled before, and newer records may be
-// handled at the same time. The record is marked as Late, so that h.Recheck can compare it with the
-// item. If h.Recheck returns Skip, Redrive returns an error that wraps ErrSkipped and leaves the
-// dead letter as it is. If stale is not nil, Redrive calls stale first. If stale returns an error,
-// Redrive returns that error and does not call h. h must be idempotent, as for any delivery.
+// letter of h.Name.
+//
+// Later records of the item have been handled before, and newer records may be handled at the same
+// time. The record is marked as Late, so that h.Recheck can compare it with the item. If h.Recheck
+// returns Skip, Redrive returns an error that wraps ErrSkipped and leaves the dead letter as it is.
+// If stale is not nil, Redrive calls stale first. If stale returns an error, Redrive returns that
+// error and does not call h. h must be idempotent, as for any delivery.
 func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale func(context.Context, Record) error) error {
 	h.Timeout, h.MaxAge = cmp.Or(h.Timeout, 30*time.Second), 0
 

@@ -11,9 +11,10 @@ import (
 // Pause stops the calls of a handler on all workers until Resume is called. Its records go to the
 // retry queue, where they wait in the order of each item; other handlers go on. The workers read of
 // the pause within a third of Config.LeaseDuration, at most 5 s. Calls that run then end as usual.
-// A pause has no effect on Lambda functions. A pause may last longer than the 24 hours after which
-// a stream loses its records. Each waiting record costs two writes, and later one read and the
-// writes that remove it.
+// A pause has no effect on Lambda functions.
+//
+// A pause may last longer than the 24 hours after which a stream loses its records. Each waiting
+// record costs two writes, and later one read and the writes that remove it.
 //
 // A handler that is paused already keeps the time of its first pause. A name that no worker
 // has is not refused.

@@ -13,11 +13,12 @@ import (
 )
 
 // Lambda runs the handlers of a poller in a function behind a Lambda event source mapping. Create
-// it with NewLambda and pass its Handle method to lambda.Start. The mapping must have
-// ReportBatchItemFailures set. The mapping does the work of a Poller: it reads the shards, repeats
-// failed batches and counts attempts. So Handler.Retry and Handler.Unordered have no effect, and
-// NotYet is a failure like any other. A handler with a Batch gets records of different items of one
-// invocation, at most LambdaConfig.Concurrency at once.
+// it with NewLambda and pass its Handle method to lambda.Start.
+//
+// The mapping must have ReportBatchItemFailures set. The mapping does the work of a Poller: it
+// reads the shards, repeats failed batches and counts attempts. So Handler.Retry and
+// Handler.Unordered have no effect, and NotYet is a failure like any other. A handler with a Batch
+// gets records of different items of one invocation, at most LambdaConfig.Concurrency at once.
 //
 // The directory examples/lambda has a function with a template of the mapping.
 type Lambda struct {

@@ -12,9 +12,10 @@ import (
 //
 // A lane is the queue of one item's records for one handler. It exists only while it has records,
 // and runs one record at a time. Up to limit lanes run at once. A goroutine runs one step of a
-// lane, then a step of the next ready lane, and ends when no lane may run. Handlers share the
-// limit, but each handler has some reserved places, so that a handler whose calls take long leaves
-// room for the others.
+// lane, then a step of the next ready lane, and ends when no lane may run.
+//
+// Handlers share the limit, but each handler has some reserved places, so that a handler whose
+// calls take long leaves room for the others.
 type laneScheduler struct {
 	cfg         *Config
 	deadLetters *deadLetterTable

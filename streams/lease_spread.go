@@ -7,9 +7,10 @@ import (
 )
 
 // leasesPerPartition is how many leases of a stream there may be for each partition key. DynamoDB
-// serves 1,000 write units and 3,000 read units per second under one key. The parent of a shard
-// determines the key of the shard's lease. So all workers that store the lease use the same key,
-// and only one of them succeeds:
+// serves 1,000 write units and 3,000 read units per second under one key.
+//
+// The parent of a shard determines the key of the shard's lease. So all workers that store the
+// lease use the same key, and only one of them succeeds:
 //
 //   - The lease of a child is under one of several keys, which the child's id selects. The lease of
 //     the parent says how many there are (spread). The spread of a lease never changes.

@@ -30,22 +30,24 @@ const maxBeats = 4
 
 // liveness is this worker's sign of life: a row whose counter it increments three times per lease
 // duration. All leases that the worker holds are valid as long as the row is renewed, so idle
-// leases cost no writes. Writes of leases do not depend on heartbeats: they are conditional on
-// owner and epoch, which protects the lease. The heartbeat decides which worker may begin work at
-// what time:
+// leases cost no writes.
+//
+// Writes of leases do not depend on heartbeats: they are conditional on owner and epoch, which
+// protects the lease. The heartbeat decides which worker may begin work at what time:
 //
 //   - This worker counts its leases as valid until 3/4 of the duration after the begin of
 //     the last heartbeat that was answered in time, by its monotonic clock.
 //   - Another worker takes them when it has seen the counter unchanged for a whole duration, by its
 //     own clock, from the end of the first read that showed the counter to the begin of the last
-//     read that showed it. Proof: suppose that this worker counts its leases as valid when the last
-//     read begins or later, because of a heartbeat b. There are three cases, and each is a
-//     contradiction. First, b was applied before the first read ended. Then b began at least a
-//     whole duration before the last read, and the leases have lapsed. Second, b was applied
-//     between the two reads. Then the counter changed. Third, b was applied after the last read had
-//     begun. Before b, the newest answered heartbeat was applied before the first read ended, so
-//     the leases had lapsed when b was answered. Such an answer begins a new life, and the leases
-//     belong to the life in which they were taken.
+//     read that showed it.
+//
+// Proof: suppose that this worker counts its leases as valid when the last read begins or later,
+// because of a heartbeat b. There are three cases, and each is a contradiction. First, b was
+// applied before the first read ended. Then b began at least a whole duration before the last read,
+// and the leases have lapsed. Second, b was applied between the two reads. Then the counter
+// changed. Third, b was applied after the last read had begun. Before b, the newest answered
+// heartbeat was applied before the first read ended, so the leases had lapsed when b was answered.
+// Such an answer begins a new life, and the leases belong to the life in which they were taken.
 type liveness struct {
 	table    *leaseTable
 	owner    string

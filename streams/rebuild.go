@@ -40,12 +40,13 @@ type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue)
 // Rebuild gives handlers the changes that the table's items still prove: after a gap, or for a new
 // handler. It reads all items and puts a record for each version of an item into the handlers'
 // retry queues, where the workers deliver the records; see RetryQueue for their order. Pollers go
-// on meanwhile. All fields up to Expand must be set. Each handler gets an item's versions in order:
-// a mark for the item and handler has the newest version that a Rebuild has queued, and that
-// version and older ones are not queued again. If the handler has Handler.Version, records of the
-// stream that are not newer than the mark are not delivered either. For that, workers read the mark
-// for every record that was created before the last page of the newest Rebuild, or up to 10 minutes
-// after it. Other records cost no read.
+// on meanwhile. All fields up to Expand must be set.
+//
+// Each handler gets an item's versions in order: a mark for the item and handler has the newest
+// version that a Rebuild has queued, and that version and older ones are not queued again. If the
+// handler has Handler.Version, records of the stream that are not newer than the mark are not
+// delivered either. For that, workers read the mark for every record that was created before the
+// last page of the newest Rebuild, or up to 10 minutes after it. Other records cost no read.
 //
 // A Rebuild notes its position in the lease table, so that the next run continues there if this run
 // ends early.

@@ -15,10 +15,13 @@ import (
 
 // Replay delivers records of the stream to handlers again. It reads the shards itself and puts the
 // records into the handlers' retry queues, where the workers deliver them; see RetryQueue for their
-// order. Queue, Streams and Handlers must be set. Only records up to the checkpoint of each shard
-// are replayed. The workers have finished these; they will deliver the later records in any case. A
-// Replay reads one shard after the other, with a pause between pages. While it reads a shard, it is
-// a second reader of the shard beside the workers; see ErrTooManyGroups.
+// order. Queue, Streams and Handlers must be set.
+//
+// Only records up to the checkpoint of each shard are replayed. The workers have finished these;
+// they will deliver the later records in any case.
+//
+// A Replay reads one shard after the other, with a pause between pages. While it reads a shard, it
+// is a second reader of the shard beside the workers; see ErrTooManyGroups.
 type Replay struct {
 	Queue   RetryQueue
 	Streams streamsAPI

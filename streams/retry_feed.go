@@ -12,12 +12,14 @@ import (
 )
 
 // RetryQueue puts records into the retry queues of a table's handlers, where the workers deliver
-// them. All fields up to LeaseTable must be set. The added records of one item are delivered in the
-// order in which they were added, marked as Late, and before the item's records that are in the
-// queue already. All workers know of the addition within a third of Config.LeaseDuration, at most 5
-// s; from then on the item's newer records wait behind the added ones. The workers begin to deliver
-// after twice that time. Newer records that were handled before are not repeated. A call for a
-// newer record that runs for longer than that may overlap with the first call for an added record.
+// them. All fields up to LeaseTable must be set.
+//
+// The added records of one item are delivered in the order in which they were added, marked as
+// Late, and before the item's records that are in the queue already. All workers know of the
+// addition within a third of Config.LeaseDuration, at most 5 s; from then on the item's newer
+// records wait behind the added ones. The workers begin to deliver after twice that time. Newer
+// records that were handled before are not repeated. A call for a newer record that runs for longer
+// than that may overlap with the first call for an added record.
 type RetryQueue struct {
 	DynamoDB        dynamoAPI
 	TableName       string

@@ -12,10 +12,11 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// retryTable is the retry queue of one table's stream. While an item has a row here, only the retry
-// queue delivers the item's records to the handler, and the shard's worker appends new records to
-// the row. The row is deleted with its last record, by a write that fails if another record was
-// appended meanwhile.
+// retryTable is the retry queue of one table's stream.
+//
+// While an item has a row here, only the retry queue delivers the item's records to the handler,
+// and the shard's worker appends new records to the row. The row is deleted with its last record,
+// by a write that fails if another record was appended meanwhile.
 type retryTable struct {
 	api   dynamoAPI
 	table string // the dead-letter table

@@ -14,9 +14,11 @@ import (
 var finalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
 
 // shardWorker works on one shard while this worker holds its lease: it reads the shard, runs the
-// handlers and stores checkpoints in the lease. It has two contexts. reading ends at a stop or a
-// hand-over; running handlers may then finish. work is the parent of the handlers' contexts; it
-// ends when the lease is lost or the drain takes too long.
+// handlers and stores checkpoints in the lease.
+//
+// It has two contexts. reading ends at a stop or a hand-over; running handlers may then finish.
+// work is the parent of the handlers' contexts; it ends when the lease is lost or the drain takes
+// too long.
 type shardWorker struct {
 	cfg       *Config
 	id        string

@@ -18,9 +18,10 @@ import (
 )
 
 // Inspector looks at how far a table's stream has been handled. It needs no worker and changes
-// nothing. All fields up to DeadLetterTable must be set. It reads the first records after the
-// checkpoint of each unfinished shard. While it does, it is one more reader of the shard, beside
-// the workers; see ErrTooManyGroups.
+// nothing. All fields up to DeadLetterTable must be set.
+//
+// It reads the first records after the checkpoint of each unfinished shard. While it does, it is
+// one more reader of the shard, beside the workers; see ErrTooManyGroups.
 type Inspector struct {
 	Streams         streamsAPI
 	DynamoDB        dynamoAPI

@@ -16,11 +16,12 @@ import (
 // suspect. The record is then found in two steps:
 //
 //   - The records of a shard are handed out suspectBatch at a time, and the batch is stored before
-//     its first call. For a suspect retry queue, each record is stored before its call. - If a
-//     worker ends again, the stored batch or record is tried alone: one record at a time, while no
-//     other handler call of a poller runs in this process. Each record is stored before its call. A
-//     record becomes a dead letter when calls for it that ran alone have ended maxDeaths processes.
-//     While no lease is suspect, all of this costs no write.
+//     its first call. For a suspect retry queue, each record is stored before its call.
+//   - If a worker ends again, the stored batch or record is tried alone: one record at a time, while
+//     no other handler call of a poller runs in this process. Each record is stored before its call.
+//
+// A record becomes a dead letter when calls for it that ran alone have ended maxDeaths processes.
+// While no lease is suspect, all of this costs no write.
 const (
 	suspectAfter = 3
 	maxDeaths    = 3

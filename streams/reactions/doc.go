@@ -29,6 +29,8 @@
 //
 // Per order, reactions run in the order of the transitionIds, at least once each. An effect happens
 // once if its far side acts once per key. The destinations log and file do not: a line may appear
-// twice after a crash. A reaction that no retry can complete becomes a dead letter with its cause,
-// and a person decides: for example, a capture that is declined after the parcel has left.
+// twice after a crash.
+//
+// A reaction that no retry can complete becomes a dead letter with its cause, and a person decides:
+// for example, a capture that is declined after the parcel has left.
 package reactions

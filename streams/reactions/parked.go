@@ -33,6 +33,7 @@ func (r *Reactions) canReach(order *transitions.Order, state workflow.State) boo
 
 // answerParked records the change for the executions of the order, and answers the task that waits:
 // with success if the awaited state was reached, with failure if the order can no longer reach it.
+//
 // If another wait follows, the wait is answered without recording the change, which costs a read in
 // place of a write. The next wait writes the row again, with this change as the newest one that its
 // execution knows. The record is left out only if the task has taken the answer: otherwise no next

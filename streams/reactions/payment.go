@@ -15,8 +15,10 @@ const captureStep = "shipped"
 
 // capture takes the money that was authorized for a shipped order. There is nothing to capture if
 // the order costs nothing, was charged at once, or was paid elsewhere. An order that was paid
-// elsewhere has no payment, or a canceled one. The parcel has left, so a capture that can never
-// succeed becomes a dead letter, and a person decides.
+// elsewhere has no payment, or a canceled one.
+//
+// The parcel has left, so a capture that can never succeed becomes a dead letter, and a person
+// decides.
 func (r *Reactions) capture(ctx context.Context, c change) error {
 	if c.New.Total.Amount == 0 {
 		return nil
