@@ -95,7 +95,7 @@ type Config struct {
 	// least 61 s. Default 70 s.
 	pollTimeout time.Duration
 	// fatalAfter is how long all polls of an activity may be refused before the activity counts as
-	// denied. All must have the same error, one that lasts until an operator acts (no such activity,
+	// denied. All refusals must have the same error, which lasts until an operator acts (no such activity,
 	// access denied). The other activities go on. Run ends when all are denied. Default 2 min.
 	fatalAfter time.Duration
 }

@@ -15,7 +15,8 @@
 // If another caller has moved the order, a step fails with the order's position as its
 // cause, so that the execution can go on from there.
 //
-// [General] has the steps that any workflow can use, with a definition and a state machine of its own.
+// [General] has the steps that every workflow can use. Such a workflow has its own definition and state
+// machine.
 //
 // # Caveats
 //

@@ -15,8 +15,8 @@ import (
 	"ratchet/shipping"
 )
 
-// DeliverFunc gives a report to the shop. After an error the report is repeated, whatever
-// the answer.
+// DeliverFunc gives a report to the shop. If it returns an error, its answer is ignored and the report
+// is repeated.
 type DeliverFunc func(context.Context, shipping.Report) (shipping.Answer, error)
 
 // reportPrefix begins the ids of reports: reportPrefix, the shipment's key, "/", the milestone.
