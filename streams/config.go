@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"ratchet/internal/dynamo"
 )
 
 // streamsAPI has the methods of *dynamodbstreams.Client that the poller calls.
@@ -139,7 +141,7 @@ type Config struct {
 	lateAfter time.Duration
 	// horizon is how long the service keeps a record; 24 h, except in tests.
 	horizon time.Duration
-	clock   *serviceClock
+	clock   *dynamo.Clock
 	// calls limits the handler calls of the process. All its pollers share it, except in tests in
 	// which a poller stands for a process.
 	calls *callGate
@@ -286,7 +288,7 @@ func (c Config) withDefaults() Config {
 	c.maxPending = cmp.Or(c.maxPending, 2000)
 	c.maxPendingBytes = cmp.Or(c.maxPendingBytes, 64<<20)
 	c.horizon = cmp.Or(c.horizon, horizon)
-	c.clock = &serviceClock{}
+	c.clock = &dynamo.Clock{}
 	c.calls = cmp.Or(c.calls, &processCalls)
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
 	c.checkpointEvery = cmp.Or(c.checkpointEvery, time.Second)

@@ -29,7 +29,7 @@ type deadLetterTable struct {
 	api   dynamoAPI
 	table string
 	group string // Config.Group
-	clock *serviceClock
+	clock *dynamo.Clock
 }
 
 // source is the partition key of a handler's dead letters.
@@ -87,7 +87,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	row[deadLetterError] = dynamo.S(errorText(cause))
 	row[deadLetterPermanent] = dynamo.Bool(IsPermanent(cause))
 	row[deadLetterAttempts] = dynamo.N(int64(r.Attempt))
-	now := t.clock.now()
+	now := t.clock.Now()
 	expiry := dynamo.Seconds(now.Add(deadLetterRetention))
 	row[deadLetterFailedAt] = dynamo.Millis(now)
 	row[DeadLetterExpiryAttribute] = expiry

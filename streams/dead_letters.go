@@ -20,7 +20,7 @@ type DeadLetters struct {
 	Table    string
 	Group    string // as Config.Group
 
-	clock *serviceClock
+	clock *dynamo.Clock
 }
 
 func (d DeadLetters) rows() *deadLetterTable {
@@ -53,7 +53,7 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 			return nil, "", fmt.Errorf("streams: list dead letters of %s: %w", handler, err)
 		}
 
-		now := d.clock.now()
+		now := d.clock.Now()
 		for _, row := range out.Items {
 			// A dead letter that cannot be decoded is listed with the reason.
 			letter, _ := decodeDeadLetter(row)
@@ -84,7 +84,7 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 
 	letter, err := decodeDeadLetter(row)
 	// As in List: the row may outlive its time by days.
-	if letter.expired(d.clock.now()) {
+	if letter.expired(d.clock.Now()) {
 		return DeadLetter{}, fmt.Errorf("%w: %s of %s has expired", ErrDeadLetterNotFound, id, handler)
 	}
 
@@ -222,7 +222,7 @@ func (d DeadLetters) storeFailedRedrive(ctx context.Context, h Handler, letter D
 		IfPresent(deadLetterID).
 		SetValue(deadLetterError, dynamo.S(errorText(cause))).
 		SetValue(deadLetterPermanent, dynamo.Bool(IsPermanent(cause))).
-		SetValue(deadLetterFailedAt, dynamo.Millis(d.clock.now())).
+		SetValue(deadLetterFailedAt, dynamo.Millis(d.clock.Now())).
 		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
 		RemoveAttribute(deadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)

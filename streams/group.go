@@ -71,7 +71,7 @@ func (c *groupCount) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	now, name := c.cfg.clock.now(), c.cfg.Group
+	now, name := c.cfg.clock.Now(), c.cfg.Group
 	if name == "" {
 		name = defaultGroupRow
 	}

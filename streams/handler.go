@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 )
 
@@ -87,7 +88,7 @@ func (h *Handler) accepts(r Record) (bool, error) {
 
 // call calls the handler. A panic becomes a *PanicError. If the call fails after
 // its timeout, the error wraps ErrTimeout.
-func (h *Handler) call(ctx context.Context, clock *serviceClock, r Record) error {
+func (h *Handler) call(ctx context.Context, clock *dynamo.Clock, r Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
 	defer cancel()
 

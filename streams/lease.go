@@ -148,7 +148,7 @@ func decodeLease(row dynamo.Item) Lease {
 
 // firstEpoch returns the epoch of a lease that is inserted, above the parent's epoch. The epoch starts at
 // the Unix time, so that it grows even if the row was deleted and is stored again.
-func firstEpoch(clock *serviceClock, parent int64) int64 { return max(clock.now().Unix(), parent+1) }
+func firstEpoch(clock *dynamo.Clock, parent int64) int64 { return max(clock.Now().Unix(), parent+1) }
 
 // encode returns the row of a lease that is not in the table. The row has no RequestedBy, because
 // no worker can ask for a lease that is not stored.

@@ -101,7 +101,7 @@ type leaseTable struct {
 	api    dynamoAPI
 	table  string
 	stream string
-	clock  *serviceClock // is set by the answers to take and to heartbeats; may be nil
+	clock  *dynamo.Clock // is set by the answers to take and to heartbeats; may be nil
 }
 
 func (t *leaseTable) read(ctx context.Context) ([]Lease, *streamState, error) {
@@ -175,7 +175,7 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 		}
 	}
 
-	row, applied, err := applyUpdate(ctx, t.api, update, t.clock.listen)
+	row, applied, err := applyUpdate(ctx, t.api, update, t.clock.Listen)
 	if err != nil {
 		return Lease{}, false, fmt.Errorf("streams: take lease %s: %w", l.Shard, err)
 	}

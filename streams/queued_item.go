@@ -104,7 +104,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 func (i *queuedItem) declareLost(ctx context.Context, row retryRow) (time.Time, error) {
 	q, cfg := i.queue, i.queue.queues.cfg
 
-	gap := Gap{Reason: GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: itemKey(Record{Keys: row.keys}), Until: cfg.clock.now()}
+	gap := Gap{Reason: GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: itemKey(Record{Keys: row.keys}), Until: cfg.clock.Now()}
 	if len(row.records) > 0 {
 		gap.From = row.records[len(row.records)-1].sequence
 	}

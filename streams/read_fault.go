@@ -139,7 +139,7 @@ func (r *shardReader) openGap(reason GapReason) {
 		return
 	}
 
-	r.gaps = append(r.gaps, Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: r.cfg.clock.now()})
+	r.gaps = append(r.gaps, Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: r.cfg.clock.Now()})
 }
 
 // closeGaps reports the noted gaps. They end before the sequence number to, "" if the end is not

@@ -182,7 +182,7 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 
 		_, listed := l.shards[id]
 		switch {
-		case !listed && d.cfg.clock.since(lease.FinishedAt) >= tombstoneAge:
+		case !listed && d.cfg.clock.Since(lease.FinishedAt) >= tombstoneAge:
 			if err := d.table.deleteLease(ctx, lease); err != nil {
 				return err
 			}
@@ -221,7 +221,7 @@ func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l lis
 	}
 
 	needed := absencesOfOldParent
-	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && d.cfg.clock.since(createdAt) < d.cfg.horizon {
+	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && d.cfg.clock.Since(createdAt) < d.cfg.horizon {
 		needed = absencesOfYoungParent
 	}
 
@@ -262,7 +262,7 @@ func (d *discovery) readFinished(ctx context.Context, l listing) error {
 
 	d.finished = finishedShards{readAt: time.Now()}
 	for _, lease := range tombstones {
-		if _, listed := l.shards[lease.Shard]; !listed && d.cfg.clock.since(lease.FinishedAt) >= tombstoneAge {
+		if _, listed := l.shards[lease.Shard]; !listed && d.cfg.clock.Since(lease.FinishedAt) >= tombstoneAge {
 			if err := d.table.unbury(ctx, lease.Shard); err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ type retryTable struct {
 	api   dynamoAPI
 	table string // the dead-letter table
 	scope string // name of the stream's table
-	clock *serviceClock
+	clock *dynamo.Clock
 }
 
 func (t *retryTable) source(handler string) string {
@@ -59,11 +59,11 @@ func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state 
 	row[retryRecords] = &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{record.encode()}}
 	row[retryLast] = dynamo.S(paddedSequence(r.SequenceNumber))
 	row[retryAttempts] = dynamo.N(int64(state.attempts))
-	row[retryNextTry] = dynamo.Millis(t.clock.service(state.nextTry))
+	row[retryNextTry] = dynamo.Millis(t.clock.Service(state.nextTry))
 	row[retryError] = dynamo.S(state.lastErr)
 
 	if !state.since.IsZero() {
-		row[retrySince] = dynamo.Millis(t.clock.service(state.since))
+		row[retrySince] = dynamo.Millis(t.clock.Service(state.since))
 	}
 
 	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
@@ -251,7 +251,7 @@ func (t *retryTable) get(ctx context.Context, handler string, hash laneHash) (ro
 // decode decodes a row and converts its times to the local clock.
 func (t *retryTable) decode(item dynamo.Item) (retryRow, bool) {
 	row, ok := decodeRetryRow(item)
-	row.since, row.nextTry = t.clock.local(row.since), t.clock.local(row.nextTry)
+	row.since, row.nextTry = t.clock.LocalAt(row.since), t.clock.LocalAt(row.nextTry)
 
 	return row, ok
 }
@@ -285,8 +285,8 @@ func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow)
 	names := row.names()
 	update := t.ifFirst(handler, row).
 		SetValue(names.attempts, dynamo.N(int64(row.attempts))).
-		SetValue(names.since, dynamo.Millis(t.clock.service(row.since))).
-		SetValue(retryNextTry, dynamo.Millis(t.clock.service(row.nextTry))).
+		SetValue(names.since, dynamo.Millis(t.clock.Service(row.since))).
+		SetValue(retryNextTry, dynamo.Millis(t.clock.Service(row.nextTry))).
 		SetValue(retryError, dynamo.S(row.lastErr))
 
 	if _, _, err := applyUpdate(ctx, t.api, update); err != nil {

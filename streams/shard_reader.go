@@ -389,11 +389,11 @@ func (r *shardReader) lag(now time.Time) Lag {
 	age := time.Duration(0)
 	switch caughtUpAt, newestAt := r.caughtUpAt.Load(), fromUnixMilli(r.newestAt.Load()); {
 	case !oldest.IsZero():
-		age = clock.service(now).Sub(oldest)
+		age = clock.Service(now).Sub(oldest)
 	case caughtUpAt != 0:
 		age = now.Sub(time.Unix(0, caughtUpAt))
 	case !newestAt.IsZero():
-		age = clock.service(now).Sub(newestAt)
+		age = clock.Service(now).Sub(newestAt)
 	}
 	age = max(age, 0) // the clocks may differ by a few seconds
 

@@ -97,7 +97,7 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 			"shard", l.Shard, "times", l.deaths)
 	}
 
-	now := p.cfg.clock.now()
+	now := p.cfg.clock.Now()
 	if l.ParentLost && l.Checkpoint == "" {
 		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapParent, Stream: st.arn, Shard: l.Parent, Until: now})
 	}
@@ -236,7 +236,7 @@ func (w *shardWorker) endLease(end error) error {
 	change := LeaseReleased
 	if errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) {
 		change = LeaseFinished
-		last.finished = w.cfg.clock.now()
+		last.finished = w.cfg.clock.Now()
 	} else {
 		last.release = true
 	}

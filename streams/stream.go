@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 )
 
@@ -47,7 +48,7 @@ type stream struct {
 	api         streamsAPI
 	tables      dynamoAPI
 	arn         string
-	clock       *serviceClock
+	clock       *dynamo.Clock
 	confirmOver time.Duration // see confirmation
 	pages       *rate.Limiter // calls for the listing that this worker makes for all
 	lookups     *rate.Limiter // all other calls of DescribeStream
@@ -326,7 +327,7 @@ func (s *stream) describePage(ctx context.Context, in *dynamodbstreams.DescribeS
 
 	// DynamoDB Streams answers with a Date header; the SDK parses it into the metadata.
 	serverTime, _ := awsmiddleware.GetServerTime(out.ResultMetadata)
-	s.clock.hear(began, serverTime)
+	s.clock.Hear(began, out.ResultMetadata, nil)
 
 	return out.StreamDescription, serverTime, nil
 }

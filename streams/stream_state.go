@@ -203,7 +203,7 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 // trimmed after the state was stored are a gap for this group. This happens if the worker that has
 // stored the state ended before it listed the shards, and the next worker starts a day later.
 func (d *discovery) firstLeases(l listing, state *streamState) func(shard, parent string) Lease {
-	now := d.cfg.clock.now()
+	now := d.cfg.clock.Now()
 
 	return func(shard, parent string) Lease {
 		lease := Lease{StartAt: state.startAt, AtHorizon: state.startAt.IsZero()}
@@ -271,7 +271,7 @@ func isOtherStream(state *streamState, l listing) bool {
 func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, error) {
 	row := leaseKey(d.table.stream, streamStateRow)
 	row[streamStateListings] = dynamo.N(0)
-	row[streamStateBegunAt] = dynamo.Millis(d.cfg.clock.now())
+	row[streamStateBegunAt] = dynamo.Millis(d.cfg.clock.Now())
 
 	if !l.createdAt.IsZero() {
 		row[streamStateCreatedAt] = dynamo.Millis(l.createdAt)
@@ -314,7 +314,7 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 		return fmt.Errorf("%w: stream %s has another creation time", errUnconfirmed, d.stream.arn)
 	}
 
-	gap := Gap{Reason: GapReplaced, Stream: d.stream.arn, Since: lastHandledAt(leases), Until: d.cfg.clock.now()}
+	gap := Gap{Reason: GapReplaced, Stream: d.stream.arn, Since: lastHandledAt(leases), Until: d.cfg.clock.Now()}
 	if d.cfg.OnGap == GapHalt {
 		declareGap(d.cfg, gap)
 		return &GapError{Gap: gap}

@@ -183,7 +183,7 @@ func (p *Poller) replaceStream(ctx context.Context, current, next string) (strin
 	}
 
 	// Before the new stream is stored, so that under GapHalt every later start finds the gap, too.
-	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: p.cfg.clock.now()}
+	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: p.cfg.clock.Now()}
 	if p.cfg.OnGap == GapHalt {
 		declareGap(&p.cfg, gap)
 		return "", &GapError{Gap: gap}

@@ -9,6 +9,7 @@ import (
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -24,7 +25,7 @@ const datePrecision = time.Second
 // time is used as it is. An answer that contradicts the bounds replaces them: one of the clocks was
 // set, or they drift apart.
 //
-// It is safe for concurrent use. The zero value uses time.Now and has heard nothing.
+// It is safe for concurrent use. The zero value uses time.Now and has heard nothing; so does nil, for good.
 type Clock struct {
 	// Local is the clock of this machine; nil is time.Now.
 	Local func() time.Time
@@ -37,7 +38,7 @@ type Clock struct {
 
 // LocalNow returns the time of the machine's clock without its monotonic reading, for Hear.
 func (c *Clock) LocalNow() time.Time {
-	if c.Local == nil {
+	if c == nil || c.Local == nil {
 		// The monotonic clock may stop while the machine sleeps.
 		return time.Now().Round(0)
 	}
@@ -48,6 +49,10 @@ func (c *Clock) LocalNow() time.Time {
 // Hear notes the time in an answer: in its metadata, or in err if the call has failed. The call
 // began at the given LocalNow and has ended just now. An answer without a Date is ignored.
 func (c *Clock) Hear(began time.Time, answer middleware.Metadata, err error) {
+	if c == nil {
+		return
+	}
+
 	date, found := awsmiddleware.GetServerTime(answer)
 	if !found {
 		date, found = dateOf(err)
@@ -58,10 +63,25 @@ func (c *Clock) Hear(began time.Time, answer middleware.Metadata, err error) {
 	}
 }
 
+// Listen is an option of a call: the clock hears its answer, also if that is an error.
+func (c *Clock) Listen(o *dynamodb.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		// Initialize is the outermost step: the metadata of all retries and of errors passes it.
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ServiceClock",
+			func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				began := c.LocalNow()
+				out, answer, err := next.HandleInitialize(ctx, in)
+				c.Hear(began, answer, err)
+
+				return out, answer, err
+			}), middleware.After)
+	})
+}
+
 func (c *Clock) note(began, ended, date time.Time) {
 	// The service answered in the second that begins at date, not before the call began and not after
 	// it ended.
-	lo, hi := began.Sub(date)-datePrecision, ended.Sub(date)
+	lo, hi := began.Round(0).Sub(date)-datePrecision, ended.Sub(date)
 	if hi < lo {
 		return // the local clock was set back during the call
 	}
@@ -116,6 +136,10 @@ func (c *Clock) learned() bool {
 // Ahead returns how far the local clock is ahead of the service's: 0 if they may agree, negative if it
 // is behind.
 func (c *Clock) Ahead() time.Duration {
+	if c == nil {
+		return 0
+	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -125,6 +149,9 @@ func (c *Clock) Ahead() time.Duration {
 
 // Now returns the service's time.
 func (c *Clock) Now() time.Time { return c.Service(c.LocalNow()) }
+
+// Since returns how long ago the service's time was t.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // Service returns the service's time at a moment of the local clock, zero for zero.
 func (c *Clock) Service(local time.Time) time.Time {

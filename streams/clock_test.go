@@ -163,26 +163,3 @@ func TestTheEpochOfAChildIsAboveThatOfItsParent(t *testing.T) {
 		w.stopped(p)
 	})
 }
-
-func TestAnAnswerThatComesLateIsNoTime(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		var c serviceClock
-		hear := func(took, ahead time.Duration) {
-			began := time.Now()
-			time.Sleep(took)
-			c.hear(began, began.Add(-ahead))
-		}
-
-		hear(time.Hour, 0) // the process was suspended
-
-		if d := c.difference(); d != 0 {
-			t.Errorf("a call of an hour: ahead by %s", d)
-		}
-
-		hear(time.Second, time.Hour)
-
-		if d := c.difference(); d != time.Hour+time.Second {
-			t.Errorf("ahead by %s", d)
-		}
-	})
-}
