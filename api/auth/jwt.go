@@ -43,7 +43,6 @@ func NewJWT(cfg JWTConfig) (*JWT, error) {
 		jwt.WithAudience(claims.Audience),
 		// By default, a token without an expiry would be valid without an end.
 		jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(claims.Now),
 	)
 
 	return &JWT{claims: claims, parser: parser, key: key}, nil
