@@ -31,6 +31,11 @@ type APIConfig struct {
 	// TenantRates are the limits of tenants that have another one: TENANT=RATE, separated by commas or
 	// spaces.
 	TenantRates []string `koanf:"api-tenant-rates"`
+	// InFlight is how many requests are served at once, 1 to 10000. Twice as many more wait for up to
+	// a second. Default: 256.
+	InFlight int `koanf:"api-in-flight"`
+	// Watches is how many streams of events one caller may have open, 1 to 1000. Default: 16.
+	Watches int `koanf:"api-watches"`
 	// WatchFor is how long one stream of events may last. Default: 15 min.
 	WatchFor time.Duration `koanf:"watch-for"`
 	// Audit is where audit lines go: "log" or "file:FILE". Default: audit.jsonl in the
@@ -75,6 +80,8 @@ func (c APIConfig) validate() error {
 	require((c.TLSCert == "") == (c.TLSKey == ""), "tls-cert and tls-key: both or none")
 	require(c.Issuer != "" || (c.Audience == "" && c.PublicKey == ""), "auth-issuer: must be set with auth-audience or auth-public-key")
 	require(c.Issuer == "" || c.Audience != "", "auth-audience: must be set with auth-issuer")
+	require(c.InFlight >= 0 && c.InFlight <= 10_000, "api-in-flight %d: 1 to 10000", c.InFlight)
+	require(c.Watches >= 0 && c.Watches <= 1000, "api-watches %d: 1 to 1000", c.Watches)
 	require(c.WatchFor >= 0, "watch-for %s: must not be negative", c.WatchFor)
 
 	kind, path, _ := strings.Cut(c.Audit, ":")
