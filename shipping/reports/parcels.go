@@ -205,7 +205,7 @@ func (d *Receiver) noteParcel(ctx context.Context, r shipping.Report) (notes, er
 		// A set: a repeat adds nothing, and parcels that end at the same moment are all kept.
 		Add("#milestone :parcel").
 		Bind(":parcel", dynamo.SS(r.Parcel)).
-		SetValue(ExpiryAttribute, dynamo.Seconds(d.cfg.Now().Add(keepParcels))).
+		SetValue(ExpiryAttribute, dynamo.Seconds(d.now().Add(keepParcels))).
 		Input()
 	// The answer has every note up to this one, so of the last two parcels at least one sees both.
 	in.ReturnValues = types.ReturnValueAllNew
@@ -232,7 +232,7 @@ func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 
 	update := dynamo.NewUpdate(d.cfg.Table, parcelsKey(r.OrderID, r.Parcel)).
 		SetValue("lines", dynamo.S(string(text))).
-		SetValue(ExpiryAttribute, dynamo.Seconds(d.cfg.Now().Add(keepParcels)))
+		SetValue(ExpiryAttribute, dynamo.Seconds(d.now().Add(keepParcels)))
 	if _, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
 		return fmt.Errorf("note the parcel's lines: %w", err)
 	}
