@@ -19,9 +19,6 @@ type Config struct {
 	Region, AccountID string
 	// Streams says how long stream shards and their records live.
 	Streams StreamsConfig
-	// SweepEvery is the time between two searches for items whose time to live has ended.
-	// Default: 10 seconds. Negative: expired items are never removed.
-	SweepEvery time.Duration
 	// Consumed, if set, gets the capacity units that DynamoDB would bill for each call, also
 	// for calls whose answer does not report them: a failed condition costs the size of the
 	// existing item, a transaction costs double. It runs inside the calls, in many

@@ -26,6 +26,9 @@ type Config struct {
 	Data string `koanf:"data"`
 	// Listen is where `ratchet dev` serves the engine. Default: [DefaultListen].
 	Listen string `koanf:"listen"`
+	// FaultAdmin lets callers on loopback addresses disturb the embedded engine over the wire, for tests:
+	// make its calls fail, move its clock, replace its streams (see [embedded.Config]). Without it they are refused.
+	FaultAdmin bool `koanf:"fault-admin"`
 	// Prefix begins the names of tables, activities and the state machine, at most 40 of
 	// A-Z a-z 0-9 _ -. Default: "ratchet-".
 	Prefix string `koanf:"prefix"`
