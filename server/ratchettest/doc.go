@@ -33,10 +33,10 @@
 //
 // Config.Server.Parts has the test run a workflow of its own, with another bank, and so on.
 //
-// [Config.Definition] replaces only the definition of orders. The worker refuses to run a
-// state machine that does not fit the definition. For a definition without a state machine
-// set NoWorker, and Journal to "transactional" so that each transition writes its own
-// journal row; then start own components with [Env.Go].
+// Config.Server.OrderDefinition, the name of a file, replaces only the definition of orders. The
+// worker refuses to run a state machine that does not fit the definition. For a definition without
+// a state machine set NoWorker, and Journal to "transactional" so that each transition writes its
+// own journal row; then start own components with [Env.Go].
 //
 // Inside testing/synctest the whole server runs on the bubble's clock, and the minutes
 // that it waits for a carrier pass in a second or two. Start must then be called inside

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
-	"ratchet/workflow/diagram"
 )
 
 // Config says what [Start] starts. The zero Config runs the built-in definition of
@@ -23,14 +21,9 @@ type Config struct {
 	// Server configures the server. Start fills its empty fields: Data and Notify are
 	// files in the test's temporary directory, CarrierDelay is 1 ms.
 	Server server.Config
-	// Definition is the definition of orders. Default: the definition of Server.OrderDefinition, else
-	// [workflow.Order].
-	Definition *workflow.Definition
 	// NoWorker leaves the worker, the stream poller and the carrier out: the tables
 	// exist, and nothing reacts to transitions.
 	NoWorker bool
-	// Events are called in addition to the events that Env itself needs.
-	Events server.Events
 	// Log gets the server's log. Default: it is discarded.
 	Log *slog.Logger
 	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is
@@ -79,7 +72,7 @@ func Start(t testing.TB, cfg Config) *Env {
 
 	env.fillServer(&cfg)
 
-	backend, err := server.Embed(cfg.Server, cfg.Log, env.core.observe(cfg.Events))
+	backend, err := server.Embed(cfg.Server, cfg.Log, env.core.observe())
 	if err != nil {
 		t.Fatalf("open the server: %v", err)
 	}
@@ -145,41 +138,14 @@ func (e *Env) fillServer(cfg *Config) {
 	if cfg.Server.CarrierDelay == 0 {
 		cfg.Server.CarrierDelay = time.Millisecond
 	}
-
-	if cfg.Definition == nil {
-		return
-	}
-
-	text, err := diagram.Render(cfg.Definition, "yaml", nil)
-	if err != nil {
-		e.t.Fatalf("render the definition: %v", err)
-	}
-
-	cfg.Server.OrderDefinition = filepath.Join(dir, "definition.yaml")
-	if err := os.WriteFile(cfg.Server.OrderDefinition, []byte(text), 0o600); err != nil {
-		e.t.Fatal(err)
-	}
 }
 
-// observe adds to the hooks that waits look again after each event.
-// Kept first: h is changed below.
-func (c *core) observe(h server.Events) server.Events {
-	decided, reacted := h.Decided, h.Reacted
-
-	h.Decided = func(id transitions.OrderID, event workflow.Event, verdict transitions.Verdict) {
-		if decided != nil {
-			decided(id, event, verdict)
-		}
-		c.events.send()
+// observe returns hooks that make waits look again after each event.
+func (c *core) observe() server.Events {
+	return server.Events{
+		Decided: func(transitions.OrderID, workflow.Event, transitions.Verdict) { c.events.send() },
+		Reacted: func(string, transitions.Change) { c.events.send() },
 	}
-	h.Reacted = func(handler string, change transitions.Change) {
-		if reacted != nil {
-			reacted(handler, change)
-		}
-		c.events.send()
-	}
-
-	return h
 }
 
 // With returns the Env for another test: a subtest of the test that started it.
