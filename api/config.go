@@ -53,7 +53,7 @@ type Config struct {
 	// Lists are lists of the orders. Without them, or until they are ready, listing orders
 	// scans the table.
 	Lists *lists.Lists
-	// Handlers are the stream handlers whose dead letters can be listed and redriven.
+	// Handlers are the stream handlers whose dead letters can be listed and redriven. Default: none.
 	Handlers []streams.Handler
 	// Around has the sources of an order's explanation beside its transitions. A nil source is left out.
 	Around inspect.Around
@@ -85,7 +85,7 @@ type Config struct {
 	// Secret is 32 bytes that all instances share. It encrypts cursors.
 	Secret []byte
 	// Hosts are host names, in addition to localhost, that requests to a loopback address
-	// may name: the names of a proxy on the same machine.
+	// may name: the names of a proxy on the same machine. Default: none.
 	Hosts []string
 
 	// Rate limits the requests per second of each caller, in bursts of up to twice as many. Default
@@ -93,8 +93,8 @@ type Config struct {
 	// burst of 20 and then one per second.
 	Rate float64
 	// TenantRate limits the requests per second of all callers of a tenant together, in bursts of
-	// up to twice as many. TenantRates are the limits of single tenants. A negative value means
-	// no limit, which is the default.
+	// up to twice as many. TenantRates are the limits of tenants that have another one, by tenant. A
+	// negative value means no limit, which is the default.
 	TenantRate  float64
 	TenantRates map[string]float64
 	// InFlight is how many requests are served at once. Only requests with an

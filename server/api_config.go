@@ -21,6 +21,7 @@ type APIConfig struct {
 	TLSKey  string `koanf:"tls-key"`
 	// Hosts are Host header values, in addition to localhost, that the API accepts on a
 	// loopback address. Elements may hold several names, separated by commas or spaces.
+	// Default: none.
 	Hosts []string `koanf:"api-hosts"`
 	// Rate is the most requests per second of one caller. Default: 200, without limit
 	// under `ratchet dev`. Negative: without limit.
@@ -28,8 +29,8 @@ type APIConfig struct {
 	// TenantRate is the most requests per second of all callers of one tenant together, in this
 	// process. Default, and if negative: without limit.
 	TenantRate float64 `koanf:"api-tenant-rate"`
-	// TenantRates are the limits of tenants that have another one: TENANT=RATE, separated by commas or
-	// spaces.
+	// TenantRates are the limits of tenants that have another one, in requests per second: TENANT=RATE,
+	// separated by commas or spaces. Default: none.
 	TenantRates []string `koanf:"api-tenant-rates"`
 	// InFlight is how many requests are served at once, 1 to 10000. Twice as many more wait for up to
 	// a second. Default: 256.
@@ -42,13 +43,15 @@ type APIConfig struct {
 	// data directory of the embedded engine, else "log".
 	Audit string `koanf:"audit"`
 	// Issuer is an OpenID Connect issuer whose tokens the API accepts in addition to API
-	// keys. It needs Audience. With PublicKey, the name of a PEM file, tokens are checked
-	// with that key; without it the issuer's keys are fetched. For TenantClaim and
-	// ScopePrefix see [auth.Claims].
-	Issuer      string `koanf:"auth-issuer"`
-	Audience    string `koanf:"auth-audience"`
-	PublicKey   string `koanf:"auth-public-key"`
+	// keys. It needs Audience, which the tokens must name. Empty: no tokens.
+	Issuer   string `koanf:"auth-issuer"`
+	Audience string `koanf:"auth-audience"`
+	// PublicKey is the name of a PEM file with the key that tokens are checked with. Empty: the
+	// issuer's keys are fetched.
+	PublicKey string `koanf:"auth-public-key"`
+	// TenantClaim is the claim of a token that holds the tenant. Default: "tenant".
 	TenantClaim string `koanf:"auth-tenant-claim"`
+	// ScopePrefix precedes the scopes of this API among the token's scopes. Default: "ratchet:".
 	ScopePrefix string `koanf:"auth-scope-prefix"`
 }
 

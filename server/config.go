@@ -32,7 +32,8 @@ type Config struct {
 	// Prefix begins the names of tables, activities and the state machine, at most 40 of
 	// A-Z a-z 0-9 _ -. Default: "ratchet-".
 	Prefix string `koanf:"prefix"`
-	// RoleARN is the role of the state machine on AWS. The engine ignores it.
+	// RoleARN is the role of the state machine on AWS. The engine ignores it. Default:
+	// "arn:aws:iam::000000000000:role/ratchet".
 	RoleARN string `koanf:"role-arn"`
 	// Notify is the destination of notifications that no stored endpoint asks for: "log"; "none";
 	// "file:FILE", one line of JSON each; "dir:DIR", one file each, written once per
@@ -40,8 +41,8 @@ type Config struct {
 	// "configured", beside the endpoints of `ratchet endpoints`. Default: "log".
 	Notify string `koanf:"notify"`
 	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
-	// a rotation it holds the new secret and the old one, separated by a space. It is
-	// never printed.
+	// a rotation it holds the new secret and the old one, separated by a space. A URL in
+	// Notify needs it. Default: none. It is never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
 	// SMTPURL is the server that e-mails to endpoints go through:
 	// smtp://[USER:PASSWORD@]HOST:PORT. SMTPFrom is the sender. Empty: no e-mails. SMTPURL
@@ -62,17 +63,17 @@ type Config struct {
 	// OrderLists makes the workers keep lists of orders by state and by time in a table of
 	// their own (see package lists). Without it, listing orders scans their table.
 	OrderLists bool `koanf:"order-lists"`
-	// OrderDefinition is a file (YAML or JSON, see package workflow/file) with the
+	// OrderDefinition is a file in YAML or JSON (see package workflow/file) with the
 	// definition of orders. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`
 	// StateMachine is a file with a state machine of your own in ASL (JSON), see [Workflow]. Default: the
 	// shop's, to which the definition must fit then.
 	StateMachine string `koanf:"state-machine"`
 	// OtherActivities are the activities of your own state machine that workers of other programs
-	// serve, without the prefix. They must not move orders themselves.
+	// serve, without the prefix. They must not move orders themselves. Default: none.
 	OtherActivities []string `koanf:"other-activities"`
 	// AcceptVersions are other versions of the definition whose orders may be moved
-	// without a migration (see [transitions.Config]).
+	// without a migration (see [transitions.Config]). Default: none.
 	AcceptVersions []int `koanf:"accept-versions"`
 	// ActionKeys sign the ids of one-time actions and hash their PINs: VERSION:BASE64, the
 	// signing key first, then older ones (`ratchet actions key` makes one). Empty: the
@@ -101,7 +102,7 @@ type Config struct {
 	// parcel comes back alone, it gives back the money of the parcel's lines.
 	// Without it, a person does. It applies to orders that are returned from then on.
 	RefundReturns bool `koanf:"refund-returns"`
-	// DeclinePercent is the share of payments that the sandbox bank declines,
+	// DeclinePercent is the share of payments that the sandbox bank declines, in percent,
 	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
 	TimeoutPercent int `koanf:"timeout-percent"`
@@ -116,7 +117,7 @@ type Config struct {
 	// is started for each shipment. Empty: the carrier of Parts, else the sandbox, except on AWS, where
 	// a shop needs one of the two.
 	Carrier string `koanf:"carrier"`
-	// CarrierToken is the bearer token for a carrier's URL. It is never printed.
+	// CarrierToken is the bearer token for a carrier's URL. Empty: none is sent. It is never printed.
 	CarrierToken string `koanf:"carrier-token"`
 	// CarrierSecret verifies the callbacks of the carrier, in the form of WebhookSecret. Empty:
 	// every callback is refused. It is never printed.

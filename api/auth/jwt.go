@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// JWTConfig configures a JWT authenticator.
+// JWTConfig configures a JWT authenticator. Both fields are required.
 type JWTConfig struct {
 	// Claims says what a token must contain.
 	Claims Claims

@@ -35,7 +35,8 @@ type dynamoDB interface {
 
 // KeysConfig configures Keys.
 type KeysConfig struct {
-	// DynamoDB and Table say where the keys are stored. Both are required.
+	// DynamoDB and Table say where the keys are stored. Both are required. The function TableInput
+	// describes the table.
 	DynamoDB dynamoDB
 	Table    string
 }

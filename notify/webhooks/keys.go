@@ -35,7 +35,7 @@ var idRule = regexp.MustCompile(`^[A-Za-z0-9_:-]{1,128}$`)
 
 // Config configures [Keys].
 type Config struct {
-	// Secrets are 1 to [MaxSignatures]. A message is signed with each of them and accepted
+	// Secrets are 1 to [MaxSignatures]. They are required. A message is signed with each of them and accepted
 	// with any. To change a secret, add the new one on both sides, then remove the old one.
 	Secrets []Secret
 	// Tolerance is how far the timestamp of a message may be from now, in either direction.

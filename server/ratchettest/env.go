@@ -22,14 +22,15 @@ type Config struct {
 	// files in the test's temporary directory, CarrierDelay is 1 ms.
 	Server server.Config
 	// NoWorker leaves the worker, the stream poller and the carrier out: the tables
-	// exist, and nothing reacts to transitions.
+	// exist, and nothing reacts to transitions. Default: they run.
 	NoWorker bool
 	// Log gets the server's log. Default: it is discarded.
 	Log *slog.Logger
 	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is
 	// the bubble's time and should exceed the delays of the test.
 	Patience time.Duration
-	// Repeats allows that a notification is sent again under its key, with the same content. Set it
+	// Repeats allows that a notification is sent again under its key, with the same content. Without it,
+	// a repeat fails the test. Set it
 	// in a test with faults: a fault between a notification and the record of its
 	// delivery makes the repeat necessary. The receiver acts once because it honors the key.
 	Repeats bool

@@ -49,7 +49,7 @@ type Config struct {
 	// Deliver gives a report to the shop. Default: every report is accepted.
 	Deliver DeliverFunc
 	// Track makes the carrier store each milestone before it reports it, for [Carrier.Get]:
-	// one write more for each report.
+	// one write more for each report. Without it, Get knows no milestone after Shipped.
 	Track bool
 	// Faults are the carrier's faults. Default: none.
 	Faults Faults

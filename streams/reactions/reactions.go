@@ -65,7 +65,8 @@ type Config struct {
 	// and in every later attempt, a shipment is booked only if the order as it is now still
 	// wants one. Default 10 s.
 	FreshFor time.Duration
-	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED.
+	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED. Without it, a
+	// person does.
 	RefundReturns bool
 	// Parcels moves an order on if some of its parcels had left before it was shipped as a whole. Nil if
 	// there are no reports of parcels.
