@@ -55,7 +55,7 @@ type Config struct {
 	SFN Client
 	// Activities are served side by side. Register adds more.
 	Activities []Activity
-	// Middleware wraps every handler. The first one is the outermost.
+	// Middleware wraps every handler, the first outermost. Default none.
 	Middleware []Middleware
 	// WorkerName is shown in execution histories, at most 80 characters. Default:
 	// "worker-" and a random suffix.

@@ -132,7 +132,7 @@ func (s *service) listActs(ctx context.Context, c caller, in *listActsInput) (*l
 	// A pointer to the owner: nil would select the acts of all tenants.
 	f := audit.Filter{Since: in.Since, Who: in.Who, Act: in.Act, On: in.On, Tenant: &owner}
 	if f.Since.IsZero() {
-		f.Since = s.cfg.Now().Add(-actsSince)
+		f.Since = time.Now().Add(-actsSince)
 	}
 
 	found, next, err := s.cfg.Acts.List(ctx, f, position, in.Limit)

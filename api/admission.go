@@ -27,7 +27,7 @@ type admission struct {
 
 func newAdmission(cfg Config) admission {
 	none := limit{}
-	slots, queue := share(cfg.InFlight), share(cfg.Queue)
+	slots, queue := share(cfg.InFlight), share(2*cfg.InFlight)
 
 	if cfg.Dev { // there is only one caller
 		slots.each, queue.each = slots.total, queue.total

@@ -38,7 +38,6 @@ type answerStore struct {
 	db     putter
 	table  string
 	secret []byte
-	now    func() time.Time
 }
 
 // storedAnswer is an answer as it is stored.
@@ -68,7 +67,7 @@ func (a answerStore) keep(ctx context.Context, key string, answer storedAnswer) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 
-	now := a.now()
+	now := time.Now()
 	// An expired answer counts as absent until TTL deletes it.
 	condition := "attribute_not_exists(idempotencyKey) OR " + once.ExpiryAttribute + " <= :now"
 

@@ -79,12 +79,12 @@ func newService(cfg Config) (*service, error) {
 		mux:         http.NewServeMux(),
 		origins:     http.NewCrossOriginProtection(),
 		admission:   newAdmission(cfg),
-		callers:     newRateLimiter(cfg.Rate, cfg.Burst, cfg.Now),
-		tenants:     newTenantLimiter(cfg.TenantRate, cfg.TenantRates, cfg.Now),
-		failures:    newRateLimiter(min(cfg.Rate, 1), 20, cfg.Now),
+		callers:     newRateLimiter(cfg.Rate, burstOf(cfg.Rate)),
+		tenants:     newTenantLimiter(cfg.TenantRate, cfg.TenantRates),
+		failures:    newRateLimiter(min(cfg.Rate, 1), 20),
 		credentials: newCredentialCache(),
 		cursors:     cursors,
-		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret, now: cfg.Now},
+		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret},
 		watches:     newWatchRegistry(cfg),
 	}
 

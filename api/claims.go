@@ -185,7 +185,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 
 		return out, nil
 	case held:
-		seconds := int(until.Sub(s.cfg.Now()).Seconds())
+		seconds := int(time.Until(until).Seconds())
 		return nil, newProblem(http.StatusConflict, "in_progress", "Another caller holds this key.").retryAfter(max(1, seconds))
 	case err != nil:
 		return nil, err

@@ -53,7 +53,7 @@ type Config struct {
 	// Lists are lists of the orders. Without them, or until they are ready, listing orders
 	// scans the table.
 	Lists *lists.Lists
-	// Handlers are the stream handlers whose dead letters can be listed and redriven.
+	// Handlers are the stream handlers whose dead letters can be listed and redriven. Default: none.
 	Handlers []streams.Handler
 	// Around has the sources of an order's explanation beside its transitions. A nil source is left out.
 	Around inspect.Around
@@ -85,28 +85,26 @@ type Config struct {
 	// Secret is 32 bytes that all instances share. It encrypts cursors.
 	Secret []byte
 	// Hosts are host names, in addition to localhost, that requests to a loopback address
-	// may name: the names of a proxy on the same machine.
+	// may name: the names of a proxy on the same machine. Default: none.
 	Hosts []string
 
-	// Rate and Burst limit the requests per second of each caller. Default 200, and twice
-	// the Rate. With a negative Rate there is no limit. Invalid credentials from one
-	// address are limited to a burst of 20 and then one per second.
-	Rate  float64
-	Burst int
+	// Rate limits the requests per second of each caller, in bursts of up to twice as many. Default
+	// 200. A negative value means no limit. Invalid credentials from one address are limited to a
+	// burst of 20 and then one per second.
+	Rate float64
 	// TenantRate limits the requests per second of all callers of a tenant together, in bursts of
-	// up to twice as many. TenantRates are the limits of single tenants. A negative value means
-	// no limit, which is the default.
+	// up to twice as many. TenantRates are the limits of tenants that have another one, by tenant. A
+	// negative value means no limit, which is the default.
 	TenantRate  float64
 	TenantRates map[string]float64
 	// InFlight is how many requests are served at once. Only requests with an
-	// authenticated caller and a complete body count. Default 256.
+	// authenticated caller and a complete body count. Twice as many more wait for at most a second;
+	// the API answers 503 to the rest. With authentication one caller has at most three quarters of
+	// both numbers. Default 256.
 	InFlight int
-	// Queue is how many more requests wait for at most a second; the API answers 503 to
-	// the rest. Default 512. With authentication one caller has at most three quarters of
-	// InFlight and of Queue.
-	Queue int
-	// WatchesPerCaller is how many event streams one caller may have open. Default 16.
-	WatchesPerCaller int
+	// Watches is how many event streams one caller may have open, 1 to 1,000. All callers together
+	// have at most 1,000. Default 16.
+	Watches int
 	// WatchFor is how long an event stream stays open. Default 15 min.
 	WatchFor time.Duration
 
@@ -119,18 +117,13 @@ type Config struct {
 	Served func(r *http.Request, pattern string, answer http.Header, status int, took time.Duration)
 	// Log receives failures of the server. Default slog.Default().
 	Log *slog.Logger
-	// Now is the clock of rate limits and audit records. Default time.Now.
-	Now func() time.Time
 }
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Rate, 200)
-	// After the Rate, because the default burst depends on it.
-	setDefault(&c.Burst, burstOf(c.Rate))
 	setDefault(&c.TenantRate, -1)
 	setDefault(&c.InFlight, 256)
-	setDefault(&c.Queue, 512)
-	setDefault(&c.WatchesPerCaller, 16)
+	setDefault(&c.Watches, 16)
 	setDefault(&c.WatchFor, 15*time.Minute)
 
 	if c.Log == nil {
@@ -139,10 +132,6 @@ func (c Config) withDefaults() Config {
 
 	if c.Audit == nil {
 		c.Audit = c.Log.Handler()
-	}
-
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 
 	return c
@@ -180,7 +169,6 @@ func (c Config) validate() error {
 	check(c.Acts != nil, "Acts: must not be nil")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
-	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)
 
 	for tenant, limit := range c.TenantRates {
 		// 0 is refused, because it could mean no limit or no requests.
@@ -188,8 +176,7 @@ func (c Config) validate() error {
 	}
 
 	check(c.InFlight >= 1, "InFlight: %d, must be at least 1", c.InFlight)
-	check(c.Queue >= 0, "Queue: %d, must not be negative", c.Queue)
-	check(c.WatchesPerCaller >= 1, "WatchesPerCaller: %d, must be at least 1", c.WatchesPerCaller)
+	check(c.Watches >= 1 && c.Watches <= maxWatches, "Watches: %d, must be 1 to %d", c.Watches, maxWatches)
 	check(c.WatchFor >= 0, "WatchFor: %s, must not be negative", c.WatchFor)
 
 	return errors.Join(errs...)

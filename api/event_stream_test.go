@@ -403,7 +403,7 @@ func TestAJournalThatCannotBeReadInterruptsTheStream(t *testing.T) {
 }
 
 func TestHEADOpensNoEventStream(t *testing.T) {
-	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller = 1 })
+	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.Watches = 1 })
 	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 	for range 3 { // an open stream would not answer, and refuse the next

@@ -12,93 +12,96 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/embedded/embeddedtest"
 )
 
 func TestEachCallerHasARateLimit(t *testing.T) {
-	clock := &embeddedtest.Clock{}
-	s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, clock.Now })
-	one, other := s.key("acme", auth.Read), s.key("acme", auth.Read)
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate = 2 })
+		one, other := s.key("acme", auth.Read), s.key("acme", auth.Read)
 
-	for range 3 {
+		for range 4 {
+			s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
+		}
+
+		if a := s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
+		}
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", other), http.StatusOK, "")
+		time.Sleep(500 * time.Millisecond)
 		s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
-	}
-
-	if a := s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
-	}
-	s.want(s.ask("GET", "/v1/orders", "", "Authorization", other), http.StatusOK, "")
-	clock.Advance(500 * time.Millisecond)
-	s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
-	s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
+	})
 }
 
 // All keys of a tenant share its limit, which other tenants do not feel. A request without a valid
 // credential is charged to no tenant.
 func TestEachTenantHasARateLimit(t *testing.T) {
-	clock := &embeddedtest.Clock{}
-	s := newAPIServer(t, func(cfg *api.Config) {
-		cfg.TenantRate, cfg.TenantRates, cfg.Now = 1, map[string]float64{"big": 3, "free": -1}, clock.Now
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer(t, func(cfg *api.Config) {
+			cfg.TenantRate, cfg.TenantRates = 1, map[string]float64{"big": 3, "free": -1}
+		})
+
+		// spend sends requests with two keys of the tenant and returns how many were served.
+		spend := func(one, other string) (served int) {
+			for i := range 40 {
+				a := s.ask("GET", "/v1/orders", "", "Authorization", []string{one, other}[i%2])
+				if a.StatusCode == http.StatusOK {
+					served++
+					continue
+				}
+
+				if s.want(a, http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
+					t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
+				}
+			}
+
+			return served
+		}
+
+		forged := "Bearer " + strings.Repeat("x", 40)
+		for range 10 {
+			s.want(s.ask("GET", "/v1/orders", "", "Authorization", forged), http.StatusUnauthorized, "unauthenticated")
+		}
+
+		for tenant, want := range map[string][2]int{"acme": {2, 1}, "other": {2, 1}, "big": {6, 3}, "free": {40, 40}} {
+			one, other := s.key(auth.Tenant(tenant), auth.Read), s.key(auth.Tenant(tenant), auth.Read)
+			time.Sleep(time.Minute)
+
+			got := [2]int{spend(one, other)}
+			time.Sleep(time.Second)
+			got[1] = spend(one, other)
+
+			if got != want {
+				t.Errorf("%s: %v served at once and a second later, want %v", tenant, got, want)
+			}
+		}
 	})
-
-	// spend sends requests with two keys of the tenant and returns how many were served.
-	spend := func(one, other string) (served int) {
-		for i := range 40 {
-			a := s.ask("GET", "/v1/orders", "", "Authorization", []string{one, other}[i%2])
-			if a.StatusCode == http.StatusOK {
-				served++
-				continue
-			}
-
-			if s.want(a, http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
-				t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
-			}
-		}
-
-		return served
-	}
-
-	forged := "Bearer " + strings.Repeat("x", 40)
-	for range 10 {
-		s.want(s.ask("GET", "/v1/orders", "", "Authorization", forged), http.StatusUnauthorized, "unauthenticated")
-	}
-
-	for tenant, want := range map[string][2]int{"acme": {2, 1}, "other": {2, 1}, "big": {6, 3}, "free": {40, 40}} {
-		one, other := s.key(auth.Tenant(tenant), auth.Read), s.key(auth.Tenant(tenant), auth.Read)
-		clock.Advance(time.Minute)
-
-		got := [2]int{spend(one, other)}
-		clock.Advance(time.Second)
-		got[1] = spend(one, other)
-
-		if got != want {
-			t.Errorf("%s: %v served at once and a second later, want %v", tenant, got, want)
-		}
-	}
 }
 
 func TestInvalidCredentialsAreRateLimitedByAddress(t *testing.T) {
-	clock := &embeddedtest.Clock{}
-	s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, clock.Now })
-	good, fresh := s.key("acme", auth.Read), s.key("acme", auth.Read)
-	s.want(s.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate = 100 })
+		good, fresh := s.key("acme", auth.Read), s.key("acme", auth.Read)
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
 
-	codes := map[string]int{}
-	for range 100 {
-		codes[s.ask("GET", "/v1/orders", "", "Authorization", "Bearer rk_aaaaaaaaaaaaaaaa_"+strings.Repeat("A", 43)).code()]++
-	}
+		codes := map[string]int{}
+		for range 100 {
+			codes[s.ask("GET", "/v1/orders", "", "Authorization", "Bearer rk_aaaaaaaaaaaaaaaa_"+strings.Repeat("A", 43)).code()]++
+		}
 
-	if codes["unauthenticated"] != 20 || codes["rate_limited"] != 80 {
-		t.Errorf("answers by code: %v", codes)
-	}
-	s.want(s.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // was valid before, and may share the address with the attacker
-	s.want(s.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusTooManyRequests, "rate_limited")
-	clock.Advance(time.Second)
-	s.want(s.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusOK, "")
+		if codes["unauthenticated"] != 20 || codes["rate_limited"] != 80 {
+			t.Errorf("answers by code: %v", codes)
+		}
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // was valid before, and may share the address with the attacker
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusTooManyRequests, "rate_limited")
+		time.Sleep(time.Second)
+		s.want(s.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusOK, "")
+	})
 }
 
 // countingAuthenticator counts the credentials that are looked up.
@@ -115,38 +118,39 @@ func (c *countingAuthenticator) Authenticate(ctx context.Context, token string) 
 // Beyond the limit of its address, an invalid credential costs no read. A revoked credential
 // loses its exemption from that limit.
 func TestCredentialsBeyondTheLimitAreNotLookedUp(t *testing.T) {
-	clock, lookups := &embeddedtest.Clock{}, &countingAuthenticator{}
+	synctest.Test(t, func(t *testing.T) {
+		lookups := &countingAuthenticator{}
+		s := newAPIServer(t, func(cfg *api.Config) {
+			lookups.Authenticator = cfg.Auth
+			cfg.Auth, cfg.Rate = lookups, 100
+		})
+		for i := range 1000 {
+			s.ask("GET", "/v1/orders", "", "Authorization", fmt.Sprintf("Bearer rk_aaaaaaaaaaaaaaaa_%043d", i))
+		}
 
-	s := newAPIServer(t, func(cfg *api.Config) {
-		lookups.Authenticator = cfg.Auth
-		cfg.Auth, cfg.Rate, cfg.Now = lookups, 100, clock.Now
+		if n := lookups.n.Load(); n != 20 {
+			t.Errorf("%d credentials were looked up, want 20", n)
+		}
+		time.Sleep(time.Minute)
+
+		key, token, err := s.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if err := s.keys.Revoke(t.Context(), key.ID); err != nil {
+			t.Fatal(err)
+		}
+		lookups.n.Store(0)
+
+		for range 100 {
+			s.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
+		}
+
+		if n := lookups.n.Load(); n != 20 {
+			t.Errorf("a revoked key was looked up %d times, want 20", n)
+		}
 	})
-	for i := range 1000 {
-		s.ask("GET", "/v1/orders", "", "Authorization", fmt.Sprintf("Bearer rk_aaaaaaaaaaaaaaaa_%043d", i))
-	}
-
-	if n := lookups.n.Load(); n != 20 {
-		t.Errorf("%d credentials were looked up, want 20", n)
-	}
-	clock.Advance(time.Minute)
-
-	key, token, err := s.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if err := s.keys.Revoke(t.Context(), key.ID); err != nil {
-		t.Fatal(err)
-	}
-	lookups.n.Store(0)
-
-	for range 100 {
-		s.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
-	}
-
-	if n := lookups.n.Load(); n != 20 {
-		t.Errorf("a revoked key was looked up %d times, want 20", n)
-	}
 }
 
 // An id that looks like the path of a probe does not bypass the limit.
@@ -156,7 +160,7 @@ func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
 	entered, proceed := make(chan struct{}, 1), make(chan struct{})
 	s := newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
-		cfg.InFlight, cfg.Queue = 1, 0
+		cfg.InFlight = 1
 		cfg.Start = blockingStart(entered, proceed)
 	})
 	var group sync.WaitGroup
@@ -174,12 +178,12 @@ func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
 	group.Wait()
 }
 
-// One request occupies the only slot and one the only place in the queue.
+// One request occupies the only slot, and two the places in the queue.
 func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
 	entered, proceed := make(chan struct{}, 10), make(chan struct{})
 	s := newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
-		cfg.InFlight, cfg.Queue = 1, 1
+		cfg.InFlight = 1
 		cfg.Start = blockingStart(entered, proceed)
 	})
 	var group sync.WaitGroup
@@ -191,7 +195,7 @@ func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
 		group.Go(func() { shed <- s.ask("PUT", "/v1/orders/o-2", mugs) })
 	}
 
-	for range 19 { // one of them waits, and may be refused only after a second
+	for range 18 { // two of them wait, and may be refused only after a second
 		if a := <-shed; a.StatusCode != http.StatusServiceUnavailable || a.code() != "overloaded" || a.Header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", a.StatusCode, a.text)
 		}
@@ -408,7 +412,7 @@ func TestAPanicIsAnsweredWithoutItsCause(t *testing.T) {
 
 // An open stream does not occupy a slot of the load shedder.
 func TestAnEventStreamDoesNotCountAsInFlight(t *testing.T) {
-	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.InFlight, cfg.Queue = 1, 0 })
+	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.InFlight = 1 })
 	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 	ctx, stop := context.WithCancel(t.Context())
 	started := make(chan struct{})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -23,7 +24,7 @@ func (s *service) middleware(to route) func(huma.Context, func(huma.Context)) {
 	return func(hc huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(hc)
 		c := callOf(r.Context())
-		started := s.cfg.Now()
+		started := time.Now()
 
 		// Deferred first, so that it runs last and sees the final status.
 		if to.mutates {

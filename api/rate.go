@@ -20,7 +20,6 @@ type rateLimiter struct {
 	burst int
 	// own has the limits of callers that differ from limit.
 	own map[string]rate.Limit
-	now func() time.Time
 
 	mu      sync.Mutex // also held while a token is taken, so that no bucket in use is evicted
 	buckets map[string]*bucket
@@ -53,14 +52,14 @@ func (b *bucket) fullIn(now time.Time) time.Duration {
 	return time.Duration(min(missing/float64(b.Limit())*float64(time.Second), math.MaxInt64/2))
 }
 
-func newRateLimiter(perSecond float64, burst int, now func() time.Time) *rateLimiter {
-	return &rateLimiter{limit: rate.Limit(perSecond), burst: burst, now: now, buckets: map[string]*bucket{}}
+func newRateLimiter(perSecond float64, burst int) *rateLimiter {
+	return &rateLimiter{limit: rate.Limit(perSecond), burst: burst, buckets: map[string]*bucket{}}
 }
 
 // newTenantLimiter limits all callers of a tenant together. The burst of a tenant is as large as its
 // limit for two seconds.
-func newTenantLimiter(perSecond float64, own map[string]float64, now func() time.Time) *rateLimiter {
-	l := newRateLimiter(perSecond, burstOf(perSecond), now)
+func newTenantLimiter(perSecond float64, own map[string]float64) *rateLimiter {
+	l := newRateLimiter(perSecond, burstOf(perSecond))
 
 	l.own = make(map[string]rate.Limit, len(own))
 	for tenant, limit := range own {
@@ -70,7 +69,7 @@ func newTenantLimiter(perSecond float64, own map[string]float64, now func() time
 	return l
 }
 
-// burstOf returns the default burst of a rate.
+// burstOf returns the burst of a rate.
 func burstOf(perSecond float64) int { return max(1, int(2*perSecond)) }
 
 // limitOf returns the caller's limit, negative for none.
@@ -92,7 +91,7 @@ func (l *rateLimiter) allow(caller string) *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	now := l.now()
+	now := time.Now()
 
 	b := l.bucket(caller, now)
 	if b.AllowN(now, 1) {
@@ -111,7 +110,7 @@ func (l *rateLimiter) exhausted(caller string) *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	now := l.now()
+	now := time.Now()
 	if tokens := l.bucket(caller, now).TokensAt(now); tokens < 1 {
 		return limited(l.limit, tokens)
 	}
@@ -125,7 +124,7 @@ func (l *rateLimiter) charge(caller string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 
-		now := l.now()
+		now := time.Now()
 		// Unlike AllowN, a reservation takes a token that is not there yet.
 		l.bucket(caller, now).ReserveN(now, 1)
 	}

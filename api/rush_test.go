@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"ratchet/api"
 )
 
 // rush sends n requests from 64 callers at once and counts the answers by code.
@@ -39,7 +37,7 @@ func (s *apiServer) rush(n int, request func(i int) answer) map[string]int {
 // One buyer reserves the last piece. All others are refused.
 func TestTenThousandBuyersReserveOnePiece(t *testing.T) {
 	const buyers = crowd
-	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Queue = buyers })
+	s := newAPIServer(t, dev)
 	s.want(s.ask("PUT", "/v1/inventory/last-one", `{"available":1}`), http.StatusOK, "")
 
 	counts := s.rush(buyers, func(i int) answer {
@@ -58,7 +56,7 @@ func TestTenThousandBuyersReserveOnePiece(t *testing.T) {
 // After five guesses the action is locked, also for the right PIN.
 func TestOfTenThousandGuessesOfAPINFiveAreCompared(t *testing.T) {
 	const guesses = crowd
-	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Queue = guesses })
+	s := newAPIServer(t, dev)
 	id := s.want(s.ask("POST", "/v1/actions", `{"pin":"right","maxAttempts":5,"expiresAt":"2030-01-01T00:00:00Z"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
 
 	counts := s.rush(guesses, func(i int) answer {

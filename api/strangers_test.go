@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/embedded/embeddedtest"
 )
 
 // crawl opens a connection that sends the header of the request, the beginning of its body,
@@ -190,7 +190,7 @@ func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
 
 	entered, proceed := make(chan struct{}, 10), make(chan struct{})
 	s := newAPIServer(t, func(cfg *api.Config) {
-		cfg.InFlight, cfg.Queue = 4, 0
+		cfg.InFlight = 4
 		cfg.Start = blockingStart(entered, proceed)
 	})
 	busy, other := s.key("acme", auth.Act), s.key("acme", auth.Act)
@@ -209,31 +209,22 @@ func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
 	group.Wait()
 }
 
-// The burst follows from the rate unless it is set.
 func TestTheBurstFollowsFromTheRate(t *testing.T) {
-	for _, test := range []struct {
-		rate  float64
-		burst int
-		want  int
-	}{
-		{rate: 5, want: 10},
-		{rate: 0.5, want: 1},
-		{rate: 0.1, want: 1},
-		{rate: 5, burst: 3, want: 3},
-	} {
-		clock := &embeddedtest.Clock{}
-		s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = test.rate, test.burst, clock.Now })
-		key := s.key("acme", auth.Read)
+	synctest.Test(t, func(t *testing.T) {
+		for rate, want := range map[float64]int{5: 10, 0.5: 1, 0.1: 1} {
+			s := newAPIServer(t, func(cfg *api.Config) { cfg.Rate = rate })
+			key := s.key("acme", auth.Read)
 
-		served := 0
-		for range 50 {
-			if s.ask("GET", "/v1/orders/z", "", "Authorization", key).StatusCode == http.StatusNotFound {
-				served++
+			served := 0
+			for range 50 {
+				if s.ask("GET", "/v1/orders/z", "", "Authorization", key).StatusCode == http.StatusNotFound {
+					served++
+				}
+			}
+
+			if served != want {
+				t.Errorf("rate %v: %d requests at once, want %d", rate, served, want)
 			}
 		}
-
-		if served != test.want {
-			t.Errorf("rate %v, burst %d: %d requests at once, want %d", test.rate, test.burst, served, test.want)
-		}
-	}
+	})
 }

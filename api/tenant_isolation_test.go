@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/embedded/embeddedtest"
 )
 
 // A parked callback is shown to the tenant of its payment only, under the tenant's id.
@@ -53,34 +53,32 @@ func TestALegDebitsTheHoldOfItsTenant(t *testing.T) {
 // A credential that was valid is exempt from its address's limit of invalid ones only until
 // it is refused.
 func TestARevokedCredentialIsNoLongerExempt(t *testing.T) {
-	clock, lookups := &embeddedtest.Clock{}, &countingAuthenticator{}
-	s := newAPIServer(t, func(cfg *api.Config) {
-		lookups.Authenticator = cfg.Auth
-		cfg.Auth, cfg.Rate, cfg.Now = lookups, 1000, clock.Now
+	synctest.Test(t, func(t *testing.T) {
+		lookups := &countingAuthenticator{}
+		s := newAPIServer(t, func(cfg *api.Config) {
+			lookups.Authenticator = cfg.Auth
+			cfg.Auth, cfg.Rate = lookups, 1000
+		})
+
+		key, token, err := s.keys.Create(t.Context(), auth.NewKey{Name: "x", Tenant: "acme", Scope: auth.Read, Expires: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.must("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
+
+		if err := s.keys.Revoke(t.Context(), key.ID); err != nil {
+			t.Fatal(err)
+		}
+
+		time.Sleep(10 * time.Second) // no instance has the key in its cache any more
+		lookups.n.Store(0)
+
+		for range 100 {
+			s.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
+		}
+
+		if n := lookups.n.Load(); n != 20 {
+			t.Errorf("the revoked key was looked up %d times, want 20", n)
+		}
 	})
-
-	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: s.db, Table: "keys", Cache: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lookups.Authenticator = keys
-
-	key, token, err := keys.Create(t.Context(), auth.NewKey{Name: "x", Tenant: "acme", Scope: auth.Read, Expires: time.Now().Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.must("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
-
-	if err := keys.Revoke(t.Context(), key.ID); err != nil {
-		t.Fatal(err)
-	}
-	lookups.n.Store(0)
-
-	for range 100 {
-		s.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
-	}
-
-	if n := lookups.n.Load(); n != 20 {
-		t.Errorf("the revoked key was looked up %d times, want 20", n)
-	}
 }

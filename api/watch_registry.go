@@ -55,7 +55,7 @@ type watch struct {
 func newWatchRegistry(cfg Config) *watchRegistry {
 	w := &watchRegistry{
 		log:       cfg.Log,
-		perCaller: cfg.WatchesPerCaller,
+		perCaller: cfg.Watches,
 		orders:    map[transitions.OrderID]*watchedOrder{},
 		byCaller:  map[string]int{},
 	}

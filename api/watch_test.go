@@ -122,7 +122,7 @@ func TestAReconnectedStreamMissesNothing(t *testing.T) {
 
 func TestEventStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 	stopping := make(chan struct{})
-	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller, cfg.Draining = 2, stopping })
+	s := newAPIServer(t, func(cfg *api.Config) { dev(cfg); cfg.Watches, cfg.Draining = 2, stopping })
 	address := onWire(t, s)
 	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 	s.want(s.ask("GET", "/v1/orders/o-2/events", ""), http.StatusNotFound, "order_not_found")

@@ -17,11 +17,8 @@ type Config struct {
 	Dir string
 	// Region and AccountID are parts of ARNs. Defaults: "us-east-1" and "000000000000".
 	Region, AccountID string
-	// Streams says how long stream shards and their records live.
+	// Streams says how long stream shards and their records live. Default: as on AWS.
 	Streams StreamsConfig
-	// SweepEvery is the time between two searches for items whose time to live has ended.
-	// Default: 10 seconds. Negative: expired items are never removed.
-	SweepEvery time.Duration
 	// Consumed, if set, gets the capacity units that DynamoDB would bill for each call, also
 	// for calls whose answer does not report them: a failed condition costs the size of the
 	// existing item, a transaction costs double. It runs inside the calls, in many
@@ -33,15 +30,15 @@ type Config struct {
 	// Payload and result are JSON. An error is the task's error, named by its method
 	// ErrorType() string if it has one, else "errorString"; so is a panic, named by the type of its
 	// value. A function runs at least once for a task: again, if the engine stops before it has stored
-	// the result. Up to 1,000 run at a time for Standard executions; others wait.
+	// the result. Up to 1,000 run at a time for Standard executions; others wait. Default: none.
 	Functions map[string]func(ctx context.Context, payload []byte) ([]byte, error)
 	// FaultAdmin serves InjectFault, ListFaults, ClearFaults, ShiftClock, StallShard and
 	// ReplaceStream over the wire, under the target prefix RatchetEngine_20261121, to callers on
-	// loopback addresses. The Go API ([Engine.Inject] and the methods that it names) needs no
-	// permission.
+	// loopback addresses. Without it they are refused. The Go API ([Engine.Inject] and the methods that
+	// it names) needs no permission.
 	FaultAdmin bool
 	// BackupFiles are names of files in Dir, beside the engine's own, that Backup includes if they
-	// exist.
+	// exist. Default: none.
 	BackupFiles []string
 	// Failed, if set, is called when the disk has refused a write or a sync. Its error says what to do. The engine
 	// cannot know what is on disk then: it answers no further change, and panics when Failed returns. A program

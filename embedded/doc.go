@@ -34,7 +34,8 @@
 //	engine.Inject(faults.ExceedThroughput("dynamodb.UpdateItem").WithProbability(0.05, 1))
 //
 // ShiftClock, StallShard and ReplaceStream cause disturbances that do not belong to a
-// call. With Config.FaultAdmin, callers on loopback can do the same over the wire:
+// call. With Config.FaultAdmin (`ratchet dev --fault-admin`), callers on loopback can do the same over
+// the wire:
 //
 //	curl 127.0.0.1:8700 -H 'X-Amz-Target: RatchetEngine_20261121.InjectFault' \
 //		-d '{"On":["UpdateItem"],"Error":"Lost","AfterCommit":true,"Times":1}'

@@ -88,12 +88,11 @@ func (e *Engine) openServices() (err error) {
 
 	// Tables are loaded after the streams, because a table looks for its stream.
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
-		Region:     e.cfg.Region,
-		AccountID:  e.cfg.AccountID,
-		Clock:      &e.clock,
-		Log:        e.cfg.Log,
-		SweepEvery: e.cfg.SweepEvery,
-		Consumed:   e.cfg.Consumed,
+		Region:    e.cfg.Region,
+		AccountID: e.cfg.AccountID,
+		Clock:     &e.clock,
+		Log:       e.cfg.Log,
+		Consumed:  e.cfg.Consumed,
 	})
 	if err != nil {
 		return err

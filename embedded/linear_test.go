@@ -95,7 +95,7 @@ func TestItemsTransactionsAndIndexesAreLinearizable(t *testing.T) {
 
 // open opens the engine on the file system. One answer in 50 gets lost.
 func (r *linearRun) open() {
-	e, err := openOn(stallingFS{r.fs, &r.gate}, Config{Dir: "data", Log: slog.New(slog.DiscardHandler), SweepEvery: -1})
+	e, err := openOn(stallingFS{r.fs, &r.gate}, Config{Dir: "data", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ type EndpointsConfig struct {
 	DynamoDB dynamoAPI
 	Table    string
 	// Configured are endpoints that the configuration describes. Their settings are not in
-	// the table.
+	// the table. Default: none.
 	Configured []Endpoint
 	// CheckDestination returns an error if the endpoint must not be stored. Default: every endpoint
 	// may be stored.

@@ -2,6 +2,9 @@ package payments_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -254,8 +257,18 @@ func TestChangedByteOfACallbackIsRefused(t *testing.T) {
 		missing.Del(name)
 		refused("without "+name, missing, good)
 	}
-	s.now.Add(time.Hour.Milliseconds())
-	refused("an hour later", signed, good)
+
+	old := fmt.Sprint(time.Now().Add(-time.Hour).Unix())
+	mac := hmac.New(sha256.New, secret)
+	fmt.Fprintf(mac, "evt-1.%s.%s", old, good)
+
+	late := signed.Clone()
+	late.Set(webhooks.HeaderTimestamp, old)
+	late.Set(webhooks.HeaderSignature, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+
+	if _, err := s.Callback(t.Context(), late, good); !errors.Is(err, webhooks.ErrTimestamp) {
+		t.Errorf("an hour later: %v", err)
+	}
 	s.is(t, "p", "CAPTURING", 0, 0)
 
 	none := s.kit.Payments(s.ledger, s.bank)

@@ -266,7 +266,7 @@ func newSeller(t testing.TB) *seller {
 	s.setBank(0, 0)
 
 	var err error
-	if s.keys, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}, Now: s.time}); err != nil {
+	if s.keys, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -19,8 +19,9 @@ type APIConfig struct {
 	// HTTP, for a proxy that terminates TLS.
 	TLSCert string `koanf:"tls-cert"`
 	TLSKey  string `koanf:"tls-key"`
-	// Hosts are values of the Host header that the API accepts on a loopback address, in addition to
-	// localhost. An element may hold several names, separated by commas or spaces.
+	// Hosts are Host header values, in addition to localhost, that the API accepts on a
+	// loopback address. Elements may hold several names, separated by commas or spaces.
+	// Default: none.
 	Hosts []string `koanf:"api-hosts"`
 	// Rate is the limit on one caller's requests, per second. Default: 200, and no limit under
 	// `ratchet dev`. Negative: no limit.
@@ -28,26 +29,29 @@ type APIConfig struct {
 	// TenantRate is the limit on the requests of all callers of one tenant together, per second and
 	// process. Default: no limit. Negative: no limit.
 	TenantRate float64 `koanf:"api-tenant-rate"`
-	// TenantRates are the limits of single tenants, in place of TenantRate: TENANT=RATE, separated by
-	// commas or spaces.
+	// TenantRates are the limits of tenants that have another one, in requests per second: TENANT=RATE,
+	// separated by commas or spaces. Default: none.
 	TenantRates []string `koanf:"api-tenant-rates"`
+	// InFlight is how many requests are served at once, 1 to 10000. Twice as many more wait for up to
+	// a second. Default: 256.
+	InFlight int `koanf:"api-in-flight"`
+	// Watches is how many streams of events one caller may have open, 1 to 1000. Default: 16.
+	Watches int `koanf:"api-watches"`
 	// WatchFor is how long one stream of events may last. Default: 15 min.
 	WatchFor time.Duration `koanf:"watch-for"`
 	// Audit is where audit lines go: "log" or "file:FILE". Default: audit.jsonl in the
 	// data directory of the embedded engine, else "log".
 	Audit string `koanf:"audit"`
-	// Issuer is an OpenID Connect issuer. The API accepts its tokens in addition to API keys. It needs
-	// Audience. Default: only API keys are accepted.
-	Issuer string `koanf:"auth-issuer"`
-	// Audience is the audience that a token must name. It is required with Issuer.
+	// Issuer is an OpenID Connect issuer whose tokens the API accepts in addition to API
+	// keys. It needs Audience, which the tokens must name. Empty: no tokens.
+	Issuer   string `koanf:"auth-issuer"`
 	Audience string `koanf:"auth-audience"`
-	// PublicKey is the name of a PEM file with the key that verifies tokens. Default: the issuer's keys
-	// are fetched.
+	// PublicKey is the name of a PEM file with the key that tokens are checked with. Empty: the
+	// issuer's keys are fetched.
 	PublicKey string `koanf:"auth-public-key"`
-	// TenantClaim names the claim that has the tenant. A token without this claim is refused. Default:
-	// "tenant".
+	// TenantClaim is the claim of a token that holds the tenant. Default: "tenant".
 	TenantClaim string `koanf:"auth-tenant-claim"`
-	// ScopePrefix begins the scopes of this API in a token. Default: "ratchet:".
+	// ScopePrefix precedes the scopes of this API among the token's scopes. Default: "ratchet:".
 	ScopePrefix string `koanf:"auth-scope-prefix"`
 }
 
@@ -79,6 +83,8 @@ func (c APIConfig) validate() error {
 	require((c.TLSCert == "") == (c.TLSKey == ""), "tls-cert and tls-key: both or none")
 	require(c.Issuer != "" || (c.Audience == "" && c.PublicKey == ""), "auth-issuer: must be set with auth-audience or auth-public-key")
 	require(c.Issuer == "" || c.Audience != "", "auth-audience: must be set with auth-issuer")
+	require(c.InFlight >= 0 && c.InFlight <= 10_000, "api-in-flight %d: 1 to 10000", c.InFlight)
+	require(c.Watches >= 0 && c.Watches <= 1000, "api-watches %d: 1 to 1000", c.Watches)
 	require(c.WatchFor >= 0, "watch-for %s: must not be negative", c.WatchFor)
 
 	kind, path, _ := strings.Cut(c.Audit, ":")

@@ -140,7 +140,9 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Rate:        b.Config.API.Rate,
 		TenantRate:  b.Config.API.TenantRate,
 		TenantRates: tenantRates,
+		InFlight:    b.Config.API.InFlight,
 		WatchFor:    b.Config.API.WatchFor,
+		Watches:     b.Config.API.Watches,
 		Audit:       slog.NewJSONHandler(audit, nil),
 		Served:      b.Tracing.Served(b.Telemetry.Served),
 		Log:         b.log,
@@ -186,7 +188,7 @@ func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error)
 		return auth.Any{b.APIKeys, tokens}, err
 	}
 
-	tokens, err := auth.NewOIDC(ctx, auth.OIDCConfig{Claims: cfg.claims()})
+	tokens, err := auth.NewOIDC(ctx, cfg.claims())
 
 	return auth.Any{b.APIKeys, tokens}, err
 }

@@ -193,11 +193,9 @@ func TestAnOpenAPIStaysOnThisMachine(t *testing.T) {
 	}
 }
 
-func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
-	b, address, stop := serving(t, server.Config{}, true)
-	if _, err := b.Orders.Create(t.Context(), mug); err != nil {
-		t.Fatal(err)
-	}
+// follow opens a stream of events of the order o-1, and reads its beginning.
+func follow(t *testing.T, address string) *http.Response {
+	t.Helper()
 
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/v1/orders/o-1/events", nil)
 	if err != nil {
@@ -208,12 +206,41 @@ func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	t.Cleanup(func() { _ = answer.Body.Close() })
 
-	first := make([]byte, 10)
-	if _, err := io.ReadFull(answer.Body, first); err != nil {
+	if _, err := io.ReadFull(answer.Body, make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
+
+	return answer
+}
+
+func TestACallerHasOnlySoManyStreams(t *testing.T) {
+	b, address, stop := serving(t, server.Config{API: server.APIConfig{Watches: 2}}, true)
+	if _, err := b.Orders.Create(t.Context(), mug); err != nil {
+		t.Fatal(err)
+	}
+
+	follow(t, address)
+	follow(t, address)
+
+	if status, body := get(t, http.DefaultClient, "http://"+address+"/v1/orders/o-1/events", ""); status != http.StatusTooManyRequests {
+		t.Errorf("the third stream: %d %s", status, body)
+	}
+
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
+	b, address, stop := serving(t, server.Config{}, true)
+	if _, err := b.Orders.Create(t.Context(), mug); err != nil {
+		t.Fatal(err)
+	}
+
+	answer := follow(t, address)
 	started := time.Now()
 
 	if err := stop(); err != nil {

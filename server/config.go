@@ -26,19 +26,23 @@ type Config struct {
 	Data string `koanf:"data"`
 	// Listen is where `ratchet dev` serves the engine. Default: [DefaultListen].
 	Listen string `koanf:"listen"`
+	// FaultAdmin lets callers on loopback addresses disturb the embedded engine over the wire, for tests:
+	// make its calls fail, move its clock, replace its streams (see [embedded.Config]). Without it they are refused.
+	FaultAdmin bool `koanf:"fault-admin"`
 	// Prefix begins the names of tables, activities and the state machine, at most 40 of
 	// A-Z a-z 0-9 _ -. Default: "ratchet-".
 	Prefix string `koanf:"prefix"`
-	// RoleARN is the role of the state machine on AWS. The engine ignores it.
+	// RoleARN is the role of the state machine on AWS. The engine ignores it. Default:
+	// "arn:aws:iam::000000000000:role/ratchet".
 	RoleARN string `koanf:"role-arn"`
 	// Notify is the destination of the endpoint "configured", which gets the notifications of all
 	// tenants, in addition to the endpoints of `ratchet endpoints`. It is "log"; "file:FILE", with a line
 	// of JSON for each notification; "dir:DIR", with a file for each notification key; an http(s) URL,
 	// which needs WebhookSecret; or "none" for no such endpoint. Default: "log".
 	Notify string `koanf:"notify"`
-	// WebhookSecret signs webhooks to the endpoint "configured": "whsec_" and base64, or 24 to 64 bytes
-	// of text. During a rotation it holds the new secret and the old one, separated by a space. It is
-	// never printed.
+	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
+	// a rotation it holds the new secret and the old one, separated by a space. A URL in
+	// Notify needs it. Default: none. It is never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
 	// SMTPURL is the server that e-mails to endpoints go through:
 	// smtp://[USER:PASSWORD@]HOST:PORT. SMTPFrom is the sender. Empty: no e-mails. SMTPURL
@@ -59,17 +63,17 @@ type Config struct {
 	// OrderLists makes the workers keep lists of orders by state and by time in a separate table (see
 	// package lists). Without it, listing orders scans the orders' table.
 	OrderLists bool `koanf:"order-lists"`
-	// OrderDefinition is a file (YAML or JSON, see package workflow/file) with the
+	// OrderDefinition is a file in YAML or JSON (see package workflow/file) with the
 	// definition of orders. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`
 	// StateMachine is a file with your own state machine in ASL (JSON), see [Workflow]. Default: the
 	// shop's state machine. The definition must fit the state machine.
 	StateMachine string `koanf:"state-machine"`
-	// OtherActivities are the names, without the prefix, of activities in your own state machine that
-	// workers of other programs serve. These activities must not move orders.
+	// OtherActivities are the activities of your own state machine that workers of other programs
+	// serve, without the prefix. They must not move orders themselves. Default: none.
 	OtherActivities []string `koanf:"other-activities"`
 	// AcceptVersions are other versions of the definition whose orders may be moved
-	// without a migration (see [transitions.Config]).
+	// without a migration (see [transitions.Config]). Default: none.
 	AcceptVersions []int `koanf:"accept-versions"`
 	// ActionKeys sign the ids of one-time actions and hash their PINs: VERSION:BASE64, the
 	// signing key first, then older ones (`ratchet actions key` makes one). Empty: the
@@ -99,8 +103,8 @@ type Config struct {
 	// parcels comes back, they refund the parcel's lines. Without it a person must do both. It applies to
 	// orders that are returned while it is set.
 	RefundReturns bool `koanf:"refund-returns"`
-	// DeclinePercent is the share of orders whose payments the sandbox bank declines, 0 to 100. Default:
-	// 0.
+	// DeclinePercent is the share of payments that the sandbox bank declines, in percent,
+	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
 	// TimeoutPercent is the share of requests to the sandbox bank whose first answer is lost, 0 to 100.
 	// Default: 0.
@@ -116,7 +120,7 @@ type Config struct {
 	// execution. Empty: the program's own carrier, else the sandbox, except on AWS, where a shop must
 	// name a carrier.
 	Carrier string `koanf:"carrier"`
-	// CarrierToken is the bearer token for a carrier's URL. It is never printed.
+	// CarrierToken is the bearer token for a carrier's URL. Empty: none is sent. It is never printed.
 	CarrierToken string `koanf:"carrier-token"`
 	// CarrierSecret verifies the callbacks of the carrier, in the form of WebhookSecret. Empty:
 	// every callback is refused. It is never printed.

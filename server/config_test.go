@@ -48,6 +48,8 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		Carrier:        "pigeon",
 		API: server.APIConfig{
 			TLSCert:  "cert.pem",
+			InFlight: -1,
+			Watches:  1001,
 			WatchFor: -time.Second,
 			Audit:    "file:",
 			Audience: "ratchet",
@@ -75,6 +77,8 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		"carrier-delay -1s: must not be negative",
 		`carrier "pigeon": must be "sandbox", an http(s) URL or "execution:ARN"`,
 		"tls-cert and tls-key: both or none",
+		"api-in-flight -1: 1 to 10000",
+		"api-watches 1001: 1 to 1000",
 		"watch-for -1s: must not be negative",
 		`audit "file:": must be "log" or "file:FILE"`,
 		"auth-issuer: must be set with auth-audience or auth-public-key",

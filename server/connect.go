@@ -89,6 +89,7 @@ func openEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, 
 	return embedded.Open(embedded.Config{
 		Dir:         cfg.WithDefaults().Data,
 		BackupFiles: []string{actionKeysFile, auditFile},
+		FaultAdmin:  cfg.FaultAdmin,
 		Consumed:    events.Billed,
 		Failed:      events.Failed,
 		Log:         orDefault(log),

@@ -135,3 +135,23 @@ func TestTheAPIIsReadyAndStartsExecutions(t *testing.T) {
 		t.Errorf("another order under the same id: %v", err)
 	}
 }
+
+// TestFaultsOverTheWireAreASetting: a program in any language can make the engine throttle.
+func TestFaultsOverTheWireAreASetting(t *testing.T) {
+	for allowed, want := range map[bool]int{true: http.StatusOK, false: http.StatusBadRequest} {
+		b, err := embed(t, server.Config{Data: t.TempDir(), FaultAdmin: allowed})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"On":["UpdateItem"],"Error":"Throttled","Every":2}`))
+		r.Header.Set("X-Amz-Target", "RatchetEngine_20261121.InjectFault")
+
+		w := httptest.NewRecorder()
+		b.Engine.Handler().ServeHTTP(w, r)
+
+		if w.Code != want {
+			t.Errorf("allowed %t: %d %s", allowed, w.Code, w.Body)
+		}
+	}
+}

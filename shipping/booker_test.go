@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -90,7 +89,7 @@ func newBooker(t *testing.T) (*shipping.Booker, *carrier, *once.Claims) {
 
 	c := &carrier{}
 
-	c.Carrier, err = sandbox.New(sandbox.Config{DynamoDB: db, Table: "carrier", Interval: time.Millisecond, Log: embeddedtest.Quiet(),
+	c.Carrier, err = sandbox.New(sandbox.Config{DynamoDB: db, Table: "carrier", Log: embeddedtest.Quiet(),
 		Deliver: func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 			if c.deliver != nil {
 				c.deliver(r)

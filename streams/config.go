@@ -56,7 +56,8 @@ type Config struct {
 	DynamoDB dynamoAPI
 	// TableName is the table whose stream is polled. The poller looks up the
 	// table's latest stream. When the stream is disabled and enabled again, the
-	// poller reads the old stream to its end before it begins the new one.
+	// poller reads the old stream to its end before it begins the new one. Set either TableName or
+	// StreamARN.
 	TableName string
 	// StreamARN names one stream instead of a table. Run returns ErrStreamEnded
 	// when that stream has been disabled and read to its end.
@@ -81,7 +82,7 @@ type Config struct {
 	// GapContinue.
 	OnGap GapPolicy
 	// NeedImages makes Run fail if the stream's view type is not
-	// NEW_AND_OLD_IMAGES.
+	// NEW_AND_OLD_IMAGES. Without it, every view type is taken.
 	NeedImages bool
 
 	// PollActive is the pause after an empty page of a shard that had records
@@ -107,7 +108,7 @@ type Config struct {
 	DrainTimeout time.Duration
 	// Log gets faults and lease changes, never item data. Default: slog.Default().
 	Log *slog.Logger
-	// Events are hooks for metrics and alarms.
+	// Events are hooks for metrics and alarms. Default: none.
 	Events Events
 
 	// pageSize is the largest page to ask for, 1 to 1000. Default: 1000.

@@ -73,16 +73,15 @@ type Rebuild struct {
 	Restart bool
 	// DryRun counts and puts nothing into the queue.
 	DryRun bool
-	// Pause is the pause between two pages of the table. Default: 100 ms.
-	Pause time.Duration
-	// PageSize is how many items are read at once. Default: 100.
-	PageSize int
-	// MaxWaiting is as in Replay.
+	// MaxWaiting is how many items may wait in a handler's queue: while there are more, the
+	// Rebuild waits for the workers. Default: 10,000.
 	MaxWaiting int
 	// Progress is called after each page; optional.
 	Progress func(RebuildCount)
 	// Failed is called for each item that Expand has returned an error for; optional.
 	Failed func(keys map[string]ddbtypes.AttributeValue, err error)
+
+	pageSize int // items that are read at once; fewer in tests
 }
 
 // RebuildCount counts the work of a Rebuild, including earlier runs from the same start.
@@ -100,8 +99,8 @@ type RebuildCount struct {
 }
 
 const (
-	defaultRebuildPause = 100 * time.Millisecond
-	defaultRebuildPage  = 100
+	rebuildPause = 100 * time.Millisecond // between two pages of the table
+	rebuildPage  = 100
 )
 
 // errTakenOver ends a Rebuild when another Rebuild of the same name was started.
@@ -115,8 +114,8 @@ func (r Rebuild) check() error {
 		return fmt.Errorf("streams: Rebuild.Name is %q, want 1 to 64 letters, digits, '.', '_' and '-'", r.Name)
 	case len(r.Handlers) == 0 || r.Expand == nil:
 		return errors.New("streams: Rebuild.Handlers and Rebuild.Expand must be set")
-	case r.Pause < 0 || r.MaxWaiting < 0 || r.PageSize < 0:
-		return errors.New("streams: Rebuild.Pause, PageSize and MaxWaiting must not be negative")
+	case r.MaxWaiting < 0:
+		return errors.New("streams: Rebuild.MaxWaiting must not be negative")
 	}
 
 	return nil
@@ -129,8 +128,7 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 		return RebuildCount{}, err
 	}
 
-	r.Pause = cmp.Or(r.Pause, defaultRebuildPause)
-	r.PageSize = cmp.Or(r.PageSize, defaultRebuildPage)
+	r.pageSize = cmp.Or(r.pageSize, rebuildPage)
 	r.MaxWaiting = cmp.Or(r.MaxWaiting, defaultMaxWaiting)
 
 	if r.Progress == nil {
@@ -155,7 +153,7 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 	in := &dynamodb.ScanInput{
 		TableName:         &r.Queue.TableName,
 		ConsistentRead:    aws.Bool(true),
-		Limit:             aws.Int32(int32(r.PageSize)),
+		Limit:             aws.Int32(int32(r.pageSize)),
 		ExclusiveStartKey: cursor.position,
 	}
 
@@ -182,7 +180,7 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 			return *count, nil
 		}
 
-		if !worker.Wait(ctx, r.Pause) {
+		if !worker.Wait(ctx, rebuildPause) {
 			return *count, ctx.Err()
 		}
 	}

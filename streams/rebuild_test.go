@@ -48,8 +48,7 @@ func (w *testEnv) rebuild(edit ...func(*Rebuild)) Rebuild {
 		Name:     "test",
 		Handlers: []Handler{{Name: "h"}},
 		Expand:   expand,
-		Pause:    time.Millisecond,
-		PageSize: 1,
+		pageSize: 1,
 	}
 	for _, e := range edit {
 		e(&r)
@@ -323,7 +322,7 @@ func TestWhatARebuildNeedsIsChecked(t *testing.T) {
 			"Handlers": func(r *Rebuild) { r.Handlers = nil },
 			"Expand":   func(r *Rebuild) { r.Expand = nil },
 			"DynamoDB": func(r *Rebuild) { r.DynamoDB = nil },
-			"Pause":    func(r *Rebuild) { r.Pause = -1 },
+			"Waiting":  func(r *Rebuild) { r.MaxWaiting = -1 },
 		} {
 			if _, err := w.rebuild(edit).Run(t.Context()); err == nil {
 				t.Errorf("%s: no error", name)

@@ -37,8 +37,6 @@ type Replay struct {
 	Again string
 	// DryRun counts the records and puts none into the queue.
 	DryRun bool
-	// Pause is the pause between two pages of a shard. Default: 250 ms.
-	Pause time.Duration
 	// MaxWaiting is how many items may wait in a handler's queue: while there are more, the
 	// Replay waits for the workers. Default: 10,000.
 	MaxWaiting int
@@ -62,8 +60,8 @@ type ReplayCount struct {
 }
 
 const (
-	defaultReplayPause = 250 * time.Millisecond
-	defaultMaxWaiting  = 10_000
+	replayPause       = 250 * time.Millisecond // between two pages of a shard
+	defaultMaxWaiting = 10_000
 
 	// After replayEmptyPages empty pages in a row, an open shard counts as having no further record
 	// up to its checkpoint.
@@ -76,8 +74,8 @@ func (r Replay) check() error {
 		return errors.New("streams: Replay.Streams and Replay.Queue.DynamoDB must be set")
 	case len(r.Handlers) == 0:
 		return errors.New("streams: Replay.Handlers is empty")
-	case r.Pause < 0 || r.MaxWaiting < 0:
-		return errors.New("streams: Replay.Pause and Replay.MaxWaiting must not be negative")
+	case r.MaxWaiting < 0:
+		return errors.New("streams: Replay.MaxWaiting must not be negative")
 	}
 
 	return nil
@@ -91,7 +89,6 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 		return count, err
 	}
 
-	r.Pause = cmp.Or(r.Pause, defaultReplayPause)
 	r.MaxWaiting = cmp.Or(r.MaxWaiting, defaultMaxWaiting)
 
 	if r.Progress == nil {
@@ -169,7 +166,7 @@ func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *R
 		}
 		r.Progress(*count)
 
-		return !past && worker.Wait(ctx, r.Pause)
+		return !past && worker.Wait(ctx, replayPause)
 	})
 
 	// Records that were trimmed during the read can no longer be replayed.

@@ -28,7 +28,6 @@ func (w *testEnv) replay(edit ...func(*Replay)) Replay {
 		Queue:    w.queue(),
 		Streams:  dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
 		Handlers: []Handler{{Name: "h"}},
-		Pause:    time.Millisecond,
 	}
 	for _, e := range edit {
 		e(&r)

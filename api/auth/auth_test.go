@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,19 +21,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newKeys returns the keys of a new table, its client, and the keys' clock.
-func newKeys(t *testing.T, cache time.Duration) (*auth.Keys, *dynamodb.Client, *embeddedtest.Clock) {
+// newKeys returns the keys of a new table, and its client.
+func newKeys(t *testing.T) (*auth.Keys, *dynamodb.Client) {
 	t.Helper()
 
 	db := embeddedtest.DynamoDB(t, auth.TableInput("keys"))
-	clock := &embeddedtest.Clock{}
 
-	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: db, Table: "keys", Cache: cache, Now: clock.Now})
+	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: db, Table: "keys"})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	return keys, db, clock
+	return keys, db
 }
 
 func create(t *testing.T, keys *auth.Keys, n auth.NewKey) (auth.Key, auth.Token) {
@@ -49,7 +49,7 @@ func create(t *testing.T, keys *auth.Keys, n auth.NewKey) (auth.Key, auth.Token)
 var shop = auth.NewKey{Name: "shop", Tenant: "acme", Scope: auth.Act}
 
 func TestAKeyAuthenticatesItsTenantWithItsScope(t *testing.T) {
-	keys, _, _ := newKeys(t, 0)
+	keys, _ := newKeys(t)
 	key, token := create(t, keys, shop)
 	p, err := keys.Authenticate(t.Context(), string(token))
 	if err != nil || p != (auth.Principal{ID: "key:" + key.ID, Tenant: "acme", Scope: auth.Act}) {
@@ -62,7 +62,7 @@ func TestAKeyAuthenticatesItsTenantWithItsScope(t *testing.T) {
 }
 
 func TestMalformedAndUnknownKeysAreRefused(t *testing.T) {
-	keys, _, _ := newKeys(t, 0)
+	keys, _ := newKeys(t)
 
 	_, token := create(t, keys, shop)
 	_, other := create(t, keys, shop)
@@ -94,84 +94,90 @@ func flip(b byte) string {
 }
 
 func TestARevokedKeyIsRefusedOnceItsCacheEntryExpires(t *testing.T) {
-	keys, _, clock := newKeys(t, 10*time.Second)
-	key, token := create(t, keys, shop)
-	if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
-		t.Fatal(err)
-	}
-
-	for range 2 { // the second call changes nothing
-		if err := keys.Revoke(t.Context(), key.ID); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		keys, _ := newKeys(t)
+		key, token := create(t, keys, shop)
+		if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	clock.Advance(10 * time.Second)
 
-	if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
-		t.Errorf("after the cache entry expired: %v", err)
-	}
+		for range 2 { // the second call changes nothing
+			if err := keys.Revoke(t.Context(), key.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
 
-	if err := keys.Revoke(t.Context(), "unknown"); !errors.Is(err, auth.ErrNoKey) {
-		t.Errorf("revoking an unknown key: %v", err)
-	}
+		if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
+			t.Errorf("after the cache entry expired: %v", err)
+		}
+
+		if err := keys.Revoke(t.Context(), "unknown"); !errors.Is(err, auth.ErrNoKey) {
+			t.Errorf("revoking an unknown key: %v", err)
+		}
+	})
 }
 
 func TestACachedKeyIsRefusedAtItsExpiry(t *testing.T) {
-	keys, _, clock := newKeys(t, time.Hour)
-	n := shop
-	n.Expires = clock.Now().Add(time.Minute)
-	_, token := create(t, keys, n)
-	clock.Advance(time.Minute - time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		keys, _ := newKeys(t)
+		n := shop
+		n.Expires = time.Now().Add(4 * time.Second)
+		_, token := create(t, keys, n)
+		time.Sleep(4*time.Second - time.Millisecond)
 
-	if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
-		t.Errorf("one millisecond before its expiry: %v", err)
-	}
-	clock.Advance(time.Millisecond)
+		if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
+			t.Errorf("one millisecond before its expiry: %v", err)
+		}
+		time.Sleep(time.Millisecond)
 
-	if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
-		t.Errorf("at its expiry: %v", err)
-	}
+		if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
+			t.Errorf("at its expiry: %v", err)
+		}
+	})
 }
 
 func TestRotationEndsTheOldKeyAfterTheGracePeriod(t *testing.T) {
-	keys, _, clock := newKeys(t, -1)
-	old, oldToken := create(t, keys, shop)
-	clock.Advance(time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		keys, _ := newKeys(t)
+		old, oldToken := create(t, keys, shop)
+		time.Sleep(time.Second)
 
-	replacement, token, err := keys.Rotate(t.Context(), old.ID, time.Hour, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if replacement.Tenant != old.Tenant || replacement.Scope != old.Scope || replacement.Name != old.Name || replacement.ID == old.ID {
-		t.Errorf("the new key is %+v", replacement)
-	}
-
-	for _, tok := range []auth.Token{oldToken, token} {
-		if _, err := keys.Authenticate(t.Context(), string(tok)); err != nil {
-			t.Errorf("%s within the grace period: %v", tok, err)
+		replacement, token, err := keys.Rotate(t.Context(), old.ID, time.Hour, time.Time{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
 
-	if _, _, err := keys.Rotate(t.Context(), old.ID, 0, time.Time{}); !errors.Is(err, auth.ErrEnded) {
-		t.Errorf("rotating a key twice: %v", err)
-	}
-	clock.Advance(time.Hour)
+		if replacement.Tenant != old.Tenant || replacement.Scope != old.Scope || replacement.Name != old.Name || replacement.ID == old.ID {
+			t.Errorf("the new key is %+v", replacement)
+		}
 
-	if _, err := keys.Authenticate(t.Context(), string(oldToken)); !errors.Is(err, auth.ErrRefused) {
-		t.Errorf("the old key after the grace period: %v", err)
-	}
+		for _, tok := range []auth.Token{oldToken, token} {
+			if _, err := keys.Authenticate(t.Context(), string(tok)); err != nil {
+				t.Errorf("%s within the grace period: %v", tok, err)
+			}
+		}
 
-	list, err := keys.List(t.Context())
-	if err != nil || len(list) != 2 || list[0].ReplacedBy != replacement.ID || list[0].Live(clock.Now()) || !list[1].Live(clock.Now()) {
-		t.Errorf("listed keys: %+v, %v", list, err)
-	}
+		if _, _, err := keys.Rotate(t.Context(), old.ID, 0, time.Time{}); !errors.Is(err, auth.ErrEnded) {
+			t.Errorf("rotating a key twice: %v", err)
+		}
+		time.Sleep(time.Hour)
+
+		if _, err := keys.Authenticate(t.Context(), string(oldToken)); !errors.Is(err, auth.ErrRefused) {
+			t.Errorf("the old key after the grace period: %v", err)
+		}
+
+		list, err := keys.List(t.Context())
+		if err != nil || len(list) != 2 || list[0].ReplacedBy != replacement.ID || list[0].Live(time.Now()) || !list[1].Live(time.Now()) {
+			t.Errorf("listed keys: %+v, %v", list, err)
+		}
+	})
 }
 
 func TestRotationNeverExtendsAKey(t *testing.T) {
-	keys, _, clock := newKeys(t, -1)
+	keys, _ := newKeys(t)
 	n := shop
-	n.Expires = clock.Now().Add(time.Minute)
+	n.Expires = time.Now().Add(time.Minute).Truncate(time.Millisecond) // as it is stored
 
 	old, _ := create(t, keys, n)
 	if _, _, err := keys.Rotate(t.Context(), old.ID, time.Hour, time.Time{}); err != nil {
@@ -198,7 +204,7 @@ func TestRotationNeverExtendsAKey(t *testing.T) {
 }
 
 func TestTheTableDoesNotContainTheSecretOfAKey(t *testing.T) {
-	keys, db, _ := newKeys(t, 0)
+	keys, db := newKeys(t)
 	_, token := create(t, keys, shop)
 	if _, err := keys.Secret(t.Context(), "cursor"); err != nil {
 		t.Fatal(err)
@@ -224,7 +230,7 @@ func TestTheTableDoesNotContainTheSecretOfAKey(t *testing.T) {
 }
 
 func TestASecretIsTheSameForEveryCaller(t *testing.T) {
-	keys, _, _ := newKeys(t, 0)
+	keys, _ := newKeys(t)
 
 	first, err1 := keys.Secret(t.Context(), "cursor")
 	second, err2 := keys.Secret(t.Context(), "cursor")
@@ -235,7 +241,7 @@ func TestASecretIsTheSameForEveryCaller(t *testing.T) {
 }
 
 func TestAnInvalidNewKeyIsRefused(t *testing.T) {
-	keys, _, clock := newKeys(t, 0)
+	keys, _ := newKeys(t)
 	for name, n := range map[string]auth.NewKey{
 		"no name":                       {Tenant: "acme", Scope: auth.Read},
 		"a control character in a name": {Name: "n\n", Tenant: "acme", Scope: auth.Read},
@@ -243,7 +249,7 @@ func TestAnInvalidNewKeyIsRefused(t *testing.T) {
 		"a capital letter in a tenant":  {Name: "n", Tenant: "Acme", Scope: auth.Read},
 		"a colon in a tenant":           {Name: "n", Tenant: "a:b", Scope: auth.Read},
 		"an unknown scope":              {Name: "n", Tenant: "acme", Scope: "root"},
-		"an expiry that is not later":   {Name: "n", Tenant: "acme", Scope: auth.Read, Expires: clock.Now()},
+		"an expiry that is not later":   {Name: "n", Tenant: "acme", Scope: auth.Read, Expires: time.Now()},
 	} {
 		if _, _, err := keys.Create(t.Context(), n); !errors.Is(err, auth.ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
@@ -252,8 +258,8 @@ func TestAnInvalidNewKeyIsRefused(t *testing.T) {
 }
 
 func TestAnyReturnsTheFirstAnswerThatIsNotARefusal(t *testing.T) {
-	first, _, _ := newKeys(t, 0)
-	second, _, _ := newKeys(t, 0)
+	first, _ := newKeys(t)
+	second, _ := newKeys(t)
 	_, token := create(t, second, shop)
 	if p, err := (auth.Any{first, second}).Authenticate(t.Context(), string(token)); err != nil || p.Tenant != "acme" {
 		t.Errorf("a key that only the second knows: %+v, %v", p, err)

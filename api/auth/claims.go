@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 )
@@ -19,8 +18,6 @@ type Claims struct {
 	// ScopePrefix precedes the scopes of this API among the token's scopes: with
 	// "ratchet:", the token's "ratchet:act" is Act. Default "ratchet:".
 	ScopePrefix string
-	// Now is the clock. Default time.Now.
-	Now func() time.Time
 }
 
 // algorithms are the accepted signatures. All are asymmetric: an algorithm with a shared
@@ -41,10 +38,6 @@ func (c Claims) withDefaults() Claims {
 
 	if c.ScopePrefix == "" {
 		c.ScopePrefix = "ratchet:"
-	}
-
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 
 	return c

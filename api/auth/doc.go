@@ -12,8 +12,8 @@
 //
 // # Guarantees
 //
-//   - Every instance refuses a key at most [KeysConfig].Cache after it was revoked, and
-//     immediately once it has expired.
+//   - Every instance refuses a key at most 5 s after it was revoked, and immediately once it
+//     has expired.
 //   - A rotation is one transaction: the new key exists if and only if the old one has
 //     received its end.
 //   - No error and no log line contains a token. A [Token] prints as its public id.

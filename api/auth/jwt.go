@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// JWTConfig configures a JWT authenticator.
+// JWTConfig configures a JWT authenticator. Both fields are required.
 type JWTConfig struct {
 	// Claims says what a token must contain.
 	Claims Claims
@@ -43,7 +43,6 @@ func NewJWT(cfg JWTConfig) (*JWT, error) {
 		jwt.WithAudience(claims.Audience),
 		// By default, a token without an expiry would be valid without an end.
 		jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(claims.Now),
 	)
 
 	return &JWT{claims: claims, parser: parser, key: key}, nil

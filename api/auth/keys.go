@@ -35,27 +35,14 @@ type dynamoDB interface {
 
 // KeysConfig configures Keys.
 type KeysConfig struct {
-	// DynamoDB and Table say where the keys are stored. Both are required.
+	// DynamoDB and Table say where the keys are stored. Both are required. The function TableInput
+	// describes the table.
 	DynamoDB dynamoDB
 	Table    string
-	// Cache is how long a key that was read is used without another read. Default 5 s.
-	// With a negative value, every request reads.
-	Cache time.Duration
-	// Now is the clock. Default time.Now.
-	Now func() time.Time
 }
 
-func (c KeysConfig) withDefaults() KeysConfig {
-	if c.Cache == 0 {
-		c.Cache = 5 * time.Second
-	}
-
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-
-	return c
-}
+// cacheFor is how long a key that was read is used without another read.
+const cacheFor = 5 * time.Second
 
 // validate reports every field that breaks its rule.
 func (c KeysConfig) validate() error {
@@ -80,7 +67,6 @@ type Keys struct {
 
 // NewKeys checks cfg and returns the keys of its table.
 func NewKeys(cfg KeysConfig) (*Keys, error) {
-	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -104,7 +90,7 @@ var ifAbsent = "attribute_not_exists(keyId)"
 // Create stores a new key and returns it with its token. The token is not stored and
 // cannot be read again. Create fails with ErrInvalid if n breaks a rule.
 func (k *Keys) Create(ctx context.Context, n NewKey) (Key, Token, error) {
-	now := k.cfg.Now()
+	now := time.Now()
 	if err := n.validate(now); err != nil {
 		return Key{}, "", fmt.Errorf("create api key: %w", err)
 	}
@@ -164,7 +150,7 @@ func (k *Keys) Revoke(ctx context.Context, id string) error {
 	update := dynamo.NewUpdate(k.cfg.Table, keyOf(id)).
 		IfPresent("hash").
 		Set("revokedAt = if_not_exists(revokedAt, :now)").
-		Bind(":now", dynamo.Millis(k.cfg.Now()))
+		Bind(":now", dynamo.Millis(time.Now()))
 
 	_, err := k.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 	if _, failed := dynamo.FailedCondition(err); failed {
@@ -186,7 +172,7 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (Principal, error
 		return Principal{}, ErrRefused
 	}
 
-	now := k.cfg.Now()
+	now := time.Now()
 	// The expiry is compared with now in any case. Only a revocation is seen late.
 	if key, found := k.cache.get(id, hash, now); found {
 		return key.principal(now)
@@ -203,9 +189,7 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (Principal, error
 	}
 
 	key := decodeKey(item)
-	if k.cfg.Cache > 0 {
-		k.cache.put(id, hash, key, now.Add(k.cfg.Cache))
-	}
+	k.cache.put(id, hash, key, now.Add(cacheFor))
 
 	return key.principal(now)
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// OIDCConfig configures an OIDC authenticator.
-type OIDCConfig struct {
-	// Claims says what a token must contain.
-	Claims Claims
-	// Client fetches the issuer's configuration and keys. Default: a client with a timeout
-	// of 10 s.
-	Client *http.Client
-}
-
 // OIDC authenticates tokens of an OpenID Connect issuer. It fetches the issuer's keys and
 // keeps them. A token with an unknown key id leads to another fetch, at most 3 times at once
 // and then once in 10 seconds. Between two fetches, tokens with an unknown key id are refused.
@@ -27,17 +18,17 @@ type OIDC struct {
 	verifier *oidc.IDTokenVerifier
 }
 
-// NewOIDC checks cfg and reads the issuer's configuration. It fails if the issuer does not
-// answer.
-func NewOIDC(ctx context.Context, cfg OIDCConfig) (*OIDC, error) {
-	claims := cfg.Claims.withDefaults()
+// NewOIDC checks claims, which say what a token must contain, and reads the issuer's
+// configuration. It fails if the issuer does not answer within 10 s.
+func NewOIDC(ctx context.Context, claims Claims) (*OIDC, error) {
+	return newOIDC(ctx, claims, &http.Client{Timeout: 10 * time.Second})
+}
+
+// newOIDC returns an authenticator that fetches the issuer's configuration and keys with the client.
+func newOIDC(ctx context.Context, claims Claims, client *http.Client) (*OIDC, error) {
+	claims = claims.withDefaults()
 	if err := claims.validate(); err != nil {
 		return nil, err
-	}
-
-	client := cfg.Client
-	if client == nil {
-		client = &http.Client{Timeout: 10 * time.Second}
 	}
 
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), claims.Issuer)
@@ -46,14 +37,13 @@ func NewOIDC(ctx context.Context, cfg OIDCConfig) (*OIDC, error) {
 	}
 
 	keySetClient := *client
-	keySetClient.Transport = newThrottledTransport(client.Transport, claims.Now)
+	keySetClient.Transport = newThrottledTransport(client.Transport)
 
 	// The verifier keeps this context for all later fetches, so it must outlive ctx.
 	verifierContext := oidc.ClientContext(context.WithoutCancel(ctx), &keySetClient)
 	verifier := provider.VerifierContext(verifierContext, &oidc.Config{
 		ClientID:             claims.Audience,
 		SupportedSigningAlgs: algorithms,
-		Now:                  claims.Now,
 	})
 
 	return &OIDC{claims: claims, verifier: verifier}, nil

@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -13,18 +14,20 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"ratchet/api/auth"
-	"ratchet/embedded/embeddedtest"
 )
 
 // issuer is an OpenID Connect provider with discovery, a key set and a real key.
@@ -36,6 +39,16 @@ type issuer struct {
 }
 
 func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+
+	i := newUnstartedIssuer(t)
+	i.Start()
+	t.Cleanup(i.Close)
+
+	return i
+}
+
+func newUnstartedIssuer(t *testing.T) *issuer {
 	t.Helper()
 
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -70,8 +83,7 @@ func newIssuer(t *testing.T) *issuer {
 			"e":   enc(big.NewInt(int64(key.E)).Bytes()),
 		}}})
 	})
-	i.Server = httptest.NewServer(mux)
-	t.Cleanup(i.Close)
+	i.Server = httptest.NewUnstartedServer(mux)
 
 	return i
 }
@@ -110,10 +122,7 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 func (i *issuer) authenticator(t *testing.T) *auth.OIDC {
 	t.Helper()
 
-	o, err := auth.NewOIDC(t.Context(), auth.OIDCConfig{
-		Claims: auth.Claims{Issuer: i.URL, Audience: "ratchet"},
-		Client: i.Client(),
-	})
+	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,58 +238,100 @@ func TestATokenIsNotRefusedWhileTheIssuerDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// pipeListener accepts connections inside a synctest bubble: its clock stands still while a goroutine waits
+// for the network, and goes on while it waits for a net.Pipe.
+type pipeListener struct {
+	accepted chan net.Conn
+	closed   chan struct{}
+	close    func()
+}
+
+func newPipeListener() *pipeListener {
+	l := &pipeListener{accepted: make(chan net.Conn), closed: make(chan struct{})}
+	l.close = sync.OnceFunc(func() { close(l.closed) })
+
+	return l
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.accepted:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.close(); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// dial is the DialContext of a transport whose connections the listener accepts.
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.accepted <- there:
+		return here, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // Every token with an unknown key makes go-oidc fetch the key set again.
 func TestUnknownKeysDoNotFloodTheIssuer(t *testing.T) {
-	i, clock := newIssuer(t), &embeddedtest.Clock{}
-	clock.Set(time.Now()) // the issuer stamps its tokens with the real time
+	synctest.Test(t, func(t *testing.T) {
+		i := newUnstartedIssuer(t)
+		if err := i.Listener.Close(); err != nil {
+			t.Fatal(err)
+		}
 
-	o, err := auth.NewOIDC(t.Context(), auth.OIDCConfig{
-		Claims: auth.Claims{Issuer: i.URL, Audience: "ratchet", Now: clock.Now},
-		Client: i.Client(),
+		pipes := newPipeListener()
+		i.Listener = pipes
+		i.Start()
+		t.Cleanup(i.Close)
+
+		client := &http.Client{Transport: &http.Transport{DialContext: pipes.dial}}
+		t.Cleanup(client.CloseIdleConnections)
+
+		o, err := auth.NewOIDCWith(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"}, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		stranger, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		good, bad := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)), sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil))
+		for range 100 {
+			if _, err := o.Authenticate(t.Context(), bad); !errors.Is(err, auth.ErrRefused) {
+				t.Fatalf("a token with an unknown key: %v", err)
+			}
+		}
+
+		if n := i.fetched.Load(); n != 3 {
+			t.Errorf("the key set was fetched %d times, want 3", n)
+		}
+
+		if _, err := o.Authenticate(t.Context(), good); err != nil {
+			t.Errorf("a valid token after the limit: %v", err)
+		}
+		time.Sleep(11 * time.Second)
+		i.down.Store(true)
+
+		// The first one is a fetch. The limit repeats the failure of the last fetch.
+		for range 3 {
+			if _, err := o.Authenticate(t.Context(), bad); err == nil || errors.Is(err, auth.ErrRefused) {
+				t.Errorf("after a failed fetch: %v", err)
+			}
+		}
+
+		if n := i.fetched.Load(); n != 4 {
+			t.Errorf("the key set was fetched %d times, want 4", n)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	good, bad := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)), sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil))
-	for range 100 {
-		if _, err := o.Authenticate(t.Context(), bad); !errors.Is(err, auth.ErrRefused) {
-			t.Fatalf("a token with an unknown key: %v", err)
-		}
-	}
-
-	if n := i.fetched.Load(); n != 3 {
-		t.Errorf("the key set was fetched %d times, want 3", n)
-	}
-
-	if _, err := o.Authenticate(t.Context(), good); err != nil {
-		t.Errorf("a valid token after the limit: %v", err)
-	}
-	clock.Advance(11 * time.Second)
-	i.down.Store(true)
-
-	// go-oidc lets a caller join a fetch that has ended until its goroutine reports the end,
-	// so the first callers may still get the previous answer.
-	for i.fetched.Load() == 3 {
-		_, _ = o.Authenticate(t.Context(), bad)
-		runtime.Gosched()
-	}
-
-	// The limit repeats the failure of the last fetch.
-	for range 3 {
-		if _, err := o.Authenticate(t.Context(), bad); err == nil || errors.Is(err, auth.ErrRefused) {
-			t.Errorf("after a failed fetch: %v", err)
-		}
-	}
-
-	if n := i.fetched.Load(); n != 4 {
-		t.Errorf("the key set was fetched %d times, want 4", n)
-	}
 }
 
 func TestAJWTIsVerifiedWithEveryKindOfPublicKey(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,60 +17,51 @@ import (
 )
 
 // openKeys returns keys whose calls the test can count and disturb.
-func openKeys(t *testing.T, cache time.Duration) (*auth.Keys, *embeddedtest.Transport, *embeddedtest.Clock, *dynamodb.Client) {
+func openKeys(t *testing.T) (*auth.Keys, *embeddedtest.Transport, *dynamodb.Client) {
 	t.Helper()
 
 	cfg := embeddedtest.Open(t).AWSConfig()
-	transport, clock := embeddedtest.Intercept(&cfg), &embeddedtest.Clock{}
+	transport := embeddedtest.Intercept(&cfg)
 	db := dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, db, auth.TableInput("keys"))
 
-	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: db, Table: "keys", Cache: cache, Now: clock.Now})
+	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: db, Table: "keys"})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	return keys, transport, clock, db
+	return keys, transport, db
 }
 
-// A key is read again after the time of the cache: 5 s, unless it is configured.
+// A key is read again after 5 s.
 func TestAKeyIsReadOnceInTheTimeOfTheCache(t *testing.T) {
-	for cache, row := range map[time.Duration]struct {
-		wait time.Duration
-		want int
-	}{
-		0:           {4999 * time.Millisecond, 1},
-		1:           {0, 1},
-		-1:          {0, 3},
-		time.Minute: {59 * time.Second, 1},
-	} {
-		keys, transport, clock, _ := openKeys(t, cache)
+	synctest.Test(t, func(t *testing.T) {
+		keys, transport, _ := openKeys(t)
 		_, token := create(t, keys, shop)
 
-		for i := range 3 {
-			if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
-				t.Fatal(err)
+		for _, step := range []struct {
+			wait  time.Duration
+			reads int // in all
+		}{
+			{0, 1},
+			{0, 1},
+			{4999 * time.Millisecond, 1},
+			{time.Millisecond, 2},
+			{time.Millisecond, 2},
+			{time.Minute, 3},
+		} {
+			time.Sleep(step.wait)
+
+			if _, err := keys.Authenticate(t.Context(), string(token)); err != nil || transport.Count("GetItem") != step.reads {
+				t.Errorf("%v later: %d reads, %v, want %d", step.wait, transport.Count("GetItem"), err, step.reads)
 			}
-
-			if i == 1 {
-				clock.Advance(row.wait)
-			}
 		}
-
-		if got := transport.Count("GetItem"); got != row.want {
-			t.Errorf("cache %v: %d reads, want %d", cache, got, row.want)
-		}
-		clock.Advance(time.Minute)
-
-		if _, err := keys.Authenticate(t.Context(), string(token)); err != nil || transport.Count("GetItem") != row.want+1 {
-			t.Errorf("cache %v, a minute later: %d reads, %v", cache, transport.Count("GetItem"), err)
-		}
-	}
+	})
 }
 
 // What DynamoDB does not answer is an error, and neither a refusal nor a success.
 func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
-	keys, transport, _, _ := openKeys(t, -1)
+	keys, transport, _ := openKeys(t)
 	key, token := create(t, keys, shop)
 	transport.Inject(embeddedtest.Answer("AccessDeniedException", "GetItem", "PutItem", "UpdateItem", "Scan", "TransactWriteItems"))
 
@@ -90,7 +82,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 
 // The answer to a write is lost, and the SDK sends it again.
 func TestALostAnswerMakesOneKey(t *testing.T) {
-	keys, transport, _, _ := openKeys(t, -1)
+	keys, transport, _ := openKeys(t)
 	transport.Inject(embeddedtest.LoseAnswer("PutItem").Next(1))
 	key, token := create(t, keys, shop)
 
@@ -110,7 +102,7 @@ func TestALostAnswerMakesOneKey(t *testing.T) {
 
 // An item under the id of a new key that is not this call's key is no success.
 func TestAnIdThatIsTakenIsAnError(t *testing.T) {
-	keys, transport, _, _ := openKeys(t, -1)
+	keys, transport, _ := openKeys(t)
 	transport.Inject(embeddedtest.Fault{On: []string{"PutItem"}, Err: &embeddedtest.Error{Code: "ConditionalCheckFailedException"}})
 
 	if _, token, err := keys.Create(t.Context(), shop); err == nil || token != "" {
@@ -120,7 +112,7 @@ func TestAnIdThatIsTakenIsAnError(t *testing.T) {
 
 // A shared secret that is too short protects nothing.
 func TestAShortSecretIsRefused(t *testing.T) {
-	keys, _, _, db := openKeys(t, -1)
+	keys, _, db := openKeys(t)
 	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("keys"), Item: map[string]types.AttributeValue{
 		"keyId": dynamo.S("secret#cursor"), "secret": dynamo.B([]byte("short")),
 	}}); err != nil {
@@ -135,7 +127,7 @@ func TestAShortSecretIsRefused(t *testing.T) {
 // The table was edited by hand: no scope and no tenant that is not valid gets in.
 func TestAKeyWithAnInvalidScopeOrTenantIsRefused(t *testing.T) {
 	for attribute, value := range map[string]string{"scope": "root", "tenant": "a:b"} {
-		keys, _, _, db := openKeys(t, -1)
+		keys, _, db := openKeys(t)
 		key, token := create(t, keys, shop)
 
 		if _, err := db.UpdateItem(t.Context(), dynamo.NewUpdate("keys", dynamo.Item{"keyId": dynamo.S(key.ID)}).SetValue(attribute, dynamo.S(value)).Input()); err != nil {
@@ -149,7 +141,7 @@ func TestAKeyWithAnInvalidScopeOrTenantIsRefused(t *testing.T) {
 }
 
 func TestARotationNeedsAKeyAndAGracePeriod(t *testing.T) {
-	keys, _, clock, _ := openKeys(t, -1)
+	keys, _, _ := openKeys(t)
 	key, _ := create(t, keys, shop)
 
 	if _, err := keys.Secret(t.Context(), "cursor"); err != nil {
@@ -163,7 +155,7 @@ func TestARotationNeedsAKeyAndAGracePeriod(t *testing.T) {
 		want    error
 	}{
 		"a grace period below 0":     {key.ID, -1, time.Time{}, auth.ErrInvalid},
-		"an end in the past":         {key.ID, 0, clock.Now(), auth.ErrInvalid},
+		"an end in the past":         {key.ID, 0, time.Now(), auth.ErrInvalid},
 		"a shared secret, not a key": {"secret#cursor", 0, time.Time{}, auth.ErrNoKey},
 	} {
 		if _, token, err := keys.Rotate(t.Context(), row.id, row.grace, row.expires); !errors.Is(err, row.want) || token != "" {

@@ -29,7 +29,7 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 		return Key{}, "", fmt.Errorf("%w: grace: must not be negative", ErrInvalid)
 	}
 
-	now := k.cfg.Now()
+	now := time.Now()
 
 	old, err := k.readLive(ctx, id, now)
 	if err != nil {

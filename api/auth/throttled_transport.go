@@ -20,21 +20,19 @@ var errKeySetCurrent = errors.New("the issuer's keys were fetched a moment ago")
 // of the last fetch if it failed.
 type throttledTransport struct {
 	base  http.RoundTripper
-	now   func() time.Time
 	limit *rate.Limiter
 
 	mu     sync.Mutex
 	result error // of a request that is not sent
 }
 
-func newThrottledTransport(base http.RoundTripper, now func() time.Time) *throttledTransport {
+func newThrottledTransport(base http.RoundTripper) *throttledTransport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
 
 	return &throttledTransport{
 		base:   base,
-		now:    now,
 		limit:  rate.NewLimiter(rate.Every(10*time.Second), 3),
 		result: errKeySetCurrent,
 	}
@@ -42,7 +40,7 @@ func newThrottledTransport(base http.RoundTripper, now func() time.Time) *thrott
 
 // RoundTrip sends the request if the limit allows it.
 func (t *throttledTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !t.limit.AllowN(t.now(), 1) {
+	if !t.limit.AllowN(time.Now(), 1) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 

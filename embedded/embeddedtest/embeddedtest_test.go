@@ -25,7 +25,6 @@ import (
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
-	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 )
 
@@ -562,7 +561,7 @@ func TestAClockMovesOnlyWhenToldTo(t *testing.T) {
 
 func TestTheEngineOfATestKeepsItsTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := embeddedtest.Open(t, func(c *embedded.Config) { c.SweepEvery = time.Second })
+		engine := embeddedtest.Open(t)
 		embeddedtest.Run(t, engine)
 		db := dynamodb.NewFromConfig(engine.AWSConfig())
 		embeddedtest.Create(t, db, countersTable)

@@ -185,15 +185,12 @@ func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
 	}
 
 	return answer, fmt.Errorf("deliver webhook %s to %s: %w", p.ID, u.Hostname(),
-		&StatusError{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"), c.now())})
+		&StatusError{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now())})
 }
 
-// now is the clock for dates in Retry-After.
-func (c *Client) now() time.Time { return c.cfg.Keys.cfg.Now() }
-
-// readAnswer returns the beginning of the body. It reads more of the body than it returns, because
-// a connection can be used again only after the whole answer was read. An error of reading is
-// ignored: the status says whether the endpoint has the message.
+// readAnswer returns the beginning of the body. It reads more of the body than it returns, because a
+// connection can be used again only if the answer was read. A body that ends early is no failure: the
+// status says whether the endpoint has the message.
 func readAnswer(body io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(body, maxText))
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxAnswer))

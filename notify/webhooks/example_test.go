@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,7 +61,6 @@ func Example() {
 func ExampleKeys_Sign() {
 	keys, err := webhooks.New(webhooks.Config{
 		Secrets: []webhooks.Secret{webhooks.NewSecret(), webhooks.NewSecret()}, // the new and the former one
-		Now:     func() time.Time { return time.Unix(1_800_000_000, 0) },
 	})
 	if err != nil {
 		panic(err)
@@ -71,13 +71,14 @@ func ExampleKeys_Sign() {
 		panic(err)
 	}
 
-	fmt.Println(headers.Get(webhooks.HeaderID), headers.Get(webhooks.HeaderTimestamp))
+	sent, err := strconv.ParseInt(headers.Get(webhooks.HeaderTimestamp), 10, 64)
+	fmt.Println(headers.Get(webhooks.HeaderID), "sent now:", err == nil && time.Since(time.Unix(sent, 0)) < time.Minute)
 	fmt.Println(len(strings.Fields(headers.Get(webhooks.HeaderSignature))), "of at most", webhooks.MaxSignatures, "signatures")
 
 	_, err = keys.Sign("not an id", nil)
 	fmt.Println("refused:", errors.Is(err, webhooks.ErrInvalid))
 	// Output:
-	// ntf_1 1800000000
+	// ntf_1 sent now: true
 	// 2 of at most 10 signatures
 	// refused: true
 }

@@ -35,15 +35,12 @@ var idRule = regexp.MustCompile(`^[A-Za-z0-9_:-]{1,128}$`)
 
 // Config configures [Keys].
 type Config struct {
-	// Secrets are 1 to [MaxSignatures]. Sign makes one signature with each secret. Verify accepts a
-	// signature with any of them. To change a secret, add the new one on both sides, then remove
-	// the old one.
+	// Secrets are 1 to [MaxSignatures]. They are required. A message is signed with each of them and accepted
+	// with any. To change a secret, add the new one on both sides, then remove the old one.
 	Secrets []Secret
 	// Tolerance is how far the timestamp of a message may be from now, in either direction.
 	// Default 5 minutes.
 	Tolerance time.Duration
-	// Now is the clock, for tests. Default time.Now.
-	Now func() time.Time
 }
 
 func (c *Config) check() error {
@@ -70,15 +67,14 @@ func (c *Config) check() error {
 		c.Tolerance = defaultTolerance
 	}
 
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-
 	return errors.Join(faults...)
 }
 
 // Keys signs and verifies messages. It is safe for concurrent use.
-type Keys struct{ cfg Config }
+type Keys struct {
+	cfg Config
+	now func() time.Time // time.Now, but for tests with published messages
+}
 
 // New returns Keys. The error names every field that breaks a rule.
 func New(cfg Config) (*Keys, error) {
@@ -86,7 +82,7 @@ func New(cfg Config) (*Keys, error) {
 		return nil, err
 	}
 
-	return &Keys{cfg: cfg}, nil
+	return &Keys{cfg: cfg, now: time.Now}, nil
 }
 
 // Sign returns the headers of a message that is sent now. The id has 1 to 128 of A-Z a-z 0-9 _ : -
@@ -97,7 +93,7 @@ func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
 		return nil, fmt.Errorf("%w: id: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrInvalid)
 	}
 
-	sent := strconv.FormatInt(k.cfg.Now().Unix(), 10)
+	sent := strconv.FormatInt(k.now().Unix(), 10)
 	signatures := make([]string, len(k.cfg.Secrets))
 	for i, secret := range k.cfg.Secrets {
 		// One signature for each secret: the receiver may know only the old secret, or only the new

@@ -43,10 +43,11 @@ func secret(t testing.TB, text string) webhooks.Secret {
 func keysAt(t testing.TB, now time.Time, secrets ...webhooks.Secret) *webhooks.Keys {
 	t.Helper()
 
-	keys, err := webhooks.New(webhooks.Config{Secrets: secrets, Now: func() time.Time { return now }})
+	keys, err := webhooks.New(webhooks.Config{Secrets: secrets})
 	if err != nil {
 		t.Fatal(err)
 	}
+	keys.SetClock(now)
 
 	return keys
 }

@@ -39,7 +39,7 @@ type Message struct {
 // Verify checks the headers against the raw bytes of the body. It returns ErrMalformed,
 // ErrSignature or ErrTimestamp.
 func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
-	now := k.cfg.Now()
+	now := k.now()
 
 	id, sent, given, err := headers(h)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,14 +19,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// book is an audit log on an engine of its own, with a clock that the test moves.
+// book is an audit log on an engine of its own.
 type book struct {
 	*audit.Log
 	db        *dynamodb.Client
 	transport *embeddedtest.Transport
-
-	mu  sync.Mutex
-	now time.Time
 }
 
 func newBook(t *testing.T) *book {
@@ -35,38 +31,28 @@ func newBook(t *testing.T) *book {
 
 	cfg := embeddedtest.Backend(t)
 	cfg.Retryer = embeddedtest.RetryAtOnce
-	b := &book{now: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)}
-	b.transport = embeddedtest.Intercept(&cfg)
+	b := &book{transport: embeddedtest.Intercept(&cfg)}
 	b.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, b.db, audit.TableInput("audit"))
 
 	var err error
-	if b.Log, err = audit.New(audit.Config{DynamoDB: b.db, Table: "audit", Now: b.clock}); err != nil {
+	if b.Log, err = audit.New(audit.Config{DynamoDB: b.db, Table: "audit"}); err != nil {
 		t.Fatal(err)
 	}
 
 	return b
 }
 
-func (b *book) clock() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-
-	return b.now
-}
-
-func (b *book) pass(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-
-	b.now = b.now.Add(d)
-}
-
-// act begins an act, and ends it with the result unless that is empty.
+// act begins an act now, and ends it with the result unless that is empty.
 func (b *book) act(t *testing.T, e audit.Entry, result audit.Result) {
 	t.Helper()
+	b.actAt(t, e, result, time.Now())
+}
 
-	act, err := b.Begin(t.Context(), e)
+func (b *book) actAt(t *testing.T, e audit.Entry, result audit.Result, at time.Time) {
+	t.Helper()
+
+	act, err := b.BeginAt(t.Context(), e, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +71,7 @@ func (b *book) all(t *testing.T, f audit.Filter) (found []audit.Entry) {
 	t.Helper()
 
 	if f.Since.IsZero() {
-		f.Since = b.clock().AddDate(0, 0, -30)
+		f.Since = time.Now().AddDate(0, 0, -30)
 	}
 
 	for after := ""; ; {
@@ -158,6 +144,7 @@ func TestARowThatCannotBeWrittenIsAnError(t *testing.T) {
 func TestActsAreListedByTimeAndSelected(t *testing.T) {
 	b := newBook(t)
 	tenant := "acme"
+	noon := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10).Add(12 * time.Hour)
 
 	for day := range 3 {
 		for n := range 3 {
@@ -165,10 +152,8 @@ func TestActsAreListedByTimeAndSelected(t *testing.T) {
 			if n == 1 {
 				e.Who, e.Act, e.Tenant = "key:k-1", "disable-endpoint", tenant
 			}
-			b.act(t, e, audit.Done)
-			b.pass(time.Minute)
+			b.actAt(t, e, audit.Done, noon.AddDate(0, 0, 2*day).Add(time.Duration(n)*time.Minute))
 		}
-		b.pass(48 * time.Hour)
 	}
 
 	for _, row := range []struct {
@@ -177,8 +162,8 @@ func TestActsAreListedByTimeAndSelected(t *testing.T) {
 		want   []string
 	}{
 		{"all", audit.Filter{}, []string{"o-00", "o-01", "o-02", "o-10", "o-11", "o-12", "o-20", "o-21", "o-22"}},
-		{"since the second day", audit.Filter{Since: b.clock().Add(-4*24*time.Hour - time.Hour)}, []string{"o-10", "o-11", "o-12", "o-20", "o-21", "o-22"}},
-		{"until then", audit.Filter{Until: b.clock().Add(-4*24*time.Hour - time.Hour)}, []string{"o-00", "o-01", "o-02"}},
+		{"since the second day", audit.Filter{Since: noon.AddDate(0, 0, 2)}, []string{"o-10", "o-11", "o-12", "o-20", "o-21", "o-22"}},
+		{"until then", audit.Filter{Until: noon.AddDate(0, 0, 2)}, []string{"o-00", "o-01", "o-02"}},
 		{"of a key", audit.Filter{Who: "key:k-1"}, []string{"o-01", "o-11", "o-21"}},
 		{"of an act", audit.Filter{Act: "disable-endpoint"}, []string{"o-01", "o-11", "o-21"}},
 		{"on an order", audit.Filter{On: "o-12"}, []string{"o-12"}},
@@ -201,18 +186,18 @@ func TestActsAreListedByTimeAndSelected(t *testing.T) {
 // TestExpiredRowsAreAbsent: DynamoDB may delete them two days late.
 func TestExpiredRowsAreAbsent(t *testing.T) {
 	b := newBook(t)
-	b.act(t, audit.Entry{Act: "init"}, audit.Done)
-	since := b.clock().Add(-time.Hour)
-	b.pass(audit.DefaultRetention)
+	ended := time.Now().Add(-audit.DefaultRetention)
+	b.actAt(t, audit.Entry{Act: "init"}, audit.Done, ended)
+	b.actAt(t, audit.Entry{Act: "init", On: "kept"}, audit.Done, ended.Add(time.Minute))
 
-	if rows := b.all(t, audit.Filter{Since: since}); len(rows) != 0 {
+	if rows := b.all(t, audit.Filter{Since: ended.Add(-time.Hour)}); len(rows) != 1 || rows[0].On != "kept" {
 		t.Errorf("rows: %+v", rows)
 	}
 }
 
 func TestFiltersAreChecked(t *testing.T) {
 	b := newBook(t)
-	now := b.clock()
+	now := time.Now()
 
 	for what, try := range map[string]func() error{
 		"limit": func() error { _, _, err := b.List(t.Context(), audit.Filter{Since: now}, "", 0); return err },

@@ -30,10 +30,8 @@ type Config struct {
 	DynamoDB dynamoDB
 	// Table is the name of a table as [TableInput] describes it.
 	Table string
-	// Retention is how long a row is kept. Default: DefaultRetention.
+	// Retention is how long a row is kept, at least an hour. Default: [DefaultRetention], 400 days.
 	Retention time.Duration
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
 }
 
 // Log is the table of acts. Its methods may be called from many goroutines.
@@ -43,10 +41,6 @@ type Log struct{ cfg Config }
 func New(cfg Config) (*Log, error) {
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
-	}
-
-	if cfg.Now == nil {
-		cfg.Now = time.Now
 	}
 
 	var faults []error
@@ -79,7 +73,10 @@ type Act struct {
 // Begin writes the row of an act that is about to begin. The fields are cut to their bounds. If
 // Begin fails, the act must not be done.
 func (l *Log) Begin(ctx context.Context, e Entry) (*Act, error) {
-	now := l.cfg.Now().UTC()
+	return l.begin(ctx, e, time.Now().UTC())
+}
+
+func (l *Log) begin(ctx context.Context, e Entry, now time.Time) (*Act, error) {
 	e.At, e.EndedAt, e.Result, e.Code = now, time.Time{}, "", ""
 	// The random part keeps acts of the same nanosecond apart.
 	e.ID = placeOf(now) + "#" + rand.Text()[:12]
@@ -113,7 +110,7 @@ func (a *Act) End(ctx context.Context, result Result, code string) error {
 		IfPresent(placeKey).
 		IfAbsent(resultAttribute).
 		SetValue(resultAttribute, dynamo.S(string(result))).
-		SetValue(endedAttribute, dynamo.Millis(a.log.cfg.Now()))
+		SetValue(endedAttribute, dynamo.Millis(time.Now()))
 	if code != "" {
 		update.SetValue(codeAttribute, dynamo.S(code))
 	}

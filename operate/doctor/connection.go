@@ -225,7 +225,7 @@ func (e *examination) ask(ctx context.Context, s service) error {
 
 // noteTime notes how far the clock of a service is ahead, by the header Date of its answer.
 func (e *examination) noteTime(metadata middleware.Metadata, err error) {
-	now := e.cfg.Now()
+	now := time.Now()
 
 	response, _ := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response)
 	// A refusal has a header Date, too. It matters most when the clock is so wrong that AWS refuses

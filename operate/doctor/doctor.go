@@ -31,8 +31,6 @@ type Config struct {
 	Queue *Queue
 	// Readers returns the names of the groups that read the stream with this ARN. Nil: not asked.
 	Readers func(ctx context.Context, streamARN string) ([]string, error)
-	// Now is the clock that is compared with the services' clocks. Default: time.Now.
-	Now func() time.Time
 }
 
 // attempts is how often a call is sent. A person waits for the answer.
@@ -66,10 +64,6 @@ type examination struct {
 // Examine makes every check. It changes nothing. If ctx ends, the remaining calls fail, and the
 // checks report that.
 func Examine(ctx context.Context, cfg Config) []Check {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-
 	// A copy, because the program goes on with its own number of attempts.
 	cfg.AWS = cfg.AWS.Copy()
 	cfg.AWS.RetryMaxAttempts = attempts

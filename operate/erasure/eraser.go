@@ -44,7 +44,7 @@ type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config says where a person may be. All fields but Lists and Now are required.
+// Config says where a person may be. All fields but Lists are required.
 type Config struct {
 	DynamoDB dynamoDB
 	Orders   *transitions.Orders
@@ -61,8 +61,6 @@ type Config struct {
 	// QuietFor is how long an order must not have moved: longer than a handler takes that has begun
 	// with a change just before.
 	QuietFor time.Duration
-	// Now is the clock of QuietFor. Default time.Now.
-	Now func() time.Time
 }
 
 func (c *Config) check() error {
@@ -81,10 +79,6 @@ func (c *Config) check() error {
 	require(c.DeadLetters.DynamoDB != nil, "DeadLetters: must be set")
 	require(len(c.Handlers) > 0, "Handlers: must be set")
 	require(c.QuietFor > 0, fmt.Sprintf("QuietFor %v: must be more than 0", c.QuietFor))
-
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 
 	return errors.Join(faults...)
 }
@@ -130,7 +124,7 @@ func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
 		return err
 	}
 
-	if settled := order.UpdatedAt.Add(e.cfg.QuietFor); e.cfg.Now().Before(settled) {
+	if settled := order.UpdatedAt.Add(e.cfg.QuietFor); time.Now().Before(settled) {
 		return fmt.Errorf("%w: it can be erased from %s on", ErrTooSoon, settled.UTC().Format(time.RFC3339))
 	}
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -66,9 +67,8 @@ func newArchive(t *testing.T) *archive {
 
 	a.config = erasure.Config{
 		DynamoDB: a.db, Orders: a.orders, OrdersTable: "orders", RefusalsTable: "refusals", Deliveries: deliveries, Reports: desk,
-		DeadLetters: streams.DeadLetters{DynamoDB: a.db, Table: "letters"}, Handlers: []string{"first", "second"}, QuietFor: time.Minute,
+		DeadLetters: streams.DeadLetters{DynamoDB: a.db, Table: "letters"}, Handlers: []string{"first", "second"}, QuietFor: time.Nanosecond,
 		Lists: must(lists.New(lists.Config{DynamoDB: a.db, Table: "lists", Orders: a.orders}))(t),
-		Now:   func() time.Time { return time.Now().Add(time.Hour) },
 	}
 
 	return a
@@ -238,40 +238,44 @@ func TestNoFailureIsTakenForAnErasure(t *testing.T) {
 
 // TestAnErasureIsRefused, with the reason, while something may still be written or done.
 func TestAnErasureIsRefused(t *testing.T) {
-	a := newArchive(t)
-	a.ended()
-	a.place("open")
-	a.place("fresh", workflow.Cancel)
+	synctest.Test(t, func(t *testing.T) {
+		a := newArchive(t)
+		a.config.QuietFor = time.Minute
+		a.ended()
+		a.place("open")
+		a.place("fresh", workflow.Cancel)
 
-	order, _, err := a.orders.Get(t.Context(), "o-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	settled := order.UpdatedAt.Add(time.Minute)
+		order, _, err := a.orders.Get(t.Context(), "o-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		settled := order.UpdatedAt.Add(time.Minute)
 
-	for _, row := range []struct {
-		id   transitions.OrderID
-		now  time.Time
-		want error
-		text string
-	}{
-		{"none", settled, transitions.ErrUnknownOrder, "order none"},
-		{"open", settled, transitions.ErrNotEnded, "order open"},
-		{"o-1", settled.Add(-time.Millisecond), erasure.ErrTooSoon, "it can be erased from " + settled.UTC().Format(time.RFC3339)},
-		{"o-1", settled, nil, ""},
-	} {
-		e := a.eraser(func(c *erasure.Config) { c.Now = func() time.Time { return row.now } })
+		for _, row := range []struct {
+			id   transitions.OrderID
+			at   time.Time
+			want error
+			text string
+		}{
+			{"o-1", settled.Add(-time.Millisecond), erasure.ErrTooSoon, "it can be erased from " + settled.UTC().Format(time.RFC3339)},
+			{"none", settled, transitions.ErrUnknownOrder, "order none"},
+			{"open", settled, transitions.ErrNotEnded, "order open"},
+			{"o-1", settled, nil, ""},
+		} {
+			time.Sleep(time.Until(row.at))
+			e := a.eraser()
 
-		if order, found, _ := a.orders.Get(t.Context(), row.id); found {
-			if err := e.Check(t.Context(), order); !errors.Is(err, row.want) || err != nil && !strings.Contains(err.Error(), row.text) {
-				t.Errorf("check %s: %v, want %v", row.id, err, row.want)
+			if order, found, _ := a.orders.Get(t.Context(), row.id); found {
+				if err := e.Check(t.Context(), order); !errors.Is(err, row.want) || err != nil && !strings.Contains(err.Error(), row.text) {
+					t.Errorf("check %s: %v, want %v", row.id, err, row.want)
+				}
+			}
+
+			if _, err := e.Erase(t.Context(), row.id); !errors.Is(err, row.want) || err != nil && !strings.Contains(err.Error(), row.text) {
+				t.Errorf("erase %s: %v, want %v", row.id, err, row.want)
 			}
 		}
-
-		if _, err := e.Erase(t.Context(), row.id); !errors.Is(err, row.want) || err != nil && !strings.Contains(err.Error(), row.text) {
-			t.Errorf("erase %s: %v, want %v", row.id, err, row.want)
-		}
-	}
+	})
 }
 
 // TestAHandlerThatWaitsKeepsTheOrder: a handler failed on a change of the order, and will try

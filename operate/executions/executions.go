@@ -29,31 +29,26 @@ type Config struct {
 	// states of orders without one. Default, if it is nil: the states of [workflow.Order] from
 	// DELIVERED on.
 	Finished []workflow.State
-	// Deadline is how long an execution may run without moving its order before a survey
-	// calls the order overdue. Default 14 days, the deadline of the state machine's waits
-	// for the shipment and for a release.
-	Deadline time.Duration
-	// Deadlines replace Deadline for single states. Default: 30 days in SHIPPED, the deadline of
-	// the state machine's wait for the delivery.
+	// Deadlines are how long an execution may run without moving an order in the state before a
+	// survey calls the order overdue. In other states it is 14 days, the deadline of the state
+	// machine's waits for the shipment and for a release. Default, if it is nil: 30 days in SHIPPED,
+	// the deadline of its wait for the delivery.
 	Deadlines map[workflow.State]time.Duration
 	// LostParcel returns the carrier's report that a parcel of the order was lost. A survey
 	// calls it for orders of which a parcel has left, from several goroutines. Without it,
 	// no order is listed for that reason.
 	LostParcel func(context.Context, transitions.OrderID) (report LostParcel, found bool, err error)
-	// StartWithin is how long an order may exist without an execution before a survey names
-	// it. Default 10 minutes.
-	StartWithin time.Duration
-	// EndWithin is how long an execution may run when its order is in a terminal state. Default
-	// one hour; after that, a survey also names a compensation that only waits for the end of
-	// an outage.
-	EndWithin time.Duration
 }
 
 const (
-	defaultDeadline         = 14 * 24 * time.Hour
-	defaultDeliveryDeadline = 30 * 24 * time.Hour
-	defaultStartWithin      = 10 * time.Minute
-	defaultEndWithin        = time.Hour
+	// deadline is the deadline of states that have no other one.
+	deadline         = 14 * 24 * time.Hour
+	deliveryDeadline = 30 * 24 * time.Hour
+	// startWithin is how long an order may exist without an execution before a survey names it.
+	startWithin = 10 * time.Minute
+	// endWithin is how long an execution may run when its order is in a terminal state. After that,
+	// a survey also names a compensation that only waits for the end of an outage.
+	endWithin = time.Hour
 )
 
 // Executions looks after the executions of one state machine. It is safe for concurrent
@@ -71,10 +66,6 @@ func New(cfg Config) (*Executions, error) {
 	require(cfg.SFN != nil, "SFN")
 	require(cfg.Orders != nil, "Orders")
 	require(cfg.Machine != nil, "Machine")
-
-	if cfg.Deadline < 0 || cfg.StartWithin < 0 || cfg.EndWithin < 0 {
-		faults = append(faults, errors.New("executions: Config.Deadline, Config.StartWithin and Config.EndWithin: must not be negative"))
-	}
 
 	for state, d := range cfg.Deadlines {
 		if d <= 0 {
@@ -94,20 +85,8 @@ func New(cfg Config) (*Executions, error) {
 		}
 	}
 
-	if cfg.Deadline == 0 {
-		cfg.Deadline = defaultDeadline
-	}
-
 	if cfg.Deadlines == nil {
-		cfg.Deadlines = map[workflow.State]time.Duration{workflow.Shipped: defaultDeliveryDeadline}
-	}
-
-	if cfg.StartWithin == 0 {
-		cfg.StartWithin = defaultStartWithin
-	}
-
-	if cfg.EndWithin == 0 {
-		cfg.EndWithin = defaultEndWithin
+		cfg.Deadlines = map[workflow.State]time.Duration{workflow.Shipped: deliveryDeadline}
 	}
 
 	return &Executions{cfg}, errors.Join(faults...)

@@ -28,8 +28,8 @@ const (
 	// Missing: the order has no execution, or Step Functions has forgotten it. An order at its end
 	// counts as missing one only if it was paid and not delivered.
 	Missing Kind = "missing"
-	// Overdue: the execution runs, and its order has not moved for longer than Config.Deadline or
-	// the deadline of its state, or has been at its end for longer than Config.EndWithin.
+	// Overdue: the execution runs, and its order has not moved for longer than the deadline
+	// of its state (Config.Deadlines), or has been at its end for longer than an hour.
 	Overdue Kind = "overdue"
 	// Lost: the carrier has lost a parcel of the order. The definition has no transition for a
 	// loss, so a person decides how the order goes on.
@@ -230,7 +230,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 
 		// Step Functions forgets an execution 90 days after its end, and an order that ended longer
 		// ago may have had one. So only an order that ended less than 89 days ago is reported.
-		return p, age >= e.cfg.StartWithin && (!terminal || age < forgottenAfter), nil
+		return p, age >= startWithin && (!terminal || age < forgottenAfter), nil
 	case current.Failed():
 		p.Kind, p.Since, p.Cause = Failed, current.StoppedAt, failure(current)
 		if current.NotRedrivable == "" {
@@ -254,12 +254,12 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
 	p.Commands = []string{"ratchet orders explain " + string(order.ID), "ratchet executions describe " + string(order.ID)}
 
-	deadline := e.deadline(order.State)
+	within := e.deadline(order.State)
 	if terminal {
 		// The order cannot move, so nothing ends the execution's wait.
-		deadline = e.cfg.EndWithin
+		within = endWithin
 	}
-	overdue := current.Status == types.ExecutionStatusRunning && now.Sub(order.UpdatedAt) >= deadline
+	overdue := current.Status == types.ExecutionStatusRunning && now.Sub(order.UpdatedAt) >= within
 
 	return p, overdue, nil
 }
@@ -284,7 +284,7 @@ func (e *Executions) deadline(state workflow.State) time.Duration {
 		return d
 	}
 
-	return e.cfg.Deadline
+	return deadline
 }
 
 // failure says how an execution failed.

@@ -23,7 +23,7 @@ type sides struct {
 
 // compare joins the partitions, one after the other.
 func (r *run) compare(ctx context.Context) error {
-	for i := range r.Partitions {
+	for i := range r.partitions {
 		keys := map[string]*sides{}
 
 		err := r.parts.each(i, func(from source, rec record) {

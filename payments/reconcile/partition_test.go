@@ -43,7 +43,7 @@ func closedRun(t *testing.T) *run {
 
 	lists := many(1000)
 
-	r := &run{Config: Config{Payments: lists, Ledger: lists, Partitions: 1}}
+	r := &run{Config: Config{Payments: lists, Ledger: lists, partitions: 1}}
 	if err := r.check(); err != nil {
 		t.Fatal(err)
 	}

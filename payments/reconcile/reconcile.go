@@ -87,10 +87,10 @@ type Config struct {
 	// Dir is the directory for the temporary files, which take about 120 bytes for each
 	// record. Default: the system's directory for temporary files.
 	Dir string
-	// Partitions is the number of temporary files: 1 to 1,024. Default 256.
-	Partitions int
 	// Events are optional.
 	Events Events
+
+	partitions int // temporary files; fewer in tests
 }
 
 // Events are called during a run.
@@ -104,12 +104,11 @@ type Events struct {
 
 const (
 	defaultPartitions = 256
-	maxPartitions     = 1024
 	pageSize          = 1000 // payments or transfers that are read together
 )
 
 func (c *Config) check() error {
-	c.Partitions = cmp.Or(c.Partitions, defaultPartitions)
+	c.partitions = cmp.Or(c.partitions, defaultPartitions)
 
 	var faults []error
 	if c.Payments == nil {
@@ -118,10 +117,6 @@ func (c *Config) check() error {
 
 	if c.Ledger == nil {
 		faults = append(faults, errors.New("reconcile: Config.Ledger: must be set"))
-	}
-
-	if c.Partitions < 1 || c.Partitions > maxPartitions {
-		faults = append(faults, fmt.Errorf("reconcile: Config.Partitions %d: 1 to %d", c.Partitions, maxPartitions))
 	}
 
 	if c.Events.BadLine == nil {
@@ -151,7 +146,7 @@ func Run(ctx context.Context, file io.Reader, cfg Config, found func(Mismatch) e
 	}
 
 	r := &run{Config: cfg, found: found, totals: Totals{Reasons: map[Reason]int{}}}
-	if r.parts, err = newPartitions(cfg.Dir, cfg.Partitions); err != nil {
+	if r.parts, err = newPartitions(cfg.Dir, cfg.partitions); err != nil {
 		return totals, fmt.Errorf("reconcile: %w", err)
 	}
 	// Removed after errors, too: the files name payments.

@@ -337,7 +337,7 @@ func TestStepsOfUntilOrLater(t *testing.T) {
 			}
 
 			var reasons []string
-			cfg := reconcile.Config{Payments: lists, Ledger: lists, Partitions: 1, Until: until, Dir: t.TempDir()}
+			cfg := reconcile.Config{Payments: lists, Ledger: lists, Until: until, Dir: t.TempDir()}.Partitioned(1)
 			totals, err := reconcile.Run(t.Context(), strings.NewReader(header+c.line), cfg, func(m reconcile.Mismatch) error {
 				reasons = append(reasons, string(m.Reason))
 				return nil
@@ -393,9 +393,10 @@ func TestBadLinesAreReportedAndSkipped(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 
-	for says, cfg := range map[string]reconcile.Config{"Payments": {}, "Partitions": {Payments: s, Ledger: s.ledger, Partitions: 1025}} {
-		if _, err := reconcile.Run(t.Context(), strings.NewReader(header), cfg, nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("want %s, got %v", says, err)
+	_, err := reconcile.Run(t.Context(), strings.NewReader(header), reconcile.Config{}, nil)
+	for _, field := range []string{"Payments", "Ledger"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("want %s, got %v", field, err)
 		}
 	}
 }
@@ -451,7 +452,7 @@ func TestNumberOfPartitionsChangesNoResult(t *testing.T) {
 		for i, partitions := range []int{1, 9} {
 			var found []string
 
-			totals, err := reconcile.Run(t.Context(), strings.NewReader(file.String()), reconcile.Config{Payments: lists, Ledger: lists, Partitions: partitions},
+			totals, err := reconcile.Run(t.Context(), strings.NewReader(file.String()), reconcile.Config{Payments: lists, Ledger: lists}.Partitioned(partitions),
 				func(m reconcile.Mismatch) error { found = append(found, fmt.Sprint(m)); return nil })
 			if err != nil || totals.Matched != agreed {
 				rt.Fatalf("%+v, %v; %d agree", totals, err, agreed)
@@ -472,12 +473,12 @@ func FuzzFile(f *testing.F) {
 	f.Add("\ufeffkey,key,kind,amount,currency,state\r\n,,,,,\n\"p/c\",a,capture,1,EUR,pending")
 	f.Fuzz(func(t *testing.T, file string) {
 		bad := 0
-		totals, err := reconcile.Run(t.Context(), strings.NewReader(file), reconcile.Config{Payments: fixed{}, Ledger: fixed{}, Dir: t.TempDir(), Partitions: 2,
+		totals, err := reconcile.Run(t.Context(), strings.NewReader(file), reconcile.Config{Payments: fixed{}, Ledger: fixed{}, Dir: t.TempDir(),
 			Events: reconcile.Events{BadLine: func(line int, _ error) {
 				if bad++; line < 2 {
 					t.Errorf("bad line %d", line)
 				}
-			}}}, func(m reconcile.Mismatch) error {
+			}}}.Partitioned(2), func(m reconcile.Mismatch) error {
 			if m.Line < 2 || m.Key == "" {
 				t.Errorf("%+v", m)
 			}

@@ -32,10 +32,10 @@
 //
 // With Config.Server.Parts a test can run its own workflow, bank, carrier and other parts.
 //
-// [Config.Definition] replaces only the definition of orders. The worker refuses to run if the state
-// machine does not fit the definition. For a definition without a state machine, set NoWorker, and set
-// Server.Journal to "transactional" so that each transition writes its own journal row. Then start your
-// own components with [Env.Go].
+// Config.Server.OrderDefinition, the name of a file, replaces only the definition of orders. The
+// worker refuses to run a state machine that does not fit the definition. For a definition without
+// a state machine set NoWorker, and Journal to "transactional" so that each transition writes its
+// own journal row; then start own components with [Env.Go].
 //
 // Inside testing/synctest the whole server uses the clock of the bubble, so waits of minutes take no
 // real time. Call Start inside the bubble then.

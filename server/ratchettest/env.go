@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
-	"ratchet/workflow/diagram"
 )
 
 // Config says what [Start] starts. The zero Config runs the built-in definition of
@@ -23,22 +21,18 @@ type Config struct {
 	// Server configures the server. Start fills three empty fields: Data and Notify with paths in the
 	// test's temporary directory, CarrierDelay with 1 ms.
 	Server server.Config
-	// Definition is the definition of orders. Default: the definition of Server.OrderDefinition, else
-	// [workflow.Order].
-	Definition *workflow.Definition
-	// NoWorker starts no worker, no stream poller and no carrier: the tables exist, and nothing reacts to
-	// transitions.
+	// NoWorker leaves the worker, the stream poller and the carrier out: the tables
+	// exist, and nothing reacts to transitions. Default: they run.
 	NoWorker bool
-	// Events are called in addition to the events that Env itself needs.
-	Events server.Events
 	// Log gets the server's log. Default: it is discarded.
 	Log *slog.Logger
 	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is virtual time,
 	// and should be longer than the delays of the test.
 	Patience time.Duration
-	// Repeats allows that a notification is sent again under its key, with the same content. Set it in a
-	// test with faults: if a fault prevents the record of a delivery, the notification must be sent
-	// again. A receiver that acts once per key is not disturbed by that.
+	// Repeats allows that a notification is sent again under its key, with the same content. Without it,
+	// a repeat fails the test. Set it
+	// in a test with faults: a fault between a notification and the record of its
+	// delivery makes the repeat necessary. The receiver acts once because it honors the key.
 	Repeats bool
 }
 
@@ -79,7 +73,7 @@ func Start(t testing.TB, cfg Config) *Env {
 
 	env.fillServer(&cfg)
 
-	backend, err := server.Embed(cfg.Server, cfg.Log, env.core.observe(cfg.Events))
+	backend, err := server.Embed(cfg.Server, cfg.Log, env.core.observe())
 	if err != nil {
 		t.Fatalf("open the server: %v", err)
 	}
@@ -145,42 +139,14 @@ func (e *Env) fillServer(cfg *Config) {
 	if cfg.Server.CarrierDelay == 0 {
 		cfg.Server.CarrierDelay = time.Millisecond
 	}
-
-	if cfg.Definition == nil {
-		return
-	}
-
-	text, err := diagram.Render(cfg.Definition, "yaml", nil)
-	if err != nil {
-		e.t.Fatalf("render the definition: %v", err)
-	}
-
-	cfg.Server.OrderDefinition = filepath.Join(dir, "definition.yaml")
-	if err := os.WriteFile(cfg.Server.OrderDefinition, []byte(text), 0o600); err != nil {
-		e.t.Fatal(err)
-	}
 }
 
-// observe returns the hooks with a call of c.events.send added to two of them, so that a wait looks
-// again after each decision and each reaction.
-func (c *core) observe(h server.Events) server.Events {
-	// The caller's hooks, because h is changed below.
-	decided, reacted := h.Decided, h.Reacted
-
-	h.Decided = func(id transitions.OrderID, event workflow.Event, verdict transitions.Verdict) {
-		if decided != nil {
-			decided(id, event, verdict)
-		}
-		c.events.send()
+// observe returns hooks that make waits look again after each event.
+func (c *core) observe() server.Events {
+	return server.Events{
+		Decided: func(transitions.OrderID, workflow.Event, transitions.Verdict) { c.events.send() },
+		Reacted: func(string, transitions.Change) { c.events.send() },
 	}
-	h.Reacted = func(handler string, change transitions.Change) {
-		if reacted != nil {
-			reacted(handler, change)
-		}
-		c.events.send()
-	}
-
-	return h
 }
 
 // With returns the same Env for a subtest of the test that called Start.

@@ -53,26 +53,13 @@ func ExampleConfig() {
 	env.WantOrder("o-1", workflow.PaymentFailed, 2)
 }
 
-// A definition of its own, without the worker, whose state machine it does not fit.
+// A definition of your own in a file, without the worker, whose state machine it does not fit.
 func ExampleConfig_ownDefinition() {
 	var t *testing.T // of the test
 
-	definition, err := workflow.New(workflow.Spec{
-		Name:        "parking",
-		Version:     1,
-		Place:       "enter",
-		Initial:     "INSIDE",
-		States:      []workflow.StateSpec{{State: "INSIDE", Doc: "inside"}, {State: "LEFT", Terminal: true, Doc: "gone"}},
-		Transitions: []workflow.Transition{{Event: "leave", From: []workflow.State{"INSIDE"}, To: "LEFT"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	env := ratchettest.Start(t, ratchettest.Config{
-		Definition: definition,
-		NoWorker:   true,
-		Server:     server.Config{Journal: "transactional"},
+		NoWorker: true,
+		Server:   server.Config{OrderDefinition: "testdata/parking.yaml", Journal: "transactional"},
 	})
 	env.Place(ratchettest.NewOrder("car-1", "ticket"))
 	env.Move("car-1", "leave")

@@ -105,33 +105,10 @@ func TestABubblesClockPassesFaster(t *testing.T) {
 	})
 }
 
-// parking has two states, and nothing in common with the built-in definition.
-func parking(t *testing.T) *workflow.Definition {
-	t.Helper()
-
-	definition, err := workflow.New(workflow.Spec{
-		Name:    "parking",
-		Version: 1,
-		Place:   "enter",
-		Initial: "INSIDE",
-		States: []workflow.StateSpec{
-			{State: "INSIDE", Doc: "the car is inside"},
-			{State: "LEFT", Terminal: true, Doc: "the car has left"},
-		},
-		Transitions: []workflow.Transition{{Event: "leave", From: []workflow.State{"INSIDE"}, To: "LEFT"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return definition
-}
-
 func TestAnOwnDefinitionNeedsNoWorker(t *testing.T) {
 	env := ratchettest.Start(t, ratchettest.Config{
-		Definition: parking(t),
-		NoWorker:   true,
-		Server:     server.Config{Journal: "transactional"},
+		NoWorker: true,
+		Server:   server.Config{OrderDefinition: "testdata/parking.yaml", Journal: "transactional"},
 	})
 	env.Place(ratchettest.NewOrder("car-1", "ticket"))
 	env.Move("car-1", "leave")
@@ -158,20 +135,6 @@ func TestAnOwnComponentStopsWithTheTest(t *testing.T) {
 
 	if !stopped.Load() {
 		t.Error("the component still runs")
-	}
-}
-
-func TestEventsOfTheConfigAreCalledToo(t *testing.T) {
-	var decided, reacted atomic.Int32
-	env := ratchettest.Start(t, ratchettest.Config{Events: server.Events{
-		Decided: func(transitions.OrderID, workflow.Event, transitions.Verdict) { decided.Add(1) },
-		Reacted: func(string, transitions.Change) { reacted.Add(1) },
-	}})
-	env.Place(ratchettest.NewOrder("o-1", "mug"))
-	env.WantJournal("o-1", workflow.Pending)
-
-	if decided.Load() == 0 || reacted.Load() == 0 {
-		t.Errorf("%d verdicts, %d reactions", decided.Load(), reacted.Load())
 	}
 }
 

@@ -2,7 +2,6 @@ package httpcarrier
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -25,10 +24,11 @@ var openAPI []byte
 func OpenAPI() []byte { return bytes.Clone(openAPI) }
 
 const (
-	defaultTimeout = 10 * time.Second
-	maxBody        = 64 << 10 // bytes of an answer that are read
-	maxDetail      = 200      // bytes of an answer that get into an error
-	maxRetryAfter  = time.Hour
+	// timeout bounds one call. A carrier that takes longer finds the same key in the next call.
+	timeout       = 10 * time.Second
+	maxBody       = 64 << 10 // bytes of an answer that are read
+	maxDetail     = 200      // bytes of an answer that get into an error
+	maxRetryAfter = time.Hour
 )
 
 // Config configures a [Carrier]. URL is required.
@@ -37,13 +37,12 @@ type Config struct {
 	URL string
 	// Token is sent as a bearer token. Empty: none.
 	Token string
-	// Timeout bounds one call, from the connection to the end of the answer. Default 10 s.
-	Timeout time.Duration
-	// Transport carries the calls. Default: http.DefaultTransport.
+	// Transport carries the calls. Default: http.DefaultTransport, which has a time-out for
+	// connecting.
 	Transport http.RoundTripper
 }
 
-// Carrier calls a carrier over HTTP. It is a shipping.Carrier and a shipping.Asker, and safe for
+// Carrier calls a carrier over HTTP. A call lasts at most 10 s. It is a shipping.Carrier and a shipping.Asker, and safe for
 // concurrent use.
 type Carrier struct {
 	cfg  Config
@@ -58,14 +57,10 @@ func New(cfg Config) (*Carrier, error) {
 		return nil, errors.New("httpcarrier: Config.URL: must be http(s)://HOST[/PATH], without user or query")
 	}
 
-	if cfg.Timeout < 0 {
-		return nil, fmt.Errorf("httpcarrier: Config.Timeout %v: must not be negative", cfg.Timeout)
-	}
-
 	// A redirect is an error: following it could turn a booking into a GET, or send it to another
 	// host.
 	return &Carrier{cfg: cfg, base: base, http: &http.Client{
-		Timeout:       cmp.Or(cfg.Timeout, defaultTimeout),
+		Timeout:       timeout,
 		Transport:     cfg.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil

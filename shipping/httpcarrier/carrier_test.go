@@ -39,7 +39,7 @@ func newCarrier(t *testing.T, token string, handler http.Handler) *httpcarrier.C
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 
-	c, err := httpcarrier.New(httpcarrier.Config{URL: server.URL + "/v1", Token: token, Timeout: 5 * time.Second, Transport: transport})
+	c, err := httpcarrier.New(httpcarrier.Config{URL: server.URL + "/v1", Token: token, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func newSandbox(t *testing.T, faults sandbox.Faults) *sandbox.Carrier {
 
 	c, err := sandbox.New(sandbox.Config{
 		DynamoDB: embeddedtest.DynamoDB(t, sandbox.Table("carrier")), Table: "carrier",
-		Interval: time.Millisecond, Track: true, Faults: faults, Log: embeddedtest.Quiet(),
+		Track: true, Faults: faults, Log: embeddedtest.Quiet(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -209,10 +209,6 @@ func TestNewNamesTheFieldThatBreaksARule(t *testing.T) {
 		if _, err := httpcarrier.New(cfg); err == nil || !strings.Contains(err.Error(), "URL") || strings.Contains(err.Error(), "pw") {
 			t.Errorf("%q: %v", cfg.URL, err)
 		}
-	}
-
-	if _, err := httpcarrier.New(httpcarrier.Config{URL: "http://x", Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Timeout") {
-		t.Errorf("timeout: %v", err)
 	}
 }
 

@@ -43,7 +43,7 @@ func (d *Receiver) noteApplied(ctx context.Context, r shipping.Report) error {
 	}
 
 	err = d.put(ctx, r, func(string) string { return appliedKey(r) }, "content", content, func(update *dynamo.Update) {
-		update.SetValue(ExpiryAttribute, dynamo.Seconds(d.cfg.Now().Add(keepApplied)))
+		update.SetValue(ExpiryAttribute, dynamo.Seconds(d.now().Add(keepApplied)))
 	})
 	if err != nil {
 		return fmt.Errorf("note that report %s was applied: %w", r.ID, err)

@@ -97,7 +97,7 @@ var errTaken = errors.New("the name is taken")
 // close moves a report to the list of Done reports, under the name. It fails with errTaken or
 // ErrNoAttention.
 func (d *Receiver) close(ctx context.Context, s Stored, name string, cause transitions.Cause) (Stored, error) {
-	now := d.cfg.Now()
+	now := d.now()
 	row := rowKey(doneKey, name)
 	row["report"], row["reason"], row["command"] = dynamo.S(s.text), dynamo.S(s.Reason), dynamo.S(s.Command)
 	row["since"], row["doneAt"], row[ExpiryAttribute] = dynamo.Millis(s.Since), dynamo.Millis(now), dynamo.Seconds(now.Add(keepDone))

@@ -95,10 +95,12 @@ func TestAReportThatWasEndedActsNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	willing, err := reports.New(reports.Config{DynamoDB: o.db, Table: "reports", Orders: o.orders, Payments: o.payments, RefundReturns: true, Now: o.clock.Now})
+	willing, err := reports.New(reports.Config{DynamoDB: o.db, Table: "reports", Orders: o.orders, Payments: o.payments, RefundReturns: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	willing.SetClock(o.clock.Now)
 
 	if got, err := willing.Receive(t.Context(), r); err != nil || got != reports.Done {
 		t.Errorf("a repeat: %q, %v", got, err)

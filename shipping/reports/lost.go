@@ -22,7 +22,7 @@ func lostKey(id transitions.OrderID) dynamo.Item { return rowKey("parcels#"+stri
 // recordLost records that a parcel of the order was lost. Only the first report about an order is kept,
 // for 400 days: it is enough to make a person look.
 func (d *Receiver) recordLost(ctx context.Context, r shipping.Report) error {
-	now := d.cfg.Now()
+	now := d.now()
 	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(r.OrderID))).
 		// TTL deletes up to days late, so an expired row counts as absent.
 		If("attribute_not_exists("+partitionKey+") OR "+ExpiryAttribute+" <= :now").

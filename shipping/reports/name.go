@@ -63,7 +63,7 @@ func (d *Receiver) put(ctx context.Context, r shipping.Report, partition func(na
 			Alias("#content", content).
 			Bind(":content", value).
 			Bind(":about", dynamo.S(about(r))).
-			Bind(":seconds", dynamo.Seconds(d.cfg.Now())).
+			Bind(":seconds", dynamo.Seconds(d.now())).
 			Set("#content = :content").
 			Set("about = :about")
 		set(update)

@@ -208,7 +208,7 @@ func (d *Receiver) noteParcel(ctx context.Context, r shipping.Report) (notes, er
 		// The attribute is a set: a repeat adds nothing, and concurrent calls do not overwrite each other.
 		Add("#milestone :parcel").
 		Bind(":parcel", dynamo.SS(r.Parcel)).
-		SetValue(ExpiryAttribute, dynamo.Seconds(d.cfg.Now().Add(keepParcels))).
+		SetValue(ExpiryAttribute, dynamo.Seconds(d.now().Add(keepParcels))).
 		Input()
 	// The answer has every note up to this one. So if the last two parcels are noted at the same moment,
 	// at least one call sees both notes.
@@ -236,7 +236,7 @@ func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 
 	update := dynamo.NewUpdate(d.cfg.Table, parcelsKey(r.OrderID, r.Parcel)).
 		SetValue("lines", dynamo.S(string(text))).
-		SetValue(ExpiryAttribute, dynamo.Seconds(d.cfg.Now().Add(keepParcels)))
+		SetValue(ExpiryAttribute, dynamo.Seconds(d.now().Add(keepParcels)))
 	if _, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
 		return fmt.Errorf("note the parcel's lines: %w", err)
 	}

@@ -66,8 +66,6 @@ type Config struct {
 	Asker shipping.Asker
 	// Callbacks verifies the signatures of [Receiver.Callback], for example a *webhooks.Keys. Optional.
 	Callbacks verifier
-	// Now is the clock for pauses and expiry. Tests set it. Default time.Now.
-	Now func() time.Time
 	// Log gets reports that are refused and parcels that are lost. Default slog.Default().
 	Log *slog.Logger
 }
@@ -77,7 +75,10 @@ type Config struct {
 const waitFor = 7 * 24 * time.Hour
 
 // Receiver judges reports. It is safe for concurrent use.
-type Receiver struct{ cfg Config }
+type Receiver struct {
+	cfg Config
+	now func() time.Time // time.Now, but for tests of waits that last for weeks
+}
 
 // New returns a Receiver. The error names every field that breaks a rule.
 func New(cfg Config) (*Receiver, error) {
@@ -92,15 +93,11 @@ func New(cfg Config) (*Receiver, error) {
 	require(cfg.Orders != nil, "Orders: must be set")
 	require(cfg.Payments != nil, "Payments: must be set")
 
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
 
-	return &Receiver{cfg}, errors.Join(faults...)
+	return &Receiver{cfg, time.Now}, errors.Join(faults...)
 }
 
 // Effect says how a received report was handled.

@@ -75,7 +75,7 @@ func newOffice(t *testing.T, known map[string]shipping.Shipment, changes ...func
 
 	c := reports.Config{
 		DynamoDB: db, Table: "reports", Orders: o.orders,
-		Payments: o.payments, RefundReturns: true, Now: o.clock.Now, Log: embeddedtest.Quiet(),
+		Payments: o.payments, RefundReturns: true, Log: embeddedtest.Quiet(),
 	}
 	if known != nil {
 		c.Asker = o
@@ -88,6 +88,7 @@ func newOffice(t *testing.T, known map[string]shipping.Shipment, changes ...func
 	if o.Receiver, err = reports.New(c); err != nil {
 		t.Fatal(err)
 	}
+	o.SetClock(o.clock.Now)
 
 	return o
 }

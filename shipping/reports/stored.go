@@ -80,7 +80,7 @@ func (d *Receiver) get(ctx context.Context, key dynamo.Item) (dynamo.Item, error
 		return nil, fmt.Errorf("read %s: %w", dynamo.Text(key, partitionKey), err)
 	}
 
-	if dynamo.HasExpired(out.Item, ExpiryAttribute, d.cfg.Now()) {
+	if dynamo.HasExpired(out.Item, ExpiryAttribute, d.now()) {
 		return nil, nil
 	}
 
@@ -108,7 +108,7 @@ func (d *Receiver) read(ctx context.Context, partition string, effect Effect, af
 	for _, row := range out.Items {
 		s := decodeStored(partition, row)
 
-		if (effect == "" || s.Effect == effect) && !dynamo.HasExpired(row, ExpiryAttribute, d.cfg.Now()) {
+		if (effect == "" || s.Effect == effect) && !dynamo.HasExpired(row, ExpiryAttribute, d.now()) {
 			page = append(page, s)
 		}
 	}

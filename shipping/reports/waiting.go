@@ -40,7 +40,7 @@ func (d *Receiver) wait(ctx context.Context, r shipping.Report, found finding) e
 	if err != nil {
 		return err
 	}
-	now := d.cfg.Now()
+	now := d.now()
 
 	err = d.put(ctx, r, waitingShard, "report", dynamo.S(string(text)), func(update *dynamo.Update) {
 		found.set(update).
@@ -77,7 +77,7 @@ func (d *Receiver) refuse(ctx context.Context, r shipping.Report, reason string)
 	if err != nil {
 		return err
 	}
-	now := d.cfg.Now()
+	now := d.now()
 
 	err = d.put(ctx, r, func(string) string { return refusedKey }, "report", dynamo.S(string(text)), func(update *dynamo.Update) {
 		update.
@@ -114,7 +114,7 @@ func (d *Receiver) Sweep(ctx context.Context) error {
 			}
 
 			for _, s := range page {
-				if s.NextTry.After(d.cfg.Now()) {
+				if s.NextTry.After(d.now()) {
 					continue
 				}
 
@@ -153,7 +153,7 @@ func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 	}
 
 	waits := found.effect == Waiting || found.effect == Attention
-	if waits && d.cfg.Now().Sub(s.Since) < limit {
+	if waits && d.now().Sub(s.Since) < limit {
 		return errors.Join(err, d.postpone(ctx, s, found))
 	}
 
@@ -199,7 +199,7 @@ func (d *Receiver) postpone(ctx context.Context, s Stored, found finding) error 
 		// Two workers that tried the same report count one try.
 		IfEquals("tries", dynamo.N(s.Tries)).
 		SetValue("tries", dynamo.N(s.Tries+1)).
-		SetValue("nextTry", dynamo.Millis(d.cfg.Now().Add(pause)))
+		SetValue("nextTry", dynamo.Millis(d.now().Add(pause)))
 
 	_, err := d.cfg.DynamoDB.UpdateItem(ctx, found.set(update).Input())
 	if _, changed := dynamo.FailedCondition(err); changed {

@@ -42,28 +42,25 @@ type Config struct {
 	// DynamoDB and Table are required. The function Table describes the table.
 	DynamoDB dynamoDB
 	Table    string
-	// Delay is the time from the booking to the first report, and from each report to the next one.
+	// Delay is the time from the booking to the first report, and from one report to the next.
+	// [Carrier.Run] looks for reports that are due after each fiftieth of it, at least 50 ms.
 	// Default 0.
 	Delay time.Duration
-	// Interval is the time between two looks of Run for reports that are due. Default: a fiftieth of
-	// Delay, at least 50 ms.
-	Interval time.Duration
 	// Deliver gives a report to the shop. Default: every report is accepted.
 	Deliver DeliverFunc
-	// Track makes the carrier store each milestone before it reports the milestone, so that
-	// [Carrier.Get] knows it. It costs one more write for each report.
+	// Track makes the carrier store each milestone before it reports it, for [Carrier.Get]:
+	// one write more for each report. Without it, Get knows no milestone after Shipped.
 	Track bool
 	// Faults are the carrier's faults. Default: none.
 	Faults Faults
-	// Now is the clock, for tests. Default time.Now.
-	Now func() time.Time
 	// Log gets failed deliveries. Default slog.Default().
 	Log *slog.Logger
 }
 
 const (
-	minDefaultInterval = 50 * time.Millisecond
-	intervalsPerDelay  = 50
+	// Run looks intervalsPerDelay times in a Delay for reports that are due, after minInterval or more.
+	minInterval       = 50 * time.Millisecond
+	intervalsPerDelay = 50
 
 	// keepShipment is how long a shipment is kept after its newest change. During that time a repeat of
 	// its booking or cancellation is recognized. Package reports keeps its rows about parcels equally
@@ -85,22 +82,10 @@ func (c *Config) check() error {
 		faults = append(faults, fmt.Errorf("sandbox: Config.Delay %v: must not be negative", c.Delay))
 	}
 
-	if c.Interval < 0 {
-		faults = append(faults, fmt.Errorf("sandbox: Config.Interval %v: must not be negative", c.Interval))
-	}
-
 	faults = append(faults, c.Faults.check()...)
-
-	if c.Interval == 0 {
-		c.Interval = max(minDefaultInterval, c.Delay/intervalsPerDelay)
-	}
 
 	if c.Deliver == nil {
 		c.Deliver = func(context.Context, shipping.Report) (shipping.Answer, error) { return shipping.Accepted, nil }
-	}
-
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 
 	if c.Log == nil {
@@ -122,7 +107,7 @@ func New(cfg Config) (*Carrier, error) {
 		return nil, err
 	}
 
-	return &Carrier{cfg: cfg, opened: cfg.Now()}, nil
+	return &Carrier{cfg: cfg, opened: time.Now()}, nil
 }
 
 // Wrap replaces the function that delivers reports. Call it before Run.
@@ -148,7 +133,7 @@ const expired = ExpiryAttribute + " <= :now"
 
 // expiry returns when a shipment expires that is changed now.
 func (c *Carrier) expiry() types.AttributeValue {
-	return dynamo.Seconds(c.cfg.Now().Add(keepShipment))
+	return dynamo.Seconds(time.Now().Add(keepShipment))
 }
 
 func shipmentKey(key string) dynamo.Item {
@@ -167,7 +152,7 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 	shipment[attrStatus] = dynamo.S(statusBooked)
 	shipment[ExpiryAttribute] = c.expiry()
 
-	report := c.reportItem(c.cfg.Now(), key, orderID, shipping.Shipped)
+	report := c.reportItem(time.Now(), key, orderID, shipping.Shipped)
 
 	_, err := c.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{
@@ -175,7 +160,7 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 				TableName:                           &c.cfg.Table,
 				Item:                                shipment,
 				ConditionExpression:                 aws.String("attribute_not_exists(pk) OR " + expired),
-				ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(c.cfg.Now())},
+				ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(time.Now())},
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			}},
 			// In the same transaction: a booking without a report in the queue would never leave.
@@ -221,7 +206,7 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 		// A key without a shipment is canceled, too, so that a later booking is refused.
 		If("attribute_not_exists("+attrStatusName+") OR "+attrStatusName+" <> :left OR "+expired).
 		Bind(":left", dynamo.S(statusLeft)).
-		Bind(":now", dynamo.Seconds(c.cfg.Now())).
+		Bind(":now", dynamo.Seconds(time.Now())).
 		SetValue(attrStatus, dynamo.S(statusCanceled)).
 		SetValue(ExpiryAttribute, c.expiry())
 
@@ -276,7 +261,7 @@ func (c *Carrier) shipment(ctx context.Context, key string) (dynamo.Item, error)
 		return nil, fmt.Errorf("read the shipment: %w", err)
 	}
 
-	if dynamo.HasExpired(out.Item, ExpiryAttribute, c.cfg.Now()) {
+	if dynamo.HasExpired(out.Item, ExpiryAttribute, time.Now()) {
 		return nil, nil
 	}
 

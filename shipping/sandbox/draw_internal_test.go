@@ -28,7 +28,7 @@ func TestAShareOfNoneIsNone(t *testing.T) {
 		delivered = 0
 
 		return &Carrier{cfg: Config{
-			DynamoDB: db, Table: "carrier", Delay: time.Minute, Now: time.Now,
+			DynamoDB: db, Table: "carrier", Delay: time.Minute,
 			Faults: Faults{DuplicatePercent: percent, EarlyPercent: percent, LatePercent: percent, LostPercent: percent, ReturnedPercent: percent},
 			Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
 				delivered++

@@ -54,124 +54,70 @@ func TestAFailureOfTheTableIsNoAnswer(t *testing.T) {
 // TestAFailedReportIsMadeAgain, and logged: for each write of a report and for the reading of the queue,
 // which fails once.
 func TestAFailedReportIsMadeAgain(t *testing.T) {
-	for operation, logged := range map[string]string{
-		"Query":      "query the queue",
-		"GetItem":    "read the shipment",
-		"UpdateItem": "store the milestone",
-		"PutItem":    "queue the next report",
-		"DeleteItem": "sandbox carrier's report",
-	} {
-		var log bytes.Buffer
-		var got []string
-		ctx, stop := context.WithCancel(t.Context())
+	synctest.Test(t, func(t *testing.T) {
+		for operation, logged := range map[string]string{
+			"Query":      "query the queue",
+			"GetItem":    "read the shipment",
+			"UpdateItem": "store the milestone",
+			"PutItem":    "queue the next report",
+			"DeleteItem": "sandbox carrier's report",
+		} {
+			var log bytes.Buffer
+			var got []string
+			ctx, stop := context.WithCancel(t.Context())
 
-		cfg := embeddedtest.Open(t).AWSConfig()
-		cfg.Retryer = embeddedtest.NoRetries
-		transport := embeddedtest.Intercept(&cfg)
-		db := dynamodb.NewFromConfig(cfg)
-		embeddedtest.Create(t, db, sandbox.Table("carrier"))
+			cfg := embeddedtest.Open(t).AWSConfig()
+			cfg.Retryer = embeddedtest.NoRetries
+			transport := embeddedtest.Intercept(&cfg)
+			db := dynamodb.NewFromConfig(cfg)
+			embeddedtest.Create(t, db, sandbox.Table("carrier"))
 
-		carrier, err := sandbox.New(sandbox.Config{
-			DynamoDB: db, Table: "carrier", Interval: time.Millisecond, Track: true, Log: slog.New(slog.NewTextHandler(&log, nil)),
-			Deliver: func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
-				got = append(got, string(r.Milestone))
-				if r.Milestone == shipping.Delivered {
-					stop()
-				}
+			carrier, err := sandbox.New(sandbox.Config{
+				DynamoDB: db, Table: "carrier", Track: true, Log: slog.New(slog.NewTextHandler(&log, nil)),
+				Deliver: func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+					got = append(got, string(r.Milestone))
+					if r.Milestone == shipping.Delivered {
+						stop()
+					}
 
-				return shipping.Accepted, nil
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
+					return shipping.Accepted, nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			book(t, carrier, "a", "o-1")
+			lost := transport.Inject(embeddedtest.LoseRequest(operation).Next(1))
+
+			if err := carrier.Run(ctx); err != nil || lost.Strikes() != 1 {
+				t.Errorf("%s: %v, %d failures", operation, err, lost.Strikes())
+			}
+
+			// A report whose row could not be deleted comes again, on a slow machine after a later one.
+			if !slices.Contains(got, "delivered") || strings.Count(log.String(), logged) != 1 || strings.Count(log.String(), "\n") != 1 {
+				t.Errorf("%s: reported %q, logged %s", operation, got, log.String())
+			}
 		}
-		book(t, carrier, "a", "o-1")
-		lost := transport.Inject(embeddedtest.LoseRequest(operation).Next(1))
-
-		if err := carrier.Run(ctx); err != nil || lost.Strikes() != 1 {
-			t.Errorf("%s: %v, %d failures", operation, err, lost.Strikes())
-		}
-
-		// A report whose row could not be deleted comes again, on a slow machine after a later one.
-		if !slices.Contains(got, "delivered") || strings.Count(log.String(), logged) != 1 || strings.Count(log.String(), "\n") != 1 {
-			t.Errorf("%s: reported %q, logged %s", operation, got, log.String())
-		}
-	}
+	})
 }
 
 // TestAReportThatTheShopFailsToTakeIsLogged: a report that the shop takes later is not logged.
 func TestAReportThatTheShopFailsToTakeIsLogged(t *testing.T) {
-	var log bytes.Buffer
-	ctx, stop := context.WithCancel(t.Context())
-	reports := 0
-
-	carrier, err := sandbox.New(sandbox.Config{
-		DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
-			switch reports++; reports {
-			case 1:
-				return shipping.Accepted, errors.New("no connection")
-			case 2:
-				return shipping.Retry, nil
-			}
-			stop()
-
-			return shipping.Accepted, nil
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	book(t, carrier, "a", "o-1")
-
-	if err := carrier.Run(ctx); err != nil || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "no connection") || !strings.Contains(log.String(), "order=o-1") {
-		t.Errorf("%v, logged %s", err, &log)
-	}
-}
-
-// TestAParcelThatCannotLeaveIsReportedAgain: its report is taken by the shop, but the table fails before
-// the parcel has left.
-func TestAParcelThatCannotLeaveIsReportedAgain(t *testing.T) {
-	db, sound := brokenDB(t, "UpdateItem")
-	book(t, newCarrier(t, sound, nil), "a", "o-1")
-
-	ctx, stop := context.WithCancel(t.Context())
-	reports := 0
-	carrier := newCarrier(t, db, func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
-		if reports++; reports == 3 || r.Milestone != shipping.Shipped {
-			stop()
-		}
-
-		return shipping.Accepted, nil
-	})
-
-	if err := carrier.Run(ctx); err != nil || reports != 3 {
-		t.Errorf("%d reports, %v", reports, err)
-	}
-
-	if s, err := newCarrier(t, sound, nil).Get(t.Context(), "a"); err != nil || s.Status != shipping.Booked {
-		t.Errorf("%+v, %v", s, err)
-	}
-}
-
-// TestAnEarlyReportThatFailsIsLogged: at the level of debugging, and no other report is logged.
-func TestAnEarlyReportThatFailsIsLogged(t *testing.T) {
-	for _, refuses := range []bool{true, false} {
+	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		ctx, stop := context.WithCancel(t.Context())
 		reports := 0
 
 		carrier, err := sandbox.New(sandbox.Config{
-			DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Faults: sandbox.Faults{EarlyPercent: 100},
-			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			DynamoDB: newDB(t), Table: "carrier", Log: slog.New(slog.NewTextHandler(&log, nil)),
 			Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
-				if reports++; reports == 3 {
-					stop()
+				switch reports++; reports {
+				case 1:
+					return shipping.Accepted, errors.New("no connection")
+				case 2:
+					return shipping.Retry, nil
 				}
-
-				if refuses && reports == 1 {
-					return shipping.Retry, errors.New("too early")
-				}
+				stop()
 
 				return shipping.Accepted, nil
 			},
@@ -181,20 +127,81 @@ func TestAnEarlyReportThatFailsIsLogged(t *testing.T) {
 		}
 		book(t, carrier, "a", "o-1")
 
-		if err := carrier.Run(ctx); err != nil || strings.Contains(log.String(), "too early") != refuses || strings.Contains(log.String(), "level") != refuses {
-			t.Errorf("refused %t: %v, logged %q", refuses, err, log.String())
+		if err := carrier.Run(ctx); err != nil || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "no connection") || !strings.Contains(log.String(), "order=o-1") {
+			t.Errorf("%v, logged %s", err, &log)
 		}
-	}
+	})
 }
 
-// TestHowOftenReportsAreLookedFor: at the Interval, or at a fiftieth of the Delay, at least 50 ms. A report
+// TestAParcelThatCannotLeaveIsReportedAgain: its report is taken by the shop, but the table fails before
+// the parcel has left.
+func TestAParcelThatCannotLeaveIsReportedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, sound := brokenDB(t, "UpdateItem")
+		book(t, newCarrier(t, sound, nil), "a", "o-1")
+
+		ctx, stop := context.WithCancel(t.Context())
+		reports := 0
+		carrier := newCarrier(t, db, func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+			if reports++; reports == 3 || r.Milestone != shipping.Shipped {
+				stop()
+			}
+
+			return shipping.Accepted, nil
+		})
+
+		if err := carrier.Run(ctx); err != nil || reports != 3 {
+			t.Errorf("%d reports, %v", reports, err)
+		}
+
+		if s, err := newCarrier(t, sound, nil).Get(t.Context(), "a"); err != nil || s.Status != shipping.Booked {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+// TestAnEarlyReportThatFailsIsLogged: at the level of debugging, and no other report is logged.
+func TestAnEarlyReportThatFailsIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, refuses := range []bool{true, false} {
+			var log bytes.Buffer
+			ctx, stop := context.WithCancel(t.Context())
+			reports := 0
+
+			carrier, err := sandbox.New(sandbox.Config{
+				DynamoDB: newDB(t), Table: "carrier", Faults: sandbox.Faults{EarlyPercent: 100},
+				Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
+					if reports++; reports == 3 {
+						stop()
+					}
+
+					if refuses && reports == 1 {
+						return shipping.Retry, errors.New("too early")
+					}
+
+					return shipping.Accepted, nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			book(t, carrier, "a", "o-1")
+
+			if err := carrier.Run(ctx); err != nil || strings.Contains(log.String(), "too early") != refuses || strings.Contains(log.String(), "level") != refuses {
+				t.Errorf("refused %t: %v, logged %q", refuses, err, log.String())
+			}
+		}
+	})
+}
+
+// TestHowOftenReportsAreLookedFor: after a fiftieth of the Delay, at least 50 ms. A report
 // is made at the first look after its time.
 func TestHowOftenReportsAreLookedFor(t *testing.T) {
-	for _, row := range []struct{ delay, interval, want time.Duration }{
-		{0, 0, 50 * time.Millisecond},
-		{time.Second, 0, 1050 * time.Millisecond},
-		{100 * time.Second, 0, 102 * time.Second},
-		{100 * time.Second, 7 * time.Second, 105 * time.Second},
+	for _, row := range []struct{ delay, want time.Duration }{
+		{0, 50 * time.Millisecond},
+		{time.Second, 1050 * time.Millisecond},
+		{100 * time.Second, 102 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
@@ -204,7 +211,7 @@ func TestHowOftenReportsAreLookedFor(t *testing.T) {
 			var reported time.Duration
 
 			carrier, err := sandbox.New(sandbox.Config{
-				DynamoDB: newDB(t), Table: "carrier", Delay: row.delay, Interval: row.interval, Log: embeddedtest.Quiet(),
+				DynamoDB: newDB(t), Table: "carrier", Delay: row.delay, Log: embeddedtest.Quiet(),
 				Deliver: func(context.Context, shipping.Report) (shipping.Answer, error) {
 					reported = time.Since(began)
 					stop()

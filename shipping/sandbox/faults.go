@@ -57,7 +57,7 @@ func (f Faults) check() (faults []error) {
 }
 
 // down reports whether the carrier is down now.
-func (c *Carrier) down() bool { return c.cfg.Now().Sub(c.opened) < c.cfg.Faults.Down }
+func (c *Carrier) down() bool { return time.Since(c.opened) < c.cfg.Faults.Down }
 
 // misbehave fails or delays a call, as the configuration says.
 func (c *Carrier) misbehave(ctx context.Context) error {

@@ -36,32 +36,34 @@ func (d *desk) take(_ context.Context, r shipping.Report) (shipping.Answer, erro
 
 // TestFaultsOfTheCarrier books one shipment with a carrier that makes every report twice.
 func TestFaultsOfTheCarrier(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		faults sandbox.Faults
-		want   []shipping.Milestone
-	}{
-		{"duplicates", sandbox.Faults{}, []shipping.Milestone{shipping.Shipped, shipping.Shipped, shipping.Delivered, shipping.Delivered}},
-		{"lost", sandbox.Faults{LostPercent: 100, ReturnedPercent: 100}, []shipping.Milestone{shipping.Shipped, shipping.Shipped, shipping.Lost, shipping.Lost}},
-		{"returned", sandbox.Faults{ReturnedPercent: 100}, []shipping.Milestone{
-			shipping.Shipped, shipping.Shipped, shipping.Delivered, shipping.Delivered, shipping.Returned, shipping.Returned,
-		}},
-	} {
-		ctx, stop := context.WithCancel(t.Context())
-		d := &desk{last: test.want[len(test.want)-1], stop: stop}
-		test.faults.DuplicatePercent = 100
-		carrier := newBadCarrier(t, newDB(t), d.take, test.faults)
-		book(t, carrier, "o-1/2/shipping", "o-1")
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct {
+			name   string
+			faults sandbox.Faults
+			want   []shipping.Milestone
+		}{
+			{"duplicates", sandbox.Faults{}, []shipping.Milestone{shipping.Shipped, shipping.Shipped, shipping.Delivered, shipping.Delivered}},
+			{"lost", sandbox.Faults{LostPercent: 100, ReturnedPercent: 100}, []shipping.Milestone{shipping.Shipped, shipping.Shipped, shipping.Lost, shipping.Lost}},
+			{"returned", sandbox.Faults{ReturnedPercent: 100}, []shipping.Milestone{
+				shipping.Shipped, shipping.Shipped, shipping.Delivered, shipping.Delivered, shipping.Returned, shipping.Returned,
+			}},
+		} {
+			ctx, stop := context.WithCancel(t.Context())
+			d := &desk{last: test.want[len(test.want)-1], stop: stop}
+			test.faults.DuplicatePercent = 100
+			carrier := newBadCarrier(t, newDB(t), d.take, test.faults)
+			book(t, carrier, "o-1/2/shipping", "o-1")
 
-		if err := carrier.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
-		stop()
+			if err := carrier.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			stop()
 
-		if !slices.Equal(d.got, test.want) {
-			t.Errorf("%s: reports %q, want %q", test.name, d.got, test.want)
+			if !slices.Equal(d.got, test.want) {
+				t.Errorf("%s: reports %q, want %q", test.name, d.got, test.want)
+			}
 		}
-	}
+	})
 }
 
 // TestReportsComeEarlyAndLate, by the faults of their shipment: a delivery before its shipment, and
@@ -82,7 +84,7 @@ func TestReportsComeEarlyAndLate(t *testing.T) {
 			began := time.Now()
 
 			carrier, err := sandbox.New(sandbox.Config{
-				DynamoDB: newDB(t), Table: "carrier", Delay: time.Minute, Interval: time.Second, Faults: test.faults, Log: embeddedtest.Quiet(),
+				DynamoDB: newDB(t), Table: "carrier", Delay: time.Minute, Faults: test.faults, Log: embeddedtest.Quiet(),
 				Deliver: func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 					got = append(got, string(r.Milestone)+" "+time.Since(began).Truncate(10*time.Second).String())
 					if id := ids[r.Milestone]; id != "" && id != r.ID {
@@ -172,70 +174,74 @@ func TestACarrierThatIsDownReportsNothing(t *testing.T) {
 // TestACanceledShipmentMakesNoReport: another shipment, booked later, shows that the carrier
 // has passed the canceled one.
 func TestACanceledShipmentMakesNoReport(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	var mu sync.Mutex
-	var got []string
-	carrier := newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
-		mu.Lock()
-		defer mu.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var got []string
+		carrier := newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+			mu.Lock()
+			defer mu.Unlock()
 
-		got = append(got, r.OrderID+" "+string(r.Milestone))
-		if r.Milestone == shipping.Delivered {
-			stop()
+			got = append(got, r.OrderID+" "+string(r.Milestone))
+			if r.Milestone == shipping.Delivered {
+				stop()
+			}
+
+			return shipping.Accepted, nil
+		})
+		book(t, carrier, "a", "canceled")
+
+		if left, err := carrier.Cancel(t.Context(), "a"); err != nil || left {
+			t.Fatal(left, err)
+		}
+		book(t, carrier, "b", "shipped")
+
+		if err := carrier.Run(ctx); err != nil {
+			t.Fatal(err)
 		}
 
-		return shipping.Accepted, nil
+		if want := []string{"shipped shipped", "shipped delivered"}; !slices.Equal(got, want) {
+			t.Errorf("reports %q, want %q", got, want)
+		}
+
+		if left, err := carrier.Cancel(t.Context(), "b"); err != nil || !left {
+			t.Errorf("left %t, %v: the parcel was reported", left, err)
+		}
 	})
-	book(t, carrier, "a", "canceled")
-
-	if left, err := carrier.Cancel(t.Context(), "a"); err != nil || left {
-		t.Fatal(left, err)
-	}
-	book(t, carrier, "b", "shipped")
-
-	if err := carrier.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-
-	if want := []string{"shipped shipped", "shipped delivered"}; !slices.Equal(got, want) {
-		t.Errorf("reports %q, want %q", got, want)
-	}
-
-	if left, err := carrier.Cancel(t.Context(), "b"); err != nil || !left {
-		t.Errorf("left %t, %v: the parcel was reported", left, err)
-	}
 }
 
 // TestAParcelLeavesUnlessItIsCanceledAtThatMoment cancels while the shop takes the report.
 func TestAParcelLeavesUnlessItIsCanceledAtThatMoment(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	var mu sync.Mutex
-	var got []shipping.Report
-	var carrier *sandbox.Carrier
-	carrier = newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
-		mu.Lock()
-		defer mu.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var got []shipping.Report
+		var carrier *sandbox.Carrier
+		carrier = newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+			mu.Lock()
+			defer mu.Unlock()
 
-		got = append(got, r)
-		if r.OrderID == "last" {
-			stop()
+			got = append(got, r)
+			if r.OrderID == "last" {
+				stop()
+				return shipping.Accepted, nil
+			}
+
+			if left, err := carrier.Cancel(t.Context(), "a"); err != nil || left {
+				t.Errorf("left %t, %v", left, err)
+			}
+			book(t, carrier, "b", "last")
+
 			return shipping.Accepted, nil
+		})
+		book(t, carrier, "a", "canceled")
+
+		if err := carrier.Run(ctx); err != nil {
+			t.Fatal(err)
 		}
 
-		if left, err := carrier.Cancel(t.Context(), "a"); err != nil || left {
-			t.Errorf("left %t, %v", left, err)
+		if len(got) != 2 {
+			t.Errorf("reports %v", got)
 		}
-		book(t, carrier, "b", "last")
-
-		return shipping.Accepted, nil
 	})
-	book(t, carrier, "a", "canceled")
-
-	if err := carrier.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-
-	if len(got) != 2 {
-		t.Errorf("reports %v", got)
-	}
 }

@@ -58,7 +58,7 @@ func reportID(key string, m shipping.Milestone) string {
 // Run delivers the reports that are due until ctx ends, and returns nil then. Failures are
 // logged and retried.
 func (c *Carrier) Run(ctx context.Context) error {
-	ticker := time.NewTicker(c.cfg.Interval)
+	ticker := time.NewTicker(max(minInterval, c.cfg.Delay/intervalsPerDelay))
 	defer ticker.Stop()
 
 	for {
@@ -87,7 +87,7 @@ func (c *Carrier) deliverDue(ctx context.Context) error {
 		KeyConditionExpression: aws.String("pk = :queue AND sk < :now"),
 		ExpressionAttributeValues: dynamo.Item{
 			":queue": dynamo.S(queuePartition),
-			":now":   dynamo.S(fmt.Sprintf("%020d", c.cfg.Now().UnixMilli())),
+			":now":   dynamo.S(fmt.Sprintf("%020d", time.Now().UnixMilli())),
 		},
 	}
 

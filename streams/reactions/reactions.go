@@ -65,7 +65,8 @@ type Config struct {
 	// the order. Later, and in every further attempt, the order is read: a shipment is booked only
 	// if the order still needs one. Default 10 s.
 	FreshFor time.Duration
-	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED.
+	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED. Without it, a
+	// person does.
 	RefundReturns bool
 	// Parcels moves on an order that was shipped in parcels. Nil if there are no reports of
 	// parcels.

@@ -13,8 +13,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/notify/webhooks"
 	"ratchet/once"
@@ -37,15 +39,10 @@ const (
 
 // shipper books shipments and takes the carrier's reports.
 type shipper struct {
+	db     *dynamodb.Client
 	orders *transitions.Orders
 	booker *shipping.Booker
 	desk   *reports.Receiver
-}
-
-// fastClock shows 60 s for each second, so that a report that waits is tried again soon.
-func fastClock() time.Time {
-	base := time.Unix(1_750_000_000, 0)
-	return base.Add(60 * time.Since(base))
 }
 
 // shipperTables are all tables of shippers.
@@ -60,14 +57,14 @@ func shipperTables() []*dynamodb.CreateTableInput {
 
 func newShipper(db *dynamodb.Client, carrierURL, secret string) (*shipper, error) {
 	quiet := slog.New(slog.DiscardHandler)
-	s := &shipper{}
+	s := &shipper{db: db}
 
 	var faults [8]error
 
 	s.orders, faults[0] = transitions.New(transitions.Config{DynamoDB: db, Table: shop.OrdersTable, JournalTable: shop.JournalTable, Log: quiet})
 	claims, err := once.New(once.Config{DynamoDB: db, Table: shop.ClaimsTable})
 	faults[1] = err
-	far, err := httpcarrier.New(httpcarrier.Config{URL: carrierURL, Timeout: attemptTimeout})
+	far, err := httpcarrier.New(httpcarrier.Config{URL: carrierURL, Transport: &http.Transport{ResponseHeaderTimeout: attemptTimeout}})
 	faults[2] = err
 	key, err := webhooks.ParseSecret(secret)
 	faults[3] = err
@@ -89,7 +86,7 @@ func newShipper(db *dynamodb.Client, carrierURL, secret string) (*shipper, error
 	}
 
 	s.desk, err = reports.New(reports.Config{
-		DynamoDB: db, Table: "reports", Orders: s.orders, Payments: pay, Asker: far, Callbacks: keys, Now: fastClock, Log: quiet,
+		DynamoDB: db, Table: "reports", Orders: s.orders, Payments: pay, Asker: far, Callbacks: keys, Log: quiet,
 	})
 
 	return s, err
@@ -166,6 +163,7 @@ func (s *shipper) sweep(ctx context.Context) {
 	defer tick.Stop()
 
 	for {
+		_ = s.hurry(ctx)
 		_ = s.desk.Sweep(ctx) // what fails is tried again
 
 		select {
@@ -174,4 +172,26 @@ func (s *shipper) sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// hurry ends the pauses of all reports that wait, which are 15 s and more.
+func (s *shipper) hurry(ctx context.Context) error {
+	rows, err := s.db.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String("reports"), FilterExpression: aws.String("attribute_exists(nextTry)")})
+	if err != nil {
+		return err
+	}
+
+	for _, row := range rows.Items {
+		update := dynamo.NewUpdate("reports", dynamo.Item{"pk": row["pk"], "sk": row["sk"]}).
+			IfPresent("nextTry").
+			SetValue("nextTry", dynamo.Millis(time.Now()))
+
+		if _, err := s.db.UpdateItem(ctx, update.Input()); err != nil {
+			if _, done := dynamo.FailedCondition(err); !done {
+				return err
+			}
+		}
+	}
+
+	return nil
 }

@@ -42,7 +42,7 @@
 // crash may lose the changes since then (DynamoDB updates them every six hours).
 // TableSizeBytes counts items by DynamoDB's rule. BatchWriteItem is atomic and leaves
 // nothing unprocessed. Enabling a time to live reads the whole table before it answers.
-// Run removes expired items within Config.SweepEvery. The estimate of ItemCollectionMetrics is
+// Run removes expired items within 10 seconds. The estimate of ItemCollectionMetrics is
 // always 0 to 1 GB, and the limit of 10 GB is not enforced.
 // SSESpecification, OnDemandThroughput and WarmThroughput are accepted and ignored: the
 // engine neither encrypts nor throttles.

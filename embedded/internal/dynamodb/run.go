@@ -9,9 +9,13 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// saveEvery is the time between two saves of the tables' counts. A crash loses the changes
-// of the counts since the last save.
-const saveEvery = 30 * time.Second
+const (
+	// saveEvery is the time between two saves of the tables' counts. A crash loses the changes
+	// of the counts since the last save.
+	saveEvery = 30 * time.Second
+	// sweepEvery is the time between two searches for items whose time to live has ended.
+	sweepEvery = 10 * time.Second
+)
 
 // Run removes expired items, deletes old request tokens, saves the tables' counts and finishes the
 // indexing and the deletions that a crash, a caller or a full disk left, until ctx ends. It returns nil
@@ -20,12 +24,8 @@ func (s *Service) Run(ctx context.Context) error {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
 
-	sweeps := make(<-chan time.Time) // never, unless SweepEvery is positive
-	if s.cfg.SweepEvery > 0 {
-		ticker := time.NewTicker(s.cfg.SweepEvery)
-		defer ticker.Stop()
-		sweeps = ticker.C
-	}
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
 
 	// An earlier process may have left something to finish.
 	due := chores{unfinished: true}
@@ -42,8 +42,8 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-save.C:
 			due.saving = true
 		case <-s.cfg.Clock.Shifted():
-			due.sweeping = s.cfg.SweepEvery > 0
-		case <-sweeps:
+			due.sweeping = true
+		case <-sweep.C:
 			due.sweeping = true
 		}
 	}

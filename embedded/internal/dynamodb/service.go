@@ -3,7 +3,6 @@ package dynamodb
 import (
 	"log/slog"
 	"sync"
-	"time"
 
 	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/store"
@@ -14,9 +13,6 @@ import (
 // Config configures the service. Region, AccountID and Log must be set.
 type Config struct {
 	Region, AccountID string
-	// SweepEvery is the time between two searches for items whose time to live has ended.
-	// Default: 10 seconds. Negative: expired items are never removed.
-	SweepEvery time.Duration
 	// Consumed, if set, gets the capacity units of every call.
 	Consumed func(table string, readUnits, writeUnits float64)
 	// Clock tells the time. Nil means time.Now.
@@ -43,10 +39,6 @@ type Service struct {
 func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = new(clock.Clock)
-	}
-
-	if cfg.SweepEvery == 0 {
-		cfg.SweepEvery = 10 * time.Second
 	}
 
 	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes), unfinished: make(chan struct{}, 1)}
