@@ -14,7 +14,7 @@
 //	in progress                      kept, hidden for the rest of the lease; no attempt
 //	unknown outcome                  kept and read again later; no attempt
 //	another payload, a bad key       rejected: a bug of the sender
-//	DynamoDB unavailable, clock off  kept and tried again; no attempt
+//	DynamoDB unavailable             kept and tried again; no attempt
 //
 // [Failures] counts the failed receives of messages, so that the attempts of a message hold
 // across restarts and for all consumers of a queue together.

@@ -117,5 +117,5 @@ func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, n
 
 // isOutage reports whether the claim failed for a reason outside the message.
 func isOutage(ctx context.Context, err error) bool {
-	return errors.Is(err, once.ErrClockSkew) || dynamo.OutcomeUnknown(ctx, err)
+	return errors.Is(err, once.ErrUnanswered) || dynamo.Retryable(err) || dynamo.OutcomeUnknown(ctx, err)
 }
