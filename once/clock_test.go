@@ -146,6 +146,14 @@ func TestPoint17_AWrongClockChangesNothing(t *testing.T) {
 			}
 			must(t, got.Complete(t.Context(), nil))
 		}
+
+		// The first attempt has wrong times, and its answer is lost.
+		w.loseAnswers(1)
+
+		if lost := take(t, w.machine(t, off), "lost"); lost.Outcome != once.Acquired || !near(w.stored(t, "lost").LeaseUntil, w.clock.Now().Add(time.Minute)) || !near(time.UnixMicro(lost.Fence()), w.clock.Now()) {
+			t.Errorf("%s off, after a lost answer: %+v", off, w.stored(t, "lost"))
+		}
+		w.loseAnswers(0)
 		refused(t, w.machine(t, off), "held", once.ErrInProgress)
 		refused(t, w.machine(t, off, func(c *once.Config) { c.ExpiredIsUnknown = true }), "careful", once.ErrUnknownOutcome)
 
