@@ -148,7 +148,7 @@ func (c *Claim) finish(ctx context.Context, result []byte, err error, cutOff boo
 		end = c.completeWithoutResult
 	case errors.Is(err, ErrResultUnavailable):
 		end = c.completeWithoutResult
-	case hadNoEffect(err):
+	case IsNotBegun(err):
 		end, final = c.Release, false
 	case final:
 		end = func(ctx context.Context) error { return c.Fail(ctx, failure) }

@@ -50,10 +50,10 @@ type notBegunError struct{ error }
 
 func (e *notBegunError) Unwrap() error { return e.error }
 
-// hadNoEffect reports whether the work says so.
-func hadNoEffect(err error) bool {
+// IsNotBegun reports whether an error of work says by [NotBegun] that there was no effect.
+func IsNotBegun(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) { // Unwrap returns nil for a join
-		if _, ok := err.(*notBegunError); ok { //nolint:errorlint // see above
+		if _, ok := err.(*notBegunError); ok { //nolint:errorlint // a join must not count
 			return true
 		}
 	}

@@ -16,6 +16,18 @@
 //	another payload, a bad key       rejected: a bug of the sender
 //	DynamoDB unavailable             kept and tried again; no attempt
 //
+// What is known of a run decides about the next delivery, and about the next invocation of a function:
+//
+//	the handler, or the function              the next run
+//	Done, or no error                         none: done
+//	Reject, or an error that is final         none: the same failure
+//	Retry or NotYet, or another error         runs, TakenOver: there may have been an effect
+//	the same with an error of once.NotBegun   runs, Acquired if this run was
+//	the same with once.ErrAmbiguous           none: unknown outcome
+//	is cut off (the context ended), panics    runs, TakenOver, or unknown outcome under
+//	                                            once.Config.ExpiredIsUnknown
+//	a result that cannot be stored            none: done; a function gets once.ErrResultUnavailable
+//
 // [Failures] counts the failed receives of messages, so that the attempts of a message hold
 // across restarts and for all consumers of a queue together.
 //
