@@ -52,6 +52,19 @@ func (c *Claims) Waiting(d time.Duration) *Claims {
 	return &waiting
 }
 
+// WithLease returns the same claims with another lease: at least 1 ms, and shorter than
+// Config.Retention. Otherwise it returns ErrInvalid.
+func (c *Claims) WithLease(lease time.Duration) (*Claims, error) {
+	if lease < time.Millisecond || lease >= c.cfg.Retention {
+		return nil, fmt.Errorf("%w: lease %s: at least 1ms, and shorter than the retention (%s)", ErrInvalid, lease, c.cfg.Retention)
+	}
+
+	leased := *c
+	leased.cfg.Lease = lease
+
+	return &leased, nil
+}
+
 // Ref returns the name of a key in events and errors: 12 hexadecimal digits of its keyed
 // digest.
 func (c *Claims) Ref(key string) string {
