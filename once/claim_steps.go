@@ -149,7 +149,6 @@ func (c *Claim) release(ctx context.Context, begun bool) error {
 
 	if begun {
 		s.change = func(u *dynamo.Update, _ time.Time) { u.SetValue(attrBegun, dynamo.N(1)) }
-		s.done = func(r *Record) bool { return r.MayHaveBegun }
 		if c.keyEnd.IsZero() {
 			s.end = noEnd
 		}

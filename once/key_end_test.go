@@ -17,8 +17,8 @@ import (
 	"ratchet/once/txn"
 )
 
-// A key that carries its own end is used once until then, whatever ends its record, and whoever does: an
-// operator's claims do not know that keys expire.
+// A key that carries its own end is used once until then, whatever ends its record. An operator's claims do
+// not know that keys expire.
 func TestTheRecordOfAKeyWithAnEndIsKeptUntilThen(t *testing.T) {
 	for about, end := range map[string]func(t *testing.T, w *watchedClaims, operator *once.Claims, claim *once.Claim) error{
 		"a completion": func(t *testing.T, _ *watchedClaims, _ *once.Claims, c *once.Claim) error {
