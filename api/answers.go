@@ -24,10 +24,13 @@ const (
 	maxAnswer = 300 << 10
 	// answerTimeout bounds the write of an answer, which goes on if the client is gone.
 	answerTimeout = 5 * time.Second
+	// answerAttempts is how often the write of an answer is sent.
+	answerAttempts = 8
 )
 
-// putter has the method of a *dynamodb.Client that this file calls.
-type putter interface {
+// answerDB has the methods of a *dynamodb.Client that this file calls.
+type answerDB interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
@@ -35,9 +38,10 @@ type putter interface {
 // An answer may contain secrets, such as the id of an action, so it is encrypted with the
 // secret that all instances share, and stored under a digest.
 type answerStore struct {
-	db     putter
+	db     answerDB
 	table  string
 	secret []byte
+	clock  *dynamo.Clock
 }
 
 // storedAnswer is an answer as it is stored.
@@ -67,32 +71,20 @@ func (a answerStore) keep(ctx context.Context, key string, answer storedAnswer) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 
-	now := time.Now()
-	// An expired answer counts as absent until TTL deletes it.
-	condition := "attribute_not_exists(idempotencyKey) OR " + once.ExpiryAttribute + " <= :now"
-
-	_, err = a.db.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &a.table,
-		Item: dynamo.Item{
-			"idempotencyKey":     dynamo.S(key),
-			"answer":             dynamo.B(sealed),
-			once.ExpiryAttribute: dynamo.Seconds(now.Add(answersFor)),
-		},
-		ConditionExpression:                 &condition,
-		ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(now)},
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
-
-	old, failed := dynamo.FailedCondition(err)
-	switch {
-	case err == nil:
-		return answer, true, nil
-	case !failed:
+	if err := a.clock.Learn(ctx, a.hear); err != nil {
 		return answer, false, fmt.Errorf("store the answer: %w", err)
 	}
 
-	// The SDK repeats a write whose answer was lost, and then finds its own item. No other
-	// call has the same nonce.
+	old, failed, err := dynamo.UntilDecided(ctx, answerAttempts, func() error { return a.put(ctx, key, sealed) })
+	switch {
+	case err != nil:
+		return answer, false, fmt.Errorf("store the answer: %w", err)
+	case !failed:
+		return answer, true, nil
+	}
+
+	// A write whose answer was lost is sent again, and then finds its own item. No other call has the same
+	// nonce.
 	stored := dynamo.Bytes(old, "answer")
 	if bytes.Equal(stored, sealed) {
 		return answer, true, nil
@@ -104,6 +96,45 @@ func (a answerStore) keep(ctx context.Context, key string, answer storedAnswer) 
 	}
 
 	return kept, false, nil
+}
+
+// put stores the sealed answer, on condition that there is none. An expired answer counts as absent until
+// TTL deletes it.
+func (a answerStore) put(ctx context.Context, key string, sealed []byte) error {
+	began := a.clock.LocalNow()
+	now := a.clock.Service(began)
+	condition := "attribute_not_exists(idempotencyKey) OR " + once.ExpiryAttribute + " <= :now"
+
+	out, err := a.db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &a.table,
+		Item: dynamo.Item{
+			"idempotencyKey":     dynamo.S(key),
+			"answer":             dynamo.B(sealed),
+			once.ExpiryAttribute: dynamo.Seconds(now.Add(answersFor)),
+		},
+		ConditionExpression:                 &condition,
+		ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(now)},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, dynamo.WithoutRetries)
+	if out == nil {
+		out = &dynamodb.PutItemOutput{}
+	}
+	a.clock.Hear(began, out.ResultMetadata, err)
+
+	return err
+}
+
+// hear reads an item, so that the clock hears the time of the service.
+func (a answerStore) hear(ctx context.Context) error {
+	began := a.clock.LocalNow()
+
+	out, err := a.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &a.table, Key: dynamo.Item{"idempotencyKey": dynamo.S("answer#")}})
+	if out == nil {
+		out = &dynamodb.GetItemOutput{}
+	}
+	a.clock.Hear(began, out.ResultMetadata, err)
+
+	return err
 }
 
 func (a answerStore) seal(key string, answer storedAnswer) ([]byte, error) {

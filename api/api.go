@@ -9,6 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"ratchet/internal/dynamo"
+	"ratchet/once"
 )
 
 // requestTimeout bounds the work on one request, except for event streams.
@@ -27,7 +30,9 @@ type service struct {
 	credentials *credentialCache
 	cursors     sealer
 	answers     answerStore
-	watches     *watchRegistry
+	// claims and answerClaims are made with the first request that needs them: the document needs none.
+	claims, answerClaims func() (*once.Claims, error)
+	watches              *watchRegistry
 
 	auditBroken atomic.Bool
 }
@@ -84,8 +89,11 @@ func newService(cfg Config) (*service, error) {
 		failures:    newRateLimiter(min(cfg.Rate, 1), 20),
 		credentials: newCredentialCache(),
 		cursors:     cursors,
-		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret},
+		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret, clock: &dynamo.Clock{Local: cfg.Now}},
 		watches:     newWatchRegistry(cfg),
+
+		claims:       sync.OnceValues(func() (*once.Claims, error) { return newClaims(cfg) }),
+		answerClaims: sync.OnceValues(func() (*once.Claims, error) { return newAnswerClaims(cfg) }),
 	}
 
 	h := humago.New(s.mux, humaConfig())

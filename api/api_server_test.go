@@ -220,8 +220,14 @@ func (a answer) field(path ...string) string {
 // ask sends a request. Headers alternate between names and values.
 func (s *apiServer) ask(method, path, body string, headers ...string) answer {
 	s.t.Helper()
+	return s.askIn(s.t.Context(), method, path, body, headers...)
+}
 
-	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+// askIn is ask for a client that may go.
+func (s *apiServer) askIn(ctx context.Context, method, path, body string, headers ...string) answer {
+	s.t.Helper()
+
+	r := httptest.NewRequestWithContext(ctx, method, "http://localhost"+path, strings.NewReader(body))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}

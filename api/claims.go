@@ -103,15 +103,25 @@ const claimOperation = "api/v1"
 // longestLease is the largest leaseSeconds.
 const longestLease = 24 * time.Hour
 
+// newClaims returns the claims of this API, with the default lease.
+func newClaims(cfg Config) (*once.Claims, error) {
+	return once.New(once.Config{
+		DynamoDB:  cfg.Claims.DynamoDB,
+		Table:     cfg.Claims.Table,
+		Operation: claimOperation,
+		Retention: 48 * time.Hour,
+		Now:       cfg.Now,
+	})
+}
+
 // claimsWithLease returns the claims of this API with the lease, 0 for the default.
 func (s *service) claimsWithLease(lease time.Duration) (*once.Claims, error) {
-	return once.New(once.Config{
-		DynamoDB:  s.cfg.Claims.DynamoDB,
-		Table:     s.cfg.Claims.Table,
-		Operation: claimOperation,
-		Lease:     lease,
-		Retention: 48 * time.Hour,
-	})
+	claims, err := s.claims()
+	if err != nil || lease == 0 {
+		return claims, err
+	}
+
+	return claims.WithLease(lease)
 }
 
 // claimKey returns the stored key of a claim or lock. Its prefix separates it from the keys
@@ -185,8 +195,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 
 		return out, nil
 	case held:
-		seconds := int(time.Until(until).Seconds())
-		return nil, newProblem(http.StatusConflict, "in_progress", "Another caller holds this key.").retryAfter(max(1, seconds))
+		return nil, inProgress(until.Sub(s.cfg.Now()), "Another caller holds this key.")
 	case err != nil:
 		return nil, err
 	case claim.Outcome == once.Replayed:

@@ -119,7 +119,6 @@ var errorCodes = []ErrorCode{
 	{409, "contended", "Others change the same thing at the same time. Send the same request again."},
 	{503, "contended", "Other requests have changed the same thing meanwhile. Send the same request again."},
 	{503, "unresolved", "The processor has not reported the outcome. Send the same request again, or wait for its callback."},
-	{503, "clock_skew", "The clock of the server is wrong by more than leases allow. Correct it."},
 	{503, "not_configured", "The server lacks a secret: see the detail, and the settings action-keys, callback-secret and carrier-secret."},
 	{503, "not_ready", "The server starts, stops or cannot reach its data. See its log, or `ratchet doctor`."},
 	{503, "audit_unavailable", "Nothing was done, because the act could not be written down. See the log of the server; `ratchet init` creates a missing table."},

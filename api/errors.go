@@ -66,7 +66,7 @@ var domainErrors = []domainError{
 	{once.ErrEnded, http.StatusConflict, "claim_ended", "The claim has ended with another outcome."},
 	{once.ErrResultUnavailable, http.StatusConflict, "result_unavailable", "The work was done, but its result was not kept."},
 	{once.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
-	{once.ErrClockSkew, http.StatusServiceUnavailable, "clock_skew", "The clock of the server is too inaccurate for leases."},
+	{once.ErrUnanswered, http.StatusServiceUnavailable, "unavailable", detailUnavailable},
 
 	// One-time actions.
 	{actions.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},

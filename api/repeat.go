@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once"
 )
 
@@ -128,70 +131,104 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 		return nil, err
 	}
 
-	// A request that died may have had its effect, and no operation with this rule can be asked
-	// about it: a person has to look.
-	claims, err := once.New(once.Config{
-		DynamoDB:         s.cfg.Claims.DynamoDB,
-		Table:            s.cfg.Claims.Table,
-		Operation:        "api/answer",
-		Lease:            claimLease,
-		ExpiredIsUnknown: true,
-		Retention:        answersFor,
-	})
+	claims, err := s.answerClaims()
 	if err != nil {
 		return nil, err
 	}
 	key := answerKey(s.identity(ctx, to, c)...)
 
-	claim, err := claims.Claim(ctx, key, content)
+	var out *O
+	var failed error // the handler's own error
+
+	stored, replayed, err := claims.Do(ctx, key, content, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+		if out, failed = handle(ctx, c, in); failed != nil {
+			return nil, withEffect(ctx, failed)
+		}
+
+		output, err := json.Marshal(out)
+		if err == nil {
+			output, err = s.answers.seal(key, storedAnswer{Output: output})
+		}
+
+		if err != nil {
+			// The work was done, and must not be repeated because its answer is missing.
+			return nil, errors.Join(once.ErrResultUnavailable, err)
+		}
+
+		return output, nil
+	})
+
 	switch until, held := once.RetryAt(err); {
+	case failed != nil:
+		if err != nil && !errors.Is(err, failed) {
+			s.cfg.Log.WarnContext(ctx, "a key stays claimed", "request", callOf(ctx).id, "error", err)
+		}
+
+		return nil, failed
 	case held:
-		seconds := int(time.Until(until).Seconds())
-		return nil, newProblem(http.StatusConflict, "in_progress", "A request with this key is being served.").retryAfter(max(1, seconds))
+		return nil, inProgress(until.Sub(s.cfg.Now()), "A request with this key is being served.")
 	case errors.Is(err, once.ErrMismatch):
 		return nil, keyReused()
 	case err != nil:
 		return nil, err
-	case claim.Outcome == once.Replayed:
-		answer, err := s.answers.open(key, claim.Result)
-		if err != nil {
-			return nil, once.ErrResultUnavailable
-		}
-
-		out, err := decodeAnswer[O](answer.Output)
-		if err == nil {
-			any(out).(repeatable).MarkReplayed()
-		}
-
-		return out, err
+	case !replayed:
+		return out, nil
 	}
 
-	out, err := handle(ctx, c, in)
-
-	// The client may be gone. The outcome of its request must be recorded all the same.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
-	defer cancel()
-
+	answer, err := s.answers.open(key, stored)
 	if err != nil {
-		// An error records nothing: a repeat runs the handler again.
-		if released := claim.Release(ctx); released != nil {
-			s.cfg.Log.WarnContext(ctx, "a key stays claimed", "request", callOf(ctx).id, "error", released)
-		}
-
-		return nil, err
+		return nil, once.ErrResultUnavailable
 	}
 
-	output, err := json.Marshal(out)
-	if err != nil {
-		return nil, err
+	again, err := decodeAnswer[O](answer.Output)
+	if err == nil {
+		any(again).(repeatable).MarkReplayed()
 	}
 
-	sealed, err := s.answers.seal(key, storedAnswer{Output: output})
-	if err != nil {
-		return nil, err
+	return again, err
+}
+
+// newAnswerClaims returns the claims of requests. A request that died may have had its effect, and no
+// operation with the rule ifKeyed can be asked about it: a person has to look.
+func newAnswerClaims(cfg Config) (*once.Claims, error) {
+	return once.New(once.Config{
+		DynamoDB:         cfg.Claims.DynamoDB,
+		Table:            cfg.Claims.Table,
+		Operation:        "api/answer",
+		Lease:            claimLease,
+		ExpiredIsUnknown: true,
+		Retention:        answersFor,
+		Now:              cfg.Now,
+	})
+}
+
+// unknownCodes are the codes of errors that leave open whether there was an effect. Every other error that has
+// a code says that nothing was changed.
+var unknownCodes = []string{"unavailable", "timeout", "outcome_unknown", "unresolved", "internal"}
+
+// withEffect marks a handler's error with what is known of its effect.
+func withEffect(ctx context.Context, err error) error {
+	code := ""
+	if p := (*problem)(nil); errors.As(err, &p) {
+		code = p.Code
+	} else if i := slices.IndexFunc(domainErrors, func(d domainError) bool { return errors.Is(err, d.err) }); i >= 0 {
+		code = domainErrors[i].code
 	}
 
-	return out, claim.Complete(ctx, sealed)
+	switch {
+	case code != "" && !slices.Contains(unknownCodes, code):
+		return once.NotBegun(err)
+	case code != "" || dynamo.OutcomeUnknown(ctx, err):
+		return errors.Join(err, once.ErrAmbiguous)
+	}
+
+	return err // DynamoDB has refused a call, and there may have been others before
+}
+
+// inProgress is the problem of a request whose key is held for a while. The time is rounded up, so that a
+// client does not come back too early.
+func inProgress(rest time.Duration, detail string) *problem {
+	return newProblem(http.StatusConflict, "in_progress", detail).retryAfter(max(1, int(math.Ceil(rest.Seconds()))))
 }
 
 func decodeAnswer[O any](output []byte) (*O, error) {

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
@@ -20,14 +21,19 @@ type attempt struct {
 	keyEnd                time.Time // zero for keys that do not expire
 	// named is set if the owner names a request, which may come again.
 	named bool
-	// tookOver is set if a former holder may have begun the work.
-	tookOver bool
-	// sent is the time just before the last write was sent, by the monotonic clock.
-	sent time.Time
+	// tookOver is set if a former holder may have begun the work, and isNew if there was no record.
+	tookOver, isNew bool
+	// sent is the time just before the last write was sent, by the monotonic clock. local is the same
+	// moment by the machine's clock.
+	sent, local time.Time
 }
 
-func (c *Claims) newAttempt(key string, payload []byte, lease time.Duration) (*attempt, error) {
+func (c *Claims) newAttempt(ctx context.Context, key string, payload []byte, lease time.Duration) (*attempt, error) {
 	end, err := c.keyEnd(key)
+	if err == nil && !end.IsZero() {
+		err = c.learn(ctx) // a key that has ended is refused without another call
+	}
+
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (c *cache) drop(e *list.Element) {
 // cached answers from the cache of this process. It returns nil and no error if the cache
 // has no finished claim of the key.
 func (c *Claims) cached(a *attempt) (*Claim, error) {
-	now := c.cfg.Now()
+	now := c.clock.Now()
 	// The end of a key counts even if this process still has the result.
 	if a.keyEnded(now) {
 		return nil, ErrKeyExpired

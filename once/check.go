@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -76,7 +77,10 @@ func enabled(ttl *types.TimeToLiveDescription) bool {
 // probe makes a condition fail, and checks that the failure returns the item.
 func probe(ctx context.Context, db dynamoDB, table string) error {
 	item := recordKey(probePrefix + "check")
-	item[ExpiryAttribute] = dynamo.N(1)
+	// TTL deletes nothing whose time is more than five years ago. The time counts only for that, so
+	// this machine's clock is good enough.
+	expiry := dynamo.Seconds(time.Now().Add(time.Hour))
+	item[ExpiryAttribute] = expiry
 
 	// The key is fixed, so any number of checks leave one item.
 	if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
@@ -85,7 +89,7 @@ func probe(ctx context.Context, db dynamoDB, table string) error {
 
 	update := dynamo.NewUpdate(table, recordKey(probePrefix+"check")).
 		IfAbsent(attrKey).
-		SetValue(ExpiryAttribute, dynamo.N(1))
+		SetValue(ExpiryAttribute, expiry)
 	_, err := db.UpdateItem(ctx, update.Input())
 	old, failed := dynamo.FailedCondition(err)
 

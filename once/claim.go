@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"ratchet/internal/dynamo"
 )
 
 // Claim is a key that this caller holds, or whose work was done before.
@@ -23,11 +25,8 @@ type Claim struct {
 	lease       time.Duration
 	fingerprint []byte
 	keyEnd      time.Time
-	// begun is set if the record says that a former holder may have begun the work. The
-	// record then does not expire, unless the key does.
-	begun  bool
-	claims *Claims
-	state  atomic.Int32
+	claims      *Claims
+	state       atomic.Int32
 	// end is when the lease ends, by the monotonic clock. It counts from before the claim, or
 	// the last answered extension, was sent. It is nil for a resumed claim.
 	end atomic.Pointer[time.Time]
@@ -55,7 +54,6 @@ func (c *Claims) newClaim(a *attempt, fence int64) *Claim {
 		lease:       a.lease,
 		fingerprint: a.fingerprint,
 		keyEnd:      a.keyEnd,
-		begun:       a.tookOver,
 		claims:      c,
 	}
 	if a.tookOver {
@@ -77,7 +75,7 @@ func (c *Claims) earlierClaim(a *attempt, r *Record) *Claim {
 		claim.Outcome = TakenOver
 		claim.lease = r.LeaseUntil.Sub(r.UpdatedAt) // each start of the lease is an update
 		now := time.Now()                           // before the other clock, so that the end is not too late
-		end := now.Add(r.LeaseUntil.Sub(c.cfg.Now()))
+		end := now.Add(r.LeaseUntil.Sub(c.clock.Now()))
 		claim.end.Store(&end)
 	}
 
@@ -93,7 +91,8 @@ func (c *Claim) startLease(sent time.Time) {
 // Claim claims the key, or returns the result of the caller that completed it. The payload is
 // the input of the work; all callers under one key must bring the same payload. Claim returns
 // a [Failure] if the work failed for good, and ErrInProgress, ErrMismatch,
-// ErrUnknownOutcome, ErrKeyExpired or ErrClockSkew if the key cannot be claimed.
+// ErrUnknownOutcome or ErrKeyExpired if the key cannot be claimed. After ErrUnanswered the key may
+// be claimed until the lease ends.
 func (c *Claims) Claim(ctx context.Context, key string, payload []byte) (*Claim, error) {
 	return c.claim(ctx, key, payload, c.cfg.Lease)
 }
@@ -103,20 +102,21 @@ func (c *Claims) Claim(ctx context.Context, key string, payload []byte) (*Claim,
 // because its work may have begun. The lease is the first one's, and is not extended. No other
 // caller may be able to guess the name.
 func (c *Claims) ClaimAs(ctx context.Context, request, key string, payload []byte) (*Claim, error) {
-	a, err := c.newAttempt(key, payload, c.cfg.Lease)
+	a, err := c.newAttempt(ctx, key, payload, c.cfg.Lease)
 	if err == nil && request == "" {
 		err = fmt.Errorf("%w: request: must not be empty", ErrInvalid)
 	}
 
 	if err == nil {
 		a.nameOwner(request)
+		err = c.learn(ctx) // another sending may work by the times of this one, which then cannot be corrected
 	}
 
 	return c.claimFor(ctx, key, a, err)
 }
 
 func (c *Claims) claim(ctx context.Context, key string, payload []byte, lease time.Duration) (*Claim, error) {
-	a, err := c.newAttempt(key, payload, lease)
+	a, err := c.newAttempt(ctx, key, payload, lease)
 	return c.claimFor(ctx, key, a, err)
 }
 
@@ -159,60 +159,85 @@ func (c *Claims) acquire(ctx context.Context, a *attempt) (*Claim, error) {
 
 // resolve decides on the snapshot of the record: it claims the key, marks the outcome as
 // unknown, or answers. If a write fails its condition, it starts again with the record that
-// the failed condition returns.
+// the failed condition returns. It also starts again if the answer to a write shows that this machine's
+// clock, by which it decided, is wrong.
 func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, error) {
+	var own int64 // the fence of this call's own claim with wrong times, 0 for none
 	for range rounds {
-		now := c.cfg.Now()
-		if a.keyEnded(now) {
-			return nil, ErrKeyExpired
-		}
-
+		now := c.clock.Now()
 		decision := a.decide(s.record, now, c.cfg.margin, c.cfg.ExpiredIsUnknown)
-		clockAhead := s.ahead > c.cfg.margin
-		var u claimUpdate
 
 		switch {
-		case decision == claimFree:
-			u = c.claimNew(a, now, inProgress)
-		// No lease runs, so the clock does not matter.
-		case decision == takeOver && s.record.Status == StatusReleased:
-			u = c.claimSeen(a, now, s.record, inProgress)
-		case (decision == takeOver || decision == leaseRanOut) && clockAhead:
-			return nil, tooFarAhead(s.ahead, c.cfg.margin) // by the service's clock the lease may still run
-		case decision == takeOver:
-			u = c.claimSeen(a, now, s.record, inProgress)
-		case decision == leaseRanOut:
-			u = c.markUnknown(now, s.record)
-		default:
+		case own != 0:
+		case a.keyEnded(now):
+			return nil, ErrKeyExpired
+		case decision == ours && !a.named && c.misdated(a, s.record):
+			own, a.tookOver = s.record.Fence, s.record.MayHaveBegun
+		case decision != claimFree && decision != takeOver && decision != leaseRanOut:
 			return c.answer(ctx, a, s.record, decision)
 		}
 
+		var u claimUpdate
+		build := func(now time.Time) *dynamo.Update {
+			switch {
+			case own != 0:
+				u = c.claimAgain(a, now, own)
+			case decision == claimFree:
+				u = c.claimNew(a, now, inProgress)
+			case decision == leaseRanOut:
+				u = c.markUnknown(now, s.record)
+			default:
+				u = c.claimSeen(a, now, s.record, inProgress)
+			}
+
+			return u.Update
+		}
+
 		// Taken before the write: the time until the answer is a part of the lease.
-		a.sent = time.Now()
-		applied, next, err := c.apply(ctx, a.key, u.Update)
+		a.sent, a.local = time.Now(), c.clock.LocalNow()
+		applied, next, err := c.apply(ctx, a.key, build)
 
 		switch {
-		case err != nil && ctx.Err() != nil:
-			c.undo(ctx, a) // the write may have been made
-
-			return nil, err
 		case err != nil:
-			return nil, err
-		// The write has stored the unknown outcome. The key is not claimed.
-		case applied && decision == leaseRanOut:
-			return nil, ErrUnknownOutcome
-		case applied && next.ahead < -c.cfg.margin:
-			c.undo(ctx, a) // for others the lease would end before it does for this caller
+			if ctx.Err() != nil {
+				c.undo(ctx, a) // the write may have been made
+			}
 
-			return nil, fmt.Errorf("%w: %s behind, at most %s", ErrClockSkew, -next.ahead, c.cfg.margin)
-		case applied:
+			return nil, err
+		case !applied && own != 0:
+			own, s = 0, next
+		case !applied:
+			s = next
+		case next.misdated && (own != 0 || s.record == nil):
+			own = u.fence
+		case next.misdated:
+			if s, err = c.giveBack(ctx, a.key, s, u); err != nil {
+				return nil, err
+			}
+		// The write has stored the unknown outcome. The key is not claimed.
+		case own == 0 && decision == leaseRanOut:
+			return nil, ErrUnknownOutcome
+		case a.keyEnded(c.clock.Now()):
+			c.undo(ctx, a)
+			return nil, ErrKeyExpired
+		default:
 			return c.newClaim(a, u.fence), nil
 		}
-		s = next
 	}
 
-	return nil, inProgressError{c.cfg.Now()} // the record changes faster than this caller reads it
+	return nil, c.inProgress(c.clock.Now()) // the record changes faster than this caller reads it
 }
+
+// misdated reports whether this call's own record has times from before the call or after it: its
+// answer was lost, and this machine's clock was wrong.
+func (c *Claims) misdated(a *attempt, r *Record) bool {
+	from, to := c.clock.Service(a.local).Add(-c.cfg.margin), c.clock.Now().Add(c.cfg.margin)
+
+	return r.ClaimedAt.Before(from) || r.ClaimedAt.After(to)
+}
+
+// inProgress returns the error for a key that becomes free at a time of the service.
+func (c *Claims) inProgress(until time.Time) error { return inProgressError{c.clock.LocalAt(until)} }
 
 // answer returns the answer of a record that cannot be claimed.
 func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) (*Claim, error) {
@@ -236,7 +261,7 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) 
 		return nil, ErrUnknownOutcome
 	case refuseInProgress:
 		// The holder's clock may be a margin behind, and this caller's a margin ahead.
-		return nil, inProgressError{r.LeaseUntil.Add(2 * c.cfg.margin)}
+		return nil, c.inProgress(r.LeaseUntil.Add(2 * c.cfg.margin))
 	}
 
 	return nil, ErrMismatch

@@ -3,6 +3,7 @@ package once
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,52 +16,64 @@ type step struct {
 	outcome Outcome
 	status  Status
 	// change adds the step's assignments beside status and time; nil for none.
-	change func(*dynamo.Update)
+	change func(u *dynamo.Update, now time.Time)
 	// needsLease makes the step fail if the lease has run out.
 	needsLease bool
-	// keep is when the record may count as absent. Zero leaves the record's expiry as it is;
-	// stays removes the expiry.
-	keep  time.Time
-	stays bool
+	// end says what the step does with the end of the record.
+	end recordEnd
 	// done recognizes the record that this very step leaves; nil if the status is enough.
 	done func(*Record) bool
 }
 
+// recordEnd says what becomes of the time from which a record counts as absent.
+type recordEnd int
+
+const (
+	sameEnd recordEnd = iota
+	newEnd            // the retention begins again
+	noEnd             // the record stays
+)
+
 // Complete stores the result and ends the claim. A nil error means that every later caller
-// gets this result. A result larger than Config.Inline is put into Config.Results first.
+// gets this result. A result larger than Config.Inline is put into Config.Results first. If that
+// fails, the claim is still held.
 func (c *Claim) Complete(ctx context.Context, result []byte) error {
 	if len(result) > maxResult {
 		return c.observeError("complete", fmt.Errorf("%w: result: %d bytes, at most %d", ErrInvalid, len(result), maxResult))
 	}
 
-	now := c.now()
-	s, err := c.completion(ctx, now, result)
+	s, err := c.completion(ctx, result)
 	if err != nil {
 		return c.observeError("complete", err)
 	}
 
-	if err := c.send(ctx, now, s); err != nil {
+	keep, err := c.send(ctx, s)
+	if err != nil {
 		return err
 	}
-	c.claims.remember(c.key, finished{fingerprint: c.fingerprint, fence: c.fence, result: result, until: s.keep})
+	c.claims.remember(c.key, finished{fingerprint: c.fingerprint, fence: c.fence, result: result, until: keep})
 
 	return nil
 }
 
 // completion returns the step that completes the claim. It puts a large result in its
 // place first, so that a completed record never points to a missing result.
-func (c *Claim) completion(ctx context.Context, now time.Time, result []byte) (step, error) {
-	s := step{verb: "complete", outcome: outcomeCompleted, status: StatusCompleted, needsLease: true, keep: c.keepUntil(now)}
+func (c *Claim) completion(ctx context.Context, result []byte) (step, error) {
+	s := step{verb: "complete", outcome: outcomeCompleted, status: StatusCompleted, needsLease: true, end: newEnd}
 	switch {
 	case c.claims == nil || c.state.Load() == claimNotHeld:
 		// send refuses the step.
 	case len(result) > c.claims.cfg.Inline:
-		p, err := c.claims.storeResult(ctx, c, result, s.keep)
-		if err != nil {
+		if err := c.learn(ctx); err != nil {
 			return s, err
 		}
 
-		s.change = func(u *dynamo.Update) {
+		p, err := c.claims.storeResult(ctx, c, result, c.claims.keepUntil(c.claims.clock.Now(), c.keyEnd))
+		if err != nil {
+			return s, fmt.Errorf("store the result: %w", err)
+		}
+
+		s.change = func(u *dynamo.Update, _ time.Time) {
 			u.SetValue(attrRef, dynamo.S(p.name)).
 				SetValue(attrRefHash, dynamo.B(p.hash)).
 				SetValue(attrSize, dynamo.N(int64(len(result))))
@@ -69,7 +82,7 @@ func (c *Claim) completion(ctx context.Context, now time.Time, result []byte) (s
 
 		return s, nil
 	case result != nil:
-		s.change = func(u *dynamo.Update) { u.SetValue(attrResult, dynamo.B(result)) }
+		s.change = func(u *dynamo.Update, _ time.Time) { u.SetValue(attrResult, dynamo.B(result)) }
 	}
 	s.done = func(r *Record) bool { return bytes.Equal(r.result, result) && !r.lost }
 
@@ -78,17 +91,17 @@ func (c *Claim) completion(ctx context.Context, now time.Time, result []byte) (s
 
 // completeWithoutResult ends the claim and stores that its result was not kept.
 func (c *Claim) completeWithoutResult(ctx context.Context) error {
-	now := c.now()
-
-	return c.send(ctx, now, step{
+	_, err := c.send(ctx, step{
 		verb:       "complete",
 		outcome:    outcomeCompleted,
 		status:     StatusCompleted,
 		needsLease: true,
-		keep:       c.keepUntil(now),
-		change:     func(u *dynamo.Update) { u.SetValue(attrLost, dynamo.N(1)) },
+		end:        newEnd,
+		change:     func(u *dynamo.Update, _ time.Time) { u.SetValue(attrLost, dynamo.N(1)) },
 		done:       func(r *Record) bool { return r.lost },
 	})
+
+	return err
 }
 
 // Fail ends the claim with a final failure, which every later caller gets.
@@ -96,29 +109,33 @@ func (c *Claim) Fail(ctx context.Context, f *Failure) error {
 	if f == nil || f.Code == "" {
 		return c.observeError("fail", fmt.Errorf("%w: a failure needs a code", ErrInvalid))
 	}
-	now, text := c.now(), f.encode()
+	text := f.encode()
 
-	return c.send(ctx, now, step{
+	_, err := c.send(ctx, step{
 		verb:       "fail",
 		outcome:    outcomeFailed,
 		status:     StatusFailed,
 		needsLease: true,
-		keep:       c.keepUntil(now),
-		change:     func(u *dynamo.Update) { u.SetValue(attrFailure, dynamo.B(text)) },
+		end:        newEnd,
+		change:     func(u *dynamo.Update, _ time.Time) { u.SetValue(attrFailure, dynamo.B(text)) },
 		done:       func(r *Record) bool { return bytes.Equal(r.failure, text) },
 	})
+
+	return err
 }
 
 // Unknown ends the claim with an unknown outcome. The record stays as it is until
 // [Claims.Resolve] is called.
 func (c *Claim) Unknown(ctx context.Context) error {
-	return c.send(ctx, c.now(), step{
+	_, err := c.send(ctx, step{
 		verb:       "unknown",
 		outcome:    outcomeLeftUnknown,
 		status:     StatusUnknown,
 		needsLease: true,
-		stays:      true,
+		end:        noEnd,
 	})
+
+	return err
 }
 
 // Release frees the key: this holder has not done the work, or has undone its effect. The
@@ -128,37 +145,45 @@ func (c *Claim) Release(ctx context.Context) error { return c.release(ctx, c.Out
 
 // release frees the key. If the work may have begun, the record says so and does not expire.
 func (c *Claim) release(ctx context.Context, begun bool) error {
-	now := c.now()
-	s := step{verb: "release", outcome: outcomeReleased, status: StatusReleased, keep: c.keepUntil(now)}
+	s := step{verb: "release", outcome: outcomeReleased, status: StatusReleased, end: newEnd}
 
 	if begun {
-		s.change = func(u *dynamo.Update) { u.SetValue(attrBegun, dynamo.N(1)) }
-		s.stays = c.keyEnd.IsZero()
+		s.change = func(u *dynamo.Update, _ time.Time) { u.SetValue(attrBegun, dynamo.N(1)) }
+		if c.keyEnd.IsZero() {
+			s.end = noEnd
+		}
 	}
 
-	return c.send(ctx, now, s)
+	_, err := c.send(ctx, s)
+
+	return err
 }
 
 // Extend starts the lease again from now.
 func (c *Claim) Extend(ctx context.Context) error {
-	now := c.now()
-	until := now.Add(c.lease)
-
+	var until time.Time
 	s := step{
 		verb:       "extend",
 		outcome:    outcomeExtended,
 		status:     StatusInProgress,
 		needsLease: true,
-		change:     func(u *dynamo.Update) { u.SetValue(attrLease, dynamo.Millis(until)) },
-		done:       func(r *Record) bool { return r.LeaseUntil.UnixMilli() == until.UnixMilli() },
+		end:        newEnd,
+		change: func(u *dynamo.Update, now time.Time) {
+			until = now.Add(c.lease)
+			u.SetValue(attrLease, dynamo.Millis(until))
+		},
+		done: func(r *Record) bool { return r.LeaseUntil.UnixMilli() == until.UnixMilli() },
 	}
-	// A record that must not expire (see stays) still has no end.
-	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown && !(c.begun && c.keyEnd.IsZero()) {
-		s.keep = c.keepUntil(now)
+
+	switch {
+	case c.Outcome == TakenOver && c.keyEnd.IsZero():
+		s.end = noEnd
+	case c.claims != nil && c.claims.cfg.ExpiredIsUnknown:
+		s.end = sameEnd // the record has none
 	}
 
 	sent := time.Now()
-	err := c.send(ctx, now, s)
+	_, err := c.send(ctx, s)
 	if err == nil {
 		c.startLease(sent)
 	}
@@ -166,46 +191,97 @@ func (c *Claim) Extend(ctx context.Context) error {
 	return err
 }
 
-// send sends the step. It returns nil if an earlier sending of the step was carried out.
-func (c *Claim) send(ctx context.Context, now time.Time, s step) error {
+// send sends the step. It returns nil if an earlier sending of the step was carried out, and the time
+// until which the record is kept. If the answer shows that this machine's clock is wrong, the step is
+// decided again.
+func (c *Claim) send(ctx context.Context, s step) (keep time.Time, err error) {
 	if c.Outcome == Untracked {
 		// There is no record to update (see Config.FailOpen).
-		return nil
+		return keep, nil
 	}
 
 	if c.claims == nil || c.state.Load() == claimNotHeld {
-		return c.observeError(s.verb, fmt.Errorf("%w: the claim is not held", ErrInvalid))
+		return keep, c.observeError(s.verb, fmt.Errorf("%w: the claim is not held", ErrInvalid))
 	}
 
-	applied, next, err := c.claims.apply(ctx, c.key, c.update(now, s))
-	if err == nil && !applied {
-		err = c.refusal(now, s, next.record)
+	if err = c.learn(ctx); err == nil {
+		keep, err = c.write(ctx, s)
 	}
 
 	if err == nil && s.status != StatusInProgress {
 		c.state.Store(claimEnded)
 	}
 
-	return c.claims.observe(s.verb, c.key, s.outcome, err)
+	return keep, c.claims.observe(s.verb, c.key, s.outcome, err)
+}
+
+func (c *Claim) write(ctx context.Context, s step) (keep time.Time, err error) {
+	var now time.Time
+	again := false // the step was carried out with wrong times
+	build := func(at time.Time) *dynamo.Update {
+		now, keep = at, c.claims.keepUntil(at, c.keyEnd)
+		return c.update(now, keep, s, again)
+	}
+
+	for range rounds {
+		applied, next, err := c.claims.apply(ctx, c.key, build)
+		switch {
+		case err != nil:
+			return keep, err
+		case applied && next.misdated:
+			again = true
+			continue
+		case applied:
+			return keep, nil
+		}
+
+		err = c.refusal(now, s, next.record)
+		if !c.decidedTooLate(err, next.record) {
+			return keep, err
+		}
+	}
+
+	return keep, ErrLeaseExpired
+}
+
+// decidedTooLate reports whether a step found its lease over by a clock that the refusal has corrected:
+// by the service's time the lease still runs.
+func (c *Claim) decidedTooLate(err error, r *Record) bool {
+	return errors.Is(err, ErrLeaseExpired) && r != nil && c.claims.clock.Now().Before(r.LeaseUntil)
+}
+
+// learn asks for the service's time if nothing was heard, which only a resumed claim can meet.
+func (c *Claim) learn(ctx context.Context) error {
+	if c.end.Load() != nil {
+		return nil
+	}
+
+	return c.claims.learn(ctx)
 }
 
 // update returns the step as a conditional update. The condition on owner and fence keeps
-// a former holder from changing the record of its successor.
-func (c *Claim) update(now time.Time, s step) *dynamo.Update {
+// a former holder from changing the record of its successor. If the step was carried out, the update
+// only writes its times again.
+func (c *Claim) update(now, keep time.Time, s step, again bool) *dynamo.Update {
+	from := StatusInProgress
+	if again {
+		from = s.status
+	}
+
 	u := c.claims.newUpdate(c.key).
 		IfEquals(attrOwner, dynamo.S(c.owner)).
 		IfEquals(attrFence, dynamo.N(c.fence)).
-		IfEquals(attrStatus, dynamo.S(string(StatusInProgress))).
+		IfEquals(attrStatus, dynamo.S(string(from))).
 		SetValue(attrStatus, dynamo.S(string(s.status))).
 		Set("#updatedAt = :now").
 		Bind(":now", dynamo.Millis(now))
 
-	if s.needsLease {
+	if s.needsLease && !again {
 		u.If("#leaseUntil > :now")
 	}
 
 	if s.change != nil {
-		s.change(u)
+		s.change(u, now)
 	}
 
 	if s.status == StatusCompleted || s.status == StatusFailed {
@@ -213,11 +289,11 @@ func (c *Claim) update(now time.Time, s step) *dynamo.Update {
 		u.RemoveAttribute(attrBegun)
 	}
 
-	switch {
-	case s.stays:
+	switch s.end {
+	case noEnd:
 		u.RemoveAttribute(ExpiryAttribute)
-	case !s.keep.IsZero():
-		u.SetValue(ExpiryAttribute, dynamo.Seconds(s.keep))
+	case newEnd:
+		u.SetValue(ExpiryAttribute, dynamo.Seconds(keep))
 	}
 
 	return u
@@ -249,21 +325,4 @@ func (c *Claim) observeError(verb string, err error) error {
 	}
 
 	return c.claims.observe(verb, c.key, "", err)
-}
-
-// now and keepUntil return the zero time for the zero Claim, which send refuses.
-func (c *Claim) now() time.Time {
-	if c.claims == nil {
-		return time.Time{}
-	}
-
-	return c.claims.cfg.Now()
-}
-
-func (c *Claim) keepUntil(now time.Time) time.Time {
-	if c.claims == nil {
-		return time.Time{}
-	}
-
-	return c.claims.keepUntil(now, c.keyEnd)
 }

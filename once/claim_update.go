@@ -4,13 +4,21 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/internal/dynamo"
 )
 
-// claimUpdate is an update that claims a key, with the fence that the key has afterwards.
+// claimUpdate is an update that claims a key, with the fence, the time and the end that the record
+// has afterwards.
 type claimUpdate struct {
 	*dynamo.Update
-	fence int64
+	fence  int64
+	at     time.Time
+	keep   time.Time // zero if the record does not expire
+	status Status
 }
 
 // target is the state that a claim gives the record: in progress, or completed at once.
@@ -30,7 +38,7 @@ func (c *Claims) newUpdate(key string) *dynamo.Update {
 // that it is larger than the fences of all deleted records of the key: no item takes a
 // million writes per second.
 func (c *Claims) claimNew(a *attempt, now time.Time, to target) claimUpdate {
-	a.tookOver = false
+	a.tookOver, a.isNew = false, true
 
 	u := c.claimUpdate(a, now, now.UnixMicro(), to)
 	u.IfAbsent(attrKey)
@@ -51,7 +59,7 @@ var formerEnd = []string{
 // claimSeen claims the key from the holder that was seen. The condition contains the
 // holder's fence, so a request that arrives a second time, however late, changes nothing.
 func (c *Claims) claimSeen(a *attempt, now time.Time, seen *Record, to target) claimUpdate {
-	a.tookOver = seen.begunBefore(now)
+	a.tookOver, a.isNew = seen.begunBefore(now), false
 
 	u := c.claimUpdate(a, now, seen.Fence+1, to)
 	u.If(seenCondition).
@@ -61,7 +69,7 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, seen *Record, to target) c
 
 	// A reader must not find the former holder's result beside the new claim.
 	for _, attribute := range formerEnd {
-		isSet := attribute == attrResult && to.result != nil || attribute == attrBegun && a.tookOver
+		isSet := attribute == attrResult && to.result != nil || attribute == attrBegun && a.tookOver && to.status == StatusInProgress
 		if !isSet { // one update cannot set and remove it
 			u.RemoveAttribute(attribute)
 		}
@@ -72,6 +80,47 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, seen *Record, to target) c
 	}
 
 	return u
+}
+
+// claimAgain claims the key from this very call, which has claimed it with wrong times.
+func (c *Claims) claimAgain(a *attempt, now time.Time, fence int64) claimUpdate {
+	next := fence
+	if a.isNew {
+		next = now.UnixMicro() // the fence is one of the wrong times
+	}
+
+	u := c.claimUpdate(a, now, next, inProgress)
+	u.IfEquals(attrOwner, dynamo.S(a.owner)).
+		IfEquals(attrFence, dynamo.N(fence)).
+		IfEquals(attrStatus, dynamo.S(string(StatusInProgress)))
+
+	return u
+}
+
+// giveBack restores the record that this call has replaced because this machine's clock was wrong. It
+// returns the record to decide on again.
+func (c *Claims) giveBack(ctx context.Context, key string, seen snapshot, by claimUpdate) (snapshot, error) {
+	old, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+		_, err := c.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           &c.cfg.Table,
+			Item:                                seen.item,
+			ConditionExpression:                 aws.String("#fence = :fence AND #status = :status AND #updatedAt = :at"),
+			ExpressionAttributeNames:            map[string]string{"#fence": attrFence, "#status": attrStatus, "#updatedAt": attrUpdated},
+			ExpressionAttributeValues:           dynamo.Item{":fence": dynamo.N(by.fence), ":status": dynamo.S(string(by.status)), ":at": dynamo.Millis(by.at)},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+
+		return err
+	})
+
+	switch {
+	case err != nil:
+		return snapshot{}, unanswered(err)
+	case !refused:
+		return seen, nil
+	}
+
+	return c.snapshotOf(ctx, key, old)
 }
 
 // bindSeen binds the fence and fingerprint that were seen, and the time before which the
@@ -94,12 +143,18 @@ func (c *Claims) claimUpdate(a *attempt, now time.Time, fence int64, to target) 
 		SetValue(attrClaimed, dynamo.Millis(now)).
 		SetValue(attrUpdated, dynamo.Millis(now))
 
+	var keep time.Time
 	if !c.stays(a) {
-		u.SetValue(ExpiryAttribute, dynamo.Seconds(c.keepUntil(now, a.keyEnd)))
+		keep = c.keepUntil(now, a.keyEnd)
+		u.SetValue(ExpiryAttribute, dynamo.Seconds(keep))
+	}
+
+	if !a.keyEnd.IsZero() {
+		u.SetValue(attrKeyEnd, dynamo.Seconds(a.keyEnd))
 	}
 
 	// The record keeps this for the case that the new holder releases the key, too.
-	if a.tookOver {
+	if a.tookOver && to.status == StatusInProgress {
 		u.SetValue(attrBegun, dynamo.N(1))
 	}
 
@@ -107,7 +162,7 @@ func (c *Claims) claimUpdate(a *attempt, now time.Time, fence int64, to target) 
 		u.SetValue(attrResult, dynamo.B(to.result))
 	}
 
-	return claimUpdate{Update: u, fence: fence}
+	return claimUpdate{Update: u, fence: fence, at: now, keep: keep, status: to.status}
 }
 
 // stays reports whether the record must not expire: work that must not be repeated may
@@ -127,7 +182,7 @@ func (c *Claims) markUnknown(now time.Time, seen *Record) claimUpdate {
 		RemoveAttribute(ExpiryAttribute)
 	c.bindSeen(u, seen, now)
 
-	return claimUpdate{Update: u}
+	return claimUpdate{Update: u, fence: seen.Fence, at: now, status: StatusUnknown}
 }
 
 // undo releases the key after a call that returns an error and may have claimed it, so that no
@@ -142,10 +197,11 @@ func (c *Claims) undo(ctx context.Context, a *attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 
-	release := c.newUpdate(a.key).
-		IfEquals(attrOwner, dynamo.S(a.owner)).
-		IfEquals(attrStatus, dynamo.S(string(StatusInProgress))).
-		SetValue(attrStatus, dynamo.S(string(StatusReleased))).
-		SetValue(attrUpdated, dynamo.Millis(c.cfg.Now()))
-	_, _, _ = c.apply(ctx, a.key, release)
+	_, _, _ = c.apply(ctx, a.key, func(now time.Time) *dynamo.Update {
+		return c.newUpdate(a.key).
+			IfEquals(attrOwner, dynamo.S(a.owner)).
+			IfEquals(attrStatus, dynamo.S(string(StatusInProgress))).
+			SetValue(attrStatus, dynamo.S(string(StatusReleased))).
+			SetValue(attrUpdated, dynamo.Millis(now))
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
 
@@ -14,6 +15,7 @@ import (
 // goroutines.
 type Claims struct {
 	cfg    Config
+	clock  *dynamo.Clock
 	cache  *cache
 	wait   time.Duration
 	writer *txn.Writer
@@ -26,12 +28,18 @@ func New(cfg Config) (*Claims, error) {
 		return nil, err
 	}
 
+	clock := &dynamo.Clock{Local: cfg.Now}
+	cfg.DynamoDB = client{cfg.DynamoDB, clock}
+	if cfg.Results == nil {
+		cfg.Results = chunks{cfg.DynamoDB, cfg.Table}
+	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {attrKey}}})
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)
 	}
 
-	return &Claims{cfg: cfg, cache: newCache(cfg.Cache), writer: writer}, nil
+	return &Claims{cfg: cfg, clock: clock, cache: newCache(cfg.Cache), writer: writer}, nil
 }
 
 // Waiting returns the same claims with a waiting time. A call that finds its key in
@@ -42,6 +50,19 @@ func (c *Claims) Waiting(d time.Duration) *Claims {
 	waiting.wait = d
 
 	return &waiting
+}
+
+// WithLease returns the same claims with another lease: at least 1 ms, and shorter than
+// Config.Retention. Otherwise it returns ErrInvalid.
+func (c *Claims) WithLease(lease time.Duration) (*Claims, error) {
+	if lease < time.Millisecond || lease >= c.cfg.Retention {
+		return nil, fmt.Errorf("%w: lease %s: at least 1ms, and shorter than the retention (%s)", ErrInvalid, lease, c.cfg.Retention)
+	}
+
+	leased := *c
+	leased.cfg.Lease = lease
+
+	return &leased, nil
 }
 
 // Ref returns the name of a key in events and errors: 12 hexadecimal digits of its keyed

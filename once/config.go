@@ -69,11 +69,12 @@ type Config struct {
 	// LogKey is the secret of the digests that stand for keys in events and errors. Without
 	// it a short key can be guessed from its digest. Any number of bytes. Default none.
 	LogKey []byte
-	// Now is the caller's clock, for tests. Default time.Now.
+	// Now is the clock of this machine, for tests. Default time.Now. It may be wrong: the Date of
+	// DynamoDB's answers corrects it.
 	Now func() time.Time
 
-	// margin is how far a caller's clock may be off the service's. For others, a lease runs
-	// out two margins later than for its holder. Default 1 s.
+	// margin is how far the times of a caller may be off the service's, because a Date has whole
+	// seconds. For others, a lease runs out two margins later than for its holder. Default 1 s.
 	margin time.Duration
 }
 
@@ -114,14 +115,6 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Inline, defaultInline)
 	// This is checked after the defaults are set, because either value may be a default.
 	require(c.Retention > c.Lease, "Retention %s: must be longer than Lease (%s)", c.Retention, c.Lease)
-
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-
-	if c.Results == nil {
-		c.Results = chunks{c.DynamoDB, c.Table}
-	}
 
 	return c, errors.Join(faults...)
 }

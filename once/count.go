@@ -3,9 +3,11 @@ package once
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -36,44 +38,65 @@ func (c *Claims) count(ctx context.Context, key, event string) (int, error) {
 		return 0, fmt.Errorf("%w: event: 1 to %d bytes of UTF-8, got %d", ErrInvalid, maxEvent, len(event))
 	}
 
-	now := c.cfg.Now()
-	for range rounds {
-		// Adding a member to a set twice changes nothing, so a lost answer does no harm.
-		out, err := c.cfg.DynamoDB.UpdateItem(ctx, c.counted(key, event, now).
+	if err := c.learn(ctx); err != nil {
+		return 0, err
+	}
+
+	// Adding a member to a set twice changes nothing, so a lost answer does no harm.
+	add := func(now time.Time) *dynamo.Update {
+		return c.counted(key, event, now).
 			If("attribute_not_exists(#expiry) OR #expiry >= :now").
 			If("attribute_not_exists(#events) OR contains(#events, :event) OR size(#events) < :most").
 			Bind(":event", dynamo.S(event)).
 			Bind(":most", dynamo.N(maxCounted)).
 			Bind(":now", dynamo.Seconds(now)).
-			Add("#events :events").
-			Input())
-		if err == nil {
-			return len(countedEvents(out.Attributes)), nil
-		}
-
-		old, refused := dynamo.FailedCondition(err)
-		if !refused {
-			return 0, err
-		}
-
-		if dynamo.Number(old, ExpiryAttribute) >= now.Unix() {
-			return len(countedEvents(old)), nil // full
-		}
-
-		// The count has expired and TTL has not deleted it yet: this event is the first.
-		// If a concurrent caller has begun the new count, the next round counts the event
-		// there.
-		_, err = c.cfg.DynamoDB.UpdateItem(ctx, c.counted(key, event, now).
+			Add("#events :events")
+	}
+	// The count has expired and TTL has not deleted it yet: this event is the first.
+	begin := func(now time.Time) *dynamo.Update {
+		return c.counted(key, event, now).
 			If("#expiry < :now").
 			Bind(":now", dynamo.Seconds(now)).
-			Set("#events = :events").
-			Input())
-		if _, refused := dynamo.FailedCondition(err); err != nil && !refused {
+			Set("#events = :events")
+	}
+
+	for range rounds {
+		counted, refused, err := c.updateCount(ctx, add)
+		if err != nil || !refused {
+			return len(countedEvents(counted)), err
+		}
+
+		if dynamo.Number(counted, ExpiryAttribute) >= c.clock.Now().Unix() {
+			if events := countedEvents(counted); len(events) >= maxCounted || slices.Contains(events, event) {
+				return len(events), nil // full
+			}
+
+			continue // this machine's clock was wrong
+		}
+
+		// If a concurrent caller has begun the new count, the next round counts the event there.
+		if _, _, err := c.updateCount(ctx, begin); err != nil {
 			return 0, err
 		}
 	}
 
-	return 0, inProgressError{c.cfg.Now()}
+	return 0, c.inProgress(c.clock.Now())
+}
+
+// updateCount sends an update of a count. It returns the count as it is then, or as it refused the
+// update.
+func (c *Claims) updateCount(ctx context.Context, build func(now time.Time) *dynamo.Update) (item dynamo.Item, refused bool, err error) {
+	var out *dynamodb.UpdateItemOutput
+
+	old, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() (err error) {
+		out, err = c.cfg.DynamoDB.UpdateItem(ctx, build(c.clock.Now()).Input())
+		return err
+	})
+	if err != nil || refused {
+		return old, refused, unanswered(err)
+	}
+
+	return out.Attributes, false, nil
 }
 
 // counted begins an update of the count under the key.

@@ -75,7 +75,7 @@ func (s *survivor) claims(t *testing.T, db *dynamodb.Client, unknown bool, obser
 	return claims
 }
 
-var errCrash = errors.New("the work failed before it had an effect")
+var errCrash = errors.New("the work failed")
 
 // crashRow is one row of the matrix: where the first process dies. The test adds how many
 // effects there are in the end, and the outcome that the next caller observes.
@@ -134,6 +134,7 @@ var crashes = []crashRow{
 	{mode: "own record", killed: "after the completion was acknowledged", at: 0, after: false, run: do(false, nil)},
 	{mode: "own record", killed: "before the release", at: 2, after: false, run: do(false, errCrash)},
 	{mode: "own record", killed: "after the release was sent", at: 2, after: true, run: do(false, errCrash)},
+	{mode: "own record", killed: "after the release of work without an effect was sent", at: 2, after: true, run: do(false, once.NotBegun(errCrash))},
 	{mode: "own record, expired is unknown", killed: "before the claim", at: 1, after: false, run: do(true, nil)},
 	{mode: "own record, expired is unknown", killed: "after the claim", at: 1, after: true, run: do(true, nil)},
 	{mode: "own record, expired is unknown", killed: "after the effect", at: 2, after: false, run: do(true, nil)},
@@ -141,8 +142,8 @@ var crashes = []crashRow{
 	{mode: "own record, expired is unknown", killed: "after the release was sent", at: 2, after: true, run: do(true, errCrash)},
 	{mode: "mark in the item", killed: "before the write", at: 1, after: false, run: marked("in the item")},
 	{mode: "mark in the item", killed: "after the write was sent", at: 1, after: true, run: marked("in the item")},
-	{mode: "marker in the transaction", killed: "before the write", at: 1, after: false, run: marked("in the transaction")},
-	{mode: "marker in the transaction", killed: "after the write was sent", at: 1, after: true, run: marked("in the transaction")},
+	{mode: "marker in the transaction", killed: "before the write", at: 2, after: false, run: marked("in the transaction")},
+	{mode: "marker in the transaction", killed: "after the write was sent", at: 2, after: true, run: marked("in the transaction")},
 	{mode: "once-lock", killed: "before the lock", at: 1, after: false, run: locked},
 	{mode: "once-lock", killed: "after the lock was sent", at: 1, after: true, run: locked},
 	{mode: "once-lock", killed: "after the lock, before the effect", at: 2, after: false, run: locked},

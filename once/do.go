@@ -22,12 +22,20 @@ const endTimeout = 10 * time.Second
 // with Config.Heartbeat, when the claim is lost. If ctx has a deadline, the lease is no
 // longer than the time until then, plus the time to end the claim.
 //
-// If fn returns an error, the error decides about the key. An error that [Fail] made, or
-// that Config.Failures registers, is final and replayed to later callers. An error that
-// wraps [ErrAmbiguous] gives the key an unknown outcome. Any other error releases the claim,
-// and a later call runs fn again. If fn panics, Do releases the claim, or gives it an
-// unknown outcome under Config.ExpiredIsUnknown, and the panic continues. The next caller is
-// then TakenOver, because fn may have had an effect.
+// What is known of the work decides about the key:
+//
+//	fn                                        the next caller
+//	returns nil                               gets the result
+//	returns an error that [Fail] made, or     gets the failure
+//	  that Config.Failures registers
+//	returns an error that wraps ErrAmbiguous  gets ErrUnknownOutcome
+//	returns an error that [NotBegun] made     runs fn; Acquired if this caller was
+//	returns any other error                   runs fn, TakenOver: there may have been an effect
+//	returns an error after it was cut off,    runs fn, TakenOver, or gets ErrUnknownOutcome under
+//	  or panics, or calls runtime.Goexit        Config.ExpiredIsUnknown
+//	returns a result that cannot be stored    gets ErrResultUnavailable
+//
+// Work is cut off when its lease or ctx ends, or when its claim is lost. A panic continues.
 func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(context.Context, *Claim) ([]byte, error)) (result []byte, replayed bool, err error) {
 	claim, err := c.claim(ctx, key, payload, c.leaseIn(ctx))
 	if errors.Is(err, ErrUnknownOutcome) && c.cfg.Reconcile != nil {
@@ -36,7 +44,6 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(con
 		}
 	}
 
-	var failure *Failure
 	switch {
 	case c.cfg.FailOpen && unreachable(ctx, err):
 		claim = &Claim{Outcome: Untracked, key: key, claims: c}
@@ -44,11 +51,8 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(con
 		result, err := fn(ctx, claim)
 
 		return result, false, err
-	case err != nil:
-		// These two come from earlier work, so they count as replayed.
-		return nil, errors.As(err, &failure) || errors.Is(err, ErrResultUnavailable), err
-	case claim.Outcome == Replayed:
-		return claim.Result, true, nil
+	case err != nil || claim.Outcome == Replayed:
+		return answered(claim, err)
 	}
 	result, err = claim.run(ctx, fn)
 
@@ -111,12 +115,13 @@ func (c *Claim) run(ctx context.Context, fn func(context.Context, *Claim) ([]byt
 
 	result, err = fn(work, c)
 	returned = true
+	cutOff := work.Err() != nil // before stop ends it
 	stop()
 
-	return result, c.finish(ctx, result, err)
+	return result, c.finish(ctx, result, err, cutOff)
 }
 
-// abandon ends a claim whose work did not return.
+// abandon ends a claim whose work may have begun and will not say how it ended.
 func (c *Claim) abandon(ctx context.Context) error {
 	switch {
 	case c.state.Load() != claimHeld:
@@ -129,35 +134,33 @@ func (c *Claim) abandon(ctx context.Context) error {
 }
 
 // finish ends the claim as the work's error says, and returns the error of the call.
-func (c *Claim) finish(ctx context.Context, result []byte, err error) error {
+func (c *Claim) finish(ctx context.Context, result []byte, err error, cutOff bool) error {
 	failure, final := c.claims.finalFailure(err)
-	var end func(context.Context) error
+	end := func(ctx context.Context) error { return c.release(ctx, true) }
+
 	switch {
 	case c.state.Load() == claimEnded: // by the work itself
 		return err
-	case errors.Is(err, ErrResultUnavailable), err == nil && len(result) > maxResult:
-		end = c.completeWithoutResult
-
-		if err == nil {
-			err = fmt.Errorf("%w: %d bytes, at most %d", ErrResultUnavailable, len(result), maxResult)
-		}
+	case err == nil && len(result) <= maxResult:
+		return c.keepResult(ctx, result)
 	case err == nil:
-		end = func(ctx context.Context) error { return c.Complete(ctx, result) }
+		err = fmt.Errorf("%w: %d bytes, at most %d", ErrResultUnavailable, len(result), maxResult)
+		end = c.completeWithoutResult
+	case errors.Is(err, ErrResultUnavailable):
+		end = c.completeWithoutResult
+	case IsNotBegun(err):
+		end, final = c.Release, false
 	case final:
 		end = func(ctx context.Context) error { return c.Fail(ctx, failure) }
 	case errors.Is(err, ErrAmbiguous):
 		end = c.Unknown
-	default:
-		end = c.Release
+	case cutOff:
+		end = c.abandon
 	}
 
 	// When the lease has ended, the next caller would repeat the work. So retry until the
 	// lease, with all its extensions, ends.
 	if endErr := retryUntil(ctx, *c.end.Load(), end); endErr != nil {
-		if err == nil {
-			return endErr
-		}
-
 		return fmt.Errorf("%w (and the claim was not ended: %w)", err, endErr)
 	}
 
@@ -168,22 +171,69 @@ func (c *Claim) finish(ctx context.Context, result []byte, err error) error {
 	return err
 }
 
+// keepResult completes the claim. If the result cannot be stored, it completes the claim without the
+// result: the work must not be repeated because its result is missing.
+func (c *Claim) keepResult(ctx context.Context, result []byte) error {
+	end := *c.end.Load()
+	complete := func(ctx context.Context) error { return c.Complete(ctx, result) }
+	if len(result) <= c.claims.cfg.Inline {
+		return retryUntil(ctx, end, complete)
+	}
+
+	// Half of the lease is left for the completion without the result.
+	storeUntil := time.Now().Add(time.Until(end) / 2)
+	err := retryUntil(ctx, storeUntil, func(ctx context.Context) error {
+		ctx, cancel := context.WithDeadline(ctx, storeUntil)
+		defer cancel()
+
+		return complete(ctx)
+	})
+	if err == nil || outcomeOf(err) != outcomeUnavailable {
+		return err
+	}
+
+	switch endErr := retryUntil(ctx, end, c.completeWithoutResult); {
+	case endErr == nil:
+		return fmt.Errorf("%w: %w", ErrResultUnavailable, err)
+	case errors.Is(endErr, ErrEnded):
+		return nil // by a completion whose answer was lost
+	default:
+		return fmt.Errorf("%w (and the claim was not ended: %w)", err, endErr)
+	}
+}
+
 // retryUntil repeats a write that has no answer until the deadline. If the caller's
-// context has ended, it stops endTimeout after it began.
+// context has ended, it stops endTimeout after it began. Once an attempt had no answer, only the record
+// decides.
 func retryUntil(caller context.Context, deadline time.Time, write func(context.Context) error) error {
 	// The work is done: its end is stored even if the caller has gone.
 	ctx, began := context.WithoutCancel(caller), time.Now()
+
+	var lost error // of the first attempt without an answer
 	for n := 1; ; n++ {
 		limited, cancel := context.WithTimeout(ctx, endTimeout)
 		err := write(limited)
 		cancel()
 
-		pause := pollBackoff.Delay(n)
-		callerGone := caller.Err() != nil && time.Since(began) > endTimeout
-		if err == nil || outcomeOf(err) != outcomeUnavailable || time.Until(deadline) < pause || callerGone {
+		if err == nil || outcomeOf(err) != outcomeUnavailable {
 			return err
 		}
-		worker.Wait(ctx, pause)
+
+		if lost == nil && errors.Is(err, ErrUnanswered) {
+			lost = err
+		}
+
+		pause := pollBackoff.Delay(n)
+		callerGone := caller.Err() != nil && time.Since(began) > endTimeout
+
+		switch {
+		case time.Until(deadline) >= pause && !callerGone:
+			worker.Wait(ctx, pause)
+		case lost != nil && !errors.Is(err, ErrUnanswered):
+			return errors.Join(err, lost)
+		default:
+			return err
+		}
 	}
 }
 

@@ -25,8 +25,9 @@
 //
 // # Guarantees
 //
-//   - A key has one holder at a time, as long as no caller's clock differs from the
-//     service's clock by more than 1 s. A caller whose clock is seen to differ by more is refused.
+//   - A key has one holder at a time. The times that are stored and compared are the service's,
+//     from the Date of its answers, so the clocks of machines may be wrong by hours. An endpoint
+//     that states no time is different: there, clocks must not differ from its clock by more than 1 s.
 //   - A key has one recorded result. A former holder cannot complete its claim, overwrite the
 //     result or restore a deleted record.
 //   - The winner learns that it won, also if the answer was lost.
@@ -35,6 +36,9 @@
 //   - A completed key keeps its result for the retention. TTL only deletes what has
 //     expired.
 //   - Work that was done is not repeated, even if its result is missing.
+//   - Work that may have begun is not forgotten: the next caller is [TakenOver], or the outcome is
+//     unknown. [Claims.Do] lists what ends in which.
+//   - A write without an answer is never reported as not made; see [ErrUnanswered].
 //
 // docs/patterns/claims.md lists what each mode allows when a process dies. A test
 // checks that list.

@@ -20,8 +20,6 @@ var (
 	// ErrKeyExpired means that the key carries an end that has passed. It can never be
 	// claimed again.
 	ErrKeyExpired = errors.New("the key has expired")
-	// ErrClockSkew means that this caller's clock is more than 1 s off the service's.
-	ErrClockSkew = errors.New("this machine's clock is too far off to hold leases")
 )
 
 // Errors for the holder of a claim.
@@ -42,6 +40,9 @@ var (
 	ErrResultUnavailable = errors.New("the work was done, its result is not available")
 	// ErrInvalid means that an argument breaks a rule. The text names both.
 	ErrInvalid = errors.New("invalid claim")
+	// ErrUnanswered means that DynamoDB did not answer a write, which may have been made. The same
+	// call again finds out.
+	ErrUnanswered = errors.New("DynamoDB did not answer: the write may have been made")
 	// ErrCorrupt means that the item under the key was not written by this package.
 	ErrCorrupt = errors.New("the item under this key is not a claim")
 )
@@ -51,8 +52,8 @@ var (
 // unknown outcome.
 var ErrAmbiguous = errors.New("the effect may or may not have happened")
 
-// inProgressError is ErrInProgress with the time at which the key becomes free at the
-// latest, unless its holder extends the lease.
+// inProgressError is ErrInProgress with the time, by this machine's clock, at which the key becomes
+// free at the latest, unless its holder extends the lease.
 type inProgressError struct{ until time.Time }
 
 func (e inProgressError) Error() string {
@@ -62,7 +63,8 @@ func (e inProgressError) Error() string {
 func (e inProgressError) Is(target error) bool { return target == ErrInProgress }
 
 // RetryAt returns when a key in progress becomes free at the latest, unless its holder
-// extends the lease. It returns false if err is not an ErrInProgress.
+// extends the lease. The time is by this machine's clock (Config.Now), even if that clock is
+// wrong. RetryAt returns false if err is not an ErrInProgress.
 func RetryAt(err error) (time.Time, bool) {
 	var e inProgressError
 	if errors.As(err, &e) {

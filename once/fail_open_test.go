@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -40,25 +41,29 @@ func TestWorkRunsWithoutAClaimOnlyInAnOutage(t *testing.T) {
 		"no table":                        {fault: status(http.StatusBadRequest, "ResourceNotFoundException")},
 		"an answer without a code":        {fault: status(http.StatusNotFound, "")},
 	} {
-		w := newWatchedClaims(t)
-		open := w.with(t, func(c *once.Config) {
-			if c.FailOpen = true; row.unsent {
-				c.DynamoDB = unsent{w.db}
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchedClaims(t)
+			open := w.with(t, func(c *once.Config) {
+				if c.FailOpen = true; row.unsent {
+					c.DynamoDB = unsent{w.db}
+				}
+			})
+
+			if row.fault != nil {
+				w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").With(row.fault))
+			}
+			var ran once.Outcome
+
+			got, replayed, err := open.Do(t.Context(), "k", payload, func(_ context.Context, c *once.Claim) ([]byte, error) {
+				w.transport.Clear()
+				ran = c.Outcome
+
+				return []byte("r"), nil
+			})
+			if ran != row.outcome || replayed || (err == nil) != (ran != "") || err == nil && string(got) != "r" {
+				t.Errorf("%s: the work ran as %q, want %q; %q %t %v", about, ran, row.outcome, got, replayed, err)
 			}
 		})
-
-		if row.fault != nil {
-			w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").With(row.fault).Next(1))
-		}
-		var ran once.Outcome
-
-		got, replayed, err := open.Do(t.Context(), "k", payload, func(_ context.Context, c *once.Claim) ([]byte, error) {
-			ran = c.Outcome
-			return []byte("r"), nil
-		})
-		if ran != row.outcome || replayed || (err == nil) != (ran != "") || err == nil && string(got) != "r" {
-			t.Errorf("%s: the work ran as %q, want %q; %q %t %v", about, ran, row.outcome, got, replayed, err)
-		}
 	}
 }
 

@@ -41,6 +41,26 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.cause }
 
+// NotBegun marks an error of work that had no effect, for example because its input was refused
+// before anything was sent. The key is free then. The mark counts if err alone is marked, or is
+// wrapped by errors that wrap nothing else: in a join, the other errors may have come after an effect.
+func NotBegun(err error) error { return &notBegunError{err} }
+
+type notBegunError struct{ error }
+
+func (e *notBegunError) Unwrap() error { return e.error }
+
+// IsNotBegun reports whether an error of work says by [NotBegun] that there was no effect.
+func IsNotBegun(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) { // Unwrap returns nil for a join
+		if _, ok := err.(*notBegunError); ok { //nolint:errorlint // a join must not count
+			return true
+		}
+	}
+
+	return false
+}
+
 // Is reports whether target is a failure with the same code.
 func (f *Failure) Is(target error) bool {
 	other, ok := target.(*Failure)

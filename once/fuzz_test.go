@@ -38,7 +38,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		now := time.Unix(1_800_000_000, 0)
 
-		a, err := (&Claims{cfg: Config{Operation: "op"}}).newAttempt("k", []byte("p"), time.Minute)
+		a, err := (&Claims{cfg: Config{Operation: "op"}}).newAttempt(t.Context(), "k", []byte("p"), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,22 +107,26 @@ func TestAnOutageLongerThanTheLeaseIsReturned(t *testing.T) {
 // A claim under a heartbeat stays its holder's for as long as the work takes: the lease is
 // extended after each third of it, and an extension without an answer is made up for.
 func TestAHeartbeatKeepsTheClaimForAsLongAsTheWorkTakes(t *testing.T) {
-	for about, fault := range map[string]embeddedtest.Fault{
-		"every extension is answered":       embeddedtest.Fault{},
-		"every second extension is lost":    embeddedtest.LoseRequest("UpdateItem").With(errOutage).EveryNth(2),
-		"every extension takes ten seconds": embeddedtest.Delay(10*time.Second, "UpdateItem"),
+	for about, row := range map[string]struct {
+		fault embeddedtest.Fault
+		calls int
+	}{
+		"every extension is answered": {calls: 30},
+		// Each extension after the first meets the fault, and is sent again.
+		"every second call is lost":         {embeddedtest.LoseRequest("UpdateItem").With(errOutage).EveryNth(2), 59},
+		"every extension takes ten seconds": {embeddedtest.Delay(10*time.Second, "UpdateItem"), 30},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := beating(t)
 
 			_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 				w.calls()
-				faults := w.transport.Inject(fault)
+				faults := w.transport.Inject(row.fault)
 				time.Sleep(10*time.Minute + time.Second)
 				faults.Remove()
 
-				if sent := w.calls(); len(sent) != 30 {
-					t.Errorf("%s: %d extensions in 30 thirds of the lease", about, len(sent))
+				if sent := w.calls(); len(sent) != row.calls {
+					t.Errorf("%s: %d calls in 30 thirds of the lease, want %d", about, len(sent), row.calls)
 				}
 				refused(t, w.Claims, "k", once.ErrInProgress)
 

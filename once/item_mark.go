@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -67,19 +66,19 @@ const (
 // at least the last three quarters of w.Memory keys. Effect and mark are one write, so no
 // lease is needed. If w.Condition fails, DoInItem returns a [RefusedError].
 func (c *Claims) DoInItem(ctx context.Context, key string, payload []byte, w ItemWrite) (result []byte, replayed bool, err error) {
-	a, err := c.newAttempt(key, payload, 0)
+	a, err := c.newAttempt(ctx, key, payload, 0)
 	setDefault(&w.Memory, defaultMemory)
 
-	switch now := c.cfg.Now(); {
+	switch {
 	case err != nil:
-	case a.keyEnded(now):
+	case a.keyEnded(c.clock.Now()):
 		err = ErrKeyExpired
 	case w.Memory < minMemory || w.Memory > maxMemory:
 		err = fmt.Errorf("%w: memory: %d to %d marks, got %d", ErrInvalid, minMemory, maxMemory, w.Memory)
 	case len(w.Result) > maxMark:
 		err = fmt.Errorf("%w: result: %d bytes, at most %d in a mark", ErrInvalid, len(w.Result), maxMark)
 	default:
-		result, replayed, err = c.writeMarked(ctx, a, w, now)
+		result, replayed, err = c.writeMarked(ctx, a, w)
 	}
 
 	outcome := outcomeCompleted
@@ -92,7 +91,7 @@ func (c *Claims) DoInItem(ctx context.Context, key string, payload []byte, w Ite
 
 // writeMarked sends the write with its mark. If the item has no room for another mark, it
 // sends the write again with the deletion of the oldest marks.
-func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite, now time.Time) (result []byte, replayed bool, err error) {
+func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite) (result []byte, replayed bool, err error) {
 	digest := sha256.Sum256([]byte(a.key))
 	name := markPrefix + base64.RawURLEncoding.EncodeToString(digest[:16])
 	call := make([]byte, 8)
@@ -101,22 +100,30 @@ func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite, now t
 	mark := dynamo.Item{
 		"p":  dynamo.B(a.fingerprint),
 		"c":  dynamo.B(call),
-		"at": dynamo.Millis(now),
+		"at": dynamo.Millis(c.clock.Now()),
 	}
 	if w.Result != nil {
 		mark["r"] = dynamo.B(w.Result)
 	}
 
 	var deleted []string
-	for range rounds {
-		_, err := c.cfg.DynamoDB.UpdateItem(ctx, withoutImage(w.marked(name, mark, deleted)))
-		if err == nil {
-			return w.Result, false, nil
-		}
+	room, ended := w.Memory, false
 
-		item, refused := dynamo.FailedCondition(err)
-		if !refused {
-			return nil, false, err
+	for range rounds {
+		item, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+			if ended = a.keyEnded(c.clock.Now()); ended {
+				return &types.ConditionalCheckFailedException{} // the item shows whether an earlier attempt was made
+			}
+			_, err := c.cfg.DynamoDB.UpdateItem(ctx, withoutImage(w.marked(name, mark, deleted, room)))
+
+			return err
+		})
+
+		switch {
+		case err != nil:
+			return nil, false, unanswered(err)
+		case !refused:
+			return w.Result, false, nil
 		}
 
 		// There is no item, or the endpoint does not return it.
@@ -143,15 +150,26 @@ func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite, now t
 			return dynamo.Bytes(m.Value, "r"), true, nil
 		}
 
+		if ended {
+			return nil, false, ErrKeyExpired
+		}
+
 		// If the marks to delete exist and there is room, w.Condition has failed.
+		count := int(dynamo.Number(item, markCount))
 		missing := slices.ContainsFunc(deleted, func(n string) bool { return item[n] == nil })
-		if dynamo.Number(item, markCount) < int64(w.Memory+len(deleted)) && !missing {
+		if count < room && !missing {
 			return nil, false, &RefusedError{Item: item}
 		}
+
 		deleted = oldestMarks(item, w.Memory)
+		room = w.Memory + len(deleted)
+		// A memory that was made smaller shrinks over several writes.
+		if len(deleted) == maxDeleted {
+			room = max(room, count+1)
+		}
 	}
 
-	return nil, false, inProgressError{c.cfg.Now()}
+	return nil, false, c.inProgress(c.clock.Now())
 }
 
 // oldestMarks returns the names of the oldest quarter of a full memory.
@@ -179,7 +197,7 @@ func oldestMarks(item dynamo.Item, memory int) []string {
 
 // marked returns the write with its mark, on condition that the item does not have the
 // mark yet and has room for it. Each deleted mark makes room for one, so it must exist.
-func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dynamo.Update {
+func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string, room int) *dynamo.Update {
 	u := dynamo.NewUpdate(w.Table, w.Key).
 		Alias("#once_mark", name).
 		Alias("#once_count", markCount).
@@ -196,7 +214,7 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 		Bind(":once_one", dynamo.N(1)).
 		Bind(":once_zero", dynamo.N(0)).
 		Bind(":once_delta", dynamo.N(int64(1-len(deleted)))).
-		Bind(":once_room", dynamo.N(int64(w.Memory+len(deleted))))
+		Bind(":once_room", dynamo.N(int64(room)))
 
 	for i, old := range deleted {
 		placeholder := "#once_" + strconv.Itoa(i)

@@ -33,7 +33,7 @@ type LocksConfig struct {
 	DynamoDB locksDB
 	// Table is the name of a table as [TableInput] describes it; claims may be in the same table.
 	Table string
-	// now is the caller's clock, for Lock.Since only. Default time.Now.
+	// now is the clock of this machine, for Lock.Since only. Default time.Now.
 	now func() time.Time
 }
 
@@ -46,7 +46,10 @@ type locksDB interface {
 // holder's work under the lock is done at most once: if the holder crashes, the work is not
 // done, and no other caller may do it. Use [Claims] for work that must be done. The methods
 // may be called from many goroutines.
-type Locks struct{ cfg LocksConfig }
+type Locks struct {
+	cfg   LocksConfig
+	clock *dynamo.Clock
+}
 
 // NewLocks checks cfg and returns the locks.
 func NewLocks(cfg LocksConfig) (*Locks, error) {
@@ -59,15 +62,11 @@ func NewLocks(cfg LocksConfig) (*Locks, error) {
 		faults = append(faults, errors.New("once: LocksConfig.Table: must be set"))
 	}
 
-	if cfg.now == nil {
-		cfg.now = time.Now
-	}
-
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
 
-	return &Locks{cfg: cfg}, nil
+	return &Locks{cfg: cfg, clock: &dynamo.Clock{Local: cfg.now}}, nil
 }
 
 // The attributes of a lock.
@@ -88,26 +87,35 @@ func (l *Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 		return Lock{}, fmt.Errorf("lock: %w: holder: 1 to %d bytes, got %d", ErrInvalid, maxHolder, len(holder))
 	}
 
-	call, since := rand.Text(), time.UnixMilli(l.cfg.now().UnixMilli()).UTC()
+	call, since := rand.Text(), time.UnixMilli(l.clock.Now().UnixMilli()).UTC()
 	item := recordKey(lockPrefix + key)
 	item[attrHolder] = dynamo.S(holder)
 	item[attrCall] = dynamo.S(call)
 	item[attrSince] = dynamo.Millis(since)
 
-	_, err := l.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                           &l.cfg.Table,
-		Item:                                item,
-		ConditionExpression:                 aws.String("attribute_not_exists(#key)"),
-		ExpressionAttributeNames:            map[string]string{"#key": attrKey},
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	old, exists, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+		began := l.clock.LocalNow()
+
+		out, err := l.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           &l.cfg.Table,
+			Item:                                item,
+			ConditionExpression:                 aws.String("attribute_not_exists(#key)"),
+			ExpressionAttributeNames:            map[string]string{"#key": attrKey},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, dynamo.WithoutRetries)
+		if out == nil {
+			out = &dynamodb.PutItemOutput{}
+		}
+		l.clock.Hear(began, out.ResultMetadata, err)
+
+		return err
 	})
-	old, exists := dynamo.FailedCondition(err)
 
 	switch {
-	case err == nil:
-		return Lock{Acquired: true, First: true, Holder: holder, Since: since}, nil
+	case err != nil:
+		return Lock{}, fmt.Errorf("lock: %w", unanswered(err))
 	case !exists:
-		return Lock{}, fmt.Errorf("lock: %w", err)
+		return Lock{Acquired: true, First: true, Holder: holder, Since: since}, nil
 	case len(old) == 0:
 		// Locks are never deleted, so the endpoint just does not return the item.
 		if old, err = l.read(ctx, key); err != nil {

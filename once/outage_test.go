@@ -136,7 +136,7 @@ func TestEveryModeHonorsTheRecord(t *testing.T) {
 		w.service.clock = &service
 		states["left"](t, w)
 
-		if err := operations[mode](t.Context(), w, t); !errors.Is(err, once.ErrClockSkew) {
+		if err := operations[mode](t.Context(), w, t); !errors.Is(err, once.ErrInProgress) {
 			t.Errorf("%s with a clock that is ahead: %v", mode, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // Outcome says what became of a call. It has few values and can be a metric label.
 //
 // A claim is acquired, taken_over, replayed, replayed_failure, result_unavailable,
-// in_progress, mismatch, unknown, key_expired, clock_skew or untracked.
+// in_progress, mismatch, unknown, key_expired or untracked.
 //
 // A step of a claim's holder, or of an operator, is extended, completed, failed,
 // left_unknown, released, resolved, stale_owner or lease_expired.
@@ -38,7 +38,6 @@ const (
 	outcomeMismatch        Outcome = "mismatch"
 	outcomeUnknown         Outcome = "unknown"
 	outcomeKeyExpired      Outcome = "key_expired"
-	outcomeClockSkew       Outcome = "clock_skew"
 
 	outcomeExtended     Outcome = "extended"
 	outcomeCompleted    Outcome = "completed"
@@ -73,7 +72,6 @@ var errorOutcomes = []struct {
 	{ErrMismatch, outcomeMismatch},
 	{ErrUnknownOutcome, outcomeUnknown},
 	{ErrKeyExpired, outcomeKeyExpired},
-	{ErrClockSkew, outcomeClockSkew},
 	{ErrStaleOwner, outcomeStaleOwner},
 	{ErrLeaseExpired, outcomeLeaseExpired},
 	{ErrResultUnavailable, outcomeResultLost},

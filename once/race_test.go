@@ -57,7 +57,7 @@ func TestEveryKeyHasOneResultDespiteFaults(t *testing.T) {
 
 					return fmt.Append(nil, key, "/", c.Fence()), nil
 				})
-				switch { // ErrClockSkew is right if the clock moved while an answer was in flight
+				switch {
 				case err == nil:
 					mu.Lock()
 

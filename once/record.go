@@ -32,7 +32,7 @@ type Record struct {
 	Fence     int64     `json:"fence"`
 	ClaimedAt time.Time `json:"claimedAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
-	// LeaseUntil is when the holder's lease ends by the holder's clock.
+	// LeaseUntil is when the holder's lease ends.
 	LeaseUntil time.Time `json:"leaseUntil"`
 	// ExpiresAt is when the record begins to count as absent; zero if it does not.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
@@ -50,6 +50,7 @@ type Record struct {
 	MayHaveBegun bool `json:"mayHaveBegun,omitempty"`
 
 	owner       string
+	keyEnd      time.Time // zero for a key that does not expire
 	fingerprint []byte
 	failure     []byte
 	result      []byte // nil: no result, or stored elsewhere
@@ -83,6 +84,7 @@ const (
 	attrReleasedBy  = "releasedBy"
 	attrReason      = "reason"
 	attrBegun       = "mayHaveBegun"
+	attrKeyEnd      = "keyEndsAt"
 )
 
 // ExpiryAttribute holds the epoch second after which TTL may delete an item of the table.
@@ -129,6 +131,10 @@ func decode(item dynamo.Item) (Record, error) {
 	_, r.MayHaveBegun = item[attrBegun]
 	if s := dynamo.Number(item, ExpiryAttribute); s > 0 {
 		r.ExpiresAt = time.Unix(s, 0).UTC()
+	}
+
+	if s := dynamo.Number(item, attrKeyEnd); s > 0 {
+		r.keyEnd = time.Unix(s, 0).UTC()
 	}
 
 	switch {

@@ -3,6 +3,9 @@ package once
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"ratchet/internal/dynamo"
 )
 
 // DoRepeatable runs work that may run more than once for the key, because its far side acts
@@ -14,7 +17,7 @@ import (
 // The records of the other modes count: DoRepeatable replays their results and final failures,
 // and returns ErrInProgress while a claim is held. If fn returns an error, nothing is stored.
 func (c *Claims) DoRepeatable(ctx context.Context, key string, payload []byte, fn func(context.Context) ([]byte, error)) (result []byte, replayed bool, err error) {
-	a, err := c.newAttempt(key, payload, 0)
+	a, err := c.newAttempt(ctx, key, payload, 0)
 	if err != nil {
 		return nil, false, c.observe("repeat", key, "", err)
 	}
@@ -30,7 +33,7 @@ func (c *Claims) DoRepeatable(ctx context.Context, key string, payload []byte, f
 
 func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.Context) ([]byte, error)) ([]byte, bool, error) {
 	if claim, err := c.cached(a); claim != nil || err != nil {
-		return resultFrom(claim), true, err
+		return answered(claim, err)
 	}
 
 	s, err := c.read(ctx, a.key)
@@ -42,8 +45,7 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 	ran := false
 
 	for range rounds {
-		now, r := c.cfg.Now(), s.record
-		var u claimUpdate
+		now, r := c.clock.Now(), s.record
 
 		decision := a.decide(r, now, c.cfg.margin, c.cfg.ExpiredIsUnknown)
 		switch {
@@ -54,10 +56,7 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 		case decision == leaseRanOut:
 			return nil, false, ErrUnknownOutcome
 		case decision != claimFree && decision != takeOver:
-			claim, err := c.answer(ctx, a, r, decision)
-			return resultFrom(claim), err == nil, err
-		case decision == takeOver && s.ahead > c.cfg.margin:
-			return nil, false, tooFarAhead(s.ahead, c.cfg.margin) // by the service's clock the lease may still run
+			return answered(c.answer(ctx, a, r, decision))
 		}
 
 		// fn runs once per call: if the record has changed since it was read, only the write is
@@ -70,28 +69,29 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 			if len(result) > c.cfg.Inline {
 				return nil, false, fmt.Errorf("%w: result: %d bytes, at most %d of repeatable work", ErrInvalid, len(result), c.cfg.Inline)
 			}
-			// The work takes time, and the record is kept from its end on.
-			ran, now = true, c.cfg.Now()
+			ran = true
 		}
 
-		done := target{status: StatusCompleted, result: result}
-		if decision == claimFree {
-			u = c.claimNew(a, now, done)
-		} else {
-			u = c.claimSeen(a, now, r, done)
-		}
+		var u claimUpdate
+		applied, next, err := c.apply(ctx, a.key, func(now time.Time) *dynamo.Update {
+			if done := (target{status: StatusCompleted, result: result}); decision == claimFree {
+				u = c.claimNew(a, now, done)
+			} else {
+				u = c.claimSeen(a, now, r, done)
+			}
 
-		applied, next, err := c.apply(ctx, a.key, u.Update)
+			return u.Update
+		})
 		if err != nil {
 			return nil, false, err
 		}
 
 		if applied {
-			c.remember(a.key, finished{fingerprint: a.fingerprint, fence: u.fence, result: result, until: c.keepUntil(now, a.keyEnd)})
+			c.remember(a.key, finished{fingerprint: a.fingerprint, fence: u.fence, result: result, until: u.keep})
 			return result, false, nil
 		}
 		s = next
 	}
 
-	return nil, false, inProgressError{c.cfg.Now()} // the record changes faster than this caller reads it
+	return nil, false, c.inProgress(c.clock.Now()) // the record changes faster than this caller reads it
 }

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -27,19 +30,11 @@ func (c *Claims) Resolve(ctx context.Context, r Record, to Resolution) error {
 }
 
 func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) error {
-	now := c.cfg.Now()
-	u := c.newUpdate(r.Key).
-		If("#fence = :seen AND #payloadHash = :seenPrint AND (#status = :unknown OR (#status = :inProgress AND #leaseUntil <= :stale) OR (#status = :released AND attribute_exists(#mayHaveBegun)))").
-		RemoveAttribute(attrBegun).
-		Bind(":released", dynamo.S(string(StatusReleased))).
-		Bind(":unknown", dynamo.S(string(StatusUnknown))).
-		SetValue(attrStatus, dynamo.S(string(to.Status))).
-		SetValue(attrUpdated, dynamo.Millis(now)).
-		SetValue(ExpiryAttribute, dynamo.Seconds(now.Add(c.cfg.Retention)))
-	c.bindSeen(u, &r, now)
-
 	// same recognizes the record that this very resolution leaves.
 	same := func(now *Record) bool { return !now.MayHaveBegun }
+	var name string
+	var value types.AttributeValue
+
 	switch {
 	case to.Status == StatusReleased:
 	case to.Status == StatusCompleted && len(to.Result) > c.cfg.Inline:
@@ -50,17 +45,38 @@ func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) e
 		}
 
 		if to.Result != nil {
-			u.SetValue(attrResult, dynamo.B(to.Result))
+			name, value = attrResult, dynamo.B(to.Result)
 		}
 	case to.Status == StatusFailed && to.Failure != nil && to.Failure.Code != "":
 		text := to.Failure.encode()
 		same = func(now *Record) bool { return bytes.Equal(now.failure, text) }
-		u.SetValue(attrFailure, dynamo.B(text))
+		name, value = attrFailure, dynamo.B(text)
 	default:
 		return fmt.Errorf("%w: resolution: must be completed, released, or failed with a failure", ErrInvalid)
 	}
 
-	applied, s, err := c.apply(ctx, r.Key, u)
+	// A resolution of a claim whose lease still runs could not be taken back.
+	if err := c.learn(ctx); err != nil {
+		return err
+	}
+	keyEnd := c.endOf(r)
+
+	applied, s, err := c.apply(ctx, r.Key, func(now time.Time) *dynamo.Update {
+		u := c.newUpdate(r.Key).
+			If("#fence = :seen AND #payloadHash = :seenPrint AND (#status = :unknown OR (#status = :inProgress AND #leaseUntil <= :stale) OR (#status = :released AND attribute_exists(#mayHaveBegun)))").
+			RemoveAttribute(attrBegun).
+			Bind(":released", dynamo.S(string(StatusReleased))).
+			Bind(":unknown", dynamo.S(string(StatusUnknown))).
+			SetValue(attrStatus, dynamo.S(string(to.Status))).
+			SetValue(attrUpdated, dynamo.Millis(now)).
+			SetValue(ExpiryAttribute, dynamo.Seconds(c.keepUntil(now, keyEnd)))
+		if name != "" {
+			u.SetValue(name, value)
+		}
+		c.bindSeen(u, &r, now)
+
+		return u
+	})
 	switch {
 	case err != nil || applied:
 		return err
@@ -69,6 +85,17 @@ func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) e
 	}
 
 	return ErrStaleOwner
+}
+
+// endOf returns the end that the record's key carries, zero for none. The record has it, so that an
+// operator's claims keep it, too, whatever their Config.KeysExpire.
+func (c *Claims) endOf(r Record) time.Time {
+	if !r.keyEnd.IsZero() {
+		return r.keyEnd
+	}
+	end, _ := c.keyEnd(r.Key)
+
+	return end
 }
 
 // reconcile asks Config.Reconcile about one key. It returns nil if the outcome is no longer
@@ -116,35 +143,41 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 		return c.observe("force-release", r.Key, "", fmt.Errorf("%w: name and reason must be given", ErrInvalid))
 	}
 
-	now := c.cfg.Now()
-
-	u := c.newUpdate(r.Key).
-		IfEquals(attrFence, dynamo.N(r.Fence)).
-		IfEquals(attrStatus, dynamo.S(string(r.Status))).
-		SetValue(attrStatus, dynamo.S(string(StatusReleased))).
-		// The new fence makes every step of the former holder fail.
-		SetValue(attrFence, dynamo.N(r.Fence+1)).
-		SetValue(attrUpdated, dynamo.Millis(now)).
-		SetValue(attrReleasedBy, dynamo.S(by)).
-		SetValue(attrReason, dynamo.S(reason))
+	if err := c.learn(ctx); err != nil {
+		return c.observe("force-release", r.Key, "", err)
+	}
 
 	// Freeing the key says nothing about the effect of its holder. Resolve does.
 	begun := r.Status == StatusInProgress || r.Status == StatusUnknown || r.MayHaveBegun
-	if begun {
-		u.SetValue(attrBegun, dynamo.N(1))
-	}
+	keyEnd := c.endOf(r)
 
-	if keyEnd, _ := c.keyEnd(r.Key); begun && keyEnd.IsZero() {
-		u.RemoveAttribute(ExpiryAttribute)
-	} else {
-		u.SetValue(ExpiryAttribute, dynamo.Seconds(c.keepUntil(now, keyEnd)))
-	}
+	applied, s, err := c.apply(ctx, r.Key, func(now time.Time) *dynamo.Update {
+		u := c.newUpdate(r.Key).
+			IfEquals(attrFence, dynamo.N(r.Fence)).
+			IfEquals(attrStatus, dynamo.S(string(r.Status))).
+			SetValue(attrStatus, dynamo.S(string(StatusReleased))).
+			// The new fence makes every step of the former holder fail.
+			SetValue(attrFence, dynamo.N(r.Fence+1)).
+			SetValue(attrUpdated, dynamo.Millis(now)).
+			SetValue(attrReleasedBy, dynamo.S(by)).
+			SetValue(attrReason, dynamo.S(reason))
 
-	for _, attribute := range []string{attrOwner, attrResult, attrSize, attrRef, attrRefHash, attrLost, attrFailure} {
-		u.RemoveAttribute(attribute)
-	}
+		if begun {
+			u.SetValue(attrBegun, dynamo.N(1))
+		}
 
-	applied, s, err := c.apply(ctx, r.Key, u)
+		if begun && keyEnd.IsZero() {
+			u.RemoveAttribute(ExpiryAttribute)
+		} else {
+			u.SetValue(ExpiryAttribute, dynamo.Seconds(c.keepUntil(now, keyEnd)))
+		}
+
+		for _, attribute := range []string{attrOwner, attrResult, attrSize, attrRef, attrRefHash, attrLost, attrFailure} {
+			u.RemoveAttribute(attribute)
+		}
+
+		return u
+	})
 	c.cache.forget(r.Key) // also without an answer: the write may have been made
 
 	if err == nil && !applied && (s.record == nil || s.record.Fence != r.Fence+1 || s.record.ReleasedBy != by || s.record.Reason != reason) {

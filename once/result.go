@@ -33,11 +33,7 @@ func (c *Claims) storeResult(ctx context.Context, claim *Claim, result []byte, k
 		hash: body[:],
 	}
 	// The result must outlive the record that points to it.
-	if err := c.cfg.Results.Put(ctx, p.name, result, keep.Add(time.Hour)); err != nil {
-		return p, fmt.Errorf("store the result: %w", err)
-	}
-
-	return p, nil
+	return p, c.cfg.Results.Put(ctx, p.name, result, keep.Add(time.Hour))
 }
 
 // resultOf returns the result of a completed record, nil if there is none.
@@ -84,7 +80,12 @@ func (s chunks) Put(ctx context.Context, name string, body []byte, keep time.Tim
 		item[attrSize] = dynamo.N(int64(count))
 		item[ExpiryAttribute] = dynamo.Seconds(keep)
 
-		if _, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: item}); err != nil {
+		// A chunk always has the same content, so it does not matter which attempt stores it.
+		_, _, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+			_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: item})
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("chunk %d of %d: %w", n+1, count, err)
 		}
 	}

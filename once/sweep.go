@@ -15,7 +15,8 @@ import (
 // Unsettled reads one page of the table, of at most limit items. It returns the unsettled
 // records on the page, of any operation: their outcome is unknown, their lease ran out before
 // the given time, or they were released although a former holder may have begun the work. The
-// first page comes after "". The last page returns "" as next.
+// first page comes after "". The last page returns "" as next. Records that cannot be read are left
+// out: the error then wraps ErrCorrupt and names the first 10, and page and next are valid.
 func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, limit int32) (page []Record, next string, err error) {
 	// The limit counts the items that are read: the filter may leave an empty page before the end.
 	in := &dynamodb.ScanInput{
@@ -44,15 +45,20 @@ func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, 
 		return nil, "", fmt.Errorf("scan for unsettled claims: %w", err)
 	}
 
+	corrupt := 0
 	for _, item := range out.Items {
-		r, err := decode(item)
-		if err != nil {
-			return nil, "", fmt.Errorf("key#%s: %w", c.Ref(r.Key), err)
+		r, broken := decode(item)
+		if broken == nil {
+			page = append(page, r)
+			continue
 		}
-		page = append(page, r)
+
+		if corrupt++; corrupt <= maxSweepErrors {
+			err = errors.Join(err, fmt.Errorf("key#%s: %w", c.Ref(r.Key), broken))
+		}
 	}
 
-	return page, dynamo.Text(out.LastEvaluatedKey, attrKey), nil
+	return page, dynamo.Text(out.LastEvaluatedKey, attrKey), err
 }
 
 // Swept counts what a sweep did.
@@ -69,16 +75,28 @@ const (
 
 // Sweep asks Config.Reconcile about every record of this operation that has an unknown
 // outcome, or whose lease ran out at least age ago. It scans the whole table, in pages, so
-// run it seldom. The returned error joins the first 10 failures.
+// run it seldom. The returned error joins the first 10 failures, and names records that cannot be read,
+// at most 10 of each of 10 pages.
 func (c *Claims) Sweep(ctx context.Context, age time.Duration) (s Swept, err error) {
 	if c.cfg.Reconcile == nil {
 		return s, fmt.Errorf("sweep: %w: Config.Reconcile is nil", ErrInvalid)
 	}
 
-	before := c.cfg.Now().Add(-age)
+	if err := c.learn(ctx); err != nil {
+		return s, fmt.Errorf("sweep: %w", err)
+	}
+
+	before := c.clock.Now().Add(-age)
+	corrupt := 0 // pages
 	for after := ""; ; {
 		page, next, scanErr := c.Unsettled(ctx, before, after, sweepPage)
-		if scanErr != nil {
+		switch {
+		// The other records are swept all the same.
+		case errors.Is(scanErr, ErrCorrupt):
+			if corrupt++; corrupt <= maxSweepErrors {
+				err = errors.Join(err, scanErr)
+			}
+		case scanErr != nil:
 			return s, errors.Join(err, scanErr)
 		}
 

@@ -26,7 +26,7 @@ func (Ticket) LogValue() slog.Value { return slog.StringValue(hiddenTicket) }
 
 var ticketRule = regexp.MustCompile(`^([A-Z2-7]{26})-([0-9]{1,18})-([0-9]{1,12})-([A-Za-z0-9_-]{0,64})(\.t)?$`)
 
-// takenOverMark ends the ticket of a claim whose work a former holder may have begun.
+// takenOverMark ends the ticket of a claim that is TakenOver.
 const takenOverMark = ".t"
 
 // Ticket returns the ticket of a claim that is held. It is empty for any other claim.
@@ -36,14 +36,14 @@ func (c *Claim) Ticket() Ticket {
 	}
 
 	mark := ""
-	if c.begun {
+	if c.Outcome == TakenOver {
 		mark = takenOverMark
 	}
 
 	return Ticket(fmt.Sprintf("%s-%d-%d-%s%s", c.owner, c.fence, c.lease.Milliseconds(), base64.RawURLEncoding.EncodeToString(c.fingerprint), mark))
 }
 
-// Resume returns the claim of a ticket, TakenOver if a former holder may have begun the work.
+// Resume returns the claim of a ticket, TakenOver if the claim of the ticket was.
 // It sends no request. If the claim was lost meanwhile, its next step returns ErrStaleOwner or
 // ErrLeaseExpired. Extend extends its lease by at most Config.Lease.
 func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
@@ -78,7 +78,7 @@ func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
 		claims:      c,
 	}
 	if parts[5] != "" {
-		claim.Outcome, claim.begun = TakenOver, true
+		claim.Outcome = TakenOver
 	}
 	claim.state.Store(claimHeld)
 

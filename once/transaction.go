@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,7 +17,7 @@ import (
 // refused, DoInTransaction returns the part's error. Nothing is written then, and a later
 // call may succeed.
 func (c *Claims) DoInTransaction(ctx context.Context, key string, payload, result []byte, add func(*txn.Transaction)) (out []byte, replayed bool, err error) {
-	a, err := c.newAttempt(key, payload, 0)
+	a, err := c.newAttempt(ctx, key, payload, 0)
 	if err == nil && len(result) > c.cfg.Inline {
 		err = fmt.Errorf("%w: result: %d bytes, at most %d in a transaction", ErrInvalid, len(result), c.cfg.Inline)
 	}
@@ -36,14 +37,19 @@ func (c *Claims) DoInTransaction(ctx context.Context, key string, payload, resul
 
 func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add func(*txn.Transaction)) ([]byte, bool, error) {
 	if claim, err := c.cached(a); claim != nil || err != nil {
-		return resultFrom(claim), true, err
+		return answered(claim, err)
+	}
+
+	// The record is written together with the effect, so its end must be right at once.
+	if err := c.learn(ctx); err != nil {
+		return nil, false, err
 	}
 
 	var s snapshot
 	done := target{status: StatusCompleted, result: result}
 
 	for range rounds {
-		now, r := c.cfg.Now(), s.record
+		now, r := c.clock.Now(), s.record
 		var u claimUpdate
 
 		switch decision := a.decide(r, now, c.cfg.margin, c.cfg.ExpiredIsUnknown); {
@@ -56,13 +62,10 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 		case decision == leaseRanOut || decision == takeOver && (r.Status == StatusInProgress || r.begunBefore(now)):
 			// A holder with a lease may have begun the work and had an effect.
 			return nil, false, ErrUnknownOutcome
-		case decision == takeOver && r.Status != StatusReleased && s.ahead > c.cfg.margin:
-			return nil, false, tooFarAhead(s.ahead, c.cfg.margin) // by the service's clock the record may not have expired
 		case decision == takeOver:
 			u = c.claimSeen(a, now, r, done)
 		default:
-			claim, err := c.answer(ctx, a, r, decision)
-			return resultFrom(claim), err == nil, err
+			return answered(c.answer(ctx, a, r, decision))
 		}
 
 		var t txn.Transaction
@@ -75,85 +78,100 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 
 		if !isMarker {
 			if err == nil {
-				c.remember(a.key, finished{fingerprint: a.fingerprint, fence: u.fence, result: result, until: c.keepUntil(now, a.keyEnd)})
+				c.remember(a.key, finished{fingerprint: a.fingerprint, fence: u.fence, result: result, until: u.keep})
 			}
 
-			return result, false, err
+			return result, false, unanswered(err)
 		}
 
-		if s, err = c.snapshotOf(ctx, a.key, refused); err != nil {
+		if s, err = c.snapshotOf(ctx, a.key, refused.Old); err != nil {
 			return nil, false, err
 		}
 	}
 
-	return nil, false, inProgressError{c.cfg.Now()}
+	return nil, false, c.inProgress(c.clock.Now())
+}
+
+// answered returns the answer of a claim that was made before. A final failure, and a result that was
+// not kept, come from earlier work, too, so they count as replayed.
+func answered(claim *Claim, err error) (result []byte, replayed bool, _ error) {
+	var failure *Failure
+	if err != nil {
+		return nil, errors.As(err, &failure) || errors.Is(err, ErrResultUnavailable), err
+	}
+
+	return claim.Result, true, nil
 }
 
 // CompleteIn completes the claim in one transaction with the parts that add puts into it.
 // The parts are written only if the claim is still this caller's. Work under [Claims.Do] may
 // complete its claim this way; it must then return the same result.
 func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Transaction)) error {
-	var t txn.Transaction
 	switch {
 	case c.Outcome == Untracked:
 		// No record exists: the parts are written without one.
+		var t txn.Transaction
 		add(&t)
-		return c.claims.writer.Write(ctx, &t)
+
+		return unanswered(c.claims.writer.Write(ctx, &t))
 	case c.claims == nil || c.state.Load() != claimHeld:
 		return c.observeError("complete", fmt.Errorf("%w: the claim is not held", ErrInvalid))
 	case len(result) > c.claims.cfg.Inline:
 		return c.observeError("complete", fmt.Errorf("%w: result: %d bytes, at most %d in a transaction", ErrInvalid, len(result), c.claims.cfg.Inline))
 	}
 
-	now := c.now()
-	s, err := c.completion(ctx, now, result)
+	s, err := c.completion(ctx, result)
+	if err == nil {
+		err = c.learn(ctx)
+	}
+
 	if err != nil {
 		return c.observeError("complete", err)
 	}
 
-	t.Marker("claim", types.TransactWriteItem{Update: c.update(now, s).Part()})
-	add(&t)
-	// A repeat of the call has the same token. If its body differs, the marker decides.
-	t.Token(c.key, c.fence)
-
-	err = c.claims.writer.Write(ctx, &t)
-	if refused, isMarker := markerRefusal(err); isMarker {
-		var next snapshot
-		if next, err = c.claims.snapshotOf(ctx, c.key, refused); err == nil {
-			err = c.refusal(now, s, next.record)
-		}
-	}
-
+	keep, err := c.writeIn(ctx, s, add)
 	if err == nil {
 		c.state.Store(claimEnded)
-		c.claims.remember(c.key, finished{fingerprint: c.fingerprint, fence: c.fence, result: result, until: s.keep})
+		c.claims.remember(c.key, finished{fingerprint: c.fingerprint, fence: c.fence, result: result, until: keep})
 	}
 
 	return c.claims.observe(s.verb, c.key, s.outcome, err)
 }
 
-func resultFrom(c *Claim) []byte {
-	if c == nil {
-		return nil
+// writeIn writes the step in a transaction. It is [Claim.write] otherwise.
+func (c *Claim) writeIn(ctx context.Context, s step, add func(*txn.Transaction)) (keep time.Time, err error) {
+	for range rounds {
+		now := c.claims.clock.Now()
+		keep = c.claims.keepUntil(now, c.keyEnd)
+
+		var t txn.Transaction
+		t.Marker("claim", types.TransactWriteItem{Update: c.update(now, keep, s, false).Part()})
+		add(&t)
+		// A repeat of the call has the same token. If its body differs, the marker decides.
+		t.Token(c.key, c.fence)
+
+		err = c.claims.writer.Write(ctx, &t)
+
+		refused, isMarker := markerRefusal(err)
+		if !isMarker {
+			return keep, unanswered(err)
+		}
+
+		next, err := c.claims.snapshotOf(ctx, c.key, refused.Old)
+		if err == nil {
+			err = c.refusal(now, s, next.record)
+		}
+
+		if !c.decidedTooLate(err, next.record) {
+			return keep, err
+		}
 	}
 
-	return c.Result
+	return keep, ErrLeaseExpired
 }
 
 // markerRefusal reports whether the marker's condition failed.
 func markerRefusal(err error) (*txn.CanceledError, bool) {
 	var refused *txn.CanceledError
 	return refused, errors.As(err, &refused) && refused.Marker
-}
-
-// snapshotOf returns the record that failed the marker's condition.
-func (c *Claims) snapshotOf(ctx context.Context, key string, refused *txn.CanceledError) (s snapshot, err error) {
-	if len(refused.Old) == 0 {
-		return c.read(ctx, key)
-	}
-
-	s.ahead = c.aheadOf(refused.Cancellation)
-	s.record, err = decodeOptional(refused.Old)
-
-	return s, err
 }

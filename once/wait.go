@@ -25,7 +25,7 @@ func (c *Claims) await(ctx context.Context, a *attempt, refusal error) (*Claim, 
 	for n := 1; ; n++ {
 		// Come back when the lease ends at the latest, but not all waiting callers at once.
 		until, _ := RetryAt(refusal)
-		untilFree := max(until.Sub(c.cfg.Now()), minPoll) + rand.N(minPoll) //nolint:gosec // jitter, not a secret
+		untilFree := max(until.Sub(c.clock.LocalNow()), minPoll) + rand.N(minPoll) //nolint:gosec // jitter, not a secret
 
 		if !worker.Wait(waiting, min(pollBackoff.Delay(n), untilFree)) {
 			if ctx.Err() != nil {

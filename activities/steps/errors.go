@@ -76,7 +76,7 @@ var errorNames = []struct {
 	{once.ErrInProgress, nameInProgress},
 	{once.ErrStaleOwner, nameInProgress},
 	{once.ErrLeaseExpired, nameInProgress},
-	{once.ErrClockSkew, nameUnavailable},
+	{once.ErrUnanswered, nameUnavailable},
 	{transitions.ErrEvidenceGone, nameClosed},
 	{transitions.ErrUnknownVersion, nameUnknownVersion},
 	{transitions.ErrOutcomeUnknown, nameUnavailable},

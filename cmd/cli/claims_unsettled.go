@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"ratchet/once"
 	"ratchet/server"
 )
 
@@ -30,8 +32,14 @@ func claimsUnsettled(s *settings) *cobra.Command {
 // listUnsettled prints the records and returns an error with exitFailure if there are any.
 func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time.Time, limit int) error {
 	found := 0
+
+	var corrupt error // of a page with records that cannot be read; the others are printed
 	for after := ""; ; {
 		page, next, err := b.Claims.Unsettled(c.Context(), before, after, 1000)
+		if errors.Is(err, once.ErrCorrupt) {
+			corrupt, err = err, nil
+		}
+
 		if err != nil {
 			return err
 		}
@@ -57,6 +65,10 @@ func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time
 		if after = next; next == "" {
 			break
 		}
+	}
+
+	if corrupt != nil {
+		return corrupt
 	}
 
 	if found > 0 {

@@ -85,7 +85,7 @@ func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
 		return Action{}, false, nil
 	}
 
-	c := call{Request: Request{ID: id}, ref: action, itemKey: a.itemKey(action), now: a.now()}
+	c := call{Request: Request{ID: id}, ref: action, itemKey: a.itemKey(action)}
 	out, err := a.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &a.cfg.Table,
 		Key:            image{keyAttribute: dynamo.S(c.itemKey)},
@@ -94,6 +94,8 @@ func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
 	if err != nil {
 		return Action{}, false, failed("get", id, unavailable(ctx, err))
 	}
+
+	c.now = a.now() // after the answer, which states the time
 
 	// A later id with the same request id has the same item key, so the item may belong to
 	// another action. Then the item of this action is gone.

@@ -43,10 +43,10 @@ const (
 	// codeTries is how many codes one index may try. By chance, one in 2^35 codes is taken.
 	codeTries = 16
 	// putTries is how often the write of one code is sent before the run fails.
-	putTries = 10
+	putTries = 6
 )
 
-// putBackoff outlasts the retries of the SDK: a large batch may need more capacity than
+// putBackoff outlasts the attempts of one write: a large batch may need more capacity than
 // the table has so far.
 var putBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 5 * time.Second}
 
@@ -64,6 +64,9 @@ type BatchAction struct {
 // error of each ends the run, and so does an error of DynamoDB that lasts. The memory that
 // Bulk takes does not grow with the count.
 func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) error) error {
+	if err := a.learn(ctx); err != nil {
+		return fmt.Errorf("batch %q: %w", b.ID, err)
+	}
 	now := a.now()
 
 	b.Prefix = normalCode(b.Prefix)
@@ -145,7 +148,7 @@ func (a *Actions) createAt(ctx context.Context, key tenantKey, b Batch, s Spec, 
 		item["batchId"] = dynamo.S(b.ID)
 		item["batchIndex"] = dynamo.N(int64(index))
 
-		old, err := a.putWithRetries(ctx, item, now)
+		old, err := a.putWithRetries(ctx, item)
 		if err != nil {
 			return BatchAction{}, err
 		}
@@ -173,9 +176,9 @@ func (a *Actions) createAt(ctx context.Context, key tenantKey, b Batch, s Spec, 
 }
 
 // putWithRetries is put, repeated while DynamoDB is unavailable.
-func (a *Actions) putWithRetries(ctx context.Context, item image, now time.Time) (old image, err error) {
+func (a *Actions) putWithRetries(ctx context.Context, item image) (old image, err error) {
 	err = worker.Retry(ctx, putBackoff, putTries, func() (err error) {
-		old, err = a.put(ctx, item, now)
+		old, err = a.put(ctx, item)
 		if !errors.Is(err, ErrUnavailable) {
 			err = worker.Permanent(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,7 +45,10 @@ type call struct {
 	Request
 	ref
 	itemKey string
-	now     time.Time
+	// now is the service's time at which the last attempt of a write was sent. corrected is set if its
+	// answer has shown that the attempt had another time.
+	now       time.Time
+	corrected bool
 	// tried is set when a try of the PIN has been counted. passed is set when the PIN
 	// was right; pinHash is the hash that it was compared with.
 	tried, passed bool
@@ -53,8 +57,11 @@ type call struct {
 	owner bool
 }
 
-// run resolves a request, carries it out with fn, and reports the outcome. It reads the
-// clock once.
+// rounds bounds how often a request starts again because this machine's clock was corrected.
+const rounds = 4
+
+// run resolves a request, carries it out with fn, and reports the outcome. If this machine's clock was
+// wrong, it calls fn again, with the service's time.
 func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call) (Result, error)) (Result, error) {
 	if err := r.validate(); err != nil {
 		return Result{}, failed(verb, r.ID, err)
@@ -71,9 +78,16 @@ func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call
 	// An id that was not made here is answered without a read.
 	result := Result{Outcome: NotFound}
 	if action, known := a.resolve(r.ID); known {
-		var err error
-		c := &call{Request: r, ref: action, itemKey: a.itemKey(action), now: a.now()}
-		if result, err = fn(c); err != nil {
+		c := &call{Request: r, ref: action, itemKey: a.itemKey(action)}
+
+		err := a.learn(ctx)
+		for n := 0; err == nil || errors.Is(err, errAgain) && n < rounds; n++ {
+			if result, err = fn(c); err == nil {
+				break
+			}
+		}
+
+		if err != nil {
 			return Result{}, failed(verb, r.ID, err)
 		}
 	}
@@ -107,20 +121,28 @@ func (a *Actions) refusal(ctx context.Context, c *call, rec *record, answer answ
 		}
 	}
 
-	return Result{}, fmt.Errorf("%w: the condition failed for no reason", errUnreadable)
+	return Result{}, c.withoutReason()
+}
+
+// withoutReason returns the error of a condition that failed, although nothing rejects the request.
+func (c *call) withoutReason() error {
+	if c.corrected {
+		return errAgain
+	}
+
+	return fmt.Errorf("%w: the condition failed for no reason", errUnreadable)
 }
 
 // expire stores that the action has expired.
 func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
-	update := a.newUpdate(c).
-		If("#status = :open AND expiresAt <= :now").
-		Set("#status = :expired").
-		Bind(":open", dynamo.S(open)).
-		Bind(":expired", dynamo.S(expired)).
-		Bind(":now", dynamo.Millis(c.now))
-
 	// Updated or not, the image decides: another call may have used the action meanwhile.
-	rec, _, err := a.send(ctx, c, update)
+	rec, _, err := a.send(ctx, c, func(update *dynamo.Update) {
+		update.If("#status = :open AND expiresAt <= :now").
+			Set("#status = :expired").
+			Bind(":open", dynamo.S(open)).
+			Bind(":expired", dynamo.S(expired)).
+			Bind(":now", dynamo.Millis(c.now))
+	})
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -128,7 +150,12 @@ func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
 		return c.absent(), nil
 	}
 
-	return c.visibleRejection(*rec, a.cfg), nil
+	result := c.visibleRejection(*rec, a.cfg)
+	if result.Outcome == "" {
+		err = c.withoutReason()
+	}
+
+	return result, err
 }
 
 // absent is the outcome of an id without an item: TTL deleted it, or it was never stored.

@@ -12,15 +12,15 @@ import (
 func (a *Actions) Cancel(ctx context.Context, id ID) (Result, error) {
 	return a.run(ctx, "cancel", Request{ID: id}, func(c *call) (Result, error) {
 		c.owner = true
-		update := a.newUpdate(c).
-			If("#status = :open AND expiresAt > :now").
-			Set("#status = :canceled").
-			Set("canceledAt = :now").
-			Bind(":open", dynamo.S(open)).
-			Bind(":canceled", dynamo.S(canceled)).
-			Bind(":now", dynamo.Millis(c.now))
 
-		rec, updated, err := a.send(ctx, c, update)
+		rec, updated, err := a.send(ctx, c, func(update *dynamo.Update) {
+			update.If("#status = :open AND expiresAt > :now").
+				Set("#status = :canceled").
+				Set("canceledAt = :now").
+				Bind(":open", dynamo.S(open)).
+				Bind(":canceled", dynamo.S(canceled)).
+				Bind(":now", dynamo.Millis(c.now))
+		})
 		switch {
 		case err != nil:
 			return Result{}, err

@@ -33,7 +33,8 @@ type Config struct {
 	ReplayFor time.Duration
 	// Events observes the calls. Default none.
 	Events Events
-	// Now is the callers' clock, for tests. Default time.Now.
+	// Now is the clock of this machine, for tests. Default time.Now. It may be wrong: the Date of
+	// DynamoDB's answers corrects it.
 	Now func() time.Time
 }
 
@@ -46,8 +47,8 @@ type Events struct {
 }
 
 const (
-	// margin is how far the clocks of two callers may differ. A hold stands that much
-	// longer for others than for its holder.
+	// margin is how far the times of two callers may differ, because a Date has whole seconds. A
+	// hold stands that much longer for others than for its holder.
 	margin       = 2 * time.Second
 	minRetention = time.Hour
 	maxLifetime  = 5 * 366 * 24 * time.Hour
@@ -73,10 +74,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.Retention = 30 * 24 * time.Hour
 	}
 
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-
 	if c.Events.Decided == nil {
 		c.Events.Decided = func(string, Outcome) {}
 	}
@@ -88,6 +85,7 @@ func (c Config) withDefaults() (Config, error) {
 // goroutines.
 type Actions struct {
 	cfg    Config
+	clock  *dynamo.Clock
 	tenant string
 	keys   keyRing
 }
@@ -105,7 +103,10 @@ func New(cfg Config) (*Actions, error) {
 		return nil, err
 	}
 
-	return &Actions{cfg: cfg, keys: keys}, nil
+	clock := &dynamo.Clock{Local: cfg.Now}
+	cfg.DynamoDB = client{cfg.DynamoDB, clock}
+
+	return &Actions{cfg: cfg, clock: clock, keys: keys}, nil
 }
 
 var tenantRule = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
@@ -119,11 +120,16 @@ func (a *Actions) For(tenant string) (*Actions, error) {
 
 	keys, err := newKeyRing(a.cfg.Keys, tenant)
 
-	return &Actions{cfg: a.cfg, tenant: tenant, keys: keys}, err
+	return &Actions{cfg: a.cfg, clock: a.clock, tenant: tenant, keys: keys}, err
 }
 
-// now reads the clock, with the precision of the stored times.
-func (a *Actions) now() time.Time { return a.cfg.Now().Truncate(time.Millisecond).UTC() }
+// now returns the service's time, with the precision of the stored times.
+func (a *Actions) now() time.Time { return a.at(a.clock.LocalNow()) }
+
+// at is now for a moment of this machine's clock.
+func (a *Actions) at(local time.Time) time.Time {
+	return a.clock.Service(local).Truncate(time.Millisecond).UTC()
+}
 
 // TableInput describes the table of actions: key actionId. Time to live is switched on
 // separately, on the attribute [ExpiryAttribute].

@@ -37,11 +37,10 @@ func (a *Actions) use(ctx context.Context, c *call, change func(*dynamo.Update),
 		return result, err
 	}
 
-	update := a.newUpdate(c)
-	c.requireUsable(update, a.cfg)
-	change(update)
-
-	rec, updated, err := a.send(ctx, c, update)
+	rec, updated, err := a.send(ctx, c, func(update *dynamo.Update) {
+		c.requireUsable(update, a.cfg)
+		change(update)
+	})
 	switch {
 	case err != nil:
 		return Result{}, err

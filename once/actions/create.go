@@ -17,6 +17,9 @@ import (
 // Create makes an action. A repeat under the same RequestID or Code returns the action as
 // it is now, or ErrConflict if the content differs. It costs one write.
 func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
+	if err := a.learn(ctx); err != nil {
+		return Action{}, fmt.Errorf("create action: %w", err)
+	}
 	now := a.now()
 
 	s = s.normal()
@@ -49,7 +52,7 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 		delete(item, ExpiryAttribute) // only the item remembers that the code was used
 	}
 
-	stored, err := a.put(ctx, item, now)
+	stored, err := a.put(ctx, item)
 	if err != nil {
 		return Action{}, failed("create", id, err)
 	}
@@ -109,17 +112,21 @@ func (a *Actions) newItem(action ref, key tenantKey, s Spec, now time.Time) imag
 
 // put stores a new item, or returns the item that exists. An item whose retention is over
 // counts as absent, whether TTL has deleted it yet or not.
-func (a *Actions) put(ctx context.Context, item image, now time.Time) (old image, err error) {
-	_, err = a.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                           &a.cfg.Table,
-		Item:                                item,
-		ConditionExpression:                 aws.String("attribute_not_exists(" + keyAttribute + ") OR " + ExpiryAttribute + " <= :second"),
-		ExpressionAttributeValues:           image{":second": dynamo.Seconds(now)},
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+func (a *Actions) put(ctx context.Context, item image) (old image, err error) {
+	old, exists, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+		_, err := a.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           &a.cfg.Table,
+			Item:                                item,
+			ConditionExpression:                 aws.String("attribute_not_exists(" + keyAttribute + ") OR " + ExpiryAttribute + " <= :second"),
+			ExpressionAttributeValues:           image{":second": dynamo.Seconds(a.now())},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+
+		return err
 	})
-	if old, exists := dynamo.FailedCondition(err); exists && len(old) > 0 {
-		return old, nil
+	if exists && len(old) == 0 {
+		return nil, fmt.Errorf("%w: the endpoint does not return the item that failed a condition", errUnreadable)
 	}
 
-	return nil, unavailable(ctx, err)
+	return old, unavailable(ctx, err)
 }

@@ -41,8 +41,8 @@
 // # Caveats
 //
 // Consuming an action and acting on its payload are two steps. A caller that may die in
-// between repeats the consumption until it has acted. Times are compared with the
-// callers' clocks: a clock that is ahead expires an action early, for every caller.
+// between repeats the consumption until it has acted. Times are the
+// service's, from the Date of its answers, which has whole seconds.
 // DynamoDB conditions hold within one Region. Nothing here limits how many actions a
 // client creates or how many unknown ids it tries; an API in front must do that.
 package actions

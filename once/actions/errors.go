@@ -23,6 +23,8 @@ var (
 	ErrUnavailable = errors.New("the store of actions did not answer")
 
 	errUnreadable = errors.New("the stored action cannot be read")
+	// errAgain means that a write was decided by a clock that its answer has corrected.
+	errAgain = errors.New("this machine's clock was wrong")
 )
 
 func invalid(rule string) error { return fmt.Errorf("%w: %s", ErrInvalid, rule) }
@@ -33,9 +35,10 @@ func failed(verb string, id ID, err error) error {
 }
 
 // unavailable marks an error that a retry may overcome: a time-out, a lost answer,
-// throttling, a fault of the service. The SDK has retried by then.
+// throttling, a fault of the service. The call has been repeated by then. A write without an
+// answer is marked, whatever came after it.
 func unavailable(ctx context.Context, err error) error {
-	if dynamo.OutcomeUnknown(ctx, err) {
+	if errors.Is(err, dynamo.ErrUnanswered) || dynamo.Retryable(err) || dynamo.OutcomeUnknown(ctx, err) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -155,9 +156,13 @@ func (m *model) cancel(now time.Time) actions.Outcome {
 // callers that die between their two writes and return, and deletions by TTL. The outcomes
 // must be equal.
 func TestActionsFollowTheModel(t *testing.T) {
+	synctest.Test(t, followTheModel) // which skips the waits after lost answers
+}
+
+func followTheModel(t *testing.T) {
 	s := newSignedActions(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
-	rapid.Check(t, func(rt *rapid.T) {
+	rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 		began := s.clock.Now()
 
 		m := &model{tries: map[string]bool{}, activeAt: began.Add(rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(rt, "activeAt")),
@@ -265,7 +270,9 @@ func (s *signedActions) die(n int) {
 
 // TestACallerMayDieAtEveryStep kills the caller before, between and after its writes. When
 // it sends the request again, it gets the answer that it lost, and one try was counted.
-func TestACallerMayDieAtEveryStep(t *testing.T) {
+func TestACallerMayDieAtEveryStep(t *testing.T) { synctest.Test(t, dieAtEveryStep) }
+
+func dieAtEveryStep(t *testing.T) {
 	for _, setup := range []func(*actions.Spec){nil, withPIN} {
 		for step := range 3 {
 			for _, answered := range []bool{false, true} { // does the last write reach DynamoDB?

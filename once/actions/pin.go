@@ -94,15 +94,15 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 // countTry counts a try under a name, once for each name. It counts nothing if one of the
 // other names has been counted.
 func (a *Actions) countTry(ctx context.Context, c *call, name string, others []string) (*record, bool, error) {
-	update := a.newUpdate(c).Add("tries :tries").Bind(":tries", dynamo.SS(name))
-	c.requireTryable(update, a.cfg, name)
+	return a.send(ctx, c, func(update *dynamo.Update) {
+		update.Add("tries :tries").Bind(":tries", dynamo.SS(name))
+		c.requireTryable(update, a.cfg, name)
 
-	for i, other := range others {
-		value := ":other" + strconv.Itoa(i)
-		update.If("NOT contains(tries, "+value+")").Bind(value, dynamo.S(other))
-	}
-
-	return a.send(ctx, c, update)
+		for i, other := range others {
+			value := ":other" + strconv.Itoa(i)
+			update.If("NOT contains(tries, "+value+")").Bind(value, dynamo.S(other))
+		}
+	})
 }
 
 // triedBy names the caller of a try. A try is counted once per caller, so a holder that

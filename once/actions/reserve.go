@@ -52,16 +52,15 @@ func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 			return Result{}, invalid("holder and fence: must be set")
 		}
 
-		update := a.newUpdate(c).
-			If("#status = :open AND expiresAt > :now").
-			// Holder and fence stay, so that a repeat recognizes its own release.
-			Set("holdUntil = :zero").
-			Bind(":open", dynamo.S(open)).
-			Bind(":now", dynamo.Millis(c.now)).
-			Bind(":zero", dynamo.N(0))
-		update.If(c.noOtherHold(update, a.cfg))
-
-		rec, updated, err := a.send(ctx, c, update)
+		rec, updated, err := a.send(ctx, c, func(update *dynamo.Update) {
+			update.If("#status = :open AND expiresAt > :now").
+				// Holder and fence stay, so that a repeat recognizes its own release.
+				Set("holdUntil = :zero").
+				Bind(":open", dynamo.S(open)).
+				Bind(":now", dynamo.Millis(c.now)).
+				Bind(":zero", dynamo.N(0))
+			update.If(c.noOtherHold(update, a.cfg))
+		})
 		switch {
 		case err != nil:
 			return Result{}, err

@@ -2,6 +2,9 @@ package actions
 
 import (
 	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
 )
@@ -15,18 +18,36 @@ func (a *Actions) newUpdate(c *call) *dynamo.Update {
 		Bind(":idExpires", dynamo.N(c.second()))
 }
 
-// send sends one update. It returns the action as the update left it and true. If the
-// condition failed, it returns the action as it was, nil for none, and false.
-func (a *Actions) send(ctx context.Context, c *call, update *dynamo.Update) (*record, bool, error) {
-	out, err := a.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-	old, refused := dynamo.FailedCondition(err)
+// send sends one update until DynamoDB has decided. Each attempt has its own time, c.now, and the clauses that
+// change adds for it. send returns the action as the update left it and true. If the condition failed, it
+// returns the action as it was, nil for none, and false; c.now is then the time of the attempt by the
+// service's clock.
+func (a *Actions) send(ctx context.Context, c *call, change func(*dynamo.Update)) (*record, bool, error) {
+	var (
+		local time.Time
+		out   *dynamodb.UpdateItemOutput
+	)
+
+	old, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() (err error) {
+		local = a.clock.LocalNow()
+		c.now = a.at(local)
+		update := a.newUpdate(c)
+		change(update)
+		out, err = a.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+
+		return err
+	})
+
+	if now := a.at(local); !now.Equal(c.now) {
+		c.now, c.corrected = now, true
+	}
 
 	switch {
-	case err == nil:
+	case err != nil:
+		return nil, false, unavailable(ctx, err)
+	case !refused:
 		rec, err := decode(out.Attributes)
 		return &rec, true, err
-	case !refused:
-		return nil, false, unavailable(ctx, err)
 	case len(old) == 0:
 		return nil, false, nil
 	}

@@ -32,9 +32,20 @@
 //
 // [Config.Decide] says which responses are stored. By default all are stored except 5xx and
 // the statuses that ask for a retry (408, 409, 425, 429). A stored server error would be
-// final. After a response that is not stored the key is free, and the handler must make its
-// own effects idempotent under the key. [ClaimFrom] returns the claim under which the handler
-// runs. If the claim is TakenOver, an earlier run has not ended, and may have had an effect.
+// final. [ClaimFrom] returns the claim under which the handler runs. What is known of a run decides
+// about the next one:
+//
+//	the handler                                  the next request with the key
+//	answers, and the response is stored          gets the response
+//	answers, and Decide says Release             runs the handler, TakenOver
+//	answers, and Decide says Free                runs the handler, Acquired if this run was
+//	answers, and Decide says Unknown             409 unknown_outcome
+//	answers after the client has gone or the     runs the handler, TakenOver, or 409 unknown_outcome
+//	  lease has ended, and Decide says Release     under once.Config.ExpiredIsUnknown
+//	panics                                       the same
+//	answers, and the response cannot be stored   409 result_unavailable
+//
+// If the claim is TakenOver, an earlier run may have had an effect: the handler looks for it first.
 //
 // # Caveats
 //

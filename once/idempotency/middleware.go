@@ -31,10 +31,13 @@ type Decision int
 const (
 	// Keep stores the response for every retry.
 	Keep Decision = iota
-	// Release does not store the response. A retry runs the handler again.
+	// Release does not store the response. A retry runs the handler again, with a claim that is
+	// TakenOver, because this run may have had an effect.
 	Release
 	// Unknown gives the key an unknown outcome, which a reconciler must resolve.
 	Unknown
+	// Free does not store the response either, and says that the handler had no effect.
+	Free
 )
 
 // Config is the configuration of the middleware. Claims and Caller must be set.
@@ -238,6 +241,8 @@ func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, 
 			return nil, errReleased
 		case Unknown:
 			return nil, once.ErrAmbiguous
+		case Free:
+			return nil, once.NotBegun(errReleased)
 		}
 
 		return own.encode(c.Headers), nil

@@ -11,10 +11,22 @@
 //	acquired, taken over             the handler decides; Done and Reject are stored
 //	replayed                         deleted, without a call of the handler
 //	a final failure, replayed        rejected again, for the stored reason
-//	in progress                      comes again after the rest of the lease; no attempt
-//	unknown outcome                  comes again after a minute; no attempt
-//	another payload, an invalid key  rejected: a bug of the sender
-//	DynamoDB unavailable, clock off  comes again; no attempt
+//	in progress                      kept, hidden for the rest of the lease; no attempt
+//	unknown outcome                  kept and read again later; no attempt
+//	another payload, a bad key       rejected: a bug of the sender
+//	DynamoDB unavailable             kept and tried again; no attempt
+//
+// What is known of a run decides about the next delivery, and about the next invocation of a function:
+//
+//	the handler, or the function              the next run
+//	Done, or no error                         none: done
+//	Reject, or an error that is final         none: the same failure
+//	Retry or NotYet, or another error         runs, TakenOver: there may have been an effect
+//	the same with an error of once.NotBegun   runs, Acquired if this run was
+//	the same with once.ErrAmbiguous           none: unknown outcome
+//	is cut off (the context ended), panics    runs, TakenOver, or unknown outcome under
+//	                                            once.Config.ExpiredIsUnknown
+//	a result that cannot be stored            none: done; a function gets once.ErrResultUnavailable
 //
 // [Failures] counts the failed receives of messages, so that the attempts of a message hold
 // across restarts and for all consumers of a queue together.

@@ -28,7 +28,7 @@ const unknownVisibility = time.Minute
 // codeRejected is the stored failure of a rejected message.
 const codeRejected = "Rejected"
 
-// errRedelivered makes Do release the claim, because the message will be delivered again.
+// errRedelivered ends the claim of a message that will be delivered again.
 var errRedelivered = errors.New("the message will be delivered again")
 
 // Messages checks cfg and returns the middleware.
@@ -74,13 +74,17 @@ func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, n
 		out := next(withClaim(ctx, claim), m)
 		own = &out
 
-		// Do stores a nil error and a Failure. Every other error releases the claim for the next
-		// delivery.
-		switch out.Kind {
-		case queues.KindDone:
+		// Do stores a nil error and a Failure. Every other error leaves the work to the next delivery. Of
+		// the handler's error only the marks count that say what is known of the effect.
+		switch {
+		case out.Kind == queues.KindDone:
 			return nil, nil
-		case queues.KindReject:
+		case out.Kind == queues.KindReject:
 			return nil, once.Fail(codeRejected, out.Err)
+		case once.IsNotBegun(out.Err):
+			return nil, once.NotBegun(errRedelivered)
+		case errors.Is(out.Err, once.ErrAmbiguous):
+			return nil, errors.Join(errRedelivered, once.ErrAmbiguous)
 		}
 
 		return nil, errRedelivered
@@ -118,5 +122,5 @@ func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, n
 
 // isOutage reports whether the claim failed for a reason outside the message.
 func isOutage(ctx context.Context, err error) bool {
-	return errors.Is(err, once.ErrClockSkew) || dynamo.OutcomeUnknown(ctx, err)
+	return errors.Is(err, once.ErrUnanswered) || dynamo.Retryable(err) || dynamo.OutcomeUnknown(ctx, err)
 }

@@ -301,12 +301,10 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 	}
 }
 
-// isClaimed reports whether another worker holds the claim of the effect, or may hold it: this
-// machine's clock is too wrong to decide. The lease of the claim ends, so the record is retried
-// without counting an attempt.
+// isClaimed reports whether the effect's claim is held by another worker. The claim ends with its
+// lease, so the record is retried without counting an attempt.
 func isClaimed(err error) bool {
-	return errors.Is(err, once.ErrInProgress) || errors.Is(err, once.ErrStaleOwner) || errors.Is(err, once.ErrLeaseExpired) ||
-		errors.Is(err, once.ErrClockSkew)
+	return errors.Is(err, once.ErrInProgress) || errors.Is(err, once.ErrStaleOwner) || errors.Is(err, once.ErrLeaseExpired)
 }
 
 func always(transitions.Change) bool { return true }
