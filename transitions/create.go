@@ -253,15 +253,16 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 
 	// Both maps must exist from the beginning: an update cannot set a member of an absent map.
 	item := image{
-		"orderId":           dynamo.S(string(n.ID)),
-		"orderState":        dynamo.S(string(o.def.Initial())),
-		"transitionId":      dynamo.N(int64(placeID)),
-		"definitionVersion": dynamo.N(int64(o.def.Version())),
-		"createdAt":         dynamo.Millis(t.At),
-		"updatedAt":         dynamo.Millis(t.At),
-		"placeHash":         n.content().value(),
-		"recent":            dynamo.M(recent),
-		processedEvents:     dynamo.M(image{}),
+		"orderId":            dynamo.S(string(n.ID)),
+		incarnationAttribute: dynamo.S(string(newIncarnation(t.At))),
+		"orderState":         dynamo.S(string(o.def.Initial())),
+		"transitionId":       dynamo.N(int64(placeID)),
+		"definitionVersion":  dynamo.N(int64(o.def.Version())),
+		"createdAt":          dynamo.Millis(t.At),
+		"updatedAt":          dynamo.Millis(t.At),
+		"placeHash":          n.content().value(),
+		"recent":             dynamo.M(recent),
+		processedEvents:      dynamo.M(image{}),
 	}
 	if o.def.Has(workflow.PartItems) {
 		item["items"] = itemsValue(n.Items)

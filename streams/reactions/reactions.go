@@ -185,7 +185,7 @@ func (r *Reactions) isFresh(c change) bool {
 // transitions.EffectKey's; another group, which has a handler of the same name, has keys of its own.
 // A replay may ask for a new key.
 func (c change) notificationKey() string {
-	key := c.New.ID.EffectKey(c.Transition.ID, NotifyHandler)
+	key := c.EffectKey(NotifyHandler)
 	if c.group != "" {
 		key += "/group-" + c.group
 	}
