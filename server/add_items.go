@@ -25,7 +25,7 @@ const addAttempts = 3
 // [transitions.ErrOrderFull] if the order would have more than 97 SKUs, and with
 // [transitions.ErrContended] if other edits kept changing the order. Nothing is written
 // then.
-func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.EditResult, error) {
+func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.Result, error) {
 	pieces := make([]inventory.Line, len(lines))
 	for i, line := range lines {
 		pieces[i] = inventory.Line{SKU: line.SKU, Quantity: line.Quantity}
@@ -39,16 +39,16 @@ func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...
 	}
 
 	if err != nil {
-		return transitions.EditResult{}, fmt.Errorf("add items to order %s: %w", edit.OrderID, err)
+		return transitions.Result{}, fmt.Errorf("add items to order %s: %w", edit.OrderID, err)
 	}
 
 	return result, nil
 }
 
-func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item, pieces []inventory.Line) (transitions.EditResult, error) {
+func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item, pieces []inventory.Line) (transitions.Result, error) {
 	payload, err := json.Marshal(lines)
 	if err != nil {
-		return transitions.EditResult{}, err
+		return transitions.Result{}, err
 	}
 
 	// An edit without stock under the same event id is another edit.
@@ -63,7 +63,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 
 		addToReservation, err := b.Stock.AddIn(string(edit.OrderID), pieces)
 		if err != nil {
-			return transitions.EditResult{}, err
+			return transitions.Result{}, err
 		}
 
 		_, replayed, err := b.Claims.DoInTransaction(ctx, key, payload, nil, func(t *txn.Transaction) {
@@ -76,7 +76,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 				verdict = transitions.Replayed
 			}
 
-			return transitions.EditResult{Verdict: verdict}, nil
+			return transitions.Result{Verdict: verdict}, nil
 		}
 
 		result, err := asEditResult(err)
@@ -89,16 +89,16 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 		edit.Seen = result.Order
 	}
 
-	return transitions.EditResult{}, transitions.ErrContended
+	return transitions.Result{}, transitions.ErrContended
 }
 
 // asEditResult turns a [transitions.EditRefusedError] into its result, and passes other errors
 // on. An order that has seen the event id for an edit with stock tells that the edit was
 // made, also when the claim has been deleted after its retention.
-func asEditResult(err error) (transitions.EditResult, error) {
+func asEditResult(err error) (transitions.Result, error) {
 	var refused *transitions.EditRefusedError
 	if !errors.As(err, &refused) {
-		return transitions.EditResult{}, err
+		return transitions.Result{}, err
 	}
 
 	return refused.Result, nil

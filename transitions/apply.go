@@ -2,23 +2,24 @@ package transitions
 
 import (
 	"context"
-	"fmt"
 
 	"ratchet/workflow"
 )
 
-// Result is the answer to a request.
+// Result is the answer to a request or an edit.
 type Result struct {
 	Verdict Verdict `json:"verdict"`
-	// Transition is the applied transition, when the verdict is Applied or Replayed.
+	// Transition is the applied transition, when the verdict is Applied or Replayed. An edit has none.
 	Transition Transition `json:"transition,omitzero"`
-	// Order is the order as it is now; nil when NotFound, or Illegal for every state.
+	// ContentVersion is the version that an edit made, if its verdict is Applied or Replayed.
+	ContentVersion int64 `json:"contentVersion,omitempty"`
+	// Order is the order as it is now; nil if there is none.
 	Order *Order `json:"order,omitempty"`
-	// Expected lists the states from which the event would have been legal, when
-	// the verdict is WrongState.
+	// Expected lists the states from which the event would have been legal or in which the order
+	// could have been edited, when the verdict is WrongState.
 	Expected []workflow.State `json:"expected,omitempty"`
-	// Reason names the guards that do not hold, if the order is in one of these
-	// states and the verdict is WrongState.
+	// Reason says in words why the request was refused although the order is in one of these states,
+	// like the guards that do not hold.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -44,24 +45,11 @@ func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 	return result, nil
 }
 
-// apply validates the request, plans it, and leaves the rest to the write loop.
+// apply validates the request, plans it, and leaves the rest to the loop.
 func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 	if err := r.Validate(); err != nil {
 		return Result{}, err
 	}
 
-	if r.Event == o.def.Place() {
-		return Result{}, fmt.Errorf("%w: event %s creates an order; use Create", ErrInvalidRequest, r.Event)
-	}
-
-	p, err := newPlan(o.def, r)
-	switch {
-	case err != nil:
-		return Result{}, err
-	// No state of the definition has the event, so no order has to be read.
-	case len(p.groups) == 0:
-		return Result{Verdict: Illegal}, nil
-	}
-
-	return o.run(ctx, p)
+	return o.run(ctx, newMove(o, r), sight{id: r.OrderID})
 }

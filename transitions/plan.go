@@ -7,17 +7,18 @@ import (
 	"ratchet/workflow"
 )
 
-// plan is the request of one call, as far as it is known without the order.
-type plan struct {
+// move is the plan of one transition.
+type move struct {
+	orders  *Orders
 	request Request
 	key     digest           // of the request id, zero without one
 	id      TransitionID     // 0: current + 1, once the order has been read
 	groups  []workflow.Group // the moves of the event, by target; none for a parcel
 	parcel  *parcelPlan      // the parcel that leaves with the transition, nil for none
 
-	// unusedUpTo: no transition up to this id was made under the request id.
-	unusedUpTo TransitionID
-
+	// refusal is how the definition refuses the request, whatever the state of the order. It is answered
+	// only after the order has shown that the request was not applied under an earlier definition.
+	refusal decision
 	// assigned: the id was chosen by us, not by the caller.
 	assigned bool
 	// call names this call among calls with the same request. Its write stores the name, so
@@ -25,13 +26,11 @@ type plan struct {
 	call string
 }
 
-// newPlan returns the plan of a valid request. It has no groups when the definition does
-// not know the event. The error is ErrInvalidRequest if the request lacks a value that
-// any guard of the event needs, even if that guard is not evaluated.
-func newPlan(d *workflow.Definition, r Request) (*plan, error) {
-	p := &plan{request: r, id: r.TransitionID, groups: d.Groups(r.Event), assigned: r.TransitionID == 0, call: newCallID()}
+// newMove returns the plan of a valid request.
+func newMove(o *Orders, r Request) *move {
+	p := &move{orders: o, request: r, id: r.TransitionID, groups: o.def.Groups(r.Event), assigned: r.TransitionID == 0, call: newCallID()}
 	if r.From != "" {
-		p.groups = narrowed(r.From, d.Choices(r.From, r.Event))
+		p.groups = narrowed(r.From, o.def.Choices(r.From, r.Event))
 	}
 
 	if r.IfMatch != nil {
@@ -43,6 +42,13 @@ func newPlan(d *workflow.Definition, r Request) (*plan, error) {
 		p.key = r.RequestID.key()
 	}
 
+	switch {
+	case r.Event == o.def.Place():
+		p.refusal.err = fmt.Errorf("%w: event %s creates an order; use Create", ErrInvalidRequest, r.Event)
+	case len(p.groups) == 0:
+		p.refusal.result.Verdict = Illegal
+	}
+
 	// Every guard is rendered here once, so that a missing value is an error in any state of the order.
 	for _, g := range p.groups {
 		if len(g.Guards) == 0 {
@@ -50,11 +56,11 @@ func newPlan(d *workflow.Definition, r Request) (*plan, error) {
 		}
 
 		if _, err := workflow.RenderGuards(g.Guards, "g", r.Values); err != nil {
-			return nil, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
+			p.refusal.err = fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
 		}
 	}
 
-	return p, nil
+	return p
 }
 
 // narrowed returns the moves of an event out of one state.
