@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -41,8 +42,17 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 			return nil
 		}
 
+		var without *unmappedError
+
 		_, migrated, err := o.Migrate(ctx, m, order, cause)
-		if err == nil && migrated {
+		switch {
+		// The order was deleted, or has moved to a state without a mapping, since it was read.
+		case errors.Is(err, ErrUnknownOrder):
+			return nil
+		case errors.As(err, &without):
+			count(&unmapped)
+			return nil
+		case err == nil && migrated:
 			count(&moved)
 		}
 
@@ -86,6 +96,11 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 	return result.Order, result.Verdict == Applied, nil
 }
 
+// unmappedError is the error of a Migrations that has no mapping for an order.
+type unmappedError struct{ error }
+
+func (e *unmappedError) Unwrap() error { return e.error }
+
 // migration is the plan of bringing an order to another version.
 type migration struct {
 	orders *Orders
@@ -114,7 +129,7 @@ func (p *migration) decide(s *sight) decision {
 
 	to, err := p.ways.Map(order.DefinitionVersion, version, order.State)
 	if err != nil {
-		return decision{err: err}
+		return decision{err: &unmappedError{err}}
 	}
 
 	p.id = order.TransitionID + 1

@@ -61,6 +61,10 @@ func TestAnUnansweredWriteStaysUnknown(t *testing.T) {
 	for name, w := range writers {
 		for _, code := range definite {
 			for _, made := range []bool{true, false} {
+				if !made && code != definite[0] {
+					continue // what follows does not depend on whether the first attempt was made
+				}
+
 				inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
 					s := newOrders(t)
 					if name == "restore" && s.mode == transitions.JournalByStream {
