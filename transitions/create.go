@@ -148,8 +148,8 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 }
 
 // CreateWith is Create together with parts that the functions add, like the reservation of
-// the order's stock: one transaction of at most 100 actions writes all or nothing. The
-// order takes one of these actions. Its journal row takes another if the journal is
+// the order's stock: one transaction of at most 100 actions writes all or nothing. The functions
+// are called again for each attempt. The order takes one of these actions. Its journal row takes another if the journal is
 // transactional.
 //
 // Applied means that this call has written the order and the parts. Replayed and Conflict

@@ -61,7 +61,8 @@ func (p *move) evidence(s *sight) (t Transition, found bool, missing decision) {
 func (p *move) lookForRequest(ctx context.Context, s *sight) error {
 	t, found, err := p.forgottenRequest(ctx, s.order)
 	if err == nil && !found {
-		s.unusedUpTo = s.order.TransitionID
+		// A slot has a later id than the order only in an item that another program has changed.
+		s.unusedUpTo = max(s.order.TransitionID, s.order.oldestForgotten())
 	}
 
 	return p.foundOlder(ctx, s, t, found, err)

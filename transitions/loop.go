@@ -195,7 +195,7 @@ func (o *Orders) send(ctx context.Context, w *write, s *sight, c *call) error {
 	// Others keep changing the order. After the wait its image is old, so it is read again.
 	case c.refused > 1 && !c.rested:
 		if c.rested = true; !worker.WaitRetry(ctx, c.refused-1, firstWait, longestWait) {
-			return context.Cause(ctx)
+			return fmt.Errorf("%w: %w", ErrContended, context.Cause(ctx))
 		}
 
 		return c.again(ctx, o.look(ctx, s))

@@ -260,3 +260,44 @@ func (s *orders) adopted(t *testing.T, id transitions.OrderID) {
 		"total": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"amount": num(0), "currency": text("EUR")}},
 	})
 }
+
+// Another program has set a slot of the ring to a later id than the order has. The search for the request id
+// ends all the same.
+func TestASlotBeyondTheOrderDoesNotKeepACallSearching(t *testing.T) {
+	s := newOrders(t)
+	s.place(t, "o-1")
+	s.put(t, "recent", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"s4": text("100 pay PAYMENT_RECEIVED 1763721672123 kJ3aB3")}})
+
+	if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); !errors.Is(err, transitions.ErrJournalBehind) {
+		t.Errorf("%s, %v", r.Verdict, err)
+	}
+	s.put(t, "reqAt", num(1)) // every forgotten request has a row
+	s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied)
+}
+
+// The caller gives up while it waits for others who keep changing the order. Nothing was written.
+func TestACallThatEndsWhileItWaitsIsContended(t *testing.T) {
+	inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		s.paid(t, "o-1")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+
+		id := transitions.TransitionID(2)
+		s.beforeMoves(2, func() {
+			if id++; id == 4 {
+				cancel()
+			}
+
+			if r, err := s.Apply(t.Context(), given("o-1", workflow.ShipPart, id)); err != nil || r.Verdict != transitions.Applied {
+				t.Error(r.Verdict, err)
+			}
+		})
+
+		_, err := s.Apply(ctx, keyed("o-1", workflow.ShipPart, "r"))
+		if !transitions.Retryable(err) {
+			t.Errorf("%v", err)
+		}
+	})
+}
