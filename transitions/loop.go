@@ -212,7 +212,9 @@ func (o *Orders) send(ctx context.Context, w *write, s *sight, c *call) error {
 	}
 
 	img, refused, err := o.sendOnce(ctx, w)
-	s.now = o.cfg.Now() // of the next attempt
+	if err != nil || refused {
+		s.now = o.cfg.Now() // of the next attempt
+	}
 
 	switch {
 	case mapMissing(err) && !c.mapped:
