@@ -89,7 +89,7 @@ func newService(cfg Config) (*service, error) {
 		failures:    newRateLimiter(min(cfg.Rate, 1), 20),
 		credentials: newCredentialCache(),
 		cursors:     cursors,
-		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret, clock: &dynamo.Clock{Local: cfg.Now}},
+		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret, clock: &dynamo.Clock{}},
 		watches:     newWatchRegistry(cfg),
 
 		claims:       sync.OnceValues(func() (*once.Claims, error) { return newClaims(cfg) }),

@@ -110,7 +110,6 @@ func newClaims(cfg Config) (*once.Claims, error) {
 		Table:     cfg.Claims.Table,
 		Operation: claimOperation,
 		Retention: 48 * time.Hour,
-		Now:       cfg.Now,
 	})
 }
 
@@ -195,7 +194,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 
 		return out, nil
 	case held:
-		return nil, inProgress(until.Sub(s.cfg.Now()), "Another caller holds this key.")
+		return nil, inProgress(time.Until(until), "Another caller holds this key.")
 	case err != nil:
 		return nil, err
 	case claim.Outcome == once.Replayed:

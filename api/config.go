@@ -69,7 +69,7 @@ type Config struct {
 	// AddReserved adds lines to an order and reserves their stock in one transaction. If
 	// the verdict of its result is Done, the result may lack the order. If AddReserved is
 	// nil, the route answers 404.
-	AddReserved func(context.Context, transitions.Edit, ...transitions.Item) (transitions.EditResult, error)
+	AddReserved func(context.Context, transitions.Edit, ...transitions.Item) (transitions.Result, error)
 	// Ready returns an error while requests cannot be served; /readyz answers 503 then.
 	// If it is nil, the API is always ready.
 	Ready func(context.Context) error

@@ -205,7 +205,7 @@ func (c caller) edit(ctx context.Context, id string, k input.Keyed, condition in
 }
 
 // editOutput answers an edit with the order, or with the problem of its verdict.
-func (s *service) editOutput(c caller, e transitions.Edit, result transitions.EditResult, err error) (*orderOutput, error) {
+func (s *service) editOutput(c caller, e transitions.Edit, result transitions.Result, err error) (*orderOutput, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -166,7 +166,7 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 
 		return nil, failed
 	case held:
-		return nil, inProgress(until.Sub(s.cfg.Now()), "A request with this key is being served.")
+		return nil, inProgress(time.Until(until), "A request with this key is being served.")
 	case errors.Is(err, once.ErrMismatch):
 		return nil, keyReused()
 	case err != nil:
@@ -198,7 +198,6 @@ func newAnswerClaims(cfg Config) (*once.Claims, error) {
 		Lease:            claimLease,
 		ExpiredIsUnknown: true,
 		Retention:        answersFor,
-		Now:              cfg.Now,
 	})
 }
 

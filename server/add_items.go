@@ -23,7 +23,7 @@ const addAttempts = 3
 // which names the SKUs, if pieces are missing; with [transitions.ErrOrderFull] if the order would have
 // more than 97 SKUs; and with [transitions.ErrContended] if other edits kept changing the order. After
 // these errors nothing is written.
-func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.EditResult, error) {
+func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.Result, error) {
 	pieces := make([]inventory.Line, len(lines))
 	for i, line := range lines {
 		pieces[i] = inventory.Line{SKU: line.SKU, Quantity: line.Quantity}
@@ -37,16 +37,16 @@ func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...
 	}
 
 	if err != nil {
-		return transitions.EditResult{}, fmt.Errorf("add items to order %s: %w", edit.OrderID, err)
+		return transitions.Result{}, fmt.Errorf("add items to order %s: %w", edit.OrderID, err)
 	}
 
 	return result, nil
 }
 
-func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item, pieces []inventory.Line) (transitions.EditResult, error) {
+func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item, pieces []inventory.Line) (transitions.Result, error) {
 	payload, err := json.Marshal(lines)
 	if err != nil {
-		return transitions.EditResult{}, err
+		return transitions.Result{}, err
 	}
 
 	// Part of the edit's content: an edit under the same event id that reserves no stock is another edit.
@@ -61,7 +61,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 
 		addToReservation, err := b.Stock.AddIn(string(edit.OrderID), pieces)
 		if err != nil {
-			return transitions.EditResult{}, err
+			return transitions.Result{}, err
 		}
 
 		_, replayed, err := b.Claims.DoInTransaction(ctx, key, payload, nil, func(t *txn.Transaction) {
@@ -74,7 +74,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 				verdict = transitions.Replayed
 			}
 
-			return transitions.EditResult{Verdict: verdict}, nil
+			return transitions.Result{Verdict: verdict}, nil
 		}
 
 		result, err := asEditResult(err)
@@ -87,15 +87,15 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 		edit.Seen = result.Order
 	}
 
-	return transitions.EditResult{}, transitions.ErrContended
+	return transitions.Result{}, transitions.ErrContended
 }
 
 // asEditResult returns the result of a [transitions.EditRefusedError], or any other error as it is. The
 // result is Replayed if the order remembers the edit, even after the claim's retention.
-func asEditResult(err error) (transitions.EditResult, error) {
+func asEditResult(err error) (transitions.Result, error) {
 	var refused *transitions.EditRefusedError
 	if !errors.As(err, &refused) {
-		return transitions.EditResult{}, err
+		return transitions.Result{}, err
 	}
 
 	return refused.Result, nil

@@ -18,7 +18,7 @@ import (
 	"ratchet/workflow"
 )
 
-func (s *stockedBackend) addItems(t *testing.T, event string, lines ...transitions.Item) transitions.EditResult {
+func (s *stockedBackend) addItems(t *testing.T, event string, lines ...transitions.Item) transitions.Result {
 	t.Helper()
 
 	r, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: transitions.RequestID(event)}, lines...)

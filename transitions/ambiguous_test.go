@@ -131,13 +131,15 @@ func TestATransactionIsMadeOnceWhenItsTokenHasExpired(t *testing.T) {
 }
 
 // TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown: the order refuses the write, but an
-// earlier attempt may have been made. Only the journal could tell, and it cannot be read.
+// earlier attempt without an answer may have been made. Only the journal could tell, and it cannot be
+// read.
 func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	s := newOrders(t)
 	s.ToAndFro(t, s.Orders, "o-1", 20, 20)
 	s.withoutRetries(t, 2)
 	s.forgetRequests()
 	s.Wire.Inject(embeddedtest.Answer("ServiceUnavailable", "Query"))
+	s.lose(1)
 
 	_, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2))
 	if !errors.Is(err, transitions.ErrOutcomeUnknown) || !errors.Is(err, transitions.ErrUnavailable) {

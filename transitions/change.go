@@ -1,7 +1,5 @@
 package transitions
 
-import "fmt"
-
 // Change is one applied transition as the orders' stream reports it.
 type Change struct {
 	// Old is the order before, nil when it was placed. New is the order after.
@@ -17,15 +15,9 @@ func (c Change) PreviousID() TransitionID {
 	return c.Old.TransitionID
 }
 
-// EffectKey names the effect of a handler about this change; see [OrderID.EffectKey].
+// EffectKey names the effect of a handler about this change; see [Order.EffectKey].
 func (c Change) EffectKey(handler string) string {
-	return c.New.ID.EffectKey(c.Transition.ID, handler)
-}
-
-// EffectKey names the effect of one handler about one transition of the order, the same in
-// every process and at all times: orderId/transitionId/handler.
-func (id OrderID) EffectKey(t TransitionID, handler string) string {
-	return fmt.Sprintf("%s/%d/%s", id, t, handler)
+	return c.New.EffectKey(c.Transition.ID, handler)
 }
 
 // Removed reads the two images of a stream record that reports the deletion of an order. It

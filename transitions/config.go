@@ -44,9 +44,8 @@ type Config struct {
 	// they were of this version, while two versions of the workers run side by side. An
 	// order of any other version is ErrUnknownVersion.
 	Versions []int
-	// Attempts is how often a write with an unknown outcome is sent, and how often a
-	// request that lost a race is planned again, at most. A transaction is sent at most
-	// 100 times. 1 or more, default 8.
+	// Attempts is how often one call sends its write at most, after lost races and after attempts
+	// without an answer together. 1 or more, default 8.
 	Attempts int
 	// EditMemory is how many edits an order remembers, so that a repeated one is
 	// Replayed. When it is full, the oldest quarter is forgotten. Each edit takes about

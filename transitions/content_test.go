@@ -33,10 +33,10 @@ func edit(id transitions.OrderID, event string) transitions.Edit {
 }
 
 // edited checks the answer of an edit.
-func edited(t testing.TB, want transitions.Verdict) func(transitions.EditResult, error) transitions.EditResult {
+func edited(t testing.TB, want transitions.Verdict) func(transitions.Result, error) transitions.Result {
 	t.Helper()
 
-	return func(got transitions.EditResult, err error) transitions.EditResult {
+	return func(got transitions.Result, err error) transitions.Result {
 		t.Helper()
 
 		if err != nil || got.Verdict != want {
@@ -49,36 +49,36 @@ func edited(t testing.TB, want transitions.Verdict) func(transitions.EditResult,
 
 // kinds returns two edits of every kind for an order with two mugs. They differ in content,
 // so that with the same event id the second is a Conflict.
-func kinds(s *orders, t testing.TB) map[string][2]func(transitions.Edit) (transitions.EditResult, error) {
-	type call = func(transitions.Edit) (transitions.EditResult, error)
+func kinds(s *orders, t testing.TB) map[string][2]func(transitions.Edit) (transitions.Result, error) {
+	type call = func(transitions.Edit) (transitions.Result, error)
 	ctx := t.Context()
 
 	return map[string][2]call{
 		"add_items": {
-			func(e transitions.Edit) (transitions.EditResult, error) { return s.AddItems(ctx, e, cup) },
-			func(e transitions.Edit) (transitions.EditResult, error) { return s.AddItems(ctx, e, cup, cup) }},
+			func(e transitions.Edit) (transitions.Result, error) { return s.AddItems(ctx, e, cup) },
+			func(e transitions.Edit) (transitions.Result, error) { return s.AddItems(ctx, e, cup, cup) }},
 		"change_item": {
-			func(e transitions.Edit) (transitions.EditResult, error) {
+			func(e transitions.Edit) (transitions.Result, error) {
 				return s.ChangeItem(ctx, e, transitions.Item{SKU: "mug", Quantity: 1, Price: 1200})
 			},
-			func(e transitions.Edit) (transitions.EditResult, error) {
+			func(e transitions.Edit) (transitions.Result, error) {
 				return s.ChangeItem(ctx, e, transitions.Item{SKU: "mug", Quantity: 1, Price: 1100})
 			}},
 		"remove_item": {
-			func(e transitions.Edit) (transitions.EditResult, error) { return s.RemoveItem(ctx, e, "mug") },
-			func(e transitions.Edit) (transitions.EditResult, error) { return s.RemoveItem(ctx, e, "cup") }},
+			func(e transitions.Edit) (transitions.Result, error) { return s.RemoveItem(ctx, e, "mug") },
+			func(e transitions.Edit) (transitions.Result, error) { return s.RemoveItem(ctx, e, "cup") }},
 		"set_address": {
-			func(e transitions.Edit) (transitions.EditResult, error) {
+			func(e transitions.Edit) (transitions.Result, error) {
 				return s.SetAddress(ctx, e, "shipping", transitions.Address{"city": "Kassel"})
 			},
-			func(e transitions.Edit) (transitions.EditResult, error) {
+			func(e transitions.Edit) (transitions.Result, error) {
 				return s.SetAddress(ctx, e, "billing", transitions.Address{"city": "Kassel"})
 			}},
 		"add_note": {
-			func(e transitions.Edit) (transitions.EditResult, error) {
+			func(e transitions.Edit) (transitions.Result, error) {
 				return s.AddNote(ctx, e, transitions.Note{By: "desk", Text: "ring twice"})
 			},
-			func(e transitions.Edit) (transitions.EditResult, error) {
+			func(e transitions.Edit) (transitions.Result, error) {
 				return s.AddNote(ctx, e, transitions.Note{By: "desk", Text: "ring once"})
 			}},
 	}
@@ -226,7 +226,7 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 	traces := func() int {
 		return len(s.Item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value) / 2
 	}
-	note := func(i int) (transitions.EditResult, error) {
+	note := func(i int) (transitions.Result, error) {
 		return s.AddNote(t.Context(), edit("o-1", fmt.Sprint("e", i)), transitions.Note{Text: fmt.Sprint(i)})
 	}
 	for i := range 50 {
@@ -350,29 +350,29 @@ func TestInvalidEditsNameTheField(t *testing.T) {
 	ctx := t.Context()
 	rows := []struct {
 		field string
-		call  func() (transitions.EditResult, error)
+		call  func() (transitions.Result, error)
 	}{
-		{"orderId", func() (transitions.EditResult, error) { return s.AddItems(ctx, edit("a/b", "e"), cup) }},
-		{"eventId", func() (transitions.EditResult, error) { return s.AddItems(ctx, edit("o", ""), cup) }},
-		{"items", func() (transitions.EditResult, error) { return s.AddItems(ctx, edit("o", "e")) }},
-		{"items[1].quantity", func() (transitions.EditResult, error) {
+		{"orderId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("a/b", "e"), cup) }},
+		{"eventId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("o", ""), cup) }},
+		{"items", func() (transitions.Result, error) { return s.AddItems(ctx, edit("o", "e")) }},
+		{"items[1].quantity", func() (transitions.Result, error) {
 			return s.AddItems(ctx, edit("o", "e"), cup, transitions.Item{SKU: "x"})
 		}},
-		{"item.price", func() (transitions.EditResult, error) {
+		{"item.price", func() (transitions.Result, error) {
 			return s.ChangeItem(ctx, edit("o", "e"), transitions.Item{SKU: "x", Quantity: 1, Price: -1})
 		}},
-		{"sku", func() (transitions.EditResult, error) { return s.RemoveItem(ctx, edit("o", "e"), "") }},
-		{"address kind", func() (transitions.EditResult, error) {
+		{"sku", func() (transitions.Result, error) { return s.RemoveItem(ctx, edit("o", "e"), "") }},
+		{"address kind", func() (transitions.Result, error) {
 			return s.SetAddress(ctx, edit("o", "e"), "home", transitions.Address{"a": "b"})
 		}},
-		{"address", func() (transitions.EditResult, error) {
+		{"address", func() (transitions.Result, error) {
 			return s.SetAddress(ctx, edit("o", "e"), "shipping", nil)
 		}},
-		{"address.city", func() (transitions.EditResult, error) {
+		{"address.city", func() (transitions.Result, error) {
 			return s.SetAddress(ctx, edit("o", "e"), "shipping", transitions.Address{"city": strings.Repeat("secret", 100)})
 		}},
-		{"note.text", func() (transitions.EditResult, error) { return s.AddNote(ctx, edit("o", "e"), transitions.Note{}) }},
-		{"ifMatch", func() (transitions.EditResult, error) {
+		{"note.text", func() (transitions.Result, error) { return s.AddNote(ctx, edit("o", "e"), transitions.Note{}) }},
+		{"ifMatch", func() (transitions.Result, error) {
 			minus := int64(-1)
 			return s.AddItems(ctx, transitions.Edit{OrderID: "o", EventID: "e", IfMatch: &minus}, cup)
 		}},
@@ -548,7 +548,7 @@ func TestEditsFollowTheModel(t *testing.T) {
 	})
 }
 
-func (s *orders) apply(ctx context.Context, kind string, e transitions.Edit, line transitions.Item) (transitions.EditResult, error) {
+func (s *orders) apply(ctx context.Context, kind string, e transitions.Edit, line transitions.Item) (transitions.Result, error) {
 	switch kind {
 	case "add":
 		return s.AddItems(ctx, e, line)

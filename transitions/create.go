@@ -148,8 +148,8 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 }
 
 // CreateWith is Create together with parts that the functions add, like the reservation of
-// the order's stock: one transaction of at most 100 actions writes all or nothing. The
-// order takes one of these actions. Its journal row takes another if the journal is
+// the order's stock: one transaction of at most 100 actions writes all or nothing. The functions
+// are called again for each attempt. The order takes one of these actions. Its journal row takes another if the journal is
 // transactional.
 //
 // Applied means that this call has written the order and the parts. Replayed and Conflict
@@ -174,76 +174,93 @@ func (o *Orders) CreateWith(ctx context.Context, n NewOrder, with ...func(*txn.T
 }
 
 func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transaction)) (Result, error) {
-	if err := n.ValidateFor(o.def); err != nil {
+	if err := n.Validate(); err != nil {
 		return Result{}, err
 	}
 
-	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: o.cfg.Now(), Cause: n.Cause.fitted(), call: newCallID()}
-	item := o.newItem(n, t)
+	return o.run(ctx, &placing{orders: o, order: n, with: with, refusal: n.fits(o.def), call: newCallID()}, sight{id: n.ID})
+}
 
-	// The order is decoded from the item that is sent, so that the answer is exactly what a later
-	// read returns.
-	order, err := decode(item)
-	if err != nil {
-		return Result{}, err
-	}
-	t, _ = order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds
+// placing is the plan of a new order.
+type placing struct {
+	orders  *Orders
+	order   NewOrder
+	with    []func(*txn.Transaction)
+	refusal error // the definition does not allow the order, unless it was placed under an earlier one
+	call    string
+}
 
-	// A transaction costs twice the write units of a PutItem, so it is used only for several items.
-	place := o.place
-	if len(with) > 0 || o.cfg.Journal == JournalTransactional {
-		place = o.placeInTransaction
-	}
-
-	old, refused, err := place(ctx, item, t, with)
+// decide judges the order that is there already. Its item keeps the digest of the content for its whole
+// life, so the ring is not needed.
+func (p *placing) decide(s *sight) decision {
 	switch {
-	case err != nil:
-		return Result{}, err
-	case refused:
-		return judgePlacing(old, n, t)
+	case !s.fresh && p.refusal != nil:
+		return decision{look: p.orders.look}
+	case s.order == nil && p.refusal != nil:
+		return decision{err: p.refusal}
+	case s.order == nil:
+		return p.orders.place(p, s)
+	// The content is compared first: if it differs, it makes no difference which call created the
+	// order.
+	case !s.order.PlacedWith(p.order):
+		return decision{result: Result{Verdict: Conflict, Order: s.order}}
 	}
 
-	return Result{Verdict: Applied, Transition: t, Order: order}, nil
+	t, held := s.order.evidenceOfPlacing(Transition{Event: p.orders.def.Place(), To: p.orders.def.Initial()})
+	result := Result{Verdict: Replayed, Transition: t, Order: s.order}
+	if held && t.call == p.call {
+		result.Verdict = Applied // this call created the order
+	}
+
+	return decision{result: result}
 }
 
 // absent is the condition that there is no such item.
 var absent = "attribute_not_exists(orderId)"
 
-// place writes the item of a new order. If there is an order with the id already, refused is
-// true and old is its item.
-func (o *Orders) place(ctx context.Context, item image, _ Transition, _ []func(*txn.Transaction)) (old image, refused bool, err error) {
-	return o.untilDecided(ctx, func() error {
-		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+// place plans the write of a new order.
+func (o *Orders) place(p *placing, s *sight) decision {
+	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: s.now, Cause: p.order.Cause.fitted(), call: p.call}
+	item := o.newItem(p.order, t)
+
+	// The order is decoded from the item that is sent, so that the answer is exactly what a later
+	// read returns.
+	order, err := decode(item)
+	if err != nil {
+		return decision{err: err}
+	}
+	w := &write{after: order}
+
+	// A transaction costs twice the write units of a PutItem, so it is used only for several items.
+	if len(p.with) == 0 && o.cfg.Journal == JournalByStream {
+		w.put = &dynamodb.PutItemInput{
 			TableName:                           &o.cfg.Table,
 			Item:                                item,
 			ConditionExpression:                 &absent,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}, dynamo.WithoutRetries)
+		}
 
-		return err
-	})
-}
+		return decision{write: w}
+	}
 
-// placeInTransaction is place together with the row of the journal, if the journal is
-// transactional, and with more parts.
-func (o *Orders) placeInTransaction(ctx context.Context, item image, t Transition, with []func(*txn.Transaction)) (old image, refused bool, err error) {
-	var parts txn.Transaction
+	w.parts = &txn.Transaction{}
 	// The order is the marker: if it exists, the whole transaction may have been made before.
-	parts.Marker(orderPart, types.TransactWriteItem{Put: &types.Put{
+	w.parts.Marker(orderPart, types.TransactWriteItem{Put: &types.Put{
 		TableName:           &o.cfg.Table,
 		Item:                item,
 		ConditionExpression: &absent,
 	}})
 
 	if o.cfg.Journal == JournalTransactional {
-		o.addRow(&parts, journalRow(OrderID(dynamo.Text(item, "orderId")), t, nil, o.def.Version()))
+		placed, _ := order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds
+		o.addRow(w.parts, journalRow(order.ID, placed, nil, o.def.Version()))
 	}
 
-	for _, add := range with {
-		add(&parts)
+	for _, add := range p.with {
+		add(w.parts)
 	}
 
-	return o.writeTransaction(ctx, &parts)
+	return decision{write: w}
 }
 
 // newItem returns the item of a new order. The ring's slot 1 holds its placing.
@@ -253,15 +270,16 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 
 	// Both maps must exist from the beginning: an update cannot set a member of an absent map.
 	item := image{
-		"orderId":           dynamo.S(string(n.ID)),
-		"orderState":        dynamo.S(string(o.def.Initial())),
-		"transitionId":      dynamo.N(int64(placeID)),
-		"definitionVersion": dynamo.N(int64(o.def.Version())),
-		"createdAt":         dynamo.Millis(t.At),
-		"updatedAt":         dynamo.Millis(t.At),
-		"placeHash":         n.content().value(),
-		"recent":            dynamo.M(recent),
-		processedEvents:     dynamo.M(image{}),
+		"orderId":            dynamo.S(string(n.ID)),
+		incarnationAttribute: dynamo.S(string(newIncarnation(t.At))),
+		"orderState":         dynamo.S(string(o.def.Initial())),
+		"transitionId":       dynamo.N(int64(placeID)),
+		"definitionVersion":  dynamo.N(int64(o.def.Version())),
+		"createdAt":          dynamo.Millis(t.At),
+		"updatedAt":          dynamo.Millis(t.At),
+		"placeHash":          n.content().value(),
+		"recent":             dynamo.M(recent),
+		processedEvents:      dynamo.M(image{}),
 	}
 	if o.def.Has(workflow.PartItems) {
 		item["items"] = itemsValue(n.Items)
@@ -284,26 +302,4 @@ func itemsValue(items []Item) types.AttributeValue {
 	}
 
 	return &types.AttributeValueMemberL{Value: lines}
-}
-
-// judgePlacing returns the result of a placing that found the order already there. The
-// item keeps the digest of the content for its whole life, so the ring is not needed.
-func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
-	order, err := decode(img)
-	if err != nil {
-		return Result{}, err
-	}
-
-	t, held := order.evidenceOfPlacing(placing)
-	switch {
-	// The content is compared first: if it differs, it makes no difference which call created the
-	// order.
-	case !order.PlacedWith(n):
-		return Result{Verdict: Conflict, Order: order}, nil
-	case held && t.call == placing.call:
-		// This call created the order, and its answer was lost.
-		return Result{Verdict: Applied, Transition: t, Order: order}, nil
-	}
-
-	return Result{Verdict: Replayed, Transition: t, Order: order}, nil
 }

@@ -29,11 +29,12 @@
 // version is not known, the error is ErrUnknownVersion until [Orders.Migrate] has moved the
 // order to a known version.
 //
-// To follow a request to its write, read the files in this order: apply.go (the call),
-// plan.go (its plan), send.go (the write loop), judge.go and evidence.go (whether
-// the order has decided it already), move.go (which transition the order would make),
-// requests.go (what becomes of the request id that leaves the ring), write.go (the
-// expressions), transact.go (with the journal's row).
+// Each call that writes an order is a plan, which decides by the order as far as it is known: an answer, a
+// write, or what must be read first. One loop reads, sends, counts and waits. To follow a request to its write,
+// read the files in this order: apply.go (the call and its plan), loop.go (the loop), judge.go and
+// evidence.go (whether the order has decided it already), move.go (which transition the order would make),
+// write.go (the expressions), requests.go (what becomes of the request id that leaves the ring),
+// transact.go (with the journal's row).
 //
 // # Guarantees
 //
@@ -42,8 +43,10 @@
 //     its guards, allows every change of state.
 //   - Every call ends in exactly one verdict, or in an error that says whether the
 //     outcome is known. Every retry of a request that was Applied is Replayed with the
-//     same transition, and every retry of a Superseded request is Superseded.
-//     Refusals record nothing.
+//     same transition, under every version of the definition, and every retry of a Superseded
+//     request is Superseded. Refusals record nothing.
+//   - Once an attempt of a write had no answer, only evidence ends the call in another answer
+//     than ErrOutcomeUnknown: the order as it is, its journal, or the record of the request.
 //   - An edit is applied at most once while the order remembers it: at least the
 //     newest three quarters of [Config].EditMemory. None is applied after payment.
 //   - A request with a request id is applied at most once, whether it comes with a given

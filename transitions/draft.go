@@ -60,6 +60,21 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 	return d
 }
 
+// beginTraces gives an order that another program has created the map of traces, with the edit's own: one
+// update cannot set a map and a member of it. The version in it is that of the order as it was read.
+func (d draft) beginTraces(key string, w editWrite, base *Order) {
+	d.IfAbsent(processedEvents)
+	d.requireVersion(base.ContentVersion)
+	d.SetValue(processedEvents, dynamo.M(image{
+		key: dynamo.M(image{
+			"at": dynamo.Millis(w.at),
+			"h":  w.content.value(),
+			"c":  dynamo.S(w.call),
+		}),
+		key + versionSuffix: dynamo.N(base.ContentVersion + 1),
+	}))
+}
+
 // requireVersion pins the content to a version.
 func (d draft) requireVersion(v int64) {
 	d.If(equalsOrAbsent("contentVersion", d.Value(dynamo.N(v)), v == 0))

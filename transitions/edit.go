@@ -2,7 +2,6 @@ package transitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -45,25 +44,6 @@ const (
 	editAddNote    editKind = "add_note"
 )
 
-// EditResult is the answer to an edit. Its verdicts are Applied, Replayed, Superseded and
-// Conflict as for a transition, WrongState (the order's state or total does not allow
-// this edit), NotFound (there is no such order, or no such line) and Illegal (the
-// definition has no state in which orders can be edited).
-type EditResult struct {
-	Verdict Verdict `json:"verdict"`
-	// ContentVersion is the version that this edit made, if the verdict is Applied or
-	// Replayed.
-	ContentVersion int64 `json:"contentVersion,omitempty"`
-	// Order is the order as it is now; nil if there is none.
-	Order *Order `json:"order,omitempty"`
-	// Expected lists the states in which the order could have been edited, if it is in
-	// another one.
-	Expected []workflow.State `json:"expected,omitempty"`
-	// Reason says in words why the edit was refused although the order is in the right
-	// state.
-	Reason string `json:"reason,omitempty"`
-}
-
 // editable lists the states in which content may be edited: the states before the payment,
 // when nothing has been charged, packed or sent.
 var editable = []workflow.State{workflow.Pending, workflow.OnHold}
@@ -96,32 +76,32 @@ func (e *LimitError) Is(target error) bool { return target == ErrOrderFull }
 // the total. It fails with ErrOrderFull if the order has no room, or would have more than 97
 // different SKUs. One write, no read; one write more if the order would have more than 97
 // lines and Edit.Seen is not set.
-func (o *Orders) AddItems(ctx context.Context, e Edit, lines ...Item) (EditResult, error) {
+func (o *Orders) AddItems(ctx context.Context, e Edit, lines ...Item) (Result, error) {
 	return o.edit(ctx, e, editAddItems, &addItems{lines})
 }
 
 // ChangeItem sets the quantity and price of the first line with the SKU and changes the
 // total by the difference. It is NotFound if the order has no such line. One read (none
 // with Edit.Seen), one write.
-func (o *Orders) ChangeItem(ctx context.Context, e Edit, line Item) (EditResult, error) {
+func (o *Orders) ChangeItem(ctx context.Context, e Edit, line Item) (Result, error) {
 	return o.edit(ctx, e, editChangeItem, &changeItem{line})
 }
 
 // RemoveItem removes every line with the SKU, at most 20, and subtracts their cost from the
 // total. It is NotFound if the order has no such line, and WrongState if the total would be
 // negative. One read (none with Edit.Seen), one write.
-func (o *Orders) RemoveItem(ctx context.Context, e Edit, sku string) (EditResult, error) {
+func (o *Orders) RemoveItem(ctx context.Context, e Edit, sku string) (Result, error) {
 	return o.edit(ctx, e, editRemoveItem, &removeItem{sku})
 }
 
 // SetAddress replaces the address of the kind, "shipping" or "billing". One write, no read.
-func (o *Orders) SetAddress(ctx context.Context, e Edit, kind string, address Address) (EditResult, error) {
+func (o *Orders) SetAddress(ctx context.Context, e Edit, kind string, address Address) (Result, error) {
 	return o.edit(ctx, e, editSetAddress, &setAddress{kind, address})
 }
 
 // AddNote appends a note and sets its time to now. It fails with ErrOrderFull if the
 // order has 100 notes already. One write, no read.
-func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (EditResult, error) {
+func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (Result, error) {
 	note.At = o.cfg.Now()
 	return o.edit(ctx, e, editAddNote, &addNote{note})
 }
@@ -158,31 +138,28 @@ func (e Edit) validate() error {
 	return e.Cause.validateOf(e.OrderID)
 }
 
-// validateEdit returns an ErrInvalidRequest that names what is wrong with the edit.
-func (o *Orders) validateEdit(e Edit, c change) error {
+// validateEdit returns an ErrInvalidRequest that names what is wrong with the edit in every order.
+func validateEdit(e Edit, c change) error {
 	if err := e.validate(); err != nil {
 		return err
 	}
 
-	if err := c.validate(); err != nil {
-		return err
-	}
-
-	return o.checkEdit(c)
+	return c.validate()
 }
 
 // edit validates and applies one edit, and reports it.
-func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
-	err := o.validateEdit(e, c)
+func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (Result, error) {
+	err := validateEdit(e, c)
 
-	var result EditResult
+	var result Result
 	ctx, meter := o.metered(ctx)
 	if err == nil {
-		result, err = o.applyEdit(ctx, e, kind, c)
+		p := o.newEdit(e, kind, c)
+		result, err = o.run(ctx, p, p.seen())
 	}
 
 	if err != nil {
-		return EditResult{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
+		return Result{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
 	}
 	o.reportConsumed(meter, e.OrderID, result.Verdict)
 	o.reportRefusal(workflow.Event(kind), e.Cause.Source, result.Order, result.Verdict, result.Expected, result.Reason)
@@ -191,81 +168,58 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (Edi
 	return result, nil
 }
 
-// applyEdit sends the edit until it is decided. If the condition fails, DynamoDB returns
-// the order's image. The image decides the edit, or the next attempt is planned on it.
-// After [Config].Attempts attempts the error is ErrContended.
-func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
-	if len(o.editable) == 0 {
-		return EditResult{Verdict: Illegal}, nil
-	}
+// edition is the plan of one edit.
+type edition struct {
+	orders  *Orders
+	edit    Edit
+	change  change
+	content digest
+	call    string
+	// refusal is how the definition refuses the edit, see refusalOf.
+	refusal decision
+}
 
-	w := editWrite{edit: e, content: contentOf(kind, c, e.With), call: newCallID(), at: o.cfg.Now()}
-	// The order of the caller may be outdated: it may plan a write, but not decide the answer.
-	base, fresh := e.Seen, false // fresh: base comes from the table, not from the caller
-	if base != nil {
+// newEdit returns the plan of a valid edit.
+func (o *Orders) newEdit(e Edit, kind editKind, c change) *edition {
+	return &edition{orders: o, edit: e, change: c, content: contentOf(kind, c, e.With), call: newCallID(), refusal: o.refusalOf(c)}
+}
+
+// seen is what is known of the order at first: what the caller has seen, which may be outdated. It may plan
+// a write, but not decide the answer.
+func (p *edition) seen() sight {
+	s := sight{id: p.edit.OrderID}
+	if seen := p.edit.Seen; seen != nil {
 		// If the edit was made already, the answer needs the order as it is now.
-		if _, made := base.evidenceOfEdit(e.EventID.digest()); made {
-			base = nil
+		if _, made := seen.evidenceOfEdit(p.edit.EventID.digest()); !made {
+			s.order = seen
 		}
 	}
 
-	// A blind edit is sent without a read. If it is refused, the refusal brings the order.
-	if base == nil && !c.blind() {
-		read, found, err := o.Get(ctx, e.OrderID)
-		if err != nil || !found {
-			return EditResult{Verdict: NotFound}, err
+	return s
+}
+
+// decide finds the answer to the edit, or the write that makes it. A blind edit is sent without a read. If
+// it is refused, the refusal brings the order.
+func (p *edition) decide(s *sight) decision {
+	if s.fresh {
+		if d := p.judge(s.order); d.refuses() {
+			return d
 		}
-		base, fresh = read, true
+	} else if p.refusal.refuses() || s.order == nil && !p.change.blind() {
+		return decision{look: p.orders.look}
 	}
 
-	for range o.cfg.Attempts {
-		if fresh {
-			if result, decided := o.judgeEdit(w, base); decided {
-				return result, nil
-			}
+	d := p.draft(s)
+	verdict, reason, err := p.change.plan(s.order, d)
 
-			if err := o.CheckVersion(base); err != nil {
-				return EditResult{}, err
-			}
-		}
-
-		d := o.draft(w, base)
-		verdict, reason, err := c.plan(base, d)
-		if verdict != 0 || err != nil {
-			if fresh {
-				return EditResult{Verdict: verdict, Order: base, Reason: reason}, err
-			}
-			// An order from the caller may be outdated, so it cannot refuse the edit.
-			read, found, err := o.Get(ctx, e.OrderID)
-			if err != nil || !found {
-				return EditResult{Verdict: NotFound}, err
-			}
-			base, fresh = read, true
-			continue
-		}
-
-		newImage, oldImage, err := o.update(ctx, d.Input(), processedEvents)
-		switch {
-		// Our bounds keep an order far below the limit, so other programs have added attributes to
-		// this one.
-		case itemTooLarge(err):
-			return EditResult{}, errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)
-		case err != nil:
-			return EditResult{}, err
-		case newImage != nil:
-			return editApplied(newImage)
-		case len(oldImage) == 0:
-			return EditResult{Verdict: NotFound}, nil
-		}
-
-		// The image of a failed condition is as good as a consistent read.
-		if base, err = decode(oldImage); err != nil {
-			return EditResult{}, err
-		}
-		fresh = true
+	switch {
+	case verdict == 0 && err == nil:
+		return decision{write: &write{update: d.Input(), into: processedEvents}}
+	case !s.fresh:
+		return decision{look: p.orders.look}
 	}
 
-	return EditResult{}, ErrContended
+	return decision{result: Result{Verdict: verdict, Order: s.order, Reason: reason}, err: err}
 }
 
 // contentOf returns the digest that must be equal when an edit is sent again.
@@ -278,40 +232,51 @@ func contentOf(kind editKind, c change, with string) digest {
 	return digestOf(string(kind), string(content[:]))
 }
 
-// judgeEdit finds the answer that the order's image alone gives to the edit. It returns
-// false if the edit may still be applied.
-func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
-	// This is checked before the state: a repeated edit is Replayed even after payment.
-	if done, found := order.evidenceOfEdit(w.edit.EventID.digest()); found {
-		result := EditResult{Verdict: Replayed, ContentVersion: done.version, Order: order}
-		switch {
-		case done.call == w.call:
-			result.Verdict = Applied // this call made the write, and its answer was lost
-		case done.content != w.content:
-			result = EditResult{Verdict: Conflict, Order: order, Reason: "the event id was used for another edit"}
-		}
-
-		return result, true
-	}
-
-	switch seen := w.edit.IfMatch; {
-	case !slices.Contains(o.editable, order.State):
-		return EditResult{Verdict: WrongState, Order: order, Expected: o.Editable()}, true
-	case seen != nil && order.ContentVersion > *seen:
-		return EditResult{Verdict: Superseded, Order: order}, true
-	case seen != nil && order.ContentVersion < *seen:
-		return EditResult{Verdict: Conflict, Order: order, Reason: "ifMatch names a content version that the order has not reached"}, true
-	}
-
-	return EditResult{}, false
+// draft begins the write of the edit.
+func (p *edition) draft(s *sight) draft {
+	return p.orders.draft(editWrite{edit: p.edit, content: p.content, call: p.call, at: s.now}, s.order)
 }
 
-// editApplied returns the result of an edit whose write left this image.
-func editApplied(img image) (EditResult, error) {
-	order, err := decode(img)
-	if err != nil {
-		return EditResult{}, err
+// judge finds the answer that the order's image alone gives to the edit. The decision is empty if the
+// edit may still be applied.
+func (p *edition) judge(order *Order) decision {
+	switch {
+	// There is no order that could show that the edit was applied.
+	case order == nil && p.refusal.refuses():
+		return p.refusal
+	case order == nil:
+		return decision{result: Result{Verdict: NotFound}}
 	}
 
-	return EditResult{Verdict: Applied, ContentVersion: order.ContentVersion, Order: order}, nil
+	// This is checked before the state and the definition: a repeated edit is Replayed even after payment.
+	if done, found := order.evidenceOfEdit(p.edit.EventID.digest()); found {
+		result := Result{Verdict: Replayed, ContentVersion: done.version, Order: order}
+		switch {
+		case done.call == p.call:
+			result.Verdict = Applied // this call made the write, even if its answer was lost
+		case done.content != p.content:
+			result = Result{Verdict: Conflict, Order: order, Reason: "the event id was used for another edit"}
+		}
+
+		return decision{result: result}
+	}
+
+	if err := p.orders.CheckVersion(order); err != nil {
+		return decision{err: err}
+	}
+
+	if p.refusal.refuses() {
+		return p.refusal.of(order)
+	}
+
+	switch seen := p.edit.IfMatch; {
+	case !slices.Contains(p.orders.editable, order.State):
+		return decision{result: Result{Verdict: WrongState, Order: order, Expected: p.orders.Editable()}}
+	case seen != nil && order.ContentVersion > *seen:
+		return decision{result: Result{Verdict: Superseded, Order: order}}
+	case seen != nil && order.ContentVersion < *seen:
+		return decision{result: Result{Verdict: Conflict, Order: order, Reason: "ifMatch names a content version that the order has not reached"}}
+	}
+
+	return decision{}
 }

@@ -77,6 +77,10 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 // removes its outdated traces.
 func (d draft) leaveTrace(cfg Config, w editWrite, base *Order, version string) {
 	key := traceKey(w.edit.EventID.digest())
+	if base != nil && base.edits == nil {
+		d.beginTraces(key, w, base)
+		return
+	}
 	d.Alias("#edit", key).Alias("#version", key+versionSuffix)
 	d.If("attribute_not_exists(#processedEvents.#edit)")
 	d.Set("#processedEvents.#edit = " + d.Value(dynamo.M(image{

@@ -95,7 +95,7 @@ func TestARefusalInATransactionSaysWhy(t *testing.T) {
 		}
 	}
 
-	for want, result := range map[string]transitions.EditResult{
+	for want, result := range map[string]transitions.Result{
 		"edit refused: NotFound": {Verdict: transitions.NotFound},
 		"edit refused: write it again with the order as it is (Edit.Seen)": {},
 	} {

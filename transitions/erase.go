@@ -126,7 +126,16 @@ func (o *Orders) replaceCause(ctx context.Context, id OrderID, t TransitionID, c
 		IfPresent("orderId").
 		SetValue(rowDetails, dynamo.S(c.details(id)))
 
-	_, err := o.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	input := update.Input()
+
+	// The row replaces its own cause, so a repeat changes nothing.
+	gone, err := o.beside(ctx, func() error {
+		_, err := o.cfg.DynamoDB.UpdateItem(ctx, input, dynamo.WithoutRetries)
+		return err
+	})
+	if gone {
+		return ErrJournalBehind
+	}
 
 	return err
 }

@@ -13,8 +13,9 @@ var ErrInvalidRequest = errors.New("invalid request")
 
 // Errors after which the same request may be sent again.
 var (
-	// ErrOutcomeUnknown: the write was sent, and the context or the attempts ended before
-	// an answer came. The verdict of the same request, sent again, tells what happened.
+	// ErrOutcomeUnknown: an attempt of the write had no answer, and no evidence has shown what became
+	// of it before the context or the attempts ended. An order that is gone is no evidence: it may have
+	// been moved and then deleted. The verdict of the same request, sent again, tells what happened.
 	ErrOutcomeUnknown = errors.New("the outcome is unknown; send the same request again to learn it")
 	// ErrJournalBehind: the order's ring no longer holds the id, and the journal does not
 	// yet have all rows that prove what happened under the id. Retry after the reader of
@@ -22,8 +23,9 @@ var (
 	// gets this error only if writers without such a table have moved the order.
 	ErrJournalBehind = errors.New("the journal has not passed this transition yet; retry later")
 	// ErrUnavailable: DynamoDB did not answer a read, or the write of the row of a request id
-	// that leaves the ring. If the error is also ErrOutcomeUnknown, a write of the order had
-	// been sent before; otherwise the order was not written.
+	// that leaves the ring, or it had no capacity in any attempt. If the error is also
+	// ErrOutcomeUnknown, an attempt to write the order had no answer; otherwise the order was not
+	// written.
 	ErrUnavailable = errors.New("DynamoDB did not answer; retry later")
 	// ErrContended: other writes changed the order during every attempt. Nothing was
 	// written.

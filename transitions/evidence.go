@@ -17,42 +17,78 @@ import (
 // nothing, unless the chain of rows shows that the id was skipped.
 
 // evidence finds the transition that has the id of the call or was made under its request
-// id. It looks in the ring and, if the ring may have forgotten the transition, in the table
-// of requests and the journal. If there are two such transitions, it returns the one with
-// the request id.
-func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transition, bool, error) {
+// id. If there are two such transitions, it returns the one with the request id. If the ring may have
+// forgotten the transition, missing says what to look for first, in the table of requests and the
+// journal.
+func (p *move) evidence(s *sight) (t Transition, found bool, missing decision) {
+	order := s.order
 	if p.parcel != nil && !order.hasParcel(p.parcel) {
-		return Transition{}, false, nil // the order remembers all of its parcels
+		return Transition{}, false, decision{} // the order remembers all of its parcels
 	}
 
 	if t, found := order.byRequest(p.key); found {
-		return t, true, nil
+		return t, true, decision{}
+	}
+
+	if s.older != nil {
+		return *s.older, true, decision{}
 	}
 
 	// One search covers every id up to the order's. A later round of the same call searches
 	// again only if the ring has forgotten a transition above that id.
-	if p.key != (digest{}) && order.oldestForgotten() > p.unusedUpTo {
-		if t, found, err := o.forgottenRequest(ctx, p, order); err != nil || found {
-			return t, found, err
-		}
-		p.unusedUpTo = order.TransitionID
+	if p.key != (digest{}) && order.oldestForgotten() > s.unusedUpTo {
+		return Transition{}, false, decision{look: p.lookForRequest}
 	}
 
 	switch slot, same := order.slot(p.id); {
 	// The order has the parcel, so a transition under the parcel's request id must exist.
 	case p.parcel != nil:
-		return slot, false, fmt.Errorf("order %s: parcel %s has no transition: %w", order.ID, p.parcel.id, ErrJournalBroken)
+		return slot, false, decision{err: fmt.Errorf("order %s: parcel %s has no transition: %w", order.ID, p.parcel.id, ErrJournalBroken)}
 	case p.id == 0:
-		return slot, false, nil // the id will be assigned above the order's
+		return slot, false, decision{} // the id will be assigned above the order's
 	// No later transition has used the slot, so the slot itself answers.
 	case slot.ID <= p.id:
-		return slot, same, nil
-	case p.assigned:
-		return slot, false, nil // the id is another request's, or was skipped
+		return slot, same, decision{}
+	case p.assigned, s.skipped:
+		return slot, false, decision{} // the id is another request's, or was skipped
 	}
 
 	// A later transition has overwritten the slot.
-	return o.journalOfID(ctx, p)
+	return Transition{}, false, decision{look: p.lookForID}
+}
+
+// lookForRequest looks for the request id among the transitions that the ring has forgotten.
+func (p *move) lookForRequest(ctx context.Context, s *sight) error {
+	t, found, err := p.forgottenRequest(ctx, s.order)
+	if err == nil && !found {
+		// A slot has a later id than the order only in an item that another program has changed.
+		s.unusedUpTo = max(s.order.TransitionID, s.order.oldestForgotten())
+	}
+
+	return p.foundOlder(ctx, s, t, found, err)
+}
+
+// lookForID looks for the id in the journal.
+func (p *move) lookForID(ctx context.Context, s *sight) error {
+	t, found, err := p.journalOfID(ctx)
+	s.skipped = err == nil && !found
+
+	return p.foundOlder(ctx, s, t, found, err)
+}
+
+// foundOlder notes a transition that the ring has forgotten. If it was made after the order was read, the
+// order is read again: the answer must not show the outdated order.
+func (p *move) foundOlder(ctx context.Context, s *sight, t Transition, found bool, err error) error {
+	if err != nil || !found {
+		return err
+	}
+
+	if t.ID > s.order.TransitionID {
+		err = p.orders.look(ctx, s)
+	}
+	s.older = &t
+
+	return err
 }
 
 // hasParcel reports whether the order has sent the parcel.
@@ -88,9 +124,9 @@ func (o *Order) slot(id TransitionID) (Transition, bool) {
 
 // journalOfID looks for the id in the journal. Not found proves that the id was never
 // applied: the chain skips it.
-func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found bool, err error) {
+func (p *move) journalOfID(ctx context.Context) (t Transition, found bool, err error) {
 	passed, lost := false, false
-	err = o.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
+	err = p.orders.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
 		// This is the first row with the id or a later one. If the row has a later id, its
 		// PreviousID proves whether the id was skipped. An adopted row follows ids that never had
 		// rows.
@@ -107,20 +143,6 @@ func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found 
 	if err == nil && !found && !passed {
 		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
 	}
-
-	return t, found, err
-}
-
-// journalOfRequest looks for a request id among the transitions up to the given one.
-// Every row of the chain must be there, or nothing is proved.
-func (o *Orders) journalOfRequest(ctx context.Context, p *plan, upTo TransitionID) (t Transition, found bool, err error) {
-	err = o.chain(ctx, p.request.OrderID, upTo, func(made Transition) bool {
-		if found = made.request == p.key; found {
-			t = made
-		}
-
-		return !found
-	})
 
 	return t, found, err
 }

@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -42,9 +43,9 @@ func (o *Orders) get(ctx context.Context, id OrderID) (*Order, bool, error) {
 // orderKey is the key of an order's item.
 func orderKey(id OrderID) image { return image{"orderId": dynamo.S(string(id))} }
 
-// asUnavailable marks a read that failed in a way that may pass.
+// asUnavailable marks a read, or a write beside the order, that failed in a way that may pass.
 func asUnavailable(ctx context.Context, err error) error {
-	if dynamo.OutcomeUnknown(ctx, err) {
+	if dynamo.OutcomeUnknown(ctx, err) || dynamo.Retryable(err) || errors.Is(err, dynamo.ErrUnanswered) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 

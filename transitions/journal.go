@@ -29,14 +29,18 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	t := c.Transition
 
 	row := journalRow(c.New.ID, t, c.Old, c.New.DefinitionVersion)
-	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                &o.cfg.JournalTable,
-		Item:                     row,
-		ConditionExpression:      &absentOrLost,
-		ExpressionAttributeNames: map[string]string{"#lost": "lost"},
-	})
 	// A failed condition is no error: the stream has delivered the record again.
-	if _, exists := dynamo.FailedCondition(err); err != nil && !exists {
+	_, err := o.beside(ctx, func() error {
+		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                &o.cfg.JournalTable,
+			Item:                     row,
+			ConditionExpression:      &absentOrLost,
+			ExpressionAttributeNames: map[string]string{"#lost": "lost"},
+		}, dynamo.WithoutRetries)
+
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
 	}
 

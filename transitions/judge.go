@@ -1,64 +1,88 @@
 package transitions
 
 import (
-	"context"
 	"fmt"
 	"slices"
 )
 
-// judge finds the verdict that the order as it stands gives the call. It looks at the
-// order's image, and reads the table of requests and the journal only if the ring may have
-// forgotten the answer. The verdict is 0 when the order has not decided the call: then the
-// state and the guards say whether the transition may be made.
-func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, error) {
+// decide finds the answer to the request, or the write that makes its transition. The order's image decides
+// almost every request. If the ring may have forgotten the answer, the table of requests and the
+// journal are asked first.
+//
+// The order of the checks is part of the contract: evidence that the request was applied comes before
+// everything that the definition says about it, because an applied request is Replayed under every
+// version of the definition.
+func (p *move) decide(s *sight) decision {
+	order := s.order
+	if !s.fresh {
+		if p.readsFirst() {
+			return decision{look: p.orders.look}
+		}
+
+		return p.write(s, p.groups[0], nil)
+	}
+
+	switch {
+	// There is no order that could show that the request was applied.
+	case order == nil && p.refusal.refuses():
+		return p.refusal
+	case order == nil:
+		return decision{result: Result{Verdict: NotFound}}
+	}
+
 	if t, made := order.madeBy(p.call, p.key, p.id); made {
-		// An earlier attempt of this call made the write, but its answer was lost.
-		return Result{Verdict: Applied, Transition: t, Order: order}, nil
+		// This call has made the write, even if the answer was lost.
+		return decision{result: Result{Verdict: Applied, Transition: t, Order: order}}
 	}
 
 	if order.hasOtherParcel(p.parcel) {
-		return Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines"}, nil
+		return decision{result: Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines"}}
 	}
 
-	t, found, err := o.evidence(ctx, p, order)
+	t, found, missing := p.evidence(s)
 	switch seen := p.request.IfMatch; {
-	case err != nil:
-		return Result{}, err
-	// The row that proves the transition is newer than the image.
-	case found && t.ID > order.TransitionID:
-		return o.compareNow(ctx, p, t)
+	case missing.look != nil || missing.err != nil:
+		return missing
 	case found:
-		return p.compare(t, order), nil
+		return decision{result: p.compare(t, order)}
 	case p.id != 0 && p.id <= max(order.TransitionID, order.ring[p.id%ringSize].ID):
 		// The id was skipped, and the condition transitionId < :id will refuse it in
 		// every later round, too. (The slot has a later id than the order only in an
 		// item that another program has changed.)
-		return Result{Verdict: Superseded, Order: order}, nil
+		return decision{result: Result{Verdict: Superseded, Order: order}}
 	case seen != nil && order.TransitionID < *seen:
 		// No caller can have seen an id that the order has not reached.
-		return Result{Verdict: Conflict, Order: order}, nil
+		return decision{result: Result{Verdict: Conflict, Order: order}}
 	}
 
 	// The version is checked last, because evidence is valid under any version of the definition.
-	return Result{}, o.CheckVersion(order)
-}
-
-// compareNow reads the order again and compares the request with a transition that was
-// made after the first read: the answer must not show the outdated order.
-func (o *Orders) compareNow(ctx context.Context, p *plan, t Transition) (Result, error) {
-	order, found, err := o.get(ctx, p.request.OrderID)
-	// Not found: the order was deleted between the two reads.
-	if err != nil || !found {
-		return Result{Verdict: NotFound}, err
+	if err := p.orders.CheckVersion(order); err != nil {
+		return decision{err: err}
 	}
 
-	return p.compare(t, order), nil
+	return p.next(s)
+}
+
+// readsFirst reports whether the order must be read before anything is written.
+func (p *move) readsFirst() bool {
+	switch {
+	case p.id == 0, p.parcel != nil:
+		return true // the write depends on the order
+	case p.orders.cfg.Journal == JournalTransactional:
+		return true // the journal's row depends on the order
+	case p.refusal.refuses():
+		return true // there is nothing to write, but the request may have been applied earlier
+	}
+
+	// The condition of the write looks for the request id in the ring only. An order that
+	// has not reached id 9 has forgotten nothing. Above, other evidence may be needed.
+	return p.key != digest{} && p.id > ringSize+1
 }
 
 // compare judges the request by the transition that has its id or was made under
 // its request id.
-func (p *plan) compare(t Transition, order *Order) Result {
-	// A transition does not have its parcel's lines. judge has compared them (hasOtherParcel).
+func (p *move) compare(t Transition, order *Order) Result {
+	// A transition does not have its parcel's lines. decide has compared them (hasOtherParcel).
 	sameContent := p.parcel != nil || t.answers(p.request)
 	sameKey := t.request == p.key
 	named := p.key != digest{}

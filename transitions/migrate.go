@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -41,8 +42,17 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 			return nil
 		}
 
+		var without *unmappedError
+
 		_, migrated, err := o.Migrate(ctx, m, order, cause)
-		if err == nil && migrated {
+		switch {
+		// The order was deleted, or has moved to a state without a mapping, since it was read.
+		case errors.Is(err, ErrUnknownOrder):
+			return nil
+		case errors.As(err, &without):
+			count(&unmapped)
+			return nil
+		case err == nil && migrated:
 			count(&moved)
 		}
 
@@ -73,51 +83,62 @@ func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 	return after, moved, err
 }
 
-// migrate plans and sends until the order is of our version. It looks for no evidence beside
-// the order: a second migration finds the order migrated.
+// migrate brings the order to our version. It looks for no evidence beside the order: a second migration
+// finds the order migrated.
 func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Order, cause Cause) (*Order, bool, error) {
-	call := newCallID()
-	for range o.cfg.Attempts {
-		// Also true after a lost race against another migration.
-		if order.DefinitionVersion == 0 || order.DefinitionVersion == o.def.Version() {
-			return order, false, nil
-		}
+	p := &migration{orders: o, ways: m, cause: cause.fitted(), call: newCallID()}
 
-		to, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State)
-		if err != nil {
-			return order, false, err
-		}
-
-		w := migration(order, to, o.def.Version())
-		w.transition.call, w.transition.At, w.transition.Cause = call, o.cfg.Now(), cause.fitted()
-
-		moved, old, err := o.send(ctx, w, order)
-		switch {
-		case err != nil:
-			return order, false, err
-		case moved != nil:
-			return moved, true, nil
-		case old == nil:
-			return order, false, ErrUnknownOrder
-		}
-
-		if _, made := old.madeBy(call, w.transition.request, w.transition.ID); made {
-			return old, true, nil // the answer was lost, and a retry met its own write
-		}
-		order = old
+	result, err := o.run(ctx, p, sight{id: order.ID, order: order, fresh: true})
+	if err != nil {
+		return order, false, err
 	}
 
-	return order, false, ErrContended
+	return result.Order, result.Verdict == Applied, nil
 }
 
-// migration is the write that brings the order, as it was read, to a version.
-func migration(order *Order, to workflow.State, version int) *write {
-	key := digestOf(fmt.Sprintf("%s%d/%d/%d", migrationKeys, order.DefinitionVersion, version, order.TransitionID))
+// unmappedError is the error of a Migrations that has no mapping for an order.
+type unmappedError struct{ error }
 
-	return &write{
+func (e *unmappedError) Unwrap() error { return e.error }
+
+// migration is the plan of bringing an order to another version.
+type migration struct {
+	orders *Orders
+	ways   *workflow.Migrations
+	cause  Cause
+	call   string
+
+	id  TransitionID // of the newest attempt, 0 before the first
+	key digest
+}
+
+func (p *migration) decide(s *sight) decision {
+	if s.order == nil {
+		return decision{err: ErrUnknownOrder}
+	}
+	order, version := s.order, p.orders.def.Version()
+
+	if _, made := order.madeBy(p.call, p.key, p.id); made && p.id != 0 {
+		return decision{result: Result{Verdict: Applied, Order: order}}
+	}
+
+	// Also true after a lost race against another migration.
+	if order.DefinitionVersion == 0 || order.DefinitionVersion == version {
+		return decision{result: Result{Verdict: Replayed, Order: order}}
+	}
+
+	to, err := p.ways.Map(order.DefinitionVersion, version, order.State)
+	if err != nil {
+		return decision{err: &unmappedError{err}}
+	}
+
+	p.id = order.TransitionID + 1
+	p.key = digestOf(fmt.Sprintf("%s%d/%d/%d", migrationKeys, order.DefinitionVersion, version, order.TransitionID))
+
+	return p.orders.planned(&step{
 		request:    Request{OrderID: order.ID, IfMatch: &order.TransitionID},
-		transition: Transition{ID: order.TransitionID + 1, Event: workflow.Migrate, To: to, request: key, assigned: true},
+		transition: Transition{ID: p.id, Event: workflow.Migrate, To: to, At: s.now, request: p.key, call: p.call, assigned: true, Cause: p.cause},
 		move:       workflow.Group{From: []workflow.State{order.State}, To: to},
 		version:    order.DefinitionVersion,
-	}
+	}, order)
 }

@@ -10,44 +10,27 @@ import (
 	"ratchet/workflow"
 )
 
-// next plans the write for the order as it stands. Without an order it plans the first move
-// of the event; if the order refuses the write, its image shows the right move. A refusal
-// is WrongState.
-func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error) {
-	w = write{request: p.request, transition: Transition{
-		ID:       p.id,
-		Event:    p.request.Event,
-		At:       o.cfg.Now(),
-		request:  p.key,
-		call:     p.call,
-		assigned: p.assigned,
-		narrowed: p.request.From != "",
-		Cause:    p.request.Cause.fitted(),
-	}}
-	if order == nil {
-		w.move, w.transition.To = p.groups[0], p.groups[0].To
-		return w, Result{}, nil
-	}
-
-	// The condition "transitionId < :id" makes sure that the order has not moved past this id.
-	if p.id == 0 {
-		w.transition.ID = order.TransitionID + 1
+// next finds the transition that the order as it stands would make, and plans its write. A refusal is
+// WrongState, or Illegal if the definition has no such event.
+func (p *move) next(s *sight) decision {
+	order := s.order
+	if p.refusal.refuses() {
+		return p.refusal.of(order)
 	}
 
 	groups, reason := p.groups, ""
+	var parcel *parcelUpdate
 	if p.parcel != nil {
-		if w.parcel, reason, err = p.parcel.update(order); err != nil {
-			return w, Result{}, err
+		var err error
+		if parcel, reason, err = p.parcel.update(order); err != nil {
+			return decision{err: err}
 		}
-
-		// As long as the order has not moved, its lines are as they were read.
-		w.transition.Event, w.request.IfMatch = w.parcel.event, &order.TransitionID
-		groups = o.def.Groups(w.parcel.event)
+		groups = p.orders.def.Groups(parcel.event)
 	}
 
-	move, unmet, possible, err := selectTransition(groups, order, p.request.Values)
+	to, unmet, possible, err := selectTransition(groups, order, p.request.Values)
 	if err != nil {
-		return w, Result{}, err
+		return decision{err: err}
 	}
 
 	if !possible {
@@ -59,17 +42,44 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 	}
 
 	if !possible || reason != "" {
-		return w, Result{Verdict: WrongState, Order: order, Expected: sourcesOf(groups), Reason: reason}, nil
+		return decision{result: Result{Verdict: WrongState, Order: order, Expected: sourcesOf(groups), Reason: reason}}
 	}
-	w.move, w.transition.To = move, move.To
 
-	return w, Result{}, nil
+	return p.write(s, to, parcel)
+}
+
+// write plans the write of the move, without an order if s has none. The order then decides: if it
+// refuses the write, its image shows the right move.
+func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision {
+	t := step{request: p.request, move: to, parcel: parcel, transition: Transition{
+		ID:       p.id,
+		Event:    p.request.Event,
+		To:       to.To,
+		At:       s.now,
+		request:  p.key,
+		call:     p.call,
+		assigned: p.assigned,
+		narrowed: p.request.From != "",
+		Cause:    p.request.Cause.fitted(),
+	}}
+
+	// The condition "transitionId < :id" makes sure that the order has not moved past this id.
+	if p.id == 0 {
+		t.transition.ID = s.order.TransitionID + 1
+	}
+
+	if parcel != nil {
+		// As long as the order has not moved, its lines are as they were read.
+		t.transition.Event, t.request.IfMatch = parcel.event, &s.order.TransitionID
+	}
+
+	return p.orders.planned(&t, s.order)
 }
 
 // selectTransition finds the move of an event that the order as it stands would make. If
 // there is none, unmet names the guards that do not hold, or is "" if the state does not
 // allow the event.
-func selectTransition(groups []workflow.Group, order *Order, values map[string]any) (move workflow.Group, unmet string, found bool, err error) {
+func selectTransition(groups []workflow.Group, order *Order, values map[string]any) (to workflow.Group, unmet string, found bool, err error) {
 	var data map[string]any
 	for _, g := range groups {
 		if !slices.Contains(g.From, order.State) {

@@ -16,6 +16,9 @@ import (
 // Order is an order as its item describes it.
 type Order struct {
 	ID OrderID `json:"orderId"`
+	// Incarnation names this life of the order: an id that is used again, and an order that was
+	// restored to an earlier time, has another one. It is part of every key that leaves the order.
+	Incarnation Incarnation `json:"incarnation"`
 	// State is where the order is, PreviousState where it was before.
 	State         workflow.State `json:"state"`
 	PreviousState workflow.State `json:"previousState,omitempty"`
@@ -154,6 +157,7 @@ func decode(item image) (*Order, error) {
 	o := &Order{
 		item:              item,
 		ID:                OrderID(r.text(item, "orderId")),
+		Incarnation:       cmp.Or(Incarnation(r.optional(item, incarnationAttribute)), adoptedIncarnation),
 		State:             workflow.State(r.text(item, "orderState")),
 		PreviousState:     workflow.State(r.optional(item, "previousState")),
 		TransitionID:      TransitionID(r.number(item, "transitionId")),

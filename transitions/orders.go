@@ -33,7 +33,8 @@ func New(cfg Config) (*Orders, error) {
 		cfg.DynamoDB = meteredClient{cfg.DynamoDB}
 	}
 
-	transactions, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Attempts: min(cfg.Attempts, maxTransactionAttempts)})
+	// One attempt: the loop of the call sends again (see run).
+	transactions, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Attempts: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestEditsAreIllegalWithoutEditableStates(t *testing.T) {
 	edited(t, transitions.Illegal)(s.AddItems(t.Context(), edit("o-1", "e"), cup))
 
 	var refused *transitions.EditRefusedError
-	if _, err := s.AddItemsIn(edit("o-1", "e"), cup); !errors.As(err, &refused) || refused.Result.Verdict != transitions.Illegal || refused.Error() != "edit refused: Illegal" {
+	if err := s.addIn(t, edit("o-1", "e"), cup); !errors.As(err, &refused) || refused.Result.Verdict != transitions.Illegal || refused.Error() != "edit refused: Illegal" {
 		t.Errorf("in a transaction: %v", err)
 	}
 

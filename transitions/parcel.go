@@ -117,23 +117,25 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		return Result{}, err
 	}
 
-	if len(o.def.Groups(workflow.Ship)) == 0 || len(o.def.Groups(workflow.ShipPart)) == 0 {
-		return Result{Verdict: Illegal}, nil
-	}
-
-	if !o.def.Has(workflow.PartItems) {
-		return Result{}, missingPart(o.def, workflow.PartItems)
-	}
-
 	// key is the digest of the request id and not RequestID.key: no caller's request has this
 	// digest (see RequestID.key).
-	return o.run(ctx, &plan{
+	plan := &move{
+		orders:   o,
 		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Cause: p.Cause},
 		key:      p.request().digest(),
 		parcel:   &parcelPlan{id: p.ID, lines: p.Lines, key: traceKey(digestOf(p.ID)), content: p.content()},
 		assigned: true,
 		call:     newCallID(),
-	})
+	}
+
+	switch {
+	case len(o.def.Groups(workflow.Ship)) == 0 || len(o.def.Groups(workflow.ShipPart)) == 0:
+		plan.refusal.result.Verdict = Illegal
+	case !o.def.Has(workflow.PartItems):
+		plan.refusal.err = missingPart(o.def, workflow.PartItems)
+	}
+
+	return o.run(ctx, plan, sight{id: p.OrderID})
 }
 
 // parcelPlan is a parcel as the write loop needs it.

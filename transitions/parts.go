@@ -14,6 +14,11 @@ func (n NewOrder) ValidateFor(d *workflow.Definition) error {
 		return err
 	}
 
+	return n.fits(d)
+}
+
+// fits compares the order's parts with the definition.
+func (n NewOrder) fits(d *workflow.Definition) error {
 	given := n.parts()
 	for _, part := range workflow.Parts() {
 		if given[part] && !d.Has(part) {
@@ -46,11 +51,16 @@ func partOf(c change) workflow.Part {
 	return ""
 }
 
-// checkEdit returns the ErrInvalidRequest of an edit of a part that the definition does not list.
-func (o *Orders) checkEdit(c change) error {
+// refusalOf says how the definition refuses every edit of this kind. It is answered only after the order has
+// shown that the edit was not applied under an earlier definition.
+func (o *Orders) refusalOf(c change) decision {
 	if p := partOf(c); p != "" && !o.def.Has(p) {
-		return missingPart(o.def, p)
+		return decision{err: missingPart(o.def, p)}
 	}
 
-	return nil
+	if len(o.editable) == 0 {
+		return decision{result: Result{Verdict: Illegal}}
+	}
+
+	return decision{}
 }

@@ -94,7 +94,7 @@ func TestAPartThatTheDefinitionLacksIsRefused(t *testing.T) {
 		{workflow.PartTotal, place(transitions.NewOrder{Total: transitions.Money{Currency: "EUR"}})},
 		{workflow.PartCustomer, place(transitions.NewOrder{Customer: "c-1"})},
 		{workflow.PartItems, func() error { _, err := f.AddItems(t.Context(), edit, line); return err }},
-		{workflow.PartItems, func() error { _, err := f.AddItemsIn(edit, line); return err }},
+		{workflow.PartItems, func() error { return f.addIn(t, edit, line) }},
 		{workflow.PartItems, func() error { _, err := f.ChangeItem(t.Context(), edit, line); return err }},
 		{workflow.PartItems, func() error { _, err := f.RemoveItem(t.Context(), edit, "mug"); return err }},
 		{workflow.PartShippingAddress, func() error {

@@ -47,9 +47,9 @@ var vacant = func() (out [ringSize]string) {
 	return out
 }()
 
-// keepRequest prepares the write to overwrite a slot of the ring. If the slot of base, the
-// order as it was read, has a request id, keepRequest writes its row.
-func (o *Orders) keepRequest(ctx context.Context, w *write, base *Order) error {
+// keepRequest prepares the step to overwrite a slot of the ring. If the slot of base, the
+// order as it was read, has a request id, keepRequest returns its row, which must be written before.
+func (o *Orders) keepRequest(w *step, base *Order) (row image) {
 	id := w.transition.ID
 	if !o.keepsRequests() || id <= ringSize {
 		return nil // no earlier transition can have used the slot
@@ -75,19 +75,28 @@ func (o *Orders) keepRequest(ctx context.Context, w *write, base *Order) error {
 		return nil
 	}
 	// The row below and the search for the request are about the order as it was read.
-	w.blind, w.request.IfMatch = false, &base.TransitionID
+	w.request.IfMatch = &base.TransitionID
 
 	if leaving.request == (digest{}) {
 		return nil
 	}
 
-	// No condition: every writer of this row writes the same, so a repeat changes nothing.
-	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &o.cfg.RequestsTable,
-		Item:      transitionRow(base.ID, leaving),
+	return transitionRow(base.ID, leaving)
+}
+
+// keep writes a row of the table of requests. It has no condition: every writer of this row writes the
+// same, so a repeat changes nothing.
+func (o *Orders) keep(ctx context.Context, row image) error {
+	if row == nil {
+		return nil
+	}
+
+	_, err := o.beside(ctx, func() error {
+		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &o.cfg.RequestsTable, Item: row}, dynamo.WithoutRetries)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("keep the request id of transition %d: %w", leaving.ID, asUnavailable(ctx, err))
+		return fmt.Errorf("keep the request id of transition %d: %w", dynamo.Number(row, "transitionId"), err)
 	}
 
 	return nil
@@ -109,8 +118,8 @@ func (o *Order) requestsKept() bool { return o.TransitionID != 0 && o.requestsAt
 
 // forgottenRequest looks for the request among the transitions that the order's ring no
 // longer holds.
-func (o *Orders) forgottenRequest(ctx context.Context, p *plan, order *Order) (t Transition, found bool, err error) {
-	forgotten := order.oldestForgotten()
+func (p *move) forgottenRequest(ctx context.Context, order *Order) (t Transition, found bool, err error) {
+	o, forgotten := p.orders, order.oldestForgotten()
 	if o.keepsRequests() {
 		if t, found, err = o.requestRow(ctx, order.ID, p.key); err != nil || found {
 			return t, found, err
@@ -123,7 +132,16 @@ func (o *Orders) forgottenRequest(ctx context.Context, p *plan, order *Order) (t
 		return Transition{}, false, nil
 	}
 
-	return o.journalOfRequest(ctx, p, forgotten)
+	// Every row of the chain must be there, or nothing is proved.
+	err = o.chain(ctx, order.ID, forgotten, func(made Transition) bool {
+		if found = made.request == p.key; found {
+			t = made
+		}
+
+		return !found
+	})
+
+	return t, found, err
 }
 
 // requestRow reads the row of a request.

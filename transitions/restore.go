@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -89,21 +90,32 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 		return r, nil
 	}
 
-	now, old, err := o.update(ctx, o.restoring(r), "recent")
-	switch {
-	case err != nil:
-		return r, err
-	case now == nil:
-		// The condition failed. Either this call or another one has already written the
-		// same, or the order has moved or is gone.
-		same, err := decode(old)
-		if err != nil || same.TransitionID != r.TransitionID || same.State != r.State {
-			return r, ErrContended
-		}
+	// The order was read before its journal, so it may be outdated. The write requires that it is not.
+	_, err = o.run(ctx, &restoration{orders: o, to: r}, sight{id: id, order: order, fresh: true})
+	if errors.Is(err, ErrUnreadable) {
+		err = fmt.Errorf("%w: %w", ErrContended, err) // another program has changed it
 	}
-	r.Written = true
+	r.Written = err == nil
 
-	return r, nil
+	return r, err
+}
+
+// restoration is the plan of writing the facts of the journal into the order.
+type restoration struct {
+	orders *Orders
+	to     Restoration // with the order as it was read, nil if there was none
+}
+
+func (p *restoration) decide(s *sight) decision {
+	switch order := s.order; {
+	// This call or another one has written the facts.
+	case order != nil && order.TransitionID == p.to.TransitionID && order.State == p.to.State:
+		return decision{result: Result{Verdict: Applied, Order: order}}
+	case order != p.to.Order:
+		return decision{err: ErrContended} // the order has moved, or is gone
+	}
+
+	return decision{write: &write{update: p.orders.restoring(p.to), into: "recent"}}
 }
 
 // counted passes the rows on and counts them in n.

@@ -1,9 +1,6 @@
 package transitions
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -11,35 +8,31 @@ import (
 	"ratchet/once/txn"
 )
 
-// maxTransactionAttempts is the most that txn allows.
-const maxTransactionAttempts = 100
+// inTransaction makes w the transaction of the step and its row of the journal. base is the order as it was
+// read.
+func (o *Orders) inTransaction(w *write, t *step, base *Order) error {
+	u, err := o.render(t, base)
+	if err != nil {
+		return err
+	}
 
-// transact sends the write, rendered as u, with its journal row until DynamoDB has decided. base is
-// the order as it was read. It returns the order after the move, or the order that refused the move
-// (nil: there is none).
-func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *Order) (moved, old *Order, err error) {
 	// A transaction returns no new image. The write is pinned to base, so its result is known.
-	after := base.after(w, o.def.Version())
+	w.after = base.after(t, o.def.Version())
 	if o.keepsRequests() {
 		// As the update sets it (see newUpdates).
-		after.requestsAt = after.TransitionID
+		w.after.requestsAt = w.after.TransitionID
 	}
-	t, _ := after.slot(w.transition.ID)
+	made, _ := w.after.slot(t.transition.ID)
 
-	var parts txn.Transaction
-	parts.Marker(orderPart, types.TransactWriteItem{Update: u})
-	o.addRow(&parts, journalRow(base.ID, t, base, o.def.Version()))
+	// UpdateItem names a missing map in its error. A transaction says only that it is invalid, so the map
+	// is made before.
+	w.lacking = !base.ringed
 
-	img, refused, err := o.writeTransaction(ctx, &parts)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case !refused:
-		return after, nil, nil
-	}
-	old, err = decodeIfAny(img)
+	w.parts = &txn.Transaction{}
+	w.parts.Marker(orderPart, types.TransactWriteItem{Update: &u})
+	o.addRow(w.parts, journalRow(base.ID, made, base, o.def.Version()))
 
-	return nil, old, err
+	return nil
 }
 
 // orderPart names the order in a transaction. The order is the marker: its ring tells whether the
@@ -59,26 +52,8 @@ func (o *Orders) addRow(t *txn.Transaction, row image) {
 	}}, txn.FailWith(ErrJournalAhead))
 }
 
-// writeTransaction sends the transaction, whose marker is an order. It reports whether the
-// order refused the transaction, and returns the item of the order then.
-func (o *Orders) writeTransaction(ctx context.Context, t *txn.Transaction) (old image, refused bool, err error) {
-	err = o.transactions.Write(ctx, t)
-
-	var refusal *txn.CanceledError
-	switch {
-	case errors.As(err, &refusal) && refusal.Marker:
-		return refusal.Old, true, nil
-	case errors.Is(err, txn.ErrContended):
-		return nil, false, fmt.Errorf("%w: %w", ErrContended, err) // nothing was written
-	case txn.Retryable(err):
-		return nil, false, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
-	}
-
-	return nil, false, err
-}
-
 // after returns the order as the write leaves it. The write was pinned to o.
-func (o *Order) after(w *write, version int) *Order {
+func (o *Order) after(w *step, version int) *Order {
 	t := w.transition
 	t.From = o.State
 	t.At = time.UnixMilli(t.At.UnixMilli()).UTC() // as it is read back

@@ -24,7 +24,8 @@ const (
 	// NotFound: there is no such order.
 	NotFound
 	// Illegal: the definition has no such event, or does not allow it from the state that
-	// the request names.
+	// the request names. If there is an order, it was read: the request was not applied under an
+	// earlier definition.
 	Illegal
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -192,19 +193,23 @@ func (o *Orders) writeLost(ctx context.Context, id OrderID, last Row, upTo Trans
 	row["definitionVersion"] = dynamo.N(0) // not known
 	row["lost"] = dynamo.Bool(true)
 
-	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:           &o.cfg.JournalTable,
-		Item:                row,
-		ConditionExpression: &absent,
-	})
-	if _, exists := dynamo.FailedCondition(err); exists {
-		// A row under this id has come meanwhile. If it leaves a gap, the next call closes that.
-		return false, nil
-	}
+	unanswered := false
+	old, exists, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
+		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           &o.cfg.JournalTable,
+			Item:                                row,
+			ConditionExpression:                 &absent,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, dynamo.WithoutRetries)
+		unanswered = unanswered || dynamo.OutcomeUnknown(ctx, err)
 
+		return err
+	})
 	if err != nil {
 		return false, fmt.Errorf("close the journal of order %s: %w", id, asUnavailable(ctx, err))
 	}
 
-	return true, nil
+	// If another row under this id has come meanwhile and leaves a gap, the next call closes that. It is this
+	// call's own row if an earlier attempt had no answer.
+	return !exists || unanswered && reflect.DeepEqual(old, row), nil
 }

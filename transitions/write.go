@@ -6,14 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
-// write is one conditional update of an order, ready to be sent any number of times.
-type write struct {
+// step is one transition of an order, about to be written.
+type step struct {
 	request Request // with the order's id as IfMatch if the order must not have moved
 	// transition goes into the ring, except for its From: DynamoDB copies the state that the
 	// order is in.
@@ -27,9 +28,38 @@ type write struct {
 	requestsAfter TransitionID
 }
 
-// render is the write as DynamoDB takes it. If pin, the order that was read, is given, the
+// planned returns the write of the step: with the row of the journal in one transaction if the journal
+// is transactional. base is the order as it was read, nil if it is not known.
+func (o *Orders) planned(t *step, base *Order) decision {
+	if id := t.transition.ID; id > maxTransitionID {
+		return decision{err: &LimitError{What: "transitionId", Limit: int64(maxTransitionID)}}
+	}
+
+	w := &write{keep: o.keepRequest(t, base), into: "recent"}
+	if o.cfg.Journal == JournalTransactional {
+		err := o.inTransaction(w, t, base)
+		return decision{write: w, err: err}
+	}
+
+	u, err := o.render(t, nil)
+	// ALL_NEW returns the order after the write: the answer needs no read.
+	w.update = &dynamodb.UpdateItemInput{
+		TableName:                           u.TableName,
+		Key:                                 u.Key,
+		ConditionExpression:                 u.ConditionExpression,
+		UpdateExpression:                    u.UpdateExpression,
+		ExpressionAttributeNames:            u.ExpressionAttributeNames,
+		ExpressionAttributeValues:           u.ExpressionAttributeValues,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}
+
+	return decision{write: w, err: err}
+}
+
+// render is the step as DynamoDB takes it. If pin, the order that was read, is given, the
 // condition is that the order has not changed since.
-func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
+func (o *Orders) render(w *step, pin *Order) (types.Update, error) {
 	t := w.transition
 	values := make(image, 8+len(w.move.From)) // a map that grows is copied
 	values[":to"] = dynamo.S(string(t.To))
@@ -155,7 +185,7 @@ func alsoSetting(attribute, placeholder string, update *string) *string {
 
 // condition requires a state that the write may leave, a known version, and an id
 // below the transition's; with IfMatch, exactly the id that the caller has seen.
-func (o *Orders) condition(w *write, values image) string {
+func (o *Orders) condition(w *step, values image) string {
 	from := w.move.From
 	for i, s := range from {
 		values[o.sources.names[i]] = dynamo.S(string(s))
@@ -263,7 +293,7 @@ func equalsOrAbsent(attribute, placeholder string, zero bool) string {
 }
 
 // guarded adds the guards to a condition and returns the names that they need, nil
-// without guards. newPlan has validated the request's values.
+// without guards. newMove has validated the request's values.
 func guarded(condition string, guards []workflow.Guard, request map[string]any, values image) (string, map[string]string, error) {
 	if len(guards) == 0 {
 		return condition, nil, nil

@@ -89,7 +89,7 @@ func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (
 
 	var faults []error
 	for _, t := range paid {
-		key := order.ID.EffectKey(t.ID, shipping.Effect)
+		key := order.EffectKey(t.ID, shipping.Effect)
 
 		left, err := s.cfg.Booker.Cancel(ctx, key)
 		switch {

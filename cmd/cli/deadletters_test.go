@@ -210,7 +210,7 @@ func TestALetterIsDiscarded(t *testing.T) {
 }
 
 func TestReplayedEditIsDescribedWithoutItsOrder(t *testing.T) {
-	if got := describeEdit("o-1", transitions.EditResult{Verdict: transitions.Replayed}); got != "Replayed: order o-1" {
+	if got := describeEdit("o-1", transitions.Result{Verdict: transitions.Replayed}); got != "Replayed: order o-1" {
 		t.Errorf("%q", got)
 	}
 }

@@ -36,7 +36,7 @@ func ordersEdit(s *settings) *cobra.Command {
 }
 
 // sendEdit sends an edit with its content.
-type sendEdit func(*transitions.Orders, transitions.Edit) (transitions.EditResult, error)
+type sendEdit func(*transitions.Orders, transitions.Edit) (transitions.Result, error)
 
 // parseEdit parses the content of one kind of edit. args are the arguments after the order.
 type parseEdit func(c *cobra.Command, args []string) (sendEdit, error)
@@ -98,20 +98,20 @@ func addItems(c *cobra.Command, args []string) (sendEdit, error) {
 		}
 	}
 
-	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.Result, error) {
 		return o.AddItems(c.Context(), e, lines...)
 	}, nil
 }
 
 func changeItem(c *cobra.Command, args []string) (sendEdit, error) {
 	line, err := parseItem(args[0])
-	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.Result, error) {
 		return o.ChangeItem(c.Context(), e, line)
 	}, err
 }
 
 func removeItem(c *cobra.Command, args []string) (sendEdit, error) {
-	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.Result, error) {
 		return o.RemoveItem(c.Context(), e, args[0])
 	}, nil
 }
@@ -144,7 +144,7 @@ func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 		}
 	}
 
-	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.Result, error) {
 		return o.SetAddress(c.Context(), e, args[0], address)
 	}, nil
 }
@@ -160,14 +160,14 @@ func addNote(c *cobra.Command, args []string) (sendEdit, error) {
 		note.Text = strings.TrimSpace(string(text))
 	}
 
-	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.Result, error) {
 		return o.AddNote(c.Context(), e, note)
 	}, nil
 }
 
 // printEdit prints an edit's verdict. If the edit was not applied, it returns an error with
 // the exit status.
-func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions.EditResult) error {
+func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions.Result) error {
 	var err error
 	if asJSON {
 		err = printJSON(out, r)
@@ -187,7 +187,7 @@ func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions
 }
 
 // describeEdit returns an edit's verdict as one line of text.
-func describeEdit(id transitions.OrderID, r transitions.EditResult) string {
+func describeEdit(id transitions.OrderID, r transitions.Result) string {
 	switch {
 	case r.Verdict.Done() && r.Order != nil: // of a replayed edit the order may be unknown
 		text := fmt.Sprintf("%s: content version %d of order %s", r.Verdict, r.ContentVersion, id)

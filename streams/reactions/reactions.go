@@ -187,7 +187,7 @@ func (r *Reactions) isFresh(c change) bool {
 // Another group has a handler of the same name, so its keys have a suffix. A replay may ask for a
 // further suffix, so that the effect is repeated.
 func (c change) notificationKey() string {
-	key := c.New.ID.EffectKey(c.Transition.ID, NotifyHandler)
+	key := c.EffectKey(NotifyHandler)
 	if c.group != "" {
 		key += "/group-" + c.group
 	}

@@ -96,7 +96,7 @@ func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
 		}
 	}
 
-	return c.New.ID.EffectKey(payment, shipping.Effect), nil
+	return c.New.EffectKey(payment, shipping.Effect), nil
 }
 
 // wantsShipment reports whether the order is to be shipped. After a fresh change it is. An old

@@ -94,7 +94,7 @@ func step(o *order, c call, a answer) (bool, *order) {
 		// use again by then, the journal had the transition but not the call id.
 		forgotten := a.id >= entry.id+ringSize
 		return a.verdict == transitions.Applied || (forgotten && a.verdict == transitions.Replayed), after
-	case verdict == transitions.Illegal || verdict == transitions.NotFound:
+	case verdict == transitions.NotFound:
 		return a.verdict == verdict && !a.found, after
 	}
 

@@ -90,17 +90,20 @@ func (o *order) by(key transitions.RequestID) *order {
 // judge returns the verdict that the order gives to the request, the entry that is the
 // evidence, and the order afterwards.
 func (o *order) judge(r transitions.Request) (v transitions.Verdict, entry, after *order) {
-	if !possible(r) {
+	// Without an order, the definition answers.
+	switch {
+	case o == nil && !possible(r):
 		return transitions.Illegal, nil, o
-	}
-
-	if o == nil {
+	case o == nil:
 		return transitions.NotFound, nil, o
 	}
 
 	v, entry = o.known(r)
-	if v != 0 {
+	switch {
+	case v != 0:
 		return v, entry, o
+	case !possible(r):
+		return transitions.Illegal, nil, o
 	}
 
 	to, legal := definition().Next(o.to, r.Event)

@@ -60,9 +60,9 @@ var forgeries = []forgery{
 	{"an existing order is not found", forge(isGet, func(a *answer) { *a = answer{} })},
 	{"an Applied is left out", func(history []porcupine.Operation) bool {
 		for i := range history {
-			// In its place comes a call whose answer is the same in every state.
+			// In its place comes a call that changes nothing, and whose answer is not known.
 			if a := history[i].Output.(answer); history[i].Input.(call).verb == "" && a.verdict == transitions.Applied && !a.unknown {
-				history[i].Input, history[i].Output = call{request: transitions.Request{Event: unheard}}, answer{verdict: transitions.Illegal}
+				history[i].Input, history[i].Output = call{request: transitions.Request{Event: unheard}}, answer{unknown: true}
 				return true
 			}
 		}

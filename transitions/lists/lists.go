@@ -23,15 +23,13 @@ type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config says where the lists are kept. All fields but Now are required.
+// Config says where the lists are kept. All fields are required.
 type Config struct {
 	DynamoDB dynamoDB
 	// Table is the name of a table as [TableInput] describes it.
 	Table string
 	// Orders are the orders that are listed.
 	Orders *transitions.Orders
-	// Now is the clock of the expiry of tombstones. Default time.Now.
-	Now func() time.Time
 }
 
 func (c Config) validate() error {
@@ -83,10 +81,6 @@ type Lists struct {
 func New(cfg Config) (*Lists, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
-	}
-
-	if cfg.Now == nil {
-		cfg.Now = time.Now
 	}
 
 	// Because txn knows the keys, it refuses a transaction that writes one row twice before it is

@@ -159,7 +159,7 @@ func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next
 
 	if next.isTombstone() {
 		update.RemoveAttribute("orderState").RemoveAttribute("stateList").RemoveAttribute("statePlace").RemoveAttribute("placed").
-			SetValue(ExpiryAttribute, dynamo.Seconds(l.cfg.Now().Add(tombstoneFor)))
+			SetValue(ExpiryAttribute, dynamo.Seconds(time.Now().Add(tombstoneFor)))
 	} else {
 		update.SetValue("orderState", dynamo.S(string(next.state))).
 			SetValue("stateList", dynamo.S(next.row.list)).

@@ -41,8 +41,6 @@ type Config struct {
 	Table string
 	// Log gets a warning when refusals cannot be written. Default: slog.Default().
 	Log *slog.Logger
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
 }
 
 const (
@@ -70,6 +68,7 @@ type pending struct {
 // Log is the log of refusals. Its methods may be called from many goroutines.
 type Log struct {
 	cfg  Config
+	now  func() time.Time
 	wake chan struct{} // holds one signal
 
 	mu      sync.Mutex
@@ -91,11 +90,7 @@ func New(cfg Config) (*Log, error) {
 		cfg.Log = slog.Default()
 	}
 
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-
-	return &Log{cfg: cfg, wake: make(chan struct{}, 1), pending: map[key]*pending{}}, nil
+	return &Log{cfg: cfg, now: time.Now, wake: make(chan struct{}, 1), pending: map[key]*pending{}}, nil
 }
 
 // Note takes a refusal. It does not block and does no I/O.
@@ -103,7 +98,7 @@ func (l *Log) Note(r Refusal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	now := l.cfg.Now()
+	now := l.now()
 	k := key{r.Order, r.Event, r.Code}
 
 	p := l.pending[k]
@@ -166,7 +161,7 @@ const idle = time.Hour
 
 // writeDue writes the refusals that are due, at most a second's share, and returns how long to wait.
 func (l *Log) writeDue(ctx context.Context) time.Duration {
-	now := l.cfg.Now()
+	now := l.now()
 	if wait := l.pause(now, 0); wait > 0 {
 		return wait
 	}
@@ -221,7 +216,7 @@ func (l *Log) take(n int, chosen func(*pending) bool) (taken []pending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	now := l.cfg.Now()
+	now := l.now()
 	for k, p := range l.pending {
 		switch {
 		case p.count == 0 && !p.notBefore.After(now):

@@ -45,11 +45,11 @@ func onRefusalLog(t *testing.T, test func(*refusalLog)) {
 			DynamoDB: db,
 			Table:    "refusals",
 			Log:      embeddedtest.Quiet(),
-			Now:      func() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) },
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+		l.SetNow(func() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) })
 
 		test(l)
 	})

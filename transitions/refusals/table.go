@@ -81,7 +81,7 @@ func (l *Log) Of(ctx context.Context, order string) (Entries, error) {
 
 	// DynamoDB deletes an expired item up to days later, so the time is compared here.
 	found := Entries{List: []Entry{}}
-	if dynamo.Number(out.Item, ExpiryAttribute) < l.cfg.Now().Unix() {
+	if dynamo.Number(out.Item, ExpiryAttribute) < l.now().Unix() {
 		return found, nil
 	}
 
@@ -120,7 +120,7 @@ func entriesOf(item dynamo.Item) map[string]types.AttributeValue {
 // counts the refusal among the others. The condition of each write decides whether it fits the item; the
 // item that a failed condition returns only chooses the next write to try.
 func (l *Log) store(ctx context.Context, p pending) error {
-	now := l.cfg.Now()
+	now := l.now()
 
 	var seen dynamo.Item
 	for range storeAttempts {

@@ -4,7 +4,7 @@
  * The table's item is one conditional update at a time (atomic). Around it stand
  * clients that send, lose requests and answers, send again, give up and ask again;
  * the journal, written from the stream at any later time and in any order; and a
- * ring so short that it forgets soon. Read with apply.go, send.go, judge.go and
+ * ring so short that it forgets soon. Read with apply.go, loop.go, judge.go and
  * journal.go: the names are the same.
  *
  * Clients (each can be switched off, see check.sh):
