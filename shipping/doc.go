@@ -2,7 +2,7 @@
 //
 // # Model
 //
-// [Booker.Book] books with the carrier under the key orderId/transitionId/shipping, and stores the
+// [Booker.Book] books with the carrier under the key orderId/incarnation/transitionId/shipping, and stores the
 // tracking number as the result of a claim of that key. The reaction to PAYMENT_RECEIVED calls it, and
 // every later call gets the same tracking number; callers at the same moment may all ask the carrier, which
 // honors the key. Below this package are the reports of carriers (reports) and three carriers: sandbox

@@ -1,6 +1,7 @@
 package transitions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -38,6 +39,10 @@ type NewOrder struct {
 	// PlacedBy names who places the order, like an execution. It is stored with the order and
 	// is no part of its content. It may be empty.
 	PlacedBy string `json:"-"`
+	// Incarnation names the life that begins, for a caller that writes other items with that name in the
+	// same transaction (see [Order.LifeID]). Default: a new one. It is no part of the content, and an
+	// order that exists keeps its own.
+	Incarnation Incarnation `json:"-"`
 	// Cause is the cause of the first transition. It is no part of the content.
 	Cause Cause `json:"-"`
 }
@@ -236,7 +241,7 @@ func (o *Orders) placeInTransaction(ctx context.Context, item image, t Transitio
 	}})
 
 	if o.cfg.Journal == JournalTransactional {
-		o.addRow(&parts, journalRow(OrderID(dynamo.Text(item, "orderId")), t, nil, o.def.Version()))
+		o.addRow(&parts, journalRow(life{OrderID(dynamo.Text(item, "orderId")), Incarnation(dynamo.Text(item, incarnationAttribute)), nil}, t, nil, o.def.Version()))
 	}
 
 	for _, add := range with {
@@ -254,7 +259,7 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 	// Both maps must exist from the beginning: an update cannot set a member of an absent map.
 	item := image{
 		"orderId":            dynamo.S(string(n.ID)),
-		incarnationAttribute: dynamo.S(string(newIncarnation(t.At))),
+		incarnationAttribute: dynamo.S(string(cmp.Or(n.Incarnation, NewIncarnation(t.At)))),
 		"orderState":         dynamo.S(string(o.def.Initial())),
 		"transitionId":       dynamo.N(int64(placeID)),
 		"definitionVersion":  dynamo.N(int64(o.def.Version())),

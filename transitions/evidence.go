@@ -52,7 +52,7 @@ func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transitio
 	}
 
 	// A later transition has overwritten the slot.
-	return o.journalOfID(ctx, p)
+	return o.journalOfID(ctx, p, order)
 }
 
 // hasParcel reports whether the order has sent the parcel.
@@ -88,9 +88,9 @@ func (o *Order) slot(id TransitionID) (Transition, bool) {
 
 // journalOfID looks for the id in the journal. Not found proves that the id was never
 // applied: the chain skips it.
-func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found bool, err error) {
+func (o *Orders) journalOfID(ctx context.Context, p *plan, order *Order) (t Transition, found bool, err error) {
 	passed, lost := false, false
-	err = o.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
+	err = o.readEvidence(ctx, order, p.id, 1, func(row Row) bool {
 		// This is the first row with the id or a later one. If the row has a later id, its
 		// PreviousID proves whether the id was skipped. An adopted row follows ids that never had
 		// rows.
@@ -113,8 +113,8 @@ func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found 
 
 // journalOfRequest looks for a request id among the transitions up to the given one.
 // Every row of the chain must be there, or nothing is proved.
-func (o *Orders) journalOfRequest(ctx context.Context, p *plan, upTo TransitionID) (t Transition, found bool, err error) {
-	err = o.chain(ctx, p.request.OrderID, upTo, func(made Transition) bool {
+func (o *Orders) journalOfRequest(ctx context.Context, p *plan, order *Order, upTo TransitionID) (t Transition, found bool, err error) {
+	err = o.chain(ctx, order, upTo, func(made Transition) bool {
 		if found = made.request == p.key; found {
 			t = made
 		}
@@ -128,12 +128,12 @@ func (o *Orders) journalOfRequest(ctx context.Context, p *plan, upTo TransitionI
 // readEvidence calls fn for the rows of the journal from the id on, until fn returns
 // false. Without a journal it returns ErrEvidenceGone: no record is left of the transitions
 // that the ring has forgotten.
-func (o *Orders) readEvidence(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
+func (o *Orders) readEvidence(ctx context.Context, order *Order, from TransitionID, page int, fn func(Row) bool) error {
 	if !o.HasJournal() {
 		return ErrEvidenceGone
 	}
 
-	if err := o.journal(ctx, id, from, page, fn); err != nil {
+	if err := o.journal(ctx, order.life(), from, page, fn); err != nil {
 		return fmt.Errorf("read the journal: %w", err)
 	}
 

@@ -50,7 +50,8 @@ type Order struct {
 	ErasedAt time.Time `json:"erasedAt,omitzero"`
 
 	placed  digest
-	item    image // the whole item, for guards; nil if only a part of it was read
+	earlier []span // the lives that this one continues
+	item    image  // the whole item, for guards; nil if only a part of it was read
 	ring    [ringSize]Transition
 	ringed  bool  // the item has the map of the ring, which may be empty
 	lined   bool  // the item has the list of lines, which may be empty
@@ -174,6 +175,7 @@ func decode(item image) (*Order, error) {
 		Shipping:          r.texts(item, addressAttribute(shippingAddress)),
 		Billing:           r.texts(item, addressAttribute(billingAddress)),
 		Notes:             r.notes(item),
+		earlier:           r.lives(item),
 		requestsAt:        TransitionID(r.number(item, requestsAt)),
 		requestsAfter:     TransitionID(r.number(item, requestsAfter)),
 	}
@@ -335,12 +337,13 @@ func (r *reader) notes(item image) (notes []Note) {
 // Position is where an order is. An execution passes it from step to step.
 type Position struct {
 	OrderID      OrderID        `json:"orderId"`
+	Incarnation  Incarnation    `json:"incarnation"`
 	State        workflow.State `json:"state"`
 	TransitionID TransitionID   `json:"transitionId"`
 }
 
 // Position returns where the order is.
-func (o *Order) Position() Position { return Position{o.ID, o.State, o.TransitionID} }
+func (o *Order) Position() Position { return Position{o.ID, o.Incarnation, o.State, o.TransitionID} }
 
 // Reached reports whether the order is in the state, or has entered it after the
 // transition since, as far as the ring shows.

@@ -28,7 +28,7 @@ func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *
 
 	var parts txn.Transaction
 	parts.Marker(orderPart, types.TransactWriteItem{Update: u})
-	o.addRow(&parts, journalRow(base.ID, t, base, o.def.Version()))
+	o.addRow(&parts, journalRow(base.life(), t, base, o.def.Version()))
 
 	img, refused, err := o.writeTransaction(ctx, &parts)
 	switch {

@@ -55,7 +55,7 @@ func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	case err != nil:
 		return nil, err
 	case result.Verdict == transitions.Applied:
-		return position(n.ID, result.Transition), nil
+		return position(result), nil
 	case result.Verdict == transitions.Conflict:
 		return nil, errOtherContent(n.ID)
 	}
@@ -75,24 +75,16 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 		return s.cfg.Orders.Create(ctx, n)
 	}
 
-	reserve, err := s.cfg.Stock.ReserveIn(string(n.ID), lines, time.Time{})
+	// The reservation has the name of the life that begins here, so no earlier order with the id has one
+	// of that name. If the order exists, nothing is reserved, and acceptPlaced reserves for its life.
+	n.Incarnation = transitions.NewIncarnation(time.Now())
+
+	reserve, err := s.cfg.Stock.ReserveIn(n.ID.Life(n.Incarnation), lines, time.Time{})
 	if err != nil {
 		return transitions.Result{}, err
 	}
 
-	result, err := s.cfg.Orders.CreateWith(ctx, n, reserve)
-
-	// The stock was reserved before the order was placed, and the reservation may have expired
-	// since. Only Reserve can go on from there.
-	if errors.Is(err, inventory.ErrReserved) || errors.Is(err, inventory.ErrExpired) {
-		if err := s.cfg.Stock.Reserve(ctx, string(n.ID), lines); err != nil {
-			return transitions.Result{}, err
-		}
-
-		return s.cfg.Orders.Create(ctx, n)
-	}
-
-	return result, err
+	return s.cfg.Orders.CreateWith(ctx, n, reserve)
 }
 
 // acceptPlaced accepts an order that exists, as it was read.
@@ -117,7 +109,7 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 
 	// The content may have been edited since it was placed. An accept that hangs must not undo
 	// what others have reserved meanwhile, so the order has to be as it was read.
-	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
+	err := s.cfg.Stock.Adjust(ctx, order.LifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
 		return nil, s.refuseOrder(ctx, order, err)

@@ -61,7 +61,7 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 	case err != nil:
 		return nil, err
 	case result.Verdict.Done():
-		return position(in.OrderID, result.Transition), nil
+		return position(result), nil
 	case result.Order == nil:
 		return nil, overtaken(result.Verdict, nil)
 	}
@@ -77,7 +77,7 @@ func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, 
 		return true, nil
 	}
 
-	return s.cfg.Stock.Covers(ctx, string(order.ID), linesOf(order.Items))
+	return s.cfg.Stock.Covers(ctx, order.LifeID(), linesOf(order.Items))
 }
 
 // take charges or authorizes the order's total. There is nothing to pay for a total of 0.
@@ -88,7 +88,7 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 
 	accounts := payments.AccountsForOrders(order.Total.Currency)
 	n := payments.NewPayment{
-		ID:       payments.IDForOrder(string(order.ID)),
+		ID:       payments.IDForOrder(order.LifeID()),
 		OrderID:  string(order.ID),
 		Payer:    accounts.Payer,
 		Payee:    accounts.Payee,
@@ -200,7 +200,7 @@ func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 		return nil
 	}
 
-	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
+	err := s.cfg.Stock.Adjust(ctx, order.LifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the pieces have left
@@ -217,7 +217,7 @@ func (s *Steps) cancelOwnPayment(ctx context.Context, order *transitions.Order) 
 		return nil
 	}
 
-	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
+	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(order.LifeID()))
 	if err != nil {
 		// Not named PaymentDeclined, whose Catch would end an order that is paid.
 		err = fmt.Errorf("order %s was paid by another caller, and its own payment is not given back: %w", order.ID, err)

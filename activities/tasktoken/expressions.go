@@ -24,8 +24,8 @@ const (
 // Paths are the reference paths at which the state data of an execution has what a row
 // needs, such as "$.run.visits".
 type Paths struct {
-	// OrderID is the order's id, a string.
-	OrderID string
+	// OrderID is the order's id, Incarnation the name of its life, strings.
+	OrderID, Incarnation string
 	// Since is the newest transition that the execution knows, a number.
 	Since string
 	// Visits is how often the execution has come back to its waits, a number.
@@ -44,8 +44,10 @@ func WaitParameters(table, awaited string, paths Paths) map[string]any {
 	}
 
 	return map[string]any{
-		"TableName":           table,
-		"Key":                 map[string]any{attrOrder: text(paths.OrderID)},
+		"TableName": table,
+		"Key": map[string]any{
+			attrOrder: text("States.Format('{}.{}', " + paths.OrderID + ", " + paths.Incarnation + ")"),
+		},
 		"UpdateExpression":    ParkUpdate,
 		"ConditionExpression": ParkCondition,
 		"ExpressionAttributeValues": map[string]any{

@@ -77,7 +77,7 @@ func parseTemplates(subject, text string) (t mailTemplates, err error) {
 	}
 
 	// A mistake in a field's name shows when the template is used.
-	sample := notify.Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "SHIPPED", Event: "ship", At: time.Unix(0, 0).UTC()}
+	sample := notify.Notification{Key: "o-1/0/2/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: "SHIPPED", Event: "ship", At: time.Unix(0, 0).UTC()}
 	_, _, err = t.write(sample)
 
 	return t, err

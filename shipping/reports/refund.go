@@ -35,7 +35,7 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 		return ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", order.State)}, nil
 	}
 
-	p, err := d.cfg.Payments.Get(ctx, payments.IDForOrder(string(order.ID)))
+	p, err := d.cfg.Payments.Get(ctx, payments.IDForOrder(order.LifeID()))
 	switch {
 	case errors.Is(err, payments.ErrUnknownPayment):
 		return attention("parcel %s came back, and the order was paid elsewhere: give its money back there", r.Parcel).

@@ -6,7 +6,7 @@
 //
 // [Reactions.Handlers] are handlers for the streams poller. Each decodes a record with
 // transitions.FromRecord: the two images and their transitionId count, never the event
-// name. An effect has the key orderId/transitionId/handler, with /group-NAME behind it
+// name. An effect has the key orderId/incarnation/transitionId/handler, with /group-NAME behind it
 // if the poller has a group. No reaction calls
 // transitions.Apply: a shipment, for example, returns as a request from outside.
 //

@@ -24,7 +24,7 @@ func (r *Reactions) capture(ctx context.Context, c change) error {
 		return nil
 	}
 
-	p, err := r.cfg.Payments.Capture(ctx, payments.IDForOrder(string(c.New.ID)), payments.StepRequest{
+	p, err := r.cfg.Payments.Capture(ctx, payments.IDForOrder(c.New.LifeID()), payments.StepRequest{
 		ID:     captureStep,
 		Amount: c.New.Total.Amount,
 		Final:  true,

@@ -17,7 +17,7 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 		return err
 	}
 
-	err := r.cfg.Stock.CommitAndClose(ctx, string(c.New.ID))
+	err := r.cfg.Stock.CommitAndClose(ctx, c.New.LifeID())
 	if errors.Is(err, inventory.ErrClosed) {
 		// The pieces have left, and were given back to the stock before: a person counts.
 		return streams.Permanent(fmt.Errorf("order %s is shipped: %w", c.New.ID, err))
@@ -39,7 +39,7 @@ func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
 		return err
 	}
 
-	err = r.cfg.Stock.Adjust(ctx, string(order.ID), lines)
+	err = r.cfg.Stock.Adjust(ctx, order.LifeID(), lines)
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the order has ended and closed its reservation
