@@ -300,6 +300,11 @@ func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
 		return Result{}, err
 	}
 
+	// A digest that cannot be read does not prove other content.
+	if err := order.Readable("placeHash"); err != nil {
+		return Result{}, err
+	}
+
 	t, held := order.evidenceOfPlacing(placing)
 	switch {
 	// The content is compared first: if it differs, it makes no difference which call created the

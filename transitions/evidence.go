@@ -45,7 +45,7 @@ func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transitio
 	case p.id == 0:
 		return slot, false, nil // the id will be assigned above the order's
 	// No later transition has used the slot, so the slot itself answers.
-	case slot.ID <= p.id:
+	case slot.ID <= p.id && !order.broken[p.id%ringSize]:
 		return slot, same, nil
 	case p.assigned:
 		return slot, false, nil // the id is another request's, or was skipped
@@ -159,6 +159,13 @@ func (o *Order) oldestForgotten() TransitionID {
 	for _, t := range o.ring {
 		if t.ID > ringSize {
 			last = max(last, t.ID-ringSize)
+		}
+	}
+
+	// A slot that cannot be read may have held the newest id of its slot.
+	for k, broken := range o.broken {
+		if newest := o.TransitionID - (o.TransitionID-TransitionID(k)+ringSize)%ringSize; broken && newest > 0 {
+			last = max(last, newest)
 		}
 	}
 

@@ -65,13 +65,14 @@ func (l life) value() types.AttributeValue {
 }
 
 // lives reads the attribute livesAttribute.
-func (r *reader) lives(item image) (earlier []span) {
-	list, ok := item[livesAttribute].(*types.AttributeValueMemberL)
-	if !ok {
-		if item[livesAttribute] != nil {
-			r.fail(livesAttribute, "a list")
-		}
+func (r *reader) lives(item image, name string) (earlier []span) {
+	if item[name] == nil {
+		return nil
+	}
 
+	list, ok := item[name].(*types.AttributeValueMemberL)
+	if !ok {
+		r.fail(name, "a list")
 		return nil
 	}
 
@@ -147,7 +148,7 @@ func (o *Orders) newestLife(ctx context.Context, id OrderID) (life, bool, error)
 
 	r := reader{}
 	incarnation, _, _ := strings.Cut(r.text(out.Items[0], entryAttribute), "#")
-	l := life{id, Incarnation(incarnation), r.lives(out.Items[0])}
+	l := life{id, Incarnation(incarnation), r.lives(out.Items[0], livesAttribute)}
 
 	return l, r.err == nil, r.err
 }

@@ -29,6 +29,8 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 		return w, Result{}, nil
 	}
 
+	w.foreign = order.foreign()
+
 	// The condition "transitionId < :id" makes sure that the order has not moved past this id.
 	if p.id == 0 {
 		w.transition.ID = order.TransitionID + 1

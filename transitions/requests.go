@@ -97,7 +97,8 @@ func (o *Orders) keepRequest(ctx context.Context, w *write, base *Order) error {
 // unrecorded returns the id up to which transitions that the ring has forgotten may have no
 // row in the table of requests.
 func (o *Order) unrecorded() TransitionID {
-	if o.requestsKept() {
+	// A slot that cannot be read has lost its request without a row.
+	if o.requestsKept() && o.broken == ([ringSize]bool{}) {
 		return o.requestsAfter
 	}
 

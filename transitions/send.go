@@ -164,6 +164,11 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, in
 		old, refused, err = o.untilDecided(ctx, send)
 	}
 
+	// Another program has an attribute of this name, which is no map.
+	if mapMissing(err) {
+		err = fmt.Errorf("%w: attribute %s is not a map: %w", ErrUnreadable, into, err)
+	}
+
 	switch {
 	case err != nil:
 		return nil, nil, err

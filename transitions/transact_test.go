@@ -176,10 +176,10 @@ func TestAnOrderThatATransactionCannotReadIsAnError(t *testing.T) {
 	s.place(t, "o-1")
 	s.beforeMoves(1, func() {
 		s.put(t, "orderState", text(string(workflow.OnHold)))
-		s.put(t, "createdAt", text("x"))
+		s.put(t, "transitionId", text("x"))
 	})
 
-	if r, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2)); err == nil || !strings.Contains(err.Error(), "attribute createdAt") {
+	if r, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2)); err == nil || !strings.Contains(err.Error(), "attribute transitionId") {
 		t.Errorf("%s, %v", r.Verdict, err)
 	}
 }

@@ -107,6 +107,11 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 		return nil, s.adopt(ctx, transitions.WrongState, order)
 	}
 
+	// Lines that cannot be read are not a reservation of nothing.
+	if err := order.Readable("items", "total"); err != nil {
+		return nil, err
+	}
+
 	// The content may have been edited since it was placed. An accept that hangs must not undo
 	// what others have reserved meanwhile, so the order has to be as it was read.
 	err := s.cfg.Stock.Adjust(ctx, order.LifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))

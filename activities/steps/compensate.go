@@ -135,6 +135,10 @@ func (s *Steps) endReservation(ctx context.Context, order *transitions.Order, le
 
 // returnPayment gives the order's money back and closes its payment.
 func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, done *compensation) error {
+	if err := order.Readable("total"); err != nil {
+		return fmt.Errorf("payment: %w", err)
+	}
+
 	switch {
 	case order.Total.Amount == 0:
 		return nil

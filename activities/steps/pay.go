@@ -73,6 +73,10 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 // never edited is covered: accept has reserved the lines as they were placed. If the order is not
 // covered, the execution goes back to accept.
 func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, error) {
+	if err := order.Readable("items"); err != nil {
+		return false, err
+	}
+
 	if order.ContentVersion == 0 {
 		return true, nil
 	}
@@ -82,6 +86,11 @@ func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, 
 
 // take charges or authorizes the order's total. There is nothing to pay for a total of 0.
 func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
+	// A total that cannot be read is not a total of 0.
+	if err := order.Readable("total"); err != nil {
+		return err
+	}
+
 	if order.Total.Amount == 0 {
 		return nil
 	}
@@ -213,6 +222,10 @@ func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 
 // cancelOwnPayment cancels the execution's payment of an order that it has not paid.
 func (s *Steps) cancelOwnPayment(ctx context.Context, order *transitions.Order) error {
+	if err := order.Readable("total"); err != nil {
+		return err
+	}
+
 	if order.Total.Amount == 0 {
 		return nil
 	}

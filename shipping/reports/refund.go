@@ -46,6 +46,10 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 		return accepted, nil // it has given everything back
 	}
 
+	if err := order.Readable("total", "items"); err != nil {
+		return attention("parcel %s came back, and nothing is given back: %v", r.Parcel, err).with("ratchet orders get %s", order.ID), nil
+	}
+
 	request, rule, err := d.planRefund(ctx, order, p, r)
 	if err != nil || request.Amount == 0 {
 		return rule, err

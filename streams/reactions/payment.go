@@ -20,6 +20,10 @@ const captureStep = "shipped"
 // The parcel has left. So a capture that is refused for good becomes a dead letter, for a person to
 // decide.
 func (r *Reactions) capture(ctx context.Context, c change) error {
+	if err := c.New.Readable("total"); err != nil {
+		return streams.Permanent(err)
+	}
+
 	if c.New.Total.Amount == 0 {
 		return nil
 	}

@@ -18,6 +18,10 @@ func comesBack(c transitions.Change) bool { return enters(c, workflow.Returned) 
 // moves the order to REFUNDED. An order that was paid elsewhere stays RETURNED: its money is given
 // back where it was paid.
 func (r *Reactions) refund(ctx context.Context, c change) error {
+	if err := c.New.Readable("total"); err != nil {
+		return streams.Permanent(err)
+	}
+
 	if c.New.Total.Amount > 0 {
 		switch refunded, err := r.refundPayment(ctx, c.New); {
 		case errors.Is(err, payments.ErrDeclined):

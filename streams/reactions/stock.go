@@ -34,6 +34,10 @@ func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
 		return nil
 	}
 
+	if err := order.Readable("items"); err != nil {
+		return streams.Permanent(err)
+	}
+
 	lines, err := r.stocked(ctx, order.Items)
 	if err != nil || len(lines) == 0 {
 		return err
