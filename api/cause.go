@@ -15,7 +15,7 @@ const sourceAPI = "api"
 // newCause is a caller's reason for a transition. The actor comes from the credential.
 type newCause struct {
 	Code string `json:"code,omitempty" maxLength:"32" pattern:"^[A-Za-z0-9_.-]+$" doc:"For programs." example:"fraud-check"`
-	Text string `json:"text,omitempty" maxLength:"1000" pattern:"^[^\\x00-\\x1F\\x7F-\\x9F]*$" doc:"For people, no personal data, no control characters, at most 1,000 bytes. What is stored is cut to 128 bytes, together with the trace."`
+	Text string `json:"text,omitempty" maxLength:"1000" pattern:"^[^\\x00-\\x1F\\x7F-\\x9F]*$" doc:"For people, no personal data, no control characters, at most 1,000 bytes. What is stored is cut to 104 bytes, together with the trace."`
 }
 
 // cause is why a transition was made, and by whom.

@@ -151,6 +151,18 @@ func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (
 	id := notify.Delivery{Endpoint: c.tenant.storedID(in.EndpointID)}
 	id.OrderID, id.TransitionID = c.tenant.orderID(in.OrderID), transitions.TransitionID(in.TransitionID)
 
+	// Of several orders that had the id one after the other, the newest one's.
+	all, err := s.cfg.Deliveries.OfOrder(ctx, string(id.OrderID))
+	if err != nil {
+		return nil, err
+	}
+
+	for _, d := range all {
+		if d.Endpoint == id.Endpoint && d.TransitionID == id.TransitionID {
+			id.Incarnation = max(id.Incarnation, d.Incarnation)
+		}
+	}
+
 	d, err := s.cfg.Deliveries.Redeliver(ctx, id.ID())
 	if err != nil {
 		return nil, err

@@ -167,7 +167,7 @@ func (e *eventStream) writeJournal(ctx context.Context, order *transitions.Order
 		return false, nil
 	}
 
-	for row, err := range e.s.cfg.Orders.Rows(ctx, order.ID, e.seen) {
+	for row, err := range e.s.cfg.Orders.Rows(ctx, order, e.seen) {
 		if err != nil {
 			e.s.cfg.Log.WarnContext(ctx, "an event stream cannot read the journal", "order", order.ID, "error", err)
 			return false, err

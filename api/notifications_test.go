@@ -52,7 +52,7 @@ func missedDelivery(s *apiServer) string {
 		s.t.Fatal(err)
 	}
 
-	err := s.cfg.Deliveries.Accept(ctx, notify.Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "SHIPPED", At: time.Now()})
+	err := s.cfg.Deliveries.Accept(ctx, notify.Notification{Key: "o-1/0/2/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: "SHIPPED", At: time.Now()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestMissedDeliveriesAreListedAndSentAgain(t *testing.T) {
 	missedDelivery(s)
 
 	for _, path := range []string{"/v1/endpoints/shop/deliveries?status=MISSED", "/v1/orders/o-1/deliveries"} {
-		if got := fmt.Sprint(s.want(s.ask("GET", path, ""), http.StatusOK, "")); !strings.Contains(got, "MISSED") || !strings.Contains(got, "o-1/2/notify") {
+		if got := fmt.Sprint(s.want(s.ask("GET", path, ""), http.StatusOK, "")); !strings.Contains(got, "MISSED") || !strings.Contains(got, "o-1/0/2/notify") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

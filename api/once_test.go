@@ -197,7 +197,7 @@ func TestAForgedTicketDoesNotExtendTheLease(t *testing.T) {
 
 func TestACallerCannotClaimTheKeyOfAnEffect(t *testing.T) {
 	s := newAPIServer(t, dev)
-	// The key of an effect is orderId/transitionId/handler. A caller's key has no slash.
+	// The key of an effect is orderId/incarnation/transitionId/handler. A caller's key has no slash.
 	if a := s.ask("POST", "/v1/claims/o-1%2F2%2Fshipping", "{}"); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -95,7 +96,7 @@ func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParked
 		return tasks, tasks[n-1].OrderID, nil
 	}
 	show := func(t tasktoken.Task) (orderTask, bool, error) {
-		id, own := c.tenant.ownID(t.OrderID)
+		id, own := c.tenant.ownID(string(transitions.OrderOfLife(t.OrderID)))
 		shown := orderTask{OrderID: id, Awaited: t.Awaited, Since: t.Since}
 
 		if !own || !in.Overdue {
@@ -137,13 +138,20 @@ type listParkedOutput struct {
 }
 
 func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput) (*listParkedOutput, error) {
-	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.storedID(in.OrderID))
+	out := &listParkedOutput{}
+	out.Body.Tasks = []parkedTask{} // not nil: a list is never null in JSON
+
+	// A task waits for one life of the order. Without its order it is not found, and ends by its own
+	// deadline.
+	order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(in.OrderID))
+	if err != nil || !found {
+		return out, err
+	}
+
+	tasks, err := s.cfg.Parked.Waiting(ctx, order.LifeID())
 	if err != nil {
 		return nil, err
 	}
-
-	out := &listParkedOutput{}
-	out.Body.Tasks = []parkedTask{} // not nil: a list is never null in JSON
 
 	if !in.Overdue {
 		for _, t := range tasks {
@@ -151,12 +159,6 @@ func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput)
 		}
 
 		return out, nil
-	}
-
-	// Without its order no task counts as overdue.
-	order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(in.OrderID))
-	if err != nil || !found {
-		return out, err
 	}
 
 	for _, t := range tasks {
@@ -173,7 +175,12 @@ func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput)
 // parkedTask returns the order's task that waits for the state. It fails with
 // parked_task_not_found.
 func (s *service) parkedTask(ctx context.Context, c caller, order, state string) (tasktoken.Task, error) {
-	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.storedID(order))
+	o, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(order))
+	if err != nil || !found {
+		return tasktoken.Task{}, cmp.Or(err, error(notFound("parked_task")))
+	}
+
+	tasks, err := s.cfg.Parked.Waiting(ctx, o.LifeID())
 	if err != nil {
 		return tasktoken.Task{}, err
 	}

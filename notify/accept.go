@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -53,9 +54,9 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 		switch {
 		case k.TransitionID == n.TransitionID && k.Key == n.Key:
 			stored[k.Endpoint] = true
-		// Compared by transition: a replay, or another group, has the same transition and does not
-		// hold this delivery up.
-		case k.TransitionID < n.TransitionID && !k.ended():
+		// Earlier by the order's life, and by its transition: a replay or another group has the same
+		// transition and is not held up.
+		case cmp.Or(cmp.Compare(k.Incarnation, n.Incarnation), cmp.Compare(k.TransitionID, n.TransitionID)) < 0 && !k.ended():
 			pending[k.Endpoint] = true
 		}
 	}

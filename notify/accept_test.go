@@ -76,7 +76,7 @@ func TestAnAttemptThatIsUnderWayIsNobodyElses(t *testing.T) {
 			order := fmt.Sprint("o-", i)
 			h.accept(d, notice(order, 2, "SHIPPED"))
 
-			got := h.get(d, order+"/2/shop")
+			got := h.get(d, order+"/0/2/shop")
 			if lease := time.Until(got.NextTry); got.Status != notify.Pending || got.Attempts != 1 || lease.Round(time.Second) != 45*time.Second {
 				t.Errorf("%s: %+v, taken for %v", order, got, lease)
 			}
@@ -129,7 +129,7 @@ func TestAnAttemptOfASlowEndpointThatCannotBeStoredIsNotMade(t *testing.T) {
 		h.accept(d, notice("o-3", 2, "SHIPPED"))
 		synctest.Wait()
 
-		if got := far.keys(); len(got) != 2 || got[1] != "o-3/2/notify" {
+		if got := far.keys(); len(got) != 2 || got[1] != "o-3/0/2/notify" {
 			t.Errorf("arrived %v", got)
 		}
 	})

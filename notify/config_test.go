@@ -129,7 +129,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		synctest.Wait()
 
-		if !strings.Contains(log.String(), "the state of an endpoint was not stored") || !slices.Equal(attempts, []string{"o-1/2/shop 1 PENDING"}) {
+		if !strings.Contains(log.String(), "the state of an endpoint was not stored") || !slices.Equal(attempts, []string{"o-1/0/2/shop 1 PENDING"}) {
 			t.Errorf("logged %s, attempts %q", &log, attempts)
 		}
 		log.Reset()
@@ -243,7 +243,7 @@ func TestWhatTheEndOfAWorkerCutsShortDoesNotCount(t *testing.T) {
 			h.accept(d, notice("o-1", 2, "SHIPPED"))
 			stop()
 
-			got := h.get(d, "o-1/2/shop")
+			got := h.get(d, "o-1/0/2/shop")
 			if want := map[bool]notify.Status{false: notify.Pending, true: notify.Delivered}[succeeds]; got.Status != want || got.Error != "" || got.Attempts != 1 {
 				t.Errorf("%+v, want %s", got, want)
 			}

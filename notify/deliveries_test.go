@@ -81,7 +81,7 @@ func TestARepeatChangesNothing(t *testing.T) {
 		h.accept(d, n, n)
 		h.accept(h.worker(), n)
 
-		if got := far.keys(); !slices.Equal(got, []string{"o-1/2/notify"}) {
+		if got := far.keys(); !slices.Equal(got, []string{"o-1/0/2/notify"}) {
 			t.Errorf("arrived: %v", got)
 		}
 	})
@@ -117,13 +117,13 @@ func TestADeliveryIsTriedAgainAfterEachPauseOfTheSchedule(t *testing.T) {
 			}
 		}
 
-		got := h.get(d, "o-1/2/shop")
+		got := h.get(d, "o-1/0/2/shop")
 		if got.Status != notify.Missed || got.Attempts != 5 || got.Answer != 503 || got.Response != "try later" || got.Error != errDown.Error() {
 			t.Errorf("got %+v", got)
 		}
 
 		missed, next, err := d.List(t.Context(), "shop", notify.Missed, began, "", 10)
-		if err != nil || next != "" || len(missed) != 1 || missed[0].ID() != "o-1/2/shop" {
+		if err != nil || next != "" || len(missed) != 1 || missed[0].ID() != "o-1/0/2/shop" {
 			t.Errorf("missed: %+v %q %v", missed, next, err)
 		}
 	})
@@ -177,12 +177,12 @@ func TestEveryAttemptHasTheSameIDAndKey(t *testing.T) {
 		synctest.Wait()
 
 		for i, m := range far.messages {
-			if m.Key != "o-1/2/notify" || m.ID != far.messages[0].ID || m.Attempt != i+1 || string(m.Body) != string(far.messages[0].Body) {
+			if m.Key != "o-1/0/2/notify" || m.ID != far.messages[0].ID || m.Attempt != i+1 || string(m.Body) != string(far.messages[0].Body) {
 				t.Errorf("attempt %d: %+v", i+1, m)
 			}
 		}
 
-		if len(far.messages) < 3 || h.get(d, "o-1/2/shop").Status != notify.Delivered {
+		if len(far.messages) < 3 || h.get(d, "o-1/0/2/shop").Status != notify.Delivered {
 			t.Errorf("%d attempts", len(far.messages))
 		}
 	})
@@ -372,7 +372,7 @@ func TestPanicsAreFailures(t *testing.T) {
 
 		h.accept(d, notice("o-1", 2, "SHIPPED"))
 
-		if got := h.get(d, "o-1/2/shop"); got.Status != notify.Pending || got.Attempts != 1 || got.Error == "" {
+		if got := h.get(d, "o-1/0/2/shop"); got.Status != notify.Pending || got.Attempts != 1 || got.Error == "" {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -382,7 +382,7 @@ func TestDeliveriesThatDoNotExistAreNotFound(t *testing.T) {
 	h := newDeliveryHarness(t)
 	d := h.worker()
 
-	for id, want := range map[string]error{"o-1/2/shop": notify.ErrNotFound, "o-1": notify.ErrInvalid, "o-1/x/shop": notify.ErrInvalid, "o-1/99999999999999999999/shop": notify.ErrInvalid, "o-1/9999999999999999999/shop": notify.ErrInvalid} {
+	for id, want := range map[string]error{"o-1/0/2/shop": notify.ErrNotFound, "o-1": notify.ErrInvalid, "o-1/x/shop": notify.ErrInvalid, "o-1/0/99999999999999999999/shop": notify.ErrInvalid, "o-1/0/9999999999999999999/shop": notify.ErrInvalid} {
 		if _, err := d.Get(t.Context(), id); !errors.Is(err, want) {
 			t.Errorf("%s: %v", id, err)
 		}
@@ -404,7 +404,7 @@ func TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn(t *testing.T) {
 			h.accept(d, n)
 		}
 
-		if got, want := far.keys(), []string{"o-1/3/notify", "o-1/3/notify/again-a1", "o-1/3/notify/group-audit"}; !slices.Equal(got, want) {
+		if got, want := far.keys(), []string{"o-1/0/3/notify", "o-1/0/3/notify/again-a1", "o-1/0/3/notify/group-audit"}; !slices.Equal(got, want) {
 			t.Errorf("delivered %q, want %q", got, want)
 		}
 	})

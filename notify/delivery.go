@@ -54,40 +54,40 @@ type Delivery struct {
 	call    string // names the newest write
 }
 
-// ID names the delivery: orderId/transitionId/endpoint. The deliveries of a replay or of another
-// group have the same ID.
+// ID names the delivery: orderId/incarnation/transitionId/endpoint.
 func (d Delivery) ID() string {
-	return fmt.Sprintf("%s/%d/%s", d.OrderID, d.TransitionID, d.Endpoint)
+	return fmt.Sprintf("%s/%s/%d/%s", d.OrderID, d.Incarnation, d.TransitionID, d.Endpoint)
 }
 
 // ended reports whether no further attempt is made.
 func (d Delivery) ended() bool { return d.Status != Pending }
 
-var deliveryIDRule = regexp.MustCompile(`^([^/]{1,128})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})$`)
+var deliveryIDRule = regexp.MustCompile(`^([^/]{1,128})/([0-9a-v]{1,13})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})$`)
 
 // parseID returns the key of the delivery that an id names.
 func parseID(id string) (dynamo.Item, error) {
 	parts := deliveryIDRule.FindStringSubmatch(id)
 	if parts == nil {
-		return nil, fmt.Errorf("%w: delivery %q: must be ORDER/TRANSITION/ENDPOINT", ErrInvalid, id)
+		return nil, fmt.Errorf("%w: delivery %q: must be ORDER/INCARNATION/TRANSITION/ENDPOINT", ErrInvalid, id)
 	}
 
-	n, err := strconv.ParseInt(parts[2], 10, 64)
+	n, err := strconv.ParseInt(parts[3], 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%w: delivery %q: the transition is too large", ErrInvalid, id)
 	}
 
-	return deliveryItemKey(parts[1], parts[3], n), nil
+	return deliveryItemKey(parts[1], parts[4], transitions.Incarnation(parts[2]), n), nil
 }
 
 // Attributes of a delivery's item.
 const (
 	deliveryOrder = "orderId"
-	deliveryName  = "delivery" // <endpoint>#<transition, 19 digits>
+	deliveryName  = "delivery" // <endpoint>#<incarnation>#<transition, 19 digits>
 
 	deliveryKeyAttribute = "key"
 	deliveryEndpoint     = "endpoint"
 	deliveryTransition   = "transitionId"
+	deliveryIncarnation  = "incarnation"
 	deliveryState        = "state"
 	deliveryEvent        = "event"
 	deliveryFrom         = "from"
@@ -138,15 +138,15 @@ func DeliveryTableInput(name string) *dynamodb.CreateTableInput {
 	return in
 }
 
-func deliveryItemKey(order, endpoint string, transition int64) dynamo.Item {
+func deliveryItemKey(order, endpoint string, life transitions.Incarnation, transition int64) dynamo.Item {
 	return dynamo.Item{
 		deliveryOrder: dynamo.S(order),
-		deliveryName:  dynamo.S(fmt.Sprintf("%s#%019d", endpoint, transition)),
+		deliveryName:  dynamo.S(fmt.Sprintf("%s#%s#%019d", endpoint, life, transition)),
 	}
 }
 
 func (d Delivery) itemKey() dynamo.Item {
-	key := deliveryItemKey(string(d.OrderID), d.Endpoint, int64(d.TransitionID))
+	key := deliveryItemKey(string(d.OrderID), d.Endpoint, d.Incarnation, int64(d.TransitionID))
 	// A replay or another group gets an item of its own for the same transition.
 	if again := d.repeat(); again != "" {
 		key[deliveryName] = dynamo.S(dynamo.Text(key, deliveryName) + "#" + again)
@@ -187,6 +187,7 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 		deliveryKeyAttribute:    dynamo.S(d.Key),
 		deliveryEndpoint:        dynamo.S(d.Endpoint),
 		deliveryTransition:      dynamo.N(int64(d.TransitionID)),
+		deliveryIncarnation:     dynamo.S(string(d.Incarnation)),
 		deliveryState:           dynamo.S(string(d.State)),
 		deliveryEvent:           dynamo.S(string(d.Event)),
 		deliveryFrom:            dynamo.S(string(d.From)),
@@ -252,6 +253,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 		Notification: Notification{
 			Key:          dynamo.Text(item, deliveryKeyAttribute),
 			OrderID:      transitions.OrderID(dynamo.Text(item, deliveryOrder)),
+			Incarnation:  transitions.Incarnation(dynamo.Text(item, deliveryIncarnation)),
 			TransitionID: transitions.TransitionID(dynamo.Number(item, deliveryTransition)),
 			State:        workflow.State(dynamo.Text(item, deliveryState)),
 			At:           time.Unix(0, dynamo.Number(item, deliveryAt)).UTC(),

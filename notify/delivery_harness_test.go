@@ -234,8 +234,9 @@ func (h *deliveryHarness) run(d *notify.Deliveries) (stop func()) {
 
 func notice(order string, id int64, state workflow.State) notify.Notification {
 	return notify.Notification{
-		Key:          fmt.Sprintf("%s/%d/notify", order, id),
+		Key:          fmt.Sprintf("%s/0/%d/notify", order, id),
 		OrderID:      transitions.OrderID(order),
+		Incarnation:  "0",
 		TransitionID: transitions.TransitionID(id),
 		State:        state,
 		At:           time.Now().UTC(),

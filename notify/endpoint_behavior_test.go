@@ -89,7 +89,7 @@ func TestOtherOrdersDoNotWait(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 
-		if slices.Contains(far.keys(), "o-bad/3/notify") {
+		if slices.Contains(far.keys(), "o-bad/0/3/notify") {
 			t.Error("a notification was sent before an earlier one of its order had ended")
 		}
 	})
@@ -127,7 +127,7 @@ func TestWhatIsSkippedSaysNothingAboutItsEndpoint(t *testing.T) {
 			t.Errorf("%+v, %v", e, err)
 		}
 
-		skipped := h.get(d, "o-0/2/mail")
+		skipped := h.get(d, "o-0/0/2/mail")
 		if skipped.Error != "skipped: the order has no address" || skipped.Attempts != 1 || !skipped.NextTry.IsZero() {
 			t.Errorf("%+v", skipped)
 		}
@@ -189,7 +189,7 @@ func TestARefusedRecipientSaysNothingAboutItsEndpoint(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 
-		if full, busy := h.get(d, "full-0/2/mail"), h.get(d, "busy-0/2/mail"); full.Attempts != 1 || busy.Attempts != 4 {
+		if full, busy := h.get(d, "full-0/0/2/mail"), h.get(d, "busy-0/0/2/mail"); full.Attempts != 1 || busy.Attempts != 4 {
 			t.Errorf("%+v, %+v", full, busy)
 		}
 	})

@@ -265,7 +265,7 @@ func TestNoFailureIsTakenForAnEndpoint(t *testing.T) {
 		"enable":   func() error { return second(h.endpoints.Enable(t.Context(), "shop")) },
 		"test":     func() error { _, err := d.Test(t.Context(), "shop"); return err },
 		"of order": func() error { _, err := d.OfOrder(t.Context(), "o-1"); return err },
-		"delivery": func() error { _, err := d.Get(t.Context(), "o-1/2/shop"); return err },
+		"delivery": func() error { _, err := d.Get(t.Context(), "o-1/0/2/shop"); return err },
 		"scan":     func() error { return d.Scan(t.Context(), func(notify.Delivery) bool { return true }) },
 		"deliveries": func() error {
 			_, _, err := d.List(t.Context(), "shop", notify.Pending, time.Time{}, "", 10)

@@ -64,7 +64,7 @@ func TestAPersonIsErasedFromTheDeliveriesOfAnOrder(t *testing.T) {
 			}
 		}
 
-		if other := h.get(d, "o-2/2/b"); other.Attributes["customer"] != "ada" || other.Cause.Text != "for Ada" {
+		if other := h.get(d, "o-2/0/2/b"); other.Attributes["customer"] != "ada" || other.Cause.Text != "for Ada" {
 			t.Errorf("another order: %+v", other)
 		}
 	})
@@ -85,7 +85,7 @@ func TestADeliveryThatChangesMeanwhileIsErasedAsItIsThen(t *testing.T) {
 			h.endpoint("shop")
 			d := h.worker()
 			h.accept(d, told("o-1", 2))
-			key := dynamo.Item{"orderId": dynamo.S("o-1"), "delivery": dynamo.S("shop#0000000000000000002")}
+			key := dynamo.Item{"orderId": dynamo.S("o-1"), "delivery": dynamo.S("shop#0#0000000000000000002")}
 
 			changes, inside := 0, false
 			h.transport.Before(func(c *embeddedtest.Call) (err error) {

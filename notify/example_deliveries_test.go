@@ -52,7 +52,7 @@ func deliver(change func(c *notify.Config, done func())) {
 	ended := make(chan error, 1)
 	go func() { ended <- deliveries.Run(ctx) }()
 
-	if err := deliveries.Accept(ctx, notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Now()}); err != nil {
+	if err := deliveries.Accept(ctx, notify.Notification{Key: "o-1/0/3/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 3, State: "SHIPPED", At: time.Now()}); err != nil {
 		panic(err)
 	}
 

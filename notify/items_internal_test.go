@@ -19,7 +19,7 @@ import (
 // no attribute.
 func TestADeliveryIsReadAsItWasStored(t *testing.T) {
 	least := Delivery{
-		Notification: Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "SHIPPED", At: noon},
+		Notification: Notification{Key: "o-1/0/2/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: "SHIPPED", At: noon},
 		Endpoint:     "shop", Status: Delivered, CreatedAt: noon, version: 1, call: "c",
 	}
 

@@ -3,6 +3,7 @@ package notify
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,10 +15,12 @@ import (
 // [Settings.Version]). That JSON contains no personal data: a receiver that needs to know the
 // customer asks the order service.
 type Notification struct {
-	// Key is orderId/transitionId/notify. A repeat has the same key. A key with a further slash and
-	// text is for another consumer group or a replay, which has a delivery of its own.
-	Key          string                   `json:"key"`
-	OrderID      transitions.OrderID      `json:"orderId"`
+	// Key is orderId/incarnation/transitionId/notify. A repeat has the same key. A further slash and text ask for
+	// a delivery of its own, for another consumer group or a replay.
+	Key     string              `json:"key"`
+	OrderID transitions.OrderID `json:"orderId"`
+	// Incarnation is the life of the order: an id that is used again has another one. It is in the Key.
+	Incarnation  transitions.Incarnation  `json:"-"`
 	TransitionID transitions.TransitionID `json:"transitionId"`
 	State        workflow.State           `json:"state"`
 	At           time.Time                `json:"at"`
@@ -44,9 +47,9 @@ func (n Notification) ID() string {
 	return "ntf_" + base64.RawURLEncoding.EncodeToString(sum[:bytes])
 }
 
-// repeat returns the part of the key after orderId/transitionId/notify/, or "".
+// repeat returns the part of the key after orderId/incarnation/transitionId/notify/, or "".
 func (n Notification) repeat() string {
-	_, handler, _ := strings.Cut(strings.TrimPrefix(n.Key, string(n.OrderID)+"/"), "/")
+	_, handler, _ := strings.Cut(strings.TrimPrefix(n.Key, fmt.Sprintf("%s/%s/", n.OrderID, n.Incarnation)), "/")
 	_, again, _ := strings.Cut(handler, "/")
 
 	return again

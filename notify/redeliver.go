@@ -18,7 +18,7 @@ import (
 // ErrPending means that the delivery is PENDING, so it cannot be sent again.
 var ErrPending = errors.New("the delivery is under way")
 
-// Get returns the delivery with the id ORDER/TRANSITION/ENDPOINT, or ErrNotFound.
+// Get returns the delivery with the id ORDER/INCARNATION/TRANSITION/ENDPOINT, or ErrNotFound.
 func (d *Deliveries) Get(ctx context.Context, id string) (Delivery, error) {
 	key, err := parseID(id)
 	if err != nil {

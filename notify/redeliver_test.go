@@ -127,7 +127,7 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 			}
 		}
 
-		if _, err := d.Redeliver(t.Context(), "o-1/2/shop"); !errors.Is(err, notify.ErrPending) {
+		if _, err := d.Redeliver(t.Context(), "o-1/0/2/shop"); !errors.Is(err, notify.ErrPending) {
 			t.Errorf("one that is under way: %v", err)
 		}
 		defer h.run(d)()
@@ -138,18 +138,18 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 			t.Errorf("%v, %d arrivals", got, len(far.keys()))
 		}
 
-		again, err := d.Redeliver(t.Context(), "o-1/2/shop")
+		again, err := d.Redeliver(t.Context(), "o-1/0/2/shop")
 		if err != nil || again.Redeliveries != 2 || again.Status != notify.Pending || again.Attempts != 0 {
 			t.Errorf("%+v, %v", again, err)
 		}
 
-		if _, err := d.Redeliver(t.Context(), "o-1/3/shop"); !errors.Is(err, notify.ErrNotFound) {
+		if _, err := d.Redeliver(t.Context(), "o-1/0/3/shop"); !errors.Is(err, notify.ErrNotFound) {
 			t.Errorf("an unknown one: %v", err)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 
-		if got := h.get(d, "o-1/2/shop"); got.Status != notify.Delivered || got.Attempts != 1 || len(far.keys()) != 11 {
+		if got := h.get(d, "o-1/0/2/shop"); got.Status != notify.Delivered || got.Attempts != 1 || len(far.keys()) != 11 {
 			t.Errorf("%+v, %d arrivals", got, len(far.keys()))
 		}
 	})
@@ -164,7 +164,7 @@ func TestARedeliveryThatOthersOvertake(t *testing.T) {
 		h.missed(d, 1)
 
 		busy := h.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem"))
-		if _, err := d.Redeliver(t.Context(), "o-0/2/shop"); !errors.Is(err, notify.ErrContended) || busy.Strikes() != 5 {
+		if _, err := d.Redeliver(t.Context(), "o-0/0/2/shop"); !errors.Is(err, notify.ErrContended) || busy.Strikes() != 5 {
 			t.Errorf("%v after %d tries", err, busy.Strikes())
 		}
 		busy.Remove()
@@ -174,16 +174,16 @@ func TestARedeliveryThatOthersOvertake(t *testing.T) {
 				return nil
 			}
 			h.transport.Clear()
-			_, err := d.Redeliver(t.Context(), "o-0/2/shop")
+			_, err := d.Redeliver(t.Context(), "o-0/0/2/shop")
 
 			return err
 		})
 
-		if _, err := d.Redeliver(t.Context(), "o-0/2/shop"); !errors.Is(err, notify.ErrPending) {
+		if _, err := d.Redeliver(t.Context(), "o-0/0/2/shop"); !errors.Is(err, notify.ErrPending) {
 			t.Errorf("another has sent it again: %v", err)
 		}
 
-		if got := h.get(d, "o-0/2/shop"); got.Redeliveries != 1 {
+		if got := h.get(d, "o-0/0/2/shop"); got.Redeliveries != 1 {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -52,14 +52,20 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 	// Part of the edit's content: an edit under the same event id that reserves no stock is another edit.
 	edit.With = "stock"
 
-	key := fmt.Sprintf("add-items/%s/%s", edit.OrderID, edit.EventID)
+	// The reservation is the one of the order's present life.
+	order, found, err := b.Orders.Get(ctx, edit.OrderID)
+	if err != nil || !found {
+		return transitions.Result{Verdict: transitions.NotFound}, err
+	}
+
+	key := fmt.Sprintf("add-items/%s/%s", order.LifeID(), edit.EventID)
 	for range addAttempts {
 		addToOrder, err := b.Orders.AddItemsIn(edit, lines...)
 		if err != nil {
 			return asEditResult(err)
 		}
 
-		addToReservation, err := b.Stock.AddIn(string(edit.OrderID), pieces)
+		addToReservation, err := b.Stock.AddIn(order.LifeID(), pieces)
 		if err != nil {
 			return transitions.Result{}, err
 		}

@@ -27,7 +27,7 @@ type Carrier interface {
 	Cancel(ctx context.Context, key string) (left bool, err error)
 }
 
-// Effect is the last part of a shipment's effect key, orderId/transitionId/shipping.
+// Effect is the last part of a shipment's effect key, orderId/incarnation/transitionId/shipping.
 const Effect = "shipping"
 
 // Config configures a [Booker].

@@ -2,8 +2,8 @@
 //
 // # Model
 //
-// [Booker.Book] books with the carrier under the key orderId/transitionId/shipping, and stores the
-// tracking number as the result of a claim of that key. The reaction to PAYMENT_RECEIVED calls it.
+// [Booker.Book] books with the carrier under the key orderId/incarnation/transitionId/shipping, and
+// stores the tracking number as the result of a claim of that key. The reaction to PAYMENT_RECEIVED calls it.
 // Every later call gets the same tracking number. Callers at the same moment may all ask the carrier,
 // which books once per key.
 //

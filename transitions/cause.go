@@ -25,7 +25,7 @@ type Cause struct {
 	// Code is for programs, like "out-of-stock": 1 to 32 characters of A-Z a-z 0-9 _ . -
 	Code string `json:"code,omitempty"`
 	// Text is for people: up to 1,000 bytes of UTF-8 without control characters. The stored text
-	// is cut at a character, so that Text and Trace together have at most 128 bytes; a text that
+	// is cut at a character, so that Text and Trace together have at most 104 bytes; a text that
 	// was cut ends in "…". It is no place for personal data.
 	Text string `json:"text,omitempty"`
 	// Actor is who asked: 1 to 64 printable ASCII characters without spaces, like "key:2vq0" or
@@ -40,7 +40,7 @@ type Cause struct {
 
 // The bounds of a cause. They keep an order within its write unit: see docs/costs.md.
 const (
-	maxTextAndTrace = 128  // bytes that are stored
+	maxTextAndTrace = 104  // bytes that are stored
 	maxTextBytes    = 1000 // bytes that a request may have
 	cutMark         = "…"
 )

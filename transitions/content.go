@@ -127,6 +127,10 @@ func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 	}
 
 	if order != nil {
+		if err := order.Readable("total"); err != nil {
+			return 0, "", err
+		}
+
 		switch amount := order.Total.Amount; {
 		case order.Total.Currency == "":
 			return WrongState, noTotal, nil
@@ -183,6 +187,10 @@ func (c *addItems) content() digest {
 func (c *addItems) blind() bool { return true }
 
 func (c *addItems) plan(order *Order, d draft) (Verdict, string, error) {
+	if err := order.readableForEdit("items"); err != nil {
+		return 0, "", err
+	}
+
 	room := maxItems - len(c.lines)
 	if order != nil && len(order.Items) > room {
 		return 0, "", &LimitError{What: "items", Limit: maxItems}
@@ -241,6 +249,10 @@ func (c *changeItem) content() digest { return digestOf(c.line.parts()...) }
 func (c *changeItem) blind() bool     { return false }
 
 func (c *changeItem) plan(order *Order, d draft) (Verdict, string, error) {
+	if err := order.readableForEdit("items"); err != nil {
+		return 0, "", err
+	}
+
 	i := slices.IndexFunc(order.Items, func(l Item) bool { return l.SKU == c.line.SKU })
 	if i < 0 {
 		return NotFound, noSuchLine, nil
@@ -284,6 +296,10 @@ func (c *removeItem) blind() bool     { return false }
 const maxRemoved = 20
 
 func (c *removeItem) plan(order *Order, d draft) (Verdict, string, error) {
+	if err := order.readableForEdit("items"); err != nil {
+		return 0, "", err
+	}
+
 	var delta int64
 	removed := 0
 	for i, line := range order.Items {
@@ -362,7 +378,12 @@ func (c *setAddress) content() digest {
 
 func (c *setAddress) blind() bool { return true }
 
-func (c *setAddress) plan(_ *Order, d draft) (Verdict, string, error) {
+func (c *setAddress) plan(order *Order, d draft) (Verdict, string, error) {
+	// An address of another program's form is not replaced.
+	if err := order.readableForEdit(addressAttribute(c.kind)); err != nil {
+		return 0, "", err
+	}
+
 	d.Set(d.Name(addressAttribute(c.kind)) + " = " + d.Value(textsValue(c.address)))
 
 	return 0, "", nil
@@ -396,6 +417,10 @@ func (c *addNote) content() digest { return digestOf(c.note.By, c.note.Text) }
 func (c *addNote) blind() bool     { return true }
 
 func (c *addNote) plan(order *Order, d draft) (Verdict, string, error) {
+	if err := order.readableForEdit("notes"); err != nil {
+		return 0, "", err
+	}
+
 	if order != nil && len(order.Notes) >= maxNotes {
 		return 0, "", &LimitError{What: "notes", Limit: maxNotes}
 	}

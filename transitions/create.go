@@ -1,6 +1,7 @@
 package transitions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -38,6 +39,10 @@ type NewOrder struct {
 	// PlacedBy names who places the order, like an execution. It is stored with the order and
 	// is no part of its content. It may be empty.
 	PlacedBy string `json:"-"`
+	// Incarnation names the life that begins, for a caller that writes other items with that name in the
+	// same transaction (see [Order.LifeID]). Default: a new one. It is no part of the content, and an
+	// order that exists keeps its own.
+	Incarnation Incarnation `json:"-"`
 	// Cause is the cause of the first transition. It is no part of the content.
 	Cause Cause `json:"-"`
 }
@@ -178,6 +183,9 @@ func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transa
 		return Result{}, err
 	}
 
+	// Every attempt begins the same life.
+	n.Incarnation = cmp.Or(n.Incarnation, NewIncarnation(o.cfg.Now()))
+
 	return o.run(ctx, &placing{orders: o, order: n, with: with, refusal: n.fits(o.def), call: newCallID()}, sight{id: n.ID})
 }
 
@@ -200,6 +208,9 @@ func (p *placing) decide(s *sight) decision {
 		return decision{err: p.refusal}
 	case s.order == nil:
 		return p.orders.place(p, s)
+	// A digest that cannot be read does not prove other content.
+	case s.order.Readable("placeHash") != nil:
+		return decision{err: s.order.Readable("placeHash")}
 	// The content is compared first: if it differs, it makes no difference which call created the
 	// order.
 	case !s.order.PlacedWith(p.order):
@@ -253,7 +264,7 @@ func (o *Orders) place(p *placing, s *sight) decision {
 
 	if o.cfg.Journal == JournalTransactional {
 		placed, _ := order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds
-		o.addRow(w.parts, journalRow(order.ID, placed, nil, o.def.Version()))
+		o.addRow(w.parts, journalRow(order.life(), placed, nil, o.def.Version()))
 	}
 
 	for _, add := range p.with {
@@ -271,7 +282,7 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 	// Both maps must exist from the beginning: an update cannot set a member of an absent map.
 	item := image{
 		"orderId":            dynamo.S(string(n.ID)),
-		incarnationAttribute: dynamo.S(string(newIncarnation(t.At))),
+		incarnationAttribute: dynamo.S(string(n.Incarnation)),
 		"orderState":         dynamo.S(string(o.def.Initial())),
 		"transitionId":       dynamo.N(int64(placeID)),
 		"definitionVersion":  dynamo.N(int64(o.def.Version())),

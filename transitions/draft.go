@@ -53,7 +53,12 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 	// an update reads every attribute as it was before the write.
 	version := "if_not_exists(contentVersion, " + d.Value(dynamo.N(0)) + ") + " + d.Value(dynamo.N(1))
 	d.Set("contentVersion = " + version)
-	d.Set("updatedAt = " + d.Value(dynamo.Millis(w.at)))
+
+	// Another program's attribute of this name stays as it is (see foreign.go).
+	if base == nil || !base.foreign().updated {
+		d.If(ofType(updatedAtAttribute, d.Value(dynamo.S("N"))))
+		d.Set("updatedAt = " + d.Value(dynamo.Millis(w.at)))
+	}
 	d.leaveTrace(o.cfg, w, base, version)
 	d.leaveCause(w.edit)
 

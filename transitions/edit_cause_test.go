@@ -59,7 +59,7 @@ func TestAnOrderKeepsTheCauseOfItsNewestEdit(t *testing.T) {
 	}
 
 	long := transitions.Cause{Text: strings.Repeat("x", 1000)}
-	if got := note("e-4", long).EditCause.Text; len(got) != 128 || !strings.HasSuffix(got, "…") {
+	if got := note("e-4", long).EditCause.Text; len(got) != 104 || !strings.HasSuffix(got, "…") {
 		t.Errorf("%d bytes are stored: %s", len(got), got)
 	}
 }

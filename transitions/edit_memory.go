@@ -92,14 +92,21 @@ func (d draft) leaveTrace(cfg Config, w editWrite, base *Order, version string) 
 
 	room := cfg.EditMemory * perEdit
 	if base != nil {
-		for i, old := range base.outdated(w.at, cfg.EditMemory, cfg.EditAge) {
+		old := base.outdated(w.at, cfg.EditMemory, cfg.EditAge)
+		for i, key := range old {
 			name := "#o" + strconv.Itoa(i)
-			d.Alias(name, old).Alias(name+versionSuffix, old+versionSuffix)
+			d.Alias(name, key).Alias(name+versionSuffix, key+versionSuffix)
 			// If another edit has removed the trace meanwhile, removing it again makes no room.
 			d.If("attribute_exists(#processedEvents." + name + ")")
 			d.Remove("#processedEvents." + name)
 			d.Remove("#processedEvents." + name + versionSuffix)
 			room += perEdit
+		}
+
+		// The memory was larger before. It shrinks over several edits, each of which removes more than it
+		// adds.
+		if removed := len(old); removed > 1 {
+			room = max(room, len(base.edits)+1)
 		}
 	}
 	// size counts the members before the write, including the traces that this write removes, so

@@ -92,7 +92,7 @@ func (o *Orders) EraseHistory(ctx context.Context, order *Order) (changed int, e
 func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, err error) {
 	last := TransitionID(0)
 
-	for row, err := range o.Rows(ctx, order.ID, 0) {
+	for row, err := range o.Rows(ctx, order, 0) {
 		switch {
 		case err != nil:
 			return changed, err
@@ -107,7 +107,7 @@ func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, e
 			continue
 		}
 
-		if err := o.replaceCause(ctx, order.ID, row.ID, kept); err != nil {
+		if err := o.replaceCause(ctx, order.ID, row, kept); err != nil {
 			return changed, err
 		}
 		changed++
@@ -121,8 +121,8 @@ func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, e
 }
 
 // replaceCause replaces the cause of a row that exists. Its code stays in an attribute of its own.
-func (o *Orders) replaceCause(ctx context.Context, id OrderID, t TransitionID, c Cause) error {
-	update := dynamo.NewUpdate(o.cfg.JournalTable, image{"orderId": dynamo.S(string(id)), "transitionId": dynamo.N(int64(t))}).
+func (o *Orders) replaceCause(ctx context.Context, id OrderID, row Row, c Cause) error {
+	update := dynamo.NewUpdate(o.cfg.JournalTable, rowKey(id, row.life, row.ID)).
 		IfPresent("orderId").
 		SetValue(rowDetails, dynamo.S(c.details(id)))
 

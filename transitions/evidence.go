@@ -47,7 +47,7 @@ func (p *move) evidence(s *sight) (t Transition, found bool, missing decision) {
 	case p.id == 0:
 		return slot, false, decision{} // the id will be assigned above the order's
 	// No later transition has used the slot, so the slot itself answers.
-	case slot.ID <= p.id:
+	case slot.ID <= p.id && !order.broken[p.id%ringSize]:
 		return slot, same, decision{}
 	case p.assigned, s.skipped:
 		return slot, false, decision{} // the id is another request's, or was skipped
@@ -70,7 +70,7 @@ func (p *move) lookForRequest(ctx context.Context, s *sight) error {
 
 // lookForID looks for the id in the journal.
 func (p *move) lookForID(ctx context.Context, s *sight) error {
-	t, found, err := p.journalOfID(ctx)
+	t, found, err := p.journalOfID(ctx, s.order)
 	s.skipped = err == nil && !found
 
 	return p.foundOlder(ctx, s, t, found, err)
@@ -124,9 +124,9 @@ func (o *Order) slot(id TransitionID) (Transition, bool) {
 
 // journalOfID looks for the id in the journal. Not found proves that the id was never
 // applied: the chain skips it.
-func (p *move) journalOfID(ctx context.Context) (t Transition, found bool, err error) {
+func (p *move) journalOfID(ctx context.Context, order *Order) (t Transition, found bool, err error) {
 	passed, lost := false, false
-	err = p.orders.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
+	err = p.orders.readEvidence(ctx, order, p.id, 1, func(row Row) bool {
 		// This is the first row with the id or a later one. If the row has a later id, its
 		// PreviousID proves whether the id was skipped. An adopted row follows ids that never had
 		// rows.
@@ -150,12 +150,12 @@ func (p *move) journalOfID(ctx context.Context) (t Transition, found bool, err e
 // readEvidence calls fn for the rows of the journal from the id on, until fn returns
 // false. Without a journal it returns ErrEvidenceGone: no record is left of the transitions
 // that the ring has forgotten.
-func (o *Orders) readEvidence(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
+func (o *Orders) readEvidence(ctx context.Context, order *Order, from TransitionID, page int, fn func(Row) bool) error {
 	if !o.HasJournal() {
 		return ErrEvidenceGone
 	}
 
-	if err := o.journal(ctx, id, from, page, fn); err != nil {
+	if err := o.journal(ctx, order.life(), from, page, fn); err != nil {
 		return fmt.Errorf("read the journal: %w", err)
 	}
 
@@ -181,6 +181,13 @@ func (o *Order) oldestForgotten() TransitionID {
 	for _, t := range o.ring {
 		if t.ID > ringSize {
 			last = max(last, t.ID-ringSize)
+		}
+	}
+
+	// A slot that cannot be read may have held the newest id of its slot.
+	for k, broken := range o.broken {
+		if newest := o.TransitionID - (o.TransitionID-TransitionID(k)+ringSize)%ringSize; broken && newest > 0 {
+			last = max(last, newest)
 		}
 	}
 

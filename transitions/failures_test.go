@@ -68,7 +68,7 @@ var calls = map[string]struct {
 		return 0, err
 	}},
 	"rows": {moved, func(ctx context.Context, _ *testing.T, s *orders) (_ transitions.Verdict, err error) {
-		for _, rowErr := range s.Rows(ctx, "o-1", 0) {
+		for _, rowErr := range s.RowsOf(ctx, "o-1", 0) {
 			err = errors.Join(err, rowErr)
 		}
 
@@ -123,7 +123,7 @@ func (s *orders) putBack(t *testing.T) {
 	t.Helper()
 
 	_, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: map[string]types.AttributeValue{
-		"orderId": &types.AttributeValueMemberS{Value: "o-1"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"},
+		"orderId": &types.AttributeValueMemberS{Value: "o-1"}, "incarnation": s.Item(t, "o-1")["incarnation"], "orderState": &types.AttributeValueMemberS{Value: "PENDING"},
 		"transitionId": &types.AttributeValueMemberN{Value: "1"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ func (s *orders) putRow(t *testing.T, id, previous int, further map[string]types
 
 	row := map[string]types.AttributeValue{"orderId": text("o-1"), "transitionId": number(id), "previousId": number(previous), "definitionVersion": number(1),
 		"event": text("hold"), "fromState": text("PENDING"), "toState": text("ON_HOLD"), "at": number(1_790_000_000_000)}
+	row["entry"] = text(s.entry(t, "o-1", fmt.Sprint(id)))
 	for name, v := range further {
 		row[name] = v
 	}
@@ -37,7 +38,7 @@ func (s *orders) putRow(t *testing.T, id, previous int, further map[string]types
 func (s *orders) rows(t *testing.T, after transitions.TransitionID) (rows []transitions.Row) {
 	t.Helper()
 
-	for row, err := range s.Rows(t.Context(), "o-1", after) {
+	for row, err := range s.RowsOf(t.Context(), "o-1", after) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,6 +62,7 @@ func TestARowFollowsWhatItNames(t *testing.T) {
 		"lost, and adopted too": {map[string]types.AttributeValue{"lost": yes, "adopted": yes}, []transitions.TransitionID{0, 4, 5, 6}},
 	} {
 		s := newOrders(t)
+		s.place(t, "o-1")
 		s.putRow(t, 7, 4, row.further)
 
 		var follows []transitions.TransitionID
@@ -79,6 +81,8 @@ func TestARowFollowsWhatItNames(t *testing.T) {
 // The rows come after the id that is given. An error is the last element.
 func TestRowsComeAfterAnID(t *testing.T) {
 	s := newOrders(t)
+	s.place(t, "o-1")
+
 	for id := 1; id <= 3; id++ {
 		s.putRow(t, id, id-1, nil)
 	}
@@ -92,7 +96,7 @@ func TestRowsComeAfterAnID(t *testing.T) {
 
 	var facts transitions.Facts
 
-	err := facts.Rebuild(s.Rows(t.Context(), "o-1", 0))
+	err := facts.Rebuild(s.RowsOf(t.Context(), "o-1", 0))
 	var chain *transitions.JournalError
 	if !errors.As(err, &chain) || !chain.Unreadable || chain.At != 2 || errors.Is(err, transitions.ErrJournalBroken) || !strings.Contains(err.Error(), "journal of order o-1: journal row 2: ") {
 		t.Errorf("a row that cannot be read: %v", err)
@@ -103,14 +107,14 @@ func TestRowsComeAfterAnID(t *testing.T) {
 	}
 	s.putRow(t, 2, 9, nil)
 
-	err = new(transitions.Facts).Rebuild(s.Rows(t.Context(), "o-1", 0))
+	err = new(transitions.Facts).Rebuild(s.RowsOf(t.Context(), "o-1", 0))
 	if !errors.Is(err, transitions.ErrJournalBroken) || !strings.Contains(err.Error(), "broken at transition 2: it follows transition 9, but the row before it is 1") {
 		t.Errorf("a row that does not follow: %v", err)
 	}
 	s.reconfigure(func(c *transitions.Config) { c.JournalTable = "" })
 
 	count := 0
-	for _, err := range s.Rows(t.Context(), "o-1", 0) {
+	for _, err := range s.RowsOf(t.Context(), "o-1", 0) {
 		if count++; err == nil || !strings.Contains(err.Error(), "no journal table is configured") {
 			t.Errorf("without a journal: %v", err)
 		}

@@ -5,12 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	mrand "math/rand/v2"
+	"strings"
 	"time"
 )
 
 // Incarnation names one life of an order: 13 characters of 0-9 a-v, which sort by the time at which
 // the life began. An order that another program has created, and that has no attribute of this name,
-// has the incarnation "0".
+// has the incarnation "0", which sorts before every other.
 type Incarnation string
 
 const (
@@ -19,17 +20,47 @@ const (
 	adoptedIncarnation Incarnation = "0"
 )
 
-// newIncarnation returns the name of a life that begins at the time: its milliseconds and 16 random
+var lifeEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// NewIncarnation returns the name of a life that begins at the time: its milliseconds and 16 random
 // bits, so that two lives that begin at once differ.
-func newIncarnation(at time.Time) Incarnation {
+func NewIncarnation(at time.Time) Incarnation {
 	var id [8]byte
 	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|mrand.Uint64()&0xffff) //nolint:gosec // not a secret
 
-	return Incarnation(base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding).EncodeToString(id[:]))
+	return Incarnation(lifeEncoding.EncodeToString(id[:]))
 }
 
 // EffectKey names the effect of one handler about one transition of the order, the same in every
 // process and at all times: orderId/incarnation/transitionId/handler.
 func (o *Order) EffectKey(t TransitionID, handler string) string {
 	return fmt.Sprintf("%s/%s/%d/%s", o.ID, o.Incarnation, t, handler)
+}
+
+// LifeID names this life of the order where the key of something else must not have a slash, such as
+// the payment, the reservation of stock and the parked task: orderId.incarnation.
+func (o *Order) LifeID() string { return o.ID.Life(o.Incarnation) }
+
+// Life is the [Order.LifeID] of the order with this incarnation.
+func (id OrderID) Life(i Incarnation) string { return string(id) + "." + string(i) }
+
+// OrderOfLife returns the order's id in a text of [Order.LifeID].
+func OrderOfLife(life string) OrderID {
+	// An incarnation has no dot, and an order's id may have one.
+	if end := strings.LastIndexByte(life, '.'); end >= 0 {
+		return OrderID(life[:end])
+	}
+
+	return OrderID(life)
+}
+
+// Began returns when the life began, in milliseconds; the zero time for an order that another program
+// has created.
+func (i Incarnation) Began() time.Time {
+	id, err := lifeEncoding.DecodeString(string(i))
+	if err != nil || len(id) != 8 {
+		return time.Time{}
+	}
+
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(id) >> 16)).UTC() //nolint:gosec // 48 bits
 }

@@ -1,6 +1,7 @@
 package transitions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,7 +12,8 @@ import (
 )
 
 // The journal is the history of every order. It has one row per applied transition, with
-// the key orderId + transitionId. The row is written once: by the reader of the orders'
+// the key orderId + entry (incarnation#transitionId), so that every life of an id has a history of its
+// own. The row is written once: by the reader of the orders'
 // stream or together with the transition (see [JournalMode]).
 //
 // Each row names the id before it. A reader can therefore tell "never applied" from "not
@@ -28,7 +30,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	}
 	t := c.Transition
 
-	row := journalRow(c.New.ID, t, c.Old, c.New.DefinitionVersion)
+	row := journalRow(c.New.life(), t, c.Old, c.New.DefinitionVersion)
 	// A failed condition is no error: the stream has delivered the record again.
 	_, err := o.beside(ctx, func() error {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
@@ -51,13 +53,16 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 var absentOrLost = "attribute_not_exists(orderId) OR attribute_exists(#lost)"
 
 // journalRow returns the row of a transition. old is the order before it, nil for placing.
-func journalRow(id OrderID, t Transition, old *Order, version int) image {
+func journalRow(l life, t Transition, old *Order, version int) image {
 	var previous TransitionID
 	if old != nil {
 		previous = old.TransitionID
 	}
 
-	row := transitionRow(id, t)
+	row := transitionRow(l, t)
+	if lives := l.value(); lives != nil {
+		row[livesAttribute] = lives
+	}
 	row["previousId"] = dynamo.N(int64(previous))
 	row["definitionVersion"] = dynamo.N(int64(version))
 	// Without a ring, another program has made the earlier transitions.
@@ -70,9 +75,10 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 
 // transitionRow returns a row with everything about the transition that is known, except for the
 // call id.
-func transitionRow(id OrderID, t Transition) image {
+func transitionRow(l life, t Transition) image {
 	row := image{
-		"orderId":      dynamo.S(string(id)),
+		"orderId":      dynamo.S(string(l.id)),
+		entryAttribute: dynamo.S(l.incarnation.entry(t.ID)),
 		"transitionId": dynamo.N(int64(t.ID)),
 		"event":        dynamo.S(string(t.Event)),
 		"toState":      dynamo.S(string(t.To)),
@@ -93,24 +99,29 @@ func transitionRow(id OrderID, t Transition) image {
 	if t.narrowed {
 		row["narrowed"] = dynamo.Bool(true)
 	}
-	t.Cause.addTo(row, id)
+	t.Cause.addTo(row, l.id)
 
 	return row
 }
 
 // History returns up to limit transitions of the order with an id above after, oldest
 // first; 0 is no limit. It reads the journal, which with JournalByStream may be behind the
-// order. It fails without a journal table.
+// order. An id that was used before has the history of the present order; if the order is gone, of the
+// newest one. It fails without a journal table.
 func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, limit int) ([]Transition, error) {
 	if o.cfg.JournalTable == "" {
 		return nil, fmt.Errorf("history of order %s: no journal table is configured", id)
 	}
 	var out []Transition
 
-	err := o.journal(ctx, id, after+1, limit, func(row Row) bool {
-		out = append(out, row.Transition)
-		return limit <= 0 || len(out) < limit
-	})
+	l, found, err := o.lifeOf(ctx, id)
+	if err == nil && found {
+		err = o.journal(ctx, l, after+1, limit, func(row Row) bool {
+			out = append(out, row.Transition)
+			return limit <= 0 || len(out) < limit
+		})
+	}
+
 	if err != nil {
 		return nil, fmt.Errorf("history of order %s: %w", id, err)
 	}
@@ -118,16 +129,39 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 	return out, nil
 }
 
-// journal calls fn for the order's rows from the id on, oldest first, until fn returns
+// journal calls fn for the rows of an order from the id on, oldest first, until fn returns
 // false. It reads up to page rows at a time; 0 leaves that to DynamoDB.
-func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
-	condition, consistent := "orderId = :order AND transitionId >= :from", true
+func (o *Orders) journal(ctx context.Context, l life, from TransitionID, page int, fn func(Row) bool) error {
+	for _, s := range l.spans() {
+		if s.upTo != 0 && s.upTo < from {
+			continue
+		}
+
+		more, err := o.journalOf(ctx, l.id, s, from, page, fn)
+		if err != nil || !more {
+			return err
+		}
+		// A later life has rows above the end of this one only.
+		from = max(from, s.upTo+1)
+	}
+
+	return nil
+}
+
+// journalOf is journal for one life. It reports whether fn wants more rows.
+func (o *Orders) journalOf(ctx context.Context, id OrderID, s span, from TransitionID, page int, fn func(Row) bool) (more bool, err error) {
+	condition, consistent := "orderId = :order AND "+entryAttribute+" BETWEEN :from AND :to", true
+	last := cmp.Or(s.upTo, 1e16-1)
 
 	input := &dynamodb.QueryInput{
-		TableName:                 &o.cfg.JournalTable,
-		KeyConditionExpression:    &condition,
-		ConsistentRead:            &consistent,
-		ExpressionAttributeValues: image{":order": dynamo.S(string(id)), ":from": dynamo.N(int64(from))},
+		TableName:              &o.cfg.JournalTable,
+		KeyConditionExpression: &condition,
+		ConsistentRead:         &consistent,
+		ExpressionAttributeValues: image{
+			":order": dynamo.S(string(id)),
+			":from":  dynamo.S(s.incarnation.entry(from)),
+			":to":    dynamo.S(s.incarnation.entry(max(from, last))),
+		},
 	}
 	if page > 0 {
 		// page may be any limit of a caller. The rest comes with the next pages.
@@ -138,22 +172,23 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 	for {
 		out, err := o.cfg.DynamoDB.Query(ctx, input)
 		if err != nil {
-			return asUnavailable(ctx, err)
+			return false, asUnavailable(ctx, err)
 		}
 
 		for _, item := range out.Items {
 			row, err := decodeRow(item)
 			if err != nil {
-				return err
+				return false, err
 			}
+			row.life = s.incarnation
 
 			if !fn(row) {
-				return nil
+				return false, nil
 			}
 		}
 
 		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(input.ExclusiveStartKey) == 0 {
-			return nil
+			return true, nil
 		}
 	}
 }

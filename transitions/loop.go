@@ -220,6 +220,9 @@ func (o *Orders) send(ctx context.Context, w *write, s *sight, c *call) error {
 	case mapMissing(err) && !c.mapped:
 		c.lacking = true
 		return nil
+	// Another program has an attribute of this name, which is no map.
+	case mapMissing(err):
+		return fmt.Errorf("%w: attribute %s is not a map: %w", ErrUnreadable, w.into, err)
 	case err != nil:
 		return c.failed(ctx, err)
 	case refused:

@@ -63,6 +63,10 @@ func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision
 		Cause:    p.request.Cause.fitted(),
 	}}
 
+	if s.order != nil {
+		t.foreign = s.order.foreign()
+	}
+
 	// The condition "transitionId < :id" makes sure that the order has not moved past this id.
 	if p.id == 0 {
 		t.transition.ID = s.order.TransitionID + 1

@@ -46,16 +46,21 @@ type Order struct {
 	Reference string   `json:"reference,omitempty"`
 	Metadata  Metadata `json:"metadata,omitempty"`
 	PlacedBy  string   `json:"placedBy,omitempty"`
+	// Unreadable names the attributes of the item that have another form than Ratchet writes, sorted. The
+	// order is shown without them. See [Order.Readable].
+	Unreadable []string `json:"unreadable,omitempty"`
 	// ErasedAt is when the person was erased from the order, zero if that was not done.
 	ErasedAt time.Time `json:"erasedAt,omitzero"`
 
 	placed  digest
-	item    image // the whole item, for guards; nil if only a part of it was read
+	earlier []span // the lives that this one continues
+	item    image  // the whole item, for guards; nil if only a part of it was read
 	ring    [ringSize]Transition
-	ringed  bool  // the item has the map of the ring, which may be empty
-	lined   bool  // the item has the list of lines, which may be empty
-	edits   image // the attribute processedEvents
-	parcels image // the attribute parcels
+	broken  [ringSize]bool // slots that cannot be read
+	ringed  bool           // the item has the map of the ring, which may be empty
+	lined   bool           // the item has the list of lines, which may be empty
+	edits   image          // the attribute processedEvents
+	parcels image          // the attribute parcels
 
 	// requestsAt and requestsAfter say which requests have a row in the table of requests
 	// (see requests.go).
@@ -146,84 +151,118 @@ func (o *Order) EnteredAt() time.Time {
 	return o.UpdatedAt
 }
 
+// Attributes that transitions and edits write, and that another program may have used before.
+const (
+	previousStateAttribute  = "previousState"
+	updatedAtAttribute      = "updatedAt"
+	versionAttribute        = "definitionVersion"
+	contentVersionAttribute = "contentVersion"
+	recentAttribute         = "recent"
+)
+
 // image is an item as DynamoDB returns it.
 type image = dynamo.Item
 
-// decode reads an order's item. It fails if an attribute has another type than this
-// package writes, rather than guess the order's state.
+// decode reads an order's item. It fails only if one of the three attributes is missing or of another
+// type that every decision needs. What else cannot be read is left out and named in Unreadable: another
+// program may use these names, and its attributes stand in the way of nothing that does not need them
+// (see [Order.Readable]).
 func decode(item image) (*Order, error) {
 	r := reader{}
-
 	o := &Order{
-		item:              item,
-		ID:                OrderID(r.text(item, "orderId")),
-		Incarnation:       cmp.Or(Incarnation(r.optional(item, incarnationAttribute)), adoptedIncarnation),
-		State:             workflow.State(r.text(item, "orderState")),
-		PreviousState:     workflow.State(r.optional(item, "previousState")),
-		TransitionID:      TransitionID(r.number(item, "transitionId")),
-		DefinitionVersion: int(r.number(item, "definitionVersion")),
-		CreatedAt:         r.time(item, "createdAt"),
-		UpdatedAt:         r.time(item, "updatedAt"),
-		Customer:          r.optional(item, customerAttribute),
-		Reference:         r.optional(item, referenceAttribute),
-		Metadata:          r.texts(item, metadataAttribute),
-		PlacedBy:          r.optional(item, "placedBy"),
-		ErasedAt:          r.time(item, erasedAtAttribute),
-		placed:            r.digest(item, "placeHash"),
-		ContentVersion:    r.number(item, "contentVersion"),
-		Shipping:          r.texts(item, addressAttribute(shippingAddress)),
-		Billing:           r.texts(item, addressAttribute(billingAddress)),
-		Notes:             r.notes(item),
-		requestsAt:        TransitionID(r.number(item, requestsAt)),
-		requestsAfter:     TransitionID(r.number(item, requestsAfter)),
+		item:         item,
+		ID:           OrderID(r.text(item, "orderId")),
+		State:        workflow.State(r.text(item, "orderState")),
+		TransitionID: TransitionID(r.number(item, "transitionId")),
 	}
-	// The traces of edits stay attributes: only an edit reads them, each by its key (see evidenceOfEdit).
-	if edits, ok := item[processedEvents].(*types.AttributeValueMemberM); ok {
-		o.edits = edits.Value
-	}
-
-	if parcels, ok := item["parcels"].(*types.AttributeValueMemberM); ok {
-		o.parcels = parcels.Value
-	}
-
-	if total, ok := item["total"].(*types.AttributeValueMemberM); ok {
-		o.Total = Money{Amount: r.number(total.Value, "amount"), Currency: r.text(total.Value, "currency")}
-	}
-
-	if items, ok := item["items"].(*types.AttributeValueMemberL); ok {
-		// An empty list is still a list: the order was placed under a definition with items.
-		o.lined = true
-
-		for _, v := range items.Value {
-			if line, ok := v.(*types.AttributeValueMemberM); ok {
-				o.Items = append(o.Items, Item{
-					SKU:      r.text(line.Value, "sku"),
-					Quantity: r.number(line.Value, "quantity"),
-					Price:    r.number(line.Value, "price"),
-					Shipped:  r.number(line.Value, "shipped"),
-				})
-			}
-		}
-	}
-
-	if recent, ok := item["recent"].(*types.AttributeValueMemberM); ok {
-		o.ring, o.ringed = r.ring(recent.Value), true
-
-		// The item has the details of one cause, the newest. detailsOf drops them if the attribute
-		// belongs to an older transition.
-		if newest := &o.ring[o.TransitionID%ringSize]; newest.ID == o.TransitionID {
-			newest.Cause.addDetails(o.ID, detailsOf(o.TransitionID, r.optional(item, causeAttribute)))
-			o.Cause = newest.Cause
-		}
-	}
-
-	o.EditCause = o.causeOfNewestEdit(r.optional(item, editCauseAttribute))
 
 	if r.err != nil {
 		return nil, fmt.Errorf("read order %q: %w: %w", o.ID, ErrUnreadable, r.err)
 	}
 
+	o.Incarnation = Incarnation(cmp.Or(part(o, incarnationAttribute, (*reader).optional), string(adoptedIncarnation)))
+	o.PreviousState = workflow.State(part(o, previousStateAttribute, (*reader).optional))
+	o.DefinitionVersion = int(part(o, versionAttribute, (*reader).number))
+	o.CreatedAt = part(o, "createdAt", (*reader).time)
+	o.UpdatedAt = part(o, updatedAtAttribute, (*reader).time)
+	o.Customer = part(o, customerAttribute, (*reader).optional)
+	o.Reference = part(o, referenceAttribute, (*reader).optional)
+	o.Metadata = part(o, metadataAttribute, (*reader).texts)
+	o.PlacedBy = part(o, "placedBy", (*reader).optional)
+	o.ErasedAt = part(o, erasedAtAttribute, (*reader).time)
+	o.placed = part(o, "placeHash", (*reader).digest)
+	o.ContentVersion = part(o, contentVersionAttribute, (*reader).number)
+	o.Shipping = part(o, addressAttribute(shippingAddress), (*reader).texts)
+	o.Billing = part(o, addressAttribute(billingAddress), (*reader).texts)
+	o.Notes = part(o, "notes", (*reader).notes)
+	o.earlier = part(o, livesAttribute, (*reader).lives)
+	o.requestsAt = TransitionID(part(o, requestsAt, (*reader).number))
+	o.requestsAfter = TransitionID(part(o, requestsAfter, (*reader).number))
+	// The traces of edits stay attributes: only an edit reads them, each by its key (see evidenceOfEdit).
+	o.edits = part(o, processedEvents, (*reader).members)
+	o.parcels = part(o, "parcels", (*reader).members)
+	o.Total = part(o, "total", (*reader).money)
+	o.Items = part(o, "items", (*reader).items)
+	// An empty list is still a list: the order was placed under a definition with items.
+	_, o.lined = item["items"].(*types.AttributeValueMemberL)
+	o.readRing()
+	o.EditCause = o.causeOfNewestEdit(part(o, editCauseAttribute, (*reader).optional))
+	slices.Sort(o.Unreadable)
+
 	return o, nil
+}
+
+// part reads an attribute of the order's item. If it cannot be read whole, part returns the zero value
+// and names the attribute in Unreadable.
+func part[T any](o *Order, name string, read func(*reader, image, string) T) (value T) {
+	// Most orders lack most of the optional attributes.
+	if o.item[name] == nil {
+		return value
+	}
+
+	r := reader{}
+	if v := read(&r, o.item, name); r.err == nil {
+		return v
+	}
+	o.Unreadable = append(o.Unreadable, name)
+
+	return value
+}
+
+// readRing reads the attribute recent and the cause. A slot that cannot be read counts as forgotten.
+func (o *Order) readRing() {
+	r := reader{}
+	members := r.members(o.item, recentAttribute)
+	o.ringed = members != nil
+	o.ring, o.broken = r.ring(members)
+
+	if r.err != nil {
+		o.Unreadable = append(o.Unreadable, recentAttribute)
+		// Whatever the ring has held is forgotten.
+		for k := range o.broken {
+			o.broken[k] = o.broken[k] || o.item[recentAttribute] != nil && members == nil
+		}
+	}
+
+	// The item has the details of one cause, the newest. detailsOf drops them if the attribute
+	// belongs to an older transition.
+	if newest := &o.ring[o.TransitionID%ringSize]; newest.ID == o.TransitionID && newest.ID != 0 {
+		newest.Cause.addDetails(o.ID, detailsOf(o.TransitionID, part(o, causeAttribute, (*reader).optional)))
+		o.Cause = newest.Cause
+	}
+}
+
+// Readable returns an [ErrUnreadable] that names the first of the attributes that the order's item has in
+// a form that cannot be read. Whoever needs one of these parts asks before: a total that is not readable
+// is not a total of 0.
+func (o *Order) Readable(attributes ...string) error {
+	for _, name := range attributes {
+		if slices.Contains(o.Unreadable, name) {
+			return fmt.Errorf("order %s: %w: attribute %s has another form than Ratchet writes", o.ID, ErrUnreadable, name)
+		}
+	}
+
+	return nil
 }
 
 // reader reads attributes and keeps the first error.
@@ -233,6 +272,66 @@ func (r *reader) fail(name, want string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("attribute %s is not %s", name, want)
 	}
+}
+
+// members reads an optional map; absent is nil.
+func (r *reader) members(item image, name string) image {
+	switch v := item[name].(type) {
+	case nil:
+		return nil
+	case *types.AttributeValueMemberM:
+		return v.Value
+	}
+	r.fail(name, "a map")
+
+	return nil
+}
+
+// list reads an optional list of maps; absent is nil.
+func (r *reader) list(item image, name string) (maps []image) {
+	if item[name] == nil {
+		return nil
+	}
+
+	list, ok := item[name].(*types.AttributeValueMemberL)
+	if !ok {
+		r.fail(name, "a list")
+		return nil
+	}
+
+	for _, v := range list.Value {
+		m, ok := v.(*types.AttributeValueMemberM)
+		if !ok {
+			r.fail(name, "a list of maps")
+			return nil
+		}
+		maps = append(maps, m.Value)
+	}
+
+	return maps
+}
+
+func (r *reader) money(item image, name string) Money {
+	total := r.members(item, name)
+	// An amount that is missing is no amount of 0.
+	if total["amount"] == nil {
+		r.fail(name+".amount", "there")
+	}
+
+	return Money{Amount: r.number(total, "amount"), Currency: r.text(total, "currency")}
+}
+
+func (r *reader) items(item image, name string) (items []Item) {
+	for _, line := range r.list(item, name) {
+		items = append(items, Item{
+			SKU:      r.text(line, "sku"),
+			Quantity: r.number(line, "quantity"),
+			Price:    r.number(line, "price"),
+			Shipped:  r.number(line, "shipped"),
+		})
+	}
+
+	return items
 }
 
 // text reads a string that must be there.
@@ -304,29 +403,22 @@ func (r *reader) digest(item image, name string) (d digest) {
 
 // texts reads an optional map of strings; absent is nil.
 func (r *reader) texts(item image, name string) map[string]string {
-	m, ok := item[name].(*types.AttributeValueMemberM)
-	if !ok {
+	members := r.members(item, name)
+	if members == nil {
 		return nil
 	}
 
-	texts := make(map[string]string, len(m.Value))
-	for field := range m.Value {
-		texts[field] = r.text(m.Value, field)
+	texts := make(map[string]string, len(members))
+	for field := range members {
+		texts[field] = r.text(members, field)
 	}
 
 	return texts
 }
 
-func (r *reader) notes(item image) (notes []Note) {
-	list, ok := item["notes"].(*types.AttributeValueMemberL)
-	if !ok {
-		return nil
-	}
-
-	for _, v := range list.Value {
-		if m, ok := v.(*types.AttributeValueMemberM); ok {
-			notes = append(notes, Note{At: r.time(m.Value, "at"), By: r.optional(m.Value, "by"), Text: r.text(m.Value, "text")})
-		}
+func (r *reader) notes(item image, name string) (notes []Note) {
+	for _, m := range r.list(item, name) {
+		notes = append(notes, Note{At: r.time(m, "at"), By: r.optional(m, "by"), Text: r.text(m, "text")})
 	}
 
 	return notes
@@ -335,12 +427,13 @@ func (r *reader) notes(item image) (notes []Note) {
 // Position is where an order is. An execution passes it from step to step.
 type Position struct {
 	OrderID      OrderID        `json:"orderId"`
+	Incarnation  Incarnation    `json:"incarnation"`
 	State        workflow.State `json:"state"`
 	TransitionID TransitionID   `json:"transitionId"`
 }
 
 // Position returns where the order is.
-func (o *Order) Position() Position { return Position{o.ID, o.State, o.TransitionID} }
+func (o *Order) Position() Position { return Position{o.ID, o.Incarnation, o.State, o.TransitionID} }
 
 // Reached reports whether the order is in the state, or has entered it after the
 // transition since, as far as the ring shows.

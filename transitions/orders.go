@@ -20,7 +20,7 @@ type Orders struct {
 }
 
 // New returns the orders of the configured tables. The error names every field of cfg
-// that breaks a rule.
+// that breaks a rule, or the event whose write would exceed a bound of DynamoDB's expressions.
 func New(cfg Config) (*Orders, error) {
 	cfg.setDefaults()
 
@@ -41,7 +41,7 @@ func New(cfg Config) (*Orders, error) {
 
 	versions := newVersions(cfg.Definition.Version(), cfg.Versions)
 
-	return &Orders{
+	o := &Orders{
 		cfg:          cfg,
 		def:          cfg.Definition,
 		transactions: transactions,
@@ -49,7 +49,13 @@ func New(cfg Config) (*Orders, error) {
 		versions:     versions,
 		sources:      newSources(len(cfg.Definition.States()), versions.condition),
 		updates:      newUpdates(cfg.RequestsTable != ""),
-	}, nil
+	}
+
+	if err := o.checkExpressions(); err != nil {
+		return nil, err
+	}
+
+	return o, nil
 }
 
 // Definition returns the definition of these orders.

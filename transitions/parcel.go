@@ -165,6 +165,10 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 		content: p.content,
 		first:   order.parcels == nil,
 	}
+	if err := order.Readable("items", "parcels"); err != nil {
+		return u, "", err
+	}
+
 	if len(order.parcels) >= maxParcels {
 		return u, "", &LimitError{What: "parcels", Limit: maxParcels}
 	}

@@ -18,7 +18,7 @@ import (
 func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow.Event) ([]Transition, error) {
 	var made []Transition
 	if forgotten := order.oldestForgotten(); forgotten > 0 {
-		err := o.chain(ctx, order.ID, forgotten, func(t Transition) bool {
+		err := o.chain(ctx, order, forgotten, func(t Transition) bool {
 			if t.Event == event {
 				made = append(made, t)
 			}
@@ -45,11 +45,11 @@ func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow
 // chain calls fn for the order's transitions in the journal, oldest first, until fn returns
 // false or the journal has passed the id. If rows are missing up to there, the error is
 // ErrJournalBehind, or ErrEvidenceGone if they are lost for good.
-func (o *Orders) chain(ctx context.Context, id OrderID, upTo TransitionID, fn func(Transition) bool) error {
+func (o *Orders) chain(ctx context.Context, order *Order, upTo TransitionID, fn func(Transition) bool) error {
 	var last TransitionID
 	broken, stopped, lost := false, false, false
 
-	err := o.readEvidence(ctx, id, 0, 0, func(row Row) bool {
+	err := o.readEvidence(ctx, order, 0, 0, func(row Row) bool {
 		lost = lost || row.lost
 		if stopped = !row.lost && !fn(row.Transition); stopped {
 			return false

@@ -16,8 +16,9 @@ type Row struct {
 	PreviousID        TransitionID `json:"previousId"`
 	DefinitionVersion int          `json:"definitionVersion"`
 
-	adopted bool // the first row of an order that another program had moved before
-	lost    bool // stands for rows that are lost for good; see CloseJournal
+	life    Incarnation // under which the row is stored
+	adopted bool        // the first row of an order that another program had moved before
+	lost    bool        // stands for rows that are lost for good; see CloseJournal
 }
 
 // Lost reports whether the row stands for transitions that are lost for good: with ids after
@@ -139,17 +140,32 @@ func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 	}
 }
 
-// Rows returns the rows of the order's journal with an id above after, oldest first. It
+// Rows returns the rows of the journal of the order, as it was read, with an id above after, oldest
+// first. Rows of other orders that had the same id are not among them. It
 // reads them page by page as the caller iterates. An error ends the sequence; without a
 // journal table it is the only element.
-func (o *Orders) Rows(ctx context.Context, id OrderID, after TransitionID) iter.Seq2[Row, error] {
+func (o *Orders) Rows(ctx context.Context, order *Order, after TransitionID) iter.Seq2[Row, error] {
+	return o.rows(ctx, order.ID, after, func() (life, bool, error) { return order.life(), true, nil })
+}
+
+// RowsOf is Rows of the order with the id as it is now, or, if it is gone, of the newest order that had
+// the id.
+func (o *Orders) RowsOf(ctx context.Context, id OrderID, after TransitionID) iter.Seq2[Row, error] {
+	return o.rows(ctx, id, after, func() (life, bool, error) { return o.lifeOf(ctx, id) })
+}
+
+func (o *Orders) rows(ctx context.Context, id OrderID, after TransitionID, of func() (life, bool, error)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if o.cfg.JournalTable == "" {
 			yield(Row{}, fmt.Errorf("journal of order %s: no journal table is configured", id))
 			return
 		}
 
-		err := o.journal(ctx, id, after+1, 0, func(r Row) bool { return yield(r, nil) })
+		l, found, err := of()
+		if err == nil && found {
+			err = o.journal(ctx, l, after+1, 0, func(r Row) bool { return yield(r, nil) })
+		}
+
 		if err != nil {
 			yield(Row{}, fmt.Errorf("journal of order %s: %w", id, err))
 		}

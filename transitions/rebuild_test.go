@@ -38,7 +38,7 @@ func TestAnOrderIsRebuiltFromItsJournal(t *testing.T) {
 		}
 
 		var facts transitions.Facts
-		err = facts.Rebuild(s.Rows(t.Context(), id, 0))
+		err = facts.Rebuild(s.RowsOf(t.Context(), id, 0))
 		if err != nil || facts.State != order.State || facts.PreviousState != order.PreviousState || facts.TransitionID != order.TransitionID || facts.DefinitionVersion != 1 {
 			rt.Fatalf("rebuilt %+v, error %v, the order is %+v", facts, err, order)
 		}

@@ -9,7 +9,7 @@ import (
 
 // OrderID names an order: 1 to 128 characters of A-Z a-z 0-9 _ . : -
 //
-// A slash is not allowed because effect keys are orderId/transitionId/handler.
+// A slash is not allowed because effect keys are orderId/incarnation/transitionId/handler.
 type OrderID string
 
 // Validate returns an ErrInvalidRequest that names the rule if the id breaks it.

@@ -3,6 +3,7 @@ package transitions
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,7 +14,7 @@ import (
 
 // The table of requests has one row for each request id that has left the ring of its order.
 // The row says which transition was made under it. Its key is the order's id and the digest
-// of the request id, so one read tells whether a request was applied long ago.
+// of its incarnation and the request id, so one read tells whether a request was applied long ago.
 //
 // A row is written before the transition that overwrites its slot: no write overwrites a
 // slot with a request id that has no row. A writer that knows the order writes the row, and
@@ -81,7 +82,7 @@ func (o *Orders) keepRequest(w *step, base *Order) (row image) {
 		return nil
 	}
 
-	return transitionRow(base.ID, leaving)
+	return requestRow(base.life(), leaving)
 }
 
 // keep writes a row of the table of requests. It has no condition: every writer of this row writes the
@@ -105,7 +106,8 @@ func (o *Orders) keep(ctx context.Context, row image) error {
 // unrecorded returns the id up to which transitions that the ring has forgotten may have no
 // row in the table of requests.
 func (o *Order) unrecorded() TransitionID {
-	if o.requestsKept() {
+	// A slot that cannot be read has lost its request without a row.
+	if o.requestsKept() && o.broken == ([ringSize]bool{}) {
 		return o.requestsAfter
 	}
 
@@ -121,7 +123,7 @@ func (o *Order) requestsKept() bool { return o.TransitionID != 0 && o.requestsAt
 func (p *move) forgottenRequest(ctx context.Context, order *Order) (t Transition, found bool, err error) {
 	o, forgotten := p.orders, order.oldestForgotten()
 	if o.keepsRequests() {
-		if t, found, err = o.requestRow(ctx, order.ID, p.key); err != nil || found {
+		if t, found, err = o.findRequest(ctx, order.life(), p.key); err != nil || found {
 			return t, found, err
 		}
 		forgotten = order.unrecorded()
@@ -133,7 +135,7 @@ func (p *move) forgottenRequest(ctx context.Context, order *Order) (t Transition
 	}
 
 	// Every row of the chain must be there, or nothing is proved.
-	err = o.chain(ctx, order.ID, forgotten, func(made Transition) bool {
+	err = o.chain(ctx, order, forgotten, func(made Transition) bool {
 		if found = made.request == p.key; found {
 			t = made
 		}
@@ -144,12 +146,37 @@ func (p *move) forgottenRequest(ctx context.Context, order *Order) (t Transition
 	return t, found, err
 }
 
-// requestRow reads the row of a request.
-func (o *Orders) requestRow(ctx context.Context, id OrderID, key digest) (Transition, bool, error) {
+// requestKey is the sort key of a request's row. It tells the lives of an id apart.
+func requestKey(i Incarnation, request digest) digest { return digestOf(string(i), string(request[:])) }
+
+// requestRow returns the row of the transition, which has a request id.
+func requestRow(l life, t Transition) image {
+	row := transitionRow(l, t)
+	delete(row, entryAttribute)
+	row["req"] = requestKey(l.incarnation, t.request).value()
+
+	return row
+}
+
+// findRequest reads the row of a request in the life of the order, and in the lives that it continues.
+func (o *Orders) findRequest(ctx context.Context, l life, key digest) (Transition, bool, error) {
+	for _, s := range slices.Backward(l.spans()) {
+		t, found, err := o.readRequest(ctx, l.id, s.incarnation, key)
+		// A transition beyond the end of the earlier life is not one of this order.
+		if err != nil || found && (s.upTo == 0 || t.ID <= s.upTo) {
+			return t, found, err
+		}
+	}
+
+	return Transition{}, false, nil
+}
+
+// readRequest reads the row of a request in one life.
+func (o *Orders) readRequest(ctx context.Context, id OrderID, i Incarnation, key digest) (Transition, bool, error) {
 	// Consistent: the row may have been written just before the update that returned the order.
 	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &o.cfg.RequestsTable,
-		Key:            image{"orderId": dynamo.S(string(id)), "req": key.value()},
+		Key:            image{"orderId": dynamo.S(string(id)), "req": requestKey(i, key).value()},
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
@@ -162,6 +189,7 @@ func (o *Orders) requestRow(ctx context.Context, id OrderID, key digest) (Transi
 
 	r := reader{}
 	t := r.transition(out.Item)
+	t.request = key // the row has the digest of its key
 	if r.err != nil {
 		return Transition{}, false, fmt.Errorf("read the row of the request id: %w", r.err)
 	}

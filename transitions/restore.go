@@ -25,6 +25,8 @@ type Restoration struct {
 	Lost []string `json:"lost,omitempty"`
 	// Written reports whether the order was restored. It is false for a dry run.
 	Written bool `json:"written"`
+
+	life life
 }
 
 // lost lists the parts of an order that the journal does not hold.
@@ -77,7 +79,7 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 		r.Lost = lost
 	}
 
-	if err := r.Rebuild(counted(o.Rows(ctx, id, 0), &r.Rows)); err != nil {
+	if err := r.Rebuild(counted(o.rowsToRestore(ctx, &r), &r.Rows)); err != nil {
 		return r, err
 	}
 
@@ -118,6 +120,20 @@ func (p *restoration) decide(s *sight) decision {
 	return decision{write: &write{update: p.orders.restoring(p.to), into: "recent"}}
 }
 
+// rowsToRestore returns the journal of the order. If the order is gone, it is the journal of the newest
+// order that had the id, whose life comes back.
+func (o *Orders) rowsToRestore(ctx context.Context, r *Restoration) iter.Seq2[Row, error] {
+	return o.rows(ctx, r.OrderID, 0, func() (l life, found bool, err error) {
+		if r.Order != nil {
+			r.life = r.Order.life()
+			return r.life, true, nil
+		}
+		r.life, found, err = o.newestLife(ctx, r.OrderID)
+
+		return r.life, found, err
+	})
+}
+
 // counted passes the rows on and counts them in n.
 func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -153,6 +169,12 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 	}
 
 	if r.Order == nil {
+		// The order had this life when it was lost, and its effects have its keys.
+		u.SetValue(incarnationAttribute, dynamo.S(string(r.life.incarnation)))
+		if lives := r.life.value(); lives != nil {
+			u.SetValue(livesAttribute, lives)
+		}
+
 		return u.IfAbsent("orderId").Input()
 	}
 

@@ -166,7 +166,7 @@ func TestABrokenJournalRestoresNothing(t *testing.T) {
 	}
 
 	if _, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.JournalTable), Key: map[string]types.AttributeValue{
-		"orderId": early["orderId"], "transitionId": &types.AttributeValueMemberN{Value: "9"}}}); err != nil {
+		"orderId": early["orderId"], "entry": &types.AttributeValueMemberS{Value: s.entry(t, "o-1", "9")}}}); err != nil {
 		t.Fatal(err)
 	}
 

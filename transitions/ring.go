@@ -140,37 +140,44 @@ func parseSlot(text string) (Transition, error) {
 
 // ring reads the members of the attribute recent. It goes through them once, which is faster
 // than to look for each of 32 names.
-func (r *reader) ring(recent image) (ring [ringSize]Transition) {
+func (r *reader) ring(recent image) (ring [ringSize]Transition, broken [ringSize]bool) {
 	for name := range recent {
 		// Other members are ignored, like unknown attributes of the item.
 		if len(name) != 2 || name[1] < '0' || name[1] >= '0'+ringSize {
 			continue
 		}
 
-		switch t := &ring[name[1]-'0']; name[0] {
+		k := name[1] - '0'
+		slot := reader{}
+
+		switch t := &ring[k]; name[0] {
 		case 's':
 			// A map has no order: the slot's other members may have been read already.
 			from, request, code := t.From, t.request, t.Cause.Code
 
 			var err error
-			if *t, err = parseSlot(r.text(recent, name)); err != nil && r.err == nil {
-				r.err = fmt.Errorf("attribute recent.%s %w", name, err)
+			if *t, err = parseSlot(slot.text(recent, name)); err != nil {
+				slot.err = fmt.Errorf("attribute recent.%s %w", name, err)
 			}
 			t.From, t.request, t.Cause.Code = from, request, code
 		case 'f':
-			t.From = workflow.State(r.text(recent, name))
+			t.From = workflow.State(slot.text(recent, name))
 		case 'r':
-			t.request = r.digest(recent, name)
+			t.request = slot.digest(recent, name)
 		case 'c':
-			t.Cause.Code = r.text(recent, name)
+			t.Cause.Code = slot.text(recent, name)
+		}
+
+		if slot.err != nil {
+			r.err, broken[k] = cmp.Or(r.err, slot.err), true
 		}
 	}
 
 	for k := range ring {
-		if ring[k].ID == 0 {
+		if ring[k].ID == 0 || broken[k] {
 			ring[k] = Transition{} // the slot is empty, whatever its other members say
 		}
 	}
 
-	return ring
+	return ring, broken
 }

@@ -26,7 +26,7 @@ func TestAScanSeesEveryOrder(t *testing.T) {
 		s.place(t, transitions.OrderID(fmt.Sprint("o-", i)))
 	}
 	s.want(t, given("o-3", workflow.Pay, 7), transitions.Applied)
-	s.putOn(t, "o-5", "createdAt", text("x"))
+	s.putOn(t, "o-5", "transitionId", text("x"))
 
 	for _, segments := range []int{0, 1, 3, 64} {
 		var mu sync.Mutex
@@ -38,7 +38,7 @@ func TestAScanSeesEveryOrder(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 
-			if (err != nil) != (o.ID == "o-5") || err != nil && !strings.Contains(err.Error(), "createdAt") {
+			if (err != nil) != (o.ID == "o-5") || err != nil && !strings.Contains(err.Error(), "transitionId") {
 				t.Errorf("%s: %v", o.ID, err)
 			}
 			seen[o.ID] = o

@@ -62,7 +62,7 @@ func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeV
 	var last TransitionID
 	complete = true
 
-	for row, err := range o.Rows(ctx, order.ID, 0) {
+	for row, err := range o.Rows(ctx, order, 0) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -159,14 +159,14 @@ func (o *Orders) CloseJournal(ctx context.Context, item map[string]types.Attribu
 	}
 
 	var last Row
-	for row, err := range o.Rows(ctx, order.ID, 0) {
+	for row, err := range o.Rows(ctx, order, 0) {
 		if err != nil {
 			return false, err
 		}
 
 		if !row.Follows(last.ID) {
 			// The first row after the gap names the last id of the gap.
-			return o.writeLost(ctx, order.ID, last, row.PreviousID, row.Transition)
+			return o.writeLost(ctx, order, last, row.PreviousID, row.Transition)
 		}
 		last = row
 	}
@@ -177,18 +177,18 @@ func (o *Orders) CloseJournal(ctx context.Context, item map[string]types.Attribu
 		return false, nil
 	}
 
-	return o.writeLost(ctx, order.ID, last, provable[0].ID-1, provable[0])
+	return o.writeLost(ctx, order, last, provable[0].ID-1, provable[0])
 }
 
 // writeLost writes the row that stands for the lost transitions: with ids above the row last and
 // up to upTo. The next known transition is next.
-func (o *Orders) writeLost(ctx context.Context, id OrderID, last Row, upTo TransitionID, next Transition) (bool, error) {
+func (o *Orders) writeLost(ctx context.Context, order *Order, last Row, upTo TransitionID, next Transition) (bool, error) {
 	if upTo <= last.ID {
 		// Not a gap: the next row follows an id that the chain has already passed.
-		return false, fmt.Errorf("close the journal of order %s: %w", id, &JournalError{At: next.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", upTo, last.ID)})
+		return false, fmt.Errorf("close the journal of order %s: %w", order.ID, &JournalError{At: next.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", upTo, last.ID)})
 	}
 
-	row := transitionRow(id, Transition{ID: upTo, Event: Lost, From: last.To, To: next.From, At: time.Now()})
+	row := transitionRow(order.life(), Transition{ID: upTo, Event: Lost, From: last.To, To: next.From, At: time.Now()})
 	row["previousId"] = dynamo.N(int64(last.ID))
 	row["definitionVersion"] = dynamo.N(0) // not known
 	row["lost"] = dynamo.Bool(true)
@@ -206,7 +206,7 @@ func (o *Orders) writeLost(ctx context.Context, id OrderID, last Row, upTo Trans
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("close the journal of order %s: %w", id, asUnavailable(ctx, err))
+		return false, fmt.Errorf("close the journal of order %s: %w", order.ID, asUnavailable(ctx, err))
 	}
 
 	// If another row under this id has come meanwhile and leaves a gap, the next call closes that. It is this

@@ -113,7 +113,7 @@ func (s *orders) wantWhole(t *testing.T, item map[string]types.AttributeValue) {
 	}
 
 	var facts transitions.Facts
-	if err := facts.Rebuild(s.Rows(t.Context(), "o-1", 0)); err != nil {
+	if err := facts.Rebuild(s.RowsOf(t.Context(), "o-1", 0)); err != nil {
 		t.Error(err)
 	}
 
@@ -260,7 +260,7 @@ func TestAnEarlierVersionHasTheRingOfItsTime(t *testing.T) {
 // upTo returns the rows of the order's journal up to the id.
 func (s *orders) upTo(t *testing.T, last transitions.TransitionID) iter.Seq2[transitions.Row, error] {
 	return func(yield func(transitions.Row, error) bool) {
-		for row, err := range s.Rows(t.Context(), "o-1", 0) {
+		for row, err := range s.RowsOf(t.Context(), "o-1", 0) {
 			if row.ID > last || !yield(row, err) {
 				return
 			}

@@ -24,6 +24,8 @@ type step struct {
 	parcel     *parcelUpdate // the further changes of a parcel, nil for none
 	// blind: the slot of the ring that the write overwrites is not known.
 	blind bool
+	// foreign are attributes that the write leaves alone. It is only known if the order is.
+	foreign foreign
 	// requestsAfter is the order's new attribute of that name, 0 to leave it as it is.
 	requestsAfter TransitionID
 }
@@ -97,6 +99,10 @@ func (o *Orders) render(w *step, pin *Order) (types.Update, error) {
 		condition = pinned(pin, values)
 	} else {
 		condition = o.condition(w, values)
+	}
+
+	if w.foreign != (foreign{}) {
+		update = w.foreign.without(update, values)
 	}
 
 	// The guards are checked for a pinned write, too: they may look at attributes that another
@@ -192,9 +198,10 @@ func (o *Orders) condition(w *step, values image) string {
 	}
 
 	named := w.transition.request != (digest{})
-	if w.request.IfMatch == nil && w.request.IfContent == nil && w.version == 0 && !w.blind {
+	if w.request.IfMatch == nil && w.request.IfContent == nil && w.version == 0 && !w.blind && w.foreign == (foreign{}) {
 		// The usual case, whose whole text was made once (see newSources).
 		maps.Copy(values, o.versions.values)
+		bindTypes(values)
 
 		if named {
 			return o.sources.named[len(from)]
@@ -216,15 +223,24 @@ func (o *Orders) condition(w *step, values image) string {
 	}
 
 	version := o.versions.condition
-	if w.version != 0 {
+	switch {
+	case w.foreign.version:
+		version = "NOT attribute_type(" + versionAttribute + ", :number)"
+		values[":number"] = dynamo.S("N")
+	case w.version != 0:
 		// DynamoDB refuses values that no expression uses, so the usual versions are left out.
 		version = "definitionVersion = :only"
 		values[":only"] = dynamo.N(int64(w.version))
-	} else {
+	default:
 		maps.Copy(values, o.versions.values)
 	}
 
 	text := o.sources.conditions[len(from)] + " AND " + id + " AND " + version + unused
+	if w.foreign == (foreign{}) {
+		text += ownTypes
+		bindTypes(values)
+	}
+
 	if w.blind {
 		text += vacant[w.transition.ID%ringSize]
 	}
@@ -265,7 +281,7 @@ func newSources(most int, versions string) (s sources) {
 
 	for n := range most + 1 {
 		states := "attribute_exists(orderId) AND orderState IN (" + strings.Join(s.names[:n], ", ") + ")"
-		usual := states + " AND " + newerID + " AND " + versions
+		usual := states + " AND " + newerID + " AND " + versions + ownTypes
 		s.conditions = append(s.conditions, states)
 		s.anonymous, s.named = append(s.anonymous, usual), append(s.named, usual+unusedKey)
 	}
@@ -279,8 +295,14 @@ func pinned(base *Order, values image) string {
 	values[":previous"] = dynamo.N(int64(base.TransitionID))
 	values[":content"] = dynamo.N(base.ContentVersion)
 
+	content := equalsOrAbsent(contentVersionAttribute, ":content", base.ContentVersion == 0)
+	// Another program's attribute of this name is compared as it is.
+	if base.Readable(contentVersionAttribute) != nil {
+		values[":content"], content = base.item[contentVersionAttribute], contentVersionAttribute+" = :content"
+	}
+
 	return "orderState = :from0 AND " + equalsOrAbsent("transitionId", ":previous", base.TransitionID == 0) +
-		" AND " + equalsOrAbsent("contentVersion", ":content", base.ContentVersion == 0)
+		" AND " + content
 }
 
 // equalsOrAbsent compares an attribute that may be absent instead of zero.

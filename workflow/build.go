@@ -7,7 +7,8 @@ import (
 
 // New checks a spec and returns its definition. The error names the first fault: an unknown part of the
 // content, a bad name, a duplicate or unknown state, two transitions of one event from one source whose
-// guards do not exclude each other, a guard that DynamoDB cannot express, a state that cannot be reached,
+// guards do not exclude each other, a guard that DynamoDB cannot express, an event that leaves more states
+// to one target than a condition can compare (100), a state that cannot be reached,
 // a dead end that is not terminal, a terminal state that an event leaves, or a disagreement with
 // looplab/fsm. Every fault but the last kind is a [*SpecError].
 func New(spec Spec) (*Definition, error) {
@@ -26,6 +27,7 @@ func New(spec Spec) (*Definition, error) {
 		d.indexEvents,
 		d.checkGuards,
 		d.fillTables,
+		d.checkSources,
 		d.checkGraph,
 		d.crossCheck,
 	}
@@ -107,6 +109,19 @@ func (d *Definition) checkGuards() error {
 
 			// t is a copy, but shares its guards with the spec, which New has cloned.
 			t.Guards[j] = normal
+		}
+	}
+
+	return nil
+}
+
+// checkSources checks that one condition can compare the sources of an event that share a target.
+func (d *Definition) checkSources() error {
+	for i, t := range d.spec.Transitions {
+		for _, g := range d.groups[t.Event] {
+			if len(g.From) > maxIn {
+				return specError("transition", i, "event %s leads from %d states to %s; at most %d can be compared in one write", t.Event, len(g.From), g.To, maxIn)
+			}
 		}
 	}
 

@@ -55,7 +55,7 @@ func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	case err != nil:
 		return nil, err
 	case result.Verdict == transitions.Applied:
-		return position(n.ID, result.Transition), nil
+		return position(result), nil
 	case result.Verdict == transitions.Conflict:
 		return nil, errOtherContent(n.ID)
 	}
@@ -75,24 +75,16 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 		return s.cfg.Orders.Create(ctx, n)
 	}
 
-	reserve, err := s.cfg.Stock.ReserveIn(string(n.ID), lines, time.Time{})
+	// The reservation has the name of the life that begins here, so no earlier order with the id has one
+	// of that name. If the order exists, nothing is reserved, and acceptPlaced reserves for its life.
+	n.Incarnation = transitions.NewIncarnation(time.Now())
+
+	reserve, err := s.cfg.Stock.ReserveIn(n.ID.Life(n.Incarnation), lines, time.Time{})
 	if err != nil {
 		return transitions.Result{}, err
 	}
 
-	result, err := s.cfg.Orders.CreateWith(ctx, n, reserve)
-
-	// There is a reservation from before the order was placed, and it may have expired. Only Reserve can
-	// continue or renew such a reservation.
-	if errors.Is(err, inventory.ErrReserved) || errors.Is(err, inventory.ErrExpired) {
-		if err := s.cfg.Stock.Reserve(ctx, string(n.ID), lines); err != nil {
-			return transitions.Result{}, err
-		}
-
-		return s.cfg.Orders.Create(ctx, n)
-	}
-
-	return result, err
+	return s.cfg.Orders.CreateWith(ctx, n, reserve)
 }
 
 // acceptPlaced accepts an order that exists. The order is as it was read.
@@ -115,10 +107,14 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 		return nil, s.adopt(ctx, transitions.WrongState, order)
 	}
 
-	// The order may have been edited after it was placed, so the reservation is adjusted to its lines.
-	// The condition Unchanged makes a late write fail: an accept that hung must not undo a reservation
-	// for a newer edit.
-	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
+	// Lines that cannot be read are not a reservation of nothing.
+	if err := order.Readable("items", "total"); err != nil {
+		return nil, err
+	}
+
+	// The content may have been edited since it was placed. An accept that hangs must not undo
+	// what others have reserved meanwhile, so the order has to be as it was read.
+	err := s.cfg.Stock.Adjust(ctx, order.LifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
 		return nil, s.refuseOrder(ctx, order, err)

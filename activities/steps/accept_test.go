@@ -295,7 +295,7 @@ func TestALateAcceptReservesNothing(t *testing.T) {
 		if writes++; writes == 2 {
 			s.move(t, workflow.Pay, workflow.Ship)
 
-			return s.stock.CommitAndClose(t.Context(), "o-1") // as the stream's reaction does
+			return s.stock.CommitAndClose(t.Context(), s.life(t)) // as the stream's reaction does
 		}
 
 		return nil

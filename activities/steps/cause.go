@@ -22,7 +22,7 @@ func causeOf(id transitions.OrderID, code, text string) transitions.Cause {
 	return transitions.Cause{Code: code, Text: text, Actor: "execution:" + string(id), Source: "execution"}
 }
 
-// maxNamedSKUs bounds the missing SKUs that the text of a cause names. The text is cut to 128 bytes
+// maxNamedSKUs bounds the missing SKUs that the text of a cause names. The text is cut to 104 bytes
 // anyway, and a request with a text of more than 1,000 bytes is invalid.
 const maxNamedSKUs = 3
 

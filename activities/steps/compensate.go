@@ -124,7 +124,7 @@ func (s *Steps) endReservation(ctx context.Context, order *transitions.Order, le
 		end, other, verb = s.cfg.Stock.CommitAndClose, "released", "committed"
 	}
 
-	switch err := end(ctx, string(order.ID)); {
+	switch err := end(ctx, order.LifeID()); {
 	case err == nil:
 		return verb, nil
 	case errors.Is(err, inventory.ErrClosed):
@@ -136,6 +136,10 @@ func (s *Steps) endReservation(ctx context.Context, order *transitions.Order, le
 
 // returnPayment gives the order's money back and closes its payment.
 func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, done *compensation) error {
+	if err := order.Readable("total"); err != nil {
+		return fmt.Errorf("payment: %w", err)
+	}
+
 	switch {
 	case order.Total.Amount == 0:
 		return nil
@@ -143,7 +147,7 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 		return s.endChargeback(ctx, order)
 	}
 
-	p, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
+	p, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(order.LifeID()))
 	done.Payment = p.State
 
 	if err != nil {
@@ -166,7 +170,7 @@ func (s *Steps) endChargeback(ctx context.Context, order *transitions.Order) err
 		return err
 	}
 
-	_, err = s.cfg.Payments.Void(ctx, payments.IDForOrder(string(order.ID)))
+	_, err = s.cfg.Payments.Void(ctx, payments.IDForOrder(order.LifeID()))
 	if err == nil || errors.Is(err, payments.ErrUnknownPayment) || errors.Is(err, payments.ErrState) {
 		return nil // voided, paid elsewhere, or nothing is held any more
 	}

@@ -3,9 +3,9 @@
 //
 // # Model
 //
-// A [Step] is a name, the placeholder of its activity in the state machine, and a handler for the
-// activities runtime. Every step may run twice at the same time, and again after a crash. So it passes
-// a key (the order's id, or orderId/transitionId/effect) to each system that it changes.
+// A [Step] is a name, the placeholder of its activity in the state machine, and a handler
+// for the activities runtime. Every step may run twice at the same time and again after a
+// crash: each passes a key (the order, or orderId/incarnation/transitionId/effect) to the system that it changes.
 //
 // A failure has a name from a closed list. [ErrorClasses] says for each name whether the task is
 // retried, for how long, and what happens after that. The Retry and Catch of the state machine are

@@ -94,7 +94,7 @@ func (g *General) place(ctx context.Context, in acceptInput) (any, error) {
 	case err != nil:
 		return nil, err
 	case result.Verdict == transitions.Applied:
-		return position(n.ID, result.Transition), nil
+		return position(result), nil
 	case result.Verdict == transitions.Conflict:
 		return nil, errOtherContent(n.ID)
 	}
@@ -164,7 +164,7 @@ func applyEvent(ctx context.Context, orders *transitions.Orders, in applyInput) 
 	case err != nil:
 		return nil, err
 	case result.Verdict.Done():
-		return position(in.OrderID, result.Transition), nil
+		return position(result), nil
 	}
 
 	return nil, overtaken(result.Verdict, result.Order)

@@ -201,9 +201,10 @@ func generate(t *testing.T, name string, text json.RawMessage) json.RawMessage {
 	if head.Resource == waitResource {
 		kind = steps.Waits
 		state.set(t, "Parameters", tasktoken.WaitParameters("${TaskTokensTable}", awaits[name], tasktoken.Paths{
-			OrderID: "$.orderId",
-			Since:   "$.run.order.transitionId",
-			Visits:  "$.run.visits",
+			OrderID:     "$.orderId",
+			Incarnation: "$.run.order.incarnation",
+			Since:       "$.run.order.transitionId",
+			Visits:      "$.run.visits",
 		}))
 	}
 

@@ -34,7 +34,12 @@ func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
 // a task for the order: this execution could never park one again, and would look and try to wait
 // without end.
 func orderToLookAt(ctx context.Context, orders *transitions.Orders, parked *tasktoken.Store, in lookInput) (*transitions.Order, error) {
-	row, _, err := parked.Get(ctx, string(in.OrderID))
+	order, err := getOrder(ctx, orders, in.OrderID)
+	if err != nil {
+		return nil, err
+	}
+
+	row, _, err := parked.Get(ctx, order.LifeID())
 	if err != nil {
 		return nil, err
 	}
@@ -44,5 +49,5 @@ func orderToLookAt(ctx context.Context, orders *transitions.Orders, parked *task
 			fmt.Errorf("the execution started at %s brings order %s on", row.Attempt.Started, in.OrderID))
 	}
 
-	return getOrder(ctx, orders, in.OrderID)
+	return order, nil
 }

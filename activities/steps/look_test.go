@@ -19,7 +19,7 @@ func TestAnExecutionWithASuccessorThatWaitsEnds(t *testing.T) {
 	s.place(t)
 
 	_, err := kit.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.ParkedTasksTable), Item: map[string]types.AttributeValue{
-		"orderId":   &types.AttributeValueMemberS{Value: "o-1"},
+		"orderId":   &types.AttributeValueMemberS{Value: s.life(t)},
 		"taskToken": &types.AttributeValueMemberS{Value: "t"},
 		"started":   &types.AttributeValueMemberS{Value: "2026-01-02T00:00:00.000Z"},
 		"since":     &types.AttributeValueMemberN{Value: "1"},

@@ -62,7 +62,7 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 	case err != nil:
 		return nil, err
 	case result.Verdict.Done():
-		return position(in.OrderID, result.Transition), nil
+		return position(result), nil
 	case result.Order == nil:
 		return nil, overtaken(result.Verdict, nil)
 	}
@@ -74,22 +74,31 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 // was never edited is covered, because accept has reserved its lines. If the order is not covered, the
 // execution goes back to accept.
 func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, error) {
+	if err := order.Readable("items"); err != nil {
+		return false, err
+	}
+
 	if order.ContentVersion == 0 {
 		return true, nil
 	}
 
-	return s.cfg.Stock.Covers(ctx, string(order.ID), linesOf(order.Items))
+	return s.cfg.Stock.Covers(ctx, order.LifeID(), linesOf(order.Items))
 }
 
 // take charges or authorizes the order's total. For a total of 0 it does nothing.
 func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
+	// A total that cannot be read is not a total of 0.
+	if err := order.Readable("total"); err != nil {
+		return err
+	}
+
 	if order.Total.Amount == 0 {
 		return nil
 	}
 
 	accounts := payments.AccountsForOrders(order.Total.Currency)
 	n := payments.NewPayment{
-		ID:       payments.IDForOrder(string(order.ID)),
+		ID:       payments.IDForOrder(order.LifeID()),
 		OrderID:  string(order.ID),
 		Payer:    accounts.Payer,
 		Payee:    accounts.Payee,
@@ -203,7 +212,7 @@ func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 		return nil
 	}
 
-	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
+	err := s.cfg.Stock.Adjust(ctx, order.LifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the pieces have left
@@ -216,11 +225,15 @@ func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 
 // cancelOwnPayment cancels the execution's payment of an order that it has not paid.
 func (s *Steps) cancelOwnPayment(ctx context.Context, order *transitions.Order) error {
+	if err := order.Readable("total"); err != nil {
+		return err
+	}
+
 	if order.Total.Amount == 0 {
 		return nil
 	}
 
-	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
+	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(order.LifeID()))
 	if err != nil {
 		// The name must not be PaymentDeclined: its Catch would end an order that is paid.
 		err = fmt.Errorf("order %s was paid by another caller, and its own payment is not given back: %w", order.ID, err)

@@ -19,7 +19,7 @@ const paying = `{"orderId":"o-1","transitionId":2}`
 func (s *orderSteps) wantPayment(t *testing.T, want workflow.State) {
 	t.Helper()
 
-	p, err := s.payments.Get(t.Context(), "o-1")
+	p, err := s.payments.Get(t.Context(), s.life(t))
 	if errors.Is(err, payments.ErrUnknownPayment) {
 		p.State, err = "NONE", nil
 	}
@@ -362,12 +362,12 @@ func TestAnOrderEditedDuringTheChargeIsNotPaid(t *testing.T) {
 func TestAPaymentThatWasGivenBackPaysNoOrder(t *testing.T) {
 	refund := func(amount int64) func(*orderSteps) error {
 		return func(s *orderSteps) error {
-			_, err := s.payments.Refund(context.Background(), "o-1", payments.StepRequest{ID: "r", Amount: amount})
+			_, err := s.payments.Refund(context.Background(), s.life(t), payments.StepRequest{ID: "r", Amount: amount})
 			return err
 		}
 	}
 	void := func(s *orderSteps) error {
-		_, err := s.payments.Void(context.Background(), "o-1")
+		_, err := s.payments.Void(context.Background(), s.life(t))
 		return err
 	}
 
@@ -416,7 +416,7 @@ func TestARefundUnderWayIsWaitedFor(t *testing.T) {
 	}
 	bank.refund = errDown
 
-	if _, err := s.payments.Refund(t.Context(), "o-1", payments.StepRequest{ID: "r", Amount: 500}); !errors.Is(err, payments.ErrUnresolved) {
+	if _, err := s.payments.Refund(t.Context(), s.life(t), payments.StepRequest{ID: "r", Amount: 500}); !errors.Is(err, payments.ErrUnresolved) {
 		t.Fatal(err)
 	}
 	s.move(t, workflow.Release)

@@ -134,8 +134,8 @@ func getOrder(ctx context.Context, orders *transitions.Orders, id transitions.Or
 	return order, nil
 }
 
-// position is the order's position right after the transition. Later transitions do not change this
-// position, so a retry returns the same.
-func position(id transitions.OrderID, t transitions.Transition) transitions.Position {
-	return transitions.Position{OrderID: id, State: t.To, TransitionID: t.ID}
+// position is the order's position right after the transition. Later transitions do not change it, so
+// a retry returns the same.
+func position(r transitions.Result) transitions.Position {
+	return transitions.Position{OrderID: r.Order.ID, Incarnation: r.Order.Incarnation, State: r.Transition.To, TransitionID: r.Transition.ID}
 }

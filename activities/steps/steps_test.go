@@ -55,6 +55,24 @@ type sides struct {
 	capture bool
 }
 
+// order returns o-1.
+func (s *orderSteps) order(t *testing.T) *transitions.Order {
+	t.Helper()
+
+	order, found, err := s.orders.Get(context.Background(), "o-1")
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+
+	return order
+}
+
+// life names o-1 and its life, as its payment and its reservation are named.
+func (s *orderSteps) life(t *testing.T) string { return s.order(t).LifeID() }
+
+// shipment is the key of the shipment of o-1.
+func (s *orderSteps) shipment(t *testing.T) string { return s.order(t).EffectKey(2, shipping.Effect) }
+
 // newOrderSteps returns the steps of a worker that has this version of the definition.
 func newOrderSteps(t *testing.T, kit *shop.Shop, version int, edit ...func(*sides)) *orderSteps {
 	t.Helper()

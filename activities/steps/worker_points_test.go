@@ -72,7 +72,7 @@ func TestWorkerPoint32_AChargeIsIntendedBeforeAndRecordedAfter(t *testing.T) {
 	w.look = func(r payments.Request) {
 		keys[r.Key] = true
 
-		p, err := s.payments.Get(t.Context(), "o-1")
+		p, err := s.payments.Get(t.Context(), s.life(t))
 		if err != nil || p.Pending == nil || p.Captured != 0 {
 			t.Errorf("when the bank is asked, the payment is %+v, %v", p, err)
 		}
@@ -84,7 +84,7 @@ func TestWorkerPoint32_AChargeIsIntendedBeforeAndRecordedAfter(t *testing.T) {
 	}
 	s.wantOrder(t, workflow.Pending, 1)
 
-	if p, err := s.payments.Get(t.Context(), "o-1"); err != nil || p.Pending == nil {
+	if p, err := s.payments.Get(t.Context(), s.life(t)); err != nil || p.Pending == nil {
 		t.Errorf("after the crash, the payment is %+v, %v", p, err)
 	}
 
@@ -95,7 +95,7 @@ func TestWorkerPoint32_AChargeIsIntendedBeforeAndRecordedAfter(t *testing.T) {
 	}
 	s.wantBalance(t, 500)
 
-	if p, err := s.payments.Get(t.Context(), "o-1"); err != nil || p.Pending != nil || len(keys) != 1 {
+	if p, err := s.payments.Get(t.Context(), s.life(t)); err != nil || p.Pending != nil || len(keys) != 1 {
 		t.Errorf("%+v, %v, asked under %d keys", p, err, len(keys))
 	}
 }
@@ -139,7 +139,7 @@ func TestWorkerPoint33_ALateWorkerChangesNothing(t *testing.T) {
 		"delivered": func(s *orderSteps) {
 			s.move(t, workflow.Ship)
 
-			if err := s.stock.CommitAndClose(t.Context(), "o-1"); err != nil {
+			if err := s.stock.CommitAndClose(t.Context(), s.life(t)); err != nil {
 				t.Fatal(err)
 			}
 			s.move(t, workflow.Deliver)
@@ -184,7 +184,7 @@ func TestWorkerPoint36_ACompensationGoesOnAfterACrashAtAnyCall(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if _, err := s.booker.Book(t.Context(), "o-1/2/shipping", "o-1"); err != nil {
+		if _, err := s.booker.Book(t.Context(), s.shipment(t), "o-1"); err != nil {
 			t.Fatal(err)
 		}
 		s.move(t, workflow.Cancel)
@@ -238,7 +238,7 @@ func TestWorkerPoint37_TheOrdersMoneyIsInTheLedger(t *testing.T) {
 		s.wantBalance(t, 0)
 	}
 
-	if _, err := s.payments.Refund(t.Context(), "o-1", payments.StepRequest{ID: "again", Amount: 1}); err == nil {
+	if _, err := s.payments.Refund(t.Context(), s.life(t), payments.StepRequest{ID: "again", Amount: 1}); err == nil {
 		t.Error("more was refunded than captured")
 	}
 	s.wantBalance(t, 0)
@@ -257,7 +257,7 @@ func (s *orderSteps) wantBalance(t *testing.T, want int64) {
 		}
 	}
 
-	p, err := s.payments.Get(t.Context(), "o-1")
+	p, err := s.payments.Get(t.Context(), s.life(t))
 	if err != nil || p.Captured-p.Refunded != want {
 		t.Errorf("the payment has captured %d and refunded %d, %v; want %d", p.Captured, p.Refunded, err, want)
 	}

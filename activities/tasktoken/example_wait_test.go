@@ -11,9 +11,10 @@ import (
 // the execution's data has what the row needs.
 func ExampleWaitParameters() {
 	parameters := tasktoken.WaitParameters("${ParkedTable}", "SHIPPED", tasktoken.Paths{
-		OrderID: "$.order.orderId",
-		Since:   "$.order.transitionId",
-		Visits:  "$.run.visits",
+		OrderID:     "$.order.orderId",
+		Incarnation: "$.order.incarnation",
+		Since:       "$.order.transitionId",
+		Visits:      "$.run.visits",
 	})
 
 	values := parameters["ExpressionAttributeValues"].(map[string]any)
@@ -27,7 +28,7 @@ func ExampleWaitParameters() {
 	}
 	// Output:
 	// "${ParkedTable}"
-	// {"orderId":{"S.$":"$.order.orderId"}}
+	// {"orderId":{"S.$":"States.Format('{}.{}', $.order.orderId, $.order.incarnation)"}}
 	// {"S":"SHIPPED"}
 	// {"N.$":"States.Format('{}', $.order.transitionId)"}
 	// {"N.$":"States.Format('{}', $.run.visits)"}

@@ -23,8 +23,8 @@ const (
 // Paths are the reference paths in the state data of an execution, such as "$.run.visits", from which
 // a row gets its values.
 type Paths struct {
-	// OrderID is the order's id, a string.
-	OrderID string
+	// OrderID is the order's id, Incarnation the name of its life, strings.
+	OrderID, Incarnation string
 	// Since is the newest transition that the execution knows, a number.
 	Since string
 	// Visits is how often the execution has come back to its waits, a number.
@@ -43,8 +43,10 @@ func WaitParameters(table, awaited string, paths Paths) map[string]any {
 	}
 
 	return map[string]any{
-		"TableName":           table,
-		"Key":                 map[string]any{attrOrder: text(paths.OrderID)},
+		"TableName": table,
+		"Key": map[string]any{
+			attrOrder: text("States.Format('{}.{}', " + paths.OrderID + ", " + paths.Incarnation + ")"),
+		},
 		"UpdateExpression":    ParkUpdate,
 		"ConditionExpression": ParkCondition,
 		"ExpressionAttributeValues": map[string]any{

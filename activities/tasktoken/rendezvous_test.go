@@ -48,9 +48,9 @@ func started(n int64) string {
 // parkAs sends the UpdateItem that Step Functions sends for the attempt: the parameters of
 // the state, with every path replaced by its value. It reports whether the condition held.
 func parkAs(db *dynamodb.Client, orderID, awaited string, a attempt) (bool, error) {
-	paths := tasktoken.Paths{OrderID: "$.run.order.orderId", Since: "$.run.order.transitionId", Visits: "$.run.visits"}
+	paths := tasktoken.Paths{OrderID: "$.run.order.orderId", Incarnation: "$.run.order.incarnation", Since: "$.run.order.transitionId", Visits: "$.run.visits"}
 	values := map[string]string{
-		paths.OrderID:               orderID,
+		"States.Format('{}.{}', " + paths.OrderID + ", " + paths.Incarnation + ")": orderID,
 		"$$.Task.Token":             string(a.token),
 		"$$.Execution.StartTime":    a.Started,
 		"$$.Execution.RedriveCount": strconv.FormatInt(a.Redrives, 10),
@@ -77,7 +77,11 @@ func parkAs(db *dynamodb.Client, orderID, awaited string, a attempt) (bool, erro
 		for name, value := range from {
 			for kind, text := range value {
 				if path, isPath := strings.CutSuffix(kind, ".$"); isPath {
-					kind, text = path, values[strings.TrimSuffix(strings.TrimPrefix(text, "States.Format('{}', "), ")")]
+					// An expression in the table of values is taken whole, another one by the path in it.
+					whole, known := values[text]
+					if kind, text = path, values[strings.TrimSuffix(strings.TrimPrefix(text, "States.Format('{}', "), ")")]; known {
+						text = whole
+					}
 				}
 
 				out[name] = &types.AttributeValueMemberS{Value: text}

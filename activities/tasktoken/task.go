@@ -4,6 +4,8 @@ import "ratchet/internal/dynamo"
 
 // Task is one parked task.
 type Task struct {
+	// OrderID names the order and its life: orderId.incarnation. A task that waits for an order does not
+	// wait for another order that gets the id later.
 	OrderID string
 	// Awaited is the state that the task waits for.
 	Awaited string

@@ -144,8 +144,9 @@ func acceptAll(ctx context.Context, d *notify.Deliveries, notices int) error {
 			order := fmt.Sprintf("o-%06d", i)
 
 			return d.Accept(ctx, notify.Notification{
-				Key:          order + "/2/notify",
+				Key:          order + "/0/2/notify",
 				OrderID:      transitions.OrderID(order),
+				Incarnation:  "0",
 				TransitionID: 2,
 				State:        "SHIPPED",
 				At:           time.Now(),

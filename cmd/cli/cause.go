@@ -21,7 +21,7 @@ func reasonFlags(c *cobra.Command) func() transitions.Cause {
 	c.Flags().Var(&checkedText{text: &code, cause: func(s string) transitions.Cause { return transitions.Cause{Code: s} }},
 		"reason", "why, for programs: 1 to 32 characters of A-Z a-z 0-9 _ . -")
 	c.Flags().Var(&checkedText{text: &text, cause: func(s string) transitions.Cause { return transitions.Cause{Text: s} }},
-		"reason-text", "why, for people; what is stored is cut to 128 bytes")
+		"reason-text", "why, for people; what is stored is cut to 104 bytes")
 
 	return func() transitions.Cause {
 		cause := cliCause()

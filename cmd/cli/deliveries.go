@@ -134,8 +134,8 @@ func toPrintedDelivery(d notify.Delivery) printedDelivery { return printedDelive
 
 func deliveriesShow(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ORDER/TRANSITION/ENDPOINT", Short: "Print a delivery as JSON", Args: cobra.ExactArgs(1),
-		Example: "  ratchet deliveries show o-1/3/shop",
+		Use: "show ORDER/INCARNATION/TRANSITION/ENDPOINT", Short: "Print a delivery as JSON", Args: cobra.ExactArgs(1),
+		Example: "  ratchet deliveries show o-1/06h1hnv0clhti/3/shop",
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				d, err := b.Deliveries.Get(c.Context(), args[0])
@@ -151,10 +151,10 @@ func deliveriesShow(s *settings) *cobra.Command {
 
 func deliveriesRedeliver(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "redeliver [ORDER/TRANSITION/ENDPOINT...]", Short: "Send again: single deliveries, or what an endpoint missed",
+		Use: "redeliver [ORDER/INCARNATION/TRANSITION/ENDPOINT...]", Short: "Send again: single deliveries, or what an endpoint missed",
 		Long: "Makes deliveries that have ended due again, under the same key and with a new schedule. A worker sends\n" +
 			"them. With --endpoint and --since it takes what the endpoint MISSED. Prints how many.",
-		Example: "  ratchet deliveries redeliver o-1/3/shop\n  ratchet deliveries redeliver --endpoint shop --since 24h",
+		Example: "  ratchet deliveries redeliver o-1/06h1hnv0clhti/3/shop\n  ratchet deliveries redeliver --endpoint shop --since 24h",
 	}
 	endpoint := c.Flags().String("endpoint", "", "send what this endpoint missed")
 	since := c.Flags().String("since", "", "with --endpoint: of transitions since then, like 24h or 2026-01-31T12:00:00Z")

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/activities/tasktoken"
 	"ratchet/server"
+	"ratchet/transitions"
 )
 
 const tasksHelp = `Tasks of executions that wait for a state of their order. The orders' stream answers them when
@@ -32,9 +33,19 @@ type printedTask struct {
 	State string `json:"state,omitempty"`
 }
 
+// tasksOf returns the tasks that wait for the order as it is now, none if it does not exist.
+func tasksOf(ctx context.Context, b *server.Backend, id string) ([]tasktoken.Task, error) {
+	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
+	if err != nil || !found {
+		return nil, err
+	}
+
+	return b.ParkedTasks.Waiting(ctx, order.LifeID())
+}
+
 // waitingTask returns the task that waits for the order. With a state, the task must wait for it.
 func waitingTask(ctx context.Context, b *server.Backend, order, state string) (tasktoken.Task, error) {
-	tasks, err := b.ParkedTasks.Waiting(ctx, order)
+	tasks, err := tasksOf(ctx, b, order)
 
 	switch {
 	case err != nil:

@@ -32,7 +32,7 @@ func tasksList(s *settings) *cobra.Command {
 		Example: "  ratchet tasks list o-1\n  ratchet tasks list --overdue --json",
 	}
 	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; with ORDER all are listed")
-	after := c.Flags().String("after", "", "continue after the task of this order")
+	after := c.Flags().String("after", "", "continue after this task, as the page before names it")
 	overdue := c.Flags().Bool("overdue", false, "only tasks whose order has come to the awaited state, or cannot come to it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *limit < 1 || *limit > 10_000 {
@@ -45,7 +45,7 @@ func tasksList(s *settings) *cobra.Command {
 
 			if len(args) == 1 {
 				// An order has at most one task.
-				list = func(string) ([]tasktoken.Task, error) { return b.ParkedTasks.Waiting(ctx, args[0]) }
+				list = func(string) ([]tasktoken.Task, error) { return tasksOf(ctx, b, args[0]) }
 			}
 
 			found, next, err := collectTasks(ctx, s, b, list, *after, *limit, len(args) == 0, *overdue)
@@ -72,7 +72,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 		}
 
 		for _, t := range page {
-			shown := printedTask{Order: t.OrderID, Awaited: t.Awaited, Since: t.Since}
+			shown := printedTask{Order: string(transitions.OrderOfLife(t.OrderID)), Awaited: t.Awaited, Since: t.Since}
 			isOverdue := false
 
 			// This is one more read per task, so it is made only if it was asked for.
@@ -105,9 +105,9 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 
 // overdueState returns the order's state, and whether it ends the wait of the task.
 func overdueState(ctx context.Context, b *server.Backend, t tasktoken.Task) (state string, overdue bool, err error) {
-	order, exists, err := b.Orders.Get(ctx, transitions.OrderID(t.OrderID))
+	order, exists, err := b.Orders.Get(ctx, transitions.OrderOfLife(t.OrderID))
 	// A task of an order that does not exist ends by its own deadline.
-	if err != nil || !exists {
+	if err != nil || !exists || order.LifeID() != t.OrderID {
 		return "", false, err
 	}
 

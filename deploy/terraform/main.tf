@@ -17,7 +17,7 @@ locals {
     leases            = { keys = ["stream", "shardId"], types = { stream = "S", shardId = "S" } }
     ledger            = { keys = ["accountId", "sequence"], types = { accountId = "S", sequence = "N" } }
     once              = { keys = ["idempotencyKey"], types = { idempotencyKey = "S" }, ttl = "expiresAt" }
-    order-events      = { keys = ["orderId", "transitionId"], types = { orderId = "S", transitionId = "N" } }
+    order-events      = { keys = ["orderId", "entry"], types = { orderId = "S", entry = "S" } }
     order-lists       = { keys = ["listKey", "placeKey"], types = { listKey = "S", placeKey = "S" }, ttl = "expiresAt" }
     order-requests    = { keys = ["orderId", "req"], types = { orderId = "S", req = "B" } }
     orders            = { keys = ["orderId"], types = { orderId = "S" }, stream = "NEW_AND_OLD_IMAGES" }

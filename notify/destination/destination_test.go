@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var message = notify.Message{
-	Notification: notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()},
+	Notification: notify.Notification{Key: "o-1/0/3/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()},
 	ID:           "ntf_1",
 	Body:         []byte(`{"type":"order.SHIPPED","data":{"orderId":"o-1"}}`),
 	ContentType:  "application/json",
@@ -83,7 +83,7 @@ func TestFileHoldsOneLineEachAfterATornLine(t *testing.T) {
 
 	text, err := os.ReadFile(name)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if err != nil || len(lines) != 21 || !strings.HasPrefix(lines[20], `{"key":"o-1/3/notify"`) {
+	if err != nil || len(lines) != 21 || !strings.HasPrefix(lines[20], `{"key":"o-1/0/3/notify"`) {
 		t.Errorf("%d lines, %v, the last is %q", len(lines), err, lines[len(lines)-1])
 	}
 
@@ -179,7 +179,7 @@ func TestLogWritesOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if line := out.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "key=o-1/3/notify order=o-1 transition=3 state=SHIPPED") {
+	if line := out.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "key=o-1/0/3/notify order=o-1 transition=3 state=SHIPPED") {
 		t.Errorf("got %q", line)
 	}
 }

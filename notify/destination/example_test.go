@@ -28,7 +28,7 @@ func ExampleDir() {
 
 	for range 2 {
 		if _, err := dir.Send(context.Background(), notify.Message{
-			Notification: notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED"},
+			Notification: notify.Notification{Key: "o-1/0/3/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 3, State: "SHIPPED"},
 			Body:         []byte("{}"),
 		}); err != nil {
 			panic(err)

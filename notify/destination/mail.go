@@ -76,8 +76,8 @@ func parseTemplates(subject, text string) (t mailTemplates, err error) {
 		return t, fmt.Errorf("text: %w", err)
 	}
 
-	// Parse does not find a mistake in a field's name, so the templates are executed once.
-	sample := notify.Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "SHIPPED", Event: "ship", At: time.Unix(0, 0).UTC()}
+	// A mistake in a field's name shows when the template is used.
+	sample := notify.Notification{Key: "o-1/0/2/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: "SHIPPED", Event: "ship", At: time.Unix(0, 0).UTC()}
 	_, _, err = t.write(sample)
 
 	return t, err

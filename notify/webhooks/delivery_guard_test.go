@@ -101,7 +101,7 @@ func (w *recordedWorker) deliver(t *testing.T, endpoints int) (delivered int) {
 		}
 	}()
 
-	n := notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Now()}
+	n := notify.Notification{Key: "o-1/0/3/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 3, State: "SHIPPED", At: time.Now()}
 	if err := w.Accept(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (a *archive) ended() {
 	a.t.Helper()
 	a.place("o-1", workflow.Cancel)
 
-	n := notify.Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "CANCELLED", At: time.Now(), Attributes: map[string]string{"customer": "ada"}}
+	n := notify.Notification{Key: "o-1/0/2/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: "CANCELLED", At: time.Now(), Attributes: map[string]string{"customer": "ada"}}
 	if err := a.config.Deliveries.Accept(a.t.Context(), n); err != nil {
 		a.t.Fatal(err)
 	}

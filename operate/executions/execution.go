@@ -67,6 +67,18 @@ func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (curre
 	}
 }
 
+// currentOf returns the last execution of the order's chain. An execution that ended before the life of
+// the order began has brought on another order of that id: then found is false, and the chain goes on
+// behind it.
+func (e *Executions) currentOf(ctx context.Context, order *transitions.Order) (current Execution, found bool, err error) {
+	current, found, err = e.Current(ctx, order.ID)
+	if found && !current.StoppedAt.IsZero() && current.StoppedAt.Before(order.Incarnation.Began()) {
+		return Execution{Number: current.Number}, false, err
+	}
+
+	return current, found, err
+}
+
 // describeTries is how often a throttled DescribeExecution is sent. A survey describes
 // many executions, and the quota refills by 15 a second.
 const describeTries = 8

@@ -77,7 +77,7 @@ func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, success
 		return "", Execution{}, err
 	}
 
-	current, exists, err := e.Current(ctx, id)
+	current, exists, err := e.currentOf(ctx, order)
 	if err != nil {
 		return "", Execution{}, err
 	}
@@ -88,7 +88,7 @@ func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, success
 
 	switch {
 	case !exists:
-		x, err := e.startNext(ctx, order, Execution{})
+		x, err := e.startNext(ctx, order, current)
 		return Started, x, err
 	case current.Status == types.ExecutionStatusRunning || done:
 		return "", current, fmt.Errorf("repair execution %s, which is %s: %w", current.Name, current.Status, ErrHealthy)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/internal/executionname"
 	"ratchet/transitions"
 )
 
@@ -92,7 +93,7 @@ func (e *Executions) StartPlaced(ctx context.Context, id transitions.OrderID) (E
 		return Execution{}, err
 	}
 
-	current, exists, err := e.Current(ctx, id)
+	current, exists, err := e.currentOf(ctx, order)
 	switch {
 	case err != nil:
 		return Execution{}, err
@@ -106,7 +107,7 @@ func (e *Executions) StartPlaced(ctx context.Context, id transitions.OrderID) (E
 			id, order.PlacedBy, ErrForgotten, id)
 	}
 
-	return e.startNext(ctx, order, Execution{})
+	return e.startNext(ctx, order, current)
 }
 
 // sameOrder reports whether two inputs hold the same order, whether they adopt it or not.
@@ -152,7 +153,7 @@ func (e *Executions) findStarted(ctx context.Context, machineARN string, order t
 		}
 	}
 
-	if !first.Failed() {
+	if first.Status == types.ExecutionStatusRunning {
 		return first.ARN, nil
 	}
 
@@ -161,11 +162,38 @@ func (e *Executions) findStarted(ctx context.Context, machineARN string, order t
 		return "", err
 	}
 
+	if current.Status == types.ExecutionStatusSucceeded {
+		return e.startAgain(ctx, machineARN, order, current, input)
+	}
+
 	if current.Failed() {
 		return "", &FailedError{OrderID: id, Execution: current}
 	}
 
 	return first.ARN, nil
+}
+
+// startAgain returns the ARN of an execution that has succeeded. If its order was deleted since, the
+// request places another order under the id, for which startAgain starts the next execution of the
+// chain.
+func (e *Executions) startAgain(ctx context.Context, machineARN string, order transitions.NewOrder, last Execution, input string) (string, error) {
+	_, exists, err := e.cfg.Orders.Get(ctx, order.ID)
+	if err != nil || exists {
+		return last.ARN, err
+	}
+
+	name := numbered(order.ID, last.Number+1)
+
+	out, err := e.cfg.SFN.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &machineARN, Name: &name, Input: &input})
+	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
+		return executionname.ARN(machineARN, name), nil
+	}
+
+	if err != nil {
+		return "", fmt.Errorf("start the execution of order %s: %w", order.ID, err)
+	}
+
+	return aws.ToString(out.ExecutionArn), nil
 }
 
 // checkPlaced returns ErrOtherOrder unless the order was placed with this content. It asks the

@@ -202,7 +202,7 @@ func (e *Executions) problems(ctx context.Context, now time.Time, order *transit
 // problem says what is wrong with the execution of an order that is not settled. ok is false if
 // nothing is wrong.
 func (e *Executions) problem(ctx context.Context, now time.Time, order *transitions.Order) (p Problem, ok bool, err error) {
-	current, exists, err := e.Current(ctx, order.ID)
+	current, exists, err := e.currentOf(ctx, order)
 	if err != nil {
 		return Problem{}, false, err
 	}

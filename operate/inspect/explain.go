@@ -121,7 +121,7 @@ func (e *Explanation) collectRows(ctx context.Context, o *transitions.Orders) (l
 		return 0, nil
 	}
 
-	for row, err := range o.Rows(ctx, e.Order.ID, 0) {
+	for row, err := range o.Rows(ctx, e.Order, 0) {
 		if err != nil {
 			return 0, err
 		}

@@ -95,7 +95,7 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 	}
 
 	if a.Tasks != nil {
-		tasks, err := a.Tasks.Waiting(ctx, string(e.Order.ID))
+		tasks, err := a.Tasks.Waiting(ctx, e.Order.LifeID())
 		add("waiting tasks", e.ofTasks(d, tasks), err)
 	}
 

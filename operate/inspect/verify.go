@@ -139,7 +139,7 @@ func verify(ctx context.Context, o *transitions.Orders, order *transitions.Order
 // replay rebuilds the order from its rows, up to the transition at which the order was read. It
 // returns the id of the newest row after that, 0 if there is none.
 func (c *Check) replay(ctx context.Context, o *transitions.Orders, order *transitions.Order) (facts transitions.Facts, ahead transitions.TransitionID, err error) {
-	for row, err := range o.Rows(ctx, order.ID, 0) {
+	for row, err := range o.Rows(ctx, order, 0) {
 		var unreadable *transitions.JournalError
 		switch {
 		case errors.As(err, &unreadable) && unreadable.Unreadable:

@@ -53,7 +53,7 @@ func play(ctx context.Context, o *transitions.Orders, id transitions.OrderID, wa
 	}
 
 	view := View{OrderID: id}
-	for row, err := range o.Rows(ctx, id, 0) {
+	for row, err := range o.RowsOf(ctx, id, 0) {
 		if err != nil {
 			return View{}, err
 		}

@@ -54,7 +54,7 @@ func (c tracedCarrier) Cancel(ctx context.Context, key string) (left bool, err e
 	return left, err
 }
 
-// call begins the span of a call about the shipment with the effect key orderId/transitionId/shipping.
+// call begins the span of a call about the shipment with the effect key orderId/incarnation/transitionId/shipping.
 func (c tracedCarrier) call(ctx context.Context, name, key string) (context.Context, func(error)) {
 	var about []attribute.KeyValue
 

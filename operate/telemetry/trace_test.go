@@ -161,8 +161,9 @@ func deliverySpanOf(t *testing.T, tracing *telemetry.Tracing) notify.Delivery {
 	t.Helper()
 
 	return notify.Delivery{Endpoint: "e", Notification: notify.Notification{
-		Key:          "o-1/2/notify",
+		Key:          "o-1/0/2/notify",
 		OrderID:      "o-1",
+		Incarnation:  "0",
 		TransitionID: 2,
 		Cause:        transitions.Cause{Trace: decide(t.Context(), tracing)},
 	}}

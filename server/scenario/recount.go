@@ -212,11 +212,11 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 		// The rules are written out and not taken from package reactions, so that the recount does not
 		// repeat a mistake of that package.
 		if to == string(workflow.PaymentReceived) && from == string(workflow.Pending) {
-			wanted[fmt.Sprintf("%s/%d/shipping", id, n)] = true
+			wanted[fmt.Sprintf("%s/%s/%d/shipping", id, dynamo.Text(order, "incarnation"), n)] = true
 		}
 
 		if to != from && slices.Contains([]string{"PAYMENT_RECEIVED", "PAYMENT_FAILED", "SHIPPED", "DELIVERED", "CANCELLED"}, to) {
-			wanted[fmt.Sprintf("%s/%d/notify", id, n)] = true
+			wanted[fmt.Sprintf("%s/%s/%d/notify", id, dynamo.Text(order, "incarnation"), n)] = true
 		}
 		state, last = to, n
 	}
@@ -230,7 +230,7 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 func (r *recount) checkEnding(id string, order item) {
 	state := dynamo.Text(order, "orderState")
 
-	switch payment := r.paid[payments.IDForOrder(id)]; {
+	switch payment := r.paid[payments.IDForOrder(id+"."+dynamo.Text(order, "incarnation"))]; {
 	case !slices.Contains([]string{"DELIVERED", "PAYMENT_FAILED", "CANCELLED"}, state):
 		r.wrong(id, "ended as "+state)
 	case state == "DELIVERED":
@@ -238,10 +238,10 @@ func (r *recount) checkEnding(id string, order item) {
 		amount := dynamo.Number(total.Value, "amount")
 		r.sales += amount
 		r.checkMoney(id, payment, amount)
-		r.checkReservation(id, "COMMITTED")
+		r.checkReservation(id, dynamo.Text(order, "incarnation"), "COMMITTED")
 	default:
 		r.checkMoney(id, payment, 0)
-		r.checkReservation(id, "RELEASED")
+		r.checkReservation(id, dynamo.Text(order, "incarnation"), "RELEASED")
 	}
 
 	if e := r.endings[id]; e != string(sfntypes.ExecutionStatusSucceeded) {
@@ -274,8 +274,8 @@ func (r *recount) checkLedger(ctx context.Context, b *server.Backend) error {
 	return nil
 }
 
-func (r *recount) checkReservation(id, want string) {
-	if status := dynamo.Text(r.stock["order#"+id], "status"); status != want {
+func (r *recount) checkReservation(id, incarnation, want string) {
+	if status := dynamo.Text(r.stock["order#"+id+"."+incarnation], "status"); status != want {
 		r.wrong(id, fmt.Sprintf("its stock is %q instead of %q", status, want))
 	}
 }

@@ -37,7 +37,7 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 		return ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", order.State)}, nil
 	}
 
-	p, err := d.cfg.Payments.Get(ctx, payments.IDForOrder(string(order.ID)))
+	p, err := d.cfg.Payments.Get(ctx, payments.IDForOrder(order.LifeID()))
 	switch {
 	case errors.Is(err, payments.ErrUnknownPayment):
 		return attention("parcel %s came back, and the order was paid elsewhere: give its money back there", r.Parcel).
@@ -46,6 +46,10 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 		return ruling{}, err
 	case p.Canceled:
 		return accepted, nil // Cancel gives everything back
+	}
+
+	if err := order.Readable("total", "items"); err != nil {
+		return attention("parcel %s came back, and nothing is given back: %v", r.Parcel, err).with("ratchet orders get %s", order.ID), nil
 	}
 
 	request, rule, err := d.planRefund(ctx, order, p, r)

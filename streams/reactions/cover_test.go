@@ -2,6 +2,7 @@ package reactions_test
 
 import (
 	"errors"
+	"ratchet/shipping"
 	"slices"
 	"testing"
 
@@ -63,7 +64,7 @@ func TestNothingIsBookedBeforeItsPiecesAreReserved(t *testing.T) {
 		s.wantMugs(t, 3, 2, 0)
 	}
 
-	if got := s.booked(t); !slices.Equal(got, []string{"o-1/2/shipping"}) {
+	if got := s.booked(t); !slices.Equal(got, []string{key(t, orders, shipping.Effect)}) {
 		t.Errorf("booked %q", got)
 	}
 	handle(t, handlers[reactions.StockHandler], s.move(t, orders, workflow.Ship))
@@ -79,11 +80,11 @@ func TestAPaidOrderThatIsCanceledWaitsForNoPieces(t *testing.T) {
 	record := s.move(t, orders, workflow.Pay)
 	s.move(t, orders, workflow.Cancel)
 
-	if err := errors.Join(s.stock.Set(t.Context(), "mug", 5), s.stock.Release(t.Context(), "o-1")); err != nil {
+	if err := errors.Join(s.stock.Set(t.Context(), "mug", 5), s.stock.Release(t.Context(), life)); err != nil {
 		t.Fatal(err)
 	}
 
-	if left, err := s.booker.Cancel(t.Context(), "o-1/2/shipping"); left || err != nil {
+	if left, err := s.booker.Cancel(t.Context(), key(t, orders, shipping.Effect)); left || err != nil {
 		t.Fatal(left, err)
 	}
 
@@ -104,15 +105,16 @@ func TestAShopWithoutStockShips(t *testing.T) {
 	orders, handlers := s.at(t, 1)
 
 	if _, err := orders.Create(t.Context(), transitions.NewOrder{
-		ID:    "o-1",
-		Items: []transitions.Item{{SKU: "download", Quantity: 1}, {SKU: "order#1", Quantity: 1}},
-		Total: transitions.Money{Amount: total, Currency: "EUR"},
+		ID:          "o-1",
+		Incarnation: "06h1hnv0clhti",
+		Items:       []transitions.Item{{SKU: "download", Quantity: 1}, {SKU: "order#1", Quantity: 1}},
+		Total:       transitions.Money{Amount: total, Currency: "EUR"},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	handle(t, handlers[reactions.ShippingHandler], s.move(t, orders, workflow.Pay))
 
-	if got := s.booked(t); !slices.Equal(got, []string{"o-1/2/shipping"}) {
+	if got := s.booked(t); !slices.Equal(got, []string{key(t, orders, shipping.Effect)}) {
 		t.Errorf("booked %q", got)
 	}
 	handle(t, handlers[reactions.StockHandler], s.move(t, orders, workflow.Ship))

@@ -40,7 +40,7 @@ func TestANotificationSaysWhatHasHappened(t *testing.T) {
 	handle(t, handlers[reactions.NotifyHandler], s.move(t, orders, workflow.Pay))
 
 	n := s.notices[0]
-	if n.Key != "o-1/2/notify" || n.OrderID != "o-1" || n.TransitionID != 2 || n.State != workflow.PaymentReceived ||
+	if n.Key != key(t, orders, "notify") || n.OrderID != "o-1" || n.TransitionID != 2 || n.State != workflow.PaymentReceived ||
 		n.Event != workflow.Pay || n.From != workflow.Pending || n.At.IsZero() || !maps.Equal(n.Attributes, map[string]string{"currency": "EUR"}) {
 		t.Errorf("got %+v", n)
 	}

@@ -189,11 +189,14 @@ func (s *orderSystem) change(t *testing.T, fn func()) streams.Record {
 
 const total = 1250
 
+// life names o-1 and its life, as its payment, its reservation and its parked tasks are named.
+const life = "o-1.06h1hnv0clhti"
+
 func place(t *testing.T, orders *transitions.Orders) {
 	t.Helper()
 
 	if _, err := orders.Create(t.Context(), transitions.NewOrder{
-		ID:    "o-1",
+		ID: "o-1", Incarnation: "06h1hnv0clhti",
 		Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: total / 2}},
 		Total: transitions.Money{Amount: total, Currency: "EUR"},
 	}); err != nil {

@@ -46,7 +46,7 @@ func (r *Reactions) answerParked(ctx context.Context, c change) error {
 		}
 	}
 
-	row, waiting, err := r.cfg.Parked.Moved(ctx, string(c.New.ID), int64(c.Transition.ID), string(c.New.State), time.Now().Add(tasktoken.Retention))
+	row, waiting, err := r.cfg.Parked.Moved(ctx, c.New.LifeID(), int64(c.Transition.ID), string(c.New.State), time.Now().Add(tasktoken.Retention))
 	if err != nil || !waiting {
 		return err
 	}
@@ -65,9 +65,9 @@ func (r *Reactions) anotherWaitFollows(order *transitions.Order) bool {
 // answerReached answers the task that waits for the order's new state, if there is one, and
 // reports whether the task has taken the answer.
 func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool, err error) {
-	row, _, err := r.cfg.Parked.Get(ctx, string(c.New.ID))
-	// Only if the row is still as the wait has written it: the wait is older than this change, and
-	// no other change was recorded after the wait.
+	row, _, err := r.cfg.Parked.Get(ctx, c.New.LifeID())
+	// Answered without a record only if the row is as the wait wrote it: the wait is older than this
+	// change, and no other change has been recorded since.
 	if err != nil || row.Token == "" || row.Since >= int64(c.Transition.ID) || row.Moved > row.Since || row.Awaited != string(c.New.State) {
 		return false, err
 	}

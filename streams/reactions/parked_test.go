@@ -47,12 +47,12 @@ func (s *orderSystem) wait(t *testing.T, awaited workflow.State, since int) (exe
 	arn := s.machine(t, "wait-"+string(awaited), map[string]any{
 		"Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
 		"Parameters": tasktoken.WaitParameters(shop.ParkedTasksTable, string(awaited), tasktoken.Paths{
-			OrderID: "$.run.order.orderId", Since: "$.run.order.transitionId", Visits: "$.run.visits",
+			OrderID: "$.run.order.orderId", Incarnation: "$.run.order.incarnation", Since: "$.run.order.transitionId", Visits: "$.run.visits",
 		}),
 		"TimeoutSeconds": 3600,
 	})
 
-	return s.start(t, arn, fmt.Sprintf(`{"run":{"visits":0,"order":{"orderId":"o-1","transitionId":%d}}}`, since))
+	return s.start(t, arn, fmt.Sprintf(`{"run":{"visits":0,"order":{"orderId":"o-1","incarnation":"06h1hnv0clhti","transitionId":%d}}}`, since))
 }
 
 func (s *orderSystem) start(t *testing.T, machine, input string) (execution string) {
@@ -71,7 +71,7 @@ func (s *orderSystem) untilParked(t *testing.T) {
 	t.Helper()
 
 	until(t, "the task is parked", func() bool {
-		tasks, err := s.parked.Waiting(t.Context(), "o-1")
+		tasks, err := s.parked.Waiting(t.Context(), life)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,9 +126,9 @@ func TestAWaitingExecutionIsAnswered(t *testing.T) {
 		events []workflow.Event
 		want   string
 	}{
-		{"the state is reached", []workflow.Event{workflow.Ship}, `SUCCEEDED {"orderId":"o-1","state":"SHIPPED","transitionId":3}`},
-		{"it is reached after a hold", []workflow.Event{workflow.Hold, workflow.Release, workflow.Ship}, `SUCCEEDED {"orderId":"o-1","state":"SHIPPED","transitionId":5}`},
-		{"it is reached in parts", []workflow.Event{workflow.ShipPart, workflow.ShipPart, workflow.Ship}, `SUCCEEDED {"orderId":"o-1","state":"SHIPPED","transitionId":5}`},
+		{"the state is reached", []workflow.Event{workflow.Ship}, `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"SHIPPED","transitionId":3}`},
+		{"it is reached after a hold", []workflow.Event{workflow.Hold, workflow.Release, workflow.Ship}, `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"SHIPPED","transitionId":5}`},
+		{"it is reached in parts", []workflow.Event{workflow.ShipPart, workflow.ShipPart, workflow.Ship}, `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"SHIPPED","transitionId":5}`},
 		{"it can no longer be reached", []workflow.Event{workflow.Cancel}, "FAILED Order.WrongState"},
 		{"it can no longer be reached after a hold", []workflow.Event{workflow.Hold, workflow.Cancel}, "FAILED Order.WrongState"},
 	} {
@@ -149,12 +149,12 @@ func TestAWaitingExecutionIsAnswered(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 
-		if tasks, err := s.parked.Waiting(t.Context(), "o-1"); err != nil || len(tasks) > 0 {
+		if tasks, err := s.parked.Waiting(t.Context(), life); err != nil || len(tasks) > 0 {
 			t.Errorf("%s: %v wait, %v", test.name, tasks, err)
 		}
 
 		// The handler saw each change twice: the second time the task no longer took the answer.
-		if row, found, err := s.parked.Get(t.Context(), "o-1"); err != nil || !found || row.Moved == 0 {
+		if row, found, err := s.parked.Get(t.Context(), life); err != nil || !found || row.Moved == 0 {
 			t.Errorf("%s: the row of an answered task must stay: %+v, %t, %v", test.name, row, found, err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestATaskIsNotParkedAfterTheArrival(t *testing.T) {
 	s.untilParked(t)
 	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Deliver))
 
-	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","state":"DELIVERED","transitionId":4}`; got != want {
+	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"DELIVERED","transitionId":4}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -203,7 +203,7 @@ func TestALaggingReactionDoesNotAnswerANewerWait(t *testing.T) {
 	}
 	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Deliver))
 
-	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","state":"DELIVERED","transitionId":4}`; got != want {
+	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"DELIVERED","transitionId":4}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -231,7 +231,7 @@ func TestAnAnswerIsSentAgainAfterAnOutage(t *testing.T) {
 	outage.Remove()
 	handle(t, handlers[reactions.ParkedHandler], record)
 
-	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","state":"SHIPPED","transitionId":3}`; got != want {
+	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"SHIPPED","transitionId":3}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -253,23 +253,23 @@ func TestAWaitThatAnotherFollowsIsAnsweredWithoutAWrite(t *testing.T) {
 		t.Errorf("calls %q, want %q", calls, want)
 	}
 
-	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","state":"SHIPPED","transitionId":3}`; got != want {
+	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"SHIPPED","transitionId":3}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 
 	execution = s.wait(t, workflow.Delivered, 3)
 	until(t, "the second task is parked in the row of the first", func() bool {
-		row, _, err := s.parked.Get(t.Context(), "o-1")
+		row, _, err := s.parked.Get(t.Context(), life)
 		return err == nil && row.Since == 3
 	})
 	handle(t, handlers[reactions.ParkedHandler], shipped) // once more, as after a crash
 	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Deliver))
 
-	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","state":"DELIVERED","transitionId":4}`; got != want {
+	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"DELIVERED","transitionId":4}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 
-	if row, _, err := s.parked.Get(t.Context(), "o-1"); err != nil || row.Moved != 4 {
+	if row, _, err := s.parked.Get(t.Context(), life); err != nil || row.Moved != 4 {
 		t.Errorf("the row %+v, %v", row, err)
 	}
 }

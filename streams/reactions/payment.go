@@ -20,11 +20,15 @@ const captureStep = "shipped"
 // The parcel has left, so a capture that can never succeed becomes a dead letter, and a person
 // decides.
 func (r *Reactions) capture(ctx context.Context, c change) error {
+	if err := c.New.Readable("total"); err != nil {
+		return streams.Permanent(err)
+	}
+
 	if c.New.Total.Amount == 0 {
 		return nil
 	}
 
-	p, err := r.cfg.Payments.Capture(ctx, payments.IDForOrder(string(c.New.ID)), payments.StepRequest{
+	p, err := r.cfg.Payments.Capture(ctx, payments.IDForOrder(c.New.LifeID()), payments.StepRequest{
 		ID:     captureStep,
 		Amount: c.New.Total.Amount,
 		Final:  true,

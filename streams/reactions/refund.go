@@ -17,8 +17,12 @@ func comesBack(c transitions.Change) bool { return enters(c, workflow.Returned) 
 // refund gives back the rest of a returned order's money, and moves the order to REFUNDED. An order
 // that was paid elsewhere stays RETURNED: the place that took the money gives it back.
 func (r *Reactions) refund(ctx context.Context, c change) error {
+	if err := c.New.Readable("total"); err != nil {
+		return streams.Permanent(err)
+	}
+
 	if c.New.Total.Amount > 0 {
-		switch refunded, err := r.refundPayment(ctx, c.New.ID); {
+		switch refunded, err := r.refundPayment(ctx, c.New); {
 		case errors.Is(err, payments.ErrDeclined):
 			return streams.Permanent(fmt.Errorf("order %s is returned, and its money cannot be given back: %w", c.New.ID, err))
 		case err != nil || !refunded:
@@ -47,13 +51,13 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 
 // refundPayment gives back all that the order's payment has taken or holds, and closes it: a later
 // capture takes nothing. It returns false if the order has no payment here.
-func (r *Reactions) refundPayment(ctx context.Context, order transitions.OrderID) (bool, error) {
-	id := payments.IDForOrder(string(order))
+func (r *Reactions) refundPayment(ctx context.Context, order *transitions.Order) (bool, error) {
+	id := payments.IDForOrder(order.LifeID())
 
 	_, err := r.cfg.Payments.Get(ctx, id)
 	switch {
 	case errors.Is(err, payments.ErrUnknownPayment):
-		r.cfg.Log.InfoContext(ctx, "a returned order was paid elsewhere; nothing is given back", "order", order)
+		r.cfg.Log.InfoContext(ctx, "a returned order was paid elsewhere; nothing is given back", "order", order.ID)
 		return false, nil
 	case err != nil:
 		return false, err

@@ -26,7 +26,7 @@ func (s *orderSystem) returned(t *testing.T, orders *transitions.Orders, open fu
 	}
 
 	if err := open(payments.NewPayment{
-		ID: payments.IDForOrder("o-1"), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
+		ID: payments.IDForOrder(life), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestTheMoneyOfAReturnedOrderIsGivenBackOnce(t *testing.T) {
 			t.Errorf("%s: the order is %s, %v", name, order.State, err)
 		}
 
-		if p, err := s.payments.Get(t.Context(), payments.IDForOrder("o-1")); err == nil && p.Refunded != test.refunded {
+		if p, err := s.payments.Get(t.Context(), payments.IDForOrder(life)); err == nil && p.Refunded != test.refunded {
 			t.Errorf("%s: %d refunded, want %d", name, p.Refunded, test.refunded)
 		}
 	}
@@ -99,7 +99,7 @@ func TestNothingIsCapturedAfterTheRefund(t *testing.T) {
 	}
 
 	if _, err := s.payments.Authorize(t.Context(), payments.NewPayment{
-		ID: payments.IDForOrder("o-1"), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
+		ID: payments.IDForOrder(life), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestNothingIsCapturedAfterTheRefund(t *testing.T) {
 	handle(t, handlers[reactions.RefundHandler], s.move(t, orders, workflow.ReceiveReturn))
 	handle(t, handlers[reactions.PaymentHandler], shipped)
 
-	if p, err := s.payments.Get(t.Context(), payments.IDForOrder("o-1")); err != nil || p.Captured != 0 || p.State != "VOIDED" {
+	if p, err := s.payments.Get(t.Context(), payments.IDForOrder(life)); err != nil || p.Captured != 0 || p.State != "VOIDED" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

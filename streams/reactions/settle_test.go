@@ -35,7 +35,7 @@ func TestTheStockOfAShippedOrderIsCommitted(t *testing.T) {
 		{
 			name: "committed before, by the execution",
 			prepare: func(t *testing.T, s *orderSystem) error {
-				return errors.Join(s.reserve(t), s.stock.Commit(t.Context(), "o-1"))
+				return errors.Join(s.reserve(t), s.stock.Commit(t.Context(), life))
 			},
 			want: inventory.Level{SKU: "mug", Available: 8, Committed: 2},
 		},
@@ -47,7 +47,7 @@ func TestTheStockOfAShippedOrderIsCommitted(t *testing.T) {
 		{
 			name: "given back before",
 			prepare: func(t *testing.T, s *orderSystem) error {
-				return errors.Join(s.reserve(t), s.stock.Release(t.Context(), "o-1"))
+				return errors.Join(s.reserve(t), s.stock.Release(t.Context(), life))
 			},
 			permanent: true,
 			want:      inventory.Level{SKU: "mug", Available: 10},
@@ -105,7 +105,7 @@ func TestAnEditedOrderIsSoldAsItWasShipped(t *testing.T) {
 }
 
 func (s *orderSystem) reserve(t *testing.T) error {
-	return s.stock.Reserve(t.Context(), "o-1", []inventory.Line{{SKU: "mug", Quantity: 2}})
+	return s.stock.Reserve(t.Context(), life, []inventory.Line{{SKU: "mug", Quantity: 2}})
 }
 
 // TestAuthorizedMoneyIsCapturedAtShipment goes through what a payment may be when its order
@@ -151,7 +151,7 @@ func TestAuthorizedMoneyIsCapturedAtShipment(t *testing.T) {
 		}
 
 		n := payments.NewPayment{
-			ID: payments.IDForOrder("o-1"), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
+			ID: payments.IDForOrder(life), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
 		}
 		if test.name == "captured by a person" {
 			err = authorize(t, s, n)

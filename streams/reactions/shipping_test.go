@@ -58,7 +58,7 @@ func TestAnOldRecordAsksForTheOrderAsItIsNow(t *testing.T) {
 
 			var want []string
 			if test.booked {
-				want = []string{"o-1/2/shipping"}
+				want = []string{key(t, orders, shipping.Effect)}
 			}
 
 			if got := s.booked(t); !slices.Equal(got, want) {
@@ -76,7 +76,7 @@ func TestABookingIsRecordedAlthoughTheOrderHasShipped(t *testing.T) {
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	paid := s.move(t, orders, workflow.Pay)
-	key := transitions.OrderID("o-1").EffectKey(2, shipping.Effect)
+	key := key(t, orders, shipping.Effect)
 
 	outage := s.Wire.Inject(embeddedtest.Throttle("UpdateItem")) // by which claims are written
 
@@ -178,7 +178,7 @@ func TestAFreshRecordIsNotChecked(t *testing.T) {
 		t.Errorf("%d reads, want that of the claim", n)
 	}
 
-	if got := s.booked(t); !slices.Equal(got, []string{"o-1/2/shipping"}) {
+	if got := s.booked(t); !slices.Equal(got, []string{key(t, orders, shipping.Effect)}) {
 		t.Errorf("booked %q", got)
 	}
 }
@@ -201,7 +201,7 @@ func TestAReleaseBooksWhatWasNotBooked(t *testing.T) {
 	paid.Attempt = 9
 	handle(t, handlers[reactions.ShippingHandler], paid)
 
-	if got := s.booked(t); !slices.Equal(got, []string{"o-1/2/shipping"}) {
+	if got := s.booked(t); !slices.Equal(got, []string{key(t, orders, shipping.Effect)}) {
 		t.Errorf("booked %q", got)
 	}
 }
@@ -217,7 +217,7 @@ func TestACanceledShipmentIsNotBookedByALateRelease(t *testing.T) {
 	release := s.move(t, orders, workflow.Release)
 	s.move(t, orders, workflow.Cancel)
 
-	if left, err := s.booker.Cancel(t.Context(), transitions.OrderID("o-1").EffectKey(2, "shipping")); err != nil || left {
+	if left, err := s.booker.Cancel(t.Context(), key(t, orders, shipping.Effect)); err != nil || left {
 		t.Fatal(left, err)
 	}
 	handle(t, handlers[reactions.ShippingHandler], release)

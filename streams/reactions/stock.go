@@ -17,7 +17,7 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 		return err
 	}
 
-	err := r.cfg.Stock.CommitAndClose(ctx, string(c.New.ID))
+	err := r.cfg.Stock.CommitAndClose(ctx, c.New.LifeID())
 	if errors.Is(err, inventory.ErrClosed) {
 		// The reservation was released before the parcel left, so the stock's level is wrong and a
 		// person has to count.
@@ -36,12 +36,16 @@ func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
 		return nil
 	}
 
+	if err := order.Readable("items"); err != nil {
+		return streams.Permanent(err)
+	}
+
 	lines, err := r.stocked(ctx, order.Items)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
 
-	err = r.cfg.Stock.Adjust(ctx, string(order.ID), lines)
+	err = r.cfg.Stock.Adjust(ctx, order.LifeID(), lines)
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the order has ended and closed its reservation

@@ -135,11 +135,12 @@ func (s *shipper) ship(ctx context.Context, id transitions.OrderID) error {
 		return err
 	}
 
-	if _, err := s.orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Pay, RequestID: "pay"}); err != nil {
+	result, err := s.orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Pay, RequestID: "pay"})
+	if err != nil {
 		return err
 	}
 
-	_, err := s.booker.Book(ctx, id.EffectKey(2, shipping.Effect), string(id))
+	_, err = s.booker.Book(ctx, result.Order.EffectKey(2, shipping.Effect), string(id))
 
 	return err
 }

@@ -1,0 +1,67 @@
+package transitions
+
+import (
+	"strings"
+
+	"ratchet/internal/dynamo"
+)
+
+// An order may be the item of another program, which uses some names of this package for attributes of
+// other types. A transition does not change the type of such an attribute. A write that does not know
+// the order requires the types that it would write, which costs no read and no unit. If the order
+// refuses, its image shows which attributes are another program's, and the next write leaves them out.
+
+// foreign says which attributes of an order are another program's.
+type foreign struct{ previous, updated, version bool }
+
+func (o *Order) foreign() foreign {
+	return foreign{
+		previous: o.Readable(previousStateAttribute) != nil,
+		updated:  o.Readable(updatedAtAttribute) != nil,
+		version:  o.Readable(versionAttribute) != nil,
+	}
+}
+
+// ofType is the condition that an attribute is absent or has the type.
+func ofType(attribute, placeholder string) string {
+	return "(attribute_not_exists(" + attribute + ") OR attribute_type(" + attribute + ", " + placeholder + "))"
+}
+
+// ownTypes is the condition that the attributes which a transition sets beside the version, whose values
+// are compared, are not another program's.
+var ownTypes = " AND " + ofType(updatedAtAttribute, ":number") + " AND " + ofType(previousStateAttribute, ":text")
+
+// bindTypes adds the values of ownTypes.
+func bindTypes(values image) {
+	values[":number"], values[":text"] = dynamo.S("N"), dynamo.S("S")
+}
+
+// without returns the update and the values without the attributes that are another program's.
+func (f foreign) without(update *string, values image) *string {
+	text := *update
+	if f.previous {
+		text = strings.Replace(text, previousStateAttribute+" = orderState, ", "", 1)
+	}
+
+	if f.updated {
+		text = strings.Replace(text, updatedAtAttribute+" = :at, ", "", 1)
+		delete(values, ":at")
+	}
+
+	if f.version {
+		text = strings.Replace(text, versionAttribute+" = :version, ", "", 1)
+		delete(values, ":version")
+	}
+
+	return &text
+}
+
+// readableForEdit returns an ErrUnreadable if the order, nil if it is not known, has an attribute that
+// an edit of these parts needs in a form that cannot be read.
+func (o *Order) readableForEdit(attributes ...string) error {
+	if o == nil {
+		return nil
+	}
+
+	return o.Readable(append(attributes, processedEvents, contentVersionAttribute)...)
+}

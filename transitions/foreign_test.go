@@ -1,0 +1,150 @@
+package transitions_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/tests/shop"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// foreignParts are attributes of another program's items.
+func foreignParts() map[string]types.AttributeValue {
+	number := &types.AttributeValueMemberN{Value: "12"}
+	member := func(name string, v types.AttributeValue) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{name: v}}
+	}
+
+	return map[string]types.AttributeValue{
+		"createdAt":         text("2026-11-21T12:00:00Z"),
+		"updatedAt":         text("2026-11-21T12:00:00Z"),
+		"previousState":     number,
+		"definitionVersion": text("v1"),
+		"customer":          member("name", text("x")),
+		"items":             &types.AttributeValueMemberL{Value: []types.AttributeValue{member("id", text("x"))}},
+		"total":             number,
+		"metadata":          member("n", number),
+		"notes":             text("x"),
+		"shippingAddress":   text("x"),
+		"contentVersion":    text("x"),
+		"processedEvents":   &types.AttributeValueMemberL{},
+		"parcels":           number,
+		"placeHash":         number,
+		"incarnation":       number,
+		"cause":             number,
+	}
+}
+
+// TestPartsOfAnotherProgramDoNotStandInTheWay: in both modes an order of another program moves, its
+// change is read, the part is named, and no attribute changes its type.
+func TestPartsOfAnotherProgramDoNotStandInTheWay(t *testing.T) {
+	for name, value := range foreignParts() {
+		for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
+			s := newOrdersIn(t, mode)
+			before := map[string]types.AttributeValue{"orderId": text("o-1"), "orderState": text("PENDING"), name: value}
+
+			if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: before}); err != nil {
+				t.Fatal(err)
+			}
+
+			result := s.want(t, given("o-1", workflow.Pay, 1), transitions.Applied)
+			if name != "cause" && !slices.Equal(result.Order.Unreadable, []string{name}) {
+				t.Errorf("%s, %s: the answer names %v", name, mode, result.Order.Unreadable)
+			}
+			after := s.Item(t, "o-1")
+
+			if name != "cause" && fmt.Sprintf("%T", after[name]) != fmt.Sprintf("%T", value) {
+				t.Errorf("%s, %s: was a %T, is a %T", name, mode, value, after[name])
+			}
+
+			if c, grew, err := transitions.FromRecord(before, after); err != nil || !grew || c.Transition.Event != workflow.Pay {
+				t.Errorf("%s, %s: the change is %+v, %t, %v", name, mode, c.Transition, grew, err)
+			}
+			s.want(t, given("o-1", workflow.Pay, 1), transitions.Replayed)
+			s.want(t, given("o-1", workflow.Ship, 2), transitions.Applied)
+		}
+	}
+}
+
+// TestAPartThatIsNeededIsNamed: a total that cannot be read is not a total of 0, and lines that cannot be
+// read are not changed.
+func TestAPartThatIsNeededIsNamed(t *testing.T) {
+	for name, call := range map[string]func(*orders) error{
+		"total": func(s *orders) error {
+			order, _, err := s.Get(t.Context(), "o-1")
+			return errors.Join(err, order.Readable("items", "total"))
+		},
+		"items": func(s *orders) error { _, err := s.ChangeItem(t.Context(), edit("o-1", "e"), cup); return err },
+		"parcels": func(s *orders) error {
+			s.put(t, "orderState", text("PAYMENT_RECEIVED"))
+			_, err := s.ShipParcel(t.Context(), parcel("p", transitions.ParcelLine{SKU: "mug", Quantity: 1}))
+			return err
+		},
+		"placeHash":       func(s *orders) error { _, err := s.Create(t.Context(), s.newOrder("o-1", 5)); return err },
+		"processedEvents": func(s *orders) error { _, err := s.RemoveItem(t.Context(), edit("o-1", "e"), "mug"); return err },
+	} {
+		s := newOrders(t)
+		s.place(t, "o-1")
+		s.put(t, name, foreignParts()[name])
+
+		if err := call(s); !errors.Is(err, transitions.ErrUnreadable) || !containsName(err, name) || transitions.Retryable(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func containsName(err error, name string) bool {
+	return err != nil && strings.Contains(err.Error(), "attribute "+name+" ")
+}
+
+// TestABrokenSlotIsNoEvidence: what the slot held is looked for in the journal.
+func TestABrokenSlotIsNoEvidence(t *testing.T) {
+	s := newOrdersIn(t, transitions.JournalTransactional)
+	s.place(t, "o-1")
+	s.want(t, keyed("o-1", workflow.Pay, "k"), transitions.Applied)
+
+	recent := s.Item(t, "o-1")["recent"].(*types.AttributeValueMemberM)
+	recent.Value["s2"] = text("damaged")
+	s.put(t, "recent", recent)
+
+	s.want(t, keyed("o-1", workflow.Pay, "k"), transitions.Replayed)
+	s.want(t, keyed("o-1", workflow.Ship, "l"), transitions.Applied)
+	s.reconfigure(func(c *transitions.Config) { c.JournalTable = "" })
+
+	if r, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2)); !errors.Is(err, transitions.ErrEvidenceGone) {
+		t.Errorf("without a journal: %s, %v", r.Verdict, err)
+	}
+}
+
+// TestALoweredMemoryShrinks: an order that remembers more edits than it may takes edits, and forgets
+// the oldest over several of them.
+func TestALoweredMemoryShrinks(t *testing.T) {
+	s := newOrders(t)
+	s.place(t, "o-1")
+	s.reconfigure(func(c *transitions.Config) { c.EditMemory = 64 })
+
+	note := func(n int) {
+		t.Helper()
+		edited(t, transitions.Applied)(s.AddNote(t.Context(), edit("o-1", fmt.Sprint("n-", n)), transitions.Note{Text: "x"}))
+	}
+	for n := range 64 {
+		note(n)
+	}
+	s.reconfigure(func(c *transitions.Config) { c.EditMemory = 4 })
+
+	for n := range 8 {
+		note(100 + n)
+	}
+
+	if n := len(s.Item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value); n > 2*4 {
+		t.Errorf("%d members are left", n)
+	}
+}

@@ -1,0 +1,54 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+
+	"ratchet/internal/dynamo"
+)
+
+// Renew gives the order, as it was read, a new incarnation: from then on its effects, its payment, its
+// reservation and its shipments have keys that were never used. The order keeps its history. It is for
+// orders whose table was restored to an earlier time: what they did after that time is forgotten here,
+// but not by the carrier and the bank, which would take what the order does next for a repeat.
+//
+// The write is conditional on the order as it was read. Renew reports false if the order has moved or
+// was renewed since, and ErrUnknownOrder if it is gone. It changes neither state nor transitionId, so
+// no reaction follows.
+func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
+	renewed := order.life().renewed(NewIncarnation(o.cfg.Now()), order.TransitionID)
+	values := image{}
+
+	u := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
+		If(pinned(order, values)).
+		If(equalsOrAbsent(incarnationAttribute, ":life", order.Incarnation == adoptedIncarnation)).
+		Bind(":life", dynamo.S(string(order.Incarnation))).
+		SetValue(incarnationAttribute, dynamo.S(string(renewed.incarnation))).
+		SetValue(livesAttribute, renewed.value())
+
+	for placeholder, v := range values {
+		u.Bind(placeholder, v)
+	}
+
+	old, refused, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
+		_, err := o.cfg.DynamoDB.UpdateItem(ctx, u.Input(), dynamo.WithoutRetries)
+		return err
+	})
+	switch {
+	case err != nil:
+		err = asUnavailable(ctx, err)
+	case !refused:
+		return true, nil
+	case len(old) == 0:
+		err = ErrUnknownOrder
+	// This call has renewed the order, and its answer was lost.
+	case dynamo.Text(old, incarnationAttribute) == string(renewed.incarnation):
+		return true, nil
+	}
+
+	if err != nil {
+		err = fmt.Errorf("renew order %s: %w", order.ID, err)
+	}
+
+	return false, err
+}
