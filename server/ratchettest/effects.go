@@ -26,7 +26,7 @@ import (
 
 // WantEffects waits until the order has exactly these effects, each completed once. An
 // effect is named by its transition and its handler, as "2/shipping" or "4/notify"; its
-// key is this name with the order's id in front.
+// key is this name with the order's id and incarnation in front.
 //
 // An effect is completed when its claim is, or when every endpoint has the notification, and
 // it is there once when the carrier has one booking and the customer one notification under
@@ -40,8 +40,8 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 		seen := map[string]bool{} // whether the effect is completed
 
 		err := e.readClaims(func(key string, status once.Status) {
-			if effect, ok := strings.CutPrefix(key, string(id)+"/"); ok {
-				seen[effect] = status == once.StatusCompleted
+			if strings.HasPrefix(key, string(id)+"/") {
+				seen[effectOf(key)] = status == once.StatusCompleted
 			}
 		})
 		if err != nil {
@@ -54,7 +54,7 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 		}
 
 		for _, d := range deliveries {
-			effect := strings.TrimPrefix(d.Key, string(id)+"/")
+			effect := effectOf(d.Key)
 			// One notification has a delivery for each endpoint, and is completed when all are.
 			before, known := seen[effect]
 			seen[effect] = d.Status == notify.Delivered && (before || !known)
@@ -73,6 +73,12 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 
 		return slices.Equal(completed, want), status, nil
 	})
+}
+
+// effectOf returns the name of an effect, which is its key without the order's id and incarnation.
+func effectOf(key string) string {
+	parts := strings.SplitN(key, "/", 3)
+	return parts[len(parts)-1]
 }
 
 // readFarSide adds the effects that the carrier and the customer have seen, and returns
@@ -101,7 +107,7 @@ func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 		}
 
 		// An effect without a claim or a delivery is not completed.
-		effect := strings.TrimPrefix(key, string(id)+"/")
+		effect := effectOf(key)
 		if _, claimed := seen[effect]; !claimed {
 			seen[effect] = false
 		}
