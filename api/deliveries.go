@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -162,6 +163,9 @@ func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (
 			id.Incarnation = max(id.Incarnation, d.Incarnation)
 		}
 	}
+
+	// Without one, Redeliver says that there is no such delivery.
+	id.Incarnation = cmp.Or(id.Incarnation, "0")
 
 	d, err := s.cfg.Deliveries.Redeliver(ctx, id.ID())
 	if err != nil {

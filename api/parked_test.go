@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/tests/shop"
+	"ratchet/transitions"
 )
 
 // waitForShipment places and pays the order o-1, unless it exists, and starts an execution of
@@ -34,7 +36,7 @@ func (s *apiServer) waitForShipment(order string, headers ...string) (execution 
 		"Type":     "Task",
 		"Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
 		"Parameters": tasktoken.WaitParameters(shop.ParkedTasksTable, "SHIPPED", tasktoken.Paths{
-			OrderID: "$.orderId", Since: "$.transitionId", Visits: "$.visits",
+			OrderID: "$.orderId", Incarnation: "$.incarnation", Since: "$.transitionId", Visits: "$.visits",
 		}),
 		"End": true,
 	}}})
@@ -53,18 +55,34 @@ func (s *apiServer) waitForShipment(order string, headers ...string) (execution 
 
 	started, err := s.sfn.StartExecution(s.t.Context(), &sfn.StartExecutionInput{
 		StateMachineArn: machine.StateMachineArn,
-		Input:           aws.String(`{"orderId":"` + order + `","transitionId":2,"visits":0}`),
+		Input:           aws.String(fmt.Sprintf(`{"orderId":%q,"incarnation":%q,"transitionId":2,"visits":0}`, order, s.incarnation(order))),
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 
 	s.until(func() bool {
-		tasks, err := s.cfg.Parked.Waiting(s.t.Context(), order)
+		tasks, err := s.cfg.Parked.Waiting(s.t.Context(), transitions.OrderID(order).Life(s.incarnation(order)))
 		return err != nil || len(tasks) == 1
 	})
 
 	return started.ExecutionArn
+}
+
+// incarnation is the incarnation of the stored order, "0" if there is none.
+func (s *apiServer) incarnation(order string) transitions.Incarnation {
+	s.t.Helper()
+
+	o, found, err := s.cfg.Orders.Get(s.t.Context(), transitions.OrderID(order))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	if !found {
+		return "0"
+	}
+
+	return o.Incarnation
 }
 
 // park stores the token of a task as Step Functions does.
@@ -78,7 +96,7 @@ func (s *apiServer) park(task tasktoken.Task) {
 
 	_, err := s.db.UpdateItem(s.t.Context(), &dynamodb.UpdateItemInput{
 		TableName:        aws.String(shop.ParkedTasksTable),
-		Key:              map[string]types.AttributeValue{"orderId": text(task.OrderID)},
+		Key:              map[string]types.AttributeValue{"orderId": text(transitions.OrderID(task.OrderID).Life(s.incarnation(task.OrderID)))},
 		UpdateExpression: aws.String(tasktoken.ParkUpdate),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":token": text(string(task.Token)), ":awaited": text(task.Awaited), ":since": number(task.Since),

@@ -48,7 +48,7 @@ func TestAWarehouseIsAnExecutionPerShipment(t *testing.T) {
 	}
 
 	for _, m := range []shipping.Milestone{shipping.Shipped, shipping.Delivered} {
-		r := shipping.Report{ID: "w/" + string(m), Shipment: "o-1/2/shipping", OrderID: "o-1", Milestone: m}
+		r := shipping.Report{ID: "w/" + string(m), Shipment: effectKey(t, s.Orders, "o-1", 2, shipping.Effect), OrderID: "o-1", Milestone: m}
 		if effect, err := s.Reports.Receive(t.Context(), r); err != nil || effect != reports.Applied {
 			t.Errorf("%s: %s, %v", m, effect, err)
 		}

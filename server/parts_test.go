@@ -129,12 +129,13 @@ func TestAProgramBringsItsParts(t *testing.T) {
 	env.Execute(ratchettest.NewOrder("o-1", "mug"))
 	env.WantOrder("o-1", workflow.PaymentReceived, 2)
 
+	key := func(handler string) string { return effectKey(t, env.Backend.Orders, "o-1", 2, handler) }
 	env.Wait("the parcel to be booked and the pager to ring", func() (bool, string, error) {
-		return carrier.has("o-1/2/shipping") && pager.has("o-1/2/notify") && handled.has("o-1/2/search"), "", nil
+		return carrier.has(key("shipping")) && pager.has(key("notify")) && handled.has(key("search")), "", nil
 	})
 
 	// The carrier's reports go on as always.
-	answer, err := env.Backend.Reports.Take(t.Context(), shipping.Report{ID: "r-1", Shipment: "o-1/2/shipping", OrderID: "o-1", Milestone: shipping.Shipped})
+	answer, err := env.Backend.Reports.Take(t.Context(), shipping.Report{ID: "r-1", Shipment: key("shipping"), OrderID: "o-1", Milestone: shipping.Shipped})
 	if err != nil || answer != shipping.Accepted {
 		t.Fatalf("the report: %v, %v", answer, err)
 	}

@@ -122,7 +122,7 @@ func TestAGapIsRepairedFromTheOrders(t *testing.T) {
 
 	booked, err := b.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &b.Tables.SandboxShipments,
-		Key:       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "shipment#o-1/2/shipping"}, "sk": &types.AttributeValueMemberS{Value: "-"}},
+		Key:       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "shipment#" + effectKey(t, b.Orders, "o-1", 2, "shipping")}, "sk": &types.AttributeValueMemberS{Value: "-"}},
 	})
 	if err != nil || len(booked.Item) == 0 {
 		t.Errorf("the shipment of o-1: %v, %v", booked, err)

@@ -32,7 +32,12 @@ func TestAReportIsBelievedOnceTheParcelHasLeft(t *testing.T) {
 	env.Execute(ratchettest.NewOrder("o-1", "mug"))
 	env.WantOrder("o-1", workflow.PaymentReceived, 2)
 
-	const key = "o-1/2/shipping"
+	order, found, err := env.Backend.Orders.Get(t.Context(), "o-1")
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+	key := order.EffectKey(2, shipping.Effect)
+
 	env.Wait("the label", func() (bool, string, error) {
 		s, err := c.Get(t.Context(), key)
 		return err == nil && s.Status == shipping.Booked, "", nil

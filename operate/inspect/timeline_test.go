@@ -98,7 +98,7 @@ func TestATimeLineMergesWhatIsAroundAnOrder(t *testing.T) {
 	around := surroundings{
 		tasks: []tasktoken.Task{{OrderID: "o-1", Awaited: "DELIVERED", Since: 3}},
 		deliveries: []notify.Delivery{{
-			Notification: notify.Notification{OrderID: "o-1", TransitionID: 2, State: workflow.PaymentReceived},
+			Notification: notify.Notification{OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: workflow.PaymentReceived},
 			Endpoint:     "shop", Status: notify.Missed, Attempts: 9, Error: "410", CreatedAt: minutes(61), TriedAt: minutes(90),
 		}},
 		letters: []streams.DeadLetter{letterOf("o-1", minutes(70)), letterOf("o-2", minutes(71))},
@@ -123,7 +123,7 @@ func TestATimeLineMergesWhatIsAroundAnOrder(t *testing.T) {
 		{"add_items was refused: out-of-stock: out of stock: mug, wanted 2, 1 left", ""},
 		{"2 pay to PAYMENT_RECEIVED, because c-pay, by cli:ada", ""},
 		{"handler notify gave up: 503", "`ratchet deadletters redrive notify l-o-1`"},
-		{"notification of PAYMENT_RECEIVED to shop: MISSED after 9 attempts: 410", "`ratchet deliveries redeliver o-1/2/shop`"},
+		{"notification of PAYMENT_RECEIVED to shop: MISSED after 9 attempts: 410", "`ratchet deliveries redeliver o-1/0/2/shop`"},
 		{"3 ship to SHIPPED, because c-ship, by cli:ada", ""},
 		{"an execution waits for DELIVERED", "wait for deliver, or `ratchet orders apply o-1 deliver`"},
 	}

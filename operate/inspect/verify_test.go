@@ -61,7 +61,12 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 		return map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: id}}
 	}
 	row := func(id, n string) map[string]types.AttributeValue {
-		return map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: id}, "transitionId": &types.AttributeValueMemberN{Value: n}}
+		o, _, err := s.Get(t.Context(), transitions.OrderID(id))
+		if err != nil || o == nil {
+			t.Fatal(o, err)
+		}
+
+		return map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: id}, "entry": &types.AttributeValueMemberS{Value: fmt.Sprintf("%s#%016s", o.Incarnation, n)}}
 	}
 
 	drop := func(id, n string) {

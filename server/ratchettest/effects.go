@@ -24,9 +24,9 @@ import (
 	"ratchet/transitions"
 )
 
-// WantEffects waits until the order has exactly these effects, each completed once. An effect is named
-// by its transition and its handler, as in "2/shipping" or "4/notify". Its key is the order's id, a
-// slash and this name.
+// WantEffects waits until the order has exactly these effects, each completed once. An
+// effect is named by its transition and its handler, as "2/shipping" or "4/notify"; its
+// key is this name with the order's id and incarnation in front.
 //
 // An effect is completed when its claim is completed, or when every endpoint has got the notification.
 // WantEffects fails at once if there is another effect, or if the carrier has two bookings or the
@@ -40,8 +40,8 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 		seen := map[string]bool{} // whether the effect is completed
 
 		err := e.readClaims(func(key string, status once.Status) {
-			if effect, ok := strings.CutPrefix(key, string(id)+"/"); ok {
-				seen[effect] = status == once.StatusCompleted
+			if strings.HasPrefix(key, string(id)+"/") {
+				seen[effectOf(key)] = status == once.StatusCompleted
 			}
 		})
 		if err != nil {
@@ -54,9 +54,8 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 		}
 
 		for _, d := range deliveries {
-			effect := strings.TrimPrefix(d.Key, string(id)+"/")
-			// A notification has a delivery for each endpoint. It is completed when all of these are
-			// delivered.
+			effect := effectOf(d.Key)
+			// One notification has a delivery for each endpoint, and is completed when all are.
 			before, known := seen[effect]
 			seen[effect] = d.Status == notify.Delivered && (before || !known)
 		}
@@ -76,8 +75,14 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 	})
 }
 
-// readFarSide adds the effects that have reached the carrier and the customer to seen. It returns an
-// error if one has reached them twice.
+// effectOf returns the name of an effect, which is its key without the order's id and incarnation.
+func effectOf(key string) string {
+	parts := strings.SplitN(key, "/", 3)
+	return parts[len(parts)-1]
+}
+
+// readFarSide adds the effects that the carrier and the customer have seen, and returns
+// an error if one was there twice.
 func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 	sent, err := e.notified()
 	if err != nil {
@@ -101,8 +106,8 @@ func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 			return fmt.Errorf("effect %s happened %d times", key, n)
 		}
 
-		// An effect that was made, but has no claim and no delivery yet, is not completed.
-		effect := strings.TrimPrefix(key, string(id)+"/")
+		// An effect without a claim or a delivery is not completed.
+		effect := effectOf(key)
 		if _, claimed := seen[effect]; !claimed {
 			seen[effect] = false
 		}

@@ -250,7 +250,7 @@ func TestANotificationThatIsSentTwiceFailsTheTest(t *testing.T) {
 	}
 
 	f := &failing{TB: t}
-	if got := f.run(func() { env.With(f).WantEffects("o-1", "2/notify") }); !strings.Contains(got, "effect o-1/2/notify happened 2 times") {
+	if got := f.run(func() { env.With(f).WantEffects("o-1", "2/notify") }); !strings.Contains(got, "/2/notify happened 2 times") {
 		t.Errorf("the failure is %q", got)
 	}
 

@@ -12,6 +12,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/notify/webhooks"
 	"ratchet/shipping/reports"
+	"ratchet/shipping"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -108,8 +109,8 @@ func TestKilledWorkersAndABadCarrier(t *testing.T) {
 		id := transitions.OrderID(fmt.Sprintf("o-%05d", order))
 
 		got, _, err := s.orders.Get(t.Context(), id)
-		if err != nil || got == nil || got.State != workflow.Delivered || got.TransitionID != 4 || l.Booked[string(id)+"/2/shipping"] != 1 {
-			t.Errorf("order %s: %+v, %v; booked %d times", id, got, err, l.Booked[string(id)+"/2/shipping"])
+		if err != nil || got == nil || got.State != workflow.Delivered || got.TransitionID != 4 || l.Booked[got.EffectKey(2, shipping.Effect)] != 1 {
+			t.Errorf("order %s: %+v, %v; booked %v", id, got, err, l.Booked)
 		}
 	}
 }
