@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -38,6 +39,8 @@ func WithoutRetries(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 type Attempts struct {
 	// Most is how many attempts there may be, at least 1.
 	Most int
+	// First bounds the first wait, which grows to 1 s. Default 25 ms.
+	First time.Duration
 
 	failed     int
 	unanswered bool
@@ -72,7 +75,7 @@ func (a *Attempts) Unanswered() bool { return a.unanswered }
 
 // wait waits before the next attempt. It reports false if ctx ends first.
 func (a *Attempts) wait(ctx context.Context) bool {
-	return worker.WaitRetry(ctx, a.failed, 25*time.Millisecond, time.Second)
+	return worker.WaitRetry(ctx, a.failed, cmp.Or(a.First, 25*time.Millisecond), time.Second)
 }
 
 // UntilDecided calls send, which sends one conditional write with [WithoutRetries], until DynamoDB has

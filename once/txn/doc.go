@@ -20,7 +20,15 @@
 // part added by AddDecisive.
 //
 // Conflicts and throttling, which the SDK leaves to its caller, are retried with jitter
-// until the attempts or the context end.
+// until the attempts or the context end. The SDK's own retries are switched off, because they
+// report only the error of their last attempt.
+//
+// Once an attempt had no answer, only evidence ends the call: a success, or a failed condition
+// with the marker evaluated. Any other error that follows (refused credentials, a conflict, the
+// end of the context) is tried again until the attempts end, and the answer is then [ErrUnknown].
+//
+// A part that compares an end, such as the end of a reservation, compares it with a time that is
+// read for each attempt: see [Transaction.EachAttempt].
 //
 // A transaction that DynamoDB would always reject (no part, more than 100, more than
 // 4 MB, one item twice) returns [ErrInvalid] and is not sent.
@@ -45,13 +53,16 @@
 //
 // # Caveats
 //
-// A transaction without a marker is protected by its token alone, for ten minutes.
+// A transaction without a marker is protected by its token alone, for ten minutes. All attempts
+// of a call have the same token and body. The call ends with ErrUnknown if an attempt had no answer
+// and the token may be forgotten.
 //
 // A body that contains the current time differs between two calls of Write. The token
 // then protects the attempts within one call, the marker everything else.
 //
 // A caller that must know whether it made the transaction itself puts a random id of the
-// call into the marker and compares it with the id in Old.
+// call into the marker and compares it with the id in Old. With EachAttempt, also an earlier
+// attempt of the same call is recognized by this id alone.
 //
 // Conditions and tokens hold within one Region: with global tables, all writes of a
 // transaction need one home Region.

@@ -29,13 +29,15 @@ var (
 // Errors if DynamoDB has not decided within the attempts. [Retryable] reports true for
 // these errors.
 var (
-	// ErrContended means that other transactions had locked the items in every attempt.
-	// Nothing was written.
+	// ErrContended means that every attempt was answered, the last one with a conflict: other
+	// transactions had locked the items. Nothing was written.
 	ErrContended = errors.New("in conflict with other transactions")
-	// ErrThrottled means that DynamoDB had no capacity in every attempt. Nothing was written.
+	// ErrThrottled means that every attempt was answered, and that DynamoDB had no capacity for the
+	// last one. Nothing was written.
 	ErrThrottled = errors.New("throttled")
-	// ErrUnknown means that an attempt had no answer. The transaction may have been made,
-	// or may still be made. Send it again: the marker shows whether it was made.
+	// ErrUnknown means that an attempt had no answer, and that no later one has shown whether it was
+	// made, whatever its error was. The transaction may have been made, or may still be made. Send it
+	// again: the marker shows whether it was made.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
 )
 

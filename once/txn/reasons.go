@@ -2,6 +2,7 @@ package txn
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,17 +20,17 @@ const (
 	codeThroughput = "ProvisionedThroughputExceeded"
 )
 
-// reasons reads a cancellation by position. It returns final if a condition failed or the
-// transaction can never be written, else open: why the attempt was not decided.
-func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, open error) {
+// reasons reads a cancellation by position.
+func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
 	if len(e.CancellationReasons) != len(t.parts) {
-		return fmt.Errorf("write transaction: %d reasons for %d parts: %w", len(e.CancellationReasons), len(t.parts), e), nil
+		return sight{reason: fmt.Errorf("%d reasons for %d parts", len(e.CancellationReasons), len(t.parts))}
 	}
 
 	var (
 		marker    *Failure
 		undecided bool // DynamoDB did not evaluate the condition of a decisive part
 		failures  []Failure
+		open      error    // another attempt may be decided
 		unknown   []string // reasons with a code that this package does not know
 	)
 
@@ -58,16 +59,16 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 	// same holds for the other decisive parts.
 	switch {
 	case marker != nil:
-		return &CanceledError{Failure: *marker, Marker: true, Others: failures}, nil
+		return sight{refused: &CanceledError{Failure: *marker, Marker: true, Others: failures}}
 	case len(unknown) > 0:
-		return fmt.Errorf("write transaction: %s: %w", strings.Join(unknown, "; "), e), nil
+		return sight{reason: errors.New(strings.Join(unknown, "; "))}
 	case len(failures) > 0 && !undecided:
-		return &CanceledError{Failure: failures[0], Others: failures[1:]}, nil
+		return sight{refused: &CanceledError{Failure: failures[0], Others: failures[1:]}}
 	case open != nil:
-		return nil, open
+		return sight{reason: open, again: true}
 	}
 
-	return fmt.Errorf("write transaction: canceled without a reason: %w", e), nil
+	return sight{reason: errors.New("canceled without a reason")}
 }
 
 // failure returns the failed condition of the part.

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,6 +25,7 @@ type Transaction struct {
 	marker       int // 1-based index of the marker, 0 for none
 	extraMarkers int // a mistake of the caller, reported by Write
 	token        string
+	each         []func(context.Context) error // see EachAttempt
 }
 
 type part struct {
@@ -58,6 +60,27 @@ func (t *Transaction) Add(name string, item types.TransactWriteItem, refusal Con
 func (t *Transaction) AddDecisive(name string, item types.TransactWriteItem, refusal ConditionError) {
 	t.Add(name, item, refusal)
 	t.parts[len(t.parts)-1].decisive = true
+}
+
+// EachAttempt registers a function that Write calls before each attempt. It reads the time for this
+// attempt, and puts it into the values of a part that compares an end, such as ":now". If the
+// function fails, the attempt is not sent, and Write returns the error.
+//
+// A transaction with such a function and a marker gets a new token for each attempt, also after
+// Token: its marker has to show whether an earlier attempt of the call was made. Without a marker,
+// an attempt after one without an answer is sent as the one before was.
+func (t *Transaction) EachAttempt(prepare func(context.Context) error) {
+	t.each = append(t.each, prepare)
+}
+
+func (t *Transaction) prepare(ctx context.Context) error {
+	for _, prepare := range t.each {
+		if err := prepare(ctx); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // Token derives the client request token from the key of the work and the fence of its

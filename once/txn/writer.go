@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 
 	"ratchet/internal/dynamo"
-	"ratchet/internal/worker"
 )
 
 // transactionWriter has the method of the SDK's client that this package calls.
@@ -26,9 +26,11 @@ type transactionWriter interface {
 type Config struct {
 	// DynamoDB is required.
 	DynamoDB transactionWriter
-	// Attempts is how often one call of Write sends the transaction at most, in addition
-	// to the SDK's own retries: 1 to 100. Default 20.
+	// Attempts is how often one call of Write sends the transaction at most: 1 to 100. Default
+	// 20. The SDK's own retries are switched off.
 	Attempts int
+	// Clock hears the time of each answer. Default: a clock of the Writer's own.
+	Clock *dynamo.Clock
 	// Keys holds the names of the key attributes by table. It lets Write find a
 	// transaction that puts one item twice before it is sent. DynamoDB rejects such a
 	// transaction in any case. Optional.
@@ -42,11 +44,20 @@ type Config struct {
 const (
 	defaultAttempts = 20
 	maxAttempts     = 100
+
+	// firstWait bounds the first wait before a retry: a conflict is mostly over by then.
+	firstWait = 5 * time.Millisecond
+	// tokenLife is how long DynamoDB remembers a token.
+	tokenLife = 10 * time.Minute
 )
 
 func (c *Config) check() error {
 	if c.Attempts == 0 {
 		c.Attempts = defaultAttempts
+	}
+
+	if c.Clock == nil {
+		c.Clock = &dynamo.Clock{}
 	}
 
 	var faults []error
@@ -76,45 +87,81 @@ func New(cfg Config) (*Writer, error) {
 // Write sends the transaction until DynamoDB has decided. It returns nil if the
 // transaction was written, a [*CanceledError] if a condition failed, and [ErrInvalid] if
 // it was not sent. If the token was used with another body, the error is [ErrTokenUsed]. If DynamoDB has not
-// decided, the error is [ErrContended], [ErrThrottled] or [ErrUnknown].
+// decided, the error is [ErrContended], [ErrThrottled] or [ErrUnknown]. Any other error means that
+// DynamoDB has refused every attempt, so nothing was written.
 func (w *Writer) Write(ctx context.Context, t *Transaction) error {
+	if err := t.prepare(ctx); err != nil {
+		return fmt.Errorf("write transaction: %w", err)
+	}
+
 	if err := w.check(t); err != nil {
 		return err
 	}
 
 	in, options := w.request(t)
+	attempts := dynamo.Attempts{Most: w.cfg.Attempts, First: firstWait}
+	first := w.cfg.Clock.LocalNow()
 
-	var undecided error // why the attempts so far decided nothing
-	for attempt := 1; ; attempt++ {
-		out, err := w.cfg.DynamoDB.TransactWriteItems(ctx, in, options...)
+	for {
+		err := w.send(ctx, in, options)
 		if err == nil {
-			if w.cfg.Consumed != nil {
-				w.cfg.Consumed(out.ConsumedCapacity)
-			}
-
 			return nil
 		}
 
-		final, open := t.classify(ctx, err)
-		if final != nil {
-			return final
+		seen := t.classify(ctx, err)
+		if seen.refused != nil {
+			return seen.refused
 		}
 
-		// A later conflict does not show whether an earlier attempt without an answer
-		// was made, so ErrUnknown stays.
-		if !errors.Is(undecided, ErrUnknown) {
-			undecided = open
+		ended := attempts.Judged(ctx, err, seen.unknown, seen.again) != nil
+		switch {
+		// Only its token shows that a transaction without a marker was made, and DynamoDB may have
+		// forgotten the token.
+		case attempts.Unanswered() && (ended || t.marker == 0 && w.cfg.Clock.LocalNow().Sub(first) > tokenLife):
+			return errors.Join(ErrUnknown, context.Cause(ctx), err)
+		case ended && seen.again && seen.reason != nil:
+			return errors.Join(seen.reason, context.Cause(ctx), err)
+		case ended && seen.reason != nil:
+			return fmt.Errorf("write transaction: %w: %w", seen.reason, err)
+		case ended:
+			return fmt.Errorf("write transaction: %w", err)
 		}
 
-		// Another body has used the token. A new token lets the marker decide.
-		if errors.Is(open, ErrTokenUsed) {
-			in.ClientRequestToken, undecided = aws.String(rand.Text()), ErrUnknown
-		}
+		switch {
+		case t.marker == 0 && attempts.Unanswered():
+			// Only under the same token, and so with the same body, is it the same transaction.
+		case len(t.each) > 0:
+			if err := t.prepare(ctx); err != nil && attempts.Unanswered() {
+				return errors.Join(ErrUnknown, err)
+			} else if err != nil {
+				return fmt.Errorf("write transaction: %w", err)
+			}
 
-		if attempt == w.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
-			return errors.Join(undecided, context.Cause(ctx), err)
+			in.ClientRequestToken = aws.String(rand.Text())
+		case errors.Is(seen.reason, ErrTokenUsed):
+			// Another body has used the token. A new token lets the marker decide.
+			in.ClientRequestToken = aws.String(rand.Text())
 		}
 	}
+}
+
+// send makes one attempt.
+func (w *Writer) send(ctx context.Context, in *dynamodb.TransactWriteItemsInput, options []func(*dynamodb.Options)) error {
+	began := w.cfg.Clock.LocalNow()
+
+	out, err := w.cfg.DynamoDB.TransactWriteItems(ctx, in, options...)
+	if err != nil {
+		w.cfg.Clock.Hear(began, middleware.Metadata{}, err)
+		return err
+	}
+
+	w.cfg.Clock.Hear(began, out.ResultMetadata, nil)
+
+	if w.cfg.Consumed != nil {
+		w.cfg.Consumed(out.ConsumedCapacity)
+	}
+
+	return nil
 }
 
 // request returns the call for the transaction.
@@ -133,21 +180,28 @@ func (w *Writer) request(t *Transaction) (*dynamodb.TransactWriteItemsInput, []f
 
 	// A random token with a marker needs no canonical body: if the endpoint takes a retry
 	// for another transaction, the marker decides. Sorting the body costs time.
-	options := []func(*dynamodb.Options){canonicalBody}
+	options := []func(*dynamodb.Options){dynamo.WithoutRetries, canonicalBody}
 	if t.token == "" {
 		in.ClientRequestToken = aws.String(rand.Text())
 
 		if t.marker != 0 {
-			options = nil
+			options = options[:1]
 		}
 	}
 
 	return in, options
 }
 
-// classify reads the error of one attempt. It returns final if DynamoDB has decided or
-// never will accept the transaction, else open: why the attempt was not decided.
-func (t *Transaction) classify(ctx context.Context, err error) (final, open error) {
+// sight is what the error of one attempt shows.
+type sight struct {
+	refused *CanceledError // DynamoDB has decided
+	reason  error          // more about the error, nil if there is no more
+	unknown bool           // the attempt may have been made
+	again   bool           // another attempt may succeed
+}
+
+// classify reads the error of one attempt.
+func (t *Transaction) classify(ctx context.Context, err error) sight {
 	var (
 		canceled *types.TransactionCanceledException
 		mismatch *types.IdempotentParameterMismatchException
@@ -156,27 +210,26 @@ func (t *Transaction) classify(ctx context.Context, err error) (final, open erro
 
 	switch {
 	case errors.As(err, &canceled):
-		final, open = t.reasons(canceled)
-		if refused := (*CanceledError)(nil); errors.As(final, &refused) {
-			refused.Cancellation = err
+		seen := t.reasons(canceled)
+		if seen.refused != nil {
+			seen.refused.Cancellation = err
 		}
 
-		return final, open
+		return seen
 	// Without a marker, no record can show which transaction used the token.
 	case errors.As(err, &mismatch) && t.marker == 0:
-		return fmt.Errorf("%w: %w", ErrTokenUsed, err), nil
+		return sight{reason: ErrTokenUsed}
+	// The transaction that used the token may be this one.
 	case errors.As(err, &mismatch):
-		return nil, ErrTokenUsed
-	// The transaction may have been made, or may still be made.
-	case errors.As(err, &running), ctx.Err() != nil:
-		return nil, ErrUnknown
+		return sight{reason: ErrTokenUsed, unknown: true, again: true}
+	// Another call, or an attempt of this one, is under way under the token.
+	case errors.As(err, &running):
+		return sight{reason: ErrUnknown, unknown: true, again: true}
 	case throttled(err):
-		return nil, ErrThrottled
-	case dynamo.Retryable(err):
-		return nil, ErrUnknown
+		return sight{reason: ErrThrottled, again: true}
 	}
 
-	return fmt.Errorf("write transaction: %w", err), nil
+	return sight{unknown: dynamo.OutcomeUnknown(ctx, err), again: dynamo.Retryable(err)}
 }
 
 // throttled reports whether DynamoDB rejected the whole request for lack of capacity, in
@@ -190,10 +243,4 @@ func throttled(err error) bool {
 	_, found := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
 
 	return found
-}
-
-// waitBeforeRetry waits with full jitter up to 5 ms * 2^attempt, at most 1 s. It reports
-// false if ctx ends first.
-func waitBeforeRetry(ctx context.Context, attempt int) bool {
-	return worker.WaitRetry(ctx, attempt, 5*time.Millisecond, time.Second)
 }
