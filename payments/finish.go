@@ -94,7 +94,8 @@ func (p Payment) result(id string) error {
 
 // askProcessor requests the pending step. If a call says nothing about what happened, it
 // looks up the key, and sends the request again only if the processor does not know the
-// key or does not answer.
+// key or does not answer. A refusal after such a call, of this worker or of one before, is looked up,
+// too: the call may have been carried out all the same.
 func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) {
 	// Three calls at most: the step stays pending, and a repeat or Recover goes on.
 	const attempts = 3
@@ -110,14 +111,18 @@ func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) 
 			return answer{succeeded: true, reference: reference}, nil
 		}
 
-		// An answer needs no look-up; only a call without one may have been carried out.
-		if reason := refusalReason(err); reason != "" {
+		// An answer needs no look-up, unless a call before had none and may have been carried out.
+		reason := refusalReason(err)
+		if reason != "" && p.begun && attempt == 1 {
 			return answer{reason: reason}, nil
 		}
 
 		said, known, lookupErr := s.lookup(ctx, p)
-		if known {
+		switch {
+		case known:
 			return said, nil
+		case reason != "" && lookupErr == nil: // the processor has done nothing under the key
+			return answer{reason: reason}, nil
 		}
 
 		if attempt == attempts || !worker.Wait(ctx, 25*time.Millisecond<<attempt) {
@@ -253,7 +258,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 // effect on the ledger. It returns the payment as it is then, with errStale if another
 // call ended the step.
 func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, parts []ledger.TxPart) (Payment, error) {
-	next := p.next(s.cfg.Now())
+	next := p.next(s.clock.Now())
 	next.ended, next.Pending = p.Pending, nil
 
 	step := *p.Pending
