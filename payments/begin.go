@@ -90,6 +90,11 @@ func (s *Payments) do(ctx context.Context, id string, r StepRequest, kind Kind) 
 			return s.finish(ctx, p, r.ID)
 		}
 
+		// An expiry has released the rest: the void would change nothing.
+		if kind == voiding && p.Pending == nil && p.Captured > 0 && p.Step(string(expiring)) != nil {
+			return p, nil
+		}
+
 		next, err := s.plan(p, r, kind)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", kind, id, err)

@@ -59,12 +59,23 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 		}
 
 		if err != nil && !errors.Is(err, errStale) {
-			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
+			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, unstored(err))
 		}
 
 		// On errStale another call may have ended the step, or a void has overtaken it; look again.
 		p = now
 	}
+}
+
+// unstored returns the error of an answer of the processor that could not be stored: the step stays
+// pending, whatever the error is, and a repeat asks again. The refusal of an account stays as it is.
+func unstored(err error) error {
+	var refusal *ledger.RefusedError
+	if errors.As(err, &refusal) || errors.Is(err, ErrUnresolved) || errors.Is(err, ErrState) || errors.Is(err, ErrUnknownPayment) {
+		return err
+	}
+
+	return errors.Join(ErrUnresolved, err)
 }
 
 // result returns the error of a step that has ended, nil if it succeeded.
@@ -113,6 +124,10 @@ func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) 
 
 		// An answer needs no look-up, unless a call before had none and may have been carried out.
 		reason := refusalReason(err)
+		if p.Pending.Kind == voiding || p.Pending.Kind == expiring {
+			reason = voidReason(reason)
+		}
+
 		if reason != "" && p.begun && attempt == 1 {
 			return answer{reason: reason}, nil
 		}
@@ -142,6 +157,16 @@ func refusalReason(err error) string {
 		return reasonVoided
 	case errors.Is(err, ErrConflict):
 		return reasonConflict
+	}
+
+	return ""
+}
+
+// voidReason returns the reason if it says that the authorization is gone. No other refusal of a void
+// shows that nothing is held or taken.
+func voidReason(reason string) string {
+	if reason == reasonVoided || reason == reasonExpired {
+		return reason
 	}
 
 	return ""
