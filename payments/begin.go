@@ -4,18 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"ratchet/once/ledger"
 	"ratchet/once/txn"
 )
 
-// maxRestarts is how many times a call starts over because another call has changed the payment.
+// errNotDue means that the payment has not expired by the time of DynamoDB.
+var errNotDue = errors.New("the payment has not expired")
+
+// maxRestarts bounds how often a call starts over because other calls keep changing the
+// payment.
 const maxRestarts = 20
 
 // Capture moves a part of the authorized amount, or all of it, from the payer's account to the
-// payee's. It returns ErrExceeded if the amount is more than may still be captured, and ErrDeclined
-// if the processor refuses. If the payee's account is closed after the step began, the capture is
-// refunded at the processor and the error is ErrDeclined with ledger.ErrAccountClosed.
+// payee's. It returns ErrExceeded if less may be captured, and ErrDeclined if the processor refuses.
+// From the payment's ExpiresAt on it returns ErrState and ErrExpired; a capture that began before may
+// still end.
+// If the payee's account was closed since the step began, the capture is refunded at the processor
+// and the error is ErrDeclined with ledger.ErrAccountClosed.
 func (s *Payments) Capture(ctx context.Context, id string, r StepRequest) (Payment, error) {
 	return s.do(ctx, id, r, Capturing)
 }
@@ -85,6 +92,11 @@ func (s *Payments) do(ctx context.Context, id string, r StepRequest, kind Kind) 
 			return s.finish(ctx, p, r.ID)
 		}
 
+		// An expiry has released the rest: the void would change nothing.
+		if kind == voiding && p.Pending == nil && p.Captured > 0 && p.Step(string(expiring)) != nil {
+			return p, nil
+		}
+
 		next, err := s.plan(p, r, kind)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", kind, id, err)
@@ -115,16 +127,27 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 		return p, fmt.Errorf("%w: %d steps of this kind", ErrExceeded, maxSteps)
 	}
 
-	next = p.next(s.cfg.Now())
+	next = p.next(s.clock.Now())
 	next.ended = p.Pending // the opening step that a void overtakes, else nil
 	next.Pending = &Step{ID: r.ID, Kind: kind, Amount: r.Amount, Final: r.Final, Outcome: Pending, At: next.UpdatedAt}
+	next.begun = true
 
 	// A capture or refund changes the state now. A void or an expiry changes it when the step ends, so
 	// here the event is only checked. After a capture, a void or an expiry releases the rest and does
 	// not change the state, so there is no event to check.
 	switch kind {
 	case Capturing:
-		if next, err = next.apply("capture"); err == nil && r.Amount > p.Capturable {
+		if !p.ExpiresAt.IsZero() {
+			next.end = "expiresAt > :now"
+		}
+
+		next, err = next.apply("capture")
+		switch {
+		case err != nil:
+		// Whether Recover has released the rest or not.
+		case p.expiredAt(s.clock.Now()):
+			err = fmt.Errorf("%w: %w at %s", ErrState, ErrExpired, p.ExpiresAt.Format(time.RFC3339))
+		case r.Amount > p.Capturable:
 			err = fmt.Errorf("%w: %d of %d may be captured", ErrExceeded, p.Capturable, p.Amount)
 		}
 	case Refunding:
@@ -136,7 +159,13 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 			_, err = next.apply("void")
 		}
 	case expiring:
-		if p.Captured == 0 {
+		if r.swept {
+			next.end = "expiresAt <= :now"
+		}
+
+		if r.swept && !p.expiredAt(s.clock.Now()) {
+			err = errNotDue
+		} else if p.Captured == 0 {
 			_, err = next.apply("expire")
 		}
 	}

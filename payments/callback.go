@@ -111,8 +111,8 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 	}
 
 	r.EventID = message.ID
-	// In the record's precision of milliseconds, so that a later read returns the same time.
-	r.At = time.UnixMilli(s.cfg.Now().UnixMilli()).UTC()
+	// In the precision of the record, so that a later read returns the same time.
+	r.At = time.UnixMilli(s.clock.Now().UnixMilli()).UTC()
 	r.call = newCallID()
 
 	if !isKnownEvent(r.Type) {
@@ -257,7 +257,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 
 	rest := p.Captured - p.Refunded
 
-	next, err := p.next(s.cfg.Now()).apply("chargeback")
+	next, err := p.next(s.clock.Now()).apply("chargeback")
 	switch {
 	case errors.Is(err, ErrState):
 		return s.storeReceipt(ctx, r, EffectParked, "the payment is "+string(p.State))

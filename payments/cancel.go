@@ -82,8 +82,8 @@ func (s *Payments) cancelStep(ctx context.Context, id string) (Payment, error) {
 		return s.cancelBy(ctx, p, StepRequest{ID: p.nextCancelID(), Amount: p.Captured - p.Refunded, cancels: true}, Refunding)
 	}
 
-	// There is nothing to give back. This write only closes the payment.
-	next := p.next(s.cfg.Now())
+	// Nothing is left to give back. The record only closes the id.
+	next := p.next(s.clock.Now())
 	next.Canceled = true
 
 	return s.save(ctx, next)
@@ -91,7 +91,7 @@ func (s *Payments) cancelStep(ctx context.Context, id string) (Payment, error) {
 
 // cancelBy makes a step of the payment. The write that begins the step also closes the payment.
 func (s *Payments) cancelBy(ctx context.Context, p Payment, r StepRequest, kind Kind) (Payment, error) {
-	if p.count(Refunding) >= maxSteps+maxCancels {
+	if kind == Refunding && p.count(Refunding) >= maxSteps+maxCancels {
 		return p, fmt.Errorf("%w: %d refunds were declined", ErrExceeded, maxCancels)
 	}
 
@@ -121,7 +121,7 @@ func (p *Payment) nextCancelID() string {
 
 // storeTombstone stores a payment that is VOIDED and closed from the beginning.
 func (s *Payments) storeTombstone(ctx context.Context, id string) (Payment, error) {
-	p := Payment{NewPayment: NewPayment{ID: id}, State: "VOIDED", Canceled: true}.next(s.cfg.Now())
+	p := Payment{NewPayment: NewPayment{ID: id}, State: "VOIDED", Canceled: true}.next(s.clock.Now())
 	p.CreatedAt = p.UpdatedAt
 
 	return s.save(ctx, p)

@@ -37,9 +37,9 @@ var (
 	ErrState = errors.New("the payment's state does not allow this")
 	// ErrBusy means that another step is pending. Retry when it has ended.
 	ErrBusy = errors.New("another step of the payment is under way")
-	// ErrUnresolved means that the step has not ended: the processor has not said whether it made the
-	// step, or the money that it moved cannot be booked or returned yet. The step stays pending. Repeat
-	// the call, or let Recover or the processor's callback finish it.
+	// ErrUnresolved means that the processor has not answered whether it made the step, or that its
+	// answer could not be stored. The step stays pending: repeat the call, or let Recover or the
+	// processor's callback finish it.
 	ErrUnresolved = errors.New("the outcome of the step is not known yet")
 )
 

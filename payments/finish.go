@@ -59,7 +59,7 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 		}
 
 		if err != nil && !errors.Is(err, errStale) {
-			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
+			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, unstored(err))
 		}
 
 		// On errStale another call has ended the step, or a void has overtaken it. The next round sees it
@@ -68,7 +68,18 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 	}
 }
 
-// result returns the error of a step that has ended, or nil if the step succeeded.
+// unstored returns the error of an answer of the processor that could not be stored: the step stays
+// pending, whatever the error is, and a repeat asks again. The refusal of an account stays as it is.
+func unstored(err error) error {
+	var refusal *ledger.RefusedError
+	if errors.As(err, &refusal) || errors.Is(err, ErrUnresolved) || errors.Is(err, ErrState) || errors.Is(err, ErrUnknownPayment) {
+		return err
+	}
+
+	return errors.Join(ErrUnresolved, err)
+}
+
+// result returns the error of a step that has ended, nil if it succeeded.
 func (p Payment) result(id string) error {
 	step := p.Step(id)
 	switch {
@@ -93,9 +104,10 @@ func (p Payment) result(id string) error {
 	return nil
 }
 
-// askProcessor requests the pending step. If the call ends without an answer, askProcessor looks up
-// the key. It sends the request again only if the processor does not know the key or does not answer
-// the look-up.
+// askProcessor requests the pending step. If a call says nothing about what happened, it
+// looks up the key, and sends the request again only if the processor does not know the
+// key or does not answer. A refusal after such a call, of this worker or of one before, is looked up,
+// too: the call may have been carried out all the same.
 func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) {
 	// Three calls at most: the step stays pending, and a repeat or Recover goes on.
 	const attempts = 3
@@ -111,14 +123,22 @@ func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) 
 			return answer{succeeded: true, reference: reference}, nil
 		}
 
-		// A refusal is an answer: the step was not made, so there is nothing to look up.
-		if reason := refusalReason(err); reason != "" {
+		// An answer needs no look-up, unless a call before had none and may have been carried out.
+		reason := refusalReason(err)
+		if p.Pending.Kind == voiding || p.Pending.Kind == expiring {
+			reason = voidReason(reason)
+		}
+
+		if reason != "" && p.begun && attempt == 1 {
 			return answer{reason: reason}, nil
 		}
 
 		said, known, lookupErr := s.lookup(ctx, p)
-		if known {
+		switch {
+		case known:
 			return said, nil
+		case reason != "" && lookupErr == nil: // the processor has done nothing under the key
+			return answer{reason: reason}, nil
 		}
 
 		if attempt == attempts || !worker.Wait(ctx, 25*time.Millisecond<<attempt) {
@@ -138,6 +158,16 @@ func refusalReason(err error) string {
 		return reasonVoided
 	case errors.Is(err, ErrConflict):
 		return reasonConflict
+	}
+
+	return ""
+}
+
+// voidReason returns the reason if it says that the authorization is gone. No other refusal of a void
+// shows that nothing is held or taken.
+func voidReason(reason string) string {
+	if reason == reasonVoided || reason == reasonExpired {
+		return reason
 	}
 
 	return ""
@@ -255,7 +285,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 // It returns the payment after that. If another call has ended the step, it returns the payment as it
 // is, with errStale.
 func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, parts []ledger.TxPart) (Payment, error) {
-	next := p.next(s.cfg.Now())
+	next := p.next(s.clock.Now())
 	next.ended, next.Pending = p.Pending, nil
 
 	step := *p.Pending

@@ -24,10 +24,14 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 	if !n.ExpiresAt.IsZero() {
 		// In the precision of the record: a repeat is compared with the record by ==.
 		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
+
+		if err := s.learn(ctx); err != nil {
+			return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, err)
+		}
 	}
 
-	// A repeat may come after the expiry and gets its payment. Only a new payment is refused.
-	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(s.cfg.Now()) {
+	// A repeat may come after the expiry, so only a new payment is refused.
+	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(s.clock.Now()) {
 		switch _, err := s.Get(ctx, n.ID); {
 		case errors.Is(err, ErrUnknownPayment):
 			return Payment{}, fmt.Errorf("authorize payment %s: %w: expiresAt: has passed", n.ID, ErrInvalid)
@@ -66,10 +70,11 @@ func (s *Payments) Charge(ctx context.Context, n NewPayment) (Payment, error) {
 // start stores a new payment with its first step pending, and finishes the step. A repeat
 // finishes the stored step, or returns its result.
 func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment, error) {
-	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), AtOnce: kind == Charging}.next(s.cfg.Now())
+	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), AtOnce: kind == Charging}.next(s.clock.Now())
 	p.CreatedAt = p.UpdatedAt
 	// Stored as pending before the processor is asked, so that a crash leaves a record for Recover.
 	p.Pending = &Step{ID: string(kind), Kind: kind, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
+	p.begun = true
 
 	replayed, err := s.open(ctx, &p)
 	if err != nil {

@@ -20,7 +20,7 @@ const maxSteps = 50
 type NewPayment struct {
 	// ID has 1 to 60 of A-Z a-z 0-9 . _ : -.
 	ID string `json:"id"`
-	// OrderID has 1 to 256 bytes.
+	// OrderID has 1 to 256 bytes. The id of an order of package transitions has at most 128.
 	OrderID string `json:"orderId"`
 	// Payer is the account of the ledger that pays: a customer's, or the processor's
 	// clearing account. Payee is the account that the captures are credited to.
@@ -29,7 +29,8 @@ type NewPayment struct {
 	// Amount is the most that may be captured, in minor units of Currency (ISO 4217).
 	Amount   int64  `json:"amount"`
 	Currency string `json:"currency"`
-	// ExpiresAt is the time from which Recover releases the rest that was not captured. Zero: never.
+	// ExpiresAt is the time from which nothing can be captured, and Recover releases the rest. Zero:
+	// never.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 }
 
@@ -43,7 +44,8 @@ type StepRequest struct {
 	// Final marks the last capture: it releases the rest of the authorized amount.
 	Final bool `json:"final,omitempty"`
 
-	cancels bool // a refund of Cancel: maxSteps does not apply
+	cancels bool // a refund of Cancel, which no number of other refunds prevents
+	swept   bool // an expiry by Recover, which may come only after the payment's end
 }
 
 // Kind is the kind of a step. The texts are stored and never change.
@@ -142,6 +144,11 @@ type Payment struct {
 
 	call  string // the call id of the newest write
 	ended *Step  // the pending step that this write ends or overtakes
+	// end is how this write compares the payment's end with the time of its attempt, empty for not.
+	end string
+	// begun: this call has stored the pending step, so no other call of the processor can have gone
+	// without an answer before.
+	begun bool
 }
 
 var (
@@ -261,13 +268,18 @@ func (p *Payment) isOpening() bool { return p.Pending != nil && p.Pending.Kind =
 func (p Payment) next(now time.Time) Payment {
 	p.Revision++
 	p.call = newCallID()
-	p.ended = nil
+	p.ended, p.end, p.begun = nil, "", false
 	p.UpdatedAt = time.UnixMilli(now.UnixMilli()).UTC()
 	// Copied, because an append to a shared array could change the steps of p, and a retry begins with
 	// p again.
 	p.Steps = append([]Step(nil), p.Steps...)
 
 	return p
+}
+
+// expiredAt reports whether nothing can be captured any more.
+func (p *Payment) expiredAt(now time.Time) bool {
+	return !p.ExpiresAt.IsZero() && !now.Before(p.ExpiresAt)
 }
 
 // apply returns the payment after the event. It returns ErrState if the definition does

@@ -53,8 +53,8 @@ type Config struct {
 	Callbacks verifier
 	// Events are optional.
 	Events Events
-	// Now is the clock for the times in records, and for the decision whether a payment has expired.
-	// Tests set it. Default time.Now.
+	// Now is the clock of this machine, for tests. Default time.Now. It may be wrong: records are
+	// stamped, and ends compared, with the time that the answers of DynamoDB state.
 	Now func() time.Time
 }
 
@@ -87,10 +87,6 @@ func (c *Config) check() error {
 	require(c.Ledger != nil, "Ledger: must be set")
 	require(c.Processor != nil, "Processor: must be set")
 
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-
 	return errors.Join(faults...)
 }
 
@@ -98,7 +94,8 @@ func (c *Config) check() error {
 // number of processes may have one on the same tables.
 type Payments struct {
 	cfg    Config
-	ledger *ledger.Owned // cfg.Ledger itself cannot end the holds that are made through it
+	clock  *dynamo.Clock
+	ledger *ledger.Owned // its holds and transfers cannot be ended through the plain ledger
 	writer *txn.Writer
 }
 
@@ -108,8 +105,11 @@ func New(cfg Config) (*Payments, error) {
 		return nil, err
 	}
 
+	clock := &dynamo.Clock{Local: cfg.Now}
+
 	writer, err := txn.New(txn.Config{
 		DynamoDB: cfg.DynamoDB,
+		Clock:    clock,
 		Keys: map[string][]string{
 			cfg.Tables.Payments: {"paymentId"},
 			cfg.Tables.Due:      {"shard", "due"},
@@ -124,7 +124,7 @@ func New(cfg Config) (*Payments, error) {
 		return nil, err
 	}
 
-	return &Payments{cfg: cfg, ledger: owned, writer: writer}, nil
+	return &Payments{cfg: cfg, clock: clock, ledger: owned, writer: writer}, nil
 }
 
 // Get reads a payment. It returns ErrUnknownPayment if there is none.
@@ -132,6 +132,8 @@ func (s *Payments) Get(ctx context.Context, id string) (Payment, error) {
 	if err := checkPaymentID(id); err != nil {
 		return Payment{}, err
 	}
+
+	began := s.clock.LocalNow()
 
 	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &s.cfg.Tables.Payments,
@@ -142,12 +144,27 @@ func (s *Payments) Get(ctx context.Context, id string) (Payment, error) {
 		return Payment{}, fmt.Errorf("read payment %s: %w", id, err)
 	}
 
+	s.clock.Hear(began, out.ResultMetadata, nil)
+
 	p := decodePayment(out.Item)
 	if p == nil {
 		return Payment{}, fmt.Errorf("payment %s: %w", id, ErrUnknownPayment)
 	}
 
 	return *p, nil
+}
+
+// learn makes sure that the clock has heard DynamoDB before an end is compared. It reads a record at
+// most once in the life of the Payments.
+func (s *Payments) learn(ctx context.Context) error {
+	return s.clock.Learn(ctx, func(ctx context.Context) error {
+		_, err := s.Get(ctx, "-") // any id
+		if errors.Is(err, ErrUnknownPayment) {
+			err = nil
+		}
+
+		return err
+	})
 }
 
 const (

@@ -2,6 +2,7 @@ package payments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,9 @@ import (
 // receiptPrefix begins the keys of receipts in the table of payments. The id of a payment
 // contains no "#".
 const receiptPrefix = "event#"
+
+// receiptAttempts is how often the receipt of an event is sent at most.
+const receiptAttempts = 8
 
 func isReceipt(key string) bool { return strings.HasPrefix(key, receiptPrefix) }
 
@@ -71,20 +75,28 @@ func (s *Payments) receipt(r Received, effect Effect, reason string) ledger.TxPa
 // this call has written. If another call has written the receipt, the effect is EffectRepeated.
 func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, reason string) (Received, error) {
 	put := r.put(s.cfg.Tables.Payments, effect, reason)
-	_, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                           put.TableName,
-		Item:                                put.Item,
-		ConditionExpression:                 put.ConditionExpression,
-		ExpressionAttributeValues:           put.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	_, repeated, err := dynamo.UntilDecided(ctx, receiptAttempts, func() error {
+		_, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           put.TableName,
+			Item:                                put.Item,
+			ConditionExpression:                 put.ConditionExpression,
+			ExpressionAttributeValues:           put.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, dynamo.WithoutRetries)
+
+		return err
 	})
 
 	r.Effect, r.Reason = effect, reason
-	// The condition also holds for a receipt of this call, so the receipt that failed it is another
-	// call's.
-	if _, failed := dynamo.FailedCondition(err); failed {
+	// A write of this call whose answer was lost passes the condition on the retry, so this receipt
+	// is another call's.
+	if repeated {
 		r.Effect, r.Reason = EffectRepeated, ""
 		return r, nil
+	}
+
+	if errors.Is(err, dynamo.ErrUnanswered) {
+		err = errors.Join(txn.ErrUnknown, err)
 	}
 
 	if err != nil {

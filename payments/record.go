@@ -167,9 +167,8 @@ var errStale = errors.New("the payment was changed meanwhile")
 // after a lost answer.
 func newCallID() string { return rand.Text() }
 
-// put stores the payment as revision next.Revision. The condition is that the stored record has the
-// revision before, or that there is no record for revision 1.
-func (s *Payments) put(next Payment) types.TransactWriteItem {
+// put replaces the record of the payment, provided that it has the revision before.
+func (s *Payments) put(next Payment) *types.Put {
 	put := &types.Put{
 		TableName:           &s.cfg.Tables.Payments,
 		Item:                next.item(),
@@ -181,19 +180,24 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 		put.ExpressionAttributeValues = dynamo.Item{":before": dynamo.N(next.Revision - 1)}
 	}
 
-	return types.TransactWriteItem{Put: put}
+	return put
 }
 
 // txPart returns a part for a transaction of the ledger. It writes the payment, its due rows and
 // the further parts.
 func (s *Payments) txPart(next Payment, parts []ledger.TxPart) ledger.TxPart {
 	return func(t *txn.Transaction) {
-		t.Add(partPayment, s.put(next), txn.FailWith(errStale))
-		s.addDueRows(next, t)
+		t.Add(partPayment, types.TransactWriteItem{Put: s.put(next)}, txn.FailWith(errStale))
+		s.addOthers(next, t, parts)
+	}
+}
 
-		for _, add := range parts {
-			add(t)
-		}
+// addOthers adds the due rows of the payment, and the parts.
+func (s *Payments) addOthers(next Payment, t *txn.Transaction, parts []ledger.TxPart) {
+	s.addDueRows(next, t)
+
+	for _, add := range parts {
+		add(t)
 	}
 }
 
@@ -201,7 +205,25 @@ func (s *Payments) txPart(next Payment, parts []ledger.TxPart) ledger.TxPart {
 // read, save returns errStale and the changed payment.
 func (s *Payments) save(ctx context.Context, next Payment, parts ...ledger.TxPart) (Payment, error) {
 	var t txn.Transaction
-	s.txPart(next, parts)(&t)
+	put := s.put(next)
+
+	if next.end != "" {
+		put.ConditionExpression = aws.String(*put.ConditionExpression + " AND " + next.end)
+
+		t.EachAttempt(func(ctx context.Context) error {
+			if err := s.learn(ctx); err != nil {
+				return err
+			}
+
+			put.ExpressionAttributeValues[":now"] = encodeTime(s.clock.Now())
+
+			return nil
+		})
+	}
+
+	// The record is the marker: it has the id of this call.
+	t.Marker(partPayment, types.TransactWriteItem{Put: put})
+	s.addOthers(next, &t, parts)
 
 	return s.resolveWrite(next, s.writer.Write(ctx, &t))
 }

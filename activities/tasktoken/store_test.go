@@ -165,3 +165,22 @@ func TestNewReportsEveryFaultOfItsConfig(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The newest transition answers the task. A delivery of an older one that comes late must not answer it
+// with the state of its own.
+func TestALateOlderTransitionAnswersNoTask(t *testing.T) {
+	store, db := open(t)
+	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 1, Token: "token", Attempt: tasktoken.Attempt{Started: started(1)}}
+	park(t, db, task)
+
+	for _, move := range []struct {
+		id      int64
+		state   string
+		waiting bool
+	}{{3, "SHIPPED", true}, {2, "PACKED", false}, {3, "SHIPPED", true}} {
+		row, waiting, err := store.Moved(t.Context(), "o-1", move.id, move.state, expires)
+		if err != nil || waiting != move.waiting || row.Token != "token" || row.Moved != 3 {
+			t.Errorf("transition %d: %+v waiting %t, %v, want %t", move.id, row, waiting, err, move.waiting)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,7 +16,8 @@ import (
 // before: it reserves missing pieces and gives superfluous pieces back, in one transaction. If
 // more than maxLines SKUs change, it gives back first and reserves in a second transaction. A
 // repeat changes nothing and returns nil. The list of lines may be empty: then everything is given
-// back, and the order may reserve again.
+// back, and the order may reserve again. The pieces of a reservation that has expired are given back
+// first, so they may be missing then.
 //
 // The functions add parts to each transaction, like a check that the order still has these
 // lines. If such a part refuses, the transaction changes nothing, and the error is the error of
@@ -32,11 +34,16 @@ func (s *Stock) Adjust(ctx context.Context, order string, lines []Line, with ...
 	return nil
 }
 
-// Covers reports whether Adjust would change nothing. One read unit.
+// Covers reports whether Adjust would write nothing. One read unit.
 func (s *Stock) Covers(ctx context.Context, order string, lines []Line) (bool, error) {
-	r, _, err := s.Reservation(ctx, order)
+	r, err := s.read(ctx, order)
 	if err != nil {
 		return false, err
+	}
+
+	// Adjust gives expired pieces back first.
+	if r.expiredAt(s.clock.Now()) {
+		return false, nil
 	}
 
 	_, done, err := r.changesTo(lines)
@@ -64,9 +71,14 @@ func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []f
 }
 
 // adjustOnce writes one transaction that gives the reservation the lines. If that would change too
-// many SKUs, it only gives superfluous pieces back, and more is true.
+// many SKUs, it only gives superfluous pieces back, and more is true. It is also true after a
+// reservation that has expired was ended, as a sweep would have done.
 func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) (more bool, err error) {
 	err = s.change(ctx, order, nil, func(seen record) (*txn.Transaction, error) {
+		if more = seen.expiredAt(s.clock.Now()); more {
+			return s.endTransaction(order, expiry(0), seen), nil
+		}
+
 		moves, done, err := seen.changesTo(lines)
 		if done || err != nil {
 			return nil, err
@@ -91,8 +103,7 @@ func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with
 }
 
 // changesTo returns by how many pieces each SKU changes so that the reservation holds the
-// lines, and whether it holds them already, without an end. Pieces whose reservation has
-// expired are still set aside until a sweep has stored that, so the order keeps them.
+// lines, and whether it holds them already, without an end.
 func (r Reservation) changesTo(lines []Line) (moves []Line, done bool, err error) {
 	var held []Line
 
@@ -130,7 +141,13 @@ func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line
 	}
 
 	var t txn.Transaction
-	t.AddDecisive(reservationPart, types.TransactWriteItem{Update: update.Part()}, nil)
+
+	if !seen.ExpiresAt.IsZero() {
+		update.If("expiresAt > :now")
+		s.eachAttempt(&t, order, func(now time.Time) { update.Bind(":now", dynamo.Millis(now)) })
+	}
+
+	t.Marker(reservationPart, types.TransactWriteItem{Update: update.Part()})
 
 	for _, l := range moves {
 		// Pieces that are given back must be there, unless another program has changed the counters.

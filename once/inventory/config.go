@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
 
@@ -29,7 +30,8 @@ type Config struct {
 	DueTable string
 	// Events observes the sweeps of Run. Default none.
 	Events Events
-	// Now is the callers' clock, for tests. Default time.Now.
+	// Now is the clock of this machine, for tests. Default time.Now. It may be wrong: ends are
+	// compared with the time that the answers of DynamoDB state.
 	Now func() time.Time
 
 	// every is how often Run sweeps, and how long a reservation that could not be ended is
@@ -37,8 +39,8 @@ type Config struct {
 	every time.Duration
 }
 
-// margin is how far the clocks of two callers may differ. A reservation is swept only that
-// long after it has expired.
+// margin is more than the times of two callers may differ, because an answer states the time in
+// whole seconds. A reservation is swept only that long after it has expired.
 const margin = 2 * time.Second
 
 // Events observes a [Stock]. Nil functions are not called; none may block.
@@ -69,10 +71,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.Events.Swept = func(int, error) {}
 	}
 
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-
 	return c, errors.Join(faults...)
 }
 
@@ -80,6 +78,7 @@ func (c Config) withDefaults() (Config, error) {
 // goroutines.
 type Stock struct {
 	cfg    Config
+	clock  *dynamo.Clock
 	writer *txn.Writer
 }
 
@@ -90,8 +89,11 @@ func New(cfg Config) (*Stock, error) {
 		return nil, err
 	}
 
+	clock := &dynamo.Clock{Local: cfg.Now}
+
 	writer, err := txn.New(txn.Config{
 		DynamoDB: cfg.DynamoDB,
+		Clock:    clock,
 		Keys: map[string][]string{
 			cfg.Table:    {skuKey},
 			cfg.DueTable: {shardKey, dueKey},
@@ -101,5 +103,5 @@ func New(cfg Config) (*Stock, error) {
 		return nil, fmt.Errorf("inventory: %w", err)
 	}
 
-	return &Stock{cfg: cfg, writer: writer}, nil
+	return &Stock{cfg: cfg, clock: clock, writer: writer}, nil
 }

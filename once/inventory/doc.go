@@ -17,8 +17,8 @@
 // For each SKU the sum of available, reserved and committed pieces changes only by [Stock.Set].
 // Reserving, committing and releasing are idempotent per order. A release that arrives
 // before its reservation leaves a tombstone, and the late reservation is refused. An
-// expired reservation cannot be committed, whether it has been swept or not. Its pieces
-// return once, however many sweeps, releases and commits race.
+// expired reservation cannot be committed, whether it has been swept or not: each attempt of the
+// write compares the end with the time of DynamoDB. Its pieces return once, however many sweeps, releases and commits race.
 //
 //	err := stock.ReserveUntil(ctx, "o-1", lines, time.Now().Add(15*time.Minute))
 //	...

@@ -16,14 +16,14 @@ import (
 // returns ErrExpired if the reservation has expired, and ErrClosed if it was released or
 // never made.
 func (s *Stock) Commit(ctx context.Context, order string) error {
-	return s.checkAndEnd(ctx, order, ending{verb: "commit", status: Committed, counter: committed, now: s.cfg.Now()})
+	return s.checkAndEnd(ctx, order, ending{verb: "commit", status: Committed, counter: committed})
 }
 
 // CommitAndClose is Commit for an order whose pieces have left: it also closes an order that has
 // reserved nothing, so that a reservation that arrives late is refused. It returns ErrExpired
 // if the reservation has expired, and ErrClosed if it was released.
 func (s *Stock) CommitAndClose(ctx context.Context, order string) error {
-	return s.checkAndEnd(ctx, order, ending{verb: "settle", status: Committed, counter: committed, closes: true, now: s.cfg.Now()})
+	return s.checkAndEnd(ctx, order, ending{verb: "settle", status: Committed, counter: committed, closes: true})
 }
 
 // Release returns the reserved pieces to the available ones. It returns nil if it has done
@@ -31,7 +31,7 @@ func (s *Stock) CommitAndClose(ctx context.Context, order string) error {
 // every case the order is closed afterwards, and a reservation that arrives late is
 // refused. Release returns ErrClosed if the reservation was committed.
 func (s *Stock) Release(ctx context.Context, order string) error {
-	return s.checkAndEnd(ctx, order, ending{verb: "release", status: Released, counter: available, closes: true, now: s.cfg.Now()})
+	return s.checkAndEnd(ctx, order, ending{verb: "release", status: Released, counter: available, closes: true})
 }
 
 // ending says how a reservation ends.
@@ -42,11 +42,12 @@ type ending struct {
 	counter string
 	// closes: an order that has reserved nothing is closed, too.
 	closes bool
-	now    time.Time
+	// margin is for how long the reservation must have expired.
+	margin time.Duration
 }
 
-func expiry(now time.Time) ending {
-	return ending{verb: "expire", status: Expired, counter: available, now: now}
+func expiry(margin time.Duration) ending {
+	return ending{verb: "expire", status: Expired, counter: available, margin: margin}
 }
 
 func (s *Stock) checkAndEnd(ctx context.Context, order string, e ending) error {
@@ -66,7 +67,7 @@ func (s *Stock) checkAndEnd(ctx context.Context, order string, e ending) error {
 // pieces these are, so end reads it, unless the caller has just seen it.
 func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) error {
 	return s.change(ctx, order, seen, func(seen record) (*txn.Transaction, error) {
-		if done, err := seen.canEnd(e); done || err != nil {
+		if done, err := seen.canEnd(e, s.clock.Now().Add(-e.margin)); done || err != nil {
 			return nil, err
 		}
 
@@ -74,24 +75,33 @@ func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) e
 	})
 }
 
+// runningError means that the reservation has not expired.
+type runningError struct{ until time.Time } // zero: without an end
+
+func (e runningError) Error() string {
+	return fmt.Sprintf("%v: it runs until %s", ErrClosed, e.until.Format(time.RFC3339))
+}
+
+func (e runningError) Unwrap() error { return ErrClosed }
+
 // canEnd returns nil if the reservation can end like this, and true if it has ended like
 // this before.
-func (r record) canEnd(e ending) (done bool, err error) {
+func (r record) canEnd(e ending, now time.Time) (done bool, err error) {
 	switch {
 	case r.Status == e.status:
 		return true, nil
 	case r.Status == Expired && e.status == Released:
 		return false, nil // the pieces are back already; the release still closes the order
 	// The clock counts, too: a sweep may come late, and an expired reservation must not be
-	// committed.
-	case r.Status == Expired, e.status == Committed && r.expiredAt(e.now):
+	// committed. The write compares the end once more.
+	case r.Status == Expired, e.status == Committed && r.expiredAt(now):
 		return false, ErrExpired
-	case r.Status == "" && e.closes, r.Status == Reserved && (e.status != Expired || r.expiredAt(e.now)):
+	case r.Status == "" && e.closes, r.Status == Reserved && (e.status != Expired || r.expiredAt(now)):
 		return false, nil
 	case r.Status == "":
 		return false, fmt.Errorf("%w: nothing is reserved", ErrClosed)
 	case r.Status == Reserved:
-		return false, fmt.Errorf("%w: it runs until %s", ErrClosed, r.ExpiresAt.Format(time.RFC3339))
+		return false, runningError{r.ExpiresAt}
 	}
 
 	return false, fmt.Errorf("%w: %s", ErrClosed, r.Status)
@@ -124,7 +134,24 @@ func (s *Stock) endTransaction(order string, e ending, seen record) *txn.Transac
 	}
 
 	var t txn.Transaction
-	t.Add(reservationPart, types.TransactWriteItem{Put: put}, nil)
+
+	if seen.Status == Reserved && !seen.ExpiresAt.IsZero() {
+		condition += e.endCondition()
+		s.eachAttempt(&t, order, func(now time.Time) {
+			now = now.Add(-e.margin)
+			switch {
+			case e.status != Released:
+				put.ExpressionAttributeValues[":now"] = dynamo.Millis(now)
+			// As if a sweep had come before.
+			case seen.expiredAt(now):
+				item["lines"] = linesValue(nil)
+			}
+		})
+	}
+
+	// While the reservation is in conflict, a SKU that lacks the pieces tells nothing: another call
+	// may have ended the reservation and moved them.
+	t.Marker(reservationPart, types.TransactWriteItem{Put: put})
 
 	if seen.Status == Expired {
 		return &t // the expiry has returned the pieces
@@ -135,4 +162,17 @@ func (s *Stock) endTransaction(order string, e ending, seen record) *txn.Transac
 	}
 
 	return &t
+}
+
+// endCondition compares the end of a reservation that has one with :now. A release needs no
+// comparison: it returns the pieces in any case.
+func (e ending) endCondition() string {
+	switch e.status {
+	case Committed:
+		return " AND expiresAt > :now"
+	case Expired:
+		return " AND expiresAt <= :now"
+	}
+
+	return ""
 }

@@ -3,12 +3,14 @@ package inventory_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.uber.org/goleak"
 
@@ -31,9 +33,17 @@ type stock struct {
 
 func newStock(t testing.TB) *stock {
 	t.Helper()
-	cfg := embeddedtest.Backend(t)
+
+	return newStockOn(t, embeddedtest.Backend(t))
+}
+
+func newStockOn(t testing.TB, cfg aws.Config) *stock {
+	t.Helper()
+
 	cfg.Retryer = embeddedtest.RetryAtOnce
 	s := &stock{transport: embeddedtest.Intercept(&cfg)}
+	cfg.HTTPClient = dated{cfg.HTTPClient, &s.clock}
+	cfg.APIOptions = nil // the steps that an engine in the same process leaves out read the Date
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, inventory.TableInput("inventory"), inventory.DueTableInput("due"))
 	s.Stock = s.with(t, inventory.Events{})
@@ -46,17 +56,39 @@ func newStock(t testing.TB) *stock {
 	return s
 }
 
+// dated is a service with the clock: every answer states its time.
+type dated struct {
+	aws.HTTPClient
+	clock *embeddedtest.Clock
+}
+
+func (d dated) Do(r *http.Request) (*http.Response, error) {
+	response, err := d.HTTPClient.Do(r)
+	if err == nil {
+		response.Header.Set("Date", d.clock.Now().Format(http.TimeFormat))
+	}
+
+	return response, err
+}
+
 // with opens the same tables with observers.
 func (s *stock) with(t testing.TB, events inventory.Events) *inventory.Stock {
 	t.Helper()
 
-	cfg := inventory.Config{
-		DynamoDB: s.db,
-		Table:    "inventory",
-		DueTable: "due",
-		Events:   events,
-		Now:      s.clock.Now,
-	}
+	return s.open(t, inventory.Config{Events: events, Now: s.clock.Now})
+}
+
+// onAClock opens the same tables on a machine whose clock is ahead of the service's.
+func (s *stock) onAClock(t testing.TB, ahead time.Duration) *inventory.Stock {
+	t.Helper()
+
+	return s.open(t, inventory.Config{Now: func() time.Time { return s.clock.Now().Add(ahead) }})
+}
+
+func (s *stock) open(t testing.TB, cfg inventory.Config) *inventory.Stock {
+	t.Helper()
+
+	cfg.DynamoDB, cfg.Table, cfg.DueTable = s.db, "inventory", "due"
 	cfg.SetEvery(time.Millisecond)
 
 	stock, err := inventory.New(cfg)

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
 )
 
 // Level holds the counters of a SKU, in pieces.
@@ -25,9 +26,13 @@ const (
 	committed = "committed"
 )
 
+// setAttempts is how often Set sends its write at most.
+const setAttempts = 8
+
 // Set sets a SKU's available pieces to quantity and leaves the reserved and committed pieces
 // as they are. Use it for receiving goods and for demonstrations: it overwrites the changes
-// that concurrent reservations make to the available pieces.
+// that concurrent reservations make to the available pieces. The error is txn.ErrUnknown if DynamoDB
+// has not answered whether it was set: set it again.
 func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 	line := Line{SKU: sku, Quantity: max(quantity, 1)} // 0 is a valid level, but not a valid line
 	if err := line.validate(); err != nil || quantity < 0 {
@@ -42,7 +47,17 @@ func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 		Bind(":quantity", dynamo.N(quantity)).
 		Bind(":zero", dynamo.N(0))
 
-	if _, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
+	input := update.Input()
+
+	_, _, err := dynamo.UntilDecided(ctx, setAttempts, func() error {
+		_, err := s.cfg.DynamoDB.UpdateItem(ctx, input, dynamo.WithoutRetries)
+		return err
+	})
+	if errors.Is(err, dynamo.ErrUnanswered) {
+		err = errors.Join(txn.ErrUnknown, err)
+	}
+
+	if err != nil {
 		return fmt.Errorf("set stock of %q: %w", sku, err)
 	}
 

@@ -29,9 +29,9 @@ type Reservation struct {
 	Order  string `json:"order"`
 	Status Status `json:"status"`
 	// Lines are the reserved pieces; after a commit or release, the pieces that were reserved
-	// until then. One SKU may be in several lines.
+	// until then. They are empty if the reservation has expired. One SKU may be in several lines.
 	Lines []Line `json:"lines,omitempty"`
-	// ExpiresAt is when the reservation expires; zero if it does not.
+	// ExpiresAt is when the reservation expires; zero if it does not, or has expired.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 }
 
@@ -100,22 +100,31 @@ func (r record) expiredAt(now time.Time) bool {
 // Reservation returns an order's reservation as it is now. It returns false if the order
 // has none.
 func (s *Stock) Reservation(ctx context.Context, order string) (Reservation, bool, error) {
+	r, err := s.read(ctx, order)
+	if err != nil {
+		return Reservation{}, false, err
+	}
+
+	if r.expiredAt(s.clock.Now()) {
+		r = record{Reservation: Reservation{Status: Expired}} // as a sweep stores it
+	}
+	r.Order = order
+
+	return r.Reservation, r.Status != "", nil
+}
+
+// read reads the record of an order's reservation.
+func (s *Stock) read(ctx context.Context, order string) (record, error) {
 	if err := checkOrder(order); err != nil {
-		return Reservation{}, false, fmt.Errorf("reservation: %w", err)
+		return record{}, fmt.Errorf("reservation: %w", err)
 	}
 
 	item, err := s.get(ctx, orderKey(order))
 	if err != nil {
-		return Reservation{}, false, fmt.Errorf("reservation of order %s: %w", order, err)
+		return record{}, fmt.Errorf("reservation of order %s: %w", order, err)
 	}
 
-	r := decode(item)
-	if r.expiredAt(s.cfg.Now()) {
-		r.Status = Expired
-	}
-	r.Order = order
-
-	return r.Reservation, len(item) > 0, nil
+	return decode(item), nil
 }
 
 // changeAttempts bounds how often others may change a reservation while it is being changed.
@@ -123,7 +132,7 @@ const changeAttempts = 10
 
 // change writes the transaction that next returns for the order's reservation, nil if there is
 // nothing to change. next gets the reservation as seen, or as change reads it if seen is nil. The
-// transaction must be conditional on the version of this reservation. If the reservation has
+// reservation must be the marker of the transaction, conditional on its version. If the reservation has
 // changed since, the failed condition returns its new image, and change tries again with that.
 func (s *Stock) change(ctx context.Context, order string, seen *record, next func(record) (*txn.Transaction, error)) error {
 	if seen == nil {
@@ -159,6 +168,8 @@ func (s *Stock) change(ctx context.Context, order string, seen *record, next fun
 
 // get reads an item of the table; nil if there is none.
 func (s *Stock) get(ctx context.Context, key image) (image, error) {
+	began := s.clock.LocalNow()
+
 	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &s.cfg.Table,
 		Key:            key,
@@ -167,6 +178,8 @@ func (s *Stock) get(ctx context.Context, key image) (image, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	s.clock.Hear(began, out.ResultMetadata, nil)
 
 	return out.Item, nil
 }

@@ -42,9 +42,11 @@ func (s *Stock) ReserveUntil(ctx context.Context, order string, lines []Line, un
 const reserveAttempts = 4
 
 func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until time.Time) error {
-	now := s.cfg.Now()
+	if err := s.learn(ctx, order); err != nil {
+		return err
+	}
 
-	lines, err := checkReservation(order, lines, until, now)
+	lines, err := checkReservation(order, lines, until, s.clock.Now())
 	if err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 	base := digest(lines)
 	for range reserveAttempts {
 		var t txn.Transaction
-		s.addParts(&t, order, lines, addition{now: now, until: until, base: base, marker: true})
+		s.addParts(&t, order, lines, addition{until: until, base: base, marker: true})
 
 		err := s.writer.Write(ctx, &t)
 		var refused *txn.CanceledError
@@ -60,16 +62,16 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 			return nameMissing(err)
 		}
 
-		old := decode(refused.Old)
+		old, now := decode(refused.Old), s.clock.Now()
 		switch {
 		case old.expiredAt(now):
 			// No sweep has ended the old reservation yet. End it here and try once more.
-			if err := s.end(ctx, order, expiry(now), &old); err != nil && !errors.Is(err, ErrClosed) {
+			if err := s.end(ctx, order, expiry(0), &old); err != nil && !errors.Is(err, ErrClosed) {
 				return err
 			}
 		case old.Status == Reserved && bytes.Equal(old.base, base):
 			// The reservation was made before, for example by a call whose answer was lost.
-			if done, err := s.extend(ctx, order, old, until, now); done || err != nil {
+			if done, err := s.extend(ctx, order, old, until); done || err != nil {
 				return err
 			}
 		default:
@@ -99,7 +101,7 @@ func checkReservation(order string, lines []Line, until, now time.Time) ([]Line,
 // returns false if the reservation has changed since. The row of the former end stays in
 // the due table: a sweep that comes to it finds that the reservation still runs, and
 // deletes the row.
-func (s *Stock) extend(ctx context.Context, order string, seen record, until, now time.Time) (done bool, err error) {
+func (s *Stock) extend(ctx context.Context, order string, seen record, until time.Time) (done bool, err error) {
 	switch {
 	case sameEnd(seen.ExpiresAt, until):
 		return true, nil
@@ -114,7 +116,6 @@ func (s *Stock) extend(ctx context.Context, order string, seen record, until, no
 		If("#status = :reserved AND version = :version AND expiresAt > :now").
 		Bind(":reserved", dynamo.S(string(Reserved))).
 		Bind(":version", dynamo.N(seen.version)).
-		Bind(":now", dynamo.Millis(now)).
 		Set("version = version + :one").
 		Bind(":one", dynamo.N(1))
 
@@ -126,6 +127,7 @@ func (s *Stock) extend(ctx context.Context, order string, seen record, until, no
 		t.Add(duePart, s.duePut(order, until), nil)
 	}
 	t.Marker(reservationPart, types.TransactWriteItem{Update: update.Part()})
+	s.eachAttempt(&t, order, func(now time.Time) { update.Bind(":now", dynamo.Millis(now)) })
 
 	err = s.writer.Write(ctx, &t)
 	if refused := (*txn.CanceledError)(nil); errors.As(err, &refused) {
@@ -161,9 +163,9 @@ const (
 
 // AddIn returns a function that adds parts to the caller's transaction. They set the lines'
 // pieces aside for the order, in addition to its reserved pieces: 1 part, and 1 for each SKU.
-// AddIn reads and sends nothing. The transaction is refused with ErrOutOfStock, ErrExpired,
-// ErrClosed or ErrInvalid. Nothing in these parts recognizes a repeat; the transaction needs
-// a marker for that.
+// AddIn reads and sends nothing. The transaction is refused with ErrOutOfStock, ErrClosed or
+// ErrInvalid, and with ErrExpired if the reservation has expired, until the order has reserved
+// again. Nothing in these parts recognizes a repeat; the transaction needs a marker for that.
 func (s *Stock) AddIn(order string, lines []Line) (func(*txn.Transaction), error) {
 	lines, err := checkLines(lines)
 	if err == nil {
@@ -173,14 +175,12 @@ func (s *Stock) AddIn(order string, lines []Line) (func(*txn.Transaction), error
 	if err != nil {
 		return nil, fmt.Errorf("reserve for order %s: %w", order, err)
 	}
-	now := s.cfg.Now()
 
-	return func(t *txn.Transaction) { s.addParts(t, order, lines, addition{now: now}) }, nil
+	return func(t *txn.Transaction) { s.addParts(t, order, lines, addition{}) }, nil
 }
 
 // addition says how lines are added to an order's reservation.
 type addition struct {
-	now time.Time
 	// until is when the reservation expires; zero leaves that as it is.
 	until time.Time
 	// base is the digest of the lines if they make the reservation; nil if they are added to
@@ -199,12 +199,10 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		Set("#lines = list_append(if_not_exists(#lines, :none), :lines)").
 		Set("version = if_not_exists(version, :zero) + :one").
 		Bind(":reserved", dynamo.S(string(Reserved))).
-		Bind(":expired", dynamo.S(string(Expired))).
 		Bind(":none", linesValue(nil)).
 		Bind(":lines", linesValue(lines)).
 		Bind(":zero", dynamo.N(0)).
 		Bind(":one", dynamo.N(1)).
-		Bind(":now", dynamo.Millis(a.now)).
 		Bind(":room", dynamo.N(int64(maxLines-len(lines))))
 
 	// The reservation may have lines of AddIn already, but no lines of another Reserve.
@@ -219,7 +217,20 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		update.Set("expiresAt = :until").Bind(":until", dynamo.Millis(a.until))
 		t.Add(duePart, s.duePut(order, a.until), nil)
 	}
-	update.If("attribute_not_exists(sku) OR #status = :expired OR (" + open + ")")
+	condition := "attribute_not_exists(sku) OR (" + open + ")"
+
+	// Only Reserve replaces a reservation that has expired, whether a sweep has stored that or not.
+	if a.marker {
+		condition += " OR #status = :expired"
+		update.Bind(":expired", dynamo.S(string(Expired)))
+	}
+	update.If(condition)
+
+	var attempted time.Time
+	s.eachAttempt(t, order, func(now time.Time) {
+		attempted = now
+		update.Bind(":now", dynamo.Millis(now))
+	})
 
 	// The reservation decides before the stock does: an order that has the last pieces must
 	// not get ErrOutOfStock because its reservation was locked for a moment.
@@ -228,7 +239,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		t.Marker(reservationPart, reservation)
 	} else {
 		t.AddDecisive(reservationPart, reservation, func(old image) error {
-			return decode(old).refuse(len(lines), a)
+			return decode(old).refuse(len(lines), a, attempted)
 		})
 	}
 
@@ -238,18 +249,18 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 }
 
 // refuse returns the reason why the reservation refused an addition of that many lines.
-func (r record) refuse(lines int, a addition) error {
-	if a.base != nil && r.Status == Reserved && !r.expiredAt(a.now) && bytes.Equal(r.base, a.base) {
+func (r record) refuse(lines int, a addition, now time.Time) error {
+	if a.base != nil && r.Status == Reserved && !r.expiredAt(now) && bytes.Equal(r.base, a.base) {
 		return ErrReserved
 	}
 
-	return r.refuseLines(lines, a.now)
+	return r.refuseLines(lines, now)
 }
 
 // refuseLines returns the reason why lines cannot be added to the reservation.
 func (r record) refuseLines(lines int, now time.Time) error {
 	switch {
-	case r.expiredAt(now):
+	case r.Status == Expired, r.expiredAt(now):
 		return ErrExpired
 	case r.Status != Reserved:
 		return fmt.Errorf("%w: %s", ErrClosed, r.Status)

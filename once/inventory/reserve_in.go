@@ -17,14 +17,12 @@ import (
 // lines before, and with ErrExpired if its reservation has expired: the parts cannot extend or
 // replace a reservation. Call ReserveUntil then.
 func (s *Stock) ReserveIn(order string, lines []Line, until time.Time) (func(*txn.Transaction), error) {
-	now := s.cfg.Now()
-
-	lines, err := checkReservation(order, lines, until, now)
+	lines, err := checkReservation(order, lines, until, s.clock.Now())
 	if err != nil {
 		return nil, fmt.Errorf("reserve for order %s: %w", order, err)
 	}
 
 	return func(t *txn.Transaction) {
-		s.addParts(t, order, lines, addition{now: now, until: until, base: digest(lines)})
+		s.addParts(t, order, lines, addition{until: until, base: digest(lines)})
 	}, nil
 }

@@ -51,9 +51,14 @@ const maxSweepErrors = 10
 // It costs 0.5 read units for each of 16 shards, and 1 read unit and 2 write units for each
 // due reservation, plus the transaction that ends it if it has not ended otherwise.
 func (s *Stock) ExpireDue(ctx context.Context, limit int) (count int, err error) {
+	// With a clock that is ahead, the sweep would postpone what is not due.
+	if err := s.learn(ctx, ""); err != nil {
+		return 0, fmt.Errorf("find expired reservations: %w", err)
+	}
+
 	var failed []error
 	// By another caller's clock, a reservation may run a margin longer.
-	now := s.cfg.Now().Add(-margin)
+	now := s.clock.Now().Add(-margin)
 
 	for shard := range dueShards {
 		for more := true; more && count < limit; {
@@ -110,10 +115,18 @@ func (s *Stock) dueItems(ctx context.Context, shard, limit int, now time.Time) (
 // contains the exact time, so a newer reservation has another row. If the reservation
 // cannot be ended, the row is postponed. expire reports whether the row is no longer due.
 func (s *Stock) expire(ctx context.Context, item image, now time.Time) (removed bool, err error) {
-	_, order, _ := strings.Cut(dynamo.Text(item, dueKey), "#")
+	due, order, _ := strings.Cut(dynamo.Text(item, dueKey), "#")
 	row := image{shardKey: item[shardKey], dueKey: item[dueKey]}
 
-	if err = s.end(ctx, order, expiry(now), nil); err == nil || errors.Is(err, ErrClosed) {
+	err = s.end(ctx, order, expiry(margin), nil)
+
+	// The clock has changed since the rows were read: the row is not due yet.
+	var running runningError
+	if errors.As(err, &running) && !running.until.IsZero() && dueBound(running.until) <= due {
+		return false, nil
+	}
+
+	if err == nil || errors.Is(err, ErrClosed) {
 		_, err = s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.cfg.DueTable, Key: row})
 		removed = err == nil
 	} else if ctx.Err() == nil {

@@ -26,7 +26,7 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 		n.Side = Credit
 	}
 
-	now, call := l.cfg.Now(), rand.Text()
+	now, call := l.clock.Now(), rand.Text()
 	first := n.item(0, now, call)
 
 	var t txn.Transaction
@@ -51,14 +51,16 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 		return Account{}, false, &RefusedError{Op: "create account", ID: n.ID, Err: ErrConflict}
 	}
 
-	// If the stored call is this one, an earlier attempt was made and its answer was lost.
+	// If the stored call is this one, an earlier attempt was made and its answer was lost. No read
+	// that may fail stands between it and the caller.
 	replayed = old.call != call
-	if old.Shards > 1 {
-		all, _, err := l.Account(ctx, n.ID)
-		return all, replayed, err
+	if !replayed || old.Shards == 1 {
+		return *old, replayed, nil
 	}
 
-	return *old, replayed, nil
+	all, _, err := l.Account(ctx, n.ID)
+
+	return all, true, err
 }
 
 // putNew returns a put of an item that must not exist. Key is the name of the partition
@@ -88,16 +90,12 @@ func (l *Ledger) Account(ctx context.Context, id string) (Account, bool, error) 
 // readShards reads every shard of an account at one moment. It returns none if there is no
 // account.
 func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) {
-	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &l.cfg.Tables.Accounts,
-		Key:            accountKey(id),
-		ConsistentRead: aws.Bool(true),
-	})
+	item, err := l.get(ctx, l.cfg.Tables.Accounts, accountKey(id))
 	if err != nil {
 		return nil, fmt.Errorf("read account %s: %w", id, err)
 	}
 
-	first := decodeAccount(out.Item)
+	first := decodeAccount(item)
 	switch {
 	case first == nil:
 		return nil, nil
@@ -229,7 +227,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 	}
 
 	var t txn.Transaction
-	now := l.cfg.Now().UnixMilli()
+	now := l.clock.Now().UnixMilli()
 	for shard := range a.Shards { // the number of shards never changes
 		key := shardKey(id, shard)
 

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,9 +29,11 @@ var tables = ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "
 // bank is a ledger on an embedded engine of its own.
 type bank struct {
 	*ledger.Ledger
-	db   *dynamodb.Client
-	wire *wire
-	now  atomic.Int64 // epoch ms
+	db        *dynamodb.Client
+	dated     *dynamodb.Client // whose answers state the time
+	wire      *wire
+	transport *embeddedtest.Transport
+	now       atomic.Int64 // epoch ms
 }
 
 // wire counts calls and injects faults into transactions.
@@ -101,14 +104,40 @@ func newBank(t testing.TB) *bank {
 	b := &bank{wire: &wire{}}
 	b.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	cfg := engine.AWSConfig()
-	embeddedtest.Intercept(&cfg).Before(b.wire.intercept)
+	b.transport = embeddedtest.Intercept(&cfg)
+	b.transport.Before(b.wire.intercept)
 	b.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	})
+	cfg.HTTPClient = dated{cfg.HTTPClient, b.time}
+	cfg.APIOptions = nil // the steps that an engine in the same process leaves out read the Date
+	b.dated = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, b.db, tables.Inputs()...)
 	b.Ledger = b.another(t)
 
 	return b
+}
+
+// dated is a service with the clock: every answer states its time.
+type dated struct {
+	aws.HTTPClient
+	now func() time.Time
+}
+
+func (d dated) Do(r *http.Request) (*http.Response, error) {
+	response, err := d.HTTPClient.Do(r)
+	if err == nil {
+		response.Header.Set("Date", d.now().UTC().Format(http.TimeFormat))
+	}
+
+	return response, err
+}
+
+// onAClock returns the ledger on a machine whose clock is ahead of the service's.
+func (b *bank) onAClock(t testing.TB, ahead time.Duration) *ledger.Ledger {
+	t.Helper()
+
+	return b.another(t, func(c *ledger.Config) { c.DynamoDB, c.Now = b.dated, func() time.Time { return b.time().Add(ahead) } })
 }
 
 // time is the bank's clock.

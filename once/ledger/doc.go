@@ -49,5 +49,6 @@
 // The tables must not be global tables: conditions hold within one Region.
 //
 // The money of an expired hold stays set aside until [Ledger.ReleaseExpired] runs. The
-// hold can no longer be settled.
+// hold can no longer be settled: each attempt of a transfer compares its end with the time of
+// DynamoDB.
 package ledger

@@ -22,9 +22,14 @@ func (l *Ledger) ReleaseExpired(ctx context.Context, limit int) (released int, m
 		return 0, false, fmt.Errorf("release expired holds: %w", err)
 	}
 
+	// A clock that is ahead would look at holds that still run.
+	if err := l.learn(ctx); err != nil {
+		return 0, false, fmt.Errorf("release expired holds: %w", err)
+	}
+
 	sweep := expirySweep{ledger: l, limit: limit}
 	// A row's key goes on with "#account#hold". The ~ sorts after every character of an id.
-	sweep.end = fmt.Sprintf("%015d#~", l.cfg.Now().UnixMilli())
+	sweep.end = fmt.Sprintf("%015d#~", l.clock.Now().UnixMilli())
 
 	for n := range duePartitions {
 		if err := sweep.partition(ctx, duePartition(n)); err != nil {
@@ -116,9 +121,12 @@ func (l *Ledger) expireDue(ctx context.Context, row dynamo.Item) (bool, error) {
 	case err != nil:
 		return false, err
 	case found && h.Status == HoldActive:
-		_, closed, err := l.endHold(ctx, h, HoldExpired, nil)
-		if errors.Is(err, ErrHoldClosed) { // settled since it was read
+		now, closed, err := l.endHold(ctx, h, HoldExpired, nil)
+		switch {
+		case errors.Is(err, ErrHoldClosed): // settled since it was read
 			return false, nil
+		case err == nil && now.Status == HoldActive && dynamo.Text(row, "holdId") != dynamo.Text(h.dueKey(), "holdId"):
+			return false, fmt.Errorf("hold %s: %w: its due row has another end", id, ErrCorrupt)
 		}
 
 		return closed, err

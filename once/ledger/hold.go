@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -142,16 +140,12 @@ func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, erro
 		return Hold{}, false, err
 	}
 
-	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &l.cfg.Tables.Holds,
-		Key:            holdKey(account, id),
-		ConsistentRead: aws.Bool(true),
-	})
+	item, err := l.get(ctx, l.cfg.Tables.Holds, holdKey(account, id))
 	if err != nil {
 		return Hold{}, false, fmt.Errorf("read hold %s: %w", id, err)
 	}
 
-	h := decodeHold(out.Item)
+	h := decodeHold(item)
 	if h == nil {
 		return Hold{}, false, nil
 	}
@@ -218,8 +212,8 @@ func (h *Hold) partsAfter(amount int64, release bool) (left []holdPart) {
 
 // settleUpdate settles a part of the hold and, with release, ends the hold. The condition pins
 // the remaining amount. The parts change only together with this amount, so they are pinned,
-// too.
-func (h *Hold) settleUpdate(table string, amount int64, release bool, now time.Time) types.TransactWriteItem {
+// too. The end, if the hold has one, is compared with :now, which the caller sets.
+func (h *Hold) settleUpdate(table string, amount int64, release bool) *dynamo.Update {
 	left := h.partsAfter(amount, release)
 	remaining := int64(0)
 	for _, p := range left {
@@ -240,19 +234,21 @@ func (h *Hold) settleUpdate(table string, amount int64, release bool, now time.T
 		If(status+" = :active").
 		If("remaining = :seen").
 		If("remaining >= :amount").
-		If("(attribute_not_exists(expiresAt) OR expiresAt > :now)").
 		Set("remaining = :remaining").
 		Set(parts+" = :parts").
 		Set(status+" = :status").
 		Bind(":active", dynamo.S(string(HoldActive))).
 		Bind(":seen", dynamo.N(h.Remaining)).
 		Bind(":amount", dynamo.N(amount)).
-		Bind(":now", dynamo.N(now.UnixMilli())).
 		Bind(":remaining", dynamo.N(remaining)).
 		Bind(":parts", encodeParts(left)).
 		Bind(":status", dynamo.S(string(after)))
 
-	return types.TransactWriteItem{Update: update.Part()}
+	if !h.ExpiresAt.IsZero() {
+		update.If("expiresAt > :now")
+	}
+
+	return update
 }
 
 // checkSettle returns the reason why the hold cannot pay the amount, nil if it can. A nil

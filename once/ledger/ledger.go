@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -54,8 +55,8 @@ type Config struct {
 	// DynamoDB and all of Tables are required.
 	DynamoDB dynamoDB
 	Tables   Tables
-	// Now is the clock that stamps records and decides whether a hold has expired, for
-	// tests. Default time.Now.
+	// Now is the clock of this machine, for tests. Default time.Now. It may be wrong: records are
+	// stamped, and the ends of holds compared, with the time that the answers of DynamoDB state.
 	Now func() time.Time
 	// Consumed is called with the capacity that each written transaction consumed, in
 	// capacity units. It must not block. Default none.
@@ -71,10 +72,6 @@ const defaultAttempts = 100
 func (c *Config) check() error {
 	if c.attempts == 0 {
 		c.attempts = defaultAttempts
-	}
-
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 
 	var faults []error
@@ -93,6 +90,7 @@ func (c *Config) check() error {
 // number of processes may have a Ledger on the same tables.
 type Ledger struct {
 	cfg    Config
+	clock  *dynamo.Clock
 	writer *txn.Writer
 	cache  accountCache
 	locks  stripedLock
@@ -104,16 +102,60 @@ func New(cfg Config) (*Ledger, error) {
 		return nil, err
 	}
 
+	clock := &dynamo.Clock{Local: cfg.Now}
+
 	writer, err := txn.New(txn.Config{
 		DynamoDB: cfg.DynamoDB,
 		Consumed: cfg.Consumed,
 		Keys:     cfg.Tables.keys(),
+		Clock:    clock,
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	return &Ledger{cfg: cfg, writer: writer, locks: newStripedLock()}, nil
+	return &Ledger{cfg: cfg, clock: clock, writer: writer, locks: newStripedLock()}, nil
+}
+
+// get reads an item; nil if there is none.
+func (l *Ledger) get(ctx context.Context, table string, key dynamo.Item) (dynamo.Item, error) {
+	began := l.clock.LocalNow()
+
+	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &table,
+		Key:            key,
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	l.clock.Hear(began, out.ResultMetadata, nil)
+
+	return out.Item, nil
+}
+
+// learn makes sure that the clock has heard DynamoDB before the end of a hold is compared. It reads
+// an item at most once in the life of the Ledger.
+func (l *Ledger) learn(ctx context.Context) error {
+	return l.clock.Learn(ctx, func(ctx context.Context) error {
+		_, err := l.get(ctx, l.cfg.Tables.Holds, holdKey("-", "-")) // any key
+		return err
+	})
+}
+
+// eachAttempt calls set before each attempt of a transaction that compares the end of a hold, with
+// the time of the attempt.
+func (l *Ledger) eachAttempt(t *txn.Transaction, set func(now time.Time)) {
+	t.EachAttempt(func(ctx context.Context) error {
+		if err := l.learn(ctx); err != nil {
+			return err
+		}
+
+		set(l.clock.Now())
+
+		return nil
+	})
 }
 
 // TxPart adds parts of the caller's own to a transaction of the ledger: all are written or

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
@@ -28,7 +30,6 @@ func (l *Ledger) post(ctx context.Context, t Transfer, parts []TxPart) (Posted, 
 		ledger:   l,
 		transfer: t,
 		parts:    parts,
-		at:       l.cfg.Now(),
 		id:       rand.Text(),
 		digest:   t.digest(),
 		holds:    map[string]*Hold{},
@@ -54,13 +55,15 @@ type postCall struct {
 	ledger   *Ledger
 	transfer Transfer
 	parts    []TxPart
-	at       time.Time
-	id       string // stored in the record, so that the call recognizes its own write
+	at       time.Time // of this try, for the records
+	compared time.Time // with the ends of holds, in the last attempt
+	id       string    // stored in the record, so that the call recognizes its own write
 	digest   []byte
 	attempt  int
 	holds    map[string]*Hold // as last seen, by leg.Account
 	spread   map[string]bool  // sharded accounts whose selected shard had too little
-	short    int              // how often an account held less than its hold has left
+	short    int              // in how many tries an account held less than its hold has left
+	shortIn  int              // the last of these tries
 }
 
 // change is a change that the transfer makes to one item of an account.
@@ -113,6 +116,7 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 		}
 	}
 
+	p.at = p.ledger.clock.Now()
 	// In milliseconds, as a later call reads the time.
 	posted = Posted{Transfer: p.transfer, At: time.UnixMilli(p.at.UnixMilli()).UTC()}
 	posted.Postings = addEntries(changes)
@@ -225,7 +229,17 @@ func (p *postCall) transaction(changes []change, posted Posted) *txn.Transaction
 		}
 
 		h := p.holds[leg.Account]
-		t.Add(partHold+leg.Account, h.settleUpdate(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
+		update := h.settleUpdate(tables.Holds, -leg.Amount, leg.Release)
+		// While the hold is in conflict, an account that holds too little tells nothing: another call
+		// may have settled the hold.
+		t.AddDecisive(partHold+leg.Account, types.TransactWriteItem{Update: update.Part()}, nil)
+
+		if !h.ExpiresAt.IsZero() {
+			l.eachAttempt(t, func(now time.Time) {
+				p.compared = now
+				update.Bind(":now", dynamo.N(now.UnixMilli()))
+			})
+		}
 
 		// The hold ends with this transfer, so there is nothing left to expire.
 		if len(h.partsAfter(-leg.Amount, leg.Release)) == 0 {

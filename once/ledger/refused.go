@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/once/txn"
 )
 
@@ -36,7 +33,7 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Cancele
 			h := decodeHold(f.Old)
 			p.holds[c.leg.Account] = h
 			staleHolds[c.leg.Account] = true
-			reason = h.checkSettle(-c.leg.Amount, p.at)
+			reason = h.checkSettle(-c.leg.Amount, p.compared)
 		case partAccount:
 			a := decodeAccount(f.Old)
 			p.ledger.cache.replace(key, a)
@@ -113,6 +110,10 @@ func (p *postCall) checkAccount(ctx context.Context, c *change, a *Account) (rea
 		return nil, err
 	}
 
+	if len(shards) == 0 {
+		return ErrUnknownAccount, nil // removed since the condition failed
+	}
+
 	for _, s := range shards {
 		p.ledger.cache.put(shardKey(s.ID, s.shard), s)
 	}
@@ -126,8 +127,8 @@ func (p *postCall) checkAccount(ctx context.Context, c *change, a *Account) (rea
 	return nil, nil
 }
 
-// checkHeld returns ErrCorrupt if the account holds less than the rest of the hold. The hold
-// may have changed meanwhile, so it is read again first.
+// checkHeld returns ErrCorrupt if the account holds less than the rest of the hold in several tries.
+// The hold may have changed meanwhile, so it is read again first.
 func (p *postCall) checkHeld(c *change, a *Account) error {
 	const tries = 3
 
@@ -137,7 +138,12 @@ func (p *postCall) checkHeld(c *change, a *Account) error {
 
 	delete(p.holds, c.leg.Account)
 
-	if p.short++; p.short < tries {
+	// A hold on several shards may be short on each of them in one try.
+	if p.shortIn != p.attempt {
+		p.short, p.shortIn = p.short+1, p.attempt
+	}
+
+	if p.short < tries {
 		return nil
 	}
 
@@ -171,17 +177,13 @@ func (p *postCall) size(changes []change) int {
 // refuseSize refuses a transfer of too many items, unless it was made before.
 func (p *postCall) refuseSize(ctx context.Context, items int) (Posted, error) {
 	// The transfer may have been made when its money was on fewer shards.
-	out, err := p.ledger.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &p.ledger.cfg.Tables.Transfers,
-		Key:            transferKey(p.transfer.ID),
-		ConsistentRead: aws.Bool(true),
-	})
+	item, err := p.ledger.get(ctx, p.ledger.cfg.Tables.Transfers, transferKey(p.transfer.ID))
 
 	switch {
 	case err != nil:
 		return Posted{}, fmt.Errorf("read transfer %s: %w", p.transfer.ID, err)
-	case len(out.Item) > 0:
-		return p.replay(out.Item)
+	case len(item) > 0:
+		return p.replay(item)
 	}
 
 	return Posted{}, &RefusedError{

@@ -15,8 +15,8 @@ import (
 
 // Release returns the rest of a hold to the account and closes the hold. A repeat succeeds,
 // and so does the release of a hold that expired. Release returns ErrHoldClosed if the hold
-// was settled. With parts it also returns ErrHoldClosed if another call has closed the hold:
-// the parts were not written.
+// was settled. With parts it also returns ErrHoldClosed if another call has closed the hold, or
+// if it has expired: the parts were not written.
 func (l *Ledger) Release(ctx context.Context, account, id string, parts ...TxPart) (Hold, error) {
 	if err := checkOwnID("hold", id); err != nil {
 		return Hold{}, fmt.Errorf("release: %w", err)
@@ -40,40 +40,45 @@ func (l *Ledger) release(ctx context.Context, account, id string, parts []TxPart
 }
 
 // endHold closes a hold, as it was read, and returns its rest to the account. after is the
-// status that the hold gets: HoldReleased or HoldExpired. endHold reports whether this call
-// closed the hold.
+// status that the hold gets: HoldReleased or HoldExpired. A release after the hold's end gives it
+// HoldExpired, as a sweep would have done; an expiry before the end changes nothing. endHold
+// reports whether this call closed the hold.
 func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []TxPart) (now Hold, closed bool, err error) {
-	account, id := h.Account, h.ID
-	at, call := l.cfg.Now(), rand.Text()
+	account, id, call := h.Account, h.ID, rand.Text()
+
+	if !h.ExpiresAt.IsZero() {
+		if err := l.learn(ctx); err != nil {
+			return Hold{}, false, fmt.Errorf("release hold %s: %w", id, err)
+		}
+	}
 
 	for attempt := 1; ; attempt++ {
+		at := l.clock.Now()
+		expired := h.expired(at)
+
 		switch {
 		case h.Status == HoldSettled, h.Status != HoldActive && len(parts) > 0:
 			return h, false, &RefusedError{Op: "release", ID: id, Account: account, Err: ErrHoldClosed}
-		case h.Status != HoldActive:
+		case h.Status != HoldActive, after == HoldExpired && !expired:
 			return h, false, nil
 		}
 
-		var t txn.Transaction
-		t.Marker("hold", h.endUpdate(l.cfg.Tables.Holds, after, at, call))
-
-		for _, add := range parts {
-			add(&t)
+		next, with := after, parts
+		if expired {
+			next, with = HoldExpired, nil
 		}
 
-		h.deleteDueRow(l.cfg.Tables.Holds, &t)
-
-		for _, p := range h.parts {
-			key := shardKey(account, p.shard)
-			// The marker pins the hold, so its account must hold its parts.
-			t.Add(partAccount+key, returnHeld(l.cfg.Tables.Accounts, key, p.amount, at), txn.FailWith(ErrCorrupt))
-		}
-
-		err := l.writer.Write(ctx, &t)
+		err := l.writer.Write(ctx, l.endTransaction(h, next, at, call, with))
 		var refused *txn.CanceledError
 		switch {
 		case err == nil:
-			h.Status, h.Remaining, h.parts = after, 0, nil
+			h.Status, h.Remaining, h.parts = next, 0, nil
+
+			// The parts belong to a release, and the hold has expired before.
+			if expired && len(parts) > 0 {
+				continue
+			}
+
 			return h, true, nil
 		case !errors.As(err, &refused) || !refused.Marker:
 			return Hold{}, false, fmt.Errorf("release hold %s: %w", id, err)
@@ -83,7 +88,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 		old := decodeHold(refused.Old)
 
 		// The stored call is this one: an earlier attempt was made and its answer lost.
-		if old != nil && dynamo.Text(refused.Old, "call") == call {
+		if old != nil && dynamo.Text(refused.Old, "call") == call && (old.Status != HoldExpired || len(parts) == 0) {
 			return *old, true, nil
 		}
 
@@ -99,9 +104,34 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 	}
 }
 
-// endUpdate closes the hold as it was last seen. The hold expires only if its expiry has
-// passed.
-func (h Hold) endUpdate(table string, after HoldStatus, now time.Time, call string) types.TransactWriteItem {
+// endTransaction closes the hold as it was last seen, together with the parts.
+func (l *Ledger) endTransaction(h Hold, after HoldStatus, at time.Time, call string, parts []TxPart) *txn.Transaction {
+	t := &txn.Transaction{}
+	update := h.endUpdate(l.cfg.Tables.Holds, after, call)
+	t.Marker("hold", types.TransactWriteItem{Update: update.Part()})
+
+	if !h.ExpiresAt.IsZero() {
+		l.eachAttempt(t, func(now time.Time) { update.Bind(":now", dynamo.N(now.UnixMilli())) })
+	}
+
+	for _, add := range parts {
+		add(t)
+	}
+
+	h.deleteDueRow(l.cfg.Tables.Holds, t)
+
+	for _, p := range h.parts {
+		key := shardKey(h.Account, p.shard)
+		// The marker pins the hold, so its account must hold its parts.
+		t.Add(partAccount+key, returnHeld(l.cfg.Tables.Accounts, key, p.amount, at), txn.FailWith(ErrCorrupt))
+	}
+
+	return t
+}
+
+// endUpdate closes the hold as it was last seen. The end, if the hold has one, is compared with :now,
+// which the caller sets: the hold expires only after its end, and is released only before it.
+func (h Hold) endUpdate(table string, after HoldStatus, call string) *dynamo.Update {
 	update := dynamo.NewUpdate(table, holdKey(h.Account, h.ID))
 	status := update.Name("status")
 	update.
@@ -117,13 +147,14 @@ func (h Hold) endUpdate(table string, after HoldStatus, now time.Time, call stri
 		Bind(":zero", dynamo.N(0)).
 		Bind(":call", dynamo.S(call))
 
-	if after == HoldExpired {
-		update.
-			If("expiresAt <= :now").
-			Bind(":now", dynamo.N(now.UnixMilli()))
+	switch {
+	case after == HoldExpired:
+		update.If("expiresAt <= :now")
+	case !h.ExpiresAt.IsZero():
+		update.If("expiresAt > :now")
 	}
 
-	return types.TransactWriteItem{Update: update.Part()}
+	return update
 }
 
 // returnHeld moves an amount from held to available.

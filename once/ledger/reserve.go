@@ -29,7 +29,7 @@ func (l *Ledger) Reserve(ctx context.Context, n NewHold, parts ...TxPart) (h Hol
 }
 
 func (l *Ledger) reserve(ctx context.Context, n NewHold, parts []TxPart) (h Hold, replayed bool, err error) {
-	now := l.cfg.Now()
+	now := l.clock.Now()
 	r := reserveCall{
 		ledger: l,
 		hold: Hold{
@@ -85,7 +85,7 @@ func (r *reserveCall) try(ctx context.Context) (h Hold, replayed, again bool, er
 		return Hold{}, false, false, refused
 	}
 
-	reason, err := r.checkAccount(ctx, decodeAccount(refused.Old))
+	reason, err := r.checkAccount(ctx, decodeAccount(refused.Old), refused.Part)
 	switch {
 	case err != nil:
 		return Hold{}, false, false, err
@@ -128,14 +128,19 @@ func (r *reserveCall) replay(old dynamo.Item) (h Hold, replayed bool, err error)
 }
 
 // checkAccount returns the reason why the account does not hold the amount, nil if its
-// other shards may.
-func (r *reserveCall) checkAccount(ctx context.Context, a *Account) (reason, err error) {
+// other shards may. part is the part of the shard.
+func (r *reserveCall) checkAccount(ctx context.Context, a *Account, part string) (reason, err error) {
 	amount := r.hold.Amount
+	for _, p := range r.hold.parts {
+		if part == partAccount+shardKey(r.hold.Account, p.shard) {
+			amount = p.amount
+		}
+	}
+
 	if reason := a.checkOpen(r.hold.Currency); reason != nil {
 		return reason, nil
 	}
 
-	// The whole amount is compared, even if this shard was asked for a part only.
 	if a.Available-amount < minAvailable || a.Held+amount > maxHeld {
 		return ErrBalanceRange, nil
 	}
@@ -148,7 +153,11 @@ func (r *reserveCall) checkAccount(ctx context.Context, a *Account) (reason, err
 		return nil, err
 	}
 
-	if total := sumShards(r.shards); !total.covers(-amount) {
+	if len(r.shards) == 0 {
+		return ErrUnknownAccount, nil // removed since the condition failed
+	}
+
+	if total := sumShards(r.shards); !total.covers(-r.hold.Amount) {
 		return ErrInsufficientFunds, nil
 	}
 

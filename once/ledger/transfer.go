@@ -262,20 +262,16 @@ func (l *Ledger) Transfer(ctx context.Context, id string) (Posted, bool, error) 
 		return Posted{}, false, err
 	}
 
-	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &l.cfg.Tables.Transfers,
-		Key:            transferKey(id),
-		ConsistentRead: aws.Bool(true),
-	})
+	item, err := l.get(ctx, l.cfg.Tables.Transfers, transferKey(id))
 	if err != nil {
 		return Posted{}, false, fmt.Errorf("read transfer %s: %w", id, err)
 	}
 
-	if len(out.Item) == 0 {
+	if len(item) == 0 {
 		return Posted{}, false, nil
 	}
 
-	return decodePosted(out.Item), true, nil
+	return decodePosted(item), true, nil
 }
 
 // Transfers returns up to limit transfers (1 to 1,000) in no particular order, and the after

@@ -88,16 +88,12 @@ func (v *verification) held(a *Account) error {
 			return nil
 		}
 
-		out, err := v.cfg.DynamoDB.GetItem(v.ctx, &dynamodb.GetItemInput{
-			TableName:      &v.cfg.Tables.Accounts,
-			Key:            accountKey(key),
-			ConsistentRead: aws.Bool(true),
-		})
+		item, err := v.get(v.ctx, v.cfg.Tables.Accounts, accountKey(key))
 		if err != nil {
 			return err
 		}
 
-		now := decodeAccount(out.Item)
+		now := decodeAccount(item)
 		// Every change of a hold is also a write of its account, so the difference is real.
 		if now == nil || now.revision == a.revision {
 			return v.found(kindHeld, key, "", "%d is held, the active holds have %d left", a.Held, total)

@@ -11,8 +11,8 @@
 // The processor's file is CSV (RFC 4180, one record per line) with a header. It has these
 // columns in any order; other columns are ignored:
 //
-//	key       the key of the step's request: paymentId/stepId
-//	kind      charge, capture, refund or chargeback
+//	key       the key of the step's request: paymentId/stepId, and /return for a returned capture
+//	kind      capture, refund or chargeback
 //	amount    in minor units of the currency: a whole number above 0
 //	currency  three capitals (ISO 4217)
 //	state     succeeded, failed or pending

@@ -218,7 +218,7 @@ func (s *stock) add(p *program, r *reservation) {
 
 	var want error
 	switch now := p.store.clock.Now(); {
-	case r.expired(now):
+	case r.status == inventory.Expired, r.expired(now):
 		want = inventory.ErrExpired
 	case r.status == inventory.Committed, r.status == inventory.Released:
 		want = inventory.ErrClosed
