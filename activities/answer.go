@@ -12,8 +12,8 @@ import (
 	"ratchet/internal/worker"
 )
 
-// answer is the worker's message about a task: an output or a failure. An answer is composed once and
-// sent until it arrives, so that repeats cannot contradict each other.
+// answer is the worker's message about a task: an output or a failure. It is composed once, and every
+// repeat sends the same, so that repeats cannot contradict each other.
 type answer struct {
 	failure     bool
 	output      string // of a success
@@ -53,7 +53,7 @@ func (o *outbox) compose(ctx context.Context, t Task, output any, err error) ans
 	return answer{output: string(body)}
 }
 
-// store stores a large output by Config.Offload, within the time that an answer has.
+// store passes a large output to Config.Offload, which has as much time as the delivery of an answer.
 func (o *outbox) store(ctx context.Context, t Task, body json.RawMessage) (pointer json.RawMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -89,10 +89,10 @@ func encode(output any) (body json.RawMessage, err error) {
 
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	// The six bytes of \u003c and the like would count against the limit of an output.
+	// Escaped characters such as \u003c take six bytes, which count against the limit of an output.
 	encoder.SetEscapeHTML(false)
 
-	// A MarshalJSON of the output's may panic.
+	// The output's own MarshalJSON may panic.
 	if err := worker.CatchPanic(func() error { return encoder.Encode(output) }); err != nil {
 		return nil, err
 	}

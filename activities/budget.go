@@ -9,16 +9,16 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Rates is a worker's share of the account's quotas, in calls per second. Step Functions
-// counts each operation on its own, over all clients of an account and Region: 500 a
-// second with bursts of 3,000 in the largest Regions, 300 with bursts of 1,500 in the
-// others (developer guide, "Step Functions service quotas", API action throttling).
+// Rates is a worker's share of the account's quotas, in calls per second. Step Functions counts each
+// operation separately, over all clients of an account and Region. The quota is 500 a second with
+// bursts of 3,000 in the largest Regions, and 300 with bursts of 1,500 in the others (developer guide,
+// "Step Functions service quotas", API action throttling).
 //
-// 0 stands for 250 a second, which leaves a sixth of the smaller quota to others. Several workers
-// have to share the quota. A negative rate is no limit, for an engine without quotas.
+// 0 stands for 250 a second, which leaves a sixth of the smaller quota to other clients. Several
+// workers have to share the quota. A negative rate means no limit, for an engine without quotas.
 //
-// Heartbeats are sent without bursts, the other calls with bursts of five seconds' worth.
-// Calls that have to wait are sent in the order of their tasks' deadlines.
+// Heartbeats are sent without bursts. A burst of the other calls may have the calls of five seconds at
+// once. Calls that have to wait are sent in the order of their tasks' deadlines.
 type Rates struct {
 	GetActivityTask, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat float64
 }
@@ -30,12 +30,12 @@ func EachAt(perSecond float64) Rates {
 
 const (
 	defaultRate  = 250 // calls per second
-	burstSeconds = 5   // as the service's own buckets
+	burstSeconds = 5   // as long as the service's own bursts last
 )
 
 // budget lets calls of one operation through at a steady rate. Callers that have to wait
-// get their turns in the order of their deadlines. A turn is a promise to one caller; an unused turn
-// goes back.
+// get their turns in the order of their deadlines. A turn allows one call. A caller that does not use
+// its turn gives it back.
 type budget struct {
 	every time.Duration // between two calls; 0: no limit
 	slack time.Duration // how far a burst may run ahead
@@ -43,7 +43,7 @@ type budget struct {
 	mu    sync.Mutex
 	next  time.Time // when the next call is due at the steady rate
 	queue turns
-	timer *time.Timer // set while someone waits
+	timer *time.Timer // set while callers wait
 }
 
 // newBudget returns a budget of perSecond calls a second. A burst may have the calls of burst seconds
@@ -80,7 +80,7 @@ func (b *budget) await(ctx context.Context, t *turn) error {
 	case <-ctx.Done():
 	}
 
-	// Both channels may have been ready, and select chooses at random.
+	// If both channels were ready, select chose at random: a turn after the end of ctx must not count.
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (b *budget) ready(ctx context.Context) bool {
 	}
 }
 
-// untilFree returns the time until every waiting caller, and then one more, can have had a turn.
+// untilFree returns the time until a new caller would get a turn, behind all that wait now.
 func (b *budget) untilFree() time.Duration {
 	if b.every == 0 {
 		return 0
@@ -125,7 +125,7 @@ func (b *budget) enqueue(deadline time.Time) *turn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	// A new caller does not overtake the queue, even when a call may be made now.
+	// A new caller does not overtake callers that wait, even if a call may be made now.
 	if now := time.Now(); len(b.queue) == 0 && b.wait(now) <= 0 {
 		b.use(now)
 		return nil
@@ -150,7 +150,7 @@ func (b *budget) giveBack(t *turn) {
 		heap.Remove(&b.queue, t.index)
 		return
 	}
-	// The turn was granted and not used: the schedule moves back, so that the next caller has it.
+	// The turn was granted and not used. The next call is due one turn earlier.
 	b.next = b.next.Add(-b.every)
 
 	if b.timer != nil {
@@ -181,7 +181,7 @@ func (b *budget) wait(now time.Time) time.Duration { return b.next.Add(-b.slack)
 
 // use takes a turn.
 func (b *budget) use(now time.Time) {
-	// An idle time earns no turns beyond the burst.
+	// Time without calls saves no turns beyond the burst.
 	if b.next.Before(now) {
 		b.next = now
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // Client has the calls of Step Functions that this package makes. *sfn.Client implements it, and a
-// caller may wrap that client. The options that the package passes turn the SDK's own retries off,
-// because the package retries each call by rules of its own.
+// caller may wrap that client. The package passes an option that turns the SDK's retries off, because
+// it retries each call by its own rules.
 type Client interface {
 	GetActivityTask(context.Context, *sfn.GetActivityTaskInput, ...func(*sfn.Options)) (*sfn.GetActivityTaskOutput, error)
 	SendTaskSuccess(context.Context, *sfn.SendTaskSuccessInput, ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error)
@@ -21,8 +21,8 @@ type Client interface {
 // withoutRetries turns the SDK's retries off.
 func withoutRetries(o *sfn.Options) { o.Retryer = aws.NopRetryer{} }
 
-// timeLimit bounds calls that follow each other. They share one context while every call ends in
-// time, because a context per call costs as much as the rest of this package's work for the call.
+// timeLimit bounds calls that follow each other. The calls share one context until a call runs out of
+// time: a new context for each call would double this package's work for the call.
 //
 // The context has no Deadline: the SDK would write one into a header of every call, which
 // Step Functions does not use.
@@ -52,7 +52,7 @@ func (l *timeLimit) begin(parent context.Context, d time.Duration) context.Conte
 // end ends the time of a call.
 func (l *timeLimit) end() {
 	if !l.timer.Stop() {
-		l.close() // the timer is about to cancel the context, or has done so
+		l.close() // the timer cancels the context, so the next call needs a new one
 	}
 }
 

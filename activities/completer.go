@@ -13,8 +13,7 @@ import (
 type CompleterConfig struct {
 	// SFN is the SDK's client.
 	SFN Client
-	// ErrorPrefix and Offload are as in Config. The Task that Offload gets has a token and
-	// nothing else.
+	// ErrorPrefix and Offload are as in Config. In the Task that Offload gets, only the token is set.
 	ErrorPrefix string
 	Offload     func(ctx context.Context, t Task, output json.RawMessage) (json.RawMessage, error)
 	// Timeout bounds the delivery of an answer, with its retries. Default 5 min.
@@ -22,8 +21,8 @@ type CompleterConfig struct {
 }
 
 // Completer answers tasks by their tokens: tasks that a handler has parked, and tasks of states that
-// wait for a callback. A Completer keeps the service's limits and retries as a Worker does, except
-// that it does not wait through a refusal like AccessDeniedException. It is safe for concurrent use.
+// wait for a callback. A Completer respects the service's limits and retries like a Worker, with one
+// difference: a refusal such as AccessDeniedException ends the call. It is safe for concurrent use.
 type Completer struct{ outbox outbox }
 
 // NewCompleter returns a Completer, or an error that names every fault of cfg.
@@ -53,25 +52,27 @@ func NewCompleter(cfg CompleterConfig) (*Completer, error) {
 	}
 
 	o := newOutbox(full.withDefaults())
-	o.waits = false // the caller decides whether it comes again
+	o.waits = false // the caller decides whether to call again
 
 	return &Completer{o}, nil
 }
 
-// Succeed answers a task with an output, which is encoded as the output of a handler.
+// Succeed answers a task with an output, which is encoded like the output of a handler. The error is
+// nil if the outcome is Succeeded. The other outcomes are:
 //
-// The error is nil when the outcome is Succeeded. An output that cannot be sent is
-// answered with a failure, as a worker does: the outcome is Failed, and the error says
-// why. After Lost the task is over, and no retry helps: it timed out, was answered by
-// someone else, or its execution has ended. After Unknown the task is over, too, and this very call
-// may have answered it, if the first response was lost. After Unanswered the service could not be
-// reached, or refuses the call; call again when the cause is repaired.
+//   - Failed: the output could not be sent, so the task was answered with a failure, as a worker
+//     does. The error says why.
+//   - Lost: the task is over, and no retry helps. It timed out, another caller answered it, or its
+//     execution has ended.
+//   - Unknown: the task is over, and this call may have answered it: an attempt got no response.
+//   - Unanswered: the service could not be reached, or refuses the call. Call again when the cause is
+//     repaired.
 func (c *Completer) Succeed(ctx context.Context, token Token, output any) (Outcome, error) {
 	return c.complete(ctx, token, Succeeded, output, nil)
 }
 
-// Fail answers a task with a failure, which is named as the error of a handler. The error
-// is nil when the outcome is Failed; the other outcomes mean the same as for Succeed.
+// Fail answers a task with a failure, which gets its name like the error of a handler. The error is
+// nil if the outcome is Failed. The other outcomes mean the same as for Succeed.
 func (c *Completer) Fail(ctx context.Context, token Token, failure error) (Outcome, error) {
 	if failure == nil {
 		failure = errors.New("the task failed without an error")

@@ -40,8 +40,8 @@ func (c *Config) check() error {
 	return errors.Join(faults...)
 }
 
-// check returns every fault of the activity, which is the nth and must not be among the
-// others.
+// check returns every fault of the activity. N is its number in the error texts. The others must not
+// have its ARN.
 func (a *Activity) check(n int, others []Activity) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("activities: "+format, args...)) }
 
@@ -89,7 +89,7 @@ func (a Activity) withDefaults(outer []Middleware) Activity {
 	a.Slots = cmp.Or(a.Slots, 10)
 	a.Pollers = min(cmp.Or(a.Pollers, 4), a.Slots, maxPollers)
 
-	// From the inside out: the activity's own middleware is nearer to the handler.
+	// Wrapped from the inside out: the activity's own middleware is nearer to the handler.
 	for _, wraps := range [][]Middleware{a.Middleware, outer} {
 		for _, wrap := range slices.Backward(wraps) {
 			a.Handle = wrap(a.Handle)

@@ -18,8 +18,8 @@ type Error struct {
 	// Err is the error underneath, or nil.
 	Err error
 
-	// own is a name of this package, in place of Name: it gets Config.ErrorPrefix when it
-	// is sent.
+	// own is a name that this package gives, used in place of Name. Config.ErrorPrefix is put before it
+	// when it is sent.
 	own string
 }
 
@@ -42,9 +42,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // name and no cause.
 func Fail(name string, err error) error { return &Error{Name: name, Err: err} }
 
-// ErrParked ends a handler whose task is answered later, by another program or process:
-// the worker stops its heartbeats, answers nothing and frees the slot. Because nothing
-// sends heartbeats from then on, the state's HeartbeatSeconds must be absent or long.
+// ErrParked ends a handler whose task is answered later, by another program or process. The worker
+// stops the heartbeats, answers nothing and frees the slot. No heartbeats are sent after that, so the
+// state must have no HeartbeatSeconds, or enough for the whole wait.
 var ErrParked = errors.New("activities: task parked")
 
 // ErrNotPolled means that no poll of an activity has been answered yet. The service answers
@@ -53,9 +53,9 @@ var ErrNotPolled = errors.New("activities: no poll has been answered yet")
 
 // The causes of the end of a handler's context, as context.Cause returns them.
 var (
-	// ErrTaskLost: the service says that the task has timed out or is unknown, or no
-	// heartbeat was accepted for so long that it must have timed out. Another worker may
-	// be running it already; nothing is answered.
+	// ErrTaskLost: the service says that the task has timed out or is unknown, or no heartbeat was
+	// accepted for nine tenths of HeartbeatSeconds. Another worker may run the task already. No failure
+	// is sent after that, and an output only if the service may still accept it.
 	ErrTaskLost = errors.New("activities: task lost")
 	// ErrDeadline: the call took longer than Activity.Timeout.
 	ErrDeadline = errors.New("activities: handler took too long")
@@ -63,11 +63,11 @@ var (
 	ErrShutdown = errors.New("activities: worker shutting down")
 )
 
-// What Run returns after a drain that did not end by itself. Both may be true at once.
+// The errors of Run after a drain that had to end tasks. Run may return both, joined.
 var (
-	// ErrForced: tasks were given back unfinished, with WorkerShutdown, or could not be
-	// answered. The state machine retries a task that was given back at once, and an unanswered task
-	// after its heartbeats have timed out.
+	// ErrForced: tasks were given back unfinished, with the failure WorkerShutdown, or could not be
+	// answered. The state machine can retry a task that was given back at once; it can retry an
+	// unanswered task only after HeartbeatSeconds.
 	ErrForced = errors.New("activities: tasks were given back unfinished")
 	// ErrStuck: handlers have not returned although their contexts have ended.
 	ErrStuck = errors.New("activities: handlers did not stop")
@@ -95,11 +95,12 @@ func (e *PanicError) Error() string { return (*worker.PanicError)(e).Error() }
 // errGoexit is the error of a handler that called runtime.Goexit.
 var errGoexit error = &PanicError{}
 
-// call runs a callback of the user's; a panic or a call of runtime.Goexit becomes a
+// call runs a function of the package's user. A panic or a call of runtime.Goexit becomes a
 // *PanicError.
 func call(fn func() error) error { return panicked(worker.Call(fn)) }
 
-// catchPanic runs a callback on the caller's goroutine, which runtime.Goexit ends.
+// catchPanic runs a function of the package's user on this goroutine. A panic becomes a *PanicError. A
+// call of runtime.Goexit ends the goroutine.
 func catchPanic(fn func() error) error { return panicked(worker.CatchPanic(fn)) }
 
 func panicked(err error) error {
@@ -122,8 +123,8 @@ func nameOf(prefix string, err error) (name, cause string) {
 		return prefix + NamePanic, panicked.Error() + "\n" + string(panicked.Stack)
 	case errors.As(err, &named) && named.own != "":
 		return prefix + named.own, causeOf(named)
-	// A reserved name falls through to Unknown: a Retrier for States.Timeout must not match an error
-	// of a handler.
+	// A handler's error with a reserved name is reported under another name: a Retrier for
+	// States.Timeout must not match it.
 	case errors.As(err, &named) && named.Name != "" && !strings.HasPrefix(named.Name, reservedPrefix):
 		return named.Name, causeOf(named)
 	case errors.Is(err, ErrDeadline):

@@ -9,12 +9,13 @@ type Events struct {
 	Polled func(activity string, got bool, took time.Duration)
 	// PollFailed is called for every poll that failed.
 	PollFailed func(activity string, err error)
-	// Denied is called when polls of an activity have been refused for Config.fatalAfter,
-	// with the error, and with nil when they are answered again.
+	// Denied is called with the error when polls of an activity have been refused for 2 minutes, and
+	// with nil when they are answered again.
 	Denied func(activity string, err error)
 	// Started is called before a handler runs.
 	Started func(Task)
-	// Heartbeat is called after every heartbeat; err is nil when it was accepted.
+	// Heartbeat is called after every heartbeat; err is nil if it was accepted. It is not called for a
+	// heartbeat that was canceled because the task ended.
 	Heartbeat func(t Task, err error)
 	// Progress is called for every RecordHeartbeat of a handler.
 	Progress func(t Task, progress any)
@@ -33,22 +34,22 @@ const (
 	Succeeded  Outcome = "succeeded"  // the service accepted the output
 	Failed     Outcome = "failed"     // the service accepted the failure
 	Parked     Outcome = "parked"     // the task is answered later, by another program
-	Lost       Outcome = "lost"       // the task is no longer this worker's: timed out, or unknown
+	Lost       Outcome = "lost"       // the task is no longer this worker's: it timed out, or the service does not know it
 	Unanswered Outcome = "unanswered" // no answer was accepted in time
-	Unknown    Outcome = "unknown"    // a repeated answer came too late, and an earlier attempt may have counted
+	Unknown    Outcome = "unknown"    // a repeated answer came too late, and the service may have accepted an earlier one
 )
 
 // Done describes the end of a task.
 type Done struct {
 	Task    Task
 	Outcome Outcome
-	// ErrorName is the name reported with Failed.
+	// ErrorName is the name of the failure that was sent.
 	ErrorName string
 	// Err is the handler's error, or the reason why the answer was not accepted.
 	Err error
 	// Progress is the handler's last progress, see RecordHeartbeat.
 	Progress any
-	// Ran is the time from the receipt of the token to the return of the handler, Took
-	// the time from the receipt to the end.
+	// Ran is the time from the receipt of the token to the return of the handler. Took is the time from
+	// the receipt of the token to the end of the task.
 	Ran, Took time.Duration
 }

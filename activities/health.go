@@ -12,9 +12,9 @@ import (
 	"ratchet/internal/worker"
 )
 
-// The waits after failed polls. After a quota error they are at least a second, because a
-// retry counts against the same quota. An activity that is denied is tried now and then,
-// because an operator may give the permission back.
+// The waits after failed polls. After a quota error the wait is at least 1 s, because a retry counts
+// against the same quota. A denied activity is still polled every 30 to 45 s, because an operator may
+// give the permission back.
 var (
 	pollBackoff   = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
 	quotaBackoff  = worker.Backoff{Base: time.Second, Max: 10 * time.Second}
@@ -23,18 +23,18 @@ var (
 
 // health summarizes the polls of an activity.
 type health struct {
-	answeredAt time.Time // the last answered poll; zero before the first
+	answeredAt time.Time // when the newest poll was answered; zero before the first answer
 	failures   int       // polls that failed in a row
 
-	// refusal is the error code of an unbroken run of failures that last until an
-	// operator acts, all with this code; refusedSince is the time of the first.
+	// refusal is the error code of the newest polls, if they have all failed with one code that lasts
+	// until an operator acts; else it is empty. refusedSince is the time of the first of these polls.
 	refusal      string
 	refusedSince time.Time
-	denied       error // set when the run has lasted too long
+	denied       error // set when these failures have lasted too long
 }
 
-// answered takes note of an answered poll. It reports whether the activity had been
-// denied before.
+// answered takes note of an answered poll. It reports whether the activity counted as denied until
+// now.
 func (h *health) answered(now time.Time) (again bool) {
 	again = h.denied != nil
 	*h = health{answeredAt: now}
@@ -48,7 +48,8 @@ func (h *health) failed(now time.Time, err error, fatalAfter time.Duration) (wai
 	h.failures++
 
 	code := refusalCode(err)
-	// Any other error breaks the run: an outage in between says that the refusal may be over.
+	// Another error begins the time again: if the service fails in another way in between, the refusal
+	// may be over.
 	if code != h.refusal {
 		h.refusal, h.refusedSince = code, now
 	}
@@ -65,14 +66,14 @@ func (h *health) failed(now time.Time, err error, fatalAfter time.Duration) (wai
 		backoff = quotaBackoff
 	}
 
-	// Delay may return half of Base, so the other half makes Base the shortest wait.
+	// Delay returns at least half of Base. With the other half the shortest wait is Base.
 	return backoff.Delay(h.failures) + backoff.Base/2, denied
 }
 
 var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
 
-// exceedsQuota recognizes the answers that ask for fewer calls. The SDK's own list has
-// neither the limit on the polls of an activity nor the throttling of KMS.
+// exceedsQuota reports whether the answer asks for fewer calls. The SDK's own list lacks the error for
+// too many polls of an activity and the error for throttling by KMS.
 func exceedsQuota(err error) bool {
 	var polls *sfntypes.ActivityWorkerLimitExceeded
 	var kms *sfntypes.KmsThrottlingException

@@ -22,12 +22,12 @@ type heartbeater struct {
 	mu       sync.Mutex
 	phase    heartbeatPhase
 	timer    *time.Timer // of the next heartbeat
-	fence    *time.Timer // runs while a heartbeat is on its way or has failed
-	accepted time.Time   // start of the last accepted heartbeat; at first, the token's receipt
-	failure  error       // of the last heartbeat; nil when it was accepted
+	fence    *time.Timer // runs while a heartbeat waits for its answer, or after one has failed
+	accepted time.Time   // when the newest accepted heartbeat began; before the first, the receipt of the token
+	failure  error       // of the newest heartbeat; nil if it was accepted
 
-	// cancel ends the call that is on its way, and returned is closed when it has ended.
-	// Both are nil between calls.
+	// cancel ends the call of a heartbeat, and returned is closed when the call has ended. Both are nil
+	// between calls.
 	cancel   context.CancelFunc
 	returned chan struct{}
 }
@@ -45,8 +45,8 @@ func newHeartbeater(t *inFlight) *heartbeater {
 	return &heartbeater{inFlight: t, period: t.poller.activity.Heartbeat, accepted: t.receivedAt}
 }
 
-// start starts the heartbeats. The first is sent at once when the task has to wait for
-// its turn.
+// start starts the heartbeats. With atOnce, the first heartbeat is sent without a wait: for a task that
+// waits for its turn.
 func (h *heartbeater) start(atOnce bool) {
 	first := h.interval()
 	if atOnce {
@@ -66,8 +66,8 @@ func (h *heartbeater) interval() time.Duration {
 	return third*3/4 + rand.N(third/4+1) //nolint:gosec // jitter, not a secret
 }
 
-// heartbeatLimit bounds one call: a sixth of HeartbeatSeconds, so that a call that hangs
-// leaves time for a second and a third before the fence.
+// heartbeatLimit returns how long one call may take: a sixth of HeartbeatSeconds, from 0.25 to 10 s, so
+// that there is time for more calls before the fence if one hangs.
 func heartbeatLimit(period time.Duration) time.Duration {
 	return min(max(period/6, 250*time.Millisecond), 10*time.Second)
 }
@@ -84,14 +84,13 @@ func (h *heartbeater) beat() {
 		return
 	}
 
-	// Heartbeats go on while the answer is delivered, after the end of the handler's
-	// context.
+	// Not the handler's context: heartbeats go on while the answer is delivered.
 	ctx, cancel := context.WithCancel(h.inFlight.worker.answers)
 	defer cancel()
 	h.cancel, h.returned = cancel, make(chan struct{})
 	deadline := h.fenceAt()
 
-	// The fence has a timer of its own: it holds even when the call below does not return.
+	// The fence has its own timer, which fires even if the call below does not return.
 	if h.phase == working && h.fence == nil {
 		h.fence = time.AfterFunc(time.Until(deadline), h.fenced)
 	}
@@ -105,8 +104,8 @@ func (h *heartbeater) beat() {
 	h.sent(began, err)
 }
 
-// send waits for the worker's budget and sends one heartbeat. It returns when the call
-// began.
+// send waits for a turn of the worker's budget and sends one heartbeat. It returns the time at which
+// the call began.
 func (h *heartbeater) send(ctx context.Context, deadline time.Time) (began time.Time, err error) {
 	w := h.inFlight.worker
 
@@ -126,8 +125,8 @@ func (h *heartbeater) send(ctx context.Context, deadline time.Time) (began time.
 	return began, err
 }
 
-// sent decides what follows from a heartbeat. It cancels the handler when the task is
-// lost.
+// sent handles the answer to a heartbeat and sets the timer for the next one. If the task is lost, it
+// ends the handler's context.
 func (h *heartbeater) sent(began time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +143,7 @@ func (h *heartbeater) sent(began time.Time, err error) {
 
 	switch {
 	case err == nil:
-		// Counted from the start of the call: the service may have applied it at any moment since
+		// Counted from the start of the call, because the service may have received the heartbeat right
 		// then.
 		h.accepted = began
 		h.stopFence()
@@ -159,19 +158,20 @@ func (h *heartbeater) sent(began time.Time, err error) {
 
 		return
 	default:
-		// Sooner than after an accepted heartbeat, so that several attempts fit before the fence.
+		// A failed heartbeat is repeated sooner, so that several attempts fit before the fence.
 		next /= 4
 	}
 	h.timer.Reset(next)
 }
 
-// fenced gives the task up: no heartbeat was accepted for so long that the service is
-// about to give it to another worker.
+// fenced gives the task up: no heartbeat was accepted for so long that the service is about to give
+// the task to another worker.
 func (h *heartbeater) fenced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
-	// The timer may have fired just before a heartbeat was accepted, or the handler returned.
+	// The timer may have fired just before a heartbeat was accepted, or just before the handler
+	// returned.
 	if h.phase != working || time.Now().Before(h.fenceAt()) {
 		return
 	}
@@ -188,7 +188,8 @@ func (h *heartbeater) fenced() {
 	h.inFlight.lose(err)
 }
 
-// deadline returns the fence, by which the service must hear of the task.
+// deadline returns the time at which the task counts as lost if the service gets neither a heartbeat
+// nor an answer.
 func (h *heartbeater) deadline() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -203,19 +204,19 @@ func (h *heartbeater) stopFence() {
 	}
 }
 
-// answer is called when the handler has returned, before its answer is sent. Heartbeats go on,
-// because the delivery may take long, but none is on its way when answer returns, and a failed
-// heartbeat no longer ends the task.
+// answer is called when the handler has returned, before its answer is sent. Heartbeats go on, because
+// the delivery may take long. From now on a failed heartbeat no longer ends the task. When answer
+// returns, no call of a heartbeat is open.
 func (h *heartbeater) answer() { h.enter(answering) }
 
 // stop ends the heartbeats.
 func (h *heartbeater) stop() { h.enter(over) }
 
-// enter begins a phase and ends the call that is on its way. enter waits until the call has returned,
-// but for a second at most: a client may ignore its context.
+// enter begins a phase and ends the open call. It waits until the call has returned, but for a second
+// at most: a client may ignore its context.
 func (h *heartbeater) enter(phase heartbeatPhase) {
 	h.mu.Lock()
-	// A phase never goes back: the task may have been lost while its handler returned.
+	// A phase never goes back: it is already over if the task was lost while its handler returned.
 	h.phase = max(h.phase, phase)
 	h.stopFence()
 

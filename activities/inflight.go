@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// defaultDeadline orders the answers of tasks without HeartbeatSeconds among the others.
+// defaultDeadline is how long after the receipt of its token the answer of a task without
+// HeartbeatSeconds counts as due. It decides only the order of answers that wait for turns.
 const defaultDeadline = time.Minute
 
 // inFlight is one task from the receipt of its token to its answer.
@@ -25,10 +26,10 @@ type inFlight struct {
 	progress   atomic.Value // of recorded
 
 	claimed  atomic.Bool // by the goroutine that answers
-	disowned atomic.Bool // the service said that the task is not this worker's
+	disowned atomic.Bool // the service said that the task is no longer this worker's
 
 	// Guarded by the poller's lock.
-	returned  bool // the handler has
+	returned  bool // the handler has returned
 	stranded  bool // the task ended before the handler returned
 	keepsSlot bool // the handler, not the end of the task, frees the slot
 }
@@ -47,21 +48,21 @@ func (w *Worker) start(work context.Context, p *poller, task Task) {
 	w.run(t)
 }
 
-// claim reports whether the caller is to answer the task. Three compete: the goroutine that ran the
-// handler, its watchdog, and the end of a drain.
+// claim reports whether the caller is to answer the task. Only the first caller is: the goroutine that
+// ran the handler, or the call of abandon by a watchdog, after a loss or at the end of a drain.
 func (t *inFlight) claim() bool { return t.claimed.CompareAndSwap(false, true) }
 
-// work calls the handler and answers the task. The handler may call runtime.Goexit, so the end of the
-// task is deferred.
+// work calls the handler and answers the task. The handler may call runtime.Goexit, so deferred calls
+// end the task.
 func (t *inFlight) work(calls *timeLimit) {
 	defer t.handlerReturned()
 
 	if t.turn != nil {
-		_ = t.poller.starts.await(t.ctx, t.turn) // the context shows the end, too
+		_ = t.poller.starts.await(t.ctx, t.turn) // an error means that t.ctx has ended, see below
 	}
 
-	// The token may also have come with a poll that was answered after the drain's
-	// timeout. The failure gives the task back to the state machine.
+	// The context ended during the wait, or the poll was answered after DrainTimeout. The failure gives
+	// the task back to the state machine.
 	if t.ctx.Err() != nil {
 		if t.claim() {
 			t.finish(nil, context.Cause(t.ctx), calls)
@@ -85,8 +86,8 @@ func (t *inFlight) call(calls *timeLimit) {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrDeadline)
 		defer cancel()
 
-		// A handler that ignores its context is answered for, so that the state need not wait for its
-		// time-out.
+		// If the handler ignores its context, the watchdog answers the task, so that the state need not
+		// wait for its time-out.
 		watchdog := time.AfterFunc(limit+t.worker.cfg.drainGrace, func() {
 			t.abandon(&Error{own: NameDeadline, Cause: "the handler did not return"})
 		})
@@ -94,7 +95,7 @@ func (t *inFlight) call(calls *timeLimit) {
 	}
 
 	var output any
-	err := errGoexit // of a handler that does not return
+	err := errGoexit // stays if the handler calls runtime.Goexit
 
 	defer func() {
 		if t.claim() {
@@ -108,7 +109,7 @@ func (t *inFlight) call(calls *timeLimit) {
 	})
 }
 
-// interrupted puts the reason why a handler's context ended in front of its error.
+// interrupted puts the reason why a handler's context ended in front of the handler's error.
 func interrupted(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, ErrDeadline) || errors.Is(cause, ErrShutdown)) {
 		return &interruptedError{cause: cause, err: err}
@@ -123,16 +124,16 @@ type interruptedError struct{ cause, err error }
 func (e *interruptedError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
 func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// lose ends the handler: the task is not this worker's any more. A handler that goes on all the same
-// loses its slot.
+// lose ends the handler's context, because the task is lost. If the handler has not returned after
+// drainGrace, abandon ends the task without it.
 func (t *inFlight) lose(err error) {
 	t.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err))
 	time.AfterFunc(t.worker.cfg.drainGrace, func() { t.abandon(context.Cause(t.ctx)) })
 }
 
-// abandon ends the task of a handler that has not returned in time. The slot is free for another
-// task, unless as many handlers are stuck as there are slots: then the handler keeps its slot, so
-// that the number of stuck handlers is bounded.
+// abandon ends the task of a handler that has not returned in time. It frees the slot for another task,
+// unless more handlers are stuck than there are slots: then the handler keeps its slot, so that the
+// number of stuck handlers is bounded.
 func (t *inFlight) abandon(err error) {
 	if !t.claim() {
 		return
@@ -140,7 +141,7 @@ func (t *inFlight) abandon(err error) {
 
 	p := t.poller
 	p.mu.Lock()
-	// A handler that has returned since then is not stuck; it only lost the claim.
+	// A handler that has returned in the meantime is not stuck: its goroutine only came second in claim.
 	if !t.returned {
 		p.stranded++
 		t.stranded = true
@@ -169,7 +170,7 @@ func (t *inFlight) handlerReturned() {
 	}
 }
 
-// strandedHandlers returns how many handlers run on after their task has ended.
+// strandedHandlers returns how many handlers still run although their tasks have ended.
 func (p *poller) strandedHandlers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,8 +189,8 @@ func (t *inFlight) freeSlot() {
 	}
 }
 
-// finish answers the task and frees its slot. Only the goroutine whose claim succeeded
-// may call it, with a time limit of its own for the calls.
+// finish answers the task and frees its slot. Only the goroutine whose claim succeeded may call it. No
+// other goroutine may use the same timeLimit.
 func (t *inFlight) finish(output any, err error, calls *timeLimit) {
 	done := Done{Task: t.task, Err: err, Ran: time.Since(t.receivedAt)}
 	forced := errors.Is(err, ErrShutdown)
@@ -203,19 +204,19 @@ func (t *inFlight) finish(output any, err error, calls *timeLimit) {
 		done.Outcome = Lost
 	default:
 		t.answer(&done, output, err, calls)
-		// An answer that the drain cut off leaves its task to the heartbeat time-out.
+		// If the drain has ended the delivery, the task ends by its heartbeat time-out.
 		forced = forced || done.Outcome == Unanswered && t.worker.answers.Err() != nil
 	}
 
 	t.cancel(context.Canceled)
-	// Before left: Run may return when the last task has left, and every hook must have run by then.
+	// Before left: Run may return after the last call of left, and every hook must have run by then.
 	t.report(done)
 	t.freeSlot()
 	t.worker.left(t, forced)
 }
 
-// answer composes the answer and delivers it. Storing a large output and a delivery may
-// take a while, so heartbeats go on.
+// answer composes the answer and delivers it. Heartbeats go on, because it may take long to store a
+// large output and to deliver the answer.
 func (t *inFlight) answer(done *Done, output any, err error, calls *timeLimit) {
 	ctx, out := t.worker.answers, &t.worker.outbox
 	answer := out.compose(ctx, t.task, output, err)
@@ -267,7 +268,7 @@ func (t *inFlight) resolve(done *Done) {
 	}
 }
 
-// deadline returns when the task is lost unless the service hears of it.
+// deadline returns when the task counts as lost if the service gets neither a heartbeat nor an answer.
 func (t *inFlight) deadline() time.Time {
 	if t.heartbeats != nil {
 		return t.heartbeats.deadline()
@@ -276,8 +277,9 @@ func (t *inFlight) deadline() time.Time {
 	return t.receivedAt.Add(defaultDeadline)
 }
 
-// isLost reports whether the task must not be answered: the service has said that it is
-// not this worker's, or heartbeats have failed and there is no output to offer.
+// isLost reports whether the task must not be answered: the service has said that it is no longer this
+// worker's, or heartbeats have failed and the handler has returned an error. An output is sent all the
+// same, because the service may still accept it.
 func (t *inFlight) isLost(err error) bool {
 	return t.disowned.Load() || (err != nil && errors.Is(context.Cause(t.ctx), ErrTaskLost))
 }
@@ -295,7 +297,7 @@ func (t *inFlight) report(done Done) {
 
 	switch log := t.worker.cfg.Log; done.Outcome {
 	case Lost:
-		// Another worker has answered the task, or will. No operator is needed.
+		// The state machine retries the task or ends it. No operator is needed.
 		log.Info("task lost before it was answered", "task", t.task, "ran", done.Ran)
 	case Unknown:
 		log.Info("an answer was lost, and its repeat came too late; the first may have counted", "task", t.task, "ran", done.Ran)

@@ -40,14 +40,13 @@ func TaskFrom(ctx context.Context) (Task, bool) {
 	return Task{}, false
 }
 
-// RecordHeartbeat records how far a handler has come, and tells it whether to go on: it
-// returns nil while the handler's context lasts, and then the cause of its end.
+// RecordHeartbeat records a handler's progress. It returns nil while the handler's context lasts, and
+// after that the cause of the context's end: then the handler must return.
 //
-// The progress goes to Events.Progress and into Done, and nowhere else. A heartbeat of
-// Step Functions carries no data, so the next attempt, which another worker may run, does
-// not see it: a handler that resumes must store how far it has come by itself. The worker
-// sends the heartbeats to the service; RecordHeartbeat sends none and may be called as
-// often as is convenient.
+// The progress goes to Events.Progress and into Done only. A heartbeat of Step Functions carries no
+// data, so the next attempt, which another worker may run, does not see the progress. A handler that
+// resumes its work must store the progress itself. RecordHeartbeat sends nothing to the service (the
+// worker sends the heartbeats), so it may be called often.
 func RecordHeartbeat(ctx context.Context, progress any) error {
 	t := inFlightOf(ctx)
 	if t == nil {
@@ -63,7 +62,8 @@ func RecordHeartbeat(ctx context.Context, progress any) error {
 	return context.Cause(ctx)
 }
 
-// recorded wraps a handler's progress, whose type may change from call to call.
+// recorded wraps a handler's progress: an atomic.Value takes one type only, and the progress of a
+// handler may have another type in each call.
 type recorded struct{ progress any }
 
 // recorded returns the handler's last progress, or nil.

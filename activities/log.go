@@ -26,8 +26,8 @@ func (w *Worker) logStart() {
 		"polls", polls)
 }
 
-// reportDrain logs what a drain waits for, now and every few seconds, until the returned function is
-// called.
+// reportDrain logs the tasks and polls that a drain waits for, at once and then every 5 s, until the
+// returned function is called.
 func (w *Worker) reportDrain() (end func()) {
 	began := time.Now()
 	w.logDrain("worker stops; waiting for what is in flight", began)
@@ -61,7 +61,8 @@ func (w *Worker) logDrain(text string, began time.Time) {
 	tasks, forced, pollers := len(w.tasks), w.forced, w.pollers
 	w.mu.Unlock()
 
-	// Outside of the worker's lock: a poller's lock is held while a failed poll is logged.
+	// Not under the worker's lock: a poller keeps its own lock while it writes a log line, and the
+	// worker must not wait for that.
 	open := 0
 	for _, p := range pollers {
 		open += p.openPolls()

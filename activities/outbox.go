@@ -20,12 +20,12 @@ var answerBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.S
 // outbox composes and delivers answers. A Worker and a Completer each have one.
 type outbox struct {
 	client  Client
-	prefix  string        // of the names that the package itself gives to failures
-	timeout time.Duration // of an answer, with its retries
+	prefix  string        // Config.ErrorPrefix
+	timeout time.Duration // for the delivery of an answer, with its retries
 	offload func(ctx context.Context, t Task, output json.RawMessage) (json.RawMessage, error)
-	// waits says that refusals which last until an operator acts are waited through, too.
+	// waits says that a delivery is retried even after a refusal that lasts until an operator acts.
 	waits bool
-	// The budgets of the two operations.
+	// The budgets of SendTaskSuccess and SendTaskFailure.
 	successes, failures *budget
 }
 
@@ -41,9 +41,9 @@ func newOutbox(cfg Config) outbox {
 	}
 }
 
-// answerLimit bounds one call that delivers an answer, for a task with so many
-// HeartbeatSeconds: a third of them, so that there is time for a second call even when
-// heartbeats fail.
+// answerLimit returns how long one call may take that delivers an answer. The period is
+// HeartbeatSeconds, 0 for none. The limit is a third of it, from 1 to 10 s, so that there is time for a
+// second call even if heartbeats fail.
 func answerLimit(period time.Duration) time.Duration {
 	if period == 0 {
 		return 10 * time.Second
@@ -52,16 +52,17 @@ func answerLimit(period time.Duration) time.Duration {
 	return min(max(period/3, time.Second), 10*time.Second)
 }
 
-// delivery is the end of an answer's way.
+// delivery is the result of deliver.
 type delivery struct {
 	outcome Outcome
-	answer  answer // as it was sent last
+	answer  answer // the answer that was sent last
 	err     error  // why it was not accepted
 }
 
 // deliver sends the answer until the service accepts it, the task is lost or time is up.
-// Each call may take limit; calls provides its context. An output that the service refuses becomes a
-// failure. When turns are short, an answer with an earlier deadline goes first.
+// Each call may take limit; calls provides its context. If the service refuses the output, deliver
+// sends a failure instead. When answers have to wait for their turns, the one with the earliest
+// deadline goes first.
 func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *timeLimit, limit time.Duration, deadline time.Time) delivery {
 	timeUp := time.Now().Add(o.timeout)
 
@@ -71,7 +72,8 @@ func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *time
 		}
 	}
 
-	// An earlier attempt may have been accepted although its response is missing.
+	// Set after an attempt with an unknown outcome: the service may have accepted it although the
+	// response is missing.
 	doubtful := false
 
 	for attempt := 1; ; attempt++ {
@@ -83,14 +85,14 @@ func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *time
 			return delivery{outcome: Failed, answer: a}
 		case err == nil:
 			return delivery{outcome: Succeeded, answer: a}
-		// The task may be over because the earlier attempt was accepted, or because it timed out.
+		// The task may be over because an earlier attempt was accepted, or because the task timed out.
 		case isLost(err) && doubtful:
 			return delivery{Unknown, a, err}
 		case isLost(err):
 			return delivery{Lost, a, err}
 		case errors.As(err, &invalid) && !a.failure:
 			a = o.fail(&Error{own: NameOutput, Err: err})
-			// The failure is a new answer: its first attempt needs no backoff.
+			// The failure is a new answer, so its first attempt waits for no backoff.
 			attempt = 0
 		case !isAnswer(err):
 			doubtful = true
@@ -137,7 +139,7 @@ func (o *outbox) turns(a answer) *budget {
 	return o.successes
 }
 
-// send makes one attempt to deliver the answer, for which the caller has a turn.
+// send makes one attempt to deliver the answer. The caller has taken a turn for it.
 func (o *outbox) send(ctx context.Context, token Token, a answer, calls *timeLimit, limit time.Duration) error {
 	ctx = calls.begin(ctx, limit)
 	defer calls.end()
@@ -160,8 +162,8 @@ func (o *outbox) send(ctx context.Context, token Token, a answer, calls *timeLim
 	return err
 }
 
-// isLost recognizes the errors of the service for a task that is not, or no longer, this
-// worker's.
+// isLost reports whether err is the service's answer that the token does not, or no longer, stand for
+// a running task.
 func isLost(err error) bool {
 	var timedOut *sfntypes.TaskTimedOut
 	var unknown *sfntypes.TaskDoesNotExist
@@ -170,9 +172,8 @@ func isLost(err error) bool {
 	return errors.As(err, &timedOut) || errors.As(err, &unknown) || errors.As(err, &invalid)
 }
 
-// isAnswer reports whether err is an answer of the service that the request itself is at
-// fault, as opposed to a fault of the service or the network, after which the request may
-// have been carried out.
+// isAnswer reports whether the service has refused the request (status 4xx): then it was not carried
+// out. After any other error, of the service or the network, the request may have been carried out.
 func isAnswer(err error) bool {
 	var answer interface{ HTTPStatusCode() int }
 	return errors.As(err, &answer) && answer.HTTPStatusCode() >= 400 && answer.HTTPStatusCode() < 500

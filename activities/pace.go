@@ -2,27 +2,27 @@ package activities
 
 import "time"
 
-// pace decides how many polls of an activity may be open at a time. It looks at how fast
-// polls are answered: a task that was waiting for its poll calls for more, a poll that
-// waited for its task for fewer. The number doubles per round of full polls; after a
-// quota error it is halved, and beyond that half the number grows slowly.
+// pace decides how many polls of an activity may be open at a time. It looks at how fast polls are
+// answered. If a poll gets its task at once, the task was waiting, so more polls are needed. If a poll
+// waits long, fewer are needed. Each poll that gets its task at once allows one more. After a quota
+// error the number is halved; above that half it grows slowly.
 type pace struct {
 	most    int // Activity.Pollers
 	loops   int // that run
 	allowed int
 
-	threshold int // below it every full poll allows one more
-	full      int // full polls since the last growth beyond the threshold
+	threshold int // below it each full poll (one that got its task at once) allows one more
+	full      int // full polls since the number last grew beyond the threshold
 	halvedAt  time.Time
 }
 
 const (
-	// fewestPolls are open even when there is nothing to do, so that a poll that hangs does not keep
-	// tasks from arriving.
+	// fewestPolls are open even if there is nothing to do, so that tasks arrive even while one poll
+	// hangs.
 	fewestPolls = 2
-	// fullWithin: a task that arrives so soon had been waiting.
+	// fullWithin: a task that arrives within this time was waiting before the poll began.
 	fullWithin = time.Second
-	// idleAfter: a poll that has waited so long is one too many.
+	// idleAfter: a poll that has waited this long is not needed.
 	idleAfter = 10 * time.Second
 	// recoverAfter is how many full polls allow one more beyond the threshold.
 	recoverAfter = 10
@@ -55,9 +55,9 @@ func (p *pace) leave() bool {
 func (p *pace) answered(got bool, took time.Duration) {
 	switch {
 	case took >= idleAfter:
-		// Never below fewestPolls, and never raised to it: Activity.Pollers may be 1.
+		// Not below fewestPolls. A smaller number stays: Activity.Pollers may be 1.
 		p.allowed = max(p.allowed-1, min(fewestPolls, p.allowed))
-	// An empty poll that returned early, or a task that had not been waiting, says nothing.
+	// An empty poll that returned early, and a task that was not waiting, change nothing.
 	case !got || took >= fullWithin || p.allowed >= p.most:
 	case p.allowed < p.threshold:
 		p.allowed++
@@ -70,8 +70,8 @@ func (p *pace) answered(got bool, took time.Duration) {
 	}
 }
 
-// exceeded takes note of a quota error. Polls that began before the last halving do not
-// halve again.
+// exceeded takes note of a quota error. If the poll began before the number was last halved, it does
+// not halve the number again.
 func (p *pace) exceeded(began time.Time) {
 	p.full = 0
 

@@ -24,9 +24,9 @@ type poller struct {
 
 	mu       sync.Mutex
 	pace     pace
-	open     int // polls that are on their way
+	open     int // polls that wait for their answers
 	health   health
-	stranded int // handlers that run on after their task has ended
+	stranded int // handlers that still run although their tasks have ended
 }
 
 func newPoller(w *Worker, a *Activity) *poller {
@@ -58,8 +58,8 @@ func (p *poller) startLoops(l *life) {
 	}
 }
 
-// loop polls until the worker stops or there are more loops than the pace allows. A slot
-// is taken before a poll is sent, so a task that arrives has a place.
+// loop polls until the worker stops or there are more loops than the pace allows. It takes a slot
+// before it sends a poll, so that a task that arrives has one.
 func (p *poller) loop(l *life) {
 	var limit timeLimit
 	defer limit.close()
@@ -75,14 +75,14 @@ func (p *poller) loop(l *life) {
 
 		if task.Token != "" {
 			p.worker.start(l.work, p, task) // the slot is the task's now
-			runtime.Gosched()               // a task that is here goes before the next poll
+			runtime.Gosched()               // the task begins before the next poll is sent
 
 			continue
 		}
 		<-p.slots
 
-		// After a stop a failed poll is not repeated, so it is nothing to report either:
-		// most often the stop itself has canceled it.
+		// A poll that fails after a stop is neither repeated nor reported: most often the stop has
+		// canceled it.
 		if l.stop.Err() != nil {
 			return
 		}
@@ -99,8 +99,8 @@ func (p *poller) loop(l *life) {
 	}
 }
 
-// acquire waits until a poll may be sent: for a slot, for a moment at which a task could
-// start, and for a turn. It reports false after stop.
+// acquire waits until a poll may be sent: for a slot, until Activity.PerSecond allows a task to begin,
+// and for a turn of the polls' budget. It reports false after stop.
 func (p *poller) acquire(stop context.Context) bool {
 	select {
 	case <-stop.Done():
@@ -116,8 +116,8 @@ func (p *poller) acquire(stop context.Context) bool {
 	return false
 }
 
-// poll sends one poll. A task without a token means that there is none: the service
-// answers an empty poll with a token that is absent, null or empty.
+// poll sends one poll. It returns a task without a token if there was no task: the service then
+// answers with a token that is absent, null or empty.
 func (p *poller) poll(polls context.Context, limit *timeLimit) (Task, error) {
 	cfg := &p.worker.cfg
 	began := time.Now()
@@ -133,8 +133,8 @@ func (p *poller) poll(polls context.Context, limit *timeLimit) (Task, error) {
 		WorkerName:  &cfg.WorkerName,
 	}, withoutRetries)
 	if err != nil {
-		// The time limit ended the call and not a stop. The SDK's error would read like a canceled
-		// call.
+		// The call was ended by its time limit and not by a stop. The SDK's error would only say that it
+		// was canceled.
 		if ctx.Err() != nil && polls.Err() == nil {
 			err = fmt.Errorf("activities: poll of %s was not answered within %v: %w", p.activity.Name, cfg.pollTimeout, context.Cause(ctx))
 		}
@@ -164,7 +164,7 @@ func (p *poller) count(polls int) {
 	p.open += polls
 }
 
-// openPolls returns how many polls are on their way.
+// openPolls returns how many polls wait for their answers.
 func (p *poller) openPolls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,8 +172,8 @@ func (p *poller) openPolls() int {
 	return p.open
 }
 
-// answered takes note of an answered poll. It reports whether the activity had been
-// denied before.
+// answered takes note of an answered poll. It reports whether the activity counted as denied until
+// now.
 func (p *poller) answered(l *life, got bool, took time.Duration) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +224,7 @@ func (p *poller) judge(began time.Time, err error) (wait time.Duration, denied e
 		return wait, nil
 	}
 
-	// A denied activity is polled only to notice that the permission is back.
+	// A denied activity is polled only to find out whether the permission is back.
 	p.pace.allowed = min(p.pace.allowed, fewestPolls)
 	p.health.denied = fmt.Errorf("activities: polls of %s have been refused for %v: %w", p.activity.ARN, cfg.fatalAfter, err)
 	cfg.Log.Error("an activity cannot be polled; trying it now and then", "activity", p.activity.Name, "err", err)
@@ -252,7 +252,7 @@ func (p *poller) ready(now time.Time) error {
 	health := p.health
 	p.mu.Unlock()
 
-	// Judged without the poller's lock: working takes the worker's lock, which comes before it.
+	// Without the poller's lock: working takes the worker's lock, which must be taken first.
 	switch age := now.Sub(health.answeredAt); {
 	case health.denied != nil:
 		return health.denied
@@ -265,7 +265,7 @@ func (p *poller) ready(now time.Time) error {
 	return nil
 }
 
-// denial returns the error of an activity that the worker may not poll, or nil.
+// denial returns the error of an activity that counts as denied, else nil.
 func (p *poller) denial() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,14 +2,13 @@ package activities
 
 import "time"
 
-// RetryAfter returns the failure of a handler that wants the state machine to run the
-// task again, not before the wait is over: the far side has asked for it, or an outage
-// is known to last.
+// RetryAfter returns the failure of a handler that asks the state machine to run the task again when
+// the wait is over, for example because the far side has asked for a pause.
 //
-// The interval of a Retrier is part of the state machine and cannot be computed, so the
-// wish becomes one of a few error names, each with a Retrier of its own: the smallest
-// class of RetryClasses that is not shorter than the wish, and the largest for wishes
-// beyond it. The name is Config.ErrorPrefix and the class's name, as "Worker.RetryAfter1m".
+// The interval of a Retrier is part of the state machine and cannot be computed. So the wait becomes
+// one of a few error names, each with its own Retrier: the shortest class of RetryClasses that is at
+// least as long as the wait, or the longest class for a longer wait. The name is Config.ErrorPrefix and
+// the class's name, as in "Worker.RetryAfter1m".
 func RetryAfter(wait time.Duration, err error) error {
 	return &Error{own: retryClass(wait), Err: err}
 }
@@ -18,8 +17,8 @@ func RetryAfter(wait time.Duration, err error) error {
 type RetryClass struct {
 	// Name follows Config.ErrorPrefix in the failure's name.
 	Name string
-	// Wait is IntervalSeconds of the Retrier for this name. Its BackoffRate should be 1
-	// and its MaxAttempts the longest outage to wait through, divided by Wait.
+	// Wait is IntervalSeconds of the Retrier for this name. The Retrier's BackoffRate should be 1. Its
+	// MaxAttempts should be the length of the longest outage to wait through, divided by Wait.
 	Wait time.Duration
 }
 
@@ -37,7 +36,8 @@ func RetryClasses() []RetryClass {
 	return all[:]
 }
 
-// retryClass returns the name of the smallest class that is not shorter than the wait.
+// retryClass returns the name of the shortest class that is at least as long as the wait, or of the
+// longest class.
 func retryClass(wait time.Duration) string {
 	for _, c := range retryClasses {
 		if wait <= c.Wait {

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 )
 
-// Token is a Step Functions task token. Everyone who has it can answer the task, so it
-// prints and logs as a short hash; string(t) is the token itself.
+// Token is a Step Functions task token. Everyone who has it can answer the task, so it prints and logs
+// as a short digest. The conversion string(t) gives the token itself.
 type Token string
 
 // String returns the short hash.
@@ -33,7 +33,7 @@ type Task struct {
 	Activity, Worker string
 }
 
-// LogValue logs the names and the hashed token, never the input.
+// LogValue logs the names and the token's digest, never the input.
 func (t Task) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("activity", t.Activity),

@@ -17,8 +17,8 @@ func Register[In, Out any](w *Worker, a Activity, fn func(context.Context, In) (
 }
 
 // Typed makes a handler of a function with typed input and output. The input is decoded
-// strictly: unknown members and data after its end fail the task as InvalidInput, and fn
-// is not called. TaskFrom returns the task itself.
+// strictly: a task whose input has unknown members, or data after the end of the JSON, fails as
+// InvalidInput, and fn is not called. In fn, TaskFrom returns the task itself.
 func Typed[In, Out any](fn func(context.Context, In) (Out, error)) HandlerFunc {
 	return func(ctx context.Context, t Task) (any, error) {
 		var in In

@@ -15,10 +15,10 @@ import (
 type Worker struct {
 	cfg    Config
 	outbox outbox
-	// The budgets of the two operations that the outbox does not need.
+	// The budgets of the polls and the heartbeats. The budgets of the answers are in the outbox.
 	polls, heartbeats *budget
-	// answers is the parent of every answer's context. It ends with Run, or when a drain
-	// has waited for answers long enough.
+	// answers is the parent of every answer's context. It ends when Run returns, or when a drain has
+	// waited for answers long enough.
 	answers context.Context
 	// runners are the goroutines that wait for a task to run.
 	runners chan *inFlight
@@ -69,7 +69,7 @@ func New(cfg Config) (*Worker, error) {
 		tasks:      map[*inFlight]struct{}{},
 	}
 	w.aborted, w.abort = context.WithCancel(context.Background())
-	// Emptied, because add appends each activity with its defaults.
+	// Emptied here, because add appends each activity with its defaults.
 	w.cfg.Activities = nil
 
 	for _, a := range cfg.Activities {
@@ -103,16 +103,16 @@ func (w *Worker) register(a Activity) error {
 	return nil
 }
 
-// Run serves until ctx ends and every task in flight is answered. The drain takes
-// DrainTimeout and 20 s at most, and longer only for polls that are still
-// open (see Config.PollGrace). Abort cuts it short.
+// Run serves until ctx ends and every task in flight is answered. The drain takes at most
+// DrainTimeout and 20 s, and longer only if polls are still open (see Config.PollGrace). Abort cuts it
+// short.
 //
 // Run returns nil after a clean drain: every task was finished and answered. It returns
 // ErrForced when tasks were given back unfinished, ErrStuck when handlers ignored the end
-// of their contexts for 10 s, and an error for every activity that is denied (see
-// Config.fatalAfter). If all activities are denied, Run ends by itself, after the same drain.
+// of their contexts for 10 s, and an error for every activity that is denied: whose polls were refused
+// for 2 minutes. If all activities are denied, Run ends by itself, after the same drain.
 func (w *Worker) Run(ctx context.Context) error {
-	// None of these may end with ctx: a stop drains first.
+	// Handlers, polls and answers must not end with ctx: a stop drains first.
 	detached := context.WithoutCancel(ctx)
 
 	work, cancelHandlers := context.WithCancelCause(detached)
@@ -189,21 +189,19 @@ func (w *Worker) enter(s state) {
 	w.state = s
 }
 
-// Abort ends a worker at once, as a second signal does: polls and the contexts of
-// handlers end, and the tasks in flight have a second to be given back. Run then returns
-// ErrForced if there were any. Abort may be called at any time, also before Run and more
-// than once, and does not wait.
+// Abort ends a worker at once, for example at a second signal: polls and the contexts of handlers
+// end, and the tasks in flight are given back within a second. If there were any, Run returns
+// ErrForced. Abort may be called at any time, also before Run and more than once. It does not wait.
 func (w *Worker) Abort() { w.abort() }
 
-// abortGrace is how long handlers have to return after Abort, and then the last answers
-// to be delivered.
+// abortGrace is how long Abort waits for handlers to return, and then again for the last answers to
+// be delivered.
 const abortGrace = 500 * time.Millisecond
 
-// giveBack answers for the handlers that have not returned, and waits until no task is in
-// flight. The last answers get drainGrace: a service that cannot be reached must not keep
-// the worker from ending.
+// giveBack answers the tasks whose handlers have not returned, and waits until no task is in flight.
+// The last answers have drainGrace: the worker must end even if the service cannot be reached.
 func (w *Worker) giveBack(cancelAnswers func()) {
-	// An abort skips the grace of the drain, so handlers get a moment here to answer for themselves.
+	// An abort skips the grace of the drain, so handlers get a moment here to return by themselves.
 	if w.aborted.Err() != nil && worker.WaitClosed(w.idle, abortGrace) {
 		return
 	}
@@ -229,8 +227,8 @@ func (w *Worker) giveBack(cancelAnswers func()) {
 	}
 	answers.Wait()
 
-	// Tasks that their own goroutines had claimed are still being answered, at most until answers
-	// ends.
+	// The other tasks are answered by the goroutines that claimed them. The end of w.answers ends these
+	// answers, too.
 	<-w.idle
 }
 
@@ -266,7 +264,7 @@ func (w *Worker) stopIfDenied() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// The worker's lock comes before a poller's, here as in begin.
+	// The worker's lock is taken before a poller's lock, here and in begin.
 	if !slices.ContainsFunc(w.pollers, func(p *poller) bool { return p.denial() == nil }) {
 		w.allDead()
 	}
@@ -308,7 +306,7 @@ func (w *Worker) left(t *inFlight, forced bool) {
 	}
 }
 
-// working returns how many tasks of one activity are in flight and still the worker's.
+// working returns how many tasks of one activity are in flight and not lost.
 func (w *Worker) working(p *poller) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -323,10 +321,10 @@ func (w *Worker) working(p *poller) int {
 	return n
 }
 
-// Ready returns nil while the worker serves and every activity was polled successfully
-// within the last 70 s or has all its slots at work. Its error names the first activity
-// that is neither polled nor busy. A worker is not ready before the first poll of every activity was
-// answered, which takes a minute when there are no tasks, and not while it drains.
+// Ready returns nil if the worker serves and each activity is polled: its newest answer to a poll is
+// at most 70 s old, or all its slots are at work. The error names the first activity that is not. A
+// worker is not ready before a poll of each activity was answered; the first answer takes a minute if
+// there is no task. It is not ready while it drains.
 func (w *Worker) Ready() error {
 	w.mu.Lock()
 	state, pollers := w.state, w.pollers

@@ -15,8 +15,9 @@ const acceptAtOnce = 16
 // its order.
 const blockedPause = time.Second
 
-// Accept stores a delivery for each endpoint that wants the notification. When it returns nil,
-// every such endpoint gets the notification or has it as MISSED. A repeat changes nothing.
+// Accept stores a delivery for each endpoint that wants the notification. When it returns nil, each
+// of these deliveries is stored: it will be attempted, or has ended as DELIVERED, SKIPPED or
+// MISSED. A repeat changes nothing.
 func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	all, err := d.cfg.Endpoints.recent(ctx)
 	if err != nil {
@@ -35,8 +36,8 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	}
 
 	one := ""
-	// For one endpoint its own deliveries are enough; for several, one query of the whole order is
-	// cheaper.
+	// For one endpoint, only its deliveries are read. For several endpoints one query of the whole
+	// order is cheaper.
 	if len(wanting) == 1 {
 		one = wanting[0].ID
 	}
@@ -52,8 +53,8 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 		switch {
 		case k.TransitionID == n.TransitionID && k.Key == n.Key:
 			stored[k.Endpoint] = true
-		// Earlier by its transition: a replay or another group has the same transition and is not
-		// held up.
+		// Compared by transition: a replay, or another group, has the same transition and does not
+		// hold this delivery up.
 		case k.TransitionID < n.TransitionID && !k.ended():
 			pending[k.Endpoint] = true
 		}
@@ -71,8 +72,8 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	return group.Wait()
 }
 
-// accept stores the delivery of a notification for one endpoint. If the endpoint has a place,
-// the first attempt is made at once.
+// accept stores the delivery of a notification for one endpoint. If the endpoint has a free place,
+// accept makes the first attempt.
 func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blocked bool) error {
 	now := time.Now()
 	delivery := Delivery{Notification: n, Endpoint: e.ID, Status: Pending, NextTry: now}
@@ -85,7 +86,7 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 		return err
 	}
 
-	// The delivery must be stored now: its turn comes when the earlier one has ended.
+	// Only stored: the first attempt comes when the earlier delivery has ended.
 	if blocked {
 		return d.enqueue(ctx, delivery, now.Add(blockedPause))
 	}
@@ -111,7 +112,7 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 // reasonDisabled is the error of a delivery that a disabled endpoint misses.
 const reasonDisabled = "the endpoint is disabled"
 
-// enqueue stores a delivery whose first attempt is due at the time.
+// enqueue stores a delivery whose first attempt is due at due.
 func (d *Deliveries) enqueue(ctx context.Context, delivery Delivery, due time.Time) error {
 	delivery.NextTry = due
 	if _, err := d.records.create(ctx, &delivery); err != nil {
@@ -122,7 +123,7 @@ func (d *Deliveries) enqueue(ctx context.Context, delivery Delivery, due time.Ti
 	return nil
 }
 
-// lookAt makes Run read the queue of the endpoint at the time, if it would do so later.
+// lookAt makes Run read the queue of the endpoint no later than at.
 func (d *Deliveries) lookAt(endpoint string, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,9 +134,10 @@ func (d *Deliveries) lookAt(endpoint string, at time.Time) {
 	d.nudge()
 }
 
-// storeThenTry stores the delivery as taken, and makes the first attempt afterwards.
+// storeThenTry stores the delivery as taken by this worker, and then makes the first attempt.
 func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Delivery) error {
-	// Due after the lease: if this worker dies, another one repeats the attempt then.
+	// The delivery is due when the lease ends: if this worker dies, another worker repeats the
+	// attempt then.
 	delivery.Attempts, delivery.NextTry = 1, time.Now().Add(d.cfg.lease())
 
 	created, err := d.records.create(ctx, &delivery)
@@ -154,8 +156,8 @@ func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Deliver
 	return nil
 }
 
-// tryThenStore makes the first attempt, and stores the delivery with its outcome. If the
-// attempt takes longer than firstTry, the delivery is stored without.
+// tryThenStore makes the first attempt, and stores the delivery with the outcome. If the attempt
+// takes longer than firstTry, the delivery is stored before its outcome is known.
 func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Delivery) error {
 	delivery.Attempts = 1
 	ended := make(chan outcome, 1)
@@ -174,7 +176,8 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	}
 
 	d.mu.Lock()
-	// Noted before the attempt ends, so that the next delivery does not wait for it, too.
+	// Set before the attempt ends, so that the next delivery to this endpoint does not wait for
+	// firstTry, too.
 	d.setSlow(l, true)
 	d.mu.Unlock()
 
@@ -184,8 +187,8 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	go func() {
 		defer d.release(l, delivery.ID())
 
-		// Without a record of its own the attempt belongs to no one: the stream, or the
-		// worker that stored the record, makes another one.
+		// If this worker has not stored the record, the outcome is dropped: another attempt
+		// follows, from the stream's next try or from the worker that has stored the record.
 		if o := <-ended; created {
 			d.finish(context.WithoutCancel(ctx), l, &delivery, o)
 		}
@@ -203,7 +206,7 @@ func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery,
 	delivery = d.after(delivery, o, time.Now())
 
 	created, err := d.records.create(ctx, &delivery)
-	// Also after a failed write: the attempt has shown how the endpoint is.
+	// Also if the write has failed: the attempt has shown the state of the endpoint.
 	d.learn(context.WithoutCancel(ctx), l, o)
 
 	if err != nil {

@@ -14,25 +14,26 @@ type outcome struct {
 	answer Answer
 	err    error
 	took   time.Duration
-	// stopped says that the worker's end cut the attempt short: it does not count.
+	// stopped says that the attempt failed because the worker stops. Such an attempt does not
+	// count.
 	stopped bool
 }
 
-// acquire takes a place for an attempt. It reports false if the endpoint has none now. Then wait is
-// the time until its rate allows another attempt, or 0 if the rate is not the reason. The caller
-// holds the lock.
+// acquire takes a place for an attempt. It reports false if no attempt may begin now. If the
+// endpoint's rate is the reason, wait is the time until the rate allows an attempt; otherwise wait
+// is 0. The caller holds the lock.
 func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Duration, ok bool) {
 	if !d.running || l.busy[id] || len(l.busy) >= l.limit(now) {
 		return 0, false
 	}
 
-	// The first place of an endpoint is always its own, so no other endpoint can keep it from an attempt.
+	// Each endpoint has one place that no other endpoint can take. Only further places are shared.
 	shared := len(l.busy) > 0
 	if shared && !d.free.has(l.slow) {
 		return 0, false
 	}
 
-	// Asked last: a turn of the rate that no attempt uses would be lost.
+	// Asked last: what the rate allows is used up by asking.
 	if wait, ok := l.allow(now); !ok {
 		return wait, false
 	}
@@ -53,7 +54,7 @@ func (d *Deliveries) release(l *lane, id string) {
 
 	delete(l.busy, id)
 
-	// The last place to be free is the endpoint's own.
+	// The last place that is released is the endpoint's own, which is not shared.
 	if len(l.busy) > 0 {
 		d.free.giveBack(&l.held)
 	}
@@ -89,7 +90,8 @@ func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o out
 		return outcome{err: err}
 	}
 
-	// Without the end of ctx: a stop lets attempts finish for DrainTimeout, and then ends d.attempts.
+	// The attempt does not end with ctx: after a stop, attempts may go on for DrainTimeout, and
+	// then d.attempts ends.
 	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Timeout)
 	defer cancel()
 	defer context.AfterFunc(attempts, cancel)()
@@ -105,13 +107,13 @@ func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o out
 	end(o.answer, o.err)
 
 	o.stopped = o.err != nil && attempts.Err() != nil
-	// Before anything is stored or logged: a far side may echo the headers that it got.
+	// Before anything is stored or logged, because a far side may return the headers that it got.
 	o.answer.Text, o.err = redact(endpoint, o.answer.Text), redactError(endpoint, o.err)
 
 	return o
 }
 
-// after returns the delivery as it is after an attempt that ended so.
+// after returns the delivery with the outcome of its attempt.
 func (d *Deliveries) after(delivery Delivery, o outcome, now time.Time) Delivery {
 	delivery.TriedAt, delivery.Answer, delivery.Response, delivery.Error = now.UTC(), o.answer.Status, o.answer.Text, ""
 	delivery.NextTry = time.Time{}
@@ -145,7 +147,7 @@ func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o 
 	d.learn(ctx, l, o)
 
 	if o.stopped {
-		return false // it is due again when the lease ends
+		return false // the delivery is due again when its lease ends
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
@@ -163,7 +165,7 @@ func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o 
 	return stored
 }
 
-// attempted tells of an attempt whose outcome is stored, and plans the next one.
+// attempted reports an attempt whose outcome is stored, and plans the next attempt.
 func (d *Deliveries) attempted(delivery Delivery, took time.Duration) {
 	d.cfg.Events.Attempted(delivery, took)
 
@@ -181,7 +183,8 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	now := time.Now()
 	d.mu.Lock()
 	id, failing := l.endpoint.ID, l.failing
-	// Before the write, so that attempts at the same moment do not write the same change.
+	// Set before the write, so that attempts that end at the same moment do not write the same
+	// change.
 	l.failing = o.err != nil
 	d.setSlow(l, o.took > firstTry)
 
@@ -211,8 +214,8 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	}
 }
 
-// noteHealth records a change between success and failure, and disables an endpoint that has
-// failed for too long or is gone.
+// noteHealth stores the first failure after a success and the first success after a failure. It
+// disables an endpoint that has failed for DisableAfter or is gone.
 func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time, failing bool, o outcome, now time.Time) (err error) {
 	var (
 		reason   string
@@ -233,7 +236,7 @@ func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time,
 		return d.cfg.Endpoints.noteFailure(ctx, id, now)
 	case !since.IsZero() && now.Sub(since) >= d.cfg.DisableAfter:
 		reason = fmt.Sprintf("failed for %s without a success", d.cfg.DisableAfter)
-		// Its condition compares the item: this worker may have missed a success at another one.
+		// The update's condition compares the stored time: another worker may have had a success.
 		disabled, err = d.cfg.Endpoints.disableFailing(ctx, id, reason, now.Add(-d.cfg.DisableAfter), now)
 	}
 

@@ -7,15 +7,15 @@ import (
 )
 
 // circuit keeps a worker from trying an endpoint that fails every time. After failuresToOpen
-// failures in a row it is open: no attempt starts until a time. Then one attempt at a time
-// probes the endpoint, and the first success closes the circuit. The endpoint's item tells the other
-// workers that a circuit has opened, so that they need not find out by failures of their own.
+// failures in a row it is open: no attempt starts before until. After that, one attempt at a time
+// probes the endpoint, and the first success closes the circuit. The worker stores the end of the
+// pause in the endpoint's item, so that the other workers stop, too, without failures of their own.
 type circuit struct {
 	failures int
-	opened   int // how often, since the last success
+	opened   int // how often the circuit has opened since the last success
 	until    time.Time
 
-	adopted time.Time // the newest end in the endpoint's item that this worker goes by
+	adopted time.Time // the newest openUntil of the endpoint's item that adopt has applied
 }
 
 const failuresToOpen = 5
@@ -34,11 +34,13 @@ func (c *circuit) limit(now time.Time, all int) int {
 	return all
 }
 
-// succeeded closes the circuit. A pause that was adopted from the item before is not adopted again.
+// succeeded closes the circuit. It keeps adopted, so that the same pause in the item is not applied
+// again.
 func (c *circuit) succeeded() { *c = circuit{adopted: c.adopted} }
 
-// failed counts a failure. The far side may have asked for a pause. It reports whether the other
-// workers should know: the circuit has opened, or the pause is longer than they need to read of it.
+// failed counts a failure. pause is the pause that the far side has asked for, 0 for none. failed
+// reports whether the other workers should know: the circuit has opened, or the pause is longer
+// than refreshEvery, the time in which they read it.
 func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 	if pause > 0 && c.until.Before(now.Add(pause)) {
 		c.until = now.Add(pause)
@@ -47,7 +49,7 @@ func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 
 	c.failures++
 
-	// Attempts that ran when the circuit opened say nothing new.
+	// A failure before until comes from an attempt that began before the circuit opened.
 	if c.failures < failuresToOpen || now.Before(c.until) && c.opened > 0 {
 		return news
 	}
@@ -60,15 +62,16 @@ func (c *circuit) failed(now time.Time, pause time.Duration) (news bool) {
 	return true
 }
 
-// adopt opens the circuit as another worker has, unless that opening was adopted before. The other
-// worker's clock may be wrong: no pause is longer than maxPause.
+// adopt applies a pause that another worker has stored, unless it was applied before. The other
+// worker's clock may be wrong, so the pause is at most maxPause.
 func (c *circuit) adopt(now time.Time, opened int, until time.Time) {
 	if !until.After(c.adopted) {
 		return
 	}
 	c.adopted, c.opened = until, max(c.opened, opened)
 
-	// c.adopted keeps the time as it was read, so that the same one is not adopted again and again.
+	// Only the copy is limited: c.adopted keeps the stored time, so that the same pause is not
+	// applied again.
 	if latest := now.Add(maxPause); latest.Before(until) {
 		until = latest
 	}

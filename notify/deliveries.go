@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// firstTry is how long Accept waits for the first attempt, before it stores the delivery
-// without its outcome.
+// firstTry is how long Accept waits for the end of the first attempt. After that it stores the
+// delivery without an outcome.
 const firstTry = 250 * time.Millisecond
 
 // Config configures [Deliveries]. DynamoDB, Table, Endpoints and Open are required.
@@ -20,23 +20,22 @@ type Config struct {
 	// Table is described by DeliveryTableInput.
 	Table     string
 	Endpoints *Endpoints
-	// Open returns the destination of an endpoint. It is called again when the endpoint has
-	// changed.
+	// Open returns the destination of an endpoint. It is called again after a change of the
+	// endpoint.
 	Open func(Endpoint) (Destination, error)
 
-	// Schedule has the pauses between attempts, 1 to 63. Default: the schedule of Standard Webhooks, ten
-	// attempts within 75 hours and 35 minutes.
+	// Schedule has the pauses between attempts, 1 to 63. Default: the schedule of Standard
+	// Webhooks, ten attempts within 76 to 91 hours, depending on the random parts of the pauses.
 	Schedule Schedule
 	// Timeout bounds one attempt. Default 20 s.
 	Timeout time.Duration
 	// DisableAfter is how long an endpoint may fail without a success before it is disabled.
 	// Default 120 h.
 	DisableAfter time.Duration
-	// LookEvery is how often an idle queue is read, for deliveries that other workers left.
-	// Default 15 s.
+	// LookEvery is how often an idle queue is read, to find deliveries that other workers have left
+	// behind. Default 15 s.
 	LookEvery time.Duration
-	// DrainTimeout is how long attempts may go on after the end of Run's context. Default
-	// Timeout.
+	// DrainTimeout is how long attempts may go on after Run's context has ended. Default Timeout.
 	DrainTimeout time.Duration
 
 	// Events observes the attempts. Default none.
@@ -45,8 +44,8 @@ type Config struct {
 	// slog.Default().
 	Log *slog.Logger
 
-	// places is how many attempts run at the same time, beside one of each endpoint that
-	// others cannot take, and as many again of endpoints whose newest attempt took longer than
+	// places is how many places the endpoints share, beside the one place that each endpoint has
+	// for itself. There are as many again for endpoints whose newest attempt took longer than
 	// firstTry. Default 256.
 	places int
 }
@@ -54,7 +53,7 @@ type Config struct {
 // Events are called by workers. They must not block.
 type Events struct {
 	// Attempting is called before an attempt, with the delivery as it is then. It returns the
-	// context for the attempt, and a function that is called with its end.
+	// context for the attempt, and a function that is called with the attempt's answer and error.
 	Attempting func(ctx context.Context, d Delivery) (context.Context, func(Answer, error))
 	// Attempted is called after an attempt, with the delivery as it is then.
 	Attempted func(d Delivery, took time.Duration)
@@ -94,7 +93,7 @@ func (c *Config) check() error {
 	c.DisableAfter = cmp.Or(c.DisableAfter, defaultDisableAfter)
 	c.LookEvery = cmp.Or(c.LookEvery, defaultLookEvery)
 	c.places = cmp.Or(c.places, defaultPlaces)
-	// Set after Timeout, because it defaults to that value.
+	// After Timeout is set, because DrainTimeout defaults to Timeout.
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, c.Timeout)
 
 	require(c.Timeout > 0, "Timeout %s: must be more than 0", c.Timeout)
@@ -126,8 +125,8 @@ func (c *Config) check() error {
 	return errors.Join(faults...)
 }
 
-// lease is how long an attempt may take, with the write of its outcome. After that another worker
-// repeats the attempt.
+// lease is how long an attempt may take, including the write of its outcome. After that another
+// worker repeats the attempt.
 func (c Config) lease() time.Duration { return c.Timeout + 2*c.storeTimeout() + c.DrainTimeout }
 
 // Deliveries brings notifications to endpoints. It is safe for concurrent use. Close it after
@@ -144,9 +143,9 @@ type Deliveries struct {
 	mu       sync.Mutex // guards the fields below, and the lanes
 	lanes    map[string]*lane
 	free     places
-	workers  int             // that share the rates of endpoints, with this one
+	workers  int             // how many workers share the rates of endpoints, including this one
 	running  bool            // attempts may start
-	attempts context.Context // of attempts, once Run was called
+	attempts context.Context // ends the attempts; nil before Run
 }
 
 // New returns Deliveries. The error names every field that breaks a rule.
@@ -168,8 +167,8 @@ func New(cfg Config) (*Deliveries, error) {
 	}, nil
 }
 
-// lane returns the endpoint's lane in this process, updated to its settings. The caller holds the
-// lock.
+// lane returns the endpoint's lane in this process, and applies the endpoint's settings to it. The
+// caller holds the lock.
 func (d *Deliveries) lane(e Endpoint) *lane {
 	l := d.lanes[e.ID]
 	if l == nil {
@@ -184,13 +183,13 @@ func (d *Deliveries) lane(e Endpoint) *lane {
 // nudge makes Run look at the lanes.
 func (d *Deliveries) nudge() {
 	select {
-	// A wake-up that waits already covers this one: Run looks at all lanes.
+	// One waiting wake-up is enough, because Run looks at all lanes.
 	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Close closes the destinations. No attempt may be in work.
+// Close closes the destinations. Call it when no attempt runs.
 func (d *Deliveries) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

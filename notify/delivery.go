@@ -35,12 +35,12 @@ type Delivery struct {
 	Status   Status `json:"status"`
 	// Attempts counts the attempts that have begun since the last redelivery.
 	Attempts int `json:"attempts"`
-	// NextTry is when a PENDING delivery is tried next, or when the attempt under way is
-	// given up.
+	// NextTry is when a PENDING delivery is tried next. While an attempt runs, it is when the
+	// attempt's lease ends.
 	NextTry time.Time `json:"nextTry,omitzero"`
-	// Answer is the status of the newest answer of the far side, 0 without one. Response is
-	// how the answer begins, Error why the attempt failed. Both have at most 1 KiB and
-	// contain no secret of the endpoint.
+	// Answer is the status of the far side's newest answer, 0 without an answer. Response is the
+	// beginning of that answer, Error says why the newest attempt failed. Each has at most 1 KiB
+	// and contains no secret of the endpoint.
 	Answer   int    `json:"answer,omitempty"`
 	Response string `json:"response,omitempty"`
 	Error    string `json:"error,omitempty"`
@@ -54,7 +54,8 @@ type Delivery struct {
 	call    string // names the newest write
 }
 
-// ID names the delivery: orderId/transitionId/endpoint.
+// ID names the delivery: orderId/transitionId/endpoint. The deliveries of a replay or of another
+// group have the same ID.
 func (d Delivery) ID() string {
 	return fmt.Sprintf("%s/%d/%s", d.OrderID, d.TransitionID, d.Endpoint)
 }
@@ -154,8 +155,8 @@ func (d Delivery) itemKey() dynamo.Item {
 	return key
 }
 
-// queue returns the name of the queue in which the delivery stands: its endpoint has queues for
-// deliveries under way and for missed ones.
+// queue returns the name of the delivery's queue: an endpoint has queues for PENDING and for MISSED
+// deliveries.
 func (d Delivery) queue() string { return queueName(d.Endpoint, d.Status, d.shard()) }
 
 func (d Delivery) shard() int { return dynamo.Shard(string(d.OrderID), queueShards) }
@@ -168,8 +169,8 @@ func queueName(endpoint string, status Status, shard int) string {
 	return fmt.Sprintf("%s#%d", endpoint, shard)
 }
 
-// queuedAt is the place of the delivery in its queue: its next try, or the time of its
-// transition if it was missed.
+// queuedAt is the time by which the delivery is sorted in its queue: the next try, or the time of
+// the transition if the delivery is MISSED.
 func (d Delivery) queuedAt() time.Time {
 	if d.Status == Missed {
 		return d.At
@@ -223,7 +224,7 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 func (d Delivery) outcome() dynamo.Item {
 	item := dynamo.Item{}
 	if d.Status == Pending || d.Status == Missed {
-		// Only these stand in the index, so finished deliveries cost it nothing.
+		// Only these deliveries are in the index; the others cost it nothing.
 		item[deliveryQueue], item[deliveryDue] = dynamo.S(d.queue()), dynamo.Millis(d.queuedAt())
 	}
 
@@ -269,7 +270,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 		version:      dynamo.Number(item, deliveryVersion),
 		call:         dynamo.Text(item, deliveryCall),
 	}
-	// A MISSED delivery has its transition's time in this attribute.
+	// In a MISSED delivery this attribute is the time of the transition.
 	if d.Status == Pending {
 		d.NextTry = dynamo.Time(item, deliveryDue)
 	}
@@ -289,8 +290,8 @@ func decodeDelivery(item dynamo.Item) Delivery {
 	return d
 }
 
-// isExpired reports whether the time to live of the item has passed. The item may still be
-// there for days.
+// isExpired reports whether the item's time to live is over. DynamoDB may keep such an item for
+// days.
 func isExpired(item dynamo.Item, now time.Time) bool {
 	return dynamo.Number(item, DeliveryExpiryAttribute) <= now.Unix()
 }

@@ -11,7 +11,7 @@ type Message struct {
 	Notification
 	// ID is the same for every attempt and endpoint.
 	ID string
-	// Body is the notification in the endpoint's format and version, of ContentType.
+	// Body is the notification in the endpoint's format and version. ContentType is its media type.
 	Body        []byte
 	ContentType string
 	// Type is the type of the message, like "order.SHIPPED".
@@ -20,7 +20,7 @@ type Message struct {
 	Attempt int
 }
 
-// Answer is how the far side answered.
+// Answer is the answer of the far side.
 type Answer struct {
 	// Status is the HTTP status, 0 if the far side has none.
 	Status int
@@ -28,26 +28,27 @@ type Answer struct {
 	Text string
 }
 
-// Destination sends messages of one endpoint. It must be safe for concurrent use, and honor
-// its context. If it is an io.Closer, it is closed when it is not used any more.
+// Destination sends messages of one endpoint. It must be safe for concurrent use, and honor its
+// context. If it is an io.Closer, Close is called after its last use.
 type Destination interface {
-	// Send sends a message. It may get the same message again; the far side should then do nothing.
-	// An error may carry ErrGone, ErrRejected, ErrRecipient, ErrSkipped or a pause (RetryAfter).
+	// Send sends a message. It may be called again with the same message; the far side should then
+	// do nothing. An error may carry ErrGone, ErrRejected, ErrRecipient, ErrSkipped or a pause
+	// (RetryAfter).
 	Send(ctx context.Context, m Message) (Answer, error)
 }
 
 // Errors that a destination wraps, see [Destination].
 var (
-	// ErrGone means that the endpoint wants no more messages. It is disabled.
+	// ErrGone means that the endpoint wants no more messages. The endpoint is then disabled.
 	ErrGone = errors.New("the endpoint is gone")
 	// ErrRejected means that no attempt with this message can succeed.
 	ErrRejected = errors.New("the endpoint cannot take the message")
-	// ErrRecipient means that the far side refuses the recipient of this message, such as a customer
-	// whose mailbox is full. The error says nothing about the endpoint, which serves others. With
-	// ErrRejected no other attempt is made.
+	// ErrRecipient means that the far side refuses the recipient of this message, such as a
+	// customer whose mailbox is full. The error does not count as a failure of the endpoint, which
+	// may work for other recipients. If it also wraps ErrRejected, no further attempt is made.
 	ErrRecipient = errors.New("the recipient is refused")
-	// ErrSkipped means that there is nothing to send for this order, for example because its customer
-	// has no address. The error says nothing about the endpoint.
+	// ErrSkipped means that there is nothing to send for this order, for example because its
+	// customer has no address. The error does not count as a failure of the endpoint.
 	ErrSkipped = errors.New("skipped")
 )
 

@@ -1,55 +1,57 @@
-// Package notify tells the outside that an order has entered a state. An [Endpoint] says which
-// notifications a receiver wants, and where to send them; [Endpoints] stores them. [Deliveries]
-// brings each notification to every endpoint that wants it, and keeps a record of it: a [Delivery].
-// Package notify/destination sends to webhooks, queues, topics, mailboxes and files.
+// Package notify notifies other systems and customers that an order has entered a state. An
+// [Endpoint] says which notifications a receiver wants, and where to send them; [Endpoints] stores
+// them. [Deliveries] brings each notification to every endpoint that wants it, and keeps a record
+// of it: a [Delivery]. Package notify/destination sends to webhooks, queues, topics, mailboxes and
+// files.
 //
 // # Model
 //
-// The reaction of the orders' stream calls [Deliveries.Accept] with a notification. Accept
-// writes one delivery record for each endpoint, and only then is the stream's record
-// finished. [Deliveries.Run] makes the attempts. A delivery is
+// The reaction of the orders' stream calls [Deliveries.Accept] with a notification. Accept writes
+// one delivery record for each endpoint, and only then is the stream's record finished.
+// [Deliveries.Run] makes the attempts that Accept does not make. A delivery is
 //
 //	PENDING    under way: due at a time, or taken by a worker until then
 //	DELIVERED  the endpoint has it
 //	SKIPPED    the destination has nothing to send for this order, such as no e-mail address
 //	MISSED     given up: the schedule is over, the endpoint is gone or disabled
 //
-// A record's key is the order and "endpoint#transition". While a delivery is PENDING its
-// record also has the attributes queue ("<endpoint>#<0 to 3>", by order) and due, which are
-// the key of the index "queue": each endpoint has a queue of its own, sorted by time, so that a
-// search for due deliveries reads neither finished ones nor other endpoints' deliveries. MISSED
-// records stand in a second queue of the endpoint, by the time of the transition. A DELIVERED record
-// is in no queue and costs the index nothing.
+// A record's key is the order and "endpoint#transition". While a delivery is PENDING its record
+// also has the attributes queue ("<endpoint>#<0 to 3>", by order) and due, which are the key of the
+// index "queue": each endpoint has a queue of its own, sorted by time. So a search for due
+// deliveries reads neither finished deliveries nor those to other endpoints. MISSED records are in
+// a second queue of the endpoint, sorted by the time of the transition. DELIVERED and SKIPPED
+// records are in no queue and cost the index nothing.
 //
-// A worker takes a delivery by moving its due time behind the end of the attempt, on condition that
-// the record still has the version that the worker read. If a worker dies, its delivery becomes due
-// again. Every later write has the version of the take as its condition, so a worker that was paused
-// cannot change a delivery that another worker has taken over.
+// A worker takes a delivery by moving its due time to the end of the lease, on condition that the
+// record still has the version that the worker has read. If the worker dies, the delivery becomes
+// due again. The worker's next write is conditional on the version that the take has written. So a
+// worker that was paused cannot change a delivery that another worker has taken over.
 //
 // # Cost
 //
-// While a worker runs, Accept makes the first attempt itself if the endpoint is idle and was
-// quick the last time. If the attempt ends within 250 ms, the record is written once, with the
-// outcome: one read, one write. Otherwise the record is written before the outcome is known, and
-// again with it: two writes.
+// While a worker runs, Accept makes the first attempt itself if the endpoint is idle and was quick
+// the last time. If the attempt ends within 250 ms, the record is written once, with the outcome:
+// one read, one write. Otherwise the record is written twice: before the outcome is known, and with
+// the outcome.
 //
 // # Guarantees
 //
-//   - Every notification that Accept took reaches each endpoint that wanted it at least once,
-//     or stands as MISSED in the list, whatever crashes. Every attempt carries the same id and
-//     the same key, so that a receiver that honors them acts once.
-//   - An endpoint that fails or hangs delays no other: each has its own queue, one place that
-//     no other endpoint can take, a limit of its own, and a circuit.
+//   - After Accept has returned nil, each endpoint that wants the notification gets it at least
+//     once, also after crashes. Otherwise the record says why not: it is SKIPPED or MISSED, or stays
+//     PENDING because the endpoint was removed. Every attempt has the same id and the same key, so
+//     that a receiver that compares them acts once.
+//   - An endpoint that fails or hangs delays no other endpoint: each endpoint has its own queue, one
+//     place that no other endpoint can take, a limit and a circuit.
 //   - With [Settings.Ordered], no notification of an order is sent to the endpoint while an
 //     earlier one of the same order is PENDING there. Other orders are not held up.
 //
 // # Caveats
 //
-// The concurrency of an endpoint holds for each worker process. The rate is shared by the workers
-// that run, and an opened circuit reaches the other workers through the table. A change of an
-// endpoint reaches other processes within 10 s. Secrets are stored in the table as they are, because
-// a symmetric signature needs them; no answer shows them after the creation. Encrypt the table with a
-// key of your own, and limit who may read it.
+// The concurrency of an endpoint holds for each worker process. The running workers share the rate.
+// Other processes learn of an open circuit, and of a change of an endpoint, from the table within
+// 10 s. Secrets are stored in the table as they are, because a symmetric signature needs them; no
+// answer shows them after the creation. Encrypt the table with a key of your own, and limit who may
+// read it.
 //
 // Records are kept for 30 days and then removed by the table's time to live.
 package notify

@@ -18,8 +18,8 @@ const (
 // Endpoint is a receiver of notifications: a destination with a filter, secrets and limits. Its
 // secrets and the values of its headers are not part of its JSON.
 type Endpoint struct {
-	// ID is 1 to 64 of A-Z a-z 0-9 _ -, behind the tenant's name and a colon if a tenant
-	// owns the endpoint.
+	// ID is 1 to 64 of A-Z a-z 0-9 _ -. If a tenant owns the endpoint, the tenant's name and a
+	// colon come first.
 	ID string `json:"id"`
 	Settings
 
@@ -40,13 +40,13 @@ type Endpoint struct {
 	// status can be changed.
 	Configured bool `json:"configured,omitempty"`
 
-	opened int // how often the circuit of the worker that set OpenUntil had opened
+	opened int // circuit.opened of the worker that has set OpenUntil
 
 	// Secrets sign messages to webhooks, the newest first.
 	Secrets []Secret `json:"-"`
 }
 
-// Secret signs webhooks until a time; the zero time means without end.
+// Secret signs webhooks until Until. If Until is zero, it signs without end.
 type Secret struct {
 	Key   webhooks.Secret
 	Until time.Time
@@ -69,8 +69,8 @@ func (e Endpoint) wants(n Notification) bool {
 	return !n.At.Before(e.CreatedAt) && e.Filter.Matches(n)
 }
 
-// rotated returns the secrets after a change: the new one, and the one before until the end of
-// the window. Older ones end at once.
+// rotated returns the secrets after a change: the new secret, and the one before it until until.
+// Older secrets end at once. If until is zero, the one before ends at once, too.
 func (e Endpoint) rotated(key webhooks.Secret, until time.Time) []Secret {
 	next := []Secret{{Key: key}}
 	if len(e.Secrets) > 0 && !until.IsZero() {

@@ -10,7 +10,7 @@ import (
 
 const maxReason = 256
 
-// Enable lets an endpoint get notifications again. Enable sends no missed notifications: see
+// Enable lets an endpoint get notifications again. It does not send the MISSED deliveries: see
 // [Deliveries.RedeliverMissed].
 func (s *Endpoints) Enable(ctx context.Context, id string) (Endpoint, error) {
 	update := s.succeeding(id).
@@ -21,8 +21,8 @@ func (s *Endpoints) Enable(ctx context.Context, id string) (Endpoint, error) {
 	return s.setStatus(ctx, id, update)
 }
 
-// Disable keeps notifications from an endpoint, until Enable. Its notifications until then are
-// recorded as MISSED. The reason is for people, at most 256 bytes.
+// Disable stops notifications to an endpoint until Enable. The notifications in between are stored
+// as MISSED. The reason is for people, at most 256 bytes.
 func (s *Endpoints) Disable(ctx context.Context, id, reason string) (Endpoint, error) {
 	if len(reason) > maxReason || !isPrintable(reason) {
 		return Endpoint{}, fmt.Errorf("%w: reason: at most %d printable bytes", ErrInvalid, maxReason)
@@ -38,8 +38,8 @@ func (s *Endpoints) disabling(id, reason string, at time.Time) *dynamo.Update {
 		SetValue(endpointDisabled, dynamo.Millis(at))
 }
 
-// statusUpdate begins an update of an endpoint's status. The update creates the item of a configured
-// endpoint; any other item has to be there.
+// statusUpdate begins an update of an endpoint's status. The update creates the item of a
+// configured endpoint. The item of any other endpoint must exist.
 func (s *Endpoints) statusUpdate(id string) *dynamo.Update {
 	update := dynamo.NewUpdate(s.cfg.Table, endpointItemKey(id))
 	if _, fixed := s.configured(id); !fixed {
@@ -65,7 +65,7 @@ func (s *Endpoints) setStatus(ctx context.Context, id string, update *dynamo.Upd
 	return e, nil
 }
 
-// noteFailure records that the endpoint fails since the time, unless an earlier time is recorded.
+// noteFailure stores at as the beginning of the endpoint's failures, unless a beginning is stored.
 func (s *Endpoints) noteFailure(ctx context.Context, id string, at time.Time) error {
 	update := s.statusUpdate(id).Bind(":at", dynamo.Millis(at)).Set("#failingSince = if_not_exists(#failingSince, :at)")
 	_, _, err := s.update(ctx, update)
@@ -73,7 +73,7 @@ func (s *Endpoints) noteFailure(ctx context.Context, id string, at time.Time) er
 	return err
 }
 
-// noteSuccess records that the endpoint does not fail.
+// noteSuccess removes the beginning of the endpoint's failures and the end of its pause.
 func (s *Endpoints) noteSuccess(ctx context.Context, id string) error {
 	_, _, err := s.update(ctx, s.succeeding(id))
 	return err
@@ -83,8 +83,8 @@ func (s *Endpoints) succeeding(id string) *dynamo.Update {
 	return s.statusUpdate(id).RemoveAttribute(endpointFailing).RemoveAttribute(endpointUntil).RemoveAttribute(endpointOpened)
 }
 
-// noteOpen records until when the circuit of a worker is open, unless another worker's circuit is
-// open for longer.
+// noteOpen stores the time until which the circuit of this worker is open, unless a later time is
+// stored.
 func (s *Endpoints) noteOpen(ctx context.Context, id string, c circuit) error {
 	update := s.statusUpdate(id).
 		If("attribute_not_exists(#openUntil) OR #openUntil < :until").
@@ -96,13 +96,14 @@ func (s *Endpoints) noteOpen(ctx context.Context, id string, c circuit) error {
 	return err
 }
 
-// disableFailing disables an endpoint that has failed since before the time. It reports whether it
-// did: false if another worker has, or if the endpoint has succeeded meanwhile.
+// disableFailing disables an endpoint whose failures began at before or earlier. It reports false
+// if the endpoint is disabled already, or has had a success meanwhile.
 func (s *Endpoints) disableFailing(ctx context.Context, id, reason string, before, now time.Time) (bool, error) {
 	return s.disableActive(ctx, s.disabling(id, reason, now).If("#failingSince <= :before").Bind(":before", dynamo.Millis(before)))
 }
 
-// disableNow disables an endpoint that wants no more messages. It reports whether it did.
+// disableNow disables an endpoint that wants no more messages. It reports false if the endpoint is
+// disabled already.
 func (s *Endpoints) disableNow(ctx context.Context, id, reason string, now time.Time) (bool, error) {
 	return s.disableActive(ctx, s.disabling(id, reason, now))
 }

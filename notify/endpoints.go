@@ -24,24 +24,24 @@ var (
 	ErrExists = errors.New("there is an endpoint with this id")
 	// ErrDisabled means that the endpoint has to be enabled first.
 	ErrDisabled = errors.New("the endpoint is disabled: enable it first")
-	// ErrConfigured means that the configuration decides, so that only the status of the
-	// endpoint can be changed here.
+	// ErrConfigured means that the endpoint comes from the configuration. Only its status can be
+	// changed here.
 	ErrConfigured = errors.New("the endpoint comes from the configuration: change it there")
-	// ErrTooMany means that there are maxEndpoints already.
+	// ErrTooMany means that the table and the configuration have maxEndpoints endpoints already.
 	ErrTooMany = errors.New("there are too many endpoints")
 	// ErrContended means that other callers changed the endpoint at the same time.
 	ErrContended = errors.New("the endpoint is being changed by others; try again")
 )
 
 const (
-	// maxEndpoints bounds the endpoints of a table. Callers that create some at the same
+	// maxEndpoints bounds the endpoints of a table. Callers that create endpoints at the same
 	// moment may exceed it by a few.
 	maxEndpoints = 1000
-	// refreshEvery is the greatest age of the endpoints that a worker uses.
+	// refreshEvery is how old the settings of endpoints may be that a worker uses.
 	refreshEvery = 10 * time.Second
 
-	// RotationWindow is how long the secret before the newest one signs by default, and
-	// maxRotationWindow how long at most.
+	// RotationWindow is the default time for which the former secret still signs after a rotation.
+	// maxRotationWindow is the longest time.
 	RotationWindow    = 24 * time.Hour
 	maxRotationWindow = 30 * 24 * time.Hour
 
@@ -76,13 +76,13 @@ type EndpointsConfig struct {
 	// Configured are endpoints that the configuration describes. Their settings are not in
 	// the table.
 	Configured []Endpoint
-	// CheckDestination says whether an endpoint with these settings may be stored. Default:
-	// all may.
+	// CheckDestination returns an error if the endpoint must not be stored. Default: every endpoint
+	// may be stored.
 	CheckDestination func(Endpoint) error
 }
 
-// Endpoints are the endpoints of a table and of the configuration. It is safe for concurrent
-// use.
+// Endpoints stores and lists the endpoints of a table and of the configuration. It is safe for
+// concurrent use.
 type Endpoints struct {
 	cfg EndpointsConfig
 
@@ -126,7 +126,7 @@ func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
 	return all, err
 }
 
-// read returns all endpoints, and the numbers of the workers by their ids.
+// read returns all endpoints, and the beats of the workers by the workers' ids.
 func (s *Endpoints) read(ctx context.Context) (all []Endpoint, beats map[string]int64, err error) {
 	stored := map[string]Endpoint{}
 	beats = map[string]int64{}
@@ -139,7 +139,7 @@ func (s *Endpoints) read(ctx context.Context) (all []Endpoint, beats map[string]
 		}
 
 		for _, item := range page.Items {
-			// The workers' items share the table, so one scan has both.
+			// The workers' items are in the same table, so one scan finds both.
 			if isWorker(item) {
 				beats[dynamo.Text(item, endpointKey)] = dynamo.Number(item, workerBeat)
 				continue
@@ -155,13 +155,13 @@ func (s *Endpoints) read(ctx context.Context) (all []Endpoint, beats map[string]
 
 	for _, e := range s.cfg.Configured {
 		all = append(all, e.withStatusOf(stored[e.ID]))
-		// The configuration decides, also about an item that was stored under this id before.
+		// A configured endpoint replaces an endpoint that was stored under the same id before.
 		delete(stored, e.ID)
 	}
 
 	first := len(all)
 	for _, e := range stored {
-		if e.Destination != "" { // else it is the status of an endpoint that is not configured any more
+		if e.Destination != "" { // without a destination it is the status of a formerly configured endpoint
 			all = append(all, e)
 		}
 	}
@@ -183,7 +183,7 @@ func (s *Endpoints) recent(ctx context.Context) ([]Endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	// Under the lock: callers at the same moment wait for one scan instead of each starting one.
+	// Under the lock, so that callers at the same moment share one scan.
 	if now := time.Now(); s.readAt.IsZero() || now.Sub(s.readAt) >= refreshEvery {
 		all, beats, err := s.read(ctx)
 		if err != nil {
@@ -239,8 +239,8 @@ func (s *Endpoints) configured(id string) (Endpoint, bool) {
 	return s.cfg.Configured[i], true
 }
 
-// Create stores a new endpoint and returns it with its secret: the given one, or a new one if
-// key is nil. It returns ErrExists if the id is taken.
+// Create stores a new endpoint and returns it with its secret: key, or a new secret if key is nil.
+// It returns ErrExists if the id is taken.
 func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, key webhooks.Secret) (Endpoint, error) {
 	if key == nil {
 		key = webhooks.NewSecret()
@@ -261,7 +261,8 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 		return Endpoint{}, err
 	}
 
-	// The table does not have configured endpoints, so its condition cannot refuse this id.
+	// Configured endpoints are not in the table, so the condition of the write does not compare
+	// with them.
 	if _, taken := s.configured(id); taken {
 		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, ErrExists)
 	}
@@ -286,7 +287,8 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 		ReturnValuesOnConditionCheckFailure: "ALL_OLD",
 	})
 	if old, failed := dynamo.FailedCondition(err); failed {
-		// An item with this secret and these settings was written by an earlier try of this call.
+		// If the stored item has this secret and these settings, an earlier try of this call has
+		// written it.
 		found, _ := decodeEndpoint(old)
 		if len(found.Secrets) == 0 || !slices.Equal(found.Secrets[0].Key, key) || dynamo.Text(old, endpointSettings) != dynamo.Text(item, endpointSettings) {
 			return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, ErrExists)
@@ -328,8 +330,8 @@ func (s *Endpoints) Change(ctx context.Context, id string, fn func(*Settings) er
 	})
 }
 
-// RotateSecret makes the key, or a new one if it is nil, sign messages. The secret before it
-// signs them, too, until the window has passed, at most 30 days. The answer has the secrets.
+// RotateSecret makes key the newest secret, or a new secret if key is nil. The former secret also
+// signs until window is over, at most 30 days. The returned endpoint has the secrets.
 func (s *Endpoints) RotateSecret(ctx context.Context, id string, key webhooks.Secret, window time.Duration) (Endpoint, error) {
 	if window < 0 || window > maxRotationWindow {
 		return Endpoint{}, fmt.Errorf("%w: window %s: 0 to %s", ErrInvalid, window, maxRotationWindow)
@@ -350,7 +352,8 @@ func (s *Endpoints) RotateSecret(ctx context.Context, id string, key webhooks.Se
 	})
 }
 
-// edit changes settings and secrets, under the condition that no other caller has.
+// edit changes settings and secrets, on condition that no other caller has changed them since they
+// were read.
 func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) error) (Endpoint, error) {
 	if _, fixed := s.configured(id); fixed {
 		return Endpoint{}, fmt.Errorf("change endpoint %s: %w", id, ErrConfigured)
@@ -362,8 +365,7 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 			return Endpoint{}, err
 		}
 
-		// Each round applies fn to the endpoint as read in that round, so no other caller's change is
-		// lost.
+		// fn gets the endpoint as it was read in this round, so no other caller's change is lost.
 		if err := fn(&e); err != nil {
 			return Endpoint{}, err
 		}
@@ -419,7 +421,7 @@ func (s *Endpoints) Remove(ctx context.Context, id string) error {
 		return fmt.Errorf("remove endpoint %s: %w", id, ErrConfigured)
 	}
 
-	// The item of a configured endpoint has no settings, so this cannot remove its status.
+	// The item of a configured endpoint has no settings, so this condition keeps it.
 	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:           &s.cfg.Table,
 		Key:                 endpointItemKey(id),

@@ -12,17 +12,18 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// errDeliveryMoved: workers changed a delivery during every attempt to erase a person from it.
+// errDeliveryMoved says that workers have changed a delivery between each read and write of an
+// erasure.
 var errDeliveryMoved = errors.New("the delivery changed during every attempt; retry later")
 
 // eraseAttempts bounds the attempts for a delivery that workers keep changing.
 const eraseAttempts = 10
 
-// Erase removes personal data from the deliveries of an order: the attributes of their notifications,
-// the cause except its code and source, and the answers of far sides. Deliveries that are PENDING are
-// still made, with the id, the state, the event and the times. An attempt that is under way may send
-// the whole notification. Deliveries that have expired and wait for their deletion are changed, too.
-// Erase returns how many deliveries it has changed; a repeat changes none.
+// Erase removes personal data from the deliveries of an order: the attributes of their
+// notifications, the cause except its code and source, and the answers of far sides. Deliveries
+// that are PENDING are still made, with the id, the state, the event and the times. An attempt that
+// runs at the same time may send the whole notification. Expired deliveries that are not deleted
+// yet are changed, too. Erase returns how many deliveries it has changed; a repeat changes none.
 func (d *Deliveries) Erase(ctx context.Context, order string) (changed int, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.records.table,
@@ -53,8 +54,9 @@ func (d *Deliveries) Erase(ctx context.Context, order string) (changed int, err 
 	return changed, nil
 }
 
-// erase removes the person from one delivery, as it was read or as a later read returns it. It
-// reports false if the delivery has no personal data.
+// erase removes the person from one delivery. If a worker has changed the delivery since item was
+// read, erase reads it again. It reports false if the delivery has no personal data or does not
+// exist any more.
 func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 	d := decodeDelivery(item)
 
@@ -63,7 +65,7 @@ func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 		next.Attributes, next.Response, next.Error = nil, "", ""
 		next.Cause = d.Cause.WithoutPerson()
 
-		// Nothing personal, or erased before: a repeat writes nothing.
+		// The delivery has no personal data, for example because it was erased before.
 		if len(d.Attributes) == 0 && d.Response+d.Error == "" && d.Cause == next.Cause {
 			return false, nil
 		}
@@ -83,7 +85,7 @@ func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 			return done, err
 		}
 
-		// A worker has written the delivery since it was read, perhaps with a new answer.
+		// A worker has written the delivery since it was read, and may have stored a new answer.
 		out, err := r.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: d.itemKey(), ConsistentRead: aws.Bool(true)})
 		if err != nil || len(out.Item) == 0 {
 			return false, err

@@ -13,7 +13,7 @@ import (
 // AllTenants is the [Filter.Tenant] of an endpoint that gets the notifications of all tenants.
 const AllTenants = "*"
 
-// Filter selects notifications. An empty field selects all, except for Tenant.
+// Filter selects notifications. An empty field selects all notifications, except for Tenant.
 type Filter struct {
 	// States are the states that the order enters, Events the events that moved it, at most 64 of
 	// each.
@@ -76,7 +76,7 @@ func (f Filter) Matches(n Notification) bool {
 	}
 
 	for name, value := range f.Attributes {
-		// An attribute that was erased, or that the order never had, matches no filter.
+		// An attribute that the order does not have, or has no longer, matches no value.
 		if has, known := n.Attributes[name]; !known || has != value {
 			return false
 		}

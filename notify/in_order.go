@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// orderRounds bounds the deliveries of one order that are sent in one place before others get
-// their turn.
+// orderRounds is how many deliveries of one order are sent in a row before other orders get the
+// place.
 const orderRounds = 16
 
 // deliverInOrder sends the PENDING deliveries of the order to the endpoint, in the order of the
-// transitions, until an attempt does not end its delivery or none is left.
+// transitions. It stops when a delivery is still PENDING after its attempt, or when no delivery is
+// left.
 //
-// Only the first PENDING delivery may be tried. No earlier one can appear after this read: deliveries
-// are stored in the order of the transitions, and a delivery that has ended stays ended, except by a
-// redelivery on request.
+// Only the first PENDING delivery may be tried. After the read, no earlier delivery becomes
+// PENDING: deliveries are stored in the order of the transitions, and a delivery that has ended
+// stays ended unless it is sent again on request.
 func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery) error {
 	for range orderRounds {
 		pending, err := d.pendingOf(ctx, found)
@@ -23,8 +24,9 @@ func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery
 		}
 		first := pending[0]
 
-		// A delivery that was tried before is being tried, or waits for its next try. A delivery that
-		// was never tried has only waited for its turn.
+		// With Attempts, NextTry is the end of a running attempt or the next try, so this delivery
+		// has to wait. Without Attempts, NextTry is only a time of waiting behind an earlier
+		// delivery.
 		if first.Attempts > 0 && first.NextTry.After(time.Now()) {
 			return d.waitBehind(ctx, first, pending)
 		}
@@ -35,7 +37,7 @@ func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery
 		}
 
 		if !ended {
-			// Read again: the attempt has changed the time of the first delivery's next try.
+			// Read again, because the attempt has changed the first delivery's NextTry.
 			if pending, err = d.pendingOf(ctx, found); err == nil && len(pending) > 1 {
 				err = d.waitBehind(ctx, pending[0], pending)
 			}
@@ -59,7 +61,8 @@ func (d *Deliveries) pendingOf(ctx context.Context, one Delivery) (pending []Del
 	return pending, err
 }
 
-// waitBehind postpones the deliveries that are due before the first one, until after it.
+// waitBehind postpones the deliveries that are due before the first delivery's next try, until
+// blockedPause after it.
 func (d *Deliveries) waitBehind(ctx context.Context, first Delivery, pending []Delivery) error {
 	until := first.NextTry.Add(blockedPause)
 	for _, delivery := range pending[1:] {
@@ -67,7 +70,7 @@ func (d *Deliveries) waitBehind(ctx context.Context, first Delivery, pending []D
 			continue
 		}
 
-		// Otherwise a look would find it due again and again, only to wait behind the first one.
+		// Otherwise every look would find the delivery due and have to skip it.
 		if _, err := d.records.postpone(ctx, &delivery, until); err != nil {
 			return err
 		}

@@ -17,31 +17,32 @@ type lane struct {
 	destination Destination
 	openedFor   generation
 
-	// busy are the ids of the deliveries in work here. All but one of them have a place that other
-	// endpoints could have, counted in held.
+	// busy are the ids of the deliveries that this worker attempts now. One of them uses the
+	// endpoint's own place; the others use shared places, which held counts.
 	busy map[string]bool
 	held held
 	slow bool // the newest attempt took longer than firstTry
 
-	// ready are deliveries that a look has found due. more says that there may be others.
+	// ready are deliveries that a look has found due. more says that the queue may have further due
+	// deliveries.
 	ready    []Delivery
 	more     bool
 	looking  bool
 	nextLook time.Time
 
-	failing bool // the endpoint's item says so, as far as this worker knows
+	failing bool // the endpoint's item has failingSince or openUntil, as far as this worker knows
 }
 
-// generation changes when the settings or secrets of an endpoint's destination change.
+// generation identifies the settings and secrets that a destination was opened with.
 type generation struct {
 	revision int64
 	secrets  int
 }
 
-// use updates the lane to the endpoint as it was read at a time, and to this worker's share of its rate.
+// use applies the endpoint's settings, as they were read, and this worker's share of the rate.
 func (l *lane) use(e Endpoint, workers int, now time.Time) {
 	share := rate.Limit(e.Rate / float64(workers))
-	// A share below one a second still needs a burst of one, or nothing would ever be allowed.
+	// A burst below 1 would allow no attempt at all.
 	burst := max(1, int(share))
 
 	switch {
@@ -55,7 +56,8 @@ func (l *lane) use(e Endpoint, workers int, now time.Time) {
 	}
 
 	if l.endpoint.Status != e.Status {
-		// At once: an enabled endpoint has deliveries to send, a disabled one has some to give up.
+		// Look at once: an enabled endpoint has deliveries to send, a disabled endpoint has
+		// deliveries to give up.
 		l.nextLook = time.Time{}
 		l.circuit = circuit{}
 	}
@@ -69,7 +71,7 @@ func (l *lane) use(e Endpoint, workers int, now time.Time) {
 	l.endpoint, l.failing = e, l.failing || !e.FailingSince.IsZero() || !e.OpenUntil.IsZero()
 }
 
-// limit is how many attempts may run at once.
+// limit returns how many attempts may run at once.
 func (l *lane) limit(now time.Time) int {
 	if l.endpoint.Status != Active {
 		return 0
@@ -88,13 +90,14 @@ func (l *lane) allow(now time.Time) (wait time.Duration, ok bool) {
 	if wait = r.DelayFrom(now); wait == 0 {
 		return 0, true
 	}
-	// A reservation that is kept would push the turn of the next attempt back.
+	// Without the cancellation the next attempt would have to wait longer.
 	r.CancelAt(now)
 
 	return wait, false
 }
 
-// open returns the destination.
+// open returns the destination, and opens it if it is not open with the endpoint's present settings
+// and secrets.
 func (l *lane) open(open func(Endpoint) (Destination, error), now time.Time) (Destination, error) {
 	// The number of secrets falls when the window of a rotation ends, without a new revision.
 	want := generation{l.endpoint.Revision, len(l.endpoint.Signing(now))}
@@ -107,7 +110,7 @@ func (l *lane) open(open func(Endpoint) (Destination, error), now time.Time) (De
 		return nil, err
 	}
 
-	_ = l.close() // attempts with the old destination go on; it closes only idle connections
+	_ = l.close() // running attempts use the old destination on; Close closes only idle connections
 	l.destination, l.openedFor = destination, want
 
 	return destination, nil

@@ -11,11 +11,11 @@ import (
 )
 
 // Notification says that an order has entered a state. Its JSON is the data of version 1 (see
-// [Settings.Version]). It contains no personal data: a receiver that needs to know the
+// [Settings.Version]). That JSON contains no personal data: a receiver that needs to know the
 // customer asks the order service.
 type Notification struct {
-	// Key is orderId/transitionId/notify. A repeat has the same key. A further slash and text ask for
-	// a delivery of its own, for another consumer group or a replay.
+	// Key is orderId/transitionId/notify. A repeat has the same key. A key with a further slash and
+	// text is for another consumer group or a replay, which has a delivery of its own.
 	Key          string                   `json:"key"`
 	OrderID      transitions.OrderID      `json:"orderId"`
 	TransitionID transitions.TransitionID `json:"transitionId"`
@@ -27,12 +27,12 @@ type Notification struct {
 	From  workflow.State `json:"-"`
 	// Cause is why the transition was requested. Version 2 of the payload shows it.
 	Cause transitions.Cause `json:"-"`
-	// Attributes are values that filters can ask for and version 2 of the payload shows, by the names
-	// in [AttributeNames].
+	// Attributes are values by the names in [AttributeNames]. Filters can compare them, and version
+	// 2 of the payload has them.
 	Attributes map[string]string `json:"-"`
 }
 
-// AttributeNames are the names of attributes that a filter may ask for.
+// AttributeNames returns the names of the attributes that a filter may have.
 func AttributeNames() []string { return []string{"currency", "customer", "placedBy"} }
 
 // ID is the id of the message about the notification, made of characters that webhooks allow.

@@ -68,12 +68,12 @@ const (
 	cloudEventsSchema = "urn:ratchet:schema:cloudevents.v%d"
 )
 
-// newMessage writes the notification for the endpoint. An endpoint of one tenant sees the ids
-// of orders as the tenant knows them.
+// newMessage returns the message of the notification for the endpoint. For an endpoint of one
+// tenant, orderId in the data has no tenant prefix; the key keeps it.
 func newMessage(n Notification, e Endpoint, attempt int) (Message, error) {
 	m := Message{Notification: n, ID: n.ID(), ContentType: "application/json", Type: "order." + string(n.State), Attempt: attempt}
 
-	// Only in the data: m.Notification keeps the full id, by which the worker reads the order.
+	// Only n is changed: m.Notification keeps the full id, which is needed to read the order.
 	if tenant := e.Filter.Tenant; tenant != AllTenants && tenant != "" {
 		n.OrderID = transitions.OrderID(strings.TrimPrefix(string(n.OrderID), tenant+":"))
 	}
@@ -89,7 +89,6 @@ func newMessage(n Notification, e Endpoint, attempt int) (Message, error) {
 		m.ContentType = cloudEventsType
 		m.Type = fmt.Sprintf("ratchet.order.%s.v%d", strings.ToLower(string(n.State)), e.Version)
 		body = cloudEvent{
-			// Sequence has leading zeros, because the extension is compared as text.
 			SpecVersion:     "1.0",
 			ID:              m.ID,
 			Source:          cloudEventsSource,
@@ -98,9 +97,10 @@ func newMessage(n Notification, e Endpoint, attempt int) (Message, error) {
 			Time:            n.At,
 			DataContentType: "application/json",
 			DataSchema:      fmt.Sprintf(cloudEventsSchema, e.Version),
-			Sequence:        fmt.Sprintf("%019d", n.TransitionID),
-			PartitionKey:    string(n.OrderID),
-			Data:            data,
+			// With leading zeros, because the extension is compared as text.
+			Sequence:     fmt.Sprintf("%019d", n.TransitionID),
+			PartitionKey: string(n.OrderID),
+			Data:         data,
 		}
 	}
 

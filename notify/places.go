@@ -1,17 +1,17 @@
 package notify
 
-// places are the numbers of attempts that may still start. The first place of each endpoint is its
-// own; its further places come from here. Endpoints that answer slowly share places of their own, so
-// that an endpoint that hangs takes none from the quick ones.
+// places are the numbers of free shared places. Each endpoint has one place of its own; its further
+// places come from here. Endpoints that answer slowly use the slow places, so that an endpoint that
+// hangs takes no place from quick endpoints.
 type places struct{ quick, slow int }
 
-// held are the places of one endpoint beside its own.
+// held are the shared places that one endpoint has.
 type held struct{ quick, slow int }
 
 // has reports whether an endpoint can have another place.
 func (p *places) has(slow bool) bool { return slow && p.slow > 0 || !slow && p.quick > 0 }
 
-// take gives a place to an endpoint, after has.
+// take gives a shared place to an endpoint. has must have returned true.
 func (p *places) take(h *held, slow bool) {
 	if slow {
 		h.slow++
@@ -23,10 +23,10 @@ func (p *places) take(h *held, slow bool) {
 	p.quick--
 }
 
-// giveBack takes a place back.
+// giveBack returns a shared place of an endpoint.
 func (p *places) giveBack(h *held) {
-	// The slow place first: an endpoint that has become quick gives back the places that other slow
-	// endpoints need.
+	// Slow places first: an endpoint that has become quick does not need them any more, and slow
+	// endpoints do.
 	if h.slow > 0 {
 		h.slow--
 		p.slow++
@@ -37,8 +37,8 @@ func (p *places) giveBack(h *held) {
 	p.quick++
 }
 
-// slowDown exchanges the places of an endpoint that has turned out to be slow, as far as there are
-// slow ones.
+// slowDown exchanges the quick places of a slow endpoint for slow places, as far as slow places are
+// free.
 func (p *places) slowDown(h *held) {
 	n := min(h.quick, p.slow)
 	h.quick, h.slow = h.quick-n, h.slow+n

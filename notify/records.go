@@ -18,8 +18,8 @@ type records struct {
 	table string
 }
 
-// ofOrder returns the deliveries of an order by endpoint and transition, to one endpoint, or to all
-// if endpoint is "".
+// ofOrder returns the deliveries of an order to one endpoint, or to all endpoints if endpoint is
+// "", sorted by endpoint and transition.
 func (r records) ofOrder(ctx context.Context, order, endpoint string) (all []Delivery, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &r.table,
@@ -66,7 +66,8 @@ func (r records) get(ctx context.Context, key dynamo.Item) (d Delivery, found bo
 	return decodeDelivery(out.Item), true, nil
 }
 
-// create stores a new delivery. It reports false if there is one already.
+// create stores a new delivery. It reports false if the delivery exists already and has not
+// expired.
 func (r records) create(ctx context.Context, d *Delivery) (created bool, err error) {
 	now := time.Now()
 	d.version, d.call, d.CreatedAt = 1, rand.Text(), now.UTC()
@@ -90,8 +91,8 @@ func (r records) create(ctx context.Context, d *Delivery) (created bool, err err
 	return true, nil
 }
 
-// take reserves the next attempt, which ends before the time, for this worker. It reports false if
-// the delivery has changed since it was read.
+// take reserves the next attempt for this worker until until. It reports false if the delivery has
+// changed since it was read.
 func (r records) take(ctx context.Context, d *Delivery, until time.Time) (bool, error) {
 	taken := *d
 	taken.Attempts++
@@ -104,7 +105,7 @@ func (r records) take(ctx context.Context, d *Delivery, until time.Time) (bool, 
 	})
 }
 
-// postpone moves a delivery that cannot be tried yet.
+// postpone moves the due time of a delivery that cannot be tried yet.
 func (r records) postpone(ctx context.Context, d *Delivery, until time.Time) (bool, error) {
 	later := *d
 	later.NextTry = until
@@ -112,7 +113,7 @@ func (r records) postpone(ctx context.Context, d *Delivery, until time.Time) (bo
 	return r.write(ctx, d, later, func(u *dynamo.Update) { u.SetValue(deliveryDue, dynamo.Millis(until)) })
 }
 
-// store writes the outcome of an attempt, or of a redelivery.
+// store writes the outcome of an attempt, or that the delivery is sent again.
 func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, error) {
 	return r.write(ctx, d, next, func(u *dynamo.Update) {
 		u.SetValue(deliveryStatus, dynamo.S(string(next.Status))).
@@ -131,8 +132,8 @@ func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, e
 	})
 }
 
-// write changes the item from d to next, on condition that the item is as d was read, and then sets
-// *d to next. It reports false if the item has changed.
+// write changes the item from d to next, on condition that the item still has d's version, and then
+// sets *d to next. It reports false if the item has changed.
 func (r records) write(ctx context.Context, d *Delivery, next Delivery, change func(*dynamo.Update)) (bool, error) {
 	next.version, next.call = d.version+1, rand.Text()
 
@@ -158,10 +159,12 @@ func (r records) write(ctx context.Context, d *Delivery, next Delivery, change f
 	return true, nil
 }
 
-// queued returns up to limit deliveries of a queue in the order of their due times, after a position
-// if one is given, and the position of the next page.
+// queued returns up to limit deliveries of a queue in the order of their due times, from since on.
+// after is the position of the page, nil for the first page. queued also returns the position of
+// the next page.
 func (r records) queued(ctx context.Context, queue string, since time.Time, after dynamo.Item, limit int) ([]Delivery, dynamo.Item, error) {
-	// An index is read eventually consistent: a stale entry fails the condition of take.
+	// Reads of an index are eventually consistent. For an outdated entry the condition of take
+	// fails.
 	in := &dynamodb.QueryInput{
 		TableName:                 &r.table,
 		IndexName:                 aws.String(queueIndex),

@@ -14,7 +14,7 @@ const redacted = "[redacted]"
 // printable become spaces.
 func redact(e Endpoint, text string) string {
 	for _, secret := range e.Secrets {
-		// In every form in which a receiver may have the secret: with the prefix, as base64, as
+		// In every form in which an answer may contain the secret: with the prefix, as base64, as
 		// bytes.
 		for _, form := range []string{secret.Key.Reveal(), strings.TrimPrefix(secret.Key.Reveal(), "whsec_"), string(secret.Key)} {
 			text = strings.ReplaceAll(text, form, redacted)
@@ -22,7 +22,7 @@ func redact(e Endpoint, text string) string {
 	}
 
 	for _, value := range e.Headers {
-		// The parts, too: of "Bearer TOKEN" an answer may repeat the token alone.
+		// The words of a value, too: an answer may contain only the token of "Bearer TOKEN".
 		for _, part := range append(strings.Fields(value), value) {
 			if len(part) >= 8 { // shorter ones are words, and no secrets
 				text = strings.ReplaceAll(text, part, redacted)

@@ -15,7 +15,7 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// ErrPending means that a delivery is under way already.
+// ErrPending means that the delivery is PENDING, so it cannot be sent again.
 var ErrPending = errors.New("the delivery is under way")
 
 // Get returns the delivery with the id ORDER/TRANSITION/ENDPOINT, or ErrNotFound.
@@ -38,7 +38,7 @@ func (d *Deliveries) OfOrder(ctx context.Context, order string) ([]Delivery, err
 	return d.records.ofOrder(ctx, order, "")
 }
 
-// position is where a list continues.
+// position is the position at which a list continues.
 type position struct {
 	Shard int               `json:"s"`
 	Key   map[string]string `json:"k,omitempty"` // the keys of the index and of the table
@@ -48,10 +48,11 @@ type position struct {
 // maxList is the largest limit of a list.
 const maxList = 1000
 
-// List returns up to limit deliveries to an endpoint that are PENDING or MISSED and were due or
-// missed since a time, and the position of the next page, "" at the end. They are sorted by time
-// within each of the queue's four parts. List reads no other deliveries. DELIVERED ones are in no
-// queue; see [Deliveries.OfOrder] and [Deliveries.Scan].
+// List returns up to limit deliveries to an endpoint with the status PENDING or MISSED, and the
+// position of the next page, "" at the end. A PENDING delivery must be due at since or later; the
+// transition of a MISSED delivery must be at since or later. The deliveries are sorted by that time
+// within each of the queue's four parts. List reads no other deliveries. DELIVERED and SKIPPED
+// deliveries are in no queue; see [Deliveries.OfOrder] and [Deliveries.Scan].
 func (d *Deliveries) List(ctx context.Context, endpoint string, status Status, since time.Time, after string, limit int) (found []Delivery, next string, err error) {
 	at, err := checkList(endpoint, status, after, limit)
 	if err != nil {
@@ -145,7 +146,7 @@ func decodePosition(text string) (p position, err error) {
 	return p, nil
 }
 
-// Scan calls fn with every delivery, until it returns false. It reads the whole table.
+// Scan calls fn with every delivery, until fn returns false. It reads the whole table.
 func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
 	pages := dynamodb.NewScanPaginator(d.cfg.DynamoDB, &dynamodb.ScanInput{TableName: &d.cfg.Table, ConsistentRead: aws.Bool(true)})
 	for now := time.Now(); pages.HasMorePages(); {
@@ -176,7 +177,8 @@ func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error)
 			return delivery, fmt.Errorf("redeliver %s: %w", id, ErrPending)
 		}
 
-		// Not stored: a worker or another call has changed the delivery; look at it again.
+		// If it was not stored, a worker or another call has changed the delivery, which is read
+		// again.
 		if stored, err := d.redeliver(ctx, &delivery); err != nil || stored {
 			return delivery, err
 		}
@@ -187,7 +189,7 @@ func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error)
 
 func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, error) {
 	again := *delivery
-	// Attempts begins again at 0, so the whole schedule applies once more.
+	// Attempts is 0 again, so the whole schedule applies once more.
 	again.Status, again.Attempts, again.NextTry = Pending, 0, time.Now().UTC()
 	again.Redeliveries++
 
@@ -199,9 +201,9 @@ func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, e
 	return stored, err
 }
 
-// RedeliverMissed sends an endpoint its MISSED deliveries since a time, by the time of the
-// transitions, at most limit. It returns their number; fewer than limit means that none is left. The
-// endpoint must be active.
+// RedeliverMissed sends an endpoint at most limit of its MISSED deliveries again whose transitions
+// were at since or later. It returns their number. Fewer than limit means that no such delivery is
+// left. The endpoint must be active.
 func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since time.Time, limit int) (count int, err error) {
 	e, err := d.cfg.Endpoints.Get(ctx, endpoint)
 	switch {
@@ -215,7 +217,8 @@ func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since
 
 	for after := ""; count < limit; {
 		var page []Delivery
-		// Redelivered ones leave this queue, and the position goes on behind them.
+		// Deliveries that are sent again leave this queue. The position stays valid: it is behind
+		// them.
 		if page, after, err = d.List(ctx, endpoint, Missed, since, after, min(limit-count, maxList)); err != nil {
 			return count, err
 		}

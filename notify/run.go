@@ -8,14 +8,15 @@ import (
 	"ratchet/internal/worker"
 )
 
-// readAhead is the number of due deliveries that a look reads for each place of an endpoint.
+// readAhead is how many deliveries a look reads for each place of an endpoint.
 const readAhead = 4
 
 // lookPause is the shortest time between two looks at the same queues.
 const lookPause = 10 * time.Millisecond
 
-// Run makes attempts until ctx ends, and then waits for the attempts in work, DrainTimeout at most.
-// It returns nil. Any number of workers may run at once. Run may be called once.
+// Run makes attempts until ctx ends. Then it waits for the running attempts, at most DrainTimeout,
+// and cancels the attempts that still run. It closes the destinations and returns the errors of
+// closing them. Any number of workers may run at once. Call Run once.
 func (d *Deliveries) Run(ctx context.Context) error {
 	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -28,7 +29,7 @@ func (d *Deliveries) Run(ctx context.Context) error {
 		d.schedule(ctx)
 	}
 
-	// Before the drain: the attempts in work need no further share of a rate.
+	// Before the drain: running attempts need nothing more of a rate.
 	d.goAway(ctx)
 
 	d.mu.Lock()
@@ -56,7 +57,7 @@ func (d *Deliveries) schedule(ctx context.Context) {
 		if ctx.Err() == nil {
 			d.cfg.Log.Warn("the endpoints cannot be read; their deliveries wait", "err", err)
 		}
-		// Without the endpoints nothing can be looked at; attempts in work go on.
+		// Without the endpoints no queue can be read. Running attempts go on.
 		worker.Wait(ctx, time.Second)
 
 		return
@@ -74,8 +75,8 @@ func (d *Deliveries) schedule(ctx context.Context) {
 	}
 }
 
-// startLooks starts the looks that are due, forgets endpoints that are gone, and returns how
-// long until the next look.
+// startLooks starts the looks that are due, drops the lanes of endpoints that were removed, and
+// returns the time until the next look.
 func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,7 +89,7 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 		l := d.lane(e)
 		d.pump(l)
 
-		// While nothing may start, due deliveries stay where they are.
+		// No look before the circuit allows an attempt.
 		due := l.nextLook
 		if due.Before(l.circuit.until) && e.Status == Active {
 			due = l.circuit.until
@@ -107,8 +108,7 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 	}
 
 	for id, l := range d.lanes {
-		// A lane in use is forgotten by a later call; closing its destination now would fail the
-		// attempt.
+		// A lane in use is dropped by a later call: its attempts need the destination.
 		if !present[id] && len(l.busy) == 0 && !l.looking {
 			_ = l.close()
 			delete(d.lanes, id)
@@ -118,14 +118,14 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 	return next.Sub(now)
 }
 
-// lookAt moves the next look to the time, unless the look is earlier.
+// lookAt moves the next look to at, unless the next look is earlier.
 func (l *lane) lookAt(at time.Time) {
 	if at.Before(l.nextLook) {
 		l.nextLook = at
 	}
 
 	if l.looking {
-		l.more = true // the look may have read the queue before
+		l.more = true // the running look may have read the queue before the delivery was stored
 	}
 }
 
@@ -135,7 +135,7 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 
 	d.mu.Lock()
 	endpoint := l.endpoint
-	// Before the queue is read: a delivery that is stored during the read sets it again.
+	// Before the queue is read, so that lookAt can set it during the read.
 	l.more = false
 	d.mu.Unlock()
 
@@ -165,7 +165,7 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 			due = append(due, delivery)
 		}
 
-		// A full page of due deliveries: there may be more behind it.
+		// If the whole page is due, further deliveries may be due, too.
 		more = more || len(found) == limit && !found[limit-1].NextTry.After(now)
 	}
 
@@ -175,8 +175,8 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 	}
 
 	if endpoint.Rate > 0 {
-		// Several workers read the same deliveries and wait for their share of the rate. A delivery
-		// that another worker takes first costs a part of the share.
+		// Several workers read the same deliveries. A delivery that another worker has taken costs
+		// a part of this worker's share of the rate, so each worker tries them in another order.
 		rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] }) //nolint:gosec // G404: as above
 	}
 
@@ -213,8 +213,8 @@ func (d *Deliveries) pump(l *lane) {
 
 		wait, ok := d.acquire(l, next.ID(), now)
 		if !ok {
-			// Other workers may take the deliveries meanwhile. They are read again when there is a
-			// place.
+			// The deliveries are not kept, because other workers may take them. A later look reads
+			// the queue again.
 			if len(l.busy) == 0 || wait > 0 {
 				l.ready = nil
 				l.nextLook = now.Add(max(wait, lookPause))
@@ -229,7 +229,8 @@ func (d *Deliveries) pump(l *lane) {
 	l.ready = nil
 }
 
-// deliver makes the next attempt of a delivery, in a place that the caller has acquired.
+// deliver makes the next attempt of a delivery. The caller has acquired the place, which deliver
+// releases.
 func (d *Deliveries) deliver(l *lane, delivery Delivery) {
 	defer d.release(l, delivery.ID())
 
@@ -244,8 +245,8 @@ func (d *Deliveries) deliver(l *lane, delivery Delivery) {
 
 func (d *Deliveries) deliverNext(ctx context.Context, l *lane, endpoint Endpoint, delivery Delivery) error {
 	switch {
-	// The endpoint of today may belong to another receiver, which must not get the former one's
-	// messages.
+	// The endpoint was created after the delivery's transition. It may be another receiver than the
+	// endpoint that had this id before.
 	case delivery.At.Before(endpoint.CreatedAt):
 		return d.miss(ctx, delivery, "the endpoint was removed and created again")
 	case endpoint.Ordered:
@@ -257,7 +258,7 @@ func (d *Deliveries) deliverNext(ctx context.Context, l *lane, endpoint Endpoint
 	return err
 }
 
-// attempt takes a delivery and tries it. It reports whether the attempt has ended the delivery.
+// attempt takes a delivery and tries it. It reports whether the delivery has ended.
 func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (ended bool, err error) {
 	taken, err := d.records.take(ctx, &delivery, time.Now().Add(d.cfg.lease()))
 	if err != nil || !taken {

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Schedule has the pauses between the attempts of a delivery. After the attempt that follows the last
-// pause the delivery is MISSED. A pause is longer by up to a fifth, at random, so that deliveries
+// Schedule has the pauses between the attempts of a delivery. If the attempt after the last pause
+// fails, the delivery is MISSED. A pause is longer by up to a fifth, at random, so that deliveries
 // that failed together are not tried together.
 type Schedule []time.Duration
 
-// defaultSchedule is the schedule of Standard Webhooks: ten attempts within 75 hours and 35 minutes.
+// defaultSchedule is the schedule of Standard Webhooks: ten attempts within 75 hours and 35
+// minutes, or up to 91 hours with the random parts.
 func defaultSchedule() Schedule {
 	return Schedule{
 		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
@@ -35,7 +36,7 @@ func (s Schedule) check() error {
 	return nil
 }
 
-// after returns the pause after the nth attempt, from 1. It reports false after the last one.
+// after returns the pause after the nth attempt, from 1. It reports false after the last attempt.
 func (s Schedule) after(n int) (time.Duration, bool) {
 	if n > len(s) {
 		return 0, false

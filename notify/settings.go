@@ -11,7 +11,7 @@ import (
 // ErrInvalid means that a setting or an argument breaks a rule. The text names both.
 var ErrInvalid = errors.New("invalid endpoint")
 
-// Format is how a message about a notification is written.
+// Format is the format of a message about a notification.
 type Format string
 
 // The formats.
@@ -38,7 +38,7 @@ const (
 	maxTemplate        = 8 << 10
 )
 
-// Settings are the choices of an endpoint's owner.
+// Settings are the settings of an endpoint that its owner chooses.
 type Settings struct {
 	// Destination is where messages go, like https://example.com/hook. Package
 	// notify/destination lists the kinds.
@@ -50,11 +50,12 @@ type Settings struct {
 	Format Format `json:"format,omitempty"`
 	// Version is the version of the data in a message, 1 to LatestVersion. Default 1.
 	Version int `json:"version,omitempty"`
-	// Ordered sends the notifications of an order in the sequence of its transitions, each after the
-	// one before has ended. Other orders do not wait.
+	// Ordered sends the notifications of an order in the sequence of its transitions: a delivery
+	// begins when the order's delivery before it has ended. Other orders do not wait.
 	Ordered bool `json:"ordered,omitempty"`
-	// Rate is the most attempts per second of all workers together, up to 10,000. 0: no limit.
-	// Each worker has an equal share, and after a start or an end they may exceed it for 10 s.
+	// Rate is the most attempts per second of all workers together, up to 10,000. 0 means no limit.
+	// Each worker has an equal share. When a worker starts or ends, the workers may exceed the rate
+	// for about 10 s.
 	Rate float64 `json:"rate,omitempty"`
 	// Concurrency is the most attempts of one worker at the same time, 1 to 64. Default 8.
 	Concurrency int `json:"concurrency,omitempty"`
@@ -110,7 +111,8 @@ func (s Settings) check() error {
 	return errors.Join(faults...)
 }
 
-// reserved are the headers that a message sets itself, or that change how it is carried.
+// reserved are the headers that each message sets, and headers that change how HTTP transports a
+// message.
 var reserved = map[string]bool{
 	"Host": true, "Content-Length": true, "Content-Type": true, "Content-Encoding": true, "Transfer-Encoding": true,
 	"Connection": true, "Upgrade": true, "Te": true, "Trailer": true, "Expect": true, "Keep-Alive": true, "Proxy-Connection": true,

@@ -13,27 +13,28 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Workers that run share the rates of endpoints equally. To count each other, each worker counts up
-// an item of its own in the table of endpoints, while an endpoint has a rate.
+// Running workers share the rates of endpoints equally. To count each other, each worker has an
+// item in the table of endpoints, whose number (its beat) it increments while any endpoint has a
+// rate.
 const (
-	workerItem = "worker#" // begins its key; no endpoint's id has this character
+	workerItem = "worker#" // prefix of the item's key; no endpoint's id has a #
 	workerBeat = "beat"
 
-	// aliveFor is how long a worker counts after its number was seen to change. After that another
-	// worker removes its item, so that killed workers do not leave ever more items behind. A worker
-	// that lives nevertheless stores its item again.
+	// aliveFor is how long a worker counts as running after the last change of its beat. After that
+	// another worker removes its item, so that the items of killed workers do not stay. If the
+	// worker still runs, it stores its item again.
 	aliveFor = 3*refreshEvery + refreshEvery/2
 )
 
-// presence is a worker's knowledge of the other workers. Only Run uses it.
+// presence is what this worker has seen of the other workers. Only Run uses it.
 type presence struct {
 	id     string
 	beatAt time.Time // the newest beat of this worker, zero before the first
 	seen   map[string]sighting
 }
 
-// sighting is another worker's number and when it was first seen, by this worker's clock: the clocks
-// of two workers are never compared.
+// sighting is another worker's beat, and when this worker first saw that beat, by its own clock.
+// The clocks of two workers are never compared.
 type sighting struct {
 	beat int64
 	at   time.Time
@@ -43,7 +44,8 @@ func newPresence() presence {
 	return presence{id: workerItem + rand.Text(), seen: map[string]sighting{}}
 }
 
-// count returns how many workers run, and the items that others have left behind.
+// count returns how many workers run, including this one, and the ids of items whose workers have
+// ended.
 func (p *presence) count(beats map[string]int64, now time.Time) (workers int, left []string) {
 	workers = 1
 
@@ -65,7 +67,7 @@ func (p *presence) count(beats map[string]int64, now time.Time) (workers int, le
 
 	for id := range p.seen {
 		if _, there := beats[id]; !there {
-			// Otherwise the map would grow with every worker that ever ran.
+			// Without this the map would keep an entry for every worker that has ever run.
 			delete(p.seen, id)
 		}
 	}
@@ -73,7 +75,8 @@ func (p *presence) count(beats map[string]int64, now time.Time) (workers int, le
 	return workers, left
 }
 
-// countWorkers tells the others that this worker runs, and counts them, if an endpoint has a rate.
+// If an endpoint has a rate, countWorkers counts the running workers, and shows the others that
+// this worker runs.
 func (d *Deliveries) countWorkers(ctx context.Context, all []Endpoint, now time.Time) {
 	if !slices.ContainsFunc(all, func(e Endpoint) bool { return e.Rate > 0 }) {
 		return
@@ -86,14 +89,14 @@ func (d *Deliveries) countWorkers(ctx context.Context, all []Endpoint, now time.
 	d.workers = workers
 	d.mu.Unlock()
 
-	// This is called for every wake-up; the writes are not.
+	// countWorkers is called at every wake-up, but writes only every refreshEvery.
 	if p := &d.presence; p.beatAt.IsZero() || now.Sub(p.beatAt) >= refreshEvery {
 		p.beatAt = now
 		d.beat(ctx, left, beats)
 	}
 }
 
-// beat counts up this worker's item, and removes items that other workers have left behind.
+// beat increments this worker's beat, and removes the items of workers that have ended.
 func (d *Deliveries) beat(ctx context.Context, left []string, beats map[string]int64) {
 	if err := d.cfg.Endpoints.beat(ctx, d.presence.id); err != nil && ctx.Err() == nil {
 		d.cfg.Log.Warn("the other workers were not told that this one runs; together they may exceed the rates of endpoints", "err", err)
@@ -106,13 +109,13 @@ func (d *Deliveries) beat(ctx context.Context, left []string, beats map[string]i
 	}
 }
 
-// goAway lets the others have this worker's share at once.
+// goAway removes this worker's item, so that the others use its share of the rates.
 func (d *Deliveries) goAway(ctx context.Context) {
 	if d.presence.beatAt.IsZero() {
 		return
 	}
 
-	// Run's context has ended, and this write has to be made all the same.
+	// Run's context has ended, but this write must still be made.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.storeTimeout())
 	defer cancel()
 
@@ -121,7 +124,7 @@ func (d *Deliveries) goAway(ctx context.Context) {
 	}
 }
 
-// beat counts up the item of a worker.
+// beat increments the beat of a worker.
 func (s *Endpoints) beat(ctx context.Context, worker string) error {
 	update := dynamo.NewUpdate(s.cfg.Table, endpointItemKey(worker)).Bind(":one", dynamo.N(1)).Add("#" + workerBeat + " :one")
 	if _, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
@@ -131,10 +134,12 @@ func (s *Endpoints) beat(ctx context.Context, worker string) error {
 	return nil
 }
 
-// leave removes the item of a worker, if it still has the number; 0 for any.
+// leave removes the item of a worker if it still has this beat. With beat 0 it removes the item in
+// any case.
 func (s *Endpoints) leave(ctx context.Context, worker string, beat int64) error {
 	in := &dynamodb.DeleteItemInput{TableName: &s.cfg.Table, Key: endpointItemKey(worker)}
-	// A worker that lives has counted up since then, and keeps its item.
+	// The condition keeps the item of a worker that has incremented its beat since: that worker
+	// still runs.
 	if beat > 0 {
 		condition := workerBeat + " = :beat"
 		in.ConditionExpression, in.ExpressionAttributeValues = &condition, dynamo.Item{":beat": dynamo.N(beat)}
@@ -152,7 +157,7 @@ func (s *Endpoints) leave(ctx context.Context, worker string, beat int64) error 
 	return nil
 }
 
-// recentBeats returns the numbers of the workers that the newest reading of the table has found.
+// recentBeats returns the beats of the workers, as recent has read them last.
 func (s *Endpoints) recentBeats() map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

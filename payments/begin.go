@@ -9,22 +9,22 @@ import (
 	"ratchet/once/txn"
 )
 
-// maxRestarts bounds how often a call starts over because other calls keep changing the
-// payment.
+// maxRestarts is how many times a call starts over because another call has changed the payment.
 const maxRestarts = 20
 
 // Capture moves a part of the authorized amount, or all of it, from the payer's account to the
-// payee's. It returns ErrExceeded if less may be captured, and ErrDeclined if the processor refuses.
-// If the payee's account was closed since the step began, the capture is refunded at the processor
-// and the error is ErrDeclined with ledger.ErrAccountClosed.
+// payee's. It returns ErrExceeded if the amount is more than may still be captured, and ErrDeclined
+// if the processor refuses. If the payee's account is closed after the step began, the capture is
+// refunded at the processor and the error is ErrDeclined with ledger.ErrAccountClosed.
 func (s *Payments) Capture(ctx context.Context, id string, r StepRequest) (Payment, error) {
 	return s.do(ctx, id, r, Capturing)
 }
 
 // Refund moves a part of the captured amount, or all of it, from the payee's account back to the
-// payer's. The refund is set aside on the payee's account first: if that account has too little,
-// Refund returns ledger.ErrInsufficientFunds and the processor gets no request. A refund that the
-// payment allows first voids the rest that was not captured: after a refund nothing can be captured.
+// payer's. The amount is set aside on the payee's account first. If that account has too little,
+// Refund returns ledger.ErrInsufficientFunds and the processor gets no request. If a part of the
+// authorized amount was not captured, an allowed refund voids that part first, so nothing can be
+// captured after a refund.
 func (s *Payments) Refund(ctx context.Context, id string, r StepRequest) (Payment, error) {
 	if r.Final {
 		return Payment{}, fmt.Errorf("refund payment %.60s: %w: final: only of a capture", id, ErrInvalid)
@@ -55,8 +55,9 @@ func (s *Payments) Refund(ctx context.Context, id string, r StepRequest) (Paymen
 	return s.do(ctx, id, r, Refunding)
 }
 
-// Void releases the authorized amount that was not captured. A void may overtake an authorization
-// whose outcome is not known.
+// Void releases the authorized amount that was not captured. A void may overtake a pending
+// authorization or charge, whose outcome is not known. That step then never ends; a repeat of its
+// call returns ErrVoided.
 func (s *Payments) Void(ctx context.Context, id string) (Payment, error) {
 	return s.do(ctx, id, StepRequest{ID: string(voiding)}, voiding)
 }
@@ -118,9 +119,9 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 	next.ended = p.Pending // the opening step that a void overtakes, else nil
 	next.Pending = &Step{ID: r.ID, Kind: kind, Amount: r.Amount, Final: r.Final, Outcome: Pending, At: next.UpdatedAt}
 
-	// A capture or refund changes the state now. A void or an expiry changes it when the
-	// step ends, and is only checked here. If something was captured, the step releases the rest and
-	// leaves the state.
+	// A capture or refund changes the state now. A void or an expiry changes it when the step ends, so
+	// here the event is only checked. After a capture, a void or an expiry releases the rest and does
+	// not change the state, so there is no event to check.
 	switch kind {
 	case Capturing:
 		if next, err = next.apply("capture"); err == nil && r.Amount > p.Capturable {
@@ -143,9 +144,10 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 	return next, err
 }
 
-// storePending stores the planned step. A capture is refused if the payee's account is known to be
-// closed; the transfer checks again. A refund sets the money aside and requires that the payer's
-// account is open. If another call was faster, it returns errStale and the payment as it is.
+// storePending stores the planned step. It refuses a capture if the payee's account is known to be
+// closed; the transfer checks again. For a refund it sets the money aside and requires that the
+// payer's account is open. If another call has changed the payment, storePending returns errStale and
+// the changed payment.
 func (s *Payments) storePending(ctx context.Context, next Payment) (Payment, error) {
 	switch next.Pending.Kind {
 	case Capturing:
@@ -164,7 +166,8 @@ func (s *Payments) storePending(ctx context.Context, next Payment) (Payment, err
 func (s *Payments) storePendingRefund(ctx context.Context, next Payment) (Payment, error) {
 	key := next.key(next.Pending.ID)
 
-	// A refund to a closed account would end in suspense, so it is refused before the bank is asked.
+	// A refund to a closed account would end in a suspense account, so it is refused before the
+	// processor is asked.
 	creditedOpen, err := s.ledger.RequireOpen(ctx, key, next.Payer, next.Currency)
 	if err != nil {
 		return next, err
@@ -176,7 +179,7 @@ func (s *Payments) storePendingRefund(ctx context.Context, next Payment) (Paymen
 		return next, nil
 	}
 
-	// Another call has begun a step under this id. The record says which one.
+	// Another call has set money aside under this step's id. The payment's record says for which step.
 	if replayed || errors.Is(err, ledger.ErrConflict) {
 		now, err := s.Get(ctx, next.ID)
 		if err != nil {
@@ -189,7 +192,7 @@ func (s *Payments) storePendingRefund(ctx context.Context, next Payment) (Paymen
 	return s.resolveWrite(next, err)
 }
 
-// accountRefusal returns the account's refusal within err, or err if there is none.
+// accountRefusal returns the *ledger.RefusedError that err wraps, or err if it wraps none.
 func accountRefusal(err error) error {
 	if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {
 		return refusal

@@ -30,7 +30,7 @@ const (
 type event struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
-	// Data is a stepData for the types below, and anything for others.
+	// Data is a stepData for the types of events below. For other types it may be anything.
 	Data jsontext.Value `json:"data"`
 }
 
@@ -43,7 +43,7 @@ type stepData struct {
 	Currency string `json:"currency"`
 }
 
-// The types of events. Others are acknowledged and ignored.
+// The types of events. An event of another type gets a receipt and changes nothing.
 const (
 	eventSucceeded   = "payment.succeeded"
 	eventFailed      = "payment.failed"
@@ -68,8 +68,8 @@ const (
 	EffectParked Effect = "parked"
 )
 
-// Received is a callback that was received. The processor need not send it again, whatever
-// its effect.
+// Received is a callback that was received. With every effect, the processor need not send the
+// callback again.
 type Received struct {
 	EventID   string `json:"eventId"`
 	Type      string `json:"type"`
@@ -81,16 +81,16 @@ type Received struct {
 
 	step, currency string
 	amount         int64
-	call           string // of this call, so that it recognizes its own receipt
+	call           string // the call id, so that the call recognizes its own receipt
 }
 
 // errRepeated means that the event was received before.
 var errRepeated = errors.New("the event was received before")
 
 // Callback receives a request of the processor: its headers and the raw bytes of its body,
-// at most 64 KiB. With an error the callback was not received: its signature or body is
-// refused (webhooks.ErrSignature, ErrCallback, ...), or the cause may pass and the
-// processor should send it again.
+// at most 64 KiB. If the signature or body is refused, Callback returns webhooks.ErrSignature,
+// ErrCallback or another error of the verifier, and the callback has no effect. After any other error
+// the processor should send the callback again.
 func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Received, error) {
 	if s.cfg.Callbacks == nil {
 		return Received{}, ErrNoCallbacks
@@ -111,7 +111,7 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 	}
 
 	r.EventID = message.ID
-	// In the precision of the record, so that a later read returns the same time.
+	// In the record's precision of milliseconds, so that a later read returns the same time.
 	r.At = time.UnixMilli(s.cfg.Now().UnixMilli()).UTC()
 	r.call = newCallID()
 
@@ -121,8 +121,8 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 
 	p, err := s.Get(ctx, r.PaymentID)
 	switch {
-	// Parked and not refused: the processor would send it again for days, and the payment may never
-	// come.
+	// Parked and not refused: after a refusal the processor would send the callback again for days, and
+	// the payment may never be created.
 	case errors.Is(err, ErrUnknownPayment):
 		return s.storeReceipt(ctx, r, EffectParked, "unknown payment")
 	case err != nil:
@@ -150,7 +150,7 @@ func isKnownEvent(eventType string) bool {
 	return false
 }
 
-// parseEvent reads a verified body. Of an unknown type of event it reads only the type.
+// parseEvent reads a verified body. If the type of event is unknown, it reads the type only.
 func parseEvent(body []byte) (Received, error) {
 	var e event
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -182,8 +182,8 @@ func parseEvent(body []byte) (Received, error) {
 	return Received{Type: e.Type, PaymentID: id, step: step, amount: data.Amount, currency: data.Currency}, nil
 }
 
-// stepEvent handles the event that the processor has ended a step. It finishes the step by
-// asking the processor, and does not rely on the event.
+// stepEvent handles an event that says that the processor has ended a step. It does not rely on the
+// event: it asks the processor and finishes the step with the answer.
 func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Received, error) {
 	said := Succeeded
 	if r.Type == eventFailed {
@@ -198,7 +198,8 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 		return s.storeReceipt(ctx, r, EffectParked, "another amount")
 	case step.Outcome == said:
 		return s.storeReceipt(ctx, r, EffectNone, "the step had ended so")
-	// A stored answer never changes, so a person must find out which side is wrong.
+	// A stored answer never changes, so a person must find out which side is wrong: the payment or the
+	// event.
 	case step.Outcome != Pending:
 		return s.storeReceipt(ctx, r, EffectParked, "the step had ended otherwise")
 	}
@@ -208,7 +209,7 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 	case errors.Is(err, errRepeated):
 		r.Effect = EffectRepeated
 		return r, nil
-	// With an error there is no receipt, so the processor sends the event again.
+	// The caller gets the error and the processor sends the event again.
 	case err != nil && !isRefusal(err):
 		return Received{}, err
 	}
@@ -217,14 +218,14 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 		return s.storeReceipt(ctx, r, EffectParked, "the processor says otherwise when asked")
 	}
 
-	// The step may have been ended by another call, without this receipt.
+	// If another call ended the step, finish has not written this receipt.
 	return s.storeReceipt(ctx, r, EffectEnded, "")
 }
 
-// expiredEvent handles the event that an authorization has expired at the processor. After
-// a capture the event is late and means nothing.
+// expiredEvent handles an event that says that an authorization has expired at the processor. After
+// a capture the event is late and changes nothing.
 func (s *Payments) expiredEvent(ctx context.Context, r Received, p Payment) (Received, error) {
-	// A pending capture learns from its own answer that the authorization has expired.
+	// If a capture is pending, the processor's answer to it says whether the authorization has expired.
 	if p.State != "AUTHORIZED" || p.Pending != nil {
 		return s.storeReceipt(ctx, r, EffectNone, "the payment is "+string(p.State))
 	}
@@ -244,9 +245,9 @@ func (s *Payments) expiredEvent(ctx context.Context, r Received, p Payment) (Rec
 	return s.storeReceipt(ctx, r, EffectEnded, "")
 }
 
-// chargebackEvent handles the event that the bank took the money back. It moves the captured amount
-// that was not refunded from the payee's account to the payer's, in the transaction that writes the
-// receipt.
+// chargebackEvent handles an event that says that the bank took the money back. It moves the amount
+// that was captured and not refunded from the payee's account to the payer's. The same transaction
+// writes the receipt.
 func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (Received, error) {
 	// The pending step may move money, so the amount that the bank took back cannot be checked yet.
 	// The processor sends the event again.
@@ -262,7 +263,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 		return s.storeReceipt(ctx, r, EffectParked, "the payment is "+string(p.State))
 	case err != nil:
 		return Received{}, err
-	// A chargeback of a part is not modeled: the state has no place for the rest.
+	// A chargeback of a part is parked: no state says that a part was charged back.
 	case r.amount != rest || p.Capturable > 0:
 		return s.storeReceipt(ctx, r, EffectParked, "another amount than was captured and not refunded")
 	}
@@ -285,7 +286,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	case errors.Is(err, errRepeated):
 		r.Effect = EffectRepeated
 		return r, nil
-	// An account that is closed or short refuses each repeat, too.
+	// Parked, because an account that is closed or has too little would refuse each repeat, too.
 	case errors.As(err, &refusal):
 		return s.storeReceipt(ctx, r, EffectParked, refusal.Err.Error())
 	case err != nil:

@@ -9,21 +9,23 @@ import (
 	"ratchet/once/txn"
 )
 
-// cancelID is the id of the refund of Cancel. If the processor has declined it, the next
-// call makes another one: cancel-2, cancel-3, ... The texts are stored.
+// cancelID is the id of the first refund of Cancel. If the id is used, for example by a refund that
+// the processor declined, the next refund has the id cancel-2, then cancel-3, ... The texts are
+// stored.
 const (
 	cancelID   = "cancel"
 	maxCancels = 100
 )
 
-// Cancel gives back all money that the payment has taken, and closes it: an authorization or a charge
-// under way is voided, captured money is refunded. A pending step ends first. If there is no such
-// payment, Cancel stores a VOIDED one. A later Charge or Authorize under the id returns ErrVoided. A
-// repeat goes on where the last call stopped; a finished one changes nothing.
+// Cancel gives back all money that the payment has taken, and closes the payment. It voids an
+// authorization, or a charge that is pending, and refunds captured money. If another step is pending,
+// Cancel finishes it first. If there is no payment with the id, Cancel stores a VOIDED one. A later
+// Charge or Authorize under the id returns ErrVoided. A repeat goes on where the last call stopped.
+// After a call that succeeded, a repeat changes nothing.
 //
-// It returns ErrUnresolved if the processor does not answer, ErrDeclined if it refuses the
-// refund, and a *ledger.RefusedError if the payee's account cannot pay the refund. In each case the
-// payment stays as the failed call left it, and a repeat tries again.
+// Cancel returns ErrUnresolved if the processor does not answer, ErrDeclined if it refuses the
+// refund, ErrExceeded after too many declined refunds, and a *ledger.RefusedError if an account
+// refuses the refund. After ErrUnresolved, ErrDeclined and *ledger.RefusedError a repeat tries again.
 func (s *Payments) Cancel(ctx context.Context, id string) (Payment, error) {
 	if err := checkPaymentID(id); err != nil {
 		return Payment{}, fmt.Errorf("cancel: %w", err)
@@ -54,11 +56,11 @@ func (p *Payment) isVoidable() bool {
 	return p.isOpening() || p.Capturable > 0 || p.State == "AUTH_EXPIRED"
 }
 
-// isTombstone reports whether Cancel has stored the payment, because there was none.
+// isTombstone reports whether Cancel has stored the payment because none existed.
 func (p *Payment) isTombstone() bool { return p.Canceled && p.Amount == 0 }
 
-// cancelStep brings the payment one step nearer to its end. It returns errStale if another
-// call has changed the payment meanwhile.
+// cancelStep takes the next step towards a canceled payment. It returns errStale if another call has
+// changed the payment since it was read.
 func (s *Payments) cancelStep(ctx context.Context, id string) (Payment, error) {
 	p, err := s.Get(ctx, id)
 	switch {
@@ -67,7 +69,7 @@ func (s *Payments) cancelStep(ctx context.Context, id string) (Payment, error) {
 	case err != nil || p.isCanceled():
 		return p, err
 	case p.Pending != nil && !p.isOpening():
-		// The result does not matter: money that the step leaves is given back next.
+		// The step may succeed or fail. The next round gives back the money that is captured then.
 		p, err = s.finish(ctx, p, p.Pending.ID)
 		if isRefusal(err) {
 			err = nil
@@ -80,14 +82,14 @@ func (s *Payments) cancelStep(ctx context.Context, id string) (Payment, error) {
 		return s.cancelBy(ctx, p, StepRequest{ID: p.nextCancelID(), Amount: p.Captured - p.Refunded, cancels: true}, Refunding)
 	}
 
-	// Nothing is left to give back. The record only closes the id.
+	// There is nothing to give back. This write only closes the payment.
 	next := p.next(s.cfg.Now())
 	next.Canceled = true
 
 	return s.save(ctx, next)
 }
 
-// cancelBy makes a step of the payment. The write that begins it also closes the payment.
+// cancelBy makes a step of the payment. The write that begins the step also closes the payment.
 func (s *Payments) cancelBy(ctx context.Context, p Payment, r StepRequest, kind Kind) (Payment, error) {
 	if p.count(Refunding) >= maxSteps+maxCancels {
 		return p, fmt.Errorf("%w: %d refunds were declined", ErrExceeded, maxCancels)

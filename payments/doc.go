@@ -14,16 +14,18 @@
 //   - ONE transaction stores its answer together with the ledger's transfer, or with the
 //     release of the money that was set aside.
 //
-// A worker may die between any two of them. The record says which step is pending, and the key makes
-// the request safe to repeat: a repeat of the call, [Payments.Recover] or the processor's callback
-// finishes the step.
+// A worker may die between any two of these parts. The record then says which step is pending, and
+// the key makes it safe to repeat the request. A repeat of the call, [Payments.Recover] or the
+// processor's callback finishes the step.
 //
-// A time-out says nothing about what happened. The package looks up the key at the
-// processor and sends the request again only if the processor does not know the key. If
-// there is still no answer, the call returns [ErrUnresolved] and the money stays set aside.
+// After a time-out it is not known whether the processor made the step. The package looks up the key
+// at the processor. It sends the request again only if the processor does not know the key or does
+// not answer the look-up. If there is still no answer, the call returns [ErrUnresolved] and the money
+// stays set aside.
 //
-// [Payments.Cancel] gives back all money that a payment has taken, in any state, and closes its id,
-// also before the payment exists. A charge or authorization that arrives later is refused.
+// [Payments.Cancel] gives back all money that a payment has taken, in any state, and closes the
+// payment's id. It may be called before the payment exists. A charge or authorization that arrives
+// later is refused.
 //
 // [IDForOrder] and [OpenOrderAccounts] give an order's payment its id and its accounts.
 //
@@ -31,22 +33,25 @@
 //
 // # Guarantees
 //
-// Each step id has one effect. A repeat gets the first answer, other content under the id
-// is [ErrConflict]. The sum of the captures never exceeds the authorized amount, and the sum of the
-// refunds never exceeds the sum of the captures. Record and ledger change in one transaction, so no
-// crash leaves one without the other.
+// Each step id has one effect. A repeat gets the first answer. A request with the same id and other
+// content gets [ErrConflict]. The sum of the captures never exceeds the authorized amount, and the
+// sum of the refunds never exceeds the sum of the captures. The record and the ledger change in one
+// transaction, so a crash cannot change only one of them.
 //
-// A step that the processor has carried out ends here, too, even when an account refuses the money. A
-// refund whose payer's account is closed or full meanwhile, and a capture whose payee's account is
-// full, credit a suspense account instead: the id of the account with ".suspense" after it. The
-// step's Reason names it; a person moves the money on. A capture whose payee's account is closed is
-// refunded at the processor.
+// When the processor has carried out a step, the step also ends in the payment, even if the account
+// to credit refuses the money:
 //
-// A callback needs a signature over its raw bytes and counts once per event id: the
-// receipt is written in the transaction that acts on it. The package does not rely on what
-// a callback says of a step or an expiry: it asks the processor. A callback that does not
-// fit (unknown payment, other amount, other state) is parked for a person. An "expired"
-// for a payment that was captured does nothing.
+//   - A refund whose payer's account is closed or full, and a charge or capture whose payee's account
+//     is full, credit a suspense account instead. Its id is the account's id with ".suspense" after
+//     it. The step's Reason names it. A person moves the money on.
+//   - A capture whose payee's account is closed is refunded at the processor. A charge is voided there.
+//
+// A callback needs a signature over its raw bytes and counts once per event id. The receipt of a step
+// that ended or of a chargeback is written in the transaction that acts on the callback. An expiry's
+// receipt is written afterwards; a repeat finds the payment expired. The package does not rely on
+// what a callback says about a step or an expiry: it asks the processor. A callback that does not fit
+// (unknown payment, other amount, other state) is parked for a person. The event "expired" changes
+// nothing if the payment was captured.
 //
 //	p, err := pay.Authorize(ctx, payments.NewPayment{ID: "p-1", OrderID: "o-1",
 //		Payer: "processor", Payee: "shop", Amount: 1250, Currency: "EUR"})
@@ -55,7 +60,7 @@
 //
 // # Caveats
 //
-// The processor must act once per key. A payment has one pending step at a time; another
-// request meanwhile returns [ErrBusy]. A payment has at most 50 captures and as many
-// refunds.
+// The processor must act once per key. A payment has one pending step at a time; a request for
+// another step returns [ErrBusy] until the first one has ended. A payment has at most 50 captures and
+// 50 refunds; Cancel may add more refunds.
 package payments

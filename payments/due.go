@@ -15,13 +15,13 @@ import (
 	"ratchet/once/txn"
 )
 
-// The due table has a row for each pending step, in the order of their beginning, and for each
-// payment that expires, in the order of their expiry. A row is added and deleted in the transaction
-// of its step or payment, so Recover reads no other rows.
+// The due table has a row for each pending step, sorted by when the step began, and a row for each
+// payment that expires, sorted by when it expires. The transaction that writes the step or payment
+// also adds or deletes the row, so Recover needs no scan of the payments.
 const (
 	dueSteps  = "steps"
 	dueExpiry = "expiry"
-	dueShards = 16 // partitions of each, to share the writes
+	dueShards = 16 // partitions of each kind, which share the writes
 )
 
 // duePartitions are the partitions of the table in the order of Recover.
@@ -62,15 +62,16 @@ func (s *Payments) addDueRows(next Payment, t *txn.Transaction) {
 
 	switch {
 	case next.ExpiresAt.IsZero():
-	// The row stays until nothing is held any more, whichever step comes to that.
+		// A payment that never expires has no row.
 	case next.Revision == 1:
 		put(dueKey(dueExpiry, next.ID, "", next.ExpiresAt))
+		// Nothing is held any more and no step is pending, so there is nothing left to release.
 	case next.Pending == nil && next.Capturable == 0:
 		remove(dueKey(dueExpiry, next.ID, "", next.ExpiresAt))
 	}
 }
 
-// dueRow is a row as read.
+// dueRow is a row of the due table. Step is empty for an expiry.
 type dueRow struct{ shard, due, payment, step string }
 
 // duePlace is a place in the table: a partition, and the last row that was handled in it.
@@ -81,7 +82,7 @@ type duePlace struct {
 
 func (p duePlace) String() string { return strconv.Itoa(p.partition) + "|" + p.due }
 
-// parseDuePlace reads what String wrote. The empty text is the beginning.
+// parseDuePlace reads the text of String. An empty text means the beginning.
 func parseDuePlace(text string) (p duePlace, err error) {
 	if text == "" {
 		return p, nil
@@ -100,7 +101,7 @@ func parseDuePlace(text string) (p duePlace, err error) {
 func (s *Payments) dueRows(ctx context.Context, place duePlace, now time.Time, limit int) (rows []dueRow, err error) {
 	shard := duePartitions[place.partition]
 
-	// A worker may still be working on a younger step.
+	// A worker may still be working on a step that is younger than staleAfter.
 	if strings.HasPrefix(shard, dueSteps) {
 		now = now.Add(-staleAfter)
 	}

@@ -7,26 +7,26 @@ import (
 	"ratchet/workflow"
 )
 
-// Answers of a processor that did not take the money.
+// Errors of a [Processor]. All but ErrTimeout are answers: the step was not made.
 var (
 	// ErrDeclined means that the payment was refused for good: a repeat changes nothing.
 	ErrDeclined = errors.New("payment declined")
-	// ErrTimeout means that there was no answer in time. The charge may or may not have
-	// been made. Repeat the call under the same key.
+	// ErrTimeout means that there was no answer in time. It is not known whether the step was made.
+	// Repeat the call under the same key.
 	ErrTimeout = errors.New("the payment processor did not answer in time")
-	// ErrVoided means that the payment was voided before. Nothing will be charged under
-	// its key.
+	// ErrVoided means that the payment was voided or canceled. No money will be taken under its key.
 	ErrVoided = errors.New("payment voided")
 	// ErrExpired means that the authorization has expired and nothing of it can be captured.
 	// Payments return it with ErrState or ErrDeclined.
 	ErrExpired = errors.New("authorization expired")
-	// ErrConflict means that the key was used for another order or amount.
+	// ErrConflict means that the id or key was used with other content: another order, account, amount,
+	// currency or kind of step, or another value of Final or ExpiresAt.
 	ErrConflict = errors.New("payment key used with another amount")
 )
 
 // Other errors of a payment.
 var (
-	// ErrInvalid means that an argument breaks a rule. The text names both.
+	// ErrInvalid means that an argument breaks a rule. The text names the argument and the rule.
 	ErrInvalid = errors.New("invalid payment")
 	// ErrUnknownPayment means that there is no such payment.
 	ErrUnknownPayment = errors.New("unknown payment")
@@ -37,8 +37,9 @@ var (
 	ErrState = errors.New("the payment's state does not allow this")
 	// ErrBusy means that another step is pending. Retry when it has ended.
 	ErrBusy = errors.New("another step of the payment is under way")
-	// ErrUnresolved means that the processor has not answered whether it made the step. The step
-	// stays pending: repeat the call, or let Recover or the processor's callback finish it.
+	// ErrUnresolved means that the step has not ended: the processor has not said whether it made the
+	// step, or the money that it moved cannot be booked or returned yet. The step stays pending. Repeat
+	// the call, or let Recover or the processor's callback finish it.
 	ErrUnresolved = errors.New("the outcome of the step is not known yet")
 )
 

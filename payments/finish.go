@@ -15,7 +15,7 @@ import (
 type answer struct {
 	succeeded bool
 	reference string
-	reason    string // why it failed, one of the constants below
+	reason    string // why the step failed: one of the constants below
 }
 
 // The reasons of a failed step. The texts are stored.
@@ -28,8 +28,8 @@ const (
 	reasonRefused  = "the ledger refused"
 )
 
-// finish finishes the pending step of the payment, or returns its result if it has ended.
-// Any number of workers may do so at once. The parts are written together with the result.
+// finish finishes the pending step of the payment, or returns the step's result if it has ended.
+// Any number of workers may call it for one step. The parts are written together with the result.
 func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...ledger.TxPart) (Payment, error) {
 	for attempt := 1; ; attempt++ {
 		switch {
@@ -39,7 +39,7 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 			return p, fmt.Errorf("payment %s: %w", p.ID, ErrBusy)
 		}
 
-		// Every worker asks under the same key, so the processor acts once however many ask.
+		// Every worker sends the same key, so the processor acts once.
 		said, err := s.askProcessor(ctx, p)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
@@ -62,12 +62,13 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
 
-		// On errStale another call may have ended the step, or a void has overtaken it; look again.
+		// On errStale another call has ended the step, or a void has overtaken it. The next round sees it
+		// in the payment as it is now.
 		p = now
 	}
 }
 
-// result returns the error of a step that has ended, nil if it succeeded.
+// result returns the error of a step that has ended, or nil if the step succeeded.
 func (p Payment) result(id string) error {
 	step := p.Step(id)
 	switch {
@@ -92,9 +93,9 @@ func (p Payment) result(id string) error {
 	return nil
 }
 
-// askProcessor requests the pending step. If a call says nothing about what happened, it
-// looks up the key, and sends the request again only if the processor does not know the
-// key or does not answer.
+// askProcessor requests the pending step. If the call ends without an answer, askProcessor looks up
+// the key. It sends the request again only if the processor does not know the key or does not answer
+// the look-up.
 func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) {
 	// Three calls at most: the step stays pending, and a repeat or Recover goes on.
 	const attempts = 3
@@ -110,7 +111,7 @@ func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) 
 			return answer{succeeded: true, reference: reference}, nil
 		}
 
-		// An answer needs no look-up; only a call without one may have been carried out.
+		// A refusal is an answer: the step was not made, so there is nothing to look up.
 		if reason := refusalReason(err); reason != "" {
 			return answer{reason: reason}, nil
 		}
@@ -167,8 +168,8 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 		return s.cfg.Processor.Refund(ctx, r)
 	}
 
-	// A void at the bank returns captured money, too. So if a part was captured, the rest of the
-	// authorization is left to expire there.
+	// A void at the processor also returns captured money. So after a capture no void is sent, and the
+	// rest of the authorization expires at the processor.
 	if p.Captured > 0 {
 		return "", nil
 	}
@@ -176,9 +177,9 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 	return "", s.cfg.Processor.Void(ctx, r.Authorization)
 }
 
-// returnCharge ends a charge that the processor has made and that an account refuses for
-// good. A void overtakes the charge, so that no other worker still makes the transfer, and
-// the processor returns the money with it.
+// returnCharge ends a charge that the processor has made although an account refuses the transfer
+// for good. It stores the charge as failed and begins a void in one write, so that no other worker
+// makes the transfer. With the void the processor returns the money.
 func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.RefusedError, parts []ledger.TxPart) (Payment, error) {
 	next, err := s.plan(p, StepRequest{ID: string(voiding)}, voiding)
 	if err != nil {
@@ -199,9 +200,9 @@ func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.
 	return s.finish(ctx, next, string(voiding))
 }
 
-// refundCapture returns a capture at the processor, because the payee's account was closed meanwhile
-// and cannot be credited. An account never opens again, so every worker takes this path; the key
-// makes the refund happen once.
+// refundCapture returns a capture at the processor, because the payee's account was closed after the
+// step began and cannot be credited. A closed account never opens again, so every worker that
+// finishes the step sends this refund. They send the same key, so the refund happens once.
 func (s *Payments) refundCapture(ctx context.Context, p Payment) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -214,7 +215,8 @@ func (s *Payments) refundCapture(ctx context.Context, p Payment) (answer, error)
 		Amount:        p.Pending.Amount,
 		Currency:      p.Currency,
 	})
-	// The capture stands until it is refunded, so no error is an answer here.
+	// The processor has the money until the refund succeeds. So every error leaves the step pending,
+	// even a refusal.
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: return %s: %s", ErrUnresolved, key, err.Error())
 	}
@@ -222,8 +224,8 @@ func (s *Payments) refundCapture(ctx context.Context, p Payment) (answer, error)
 	return answer{reason: reasonClosed}, nil
 }
 
-// lookup asks the processor for the result of the pending step. It reports known if the
-// processor has one.
+// lookup asks the processor for the result of the pending step. It reports known if the processor has
+// a result under the step's key.
 func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bool, err error) {
 	// A void may be repeated any number of times.
 	if p.Pending.Kind == voiding || p.Pending.Kind == expiring {
@@ -241,7 +243,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 		return answer{reason: reasonDeclined}, true, nil
 	case op.Status == OperationVoided:
 		return answer{reason: reasonVoided}, true, nil
-	// A success under the key with other content is another request: it must not count for this step.
+	// The success of a request with other content must not count as the success of this step.
 	case op.Amount != p.Pending.Amount || op.Currency != p.Currency:
 		return answer{reason: reasonConflict}, true, nil
 	}
@@ -249,9 +251,9 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 	return answer{succeeded: true, reference: op.Reference}, true, nil
 }
 
-// storeAnswer ends the pending step: it stores the answer in one transaction with its
-// effect on the ledger. It returns the payment as it is then, with errStale if another
-// call ended the step.
+// storeAnswer ends the pending step: it stores the answer and changes the ledger in one transaction.
+// It returns the payment after that. If another call has ended the step, it returns the payment as it
+// is, with errStale.
 func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, parts []ledger.TxPart) (Payment, error) {
 	next := p.next(s.cfg.Now())
 	next.ended, next.Pending = p.Pending, nil
@@ -287,13 +289,14 @@ func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, 
 	return s.applyAndSave(ctx, next, "authorize", parts)
 }
 
-// endCharge ends a charge. The payment passes the states of an authorization and a capture.
+// endCharge ends a charge. A charge that succeeded brings the payment through the states of an
+// authorization and a capture.
 func (s *Payments) endCharge(ctx context.Context, next Payment, step Step, said answer, parts []ledger.TxPart) (Payment, error) {
 	if !said.succeeded {
 		return s.applyAndRelease(ctx, next, "fail", parts)
 	}
 
-	// A payer's account with overdraft has no hold, see planHold.
+	// A charge from an account with overdraft has no hold, see planHold.
 	held := next.Capturable > 0
 	next.Captured, next.Capturable = step.Amount, 0
 
@@ -333,7 +336,7 @@ func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said
 
 	t := ledger.Move(next.key(step.ID), next.Payer, next.Payee, step.Amount, next.Currency)
 	t.Legs[0].Hold = next.ID
-	// The hold ends with the last capture; before, only the captured part leaves it.
+	// The last capture ends the hold. Each earlier one takes only its own amount from it.
 	t.Legs[0].Release = next.Capturable == 0
 
 	return s.post(ctx, next, t, Capturing, parts)
@@ -366,7 +369,7 @@ func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said 
 
 // endVoid ends a void or an expiry.
 func (s *Payments) endVoid(ctx context.Context, next Payment, step Step, parts []ledger.TxPart) (Payment, error) {
-	// After a capture the step releases the rest and leaves the state.
+	// After a capture the step releases the rest and does not change the state.
 	if next.Captured > 0 {
 		next.Capturable = 0
 		return s.release(ctx, next, parts)
@@ -394,7 +397,8 @@ func (s *Payments) applyAndRelease(ctx context.Context, next Payment, event work
 	held := next.Capturable > 0
 	next.Capturable = 0
 
-	// Nothing is held if an expired authorization is voided.
+	// A void of an expired authorization finds no hold: the expiry has released it. A charge from an
+	// account with overdraft never had one.
 	if !held {
 		return s.applyAndSave(ctx, next, event, parts)
 	}
@@ -414,9 +418,10 @@ func (s *Payments) release(ctx context.Context, next Payment, parts []ledger.TxP
 	return s.resolveLedger(ctx, next, err)
 }
 
-// post makes the transfer of a step in one transaction with the payment. If the account to
-// credit, the second leg's, refuses the money, a suspense account gets it: the processor
-// has moved it already. Only a charge or capture for a closed account is left to the caller.
+// post makes the transfer of a step in one transaction with the payment. The processor has already
+// moved the money. So if the account to credit (the second leg's) refuses it, a suspense account gets
+// it. Except: for a charge or capture, post returns ledger.ErrAccountClosed, and finish has the
+// processor return the money.
 func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, parts []ledger.TxPart) (Payment, error) {
 	t.Reference = transferReference + string(kind)
 
@@ -432,8 +437,7 @@ func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, ki
 func (s *Payments) postStep(ctx context.Context, next Payment, t ledger.Transfer, parts []ledger.TxPart) (Payment, error) {
 	posted, err := s.ledger.Post(ctx, t, s.txPart(next, parts))
 	if err == nil && posted.Replayed {
-		// A replayed transfer belongs to the call that ended the step, so this record was not
-		// written.
+		// Another call has made the transfer and ended the step, so this call wrote no record.
 		err = errStale
 	}
 
@@ -445,8 +449,8 @@ func (s *Payments) postStep(ctx context.Context, next Payment, t ledger.Transfer
 func (s *Payments) resolveLedger(ctx context.Context, next Payment, err error) (Payment, error) {
 	next, err = s.resolveWrite(next, err)
 
-	// ErrConflict: another worker has made the transfer, to another account than this call. One of
-	// the two is a suspense account.
+	// ErrConflict: another worker has made the transfer and credited another account. One of the two
+	// accounts is a suspense account.
 	ended := errors.Is(err, errStale) || errors.Is(err, ledger.ErrHoldClosed) || errors.Is(err, ledger.ErrConflict)
 	if err == nil || !ended {
 		return next, err
@@ -457,7 +461,8 @@ func (s *Payments) resolveLedger(ctx context.Context, next Payment, err error) (
 	case getErr != nil:
 		return next, getErr
 	case now.Revision < next.Revision:
-		// The payment has not changed, so no step of it closed its hold or made its transfer.
+		// The payment has not changed, so none of its steps has ended the hold or made the transfer.
+		// Nothing else may do that.
 		return next, fmt.Errorf("payment %s: %w: %w", next.ID, ledger.ErrCorrupt, err)
 	}
 

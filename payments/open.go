@@ -11,21 +11,22 @@ import (
 )
 
 // Authorize opens a payment: it sets the amount aside on the payer's account and asks the
-// processor to hold it. A repeat continues the first call, or returns the payment as it
-// is. It returns ErrDeclined if the processor refused, ErrVoided if the payment was canceled, and a
-// *ledger.RefusedError if the payer's or the payee's account refused; in that last case there is no
-// payment.
+// processor to hold it. A repeat continues the first call, or returns the payment as it is.
+//
+// Authorize returns ErrDeclined if the processor refused, and ErrVoided if the payment was canceled,
+// or was voided before the authorization ended. It returns a *ledger.RefusedError if the payer's or
+// the payee's account refused; then there is no payment.
 func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error) {
 	if err := n.Validate(); err != nil {
 		return Payment{}, fmt.Errorf("authorize: %w", err)
 	}
 
 	if !n.ExpiresAt.IsZero() {
-		// Stored in milliseconds: a repeat is compared with the record by ==.
+		// In the precision of the record: a repeat is compared with the record by ==.
 		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
 	}
 
-	// A repeat may come after the expiry, so only a new payment is refused.
+	// A repeat may come after the expiry and gets its payment. Only a new payment is refused.
 	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(s.cfg.Now()) {
 		switch _, err := s.Get(ctx, n.ID); {
 		case errors.Is(err, ErrUnknownPayment):
@@ -39,15 +40,16 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 }
 
 // Charge opens a payment and takes the whole amount at once, without an authorization
-// before. The payment is stored before the processor is asked, and its answer in one
-// transaction with the ledger's transfer. A payer's account without overdraft has the amount
-// set aside meanwhile. A repeat continues the first call, or returns the payment as it is,
-// which may be refunded. It returns ErrDeclined if the processor refused, ErrVoided if the payment
-// was voided or canceled, and a *ledger.RefusedError if an account refused; in that last case there
-// is no payment.
+// before. The payment is stored before the processor is asked. The processor's answer is stored in
+// one transaction with the ledger's transfer. If the payer's account has no overdraft, the amount is
+// set aside on it until then. A repeat continues the first call, or returns the payment as it is,
+// even if it was refunded since.
 //
-// If the ledger refuses the transfer for good after the processor has taken the money, the
-// processor returns it and the error is ErrDeclined.
+// Charge returns ErrDeclined if the processor refused, and ErrVoided if the payment was canceled, or
+// was voided before the charge ended. It returns a *ledger.RefusedError if an account refused before
+// the processor was asked; then there is no payment. If the ledger refuses the transfer for good
+// after the processor has taken the money, the processor returns the money and the error is
+// ErrDeclined.
 func (s *Payments) Charge(ctx context.Context, n NewPayment) (Payment, error) {
 	err := n.Validate()
 	if err == nil && !n.ExpiresAt.IsZero() {
@@ -66,7 +68,7 @@ func (s *Payments) Charge(ctx context.Context, n NewPayment) (Payment, error) {
 func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment, error) {
 	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), AtOnce: kind == Charging}.next(s.cfg.Now())
 	p.CreatedAt = p.UpdatedAt
-	// Pending before the processor is asked, so that a crash leaves a record for Recover.
+	// Stored as pending before the processor is asked, so that a crash leaves a record for Recover.
 	p.Pending = &Step{ID: string(kind), Kind: kind, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
 
 	replayed, err := s.open(ctx, &p)
@@ -91,12 +93,13 @@ func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment,
 }
 
 // open stores a new payment, together with a hold on the payer's account if one is needed.
-// The opening is refused if an account is known to be closed or of another currency; the transfer
-// checks again. It reports replayed if the payment or its hold exists, even with other content.
+// It refuses the payment if an account is known to be closed or has another currency; the transfer
+// checks again. It reports replayed if the payment or its hold already exists, even with other
+// content.
 func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err error) {
 	err = s.planHold(ctx, p)
 	if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {
-		// A repeat gets the payment, even if an account was closed since then.
+		// A repeat gets its payment, even if an account was closed after the first call.
 		if _, getErr := s.Get(ctx, p.ID); !errors.Is(getErr, ErrUnknownPayment) {
 			return getErr == nil, getErr
 		}
@@ -120,8 +123,9 @@ func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err err
 	return replayed, err
 }
 
-// planHold decides whether the payment needs a hold. An authorized amount is always set aside. A
-// charge from an account that may be overdrawn needs no hold: such an account never has too little.
+// planHold sets Capturable to the amount if the payment needs a hold. An authorized amount is always
+// set aside. A charge from an account with overdraft needs no hold: such an account never has too
+// little.
 func (s *Payments) planHold(ctx context.Context, p *Payment) error {
 	if _, err := s.ledger.Seen(ctx, p.ID, p.Payee, p.Currency); err != nil {
 		return err

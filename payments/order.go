@@ -10,13 +10,13 @@ import (
 	"ratchet/once/ledger"
 )
 
-// digestPrefix begins a payment's id that stands for a longer order id. The text is stored.
+// digestPrefix begins the id of a payment whose order's id is digested. The text is stored.
 const digestPrefix = "sha256:"
 
-// IDForOrder returns the id of an order's payment: the order's id if a payment may have it,
-// else the prefix "sha256:" and the first 26 bytes of the digest in hexadecimal. The same
-// order always has the same id, and two orders have different ones: an order's id that
-// begins with the prefix is digested, too.
+// IDForOrder returns the id of an order's payment. It is the order's id if that is a valid payment
+// id, else "sha256:" and the first 26 bytes of the SHA-256 digest of the order's id in hexadecimal.
+// The same order always gets the same payment id, and two orders get different ones: an order's id
+// that begins with "sha256:" is digested, too.
 func IDForOrder(orderID string) string {
 	if paymentRule.MatchString(orderID) && !strings.HasPrefix(orderID, digestPrefix) {
 		return orderID
@@ -30,10 +30,11 @@ func IDForOrder(orderID string) string {
 // OrderAccounts are the accounts of the ledger between which the orders of one currency are
 // paid.
 type OrderAccounts struct {
-	// Payer stands for the processor: its balance is the money that the processor has taken and not
-	// yet paid out. Payer is a debit account with overdraft. The balance of Payee is the shop's
-	// sales. Payee is a credit account with overdraft, so that a refund never waits for the next
-	// sale. Both have 16 shards.
+	// Payer is the processor's clearing account. Its balance is the money that the processor has taken
+	// and not yet paid out. It is a debit account with overdraft.
+	//
+	// The balance of Payee is the shop's sales. Payee is a credit account with overdraft, so that a
+	// refund never waits for the next sale. Both accounts have 16 shards.
 	Payer, Payee string
 }
 
@@ -43,8 +44,8 @@ func AccountsForOrders(currency string) OrderAccounts {
 	return OrderAccounts{Payer: "orders:clearing:" + currency, Payee: "orders:sales:" + currency}
 }
 
-// orderShards spreads the orders' payments, so that few of them meet on one item. Every step
-// of a payment uses the same shard, which the payment's id selects.
+// orderShards is how many items each account of the orders is spread over, so that few payments write
+// the same item. The payment's id selects the shard, so every step of a payment uses the same one.
 const orderShards = 16
 
 // OpenOrderAccounts opens the accounts for a currency (ISO 4217). A repeat changes nothing.

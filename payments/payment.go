@@ -12,8 +12,8 @@ import (
 	"ratchet/workflow"
 )
 
-// maxSteps bounds the captures of one payment, and its refunds. The steps that end a payment do not
-// count.
+// maxSteps is the highest number of captures of one payment, and of refunds. It prevents no void, no
+// expiry and no refund of Cancel.
 const maxSteps = 50
 
 // NewPayment describes a payment to open.
@@ -35,14 +35,15 @@ type NewPayment struct {
 
 // StepRequest describes a capture or a refund.
 type StepRequest struct {
-	// ID names the step within its payment for good: 1 to 36 of A-Z a-z 0-9 . _ : -.
+	// ID names the step within its payment and is never used for another one: 1 to 36 of
+	// A-Z a-z 0-9 . _ : -, but not authorize, void, expire or chargeback.
 	ID string `json:"id"`
 	// Amount is in minor units of the payment's currency, above 0.
 	Amount int64 `json:"amount"`
-	// Final marks the last capture: the rest is released.
+	// Final marks the last capture: it releases the rest of the authorized amount.
 	Final bool `json:"final,omitempty"`
 
-	cancels bool // a refund of Cancel, which no number of other refunds prevents
+	cancels bool // a refund of Cancel: maxSteps does not apply
 }
 
 // Kind is the kind of a step. The texts are stored and never change.
@@ -63,12 +64,12 @@ const (
 	expiring    Kind = "expire"
 )
 
-// reservedIDs are the kinds of which a payment has at most one step. Its id is its kind.
+// reservedIDs are the kinds that a payment has at most one step of. The kind is the step's id.
 var reservedIDs = []Kind{authorizing, voiding, expiring, ChargingBack}
 
-// ledgerOwner owns the holds and transfers of payments in the ledger: the hold of a payment
-// is paymentId#payment, the transfer of a step paymentId/stepId#payment. Both texts are
-// stored.
+// ledgerOwner owns the holds and transfers of payments in the ledger. The hold of a payment has the
+// id paymentId#payment. The transfer of a step has the id paymentId/stepId#payment. Both texts below
+// are stored.
 const (
 	ledgerOwner = "payment"
 	// transferReference begins the reference of a transfer. The kind of the step follows.
@@ -96,7 +97,7 @@ const (
 	Failed    Outcome = "failed"
 )
 
-// Step is one request to the processor.
+// Step is one stage of a payment. Except for a chargeback, it stands for a request to the processor.
 type Step struct {
 	ID   string `json:"id"`
 	Kind Kind   `json:"kind"`
@@ -106,10 +107,10 @@ type Step struct {
 	Outcome Outcome `json:"outcome"`
 	// Reference is the processor's own id of the operation.
 	Reference string `json:"reference,omitempty"`
-	// Reason says why the step failed. Of a step that succeeded it names the suspense
-	// account, if one was credited.
+	// Reason says why the step failed. If a step succeeded and a suspense account was credited, Reason
+	// is "credited to " and the account's id.
 	Reason string `json:"reason,omitempty"`
-	// At is when the step began, or ended.
+	// At is when the step began while it is pending, and when it ended after that.
 	At time.Time `json:"at"`
 }
 
@@ -121,9 +122,10 @@ type Payment struct {
 	Capturable int64 `json:"capturable"`
 	Captured   int64 `json:"captured"`
 	Refunded   int64 `json:"refunded"`
-	// Uncollected is the authorized amount that will not be captured: the authorization has expired,
-	// or the processor has declined the last capture. If the goods have left, a person must collect
-	// it, for example by a charge under another id.
+	// Uncollected is the part of Amount that was not captured, if the authorization expired before any
+	// capture, or if the newest capture failed. It is 0 for a canceled payment, and also if the rest
+	// expired after a capture. If the goods have left, a person must collect the money, for example by
+	// a charge under another id.
 	Uncollected int64 `json:"uncollected,omitempty"`
 	// AtOnce means that the payment was opened by Charge and not by Authorize.
 	AtOnce bool `json:"atOnce,omitempty"`
@@ -138,7 +140,7 @@ type Payment struct {
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	call  string // of the last writer
+	call  string // the call id of the newest write
 	ended *Step  // the pending step that this write ends or overtakes
 }
 
@@ -214,7 +216,7 @@ func (p *Payment) uncollected() int64 {
 	lost := p.State == "AUTH_EXPIRED"
 	for _, s := range p.Steps {
 		if s.Kind == Capturing {
-			// The last capture counts: a later capture that succeeds collects the amount after all.
+			// The newest capture counts: one that succeeds after a failed one collects the amount after all.
 			lost = s.Outcome == Failed
 		}
 	}
@@ -250,8 +252,8 @@ func (p *Payment) opening() Kind {
 	return authorizing
 }
 
-// isOpening reports whether the step that opens the payment is pending. Nothing is in the
-// ledger yet but a hold, so a void may overtake it.
+// isOpening reports whether the step that opens the payment is pending. The ledger then has at most
+// a hold of the payment, so a void may overtake the step.
 func (p *Payment) isOpening() bool { return p.Pending != nil && p.Pending.Kind == p.opening() }
 
 // next returns a copy of the payment for the next write: revision, time and call are new,
@@ -261,7 +263,8 @@ func (p Payment) next(now time.Time) Payment {
 	p.call = newCallID()
 	p.ended = nil
 	p.UpdatedAt = time.UnixMilli(now.UnixMilli()).UTC()
-	// Copied: an append to a shared array could change the steps of p, which a retry plans on again.
+	// Copied, because an append to a shared array could change the steps of p, and a retry begins with
+	// p again.
 	p.Steps = append([]Step(nil), p.Steps...)
 
 	return p

@@ -53,22 +53,24 @@ type Config struct {
 	Callbacks verifier
 	// Events are optional.
 	Events Events
-	// Now is the clock that stamps records and decides whether a payment has expired, for
-	// tests. Default time.Now.
+	// Now is the clock for the times in records, and for the decision whether a payment has expired.
+	// Tests set it. Default time.Now.
 	Now func() time.Time
 }
 
-// Events are called from the caller's goroutine. They must not block.
+// Events are called in the goroutine of the method that makes the step. They must not block.
 type Events struct {
-	// Called is called after each request to the processor for a step, with its error.
+	// Called is called after each attempt at a pending step, with the attempt's error. A void or an
+	// expiry after a capture sends the processor nothing and is reported, too. Look-ups are not
+	// reported, nor is the refund of a capture for a closed account.
 	Called func(step Kind, took time.Duration, err error)
 }
 
 const (
 	// callTimeout bounds one call of the processor.
 	callTimeout = 10 * time.Second
-	// staleAfter is the age from which Recover finishes a pending step. It is longer than a
-	// worker needs for a step.
+	// staleAfter is how old a pending step must be before Recover finishes it. A worker needs less
+	// time for a step.
 	staleAfter = 30 * time.Second
 )
 
@@ -96,7 +98,7 @@ func (c *Config) check() error {
 // number of processes may have one on the same tables.
 type Payments struct {
 	cfg    Config
-	ledger *ledger.Owned // its holds and transfers cannot be ended through the plain ledger
+	ledger *ledger.Owned // cfg.Ledger itself cannot end the holds that are made through it
 	writer *txn.Writer
 }
 
@@ -206,14 +208,14 @@ func (s *Payments) List(ctx context.Context, state workflow.State, after string,
 				continue
 			}
 
-			// The page may end in the middle of a scanned one: the key of the last payment is the
-			// place to go on.
+			// The list is full, perhaps in the middle of a page of the scan. The next call goes on
+			// behind this payment.
 			if all = append(all, *p); len(all) == limit {
 				return all, p.ID, nil
 			}
 		}
 
-		// A page of receipts or of other states alone is not the end.
+		// A page of the scan may have receipts or other states only, and more pages may follow.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}

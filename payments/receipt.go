@@ -20,9 +20,9 @@ const receiptPrefix = "event#"
 
 func isReceipt(key string) bool { return strings.HasPrefix(key, receiptPrefix) }
 
-// put writes the receipt of an event. The condition holds for a new event, for a receipt
-// of this call, and for an event that was parked: the processor may send it again after
-// the payment has come or a person has corrected it.
+// put writes the receipt of an event. The condition holds for a new event, for a receipt of this
+// call, and for a parked event. The processor may send a parked event again after its payment was
+// created or corrected.
 func (r Received) put(table string, effect Effect, reason string) *types.Put {
 	return &types.Put{
 		TableName: &table,
@@ -67,9 +67,8 @@ func (s *Payments) receipt(r Received, effect Effect, reason string) ledger.TxPa
 	}
 }
 
-// storeReceipt writes the receipt of an event that needed no other write, or replaces the
-// receipt that this call has written. If another call has written it, the event is
-// repeated.
+// storeReceipt writes the receipt of an event outside a transaction, or replaces the receipt that
+// this call has written. If another call has written the receipt, the effect is EffectRepeated.
 func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, reason string) (Received, error) {
 	put := r.put(s.cfg.Tables.Payments, effect, reason)
 	_, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
@@ -81,8 +80,8 @@ func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, 
 	})
 
 	r.Effect, r.Reason = effect, reason
-	// A write of this call whose answer was lost passes the condition on the retry, so this receipt
-	// is another call's.
+	// The condition also holds for a receipt of this call, so the receipt that failed it is another
+	// call's.
 	if _, failed := dynamo.FailedCondition(err); failed {
 		r.Effect, r.Reason = EffectRepeated, ""
 		return r, nil
@@ -127,7 +126,7 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 			}
 		}
 
-		// An empty page is not the end: the filter drops items after the page was read.
+		// A page may be empty before the end of the table: the filter drops items after the page was read.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}

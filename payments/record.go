@@ -135,7 +135,7 @@ func decodePayment(item dynamo.Item) *Payment {
 		}
 	}
 
-	// Computed and not stored: it follows from the state and the steps.
+	// Uncollected is computed and not stored, because it follows from the state and the steps.
 	p.Uncollected = p.uncollected()
 
 	return p
@@ -167,7 +167,8 @@ var errStale = errors.New("the payment was changed meanwhile")
 // after a lost answer.
 func newCallID() string { return rand.Text() }
 
-// put replaces the record of the payment, provided that it has the revision before.
+// put stores the payment as revision next.Revision. The condition is that the stored record has the
+// revision before, or that there is no record for revision 1.
 func (s *Payments) put(next Payment) types.TransactWriteItem {
 	put := &types.Put{
 		TableName:           &s.cfg.Tables.Payments,
@@ -183,8 +184,8 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: put}
 }
 
-// txPart writes the payment, its due rows and further parts in a transaction of the
-// ledger's.
+// txPart returns a part for a transaction of the ledger. It writes the payment, its due rows and
+// the further parts.
 func (s *Payments) txPart(next Payment, parts []ledger.TxPart) ledger.TxPart {
 	return func(t *txn.Transaction) {
 		t.Add(partPayment, s.put(next), txn.FailWith(errStale))
@@ -196,8 +197,8 @@ func (s *Payments) txPart(next Payment, parts []ledger.TxPart) ledger.TxPart {
 	}
 }
 
-// save writes the payment with further parts. If the payment was changed since it was
-// read, it returns errStale and the payment as it is.
+// save writes the payment with further parts. If another call has changed the payment since it was
+// read, save returns errStale and the changed payment.
 func (s *Payments) save(ctx context.Context, next Payment, parts ...ledger.TxPart) (Payment, error) {
 	var t txn.Transaction
 	s.txPart(next, parts)(&t)
@@ -205,9 +206,9 @@ func (s *Payments) save(ctx context.Context, next Payment, parts ...ledger.TxPar
 	return s.resolveWrite(next, s.writer.Write(ctx, &t))
 }
 
-// resolveWrite reads the answer to a write of next. It returns the payment as it is, with
-// errStale if another call wrote it. A write of this call whose answer was lost is a
-// success: the record has the id of this call.
+// resolveWrite reads the answer to a write of next. If another call has changed the payment, it
+// returns errStale and the changed payment. If the refused record has the call id of next, this call
+// wrote it and lost the answer: that is a success.
 func (s *Payments) resolveWrite(next Payment, err error) (Payment, error) {
 	var refused *txn.CanceledError
 	switch {
@@ -220,7 +221,8 @@ func (s *Payments) resolveWrite(next Payment, err error) (Payment, error) {
 
 	now := decodePayment(refused.Old)
 	switch {
-	// Refused although there is no record: a person or a restore has removed it since it was read.
+	// The write was refused although there is no record: a person or a restore has removed the record
+	// after this call read it.
 	case now == nil:
 		return next, fmt.Errorf("payment %s: %w", next.ID, ErrUnknownPayment)
 	case now.Revision == next.Revision && now.call == next.call:

@@ -24,10 +24,10 @@ type Left struct {
 	Reason    string `json:"reason"`
 }
 
-// Recover finishes the steps that have been pending for longer than 30 s and
-// releases expired authorizations. Recover looks at up to limit (1 to 1,000) due rows, starting at
-// after, the Next of the previous call. Its cost does not grow with the number of payments. Any
-// number of calls may run at once, and during the payments' own calls.
+// Recover finishes the steps that have been pending for longer than 30 s and releases expired
+// authorizations. It reads up to limit (1 to 1,000) due rows behind after, which is the Next of the
+// previous call, or empty for the beginning. Its cost does not grow with the number of payments. Any
+// number of calls may run at once, also while other methods work on the same payments.
 func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Recovered, err error) {
 	if err := checkLimit(limit); err != nil {
 		return r, fmt.Errorf("recover payments: %w", err)
@@ -47,7 +47,7 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 
 		for _, row := range rows {
 			if err := s.recover(ctx, row, &r); err != nil {
-				// The end of the call is no fault of the payment, so the row is not reported as left.
+				// The call was ended from outside. The payment did not cause that, so it is not in Left.
 				if ctx.Err() != nil {
 					return r, err
 				}
@@ -55,7 +55,7 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 				r.Left = append(r.Left, Left{PaymentID: row.payment, Reason: err.Error()})
 			}
 
-			// Behind a failed row, too: one payment must not keep the others from being recovered.
+			// Go on behind a failed row, too: one payment must not stop the recovery of the others.
 			place.due = row.due
 		}
 
@@ -68,8 +68,8 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 	return r, nil
 }
 
-// recover finishes the step or the expiry of a due row. It deletes a row that is stale: another call
-// has ended the step or the payment since the row was read.
+// recover finishes the step or the expiry of a due row. If another call has ended the step, or
+// nothing is left to release, it deletes the row.
 func (s *Payments) recover(ctx context.Context, row dueRow, r *Recovered) error {
 	p, err := s.Get(ctx, row.payment)
 
@@ -102,7 +102,7 @@ func (s *Payments) recover(ctx context.Context, row dueRow, r *Recovered) error 
 	return err
 }
 
-// isRefusal reports whether the step has ended without success.
+// isRefusal reports whether err means that the step has ended without success.
 func isRefusal(err error) bool {
 	return errors.Is(err, ErrDeclined) || errors.Is(err, ErrVoided)
 }

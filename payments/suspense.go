@@ -10,10 +10,9 @@ import (
 	"ratchet/once/ledger"
 )
 
-// A suspense account takes the money of a step that the processor has carried out and that
-// the account to credit refuses: it was closed since the step began, or the money would
-// bring it out of its range. A person moves the money on from there. The texts are part of
-// stored ids and records.
+// A suspense account takes the money of a step that the processor has carried out, if the account to
+// credit refuses it: the account was closed after the step began, or its balance would leave its
+// range. A person moves the money on from there. The two texts are part of stored ids and records.
 const (
 	suspenseSuffix = ".suspense"
 	suspenseReason = "credited to "
@@ -24,8 +23,9 @@ const (
 	maxSuspense = 100
 )
 
-// suspenseID returns the id of the n-th suspense account of an account, from 1. It begins
-// with the account's id, so it belongs to the same tenant.
+// suspenseID returns the id of the n-th suspense account of an account, from 1. It begins with the
+// account's id, so it belongs to the same tenant. If the result would be longer than maxAccountID,
+// the end of the account's id is cut off. So two accounts with long ids may share a suspense account.
 func suspenseID(account string, n int) string {
 	suffix := suspenseSuffix
 	if n > 1 {
@@ -41,14 +41,14 @@ func refuses(account string, err error) bool {
 	return errors.As(err, &refusal) && refusal.Account == account
 }
 
-// postToSuspense makes the transfer of a step whose account to credit, the second leg's,
-// has refused it. Workers need not agree on the account: the transfer's id and the
-// payment's revision let only one of them end the step.
+// postToSuspense makes the transfer of a step to a suspense account, after the account to credit
+// (the second leg's) has refused it. Two workers may choose different suspense accounts: the
+// transfer's id and the payment's revision let only one of them end the step.
 func (s *Payments) postToSuspense(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, parts []ledger.TxPart) (Payment, error) {
 	debited, refused := t.Legs[0], t.Legs[1]
 
-	// A charge or capture for a closed account is returned at the processor instead. So that
-	// no two workers decide differently, the payee must be open in the transaction itself.
+	// A charge or capture for a closed account is returned at the processor instead. The transaction
+	// requires that the payee's account is open, so that two workers cannot decide differently.
 	if kind != Refunding {
 		open, err := s.ledger.RequireOpen(ctx, t.ID, refused.Account, t.Currency)
 		if err != nil {
@@ -60,7 +60,7 @@ func (s *Payments) postToSuspense(ctx context.Context, next Payment, t ledger.Tr
 
 	for n := 1; n <= maxSuspense; n++ {
 		id := suspenseID(refused.Account, n)
-		// A transfer needs two different accounts.
+		// The payer's account may itself be this suspense account. A transfer needs two different ones.
 		if id == debited.Account {
 			continue
 		}

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	deleteTimeout = 5 * time.Minute  // of a deletion with its retries
-	callTimeout   = 10 * time.Second // of one call
+	deleteTimeout = 5 * time.Minute  // how long a deletion is tried
+	callTimeout   = 10 * time.Second // how long one call to the queue may take
 )
 
 // deleteBackoff has the waits between the attempts to delete a message.
 var deleteBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
 
-// ack deletes the message. It returns nil when the service has confirmed the deletion;
-// the message stays invisible until then.
+// ack deletes the message. It returns nil when the service has confirmed the deletion. Until then
+// the message's visibility is extended as before.
 func (c *Consumer) ack(f *inFlight) error {
 	f.deleteBy = time.Now().Add(deleteTimeout)
 	f.deleted = make(chan error, 1)
@@ -32,8 +32,8 @@ func (c *Consumer) ack(f *inFlight) error {
 	}
 }
 
-// deleteInBatches deletes messages until ctx ends: each call takes the messages that have come while
-// the last call was on its way, up to ten.
+// deleteInBatches deletes messages until ctx ends. Each call deletes the messages that came during
+// the call before, up to ten.
 func (c *Consumer) deleteInBatches(ctx context.Context) {
 	for {
 		var batch []*inFlight
@@ -44,8 +44,8 @@ func (c *Consumer) deleteInBatches(ctx context.Context) {
 			batch = append(batch, f)
 		}
 
-		// Without a wait: a single message is deleted at once, and under load the batches
-		// fill by themselves.
+		// No wait for further messages: a single message is deleted at once, and under load the
+		// batches are full anyway.
 		for more := true; more && len(batch) < maxBatch; {
 			select {
 			case f := <-c.deletions:
@@ -72,7 +72,7 @@ func (c *Consumer) deleteBatch(ctx context.Context, batch []*inFlight) {
 		if e := failed[i]; err == nil && e != nil {
 			err = e
 
-			// A newer receive has voided the handle of this one.
+			// Another receiver has the message, so the receipt handle of this receive is void.
 			if e.isReceiptInvalid() {
 				f.deleted <- fmt.Errorf("%w: %w", ErrMessageLost, e)
 				continue
@@ -82,8 +82,8 @@ func (c *Consumer) deleteBatch(ctx context.Context, batch []*inFlight) {
 		switch {
 		case err == nil:
 			f.deleted <- nil
-		// Once a drain's timeout is over, a failed deletion is not retried: the message
-		// comes again.
+		// When the drain's timeout is over, a failed deletion is not retried, and the message comes
+		// again.
 		case f.isLost() || now.After(f.deleteBy) || errors.Is(context.Cause(f.ctx), ErrStopped):
 			f.deleted <- err
 		default:

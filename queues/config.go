@@ -18,39 +18,38 @@ type Config struct {
 	Handler Handler
 	// Middleware wraps Handler, the first outermost. Default none.
 	Middleware []Middleware
-	// Slots bounds the messages in flight. A slot is taken before a poll is sent, so no
-	// message waits for one. One poll is open for every ten slots, at most four. Default
-	// 10.
+	// Slots bounds the messages in flight. A poll takes its slots before it is sent, so no received
+	// message waits for a slot. For every ten slots one poll is open, at most four. Default 10.
 	Slots int
 	// Visibility is the visibility timeout of the messages in flight, 1 s to 12 h in
 	// whole seconds. It is extended before a third of it has passed. When a consumer
 	// dies, its messages come again after this time. Default 30 s.
 	Visibility time.Duration
-	// Timeout bounds one call of the handler, at most 12 h, which is how long the service
-	// keeps a message in flight. Default 5 min.
+	// Timeout bounds one call of the handler. At most 12 h, because the service keeps a message in
+	// flight no longer. Default 5 min.
 	Timeout time.Duration
-	// Attempts is how many receives of a message may fail, at most 100: the last failure
-	// becomes a rejection. Negative: no limit. Only a retry that the handler answers
-	// counts. Receives that ended with InProgress or NotYet, were cut short by a stop, or
-	// were returned unread do not. Default 5. A redrive policy of the queue counts all
-	// receives, so its maxReceiveCount should be several times higher.
+	// Attempts is how many failures of a message there may be, at most 100: the last failure
+	// becomes a rejection. Negative means no limit. A failure is a receive that the handler answers
+	// with Retry. Receives that end with InProgress or NotYet, are cut short by a stop, or are
+	// returned unread do not count. Default 5. A redrive policy of the queue counts all receives,
+	// so its maxReceiveCount should be several times higher.
 	Attempts int
-	// Failures counts the failures. Default: in this process; a message then has its
-	// attempts with every consumer, and again after a restart. While the counter fails, no
-	// message is given up.
+	// Failures counts the failures. By default they are counted in this process: then each consumer
+	// makes all attempts, and again after a restart. While the counter returns errors, no message
+	// is rejected for its attempts.
 	Failures FailureCounter
 	// Backoff is the wait of a Retry that names none. Default 1 s to 5 min.
 	Backoff Backoff
-	// DeadLetterURL is the queue that rejected messages are sent to. Empty: they return
-	// after a wait, until the queue's redrive policy moves them.
+	// DeadLetterURL is the queue to which rejected messages are sent. If it is empty, rejected
+	// messages come again after a wait, until the queue's redrive policy moves them.
 	DeadLetterURL string
-	// DrainTimeout is how long running handlers may go on after a stop; then their
-	// contexts end. Default 30 s.
+	// DrainTimeout is how long running handlers may go on after a stop. After that their contexts
+	// end. Default 30 s.
 	DrainTimeout time.Duration
-	// PollGrace is how long a stop waits for open polls: the service may hand messages to
-	// a poll that was canceled, and they come again only when Visibility is over. Default
-	// DrainTimeout. Negative cancels polls at once, which is right for an engine in the
-	// same process.
+	// PollGrace is how long a stop waits for open polls before it cancels them. The service may
+	// hand messages to a canceled poll, and these messages come again only after Visibility.
+	// Default DrainTimeout. A negative value cancels polls at once, which is safe with an engine in
+	// the same process.
 	PollGrace time.Duration
 	// Log gets faults and rejections, never bodies or attributes. Default:
 	// slog.Default().
@@ -63,8 +62,8 @@ type Config struct {
 	// drainGrace is how long handlers have to return after the end of their contexts.
 	// Default 10 s.
 	drainGrace time.Duration
-	// fatalAfter is how long polls may fail with errors that last until an operator acts
-	// (no such queue, access denied) before Run gives up. Default 2 min.
+	// fatalAfter is how long polls may fail before Run returns an error, if only an operator can
+	// end the failures (no such queue, access denied). Default 2 min.
 	fatalAfter time.Duration
 }
 
@@ -95,7 +94,7 @@ func (c *Config) check() error {
 	switch c.QueueURL {
 	case "":
 		fault("Config.QueueURL is empty")
-	// A rejected message would come back to the handler as a new one, without end.
+	// Each rejected message would come to the handler again as a new message, without end.
 	case c.DeadLetterURL:
 		fault("Config.DeadLetterURL is the queue itself")
 	}

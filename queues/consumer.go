@@ -18,7 +18,7 @@ type Consumer struct {
 	cfg       Config
 	queue     queue
 	policy    policy
-	slots     chan struct{}  // holds one element per slot in use: by a poll or by a message
+	slots     chan struct{}  // has one element for each slot that a poll or a message uses
 	deletions chan *inFlight // messages to delete
 	outage    outage
 	pollLog   worker.LogThrottle
@@ -26,8 +26,8 @@ type Consumer struct {
 	countLog  worker.LogThrottle
 	handlers  sync.WaitGroup
 
-	// calls is the parent of the calls that dispose of messages. It ends with Run, or when
-	// a drain has waited for them long enough.
+	// calls is the context of the calls that dispose of messages. It ends with Run, or when the
+	// drain is over.
 	calls context.Context
 
 	mu       sync.Mutex
@@ -58,8 +58,8 @@ func New(cfg Config) (*Consumer, error) {
 // again when their visibility timeouts are over.
 var ErrStuck = errors.New("queues: handlers did not stop")
 
-// lastCalls is how long Run waits for canceled calls to return before it reports
-// ErrStuck.
+// lastCalls is how long drain waits for the messages in flight after it has canceled the calls to
+// the queue.
 const lastCalls = time.Second
 
 // Run consumes until ctx ends and no message is in flight, then returns nil. After a
@@ -70,7 +70,7 @@ const lastCalls = time.Second
 // and another error, after the same drain, when the queue could not be polled for
 // two minutes.
 func (c *Consumer) Run(ctx context.Context) error {
-	// None of these may end with ctx: a stop drains first.
+	// These contexts do not end with ctx, because a stop drains first.
 	detached := context.WithoutCancel(ctx)
 
 	work, cancelHandlers := context.WithCancelCause(detached)
@@ -82,7 +82,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	calls, cancelCalls := context.WithCancel(detached)
 	c.calls = calls
 
-	// Deferred calls run in reverse order: cancel first, then wait.
+	// Deferred calls run in reverse order: first the calls are canceled, then background is waited
+	// for.
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancelCalls()
@@ -126,7 +127,7 @@ func (c *Consumer) drain(polled <-chan error, cancelCalls context.CancelFunc, dr
 		return err
 	}
 
-	// The messages in flight may be stuck in a call to the queue and not in a handler.
+	// The messages may be in flight because of a call to the queue and not because of a handler.
 	cancelCalls()
 
 	if worker.WaitClosed(idle, lastCalls) {
@@ -139,14 +140,14 @@ func (c *Consumer) drain(polled <-chan error, cancelCalls context.CancelFunc, dr
 	return errors.Join(err, fmt.Errorf("%w: %d messages of %s", ErrStuck, len(c.inFlight), c.queue.name()))
 }
 
-// start handles the messages of one poll, each sequence on a goroutine of its own.
+// start handles the messages of one poll. Each sequence of byGroup has a goroutine of its own.
 func (c *Consumer) start(stop, work context.Context, received []Message) {
 	if len(received) == 0 {
 		return
 	}
 
-	// Registered before the first handler runs, so that the messages that wait for
-	// others of their group are kept invisible, too.
+	// All messages are registered before the first handler runs, so that a message that waits for
+	// others of its group is kept invisible, too.
 	now := time.Now()
 	batch := make([]*inFlight, len(received))
 	c.mu.Lock()
@@ -163,8 +164,8 @@ func (c *Consumer) start(stop, work context.Context, received []Message) {
 	}
 }
 
-// handleInOrder handles messages one after the other, each when the message before it is deleted.
-// After a stop, or behind a message that was not deleted, the rest is returned unread.
+// handleInOrder handles messages one after the other. After a stop, or after a message that was not
+// deleted, the remaining messages are returned unread.
 func (c *Consumer) handleInOrder(stop context.Context, sequence []*inFlight) {
 	for i, f := range sequence {
 		if stop.Err() != nil || f.isLost() {
@@ -179,21 +180,21 @@ func (c *Consumer) handleInOrder(stop context.Context, sequence []*inFlight) {
 	}
 }
 
-// Ready returns nil while polls are answered or all slots are at work. Its error says
-// for how long no poll was answered.
+// Ready returns nil while polls are answered or messages use all slots. Otherwise the error says
+// for how long no poll was answered; before the first answer that duration has no meaning.
 func (c *Consumer) Ready() error {
 	answeredAt, failingSince := c.outage.state()
 	if answeredAt.IsZero() && failingSince.IsZero() {
 		return nil // the first poll is open
 	}
 
-	// An answeredAt of zero makes the age huge: polls have failed since the start.
+	// If no poll was ever answered, answeredAt is zero and age is the longest duration.
 	age := time.Since(answeredAt)
 	if age <= c.cfg.waitTime+2*callTimeout {
 		return nil
 	}
 
-	// A slot may also be held by a poll that fails.
+	// While polls fail, some slots may be taken by polls and not by messages.
 	if len(c.slots) == cap(c.slots) && failingSince.IsZero() {
 		return nil
 	}

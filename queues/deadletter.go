@@ -26,8 +26,8 @@ const (
 	maxReason     = 1024 // bytes
 )
 
-// sendDeadLetter copies the message to the dead-letter queue. A repeat makes a second
-// dead letter; a FIFO queue drops it within its five minutes.
+// sendDeadLetter copies the message to the dead-letter queue. A repeat makes a second dead letter,
+// except in a FIFO queue, which drops it within five minutes.
 func (q *queue) sendDeadLetter(ctx context.Context, m Message, reason error) error {
 	in := &sqs.SendMessageInput{
 		QueueUrl:          &q.deadLetters,
@@ -54,8 +54,8 @@ func (q *queue) sendDeadLetter(ctx context.Context, m Message, reason error) err
 	return nil
 }
 
-// deadLetterAttributes returns the message's attributes, and the reason and the source
-// while the limit of ten has room for them.
+// deadLetterAttributes returns the message's attributes with the reason and the source, if the
+// limit of ten attributes has room for these.
 func deadLetterAttributes(m Message, reason error) map[string]types.MessageAttributeValue {
 	attributes := maps.Clone(m.Attributes)
 	if attributes == nil {
@@ -63,8 +63,7 @@ func deadLetterAttributes(m Message, reason error) map[string]types.MessageAttri
 	}
 
 	add := func(name, text string) {
-		// A message that was rejected before has both names already: they are overwritten, not
-		// counted twice.
+		// A message that was a dead letter before has the attribute already: its value is replaced.
 		if _, exists := attributes[name]; exists || len(attributes) < maxAttributes {
 			attributes[name] = Attribute{Type: "String", Text: text}
 		}

@@ -9,14 +9,14 @@ import (
 	"ratchet/internal/worker"
 )
 
-// handle calls the handler and carries its answer out. It reports whether the message is
-// gone for good.
+// handle calls the handler and disposes of the message as the handler answers. It reports whether
+// the message was deleted.
 func (c *Consumer) handle(f *inFlight) (gone bool) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(f.ctx, c.cfg.Timeout, ErrTimeout)
 
-	// A handler that ignores the end of its context keeps its slot, but must not keep
-	// the message from other consumers.
+	// If the handler ignores the end of its context, its message is not extended any more, so that
+	// other consumers get it. The slot stays taken.
 	watchdog := time.AfterFunc(c.cfg.Timeout+c.cfg.drainGrace, f.release)
 
 	answer := invoke(ctx, c.cfg.Handler, f.message)
@@ -45,8 +45,8 @@ func invoke(ctx context.Context, handler Handler, m Message) (answer Outcome) {
 	return answer
 }
 
-// dispose carries the handler's answer out. It returns the outcome, which is a rejection after the
-// last attempt, and the disposition of the message.
+// dispose does with the message as the handler answers. It returns the answer as it counts, which
+// is a rejection after the last attempt, and the disposition of the message.
 func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 	m := f.message
 
@@ -54,14 +54,14 @@ func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 		c.cfg.Log.Error("handler panicked", "message", m, "err", p, "stack", string(p.Stack))
 	}
 
-	// The stop has cut the handler short, so the receive does not count as an attempt.
-	// The message is visible again at once, for a consumer that goes on.
+	// The stop has cut the handler short, so the receive does not count as an attempt. The message
+	// becomes visible at once, for other consumers.
 	stopped := errors.Is(context.Cause(f.ctx), ErrStopped)
 	if answer.Kind == KindRetry && stopped {
 		return answer, c.returnAfter(f, 0)
 	}
 
-	// Another receiver may have the message, so this receive says nothing about it.
+	// Another receiver may have the message, so this failure is not counted.
 	if answer.Kind == KindRetry && f.isLost() {
 		return answer, c.returnAfter(f, c.policy.delay(answer, m.Receives))
 	}
@@ -76,8 +76,8 @@ func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 	switch o.Kind {
 	case KindDone:
 	case KindReject:
-		// Stored first and deleted then: a crash in between repeats the message, and the
-		// other order would lose it.
+		// First sent to the dead-letter queue, then deleted: after a crash in between, the message
+		// comes again. In the other order it would be lost.
 		c.cfg.Log.Warn("message rejected", "message", m, "receives", m.Receives, "reason", o.Err)
 
 		if disposition = c.sendDeadLetter(f, o, n); disposition != DeadLettered {
@@ -102,9 +102,8 @@ func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 	return o, disposition
 }
 
-// sendDeadLetter copies a rejected message to the dead-letter queue. Without such a
-// queue, or when it cannot be reached, the message returns after the wait of its nth
-// failure or receive.
+// sendDeadLetter copies a rejected message to the dead-letter queue. If there is no such queue, or
+// the call fails, the message comes again after the wait for n (see policy.delay).
 func (c *Consumer) sendDeadLetter(f *inFlight, o Outcome, n int) Disposition {
 	if c.queue.deadLetters == "" {
 		return c.returnAfter(f, c.policy.delay(o, n))
@@ -124,12 +123,12 @@ func (c *Consumer) sendDeadLetter(f *inFlight, o Outcome, n int) Disposition {
 // returnAfter makes the message visible again after d. When the call fails, the message
 // becomes visible when its timeout is over.
 func (c *Consumer) returnAfter(f *inFlight, d time.Duration) Disposition {
-	f.release() // an extension that arrived later would hide the message again
+	f.release() // otherwise a later extension would hide the message again
 
 	ctx, cancel := context.WithTimeout(c.calls, callTimeout)
 	defer cancel()
 
-	// The service counts its limit of 12 h from the receive.
+	// The service's limit of 12 h counts from the receive.
 	d = min(d, maxVisibility-time.Since(f.receivedAt)-time.Minute)
 
 	failed, err := c.queue.changeVisibility(ctx, []Message{f.message}, max(d, 0))
@@ -140,7 +139,7 @@ func (c *Consumer) returnAfter(f *inFlight, d time.Duration) Disposition {
 	return Returned
 }
 
-// returnUnread makes messages visible again that no handler was called for.
+// returnUnread makes messages visible again for which no handler was called.
 func (c *Consumer) returnUnread(rest []*inFlight) {
 	for batch := range slices.Chunk(rest, maxBatch) {
 		for _, f := range batch {
@@ -169,7 +168,7 @@ func (c *Consumer) end(f *inFlight, e Ended) {
 	c.mu.Lock()
 	delete(c.inFlight, f)
 	c.mu.Unlock()
-	// The slot is free before the hook runs: a slow hook holds up no poll.
+	// Freed before the hook runs, so that a slow hook delays no poll.
 	<-c.slots
 
 	if hook := c.cfg.Events.Ended; hook != nil {

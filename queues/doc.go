@@ -1,14 +1,14 @@
-// Package queues hands the messages of an SQS queue to a handler and does with each message as the
-// handler answers. The package knows nothing about the meaning of messages.
+// Package queues hands the messages of an SQS queue to a handler, whose answer decides what happens
+// to the message. The package knows nothing about the meaning of messages.
 //
 // # Model
 //
-// A [Handler] gets one [Message] and answers with an [Outcome]: [Done] deletes it;
-// [Retry] lets it come again after a wait; [InProgress] lets it come again when the
-// worker that does the same work must have ended, and does not count as an attempt;
-// [NotYet] does the same for something that is out of reach; [Reject] sends it to the
-// dead-letter queue. A [Consumer] takes a free slot, polls, keeps the messages in flight
-// invisible to other consumers, and deletes in batches.
+// A [Handler] gets one [Message] and answers with an [Outcome]. [Done] deletes the message. [Retry]
+// lets it come again after a wait. [InProgress] and [NotYet] do so without counting an attempt:
+// InProgress when the lease of the worker that does the same work is over, NotYet after an outage
+// of something that the work needs. [Reject] sends the message to the dead-letter queue. A
+// [Consumer] takes free slots, polls, keeps the messages in flight invisible to other consumers,
+// and deletes messages in batches.
 //
 //	c, err := queues.New(queues.Config{
 //		SQS:           sqs.NewFromConfig(cfg),
@@ -26,18 +26,18 @@
 //
 // # Guarantees
 //
-//   - A slot is held before a poll is sent: no message waits in the process for one.
+//   - A poll takes its slots before it is sent, so no received message waits for a slot.
 //   - A message is deleted only after its handler has answered Done, or after it was
 //     stored in the dead-letter queue. A deletion is repeated until it is confirmed; of a
 //     batch, only the entries that failed are sent again.
-//   - While a message is in flight, its visibility timeout is extended before a third of
-//     it has passed. A message that cannot be extended counts as lost before the service
-//     gives it to another receiver: its handler's context ends with [ErrMessageLost].
-//   - The messages of a group of a FIFO queue are handled one after the other, each when
-//     the one before is deleted. Behind a message that was not deleted, no handler is called for the
-//     rest of the group; the rest comes again behind that message.
-//   - Panics and runtime.Goexit are retries. A handler that does not return after its
-//     timeout keeps a slot, but not the message.
+//   - While a message is in flight, its visibility timeout is extended before a third of it has
+//     passed. If the timeout cannot be extended, the handler's context ends with [ErrMessageLost],
+//     before the service gives the message to another receiver.
+//   - The messages of a group of a FIFO queue are handled one after the other: a message is handled
+//     when the message before it is deleted. If a message is not deleted, no handler is called for
+//     the later messages of the group. They come again after that message.
+//   - Panics and runtime.Goexit are retries. If a handler does not return after its timeout, its
+//     slot stays taken, but other consumers get the message.
 //   - A stop calls no further handler, returns the messages whose handlers were not
 //     called, lets handlers finish for DrainTimeout, and then ends their contexts.
 //
@@ -47,14 +47,13 @@
 // the service, or a consumer that died, repeats the message. Handlers must be idempotent.
 // A message may reach the dead-letter queue twice for the same reason.
 //
-// The attempts of a message are its failures, which [Config.Failures] counts. They are not
-// derived from the service's count of receives, so an outage, a stop or a failing message
-// in front costs no attempt. Without Failures, each process counts for itself, for the
-// latest 4,096 messages that failed: a message may have more attempts then, never fewer.
-// When a message kills its consumer, no failure is counted; the queue's redrive policy moves such a
-// message.
+// The attempts of a message are its failures, which [Config.Failures] counts. They are not derived
+// from the service's count of receives, so an outage, a stop, or a failing message before it in the
+// group costs no attempt. Without Failures, each process counts the failures of the 4,096 messages
+// that failed last. Then a message may get more attempts, never fewer. If a message kills its
+// consumer, no failure is counted; only the queue's redrive policy moves such a message.
 //
-// A redrive policy of the queue moves messages by its own count, also messages of a FIFO group that
-// wait behind a failing one. Prefer DeadLetterURL, and set the policy's maxReceiveCount to a multiple
-// of Attempts, as a safety net.
+// A redrive policy of the queue counts receives, and also moves messages of a FIFO group that only
+// wait behind a failing message. Prefer DeadLetterURL, and set the policy's maxReceiveCount to a
+// multiple of Attempts, as a safety net.
 package queues

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// FailureCounter counts the failed receives of messages. Config.Attempts holds across
-// restarts and for all consumers of a queue together if the counter does: the counter of
-// queues/events counts in a DynamoDB table.
+// FailureCounter counts the failed receives of messages. If the counter is shared by all consumers
+// of a queue and survives restarts, so does the limit Config.Attempts: the counter of queues/events
+// counts in a DynamoDB table.
 type FailureCounter interface {
-	// CountFailure notes that a receive of the message has failed, and returns the number of its
-	// failed receives. The names are unique: message among all queues, receive among the receives of
-	// the message. A receive that was noted before is not counted again.
+	// CountFailure notes that a receive of the message has failed, and returns the number of the
+	// message's failed receives. message is unique among all queues, receive is unique among the
+	// receives of the message. A receive that was noted before is not counted again.
 	CountFailure(ctx context.Context, message, receive string) (failures int, err error)
 }
 
@@ -23,9 +23,9 @@ func (m Message) receiveName() string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// processFailures counts the failures that this process has seen. It forgets the oldest
-// messages beyond its size, and everything with the end of the process; the message then
-// gets all its attempts again.
+// processFailures counts the failures that this process has seen. When it is full, it forgets the
+// message that failed first. A forgotten message gets all its attempts again, as every message does
+// after a restart.
 type processFailures struct {
 	mu     sync.Mutex
 	counts map[string]failureCount
@@ -53,7 +53,7 @@ func (p *processFailures) CountFailure(_ context.Context, message, receive strin
 		p.next = (p.next + 1) % len(p.ring)
 	}
 
-	// A receive counts once, however often it is reported.
+	// A receive that is reported twice in a row counts once.
 	if count.last != receive {
 		count = failureCount{failures: count.failures + 1, last: receive}
 	}

@@ -1,8 +1,8 @@
 package queues
 
-// byGroup splits a batch into sequences of messages that must be handled one after the
-// other: the messages of one group of a FIFO queue. Every other message is a sequence of its own.
-// Sequences come in the order of their first messages.
+// byGroup splits a batch into sequences. The messages of a sequence must be handled one after the
+// other: they have the same key, the group of a FIFO queue. A message with the key "" is a sequence
+// of its own. Sequences come in the order of their first messages.
 func byGroup[T any](batch []T, key func(T) string) [][]T {
 	var sequences [][]T
 
@@ -20,8 +20,8 @@ func byGroup[T any](batch []T, key func(T) string) [][]T {
 	return sequences
 }
 
-// orderedBy returns the group within which the message must keep its order, or "". The
-// groups of a standard queue share it fairly, but keep no order.
+// orderedBy returns the group whose order the message must keep, "" for none. Groups of a standard
+// queue are only for fairness and have no order.
 func (m Message) orderedBy() string {
 	if !m.FIFO() {
 		return ""

@@ -14,10 +14,10 @@ type inFlight struct {
 	ctx        context.Context // the handler's
 	cancel     context.CancelCauseFunc
 
-	// mu is held while a call that extends the visibility is on its way, so that no such call arrives
-	// after the call that makes the message visible.
+	// mu is held during a call that extends the visibility, so that no extension arrives after the
+	// call that makes the message visible.
 	mu         sync.Mutex
-	extendedAt time.Time // start of the last accepted extension; at first: receivedAt
+	extendedAt time.Time // when the last accepted extension began; receivedAt before the first one
 	released   bool      // no longer extended
 
 	deleted        chan error // the result of the deletion
@@ -28,7 +28,7 @@ type inFlight struct {
 // isLost reports whether another receiver may have the message.
 func (f *inFlight) isLost() bool { return errors.Is(context.Cause(f.ctx), ErrMessageLost) }
 
-// release ends the extensions. When it returns, no extension is on its way.
+// release ends the extensions. When it returns, no call that extends runs.
 func (f *inFlight) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

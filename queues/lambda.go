@@ -16,17 +16,17 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Lambda runs a handler in a function behind a Lambda event source mapping. Create it
-// with NewLambda and pass its Handle method to lambda.Start.
+// Lambda runs a handler in a function behind a Lambda event source mapping. Create it with
+// NewLambda and pass its Handle method to lambda.Start.
 //
-// The mapping must have ReportBatchItemFailures set. It receives, counts and deletes. A
-// message whose handler does not answer Done is reported as failed. It comes again when
-// the queue's visibility timeout is over, until the queue's redrive policy moves it; the
-// mapping has no place for an outcome's wait and reason.
+// The mapping must have ReportBatchItemFailures set. The mapping receives and deletes the messages.
+// A message whose handler does not answer Done is reported as failed. It comes again when the
+// queue's visibility timeout is over, until the queue's redrive policy moves it. The wait and the
+// reason of an outcome are lost, because the mapping does not take them.
 //
-// With SQS and QueueURL set, the outcome takes effect at once. A message that is done is
-// deleted, so a function that is killed in the middle of a batch repeats nothing that was
-// done; waits become visibility timeouts; and rejected messages go to DeadLetterURL.
+// With SQS and QueueURL set, the Lambda carries out the outcome itself. A message that is done is
+// deleted at once, so that it does not come again if the function is killed in the middle of a
+// batch. Waits become visibility timeouts. Rejected messages go to DeadLetterURL.
 type Lambda struct {
 	cfg    LambdaConfig
 	queue  *queue // nil without a client
@@ -39,24 +39,23 @@ type LambdaConfig struct {
 	Handler Handler
 	// Middleware wraps Handler, the first outermost. Default none.
 	Middleware []Middleware
-	// SQS is the SDK's client and QueueURL the queue behind the mapping. Both or none.
-	// Default none.
+	// SQS is the SDK's client, QueueURL the queue of the mapping. Set both or neither. Default
+	// neither.
 	SQS      sqsAPI
 	QueueURL string
-	// DeadLetterURL, Attempts, Failures and Backoff are as in Config. They need SQS. The
-	// default of Failures counts in this execution environment, which lives as long as
-	// Lambda likes.
+	// DeadLetterURL, Attempts, Failures and Backoff are as in Config. They need SQS. By default
+	// failures are counted in this execution environment, which Lambda may end at any time.
 	DeadLetterURL string
 	Attempts      int
 	Failures      FailureCounter
 	Backoff       Backoff
-	// Concurrency bounds the calls of the handler that run at a time. Default 10, the
-	// size of a batch of a mapping without a batch window.
+	// Concurrency bounds the calls of the handler that run at the same time. Default 10, the
+	// largest batch of a mapping without a batch window.
 	Concurrency int
 	// Timeout bounds one call of the handler. Default 30 s, more than 0.
 	Timeout time.Duration
-	// Margin is how long before the function's own deadline the handlers' contexts end
-	// and no further handler is called: the time to report the batch. Default 2 s.
+	// Margin is the time before the function's deadline that is kept free to report the batch. When
+	// it begins, the handlers' contexts end and no further handler is called. Default 2 s.
 	Margin time.Duration
 }
 
@@ -103,7 +102,8 @@ func NewLambda(cfg LambdaConfig) (*Lambda, error) {
 	return l, nil
 }
 
-// BatchResponse names the messages that are not done. The mapping deletes the others.
+// BatchResponse names the messages that are not done. The mapping deletes the other messages of the
+// batch.
 type BatchResponse struct {
 	Failures []BatchItemFailure `json:"batchItemFailures"`
 }
@@ -113,18 +113,18 @@ type BatchItemFailure struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// Handle handles one batch, given as the JSON of the event: messages side by side, those
-// of one group of a FIFO queue in order. Behind a message that is not done, no handler is
-// called for the later ones of its group; they are reported, too. Handle returns an error
-// only if it cannot decode the batch.
+// Handle handles one batch, given as the JSON of the event. Messages are handled in parallel, but
+// the messages of one group of a FIFO queue in order. If a message is not done, no handler is
+// called for the later messages of its group, which are reported as failed, too. Handle returns an
+// error only if it cannot decode the batch.
 func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
 	messages, err := decodeEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("queues: read the batch: %w", err)
 	}
 
-	// A function that reaches its deadline is killed and reports nothing, so everything
-	// it has done would be repeated.
+	// A function that reaches its deadline is killed before it reports, and then all messages of
+	// the batch would come again.
 	work := ctx
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -163,9 +163,9 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 	return response, nil
 }
 
-// handleInOrder handles messages one after the other, up to the first that is not done.
-// It returns how many are done. Handlers run on the context work; ctx lasts longer, so
-// that calls to the queue can still be made after it.
+// handleInOrder handles messages one after the other, up to the first message that is not done. It
+// returns how many are done. Handlers get the context work. ctx ends later, so that calls to the
+// queue can be made when work has ended.
 func (l *Lambda) handleInOrder(ctx, work context.Context, sequence []Message) (done int) {
 	for i, m := range sequence {
 		if work.Err() != nil {
@@ -182,8 +182,9 @@ func (l *Lambda) handleInOrder(ctx, work context.Context, sequence []Message) (d
 			done = i + 1
 		}
 
-		// A message that is finished and not deleted is left to the mapping. If the function
-		// were killed first, it would come again behind the rest of its group.
+		// If a finished message is not deleted, the mapping deletes it after the function's report.
+		// No later message of its group is handled: if the function were killed before the report,
+		// the finished message would come again after them.
 		if !finished || !deleted {
 			l.returnUnread(ctx, sequence[i+1:])
 			return done
@@ -193,9 +194,9 @@ func (l *Lambda) handleInOrder(ctx, work context.Context, sequence []Message) (d
 	return len(sequence)
 }
 
-// returnUnread makes messages visible that no handler was called for, so that they hold
-// up their group no longer than the one before them. Where the call fails, they come
-// when their visibility timeouts are over.
+// returnUnread makes messages visible for which no handler was called, so that they come again
+// right after the message before them. If the call fails, they come when their visibility timeouts
+// are over.
 func (l *Lambda) returnUnread(ctx context.Context, rest []Message) {
 	if l.queue == nil {
 		return
@@ -206,14 +207,15 @@ func (l *Lambda) returnUnread(ctx context.Context, rest []Message) {
 	}
 }
 
-// dispose carries the handler's answer out. It reports whether the message is finished, and whether
-// the service confirmed its deletion. Without a client the mapping deletes, and deleted is true.
+// dispose carries out the handler's answer. It reports whether the message is finished, and whether
+// the service has confirmed its deletion. Without a client, deleted is always true: the mapping
+// deletes the message.
 func (l *Lambda) dispose(ctx context.Context, m Message, o Outcome) (finished, deleted bool) {
 	if l.queue == nil {
 		return o.Kind == KindDone, true
 	}
 
-	// Where the failure is not counted, the message comes once more.
+	// If the counter fails, the message is retried once more than Attempts allows.
 	o, n, _ := l.policy.limitAttempts(ctx, o, m)
 
 	if o.Kind == KindReject && l.queue.deadLetters != "" {
@@ -227,7 +229,7 @@ func (l *Lambda) dispose(ctx context.Context, m Message, o Outcome) (finished, d
 		return true, l.delete(ctx, m)
 	}
 
-	// Where the call fails, the message comes when its visibility timeout is over.
+	// If the call fails, the message comes again when its visibility timeout is over.
 	_, _ = l.queue.changeVisibility(ctx, []Message{m}, l.policy.delay(o, n))
 
 	return false, false
@@ -245,7 +247,8 @@ func (l *Lambda) delete(ctx context.Context, m Message) bool {
 			return true
 		}
 
-		// With an invalid receipt, another receiver has the message; no repeat can delete it.
+		// If the receipt handle is void, another receiver has the message, and no repeat can delete
+		// it.
 		if attempt == deleteAttempts || ctx.Err() != nil || err == nil && failed[0].isReceiptInvalid() {
 			return false
 		}

@@ -9,15 +9,15 @@ import (
 
 // Message is one message as it was received.
 type Message struct {
-	// ID is given by the service and stays the same however often the message is
-	// received. A request that was sent twice is two messages with two IDs.
+	// ID is the service's id of the message, the same at each receive. If a sender sends the same
+	// content twice, the two messages have different IDs.
 	ID   string
 	Body string
 	// Attributes are the sender's message attributes, at most 10.
 	Attributes map[string]Attribute
-	// Queue is the queue's name; FIFO queues' names end with ".fifo".
+	// Queue is the queue's name. The name of a FIFO queue ends with ".fifo".
 	Queue string
-	// GroupID and DeduplicationID are the sender's, or empty. On a FIFO queue the
+	// GroupID and DeduplicationID are the values of the sender, or empty. On a FIFO queue the
 	// messages of one group come in order.
 	GroupID, DeduplicationID string
 	// SequenceNumber grows within a group of a FIFO queue; empty elsewhere.
@@ -49,7 +49,7 @@ func (m Message) FIFO() bool { return strings.HasSuffix(m.Queue, ".fifo") }
 // String names the message without its content, for logs and errors.
 func (m Message) String() string { return m.Queue + "/" + m.ID }
 
-// LogValue keeps the content out of logs, whose handlers for JSON would write every field.
+// LogValue keeps the content out of logs: a handler of slog for JSON would write every field.
 func (m Message) LogValue() slog.Value { return slog.StringValue(m.String()) }
 
 // setSystemAttributes reads the attributes that the service itself gives a message.
@@ -64,7 +64,7 @@ func (m *Message) setSystemAttributes(attributes map[string]string) {
 	}
 }
 
-// setAttribute adds an attribute of the sender's.
+// setAttribute adds an attribute that the sender has set.
 func (m *Message) setAttribute(name string, a Attribute) {
 	if m.Attributes == nil {
 		m.Attributes = map[string]Attribute{}

@@ -37,8 +37,8 @@ type Outcome struct {
 	// After is the wait before the message comes again (retry, in progress), rounded up
 	// to a whole second, as the service counts, and at most 12 h.
 	After time.Duration
-	// Err is the reason; nil when done or in progress elsewhere. It is logged and stored
-	// in the dead letter, so it must not hold secrets or personal data.
+	// Err is the reason. It is nil for Done and InProgress. It is logged and stored in the dead
+	// letter, so it must not hold secrets or personal data.
 	Err error
 }
 
@@ -46,9 +46,8 @@ type Outcome struct {
 // deleted.
 func Done() Outcome { return Outcome{Kind: KindDone} }
 
-// Retry says that the work failed and may succeed after a wait. With 0 the consumer
-// chooses the wait by its Backoff. After the consumer's attempts a retry becomes a
-// rejection.
+// Retry says that the work failed and may succeed after a wait. With 0 the consumer chooses the
+// wait by its Backoff. The last Retry that the consumer's Attempts allow becomes a rejection.
 func Retry(after time.Duration, err error) Outcome {
 	return Outcome{Kind: KindRetry, After: after, Err: err}
 }

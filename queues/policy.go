@@ -10,9 +10,9 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Backoff is the wait before a message that failed comes again: after the nth failed
-// receive, a random part, between half and all, of Base * 2^(n-1), at most Max. Without a
-// limit of attempts, n counts all receives. The service counts whole seconds.
+// Backoff is the wait before a message that failed comes again: after the nth failure it is random,
+// from half to all of Base * 2^(n-1) or of Max, whichever is less. Without a limit of attempts, n
+// is the number of receives. The wait is rounded up to whole seconds.
 type Backoff struct {
 	Base time.Duration // default 1 s
 	Max  time.Duration // default 5 min
@@ -22,7 +22,7 @@ type Backoff struct {
 // ChangeMessageVisibility. It also bounds the whole time of a message in flight.
 const maxVisibility = 12 * time.Hour
 
-// policy says how often and when messages that are not done come again.
+// policy decides how often a message may fail, and when it comes again.
 type policy struct {
 	attempts int // negative: no limit
 	backoff  Backoff
@@ -41,7 +41,7 @@ func newPolicy(attempts int, b Backoff, counter FailureCounter) policy {
 	}
 }
 
-// maxAttempts bounds Config.Attempts, because a counter stores each failure.
+// maxAttempts bounds Config.Attempts: a counter may store every failure.
 const maxAttempts = 100
 
 func (p policy) check() error {
@@ -56,12 +56,12 @@ func (p policy) check() error {
 	return nil
 }
 
-// limitAttempts counts the failure if the outcome is a retry, and turns a retry after the
-// last attempt into a rejection. It returns the number that the wait grows with: the
-// failures, or the receives if the failures are not known.
+// limitAttempts counts the failure if the outcome is a retry, and turns a retry after the last
+// attempt into a rejection. n is the argument for delay: the number of failures, or of receives if
+// the failures are not counted.
 //
-// An error of the counter leaves the retry as it is. The failure may be counted or not; the
-// message is not given up before a later receive has been counted.
+// If the counter returns an error, the outcome stays a retry, and the failure may be counted or
+// not. Only a later failure that is counted can become a rejection.
 func (p policy) limitAttempts(ctx context.Context, o Outcome, m Message) (counted Outcome, n int, err error) {
 	if o.Kind != KindRetry || p.attempts < 0 {
 		return o, m.Receives, nil
@@ -83,7 +83,8 @@ func (p policy) limitAttempts(ctx context.Context, o Outcome, m Message) (counte
 	return Reject(fmt.Errorf("given up after %s: %w", plural.Of(failures, "attempt"), o.Err)), failures, nil
 }
 
-// delay returns how long the message stays invisible after its nth receive or failure.
+// delay returns how long the message stays invisible: the wait of the outcome, or the backoff after
+// the nth failure or receive.
 func (p policy) delay(o Outcome, n int) time.Duration {
 	if o.After > 0 {
 		return min(o.After, maxVisibility)

@@ -23,9 +23,10 @@ const maxPollers = 4
 // rules of its own.
 func withoutRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
-// poll takes slots, asks for as many messages and starts their handlers, again and
-// again. It returns nil after stop, and an error when polls have failed for
-// Config.fatalAfter. Polls are sent on the context polls; handlers run on work.
+// poll repeats three steps: it takes free slots, receives up to as many messages, and starts their
+// handlers. It returns nil after stop. It returns an error if polls have failed for
+// Config.fatalAfter and only an operator can end the failures. Polls have the context polls,
+// handlers have work.
 func (c *Consumer) poll(stop, polls, work context.Context) error {
 	for {
 		n := c.takeSlots(stop)
@@ -33,7 +34,8 @@ func (c *Consumer) poll(stop, polls, work context.Context) error {
 			return nil
 		}
 
-		// Each message keeps the slot that was taken for it; Consumer.end frees it.
+		// A received message keeps a slot until Consumer.end frees it. The other slots are free
+		// again.
 		received, err := c.receive(polls, n)
 		c.freeSlots(n - len(received))
 
@@ -42,7 +44,7 @@ func (c *Consumer) poll(stop, polls, work context.Context) error {
 			continue
 		}
 
-		// A drain has canceled the poll, which is no failure; takeSlots sees the stop.
+		// The drain has canceled the poll, so this is not a failure. takeSlots ends the loop.
 		if polls.Err() != nil {
 			continue
 		}
@@ -55,8 +57,8 @@ func (c *Consumer) poll(stop, polls, work context.Context) error {
 	}
 }
 
-// takeSlots waits for a slot and takes up to nine more that are free. It returns their
-// number, which is 0 after stop.
+// takeSlots waits for a free slot, and takes up to nine further free slots. It returns the number
+// of slots that it has taken, 0 after stop.
 func (c *Consumer) takeSlots(stop context.Context) int {
 	select {
 	case <-stop.Done():
@@ -64,7 +66,7 @@ func (c *Consumer) takeSlots(stop context.Context) int {
 	case c.slots <- struct{}{}:
 	}
 
-	// Both cases may have been ready, and select chooses at random.
+	// If both cases are ready, select chooses at random, so stop is checked again.
 	if stop.Err() != nil {
 		c.freeSlots(1)
 		return 0
@@ -91,7 +93,8 @@ func (c *Consumer) freeSlots(n int) {
 func (c *Consumer) receive(ctx context.Context, n int) ([]Message, error) {
 	began := time.Now()
 
-	// An empty queue answers only after waitTime, so that time is added to the bound of a call.
+	// The service answers for an empty queue only after waitTime, so the call may take that much
+	// longer.
 	call, cancel := context.WithTimeout(ctx, c.cfg.waitTime+callTimeout)
 	defer cancel()
 
@@ -141,8 +144,8 @@ func (q *queue) message(in types.Message) Message {
 	return m
 }
 
-// failed takes note of a failed poll. It returns how long to wait before the next one, or
-// the error with which to give up.
+// failed notes a failed poll. It returns the wait before the next poll, or the error with which
+// poll ends.
 func (c *Consumer) failed(err error) (wait time.Duration, fatal error) {
 	if hook := c.cfg.Events.PollFailed; hook != nil {
 		hook(err)
@@ -160,8 +163,8 @@ func (c *Consumer) failed(err error) (wait time.Duration, fatal error) {
 	return pollBackoff.Delay(failures), nil
 }
 
-// isFatal recognizes the errors of ReceiveMessage that last until an operator acts: its
-// API reference, "Errors", and the codes of the older query protocol.
+// isFatal recognizes the errors of ReceiveMessage that only an operator can end. The codes are from
+// the "Errors" of its API reference and from the older query protocol.
 func isFatal(err error) bool {
 	return worker.IsRefusal(err, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "InvalidAddress", "InvalidSecurity",
 		"KmsAccessDenied", "KMS.AccessDeniedException", "KmsDisabled", "KMS.DisabledException")
@@ -195,8 +198,8 @@ func (o *outage) failure(now time.Time) (failures int, lasting time.Duration) {
 	return o.failures, now.Sub(o.since)
 }
 
-// state returns the time of the last answered poll and of the first failure since then;
-// either is zero when there was none.
+// state returns the time of the last answered poll, zero if none was answered, and of the first
+// failed poll since then, zero if none has failed.
 func (o *outage) state() (answeredAt, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -38,8 +38,8 @@ type entryError struct{ code, message string }
 
 func (e *entryError) Error() string { return e.code + ": " + e.message }
 
-// isReceiptInvalid reports whether the receipt handle is void, so that no repeat of the
-// call can succeed. The entry's field SenderFault does not prove it: throttling may count as the
+// isReceiptInvalid reports whether the receipt handle is void. Then no repeat of the call can
+// succeed. The entry's field SenderFault does not show this, because throttling may count as the
 // sender's fault, too.
 func (e *entryError) isReceiptInvalid() bool {
 	switch strings.TrimPrefix(e.code, "AWS.SimpleQueueService.") {

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// The schedule of a visibility timeout, in twelfths of it. The timeout is extended when a quarter of
-// it has passed; with a check every twelfth, that is a third at most. A call has a sixth to be
-// answered. When no call was accepted for ten twelfths, the message counts as lost before the service
-// gives it to another receiver.
+// The schedule of the extensions, in twelfths of the visibility timeout. The timeout is extended at
+// the first check after a quarter of it has passed. There is a check every twelfth, so this is
+// before a third has passed. A call must be answered within a sixth. If no call was accepted for
+// ten twelfths, the message counts as lost. At that time the service has not yet given it to
+// another receiver.
 const (
 	checkEvery   = 1
 	extendAfter  = 3
@@ -42,8 +43,8 @@ func (c *Consumer) keepInvisible(ctx context.Context) {
 	}
 }
 
-// lockDue returns the messages whose visibility is to be extended, locked. It cancels the handlers of
-// messages whose extensions have failed for too long.
+// lockDue returns the messages whose visibility must be extended now, with their mu locked. It
+// cancels the handlers of messages whose extensions have failed for too long.
 func (c *Consumer) lockDue(now time.Time) []*inFlight {
 	c.mu.Lock()
 
@@ -55,8 +56,8 @@ func (c *Consumer) lockDue(now time.Time) []*inFlight {
 
 	var due []*inFlight
 	for _, f := range all {
-		// Another goroutine is releasing the message. Waiting for it would hold up the
-		// extensions of all the others.
+		// Another goroutine is releasing the message. To wait for it would delay the extensions of
+		// the others.
 		if !f.mu.TryLock() {
 			continue
 		}
@@ -88,7 +89,7 @@ func (c *Consumer) extend(ctx context.Context, batch []*inFlight) {
 		switch {
 		case err != nil: // tried again at the next check
 		case failed[i] == nil:
-			// Counted from the start of the call: the service may have applied it at any
+			// The time at which the call began: the service may have applied the extension at any
 			// moment since then.
 			f.extendedAt = began
 		case failed[i].isReceiptInvalid():

@@ -13,15 +13,13 @@ import (
 	"ratchet/once/actions"
 )
 
-// actionKeysFile is the file in a data directory that holds the keys of its one-time
-// actions.
+// actionKeysFile is the name of the file with the keys of one-time actions in a data directory.
 const actionKeysFile = "action-keys"
 
-// actionKeys returns the keys that sign the ids of one-time actions, from
-// cfg.ActionKeys or else from the data directory. The embedded engine creates the
-// directory's key on first use; other processes on the same machine only read it.
-// It returns no keys for AWS and for endpoints on other machines; package actions then
-// refuses to create an action.
+// actionKeys returns the keys that sign the ids of one-time actions. They come from cfg.ActionKeys, or
+// else from the file in the data directory. The process with the embedded engine creates the file with
+// one key if it is missing; other processes on the same machine only read it. Without cfg.ActionKeys,
+// AWS and endpoints on other machines have no keys, and package actions refuses to create an action.
 func actionKeys(cfg Config, isEmbedded bool) ([]actions.Key, error) {
 	if cfg.ActionKeys != "" {
 		keys, err := actions.ParseKeys(cfg.ActionKeys)
@@ -52,7 +50,7 @@ func actionKeys(cfg Config, isEmbedded bool) ([]actions.Key, error) {
 		return nil, fmt.Errorf("keys of one-time actions: %w", err)
 	}
 
-	// As ssh does with private keys. Windows has no such mode bits.
+	// ssh refuses private keys in the same case. Windows has no such mode bits.
 	if info, err := os.Stat(name); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s holds keys and other users can read it (%s): chmod 600 it", name, info.Mode().Perm())
 	}
@@ -65,8 +63,8 @@ func actionKeys(cfg Config, isEmbedded bool) ([]actions.Key, error) {
 	return keys, nil
 }
 
-// createActionKeys writes a file with one new key. The file appears complete or not at
-// all: it is written under another name, synced and renamed.
+// createActionKeys writes a file with one new key. The file is written under another name, synced and
+// renamed, so that it is complete or missing even after a crash.
 func createActionKeys(name string) error {
 	// CreateTemp makes a file that only its owner can read.
 	draft, err := os.CreateTemp(filepath.Dir(name), actionKeysFile+"-*")

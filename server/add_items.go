@@ -11,20 +11,18 @@ import (
 	"ratchet/transitions"
 )
 
-// addAttempts is how often AddItems tries again because it has to know the order first, see
+// addAttempts is how often AddItems tries, because the first attempts may have to read the order; see
 // [transitions.EditRefusedError].
 const addAttempts = 3
 
-// AddItems adds lines to an order and reserves their pieces, in one transaction of at most
-// 100 actions: the claim under the order and Edit.EventID, the order, its reservation, and
-// each SKU. A repeat is Replayed, as long as the claim is kept or the order remembers the
-// edit; its result may have no order.
+// AddItems adds lines to an order and reserves their pieces, in one transaction of at most 100 actions:
+// the claim under the order and Edit.EventID, the order, its reservation, and each SKU. A repeat is
+// Replayed while the claim is kept or the order remembers the edit. The result may have no order.
 //
-// It has the verdicts of [transitions.Orders.AddItems]. It fails with
-// [inventory.ErrOutOfStock], which names the SKUs, if pieces are missing, with
-// [transitions.ErrOrderFull] if the order would have more than 97 SKUs, and with
-// [transitions.ErrContended] if other edits kept changing the order. Nothing is written
-// then.
+// AddItems has the verdicts of [transitions.Orders.AddItems]. It fails with [inventory.ErrOutOfStock],
+// which names the SKUs, if pieces are missing; with [transitions.ErrOrderFull] if the order would have
+// more than 97 SKUs; and with [transitions.ErrContended] if other edits kept changing the order. After
+// these errors nothing is written.
 func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.EditResult, error) {
 	pieces := make([]inventory.Line, len(lines))
 	for i, line := range lines {
@@ -33,7 +31,7 @@ func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...
 
 	result, err := b.addItems(ctx, edit, lines, pieces)
 
-	// An API in tests has no log of refusals.
+	// Some tests have a Backend without a log of refusals.
 	if errors.Is(err, inventory.ErrOutOfStock) && b.Refusals != nil {
 		b.noteOutOfStock(edit, pieces)
 	}
@@ -51,7 +49,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 		return transitions.EditResult{}, err
 	}
 
-	// An edit without stock under the same event id is another edit.
+	// Part of the edit's content: an edit under the same event id that reserves no stock is another edit.
 	edit.With = "stock"
 
 	key := fmt.Sprintf("add-items/%s/%s", edit.OrderID, edit.EventID)
@@ -84,17 +82,16 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 			return result, err
 		}
 
-		// Verdict 0: the order remembers as many edits as it can, or its SKUs have to be counted.
-		// With Seen, the edit drops the oldest ids and counts.
+		// Verdict 0 asks for another attempt with the order: the order remembers as many edits as it can,
+		// or its SKUs have to be counted. With Seen the edit can drop the oldest ids and count the SKUs.
 		edit.Seen = result.Order
 	}
 
 	return transitions.EditResult{}, transitions.ErrContended
 }
 
-// asEditResult turns a [transitions.EditRefusedError] into its result, and passes other errors
-// on. An order that has seen the event id for an edit with stock tells that the edit was
-// made, also when the claim has been deleted after its retention.
+// asEditResult returns the result of a [transitions.EditRefusedError], or any other error as it is. The
+// result is Replayed if the order remembers the edit, even after the claim's retention.
 func asEditResult(err error) (transitions.EditResult, error) {
 	var refused *transitions.EditRefusedError
 	if !errors.As(err, &refused) {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// DefaultAdminListen is where health and metrics are served by default. If it is taken, a free
-// port is selected: several workers may run on one machine.
+// DefaultAdminListen is the default address for health and metrics. If the address is in use, a free
+// port is selected, because several workers may run on one machine.
 const DefaultAdminListen = "127.0.0.1:8702"
 
 // AdminOff is the value of [Config.AdminListen] for no listener.
@@ -30,9 +30,9 @@ type Admin struct {
 	serving errgroup.Group
 }
 
-// StartAdmin serves /livez, /readyz and /metrics on [Config.AdminListen] until Close, and
-// profiles under /debug/pprof/ if that is a loopback address. From the end of ctx on the process
-// is not ready. It returns nil if the setting is "off".
+// StartAdmin serves /livez, /readyz and /metrics on [Config.AdminListen] until Close. On a loopback
+// address it also serves profiles under /debug/pprof/. After the end of ctx the process is not ready.
+// StartAdmin returns nil if the setting is "off".
 func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 	if b.Config.AdminListen == AdminOff {
 		return nil, nil
@@ -43,7 +43,7 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 		return nil, fmt.Errorf("admin-listen: %w", err)
 	}
 
-	// The address that is listened on: the setting may be a name, or no address at all.
+	// The listener's address and not the setting, which may be a host name or empty.
 	address, _ := listener.Addr().(*net.TCPAddr)
 	loopback := address != nil && address.IP.IsLoopback()
 
@@ -64,8 +64,8 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 	return a, nil
 }
 
-// listenAdmin listens on the address. Without an address it prefers the default, and takes any free
-// port if the default is taken.
+// listenAdmin listens on the address. If the address is empty, it listens on DefaultAdminListen, or on
+// a free port if that is in use.
 func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	if address != "" {
@@ -80,7 +80,7 @@ func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
 	return listener, err
 }
 
-// URL is where the process serves, "" for nil.
+// URL is the base URL of the served paths. It is empty for a nil Admin.
 func (a *Admin) URL() string {
 	if a == nil {
 		return ""
@@ -89,7 +89,7 @@ func (a *Admin) URL() string {
 	return a.url
 }
 
-// Close ends the serving at once.
+// Close stops serving at once.
 func (a *Admin) Close() error {
 	if a == nil {
 		return nil
@@ -110,7 +110,7 @@ func (b *Backend) adminHandler(stopping context.Context, loopback bool) http.Han
 		answerHealth(w, Health{Ready: true, Checks: []HealthCheck{ok("process")}})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		// Unready at once, so that a load balancer sends no further work while the process drains.
+		// Not ready as soon as the process stops, so that a load balancer sends no more work to it.
 		health := b.Health(r.Context())
 		if stopping.Err() != nil {
 			health.Ready = false
@@ -133,8 +133,8 @@ func (b *Backend) adminHandler(stopping context.Context, loopback bool) http.Han
 	return onlyLoopbackHosts(mux)
 }
 
-// onlyLoopbackHosts refuses requests that name another host. A web page whose name resolves to
-// 127.0.0.1 reaches the listener, but its browser sends that name.
+// onlyLoopbackHosts refuses requests whose Host header has another name than localhost. A web page
+// whose host name resolves to 127.0.0.1 could reach the listener, but its browser sends that host name.
 func onlyLoopbackHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -163,7 +163,7 @@ func answerHealth(w http.ResponseWriter, health Health) {
 	_ = json.NewEncoder(w).Encode(health) // fails only if the client is gone
 }
 
-// isAdminListen checks the form of a setting; empty stands for the default.
+// isAdminListen checks the form of the setting. An empty value is valid and means the default.
 func isAdminListen(address string) bool {
 	_, _, err := net.SplitHostPort(address)
 	return address == "" || address == AdminOff || err == nil

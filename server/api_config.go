@@ -13,37 +13,41 @@ import (
 
 // APIConfig says where the HTTP API is served, and to whom.
 type APIConfig struct {
-	// Listen is the HOST:PORT that it is served on. Default: [DefaultAPIListen].
+	// Listen is the HOST:PORT on which the API is served. Default: [DefaultAPIListen].
 	Listen string `koanf:"api-listen"`
 	// TLSCert and TLSKey name PEM files. Set both or none. Without them the API speaks
 	// HTTP, for a proxy that terminates TLS.
 	TLSCert string `koanf:"tls-cert"`
 	TLSKey  string `koanf:"tls-key"`
-	// Hosts are Host header values, in addition to localhost, that the API accepts on a
-	// loopback address. Elements may hold several names, separated by commas or spaces.
+	// Hosts are values of the Host header that the API accepts on a loopback address, in addition to
+	// localhost. An element may hold several names, separated by commas or spaces.
 	Hosts []string `koanf:"api-hosts"`
-	// Rate is the most requests per second of one caller. Default: 200, without limit
-	// under `ratchet dev`. Negative: without limit.
+	// Rate is the limit on one caller's requests, per second. Default: 200, and no limit under
+	// `ratchet dev`. Negative: no limit.
 	Rate float64 `koanf:"api-rate"`
-	// TenantRate is the most requests per second of all callers of one tenant together, in this
-	// process. Default, and if negative: without limit.
+	// TenantRate is the limit on the requests of all callers of one tenant together, per second and
+	// process. Default: no limit. Negative: no limit.
 	TenantRate float64 `koanf:"api-tenant-rate"`
-	// TenantRates are the limits of tenants that have another one: TENANT=RATE, separated by commas or
-	// spaces.
+	// TenantRates are the limits of single tenants, in place of TenantRate: TENANT=RATE, separated by
+	// commas or spaces.
 	TenantRates []string `koanf:"api-tenant-rates"`
 	// WatchFor is how long one stream of events may last. Default: 15 min.
 	WatchFor time.Duration `koanf:"watch-for"`
 	// Audit is where audit lines go: "log" or "file:FILE". Default: audit.jsonl in the
 	// data directory of the embedded engine, else "log".
 	Audit string `koanf:"audit"`
-	// Issuer is an OpenID Connect issuer whose tokens the API accepts in addition to API
-	// keys. It needs Audience. With PublicKey, the name of a PEM file, tokens are checked
-	// with that key; without it the issuer's keys are fetched. For TenantClaim and
-	// ScopePrefix see [auth.Claims].
-	Issuer      string `koanf:"auth-issuer"`
-	Audience    string `koanf:"auth-audience"`
-	PublicKey   string `koanf:"auth-public-key"`
+	// Issuer is an OpenID Connect issuer. The API accepts its tokens in addition to API keys. It needs
+	// Audience. Default: only API keys are accepted.
+	Issuer string `koanf:"auth-issuer"`
+	// Audience is the audience that a token must name. It is required with Issuer.
+	Audience string `koanf:"auth-audience"`
+	// PublicKey is the name of a PEM file with the key that verifies tokens. Default: the issuer's keys
+	// are fetched.
+	PublicKey string `koanf:"auth-public-key"`
+	// TenantClaim names the claim that has the tenant. A token without this claim is refused. Default:
+	// "tenant".
 	TenantClaim string `koanf:"auth-tenant-claim"`
+	// ScopePrefix begins the scopes of this API in a token. Default: "ratchet:".
 	ScopePrefix string `koanf:"auth-scope-prefix"`
 }
 

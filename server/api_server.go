@@ -20,18 +20,18 @@ import (
 	"ratchet/transitions"
 )
 
-// auditFile is the file in a data directory that audit lines go to by default.
+// auditFile is the name of the default file for audit lines in a data directory.
 const auditFile = "audit.jsonl"
 
-// apiDrain is how long requests may continue after a stop.
+// apiDrain is how long requests may run on after a stop.
 const apiDrain = 10 * time.Second
 
-// ServeAPI serves the HTTP API on the listener until ctx ends, then waits up to 10 s for
-// requests to finish. It closes the listener in every case. With dev, callers are not
-// authenticated; the listener's address must be a loopback address then.
+// ServeAPI serves the HTTP API on the listener until ctx ends, and then waits up to 10 s for requests
+// to finish. It closes the listener in every case. With dev, callers are not authenticated, and the
+// listener's address must be a loopback address.
 func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool) (err error) {
-	// Check the address that the listener has, not the configured one:
-	// port 0 or a host name may stand for another address.
+	// The listener's address is checked and not the setting: a host name in the setting may stand for
+	// any address.
 	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -56,15 +56,15 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 
 	listener = newLimitListener(listener, maxConnections, maxConnectionsPerAddress)
 	server := api.Server(handler)
-	// Requests outlive ctx: the drain below lets them finish.
+	// The context of a request does not end with ctx, so that requests can finish in the drain below.
 	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
-	// These are faults of single connections, mostly caused by clients.
+	// The server logs faults of single connections. Clients cause most of them, so the level is debug.
 	server.ErrorLog = slog.NewLogLogger(b.log.Handler(), slog.LevelDebug)
 
 	drained := make(chan error, 2)
 	serving, stop := context.WithCancel(ctx)
 	go func() {
-		if b.Engine == nil { // beside the engine there is a worker, which compares, too
+		if b.Engine == nil { // a process with the engine also runs a worker, which compares
 			b.compareMachine(serving)
 		}
 		drained <- b.Refusals.Run(serving)
@@ -74,7 +74,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiDrain)
 		defer cancel()
-		// Close ends streams of events and other requests that have outlasted the drain.
+		// Close ends the requests that have not finished in time, such as streams of events.
 		drained <- errors.Join(server.Shutdown(drain), server.Close())
 	}()
 
@@ -93,11 +93,11 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	return errors.Join(err, <-drained, <-drained)
 }
 
-// APIHandler returns the handler of the HTTP API, which [Backend.ServeAPI] serves. With
-// dev, callers are not authenticated. For each request that may change something it
-// writes one line to audit. Streams of events end with ctx.
+// APIHandler returns the handler of the HTTP API, which [Backend.ServeAPI] serves. With dev, callers are
+// not authenticated. The handler writes one line to audit for each request that may change data.
+// Streams of events end with ctx.
 func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (http.Handler, error) {
-	// Stored, so that every API server of the backend accepts the cursors of the others.
+	// The secret is stored, so that all API servers of the backend accept each other's cursors.
 	secret, err := b.APIKeys.Secret(ctx, "cursor")
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 	}
 
 	handler, err := api.New(cfg)
-	// Without a bank a step would be stored and stay open.
+	// Without a bank, a step of a payment would be stored and stay pending.
 	if err == nil && b.CheckBank() != nil {
 		handler = refusePayments(handler)
 	}
@@ -168,7 +168,8 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 	return b.Tracing.TraceHTTP(handler), nil
 }
 
-// authenticator accepts API keys and, if an issuer is configured, its tokens.
+// authenticator returns the check of callers: by API keys and, if an issuer is configured, also by the
+// issuer's tokens.
 func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error) {
 	cfg := b.Config.API
 	switch {
@@ -199,8 +200,7 @@ func (b *Backend) startPlaced(ctx context.Context, order transitions.NewOrder) e
 
 	_, err = b.Start(ctx, arn, order)
 	if failed, is := errors.AsType[*executions.FailedError](err); is {
-		// The order is placed, as the caller asked. A person brings its
-		// execution on.
+		// The order is placed, which is all that the caller asked for. Its execution needs a person.
 		b.log.WarnContext(ctx, "the execution of a placed order has failed", "order", order.ID, "error", failed)
 		return nil
 	}
@@ -214,8 +214,8 @@ func (b *Backend) checkReady(ctx context.Context) error {
 	return err
 }
 
-// openAudit opens what Config.API.Audit names. Each line is one write without a buffer,
-// so a killed process loses no line of a request that it has answered.
+// openAudit opens the target of audit lines. Each line is written at once, without a buffer, so a
+// killed process loses no line that was written.
 func (b *Backend) openAudit() (io.WriteCloser, error) {
 	target := b.Config.API.Audit
 	if target == "" && b.Engine != nil {
@@ -235,7 +235,7 @@ func (b *Backend) openAudit() (io.WriteCloser, error) {
 	return file, nil
 }
 
-// nopCloser keeps a stream of the process open that other parts use, too.
+// nopCloser is stderr as an io.WriteCloser. Close does not close it, because other parts write to it.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }

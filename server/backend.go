@@ -39,8 +39,8 @@ import (
 	"ratchet/transitions/refusals"
 )
 
-// Backend is the SDK clients for the place where the data is, and the parts that work on
-// it. [Connect] and [Embed] make one.
+// Backend has the SDK clients for the place where the data is, and the parts that use them. [Connect]
+// and [Embed] make one.
 type Backend struct {
 	Config Config
 	Tables Tables
@@ -55,7 +55,7 @@ type Backend struct {
 	Orders *transitions.Orders
 	Claims *once.Claims
 	Locks  *once.Locks
-	// Actions are the one-time actions of the tenant without a name.
+	// Actions are the one-time actions of callers without a tenant.
 	Actions  *actions.Actions
 	Stock    *inventory.Stock
 	Ledger   *ledger.Ledger
@@ -74,7 +74,7 @@ type Backend struct {
 	Carrier *carriersandbox.Carrier
 	// Reports judges the carrier's reports.
 	Reports *reports.Receiver
-	// Endpoints get the notifications to customers, which Deliveries brings to them.
+	// Endpoints are the receivers of notifications. Deliveries sends the notifications to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries
 	// Lists are the lists of orders, nil without [Config.OrderLists].
@@ -86,7 +86,7 @@ type Backend struct {
 
 	// Processes holds a row for each running process.
 	Processes *processes.Store
-	// Audit holds what people did.
+	// Audit holds the acts of people.
 	Audit *audit.Log
 
 	// Telemetry has the figures of this process.
@@ -109,9 +109,9 @@ type Backend struct {
 	awsConfig  aws.Config
 }
 
-// assemble builds the parts over the clients. A later part uses the earlier ones.
+// assemble builds the clients and the parts that use them.
 func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen observed, events Events) (_ *Backend, err error) {
-	// Before the clients, which copy the configuration.
+	// Before the clients are made, because they copy the configuration.
 	seen.figures.MeasureAWS(&awsConfig)
 	seen.tracing.TraceAWS(&awsConfig)
 
@@ -136,7 +136,8 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		return nil, err
 	}
 
-	// In this order: reactions need the parts above them, and handlers of Parts may use every part.
+	// The order matters: each part may use the parts above it, and the handlers of Parts may use every
+	// part.
 	assembly := []func() error{
 		b.assembleRefusals,
 		func() error { return b.assembleOrders(events) },
@@ -218,12 +219,12 @@ func (b *Backend) assembleAPIKeys() (err error) {
 	return err
 }
 
-// completeTimeout bounds the answer to a parked task, with its retries. It is shorter than a
-// call of a stream's handler.
+// completeTimeout bounds the answer to a parked task, with its retries. It is shorter than a call of a
+// stream's handler may take, because such a handler gives the answer.
 const completeTimeout = 20 * time.Second
 
-// assembleReactions builds the reactions, which the poller of the orders' stream calls, and the parked
-// tasks, which only that poller needs.
+// assembleReactions builds the reactions, which the poller of the orders' stream calls, and the store
+// and the completer of parked tasks.
 func (b *Backend) assembleReactions(events Events) (err error) {
 	if b.ParkedTasks, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked}); err != nil {
 		return err
@@ -255,7 +256,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		cfg.Awaited, _ = steps.Awaited(b.flow.asl)
 	}
 
-	// The default names the shop's states. Of another workflow all states are notified.
+	// The default of Notified has states of the shop. In another workflow, every state is notified.
 	if b.flow.own {
 		for _, s := range b.flow.definition.States() {
 			cfg.Notified = append(cfg.Notified, s.State)
@@ -266,11 +267,11 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 	return err
 }
 
-// Close writes the refusals that were noted, and closes the embedded engine and the notification
-// file, if there are any. It exports the spans, figures and lines of the log that wait, which takes 3 s
-// at most.
+// Close writes the refusals that were noted, and closes the embedded engine and the notification file,
+// if there are any. It also exports the spans, figures and log lines that were not exported yet; this
+// takes at most 3 s.
 func (b *Backend) Close() error {
-	_ = b.Refusals.Flush(context.Background()) // Refusals itself counts the lost ones
+	_ = b.Refusals.Flush(context.Background()) // Refusals itself counts the refusals that are lost
 
 	err := b.Deliveries.Close()
 	if b.Engine != nil {

@@ -12,11 +12,11 @@ import (
 // bufferedClient is an HTTP client of the SDK that reads each request's body into memory
 // before it sends the request. Endpoints on the same machine need it.
 //
-// The SDK closes the body of a request as soon as the response begins. If net/http has
-// not reached the end of the body by then, smithy-go's safeWriteToReadCloser makes
-// WriteTo return io.EOF, and net/http takes that for an error and closes the connection
-// in the middle of the response. Only an endpoint that answers very quickly meets this
-// race: on a loaded machine the SDK had to retry a tenth of all large responses.
+// The SDK closes the body of a request as soon as the response begins. If net/http has not reached the
+// end of the body at that time, smithy-go's safeWriteToReadCloser makes WriteTo return io.EOF. Net/http
+// takes that for an error and closes the connection in the middle of the response. This race happens
+// only with an endpoint that answers very quickly. On a loaded machine the SDK had to retry a tenth of
+// all large responses.
 type bufferedClient struct{ aws.HTTPClient }
 
 // Do sends the request with its body in memory.

@@ -9,19 +9,23 @@ import (
 
 // CarrierFaults are the faults of the sandbox carrier, for demonstrations and tests.
 type CarrierFaults struct {
-	// Down is how long the carrier is down from the start of the process on. Default: 0.
+	// Down is how long the carrier is down after the start of the process. Default: 0.
 	Down time.Duration `koanf:"carrier-down"`
-	// Latency is how long a booking or a cancellation takes. Default: 0.
+	// Latency is how long a booking, a cancellation or a question takes. Default: 0.
 	Latency time.Duration `koanf:"carrier-latency"`
-	// DuplicatePercent is the share of shipments whose reports come twice, EarlyPercent the share
-	// whose delivery is reported before the shipment, too, LatePercent the share whose delivery is
-	// reported ten times as late, LostPercent the share whose parcel is lost, ReturnedPercent the
-	// share whose parcel comes back after the delivery, 0 to 100. Default: 0.
+	// DuplicatePercent is the share of shipments whose reports come twice, 0 to 100. Default: 0.
 	DuplicatePercent int `koanf:"carrier-duplicate-percent"`
-	EarlyPercent     int `koanf:"carrier-early-percent"`
-	LatePercent      int `koanf:"carrier-late-percent"`
-	LostPercent      int `koanf:"carrier-lost-percent"`
-	ReturnedPercent  int `koanf:"carrier-returned-percent"`
+	// EarlyPercent is the share of shipments whose delivery is also reported once too early, before the
+	// parcel is reported as shipped, 0 to 100. Default: 0.
+	EarlyPercent int `koanf:"carrier-early-percent"`
+	// LatePercent is the share of shipments whose delivery is reported after ten times CarrierDelay, 0 to
+	// 100. Default: 0.
+	LatePercent int `koanf:"carrier-late-percent"`
+	// LostPercent is the share of shipments whose parcel is lost, 0 to 100. Default: 0.
+	LostPercent int `koanf:"carrier-lost-percent"`
+	// ReturnedPercent is the share of shipments whose parcel comes back after the delivery, 0 to 100.
+	// Default: 0.
+	ReturnedPercent int `koanf:"carrier-returned-percent"`
 }
 
 // faults returns the configuration of the sandbox, which checks it.
@@ -37,7 +41,7 @@ func (f CarrierFaults) faults() sandbox.Faults {
 	}
 }
 
-// executionCarrier begins the value of Config.Carrier for a state machine.
+// executionCarrier begins a value of Config.Carrier that names a state machine.
 const executionCarrier = "execution:"
 
 func isCarrier(text string) bool {

@@ -31,13 +31,13 @@ type Config struct {
 	Prefix string `koanf:"prefix"`
 	// RoleARN is the role of the state machine on AWS. The engine ignores it.
 	RoleARN string `koanf:"role-arn"`
-	// Notify is the destination of notifications that no stored endpoint asks for: "log"; "none";
-	// "file:FILE", one line of JSON each; "dir:DIR", one file each, written once per
-	// notification key; or an http(s) URL, which needs WebhookSecret. It makes the endpoint
-	// "configured", beside the endpoints of `ratchet endpoints`. Default: "log".
+	// Notify is the destination of the endpoint "configured", which gets the notifications of all
+	// tenants, in addition to the endpoints of `ratchet endpoints`. It is "log"; "file:FILE", with a line
+	// of JSON for each notification; "dir:DIR", with a file for each notification key; an http(s) URL,
+	// which needs WebhookSecret; or "none" for no such endpoint. Default: "log".
 	Notify string `koanf:"notify"`
-	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
-	// a rotation it holds the new secret and the old one, separated by a space. It is
+	// WebhookSecret signs webhooks to the endpoint "configured": "whsec_" and base64, or 24 to 64 bytes
+	// of text. During a rotation it holds the new secret and the old one, separated by a space. It is
 	// never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
 	// SMTPURL is the server that e-mails to endpoints go through:
@@ -45,7 +45,7 @@ type Config struct {
 	// is never printed.
 	SMTPURL  string `koanf:"smtp-url"`
 	SMTPFrom string `koanf:"smtp-from"`
-	// CallbackSecret verifies the payment processor's callbacks, in the same form. Empty:
+	// CallbackSecret verifies the payment processor's callbacks, in the form of WebhookSecret. Empty:
 	// every callback is refused. It is never printed.
 	CallbackSecret string `koanf:"callback-secret"`
 	// WebhookReach says which addresses webhooks may be sent to: "public", "loopback" or
@@ -56,17 +56,17 @@ type Config struct {
 	// "transactional" (each transition itself), see [transitions.JournalMode]. Default:
 	// "stream".
 	Journal string `koanf:"journal"`
-	// OrderLists makes the workers keep lists of orders by state and by time in a table of
-	// their own (see package lists). Without it, listing orders scans their table.
+	// OrderLists makes the workers keep lists of orders by state and by time in a separate table (see
+	// package lists). Without it, listing orders scans the orders' table.
 	OrderLists bool `koanf:"order-lists"`
 	// OrderDefinition is a file (YAML or JSON, see package workflow/file) with the
 	// definition of orders. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`
-	// StateMachine is a file with a state machine of your own in ASL (JSON), see [Workflow]. Default: the
-	// shop's, to which the definition must fit then.
+	// StateMachine is a file with your own state machine in ASL (JSON), see [Workflow]. Default: the
+	// shop's state machine. The definition must fit the state machine.
 	StateMachine string `koanf:"state-machine"`
-	// OtherActivities are the activities of your own state machine that workers of other programs
-	// serve, without the prefix. They must not move orders themselves.
+	// OtherActivities are the names, without the prefix, of activities in your own state machine that
+	// workers of other programs serve. These activities must not move orders.
 	OtherActivities []string `koanf:"other-activities"`
 	// AcceptVersions are other versions of the definition whose orders may be moved
 	// without a migration (see [transitions.Config]).
@@ -78,29 +78,32 @@ type Config struct {
 	// RequestsQueue is the SQS queue that transition requests arrive on: its URL, or its
 	// name, which Init creates. Empty: no queue. See package queues/requests.
 	RequestsQueue string `koanf:"requests-queue"`
-	// Slots is how many tasks of one activity a worker runs at the same time, and how
-	// many requests from the queue, 1 to 1000. Default: 32.
+	// Slots is how many tasks of each activity a worker runs at the same time. It is also how many
+	// requests from the queue a worker handles at the same time. 1 to 1000. Default: 32.
 	Slots int `koanf:"slots"`
 	// CallsPerSecond is a worker's share of each of the account's quotas for GetActivityTask,
 	// SendTaskSuccess, SendTaskFailure and SendTaskHeartbeat, 1 to 10000. Several workers
 	// divide the quotas. Default: 250, and no limit for the embedded engine.
 	CallsPerSecond int `koanf:"calls-per-second"`
-	// FreshFor is how long after a transition its shipment is booked without a look at the
-	// order as it is by then, at least 1 ms. Default: 10 s.
+	// FreshFor is how long after a transition its reactions rely on the change from the stream. After
+	// that they read the order again, for example before they book a shipment. At least 1 ms. Default:
+	// 10 s.
 	FreshFor time.Duration `koanf:"fresh-for"`
-	// Bank takes the money: "sandbox", which moves none. Empty: the bank of Parts, else the
-	// sandbox, except on AWS, where a shop needs one of the two.
+	// Bank takes the money: "sandbox", which moves no money. Empty: the program's own bank, else the
+	// sandbox, except on AWS, where a shop must name one of the two.
 	Bank string `koanf:"bank"`
 	// PaymentMode says when the money of an order is taken: "charge" (at once) or "capture"
 	// (held at once, taken when the order has shipped). Default: "charge".
 	PaymentMode string `koanf:"payment-mode"`
-	// RefundReturns gives the money of a returned order back and moves the order to REFUNDED. If one
-	// parcel comes back alone, it gives back the money of the parcel's lines.
-	// Without it, a person does. It applies to orders that are returned from then on.
+	// RefundReturns makes the workers refund a returned order and move it to REFUNDED. If one of several
+	// parcels comes back, they refund the parcel's lines. Without it a person must do both. It applies to
+	// orders that are returned while it is set.
 	RefundReturns bool `koanf:"refund-returns"`
-	// DeclinePercent is the share of payments that the sandbox bank declines,
-	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
+	// DeclinePercent is the share of orders whose payments the sandbox bank declines, 0 to 100. Default:
+	// 0.
 	DeclinePercent int `koanf:"decline-percent"`
+	// TimeoutPercent is the share of requests to the sandbox bank whose first answer is lost, 0 to 100.
+	// Default: 0.
 	TimeoutPercent int `koanf:"timeout-percent"`
 	// EffectLease is how long a worker may take for one effect, 1 s to 1 h; after that
 	// another worker repeats it under the same key. Default: 20 s.
@@ -108,30 +111,30 @@ type Config struct {
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
 	// deliver. Default: 2 s.
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
-	// Carrier moves the parcels: "sandbox", the URL of a carrier that serves the document
-	// of package shipping/httpcarrier, or "execution:ARN", a state machine of which an execution
-	// is started for each shipment. Empty: the carrier of Parts, else the sandbox, except on AWS, where
-	// a shop needs one of the two.
+	// Carrier moves the parcels: "sandbox"; the URL of a carrier that serves the calls of package
+	// shipping/httpcarrier; or "execution:ARN", a state machine, of which each shipment starts an
+	// execution. Empty: the program's own carrier, else the sandbox, except on AWS, where a shop must
+	// name a carrier.
 	Carrier string `koanf:"carrier"`
 	// CarrierToken is the bearer token for a carrier's URL. It is never printed.
 	CarrierToken string `koanf:"carrier-token"`
 	// CarrierSecret verifies the callbacks of the carrier, in the form of WebhookSecret. Empty:
 	// every callback is refused. It is never printed.
 	CarrierSecret string `koanf:"carrier-secret"`
-	// CarrierFaults make the sandbox carrier a bad one.
+	// CarrierFaults are the faults of the sandbox carrier. Default: none.
 	CarrierFaults CarrierFaults `koanf:",squash"`
 	// AdminListen is the HOST:PORT where a process serves its health and its metrics, without
 	// authentication, or "off". Default: [DefaultAdminListen], or a free port of the loopback
-	// address if that is taken.
+	// address if that one is in use.
 	AdminListen string `koanf:"admin-listen"`
 	// ReadyLag is how old the oldest unfinished record of the orders' stream may be while a
 	// worker is ready, at least 1 s. Default: 5 min.
 	ReadyLag time.Duration `koanf:"ready-lag"`
-	// Tracing says where traces go.
+	// Tracing says where traces, metrics and the log go.
 	Tracing TracingConfig `koanf:",squash"`
-	// StuckEvery is how often the workers together count the orders that need a person, which reads
-	// every order; at least 1 min. Negative: never. Default: 1 h, as long as there are not more than
-	// 100,000 orders.
+	// StuckEvery is the time between two counts of the orders that need a person, at least 1 min. One of
+	// the workers makes each count and reads every order. Negative: no counts. Default: 1 h; then nothing
+	// is counted if there are more than 100,000 orders.
 	StuckEvery time.Duration `koanf:"stuck-every"`
 	// AuditRetention is how long a row of the audit table is kept, at least 24 h. Default: 400 days.
 	AuditRetention time.Duration `koanf:"audit-retention"`
@@ -201,9 +204,9 @@ func (c Config) WithDefaults() Config {
 
 var prefixRule = regexp.MustCompile(`^[A-Za-z0-9_-]{0,40}$`)
 
-// Validate reports every field that breaks a rule, with its value and the rule. Call it
-// on a configuration that [Config.WithDefaults] has filled. Secrets, keys and files are
-// checked when they are read.
+// Validate returns an error with every field that breaks a rule, its value and the rule. Call it on a
+// configuration that [Config.WithDefaults] has filled. Secrets, keys and files are checked when they
+// are read.
 func (c Config) Validate() error {
 	var faults []error
 	require := func(ok bool, format string, args ...any) {
@@ -231,7 +234,8 @@ func (c Config) Validate() error {
 	require(slices.Contains(webhookReaches(), c.WebhookReach), "webhook-reach %q: public, loopback or private", c.WebhookReach)
 	require(isNotifyTarget(c.Notify) || c.Parts.isDestination(c.Notify), notifyRule, c.Notify)
 
-	// A step of the same name would be served by two programs.
+	// An activity of another program must not have the name of a built-in step: both programs would serve
+	// it.
 	for _, name := range c.OtherActivities {
 		require(isStepName(name) && !isBuiltInStep(name, c.Parts.Workflow != nil && c.Parts.Workflow.Shop),
 			"other-activities %q: 1 to %d of a-z 0-9 with single dashes between them, and no step that Ratchet has", name, maxStepName)
@@ -262,14 +266,14 @@ func isHTTPURL(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// isURL tells a queue's URL from its name.
+// isURL reports whether the text is a queue's URL and not its name.
 func isURL(text string) bool { return strings.Contains(text, "://") }
 
 func journalModes() []string {
 	return []string{transitions.JournalByStream.String(), transitions.JournalTransactional.String()}
 }
 
-// webhookReaches returns the values of Config.WebhookReach; empty stands for the default.
+// webhookReaches returns the valid values of Config.WebhookReach. The empty one means the default.
 func webhookReaches() []string {
 	return []string{"", string(webhooks.ReachPublic), string(webhooks.ReachLoopback), string(webhooks.ReachPrivate)}
 }

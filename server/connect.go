@@ -39,7 +39,7 @@ func Connect(ctx context.Context, cfg Config, log *slog.Logger, events Events) (
 	if err != nil {
 		return nil, err
 	}
-	// The SDK warns of connections that end early. A caller cannot act on that.
+	// The SDK warns about connections that end early. A reader of the log cannot act on these warnings.
 	awsConfig.Logger = logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
 		seen.log.Debug("aws sdk", "message", fmt.Sprintf(format, args...))
 	})
@@ -52,7 +52,7 @@ func Connect(ctx context.Context, cfg Config, log *slog.Logger, events Events) (
 	return b, nil
 }
 
-// Embed opens the embedded engine over cfg.Data, whatever else is configured. It creates
+// Embed opens the embedded engine over cfg.Data, even if an endpoint or AWS is configured. It creates
 // the directory if it is missing, and fails if another process has it open. A nil log is
 // slog.Default(). Call Close after use.
 func Embed(cfg Config, log *slog.Logger, events Events) (*Backend, error) {
@@ -83,8 +83,8 @@ func Embed(cfg Config, log *slog.Logger, events Events) (*Backend, error) {
 	return b, nil
 }
 
-// openEngine opens the embedded engine over cfg.Data alone, which exists, without tables, clients
-// or keys. A nil log is slog.Default(). Call Close after use.
+// openEngine opens only the embedded engine over cfg.Data, without clients and parts. The directory must
+// exist. A nil log is slog.Default(). Call Close after use.
 func openEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, error) {
 	return embedded.Open(embedded.Config{
 		Dir:         cfg.WithDefaults().Data,

@@ -23,8 +23,8 @@ func (u *Units) add(read, write float64) {
 // and per order. Use its Add as [Events].Consumed. The zero value is ready to use; all
 // methods may be called concurrently.
 //
-// DynamoDB bills a write whose condition fails but reports no units for it, so refused
-// and repeated calls count here as calls without units.
+// DynamoDB bills a write whose condition fails, but reports no units for it. So refused and repeated
+// calls count here as calls without units.
 type Consumption struct {
 	// PerOrder also keeps a sum for each order. Memory grows with the number of orders.
 	PerOrder bool

@@ -18,10 +18,10 @@ import (
 	"ratchet/streams"
 )
 
-// Examine compares the setup with the needs of this program: the settings among each other, and
+// Examine checks whether the setup fits this program. It compares the settings with each other, and
 // credentials, endpoints, clock, tables, stream, state machine and queue with the settings. It writes
-// and creates nothing. It checks the permissions of the named parts ([PermissionParts]), or of
-// all parts if none is named. See package doctor.
+// and creates nothing. It checks the permissions of the named parts ([PermissionParts]), or of all
+// parts that the settings use if none is named. See package doctor.
 func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	checks := b.checkSettings()
 
@@ -34,7 +34,7 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	cfg.Permissions = permissions
 	checks = append(checks, doctor.Examine(ctx, cfg)...)
 
-	// Orders are read only where their table can be.
+	// The orders are read only if the checks of their table have succeeded.
 	if !slices.ContainsFunc(checks, func(c doctor.Check) bool {
 		return c.Result != doctor.OK && slices.Contains([]string{"tables", "everything else", "table " + b.Tables.Orders}, c.Subject)
 	}) {
@@ -44,7 +44,7 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	return checks
 }
 
-// doctorConfig says what this program needs, without permissions.
+// doctorConfig returns the needs of this program without the permissions.
 func (b *Backend) doctorConfig() doctor.Config {
 	cfg := doctor.Config{
 		AWS:       b.awsConfig,
@@ -63,13 +63,14 @@ func (b *Backend) doctorConfig() doctor.Config {
 	return cfg
 }
 
-// onAWS reports whether the backend is AWS, and no endpoint or engine.
+// onAWS reports whether the backend is AWS, and neither another endpoint nor the engine.
 func (b *Backend) onAWS() bool { return b.Engine == nil && b.SFN.Options().BaseEndpoint == nil }
 
 func (b *Backend) neededMachine() *doctor.Machine {
 	m := &doctor.Machine{Name: b.stateMachineName(), AWS: b.onAWS()}
 
-	// The default is a placeholder: the role of the templates is not in the settings of workers.
+	// The default role is not compared: the settings of a worker need not name the role that the
+	// templates have created.
 	if role := b.Config.RoleARN; role != (Config{}).WithDefaults().RoleARN {
 		m.RoleARN = role
 	}
@@ -108,17 +109,18 @@ func (b *Backend) neededQueue() *doctor.Queue {
 }
 
 const (
-	// leastVisibility is the default of package queues, which sets it for each message that it
-	// receives. A Lambda function relies on the queue's own visibility.
+	// leastVisibility is the default visibility timeout of package queues. A worker sets it for each
+	// received message. A Lambda function relies on the queue's own visibility timeout.
 	leastVisibility = 30 * time.Second
-	// leastReceives leaves the attempts of a handler, which gives up first, room for redeliveries.
+	// leastReceives is the smallest maxReceiveCount that is accepted. It is higher than a handler's
+	// attempts, so that the handler gives up before the redrive policy moves the message.
 	leastReceives = 20
 )
 
-// maxReadyLag is the retention of a stream: records are gone then.
+// maxReadyLag is the retention of a stream: older records are lost.
 const maxReadyLag = 24 * time.Hour
 
-// checkSettings looks for settings that contradict each other or do nothing.
+// checkSettings looks for settings that contradict each other or have no use.
 func (b *Backend) checkSettings() (checks []doctor.Check) {
 	const subject = "settings"
 
@@ -162,8 +164,8 @@ func isPlainHTTP(endpoint string) bool {
 // sampledOrders is how many orders checkStates reads, at most.
 const sampledOrders = 1000
 
-// checkStates looks whether the definition has the orders' states and versions. It reads the
-// first orders of the table.
+// checkStates checks whether the definition has the states and versions of the first orders in the
+// table.
 func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 	const subject = "orders"
 
@@ -195,9 +197,9 @@ func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 // compareTimeout bounds the comparison at the start of a process.
 const compareTimeout = 10 * time.Second
 
-// compareMachine warns if the deployed state machine differs from this program's:
-// executions then go other ways than its workers expect. The process starts all the same: while a new
-// version is rolled out, both run.
+// compareMachine warns if the deployed state machine differs from the one of this program: then the
+// workers may get other tasks than they expect. It is only a warning, because both versions run during
+// a rollout.
 func (b *Backend) compareMachine(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()

@@ -6,15 +6,16 @@ import (
 	"ratchet/operate/erasure"
 )
 
-// quietFor is longer than a call of a stream's handler, with the write of its outcome.
+// quietFor is longer than a call of a stream's handler and the write of its outcome take.
 const quietFor = 2 * time.Minute
 
-// Eraser removes persons from orders that have ended and have not moved for some minutes: after that,
-// reactions look at the order as it is now.
+// Eraser returns an eraser of persons from orders that have ended. An order must not have moved for two
+// minutes and [Config.FreshFor]: a reaction to an older change reads the order again, so it cannot write
+// the person back.
 func (b *Backend) Eraser() (*erasure.Eraser, error) {
 	cfg := b.erasureConfig()
 
-	// Lists that are not kept any more still name persons.
+	// Lists may have rows with persons even if the setting order-lists is off now.
 	if cfg.Lists == nil {
 		var err error
 		if cfg.Lists, err = b.newLists(); err != nil {

@@ -14,10 +14,10 @@ type Events struct {
 	Reacted func(handler string, change transitions.Change)
 	// Consumed is called with the capacity units of each call that ended in a verdict.
 	Consumed func(id transitions.OrderID, verdict transitions.Verdict, readUnits, writeUnits float64)
-	// Billed is called with the units that DynamoDB would bill for a request, by table. It is called for
-	// the requests of all clients, and by the embedded engine only.
+	// Billed is called with the table and the units that DynamoDB would bill for a request. Only the
+	// embedded engine calls it, for the requests of all clients.
 	Billed func(table string, readUnits, writeUnits float64)
-	// Failed is called when the disk of the embedded engine fails, see [embedded.Config]. The process ends
-	// after it.
+	// Failed is called when the disk of the embedded engine fails; see [embedded.Config]. The process
+	// must end after that.
 	Failed func(error)
 }

@@ -19,31 +19,31 @@ import (
 	"ratchet/workflow/file"
 )
 
-// ErrDefinition means that the file of Config.OrderDefinition cannot be read or holds no
-// valid definition.
+// ErrDefinition means that the file of Config.OrderDefinition cannot be read or has no valid
+// definition.
 var ErrDefinition = errors.New("order-definition")
 
-// ErrStateMachine means that the state machine cannot be read, or that it, the definition of
-// orders and the steps do not fit each other.
+// ErrStateMachine means that the state machine cannot be read, or that the state machine, the
+// definition of orders and the steps do not fit each other.
 var ErrStateMachine = errors.New("state-machine")
 
-// flow is the way of orders: the definition, the state machine that drives them, and the steps of its
-// activities.
+// flow is the workflow of orders: the definition, the state machine that moves the orders, and the
+// steps of the activities.
 type flow struct {
 	definition *workflow.Definition
 	// prefix is the configuration's prefix.
 	prefix string
-	// asl is the state machine with its placeholders, file its name in errors.
+	// asl is the state machine with its placeholders. file is its name in errors.
 	asl, file string
 	// own says that the flow is not the shop's, so that the shop's steps and reactions do not run.
 	own bool
-	// changed says that the state machine is not the built-in one. Steps and others are empty if it is.
+	// changed says that the state machine is not the built-in one. If it is false, steps is empty.
 	changed bool
-	// steps are the program's own, others the activities that other programs serve.
+	// steps are the program's own steps. others are the activities that other programs serve.
 	steps  []Step
 	others []string
 
-	// fit is check, done once.
+	// fit returns the error of check, which runs once.
 	fit func() error
 }
 
@@ -52,7 +52,7 @@ type flow struct {
 func newFlow(c Config) (*flow, error) {
 	f := &flow{prefix: c.Prefix, asl: ratchet.StateMachine, file: "statemachine.asl.json", others: c.OtherActivities}
 
-	// Once: every start of a part and of an execution asks, and the answer cannot change.
+	// Once, because every start of a part or of an execution calls fit, and the answer cannot change.
 	f.fit = sync.OnceValue(func() error {
 		_, err := f.check()
 		return err
@@ -64,7 +64,7 @@ func newFlow(c Config) (*flow, error) {
 	}
 
 	var err error
-	// The settings come after the program's parts. Validate has refused that both are set.
+	// The settings follow the program's parts. Validate refuses a configuration that sets both.
 	if c.OrderDefinition != "" {
 		if f.definition, err = readDefinition(c.OrderDefinition); err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func newFlow(c Config) (*flow, error) {
 			return nil, fmt.Errorf("%w: %w", ErrStateMachine, err)
 		}
 
-		// A file replaces the shop's state machine, unless the program says that it still is a shop.
+		// With a file as its state machine, the workflow is not the shop, unless Workflow.Shop says so.
 		f.own, f.changed = c.Parts.Workflow == nil || f.own, true
 		f.asl, f.file = string(text), c.StateMachine
 	}
@@ -103,10 +103,10 @@ func readDefinition(name string) (*workflow.Definition, error) {
 	return d, nil
 }
 
-// CheckWorkflow compares the definition of orders, the state machine and the steps that the
-// configuration names, as everything does that creates the state machine or runs it. It reads the
-// files of the settings and writes nothing. The error wraps [ErrDefinition] or [ErrStateMachine];
-// the report has all findings if both could be read.
+// CheckWorkflow checks that the definition of orders, the state machine and the steps of the
+// configuration fit each other. Init, workers and API servers make the same check. It reads the files
+// of the settings and writes nothing. The error wraps [ErrDefinition] or [ErrStateMachine]. If both
+// files could be read, the report has all findings.
 func (c Config) CheckWorkflow() (check.Report, error) {
 	f, err := newFlow(c.WithDefaults())
 	if err != nil {
@@ -116,7 +116,7 @@ func (c Config) CheckWorkflow() (check.Report, error) {
 	return f.check()
 }
 
-// check reports whether definition, state machine and steps fit each other.
+// check returns an error if the definition, the state machine and the steps do not fit each other.
 func (f *flow) check() (check.Report, error) {
 	if err := f.checkActivities(); err != nil {
 		return check.Report{}, fmt.Errorf("%w: %s: %w", ErrStateMachine, f.file, err)
@@ -176,10 +176,11 @@ func (f *flow) checkConfig() check.Config {
 // placeholderPattern matches the placeholders that Ratchet substitutes in a state machine.
 var placeholderPattern = regexp.MustCompile(`\$\{([^}"]*)\}`)
 
-// machineNameRule is narrower than Step Functions' rule, so that the name needs no quotes anywhere.
+// machineNameRule allows fewer characters than Step Functions, so that the name needs no quotes in
+// shells, URLs and templates.
 var machineNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// tokensTable is the placeholder of the table of the waits.
+// tokensTable is the placeholder for the table of parked tasks.
 const tokensTable = "TaskTokensTable"
 
 // placeholders returns the placeholders of the state machine, sorted.
@@ -192,19 +193,19 @@ func (f *flow) placeholders() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// checkActivities fails if the state machine uses an activity that no step serves, or a step is not
-// used. The rule for both: a placeholder is one of a general step, of a step of this program, or
-// of an activity that the settings say another program serves.
+// checkActivities fails if the state machine uses an activity that is not served, or if a step is not
+// used. An activity is served by a built-in step, by a step of this program, or by another program that
+// the setting other-activities names. Built-in steps may be unused.
 func (f *flow) checkActivities() error {
 	if !f.changed {
-		return nil // a test holds them together
+		return nil // a test compares the built-in state machine with the steps
 	}
 
 	if strings.TrimSpace(f.asl) == "" {
 		return errors.New("a workflow of your own needs a state machine: set state-machine")
 	}
 
-	// YAML is the format of many tools for ASL, so this mistake gets a message of its own.
+	// Many tools write ASL as YAML, so this mistake has its own message.
 	if !strings.HasPrefix(strings.TrimSpace(f.asl), "{") {
 		return errors.New("must be JSON: Step Functions takes nothing else")
 	}
@@ -260,11 +261,11 @@ func (f *flow) activities() []steps.Activity {
 	return all
 }
 
-// applyStep is the general step that a shop can use, too.
+// applyStep is the general step that the shop can also use.
 const applyStep = "apply"
 
-// builtInActivities returns the activities of the general steps, or the activities of a shop with a state
-// machine of its own: the steps of the shop, and apply.
+// builtInActivities returns the activities of the general steps or, for a shop with its own state
+// machine, the activities of the shop's steps and of apply.
 func builtInActivities(shop bool) (all []steps.Activity) {
 	if shop {
 		all = steps.Activities()
@@ -283,8 +284,8 @@ func isBuiltInStep(name string, shop bool) bool {
 	return slices.ContainsFunc(builtInActivities(shop), func(a steps.Activity) bool { return a.Name == name })
 }
 
-// statesWith returns the names of the states that use a placeholder, sorted. It returns none for a state
-// machine that is no JSON, which another check reports.
+// statesWith returns the names of the states that use a placeholder, sorted. It returns none if the
+// state machine is not JSON; another check reports that.
 func (f *flow) statesWith(placeholder string) (names []string) {
 	var walk func(value any)
 	walk = func(value any) {
@@ -317,14 +318,14 @@ func (f *flow) statesWith(placeholder string) (names []string) {
 	return names
 }
 
-// mentions reports whether a state has the text, and no state inside of it has.
+// mentions reports whether a state has the text outside of the states that it contains.
 func mentions(state map[string]any, text string) bool {
 	for name, member := range state {
 		if name == "Branches" || name == "Iterator" || name == "ItemProcessor" {
 			continue
 		}
 
-		// A placeholder may be deep inside of the parameters, as a part of a text.
+		// A placeholder may be a part of a text deep inside the parameters.
 		if encoded, err := json.Marshal(member); err == nil && strings.Contains(string(encoded), text) {
 			return true
 		}
@@ -348,6 +349,6 @@ func activityNamed(name string) steps.Activity {
 	return steps.Activity{Name: name, Placeholder: placeholder.String() + "Arn"}
 }
 
-// machineName is the state machine's name behind the prefix. The definition of the shop is named
-// order.
+// machineName is the state machine's name without the prefix. It is the definition's name, which is
+// "order" for the shop.
 func (f *flow) machineName() string { return f.definition.Name() }

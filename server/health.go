@@ -24,7 +24,7 @@ const (
 	HealthFailed  HealthStatus = "failed"
 )
 
-// HealthCheck is one check of a process: the finding, and how a person should act on it.
+// HealthCheck is one check of a process: its result, and how a person should act on it.
 type HealthCheck struct {
 	Name   string       `json:"name"`
 	Status HealthStatus `json:"status"`
@@ -47,7 +47,7 @@ type health struct {
 	mu       sync.Mutex
 	expected bool // ExpectWorker was called
 	workers  int  // calls of Run that have not returned
-	begun    bool // watch was called since
+	begun    bool // watch was called, and no worker has ended since
 	worker   *activities.Worker
 	poller   *streams.Poller
 	consumer *queues.Consumer
@@ -58,7 +58,7 @@ type health struct {
 const maxGaps = 10
 
 // ExpectWorker says that this process will call Run. Until that worker has begun, the process is not
-// ready. Call it before StartAdmin, which may be asked at once.
+// ready. Call ExpectWorker before StartAdmin: a load balancer may ask for the health at once.
 func (b *Backend) ExpectWorker() {
 	b.health.mu.Lock()
 	defer b.health.mu.Unlock()
@@ -66,7 +66,8 @@ func (b *Backend) ExpectWorker() {
 	b.health.expected = true
 }
 
-// begin notes that a worker begins. It is not ready before watch; end notes that it has ended.
+// begin notes that a worker begins. The process is not ready before the worker calls watch. End notes
+// that the worker has ended.
 func (h *health) begin() (end func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,14 +77,16 @@ func (h *health) begin() (end func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 
-		// The last worker's parts have ended, and must not be asked any more.
+		// The parts have ended with their worker and must not be asked any more. With several workers in
+		// one process, the health then has no parts until one calls watch again.
 		h.workers--
 		h.begun, h.worker, h.poller, h.consumer = false, nil, nil, nil
 	}
 }
 
-// watch takes the parts of a worker. A part that it does not run is nil; the activities' worker also
-// if other programs serve all of them, the consumer also if there is no queue.
+// watch takes the parts of a worker. A part that the worker does not run is nil. The activities' worker
+// is also nil if other programs serve all activities, and the consumer is also nil if there is no
+// queue.
 func (h *health) watch(w *activities.Worker, p *streams.Poller, c *queues.Consumer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,7 +94,7 @@ func (h *health) watch(w *activities.Worker, p *streams.Poller, c *queues.Consum
 	h.begun, h.worker, h.poller, h.consumer = true, w, p, c
 }
 
-// gap notes that records were lost. The first ones are kept.
+// gap notes that records were lost. Only the first maxGaps gaps are kept.
 func (h *health) gap(g streams.Gap) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,13 +107,13 @@ func (h *health) gap(g streams.Gap) {
 // tableTimeout bounds the read of the orders' table.
 const tableTimeout = 2 * time.Second
 
-// Health looks at what this process does: whether the orders' table answers, and, if it runs a
-// worker, whether its polls are answered, its tasks end, and the stream is handled in time. It
-// costs one read unit.
+// Health checks whether this process works: whether the orders' table answers, and, if a worker runs,
+// whether its polls are answered, its tasks end, and the stream is handled in time. A call costs one
+// read unit.
 func (b *Backend) Health(ctx context.Context) Health {
 	checks := []HealthCheck{b.checkTable(ctx)}
 
-	// Copied under one lock, and checked without it: the checks below call AWS and the parts.
+	// Copied under the lock, and checked without it, because the checks call AWS and the parts.
 	b.health.mu.Lock()
 	expected := b.health.expected || b.health.workers > 0
 	begun, worker, poller, consumer := b.health.begun, b.health.worker, b.health.poller, b.health.consumer
@@ -165,7 +168,8 @@ func (b *Backend) checkTable(ctx context.Context) HealthCheck {
 	return ok(name)
 }
 
-// checkActivities has a check for each activity whose polls fail, and one for the worker.
+// checkActivities returns a failed check for each activity whose polls fail. If there is none, it
+// returns one check of the worker.
 func (b *Backend) checkActivities(w *activities.Worker) []HealthCheck {
 	checks := b.health.polls.checks(time.Now(), "activity ", "states:GetActivityTask")
 	if len(checks) > 0 {

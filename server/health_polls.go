@@ -13,29 +13,29 @@ import (
 	"ratchet/streams"
 )
 
-// The keys of pollHealth, beside "activity NAME", and "stream handler NAME".
+// The keys of pollHealth, in addition to "activity NAME" and "stream handler NAME".
 const (
 	streamPoller = "stream"
 	queuePoller  = "requests queue"
 	streamPages  = streamPoller + " GetRecords"
 )
 
-// failingTooLong is how long the polls of a poller may fail before the process is not ready. An
-// answered poll of Step Functions takes up to a minute, a refused poll a moment.
+// failingTooLong is how long all polls of a poller may fail before the process is not ready. It can be
+// short, because a refused poll fails at once; only an answered poll takes up to a minute.
 const failingTooLong = 15 * time.Second
 
-// pollHealth keeps the pollers whose calls fail at the moment. It has an entry for each activity,
-// for the queue, and for the operations and handlers of the stream.
+// pollHealth keeps which calls fail at the moment, and when each last succeeded. Its keys stand for the
+// polls of an activity, the polls of the queue, and the operations and handlers of the stream.
 type pollHealth struct {
 	mu      sync.Mutex
 	failing map[string]failure
 	good    map[string]time.Time // the newest good answer of each poller
 }
 
-// failure is an unbroken run of failed calls.
+// failure is a series of failed calls with no success in between.
 type failure struct {
-	since time.Time
-	err   error // the newest
+	since time.Time // when the first call failed
+	err   error     // of the newest call
 }
 
 // note takes the result of a call.
@@ -58,7 +58,7 @@ func (p *pollHealth) note(poller string, err error) {
 		p.failing = map[string]failure{}
 	}
 
-	// since stays at the first failure of the run; the newest error is the one to show.
+	// since stays at the first failure. The error is the newest, which is the one to show.
 	f, failing := p.failing[poller]
 	if !failing {
 		f.since = time.Now()
@@ -118,9 +118,9 @@ func (p *pollHealth) causes(prefix string) string {
 	return strings.Join(causes, "; ")
 }
 
-// actionFor says what a person does about polls that fail.
+// actionFor says what a person should do about polls that fail.
 func actionFor(err error, permission string) string {
-	// By text: the errors come from several services, whose types differ.
+	// The text is searched, because each service has its own types of errors.
 	text := err.Error()
 
 	switch {
@@ -165,7 +165,8 @@ func (h *health) queueEvents(next queues.Events) queues.Events {
 	return events
 }
 
-// streamEvents notes failures while the stream is read and handled, and gaps, and calls next.
+// streamEvents notes gaps and the failures while the stream is read and handled. It calls next.Handled.
+// It replaces Page, Fault and Gap, so next must not have these. The other events of next stay.
 func (h *health) streamEvents(next streams.Events) streams.Events {
 	events := next
 	events.Page = func(streams.Page) { h.polls.note(streamPages, nil) }

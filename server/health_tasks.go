@@ -10,12 +10,11 @@ import (
 	"ratchet/internal/plural"
 )
 
-// stuckAfter is how much longer than its limit a handler of a task may run before the process is
-// not ready.
+// stuckAfter is how far a handler of a task may exceed its limit before the process is not ready.
 const stuckAfter = time.Minute
 
-// taskHealth knows the tasks whose handlers run. It has at most twice as many entries as the
-// worker has slots: the worker bounds the handlers that ignore the end of their tasks.
+// taskHealth has the tasks whose handlers run. It has at most twice as many entries as the worker has
+// slots, because the worker bounds the number of handlers that run on after their tasks have ended.
 type taskHealth struct {
 	mu      sync.Mutex
 	limits  map[string]time.Duration // by activity; 0: none
@@ -38,8 +37,8 @@ func (h *taskHealth) limit(activity string, limit time.Duration) {
 	h.limits[activity] = limit
 }
 
-// middleware notes the calls of a handler. A task that has timed out is not under way any more,
-// but a handler that ignores the time-out still runs.
+// middleware notes the calls of a handler. It notes calls and not tasks, because a handler may ignore
+// the time-out of its task and run on.
 func (h *taskHealth) middleware(next activities.HandlerFunc) activities.HandlerFunc {
 	return func(ctx context.Context, t activities.Task) (any, error) {
 		h.started(t)
@@ -66,7 +65,7 @@ func (h *taskHealth) ended(t activities.Task) {
 	delete(h.running, t.Token)
 }
 
-// check fails if a task has run for much longer than it may.
+// check fails if a handler has run for longer than its limit and stuckAfter.
 func (h *taskHealth) check(now time.Time) HealthCheck {
 	const name = "tasks"
 

@@ -11,15 +11,16 @@ import (
 	"ratchet/activities/steps"
 )
 
-// Init creates the tables, activities, queues and the state machine that are missing, and
-// updates the state machine to this version's definition. It is idempotent. It fails with
-// [ErrStateMachine], and has created nothing, if definition, state machine and steps do not fit.
+// Init creates the tables, activities, queues and the state machine if they are missing, and updates
+// the state machine to the definition of this program. It is idempotent. If the definition of orders,
+// the state machine and the steps do not fit each other, it creates nothing and fails with
+// [ErrStateMachine].
 func (b *Backend) Init(ctx context.Context) error {
 	if err := b.flow.fit(); err != nil {
 		return err
 	}
 
-	// Tables first: an execution that finds the new state machine must find them.
+	// The tables are created before the state machine, because its executions need them.
 	if err := b.CreateTables(ctx); err != nil {
 		return err
 	}
@@ -33,8 +34,8 @@ func (b *Backend) Init(ctx context.Context) error {
 	return err
 }
 
-// createActivities creates the activities that are missing and returns the ARNs of all by
-// their placeholder in the state machine. CreateActivity is idempotent by name.
+// createActivities creates the activities that are missing. It returns the ARNs of all needed activities
+// by their placeholders in the state machine. CreateActivity is idempotent by name.
 func (b *Backend) createActivities(ctx context.Context) (map[string]string, error) {
 	arns := map[string]string{}
 	for _, activity := range b.neededActivities() {
@@ -51,8 +52,7 @@ func (b *Backend) createActivities(ctx context.Context) (map[string]string, erro
 	return arns, nil
 }
 
-// neededActivities returns the activities that must exist. If the state machine is not the built-in one,
-// these are the activities that it uses.
+// neededActivities returns the activities that must exist: those that the state machine uses.
 func (b *Backend) neededActivities() []steps.Activity {
 	all := b.flow.activities()
 	if !b.flow.changed {

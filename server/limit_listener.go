@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Limits on open connections to the HTTP API. An idle connection costs about 13 KB. A
-// reverse proxy counts as one address and needs far fewer connections than that.
+// Limits on open connections to the HTTP API. An idle connection costs about 13 KB. All connections of a
+// reverse proxy have one address; a proxy needs far fewer connections than the limit.
 const (
 	maxConnections           = 4096
 	maxConnectionsPerAddress = 1024
 )
 
-// limitListener closes new connections beyond its limits at once.
+// limitListener is a listener that closes a new connection at once if there are too many.
 type limitListener struct {
 	net.Listener
 	max, maxPerAddress int
@@ -45,7 +45,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		}
 
 		if l.acquire(address) {
-			// Once: net/http may close a connection several times.
+			// OnceFunc, because net/http may close a connection several times.
 			return &countedConn{Conn: conn, release: sync.OnceFunc(func() { l.release(address) })}, nil
 		}
 

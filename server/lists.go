@@ -35,7 +35,7 @@ func (b *Backend) listHandlers() []streams.Handler {
 	}
 
 	handle := func(ctx context.Context, record streams.Record) error {
-		// A removed order is no transition, so FromRecord would pass it over.
+		// Checked first: the removal of an order is no transition, so FromRecord would ignore it.
 		if last, removed, err := transitions.Removed(record.Old, record.New); err != nil {
 			return streams.Permanent(err)
 		} else if removed {
@@ -56,12 +56,12 @@ func (b *Backend) listHandlers() []streams.Handler {
 	return []streams.Handler{{Name: listsHandler, Handle: handle, Attempts: -1}}
 }
 
-// rebuildAgain is how long the worker waits before it tries again to rebuild the lists.
+// rebuildAgain is how long the worker waits after a failed rebuild of the lists.
 const rebuildAgain = time.Minute
 
-// rebuildLists lists the orders that are older than the lists, once. It fails only if the
-// lists cannot be read at all, as when their table is missing: a failed rebuild is repeated,
-// and meanwhile listing orders scans the table.
+// rebuildLists adds the orders that are older than the lists, once. It returns an error only if the
+// lists cannot be read, for example because their table is missing. A failed rebuild is repeated; until
+// it succeeds, listing orders scans the orders' table.
 func (b *Backend) rebuildLists(ctx context.Context) error {
 	if b.Lists == nil {
 		return nil

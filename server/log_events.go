@@ -10,8 +10,8 @@ import (
 	"ratchet/streams"
 )
 
-// activityEvents logs the steps of an activity worker at level debug. The worker itself
-// logs the faults that need an operator.
+// activityEvents logs the polls, tasks and heartbeats of an activity worker at level debug. The worker
+// itself logs the faults that need an operator.
 func activityEvents(log *slog.Logger) activities.Events {
 	return activities.Events{
 		Polled: func(activity string, got bool, took time.Duration) {
@@ -35,8 +35,8 @@ func activityEvents(log *slog.Logger) activities.Events {
 	}
 }
 
-// queueEvents logs the steps of the requests' consumer at level debug. The consumer
-// itself logs the faults that need an operator.
+// queueEvents logs the polls and messages of the requests' consumer at level debug. The consumer itself
+// logs the faults that need an operator.
 func queueEvents(log *slog.Logger) queues.Events {
 	return queues.Events{
 		Polled: func(messages int, took time.Duration) {

@@ -18,7 +18,7 @@ import (
 // configuredEndpoint is the id of the endpoint that [Config.Notify] describes.
 const configuredEndpoint = "configured"
 
-// configuredConcurrency lets the handlers of one poller notify at the same time.
+// configuredConcurrency is how many deliveries to the configured endpoint are sent at the same time.
 const configuredConcurrency = notify.MaxConcurrency
 
 // assembleNotify builds the endpoints and the deliveries to them.
@@ -83,7 +83,7 @@ func (b *Backend) opener() (destination.Opener, error) {
 // canOpen opens the destination of a configured endpoint once, so that a mistake in the
 // settings shows at the start.
 func canOpen(opener destination.Opener, e notify.Endpoint) error {
-	// Opening a webhook sends nothing; opening a file or directory shows whether it can be written.
+	// To open a webhook sends nothing. To open a file or directory shows whether it can be written.
 	opened, err := opener.Open(e)
 	if closer, ok := opened.(io.Closer); ok {
 		err = errors.Join(err, closer.Close())
@@ -92,8 +92,8 @@ func canOpen(opener destination.Opener, e notify.Endpoint) error {
 	return err
 }
 
-// webhookReach is the setting webhook-reach. By default webhooks go to this machine if the data
-// is on it, and else to public addresses.
+// webhookReach is the setting webhook-reach. By default webhooks may go to this machine if the data is
+// on it, and else to public addresses only.
 func (b *Backend) webhookReach() webhooks.Reach {
 	reach := webhooks.ReachPublic
 	if b.Engine != nil || isLocal(b.Config.EndpointURL) {

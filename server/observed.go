@@ -8,16 +8,16 @@ import (
 	"ratchet/operate/telemetry"
 )
 
-// observed shows the work of a process: its figures, its traces and its log.
+// observed has the figures, the traces and the log of a process.
 type observed struct {
 	figures *telemetry.Telemetry
-	tracing *telemetry.Tracing // nil if it makes none
-	logs    *telemetry.Logs    // nil if its log is not exported
-	log     *slog.Logger       // its lines are exported, too
+	tracing *telemetry.Tracing // nil if the process makes no traces
+	logs    *telemetry.Logs    // nil if the log is not exported
+	log     *slog.Logger       // writes the log and, if logs is set, exports it
 }
 
-// observe starts the figures, the traces and the log as the settings ask. Call close after use, also for
-// a process that has failed.
+// observe starts the figures, the traces and the log as the settings say. Call close after use, even if
+// the process has failed.
 func observe(cfg Config, log *slog.Logger) (seen observed, err error) {
 	export := telemetry.ExportConfig{Endpoint: cfg.Tracing.Endpoint, Log: log}
 
@@ -37,7 +37,8 @@ func observe(cfg Config, log *slog.Logger) (seen observed, err error) {
 	return seen, nil
 }
 
-// close exports the waiting data, all at the same time, because a receiver that hangs holds each export.
+// close exports the data that was not exported yet. The three exports run at the same time, so that a
+// receiver that hangs delays the end only once.
 func (o observed) close() error {
 	var exports sync.WaitGroup
 	exports.Go(o.tracing.Close)

@@ -15,57 +15,57 @@ import (
 	"ratchet/workflow/check"
 )
 
-// Parts are the program's own implementations. If a part is nil, the settings
-// decide. A part and the setting for the same thing exclude each other.
+// Parts are the program's own implementations. If a part is nil, the settings decide. It is an error to
+// set both a part and the setting for the same thing.
 type Parts struct {
-	// Bank takes and returns the money, in place of the sandbox (the setting bank).
+	// Bank takes and returns the money, in place of the setting bank.
 	Bank payments.Processor
-	// Carrier moves the parcels (the setting carrier). If it is a [shipping.Asker], a report is
-	// believed only if it confirms it.
+	// Carrier moves the parcels, in place of the setting carrier. If it is a [shipping.Asker], a report
+	// is believed only if the carrier confirms it.
 	Carrier shipping.Carrier
-	// Destinations are more kinds of destinations for notifications, by the scheme that stands
-	// before the colon. Endpoints and the setting notify can use them.
+	// Destinations are more kinds of destinations for notifications. The key is the scheme, which is the
+	// text before the colon. Endpoints and the setting notify can use them.
 	Destinations map[string]destination.Scheme
-	// Workflow is the way of orders, in place of the built-in shop.
+	// Workflow is the program's workflow of orders, in place of the built-in shop.
 	Workflow *Workflow
-	// Handlers returns more handlers of the orders' stream, beside the built-in ones. Their names
-	// must be new. It is called once, when all other parts of the backend exist; it must not call
-	// out.
+	// Handlers returns more handlers of the orders' stream, beside the built-in ones. Their names must
+	// differ from the built-in names. Handlers is called once, when all other parts of the backend exist.
+	// It must not call the parts or AWS.
 	Handlers func(*Backend) []streams.Handler
 }
 
-// Workflow is a program's own workflow: a definition, the state machine that drives its orders, and
-// the steps of the activities. With one, the steps and reactions of the shop (stock, payment,
-// shipping, refunds) do not run, unless Shop is set; the journal, notifications, waits and lists do.
+// Workflow is a program's own workflow: a definition, the state machine that drives its orders, and the
+// steps of the activities. The steps and reactions of the shop (stock, payment, shipping, refunds) then
+// run only if Shop is set. The journal, notifications, waits and lists always run.
 //
 // The state machine can use the general steps place, apply and look (activities/steps), and
-// waits as package tasktoken describes them. It keeps the order's position at $.order; a
-// shop's keeps it at $.run.order.
+// waits as package tasktoken describes them. It keeps the order's position at $.order, or, with Shop,
+// at $.run.order.
 type Workflow struct {
-	// Shop says that it is the shop with steps of the program's own: the state machine can use
-	// accept, pay, compensate, look and apply, and the reactions of the shop run.
+	// Shop says that the workflow is the shop, changed or extended by the program: the state machine can
+	// use accept, pay, compensate, look and apply, and the reactions of the shop run.
 	Shop bool
-	// Definition says which transitions an order may make. The state machine has its name, behind the prefix.
-	// Nil: the definition of the setting order-definition, and without that setting the shop's.
+	// Definition says which transitions an order may make. The name of the state machine is the prefix
+	// and the definition's name. Nil: the definition of the setting order-definition, else the shop's.
 	Definition *workflow.Definition
 	// StateMachine is the state machine in ASL (JSON). The placeholder ${TakePhotoArn} stands for the
-	// ARN of the activity take-photo, ${TaskTokensTable} for the table of the waits. Nil: the state machine
-	// of the setting state-machine.
+	// ARN of the activity take-photo, and ${TaskTokensTable} for the name of the table of parked tasks.
+	// Nil: the state machine of the setting state-machine.
 	StateMachine []byte
-	// Steps are the program's own. Each must be used by the state machine.
+	// Steps are the program's own steps. The state machine must use each of them.
 	Steps []Step
 }
 
-// Step is one kind of task of a workflow of your own.
+// Step is one kind of task of a program's own workflow.
 type Step struct {
 	// Name is the activity's name, without the prefix: 1 to 32 of a-z 0-9 -, beginning with a
 	// letter, as in take-photo.
 	Name string
 	// Handle returns the handler of the tasks. It is called once, by [Backend.Run].
 	Handle func(*Backend) activities.HandlerFunc
-	// Effect says how the task moves its order, given its Parameters, so that the state machine
-	// can be checked against the definition. Nil: not at all. A step that only returns data, which
-	// the general step apply then acts on, needs none.
+	// Effect says how the task moves its order, given the task's Parameters, so that the state machine
+	// can be checked against the definition. Nil: the task does not move its order. A step that only
+	// returns data for a later task of the step apply needs no Effect.
 	Effect func(parameters map[string]any) check.Effect
 }
 
@@ -79,7 +79,8 @@ func (p Parts) isDestination(text string) bool {
 
 var stepNameRule = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// maxStepName keeps the activity's name, with a prefix of 40, below the 80 of Step Functions.
+// maxStepName is the most characters of a step's name. With a prefix of 40 characters, the activity's
+// name stays below the limit of 80 of Step Functions.
 const maxStepName = 32
 
 func isStepName(name string) bool { return stepNameRule.MatchString(name) && len(name) <= maxStepName }
@@ -105,7 +106,7 @@ func (p Parts) validate(c Config) error {
 		return errors.Join(faults...)
 	}
 
-	// A setting would silently take the place of the program's own.
+	// Refused here, because newFlow would use the setting and silently ignore the program's own.
 	require(p.Workflow.Definition == nil || c.OrderDefinition == "", twice, "order-definition")
 	require(p.Workflow.StateMachine == nil || c.StateMachine == "", twice, "state-machine")
 

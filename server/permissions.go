@@ -11,7 +11,7 @@ import (
 	"ratchet/operate/doctor"
 )
 
-// The parts whose permissions only some settings need.
+// The parts that only some settings use. Without these settings their permissions are not needed.
 const (
 	sandboxPart  = "sandbox"
 	requestsPart = string(PartRequests)
@@ -32,8 +32,8 @@ func PermissionParts() (parts []string) {
 // errPermissionPart means that there is no list of permissions for a part.
 var errPermissionPart = errors.New("part")
 
-// permissions returns the permissions that the parts need under these settings, each once. If no part is
-// named, it takes all parts that the settings use.
+// permissions returns the permissions that the parts need with this configuration, each once. If no
+// part is named, it takes all parts that the settings use.
 func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 	known := PermissionParts()
 	if len(parts) == 0 {
@@ -76,8 +76,8 @@ func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 	return all, nil
 }
 
-// resources returns the ends of the ARNs that a resource of a list stands for under these settings. It
-// returns none for resources that the settings do not use.
+// resources returns the last parts of the ARNs that a resource of a list means with this configuration.
+// It returns none for a resource that the settings do not use.
 func (b *Backend) resources(resource string) []string {
 	kind, name, _ := strings.Cut(resource, "/")
 
@@ -85,7 +85,7 @@ func (b *Backend) resources(resource string) []string {
 	case "table":
 		return b.tableResources(name)
 	case "activity":
-		// The list has the shop's activities.
+		// The list has activities of the shop. They stand for the activities that this flow needs.
 		var all []string
 		for _, a := range b.neededActivities() {
 			all = append(all, "activity:"+b.Config.Prefix+a.Name)
@@ -97,7 +97,7 @@ func (b *Backend) resources(resource string) []string {
 	case "execution":
 		return []string{"execution:" + b.stateMachineName() + ":*"}
 	case "role":
-		return nil // to simulate them, which only the doctor does
+		return nil // these permissions are for the doctor's own simulation of a role
 	case "queue":
 		return b.queueResources(name)
 	}

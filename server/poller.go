@@ -12,8 +12,8 @@ import (
 	"ratchet/streams"
 )
 
-// embeddedLease is the duration of a shard's lease on the embedded engine, and so how
-// long a restarted worker waits for the leases of its killed predecessor.
+// embeddedLease is the duration of a shard's lease on the embedded engine. After a crash, a new worker
+// waits that long for the leases of the killed one.
 const embeddedLease = 2 * time.Second
 
 // Handlers returns the handlers of the orders' stream.
@@ -33,7 +33,7 @@ func (b *Backend) assembleHandlers() error {
 		return nil
 	}
 
-	// Reserved although the setting may be off: its dead letters may still exist.
+	// The name is reserved even if the setting order-lists is off: dead letters with this name may exist.
 	taken := map[string]bool{listsHandler: true}
 	for _, h := range b.reactions.Handlers() {
 		taken[h.Name] = true
@@ -50,8 +50,8 @@ func (b *Backend) assembleHandlers() error {
 	return nil
 }
 
-// newPoller builds the poller of the orders' stream. On the embedded engine, commits wake
-// the poller, so that it does not have to ask; release ends that.
+// newPoller builds the poller of the orders' stream. On the embedded engine, each commit wakes the
+// poller, so that it need not wait for its next poll. Release ends that.
 func (b *Backend) newPoller(ctx context.Context, name string) (p *streams.Poller, release func(), err error) {
 	cfg := streams.Config{
 		Streams:         b.Streams,
@@ -77,8 +77,8 @@ func (b *Backend) newPoller(ctx context.Context, name string) (p *streams.Poller
 			return nil, nil, err
 		}
 
-		// A lease of an earlier process is never renewed, because only one process can
-		// have the data directory open. A short lease lets this one start soon.
+		// Only one process can have the data directory open, so a lease of another process is never
+		// renewed. With a short lease this process can take it over soon.
 		cfg.LeaseDuration = embeddedLease
 		if cfg.Hint, release, err = b.Engine.WatchStream(arn); err != nil {
 			return nil, nil, err

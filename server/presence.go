@@ -14,7 +14,7 @@ import (
 	"ratchet/operate/processes"
 )
 
-// The parts that a process may run, as its row names them.
+// The names of the parts in the row of a process, in addition to the names of [WorkerPart].
 const (
 	partWorker  = "worker"
 	partAPI     = "api"
@@ -22,7 +22,7 @@ const (
 	partEngine  = "engine"
 )
 
-// lookEvery is how many heartbeats there are for one look at the other processes.
+// lookEvery: the process looks at the other processes after every third heartbeat.
 const lookEvery = 3
 
 func (b *Backend) assembleProcesses() (err error) {
@@ -34,7 +34,7 @@ func (b *Backend) assembleProcesses() (err error) {
 	return err
 }
 
-// presence keeps the row of this process in the table of the processes, while a part of it runs.
+// presence keeps the row of this process in the table of processes while parts of the process run.
 type presence struct {
 	watcher *processes.Watcher
 
@@ -43,17 +43,17 @@ type presence struct {
 	done chan struct{} // closed when the row is marked as ended
 
 	mu      sync.Mutex
-	running map[string]int // parts that run
-	last    []string       // their names; at the end, the names of the last ones
-	name    string         // the worker's name, if there is one
-	ready   bool           // as the newest heartbeat says
+	running map[string]int // how often each part runs
+	last    []string       // the names of the parts that run; after the end, of the parts that ran last
+	name    string         // the worker's name, else the name of another part
+	ready   bool           // the readiness in the newest heartbeat
 	looked  bool           // the value of ready at the newest look at the other processes
-	failure error          // of the first part that failed
+	failure error          // the error of the first part that failed
 }
 
-// beginParts notes that parts of the process begin. The first part begins the row; end ends the row if it
-// ends the last part. A part that ends with an error makes the process a failed one. If a worker runs, the
-// row has the worker's name.
+// beginParts notes that parts of the process begin. The first part begins the row of the process. Call
+// end when the parts have ended; after the last part it ends the row. If a part ends with an error, the
+// row says that the process has failed. If a worker runs, the row has the worker's name.
 func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) (end func(error)) {
 	p := &b.presence
 
@@ -64,7 +64,7 @@ func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) 
 
 	first := len(p.running) == 0
 	if first {
-		// Parts may run again after all have ended. That is a new row, without the old failure.
+		// Parts may begin again after all have ended. Then there is a new row, without the old failure.
 		p.running, p.failure, p.name = map[string]int{}, nil, ""
 	}
 
@@ -81,7 +81,7 @@ func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) 
 	if first {
 		b.Telemetry.ExportMetrics()
 
-		// The row is ended after the last part, not with the context of the first.
+		// The row must outlive ctx, which is the context of the first part only.
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		done := make(chan struct{})
 		p.stop, p.done = stop, done
@@ -109,7 +109,7 @@ func (b *Backend) endParts(parts []string, err error) {
 	}
 
 	last := len(p.running) == 0
-	// After the last part its name stays in the row, which says what has ended.
+	// When the last parts end, their names stay in the row, so that the row says what has ended.
 	if !last {
 		p.last = slices.Sorted(maps.Keys(p.running))
 	}
@@ -118,12 +118,12 @@ func (b *Backend) endParts(parts []string, err error) {
 
 	if last {
 		p.stop()
-		// The caller may close the backend next, and the row needs its clients.
+		// Wait until the row is written with the backend's clients: the caller may close the backend next.
 		<-p.done
 	}
 }
 
-// report says what this process does, for its row.
+// report returns the content of this process's row.
 func (b *Backend) report(ctx context.Context) processes.Report {
 	p := &b.presence
 
@@ -140,7 +140,7 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 		r.Failure = failure.Error()
 	}
 
-	// Not under mu: Health calls AWS.
+	// Without the lock, because Health calls AWS.
 	if running {
 		r.Ready, r.Reason = readiness(b.Health(ctx))
 	}
@@ -155,9 +155,10 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 	return r
 }
 
-// readiness returns the reason of the first failed check, and how many others there are.
+// readiness returns whether the process is ready, and the reason of the first failed check with the
+// number of the other failed checks.
 func readiness(h Health) (ready bool, reason string) {
-	// more counts the failed checks behind the first.
+	// more counts the failed checks after the first one, so it begins below 0.
 	more := -1
 
 	for _, check := range h.Checks {
@@ -177,15 +178,16 @@ func readiness(h Health) (ready bool, reason string) {
 	return h.Ready, reason
 }
 
-// The counters of a process's row that are called like quotas of Step Functions or streams are its
-// calls, with their retries.
+// Names of counters in a process's row that other files use, too. A counter with the name of an AWS
+// operation counts the process's calls of it, with their retries.
 const (
 	countTransitions = "transitions"
 	countOrderReads  = "orderReadUnits"
 	countOrderWrites = "orderWriteUnits"
 )
 
-// counters returns the counters of the row: how much this process has done. Counters that are 0 are left out.
+// counters returns the counters of the row: how much this process has done. A counter that is 0 is left
+// out.
 func (b *Backend) counters() map[string]int64 {
 	totals, err := b.Telemetry.Totals()
 	if err != nil {
@@ -210,14 +212,14 @@ func (b *Backend) counters() map[string]int64 {
 		countOrderReads:  totals.Sum(units, "kind", "read", "table", b.Tables.Orders),
 		countOrderWrites: totals.Sum(units, "kind", "write", "table", b.Tables.Orders),
 	}
-	for _, operation := range inspect.MeteredCalls() { // each is one of a single service
+	for _, operation := range inspect.MeteredCalls() { // no two services have an operation of one name here
 		all[operation] = totals.Sum(calls, "operation", operation) + totals.Sum(retries, "operation", operation)
 	}
 
 	counters := map[string]int64{}
 
 	for name, value := range all {
-		// Capacity units come in halves; a row has whole numbers.
+		// Capacity units may be halves. The row has whole numbers.
 		if value >= 1 {
 			counters[name] = int64(value)
 		}
@@ -226,13 +228,13 @@ func (b *Backend) counters() map[string]int64 {
 	return counters
 }
 
-// lookAround updates the figures about all processes. It is called after each heartbeat. It looks
-// after every third heartbeat, and after a heartbeat that reports another readiness.
+// lookAround updates the figures about all processes. It is called after each heartbeat. It reads the
+// rows after every third heartbeat, and after a heartbeat that changes the readiness of this process.
 func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	p := &b.presence
 
 	p.mu.Lock()
-	// At once when readiness changes: the figures of all processes count this process, too.
+	// A change of readiness is shown at once, because the figures also count this process.
 	news := p.ready != p.looked
 	p.looked = p.ready
 	p.mu.Unlock()
@@ -253,7 +255,7 @@ func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	survey, known, err := b.Processes.NewestSurvey(ctx)
 	if err != nil {
 		b.log.Debug("the survey of stuck orders cannot be read", "error", err)
-		// No figures are better than old ones: an alarm must not rest on a survey that cannot be read.
+		// The figures are removed: an alarm must not depend on an old survey.
 		b.Telemetry.ObserveStuck(nil, time.Time{})
 
 		return

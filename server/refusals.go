@@ -10,7 +10,8 @@ import (
 	"ratchet/transitions/refusals"
 )
 
-// codeOutOfStock is the code of a refusal for want of pieces, as in causes.
+// codeOutOfStock is the code of a refusal because pieces are missing. The causes of transitions use the
+// same code.
 const codeOutOfStock = "out-of-stock"
 
 func (b *Backend) assembleRefusals() (err error) {
@@ -18,8 +19,8 @@ func (b *Backend) assembleRefusals() (err error) {
 	return err
 }
 
-// noteRefusal notes a refused request of an order. It drops the name of an unknown event: callers could
-// send any number of names.
+// noteRefusal notes a refused request of an order. An unknown event is noted as "other", because callers
+// could send any number of names.
 func (b *Backend) noteRefusal(r transitions.Refusal) {
 	event := string(r.Event)
 	if r.Verdict == transitions.Illegal {
@@ -29,8 +30,8 @@ func (b *Backend) noteRefusal(r transitions.Refusal) {
 	b.Refusals.Note(refusals.Refusal{Order: string(r.OrderID), Event: event, Code: r.Verdict.String(), Text: r.Text, Source: r.Source})
 }
 
-// noteOutOfStock notes that pieces for more lines of an order were missing. The remaining stock is read
-// when the refusal is written.
+// noteOutOfStock notes that lines were not added to an order because pieces were missing. The text with
+// the stock that is left is made when the refusal is written.
 func (b *Backend) noteOutOfStock(edit transitions.Edit, lines []inventory.Line) {
 	b.Refusals.Note(refusals.Refusal{
 		Order:  string(edit.OrderID),
@@ -64,11 +65,11 @@ func (b *Backend) describeShortage(ctx context.Context, id transitions.OrderID, 
 	for _, sku := range skus {
 		level, _, err := b.Stock.Level(ctx, sku)
 		if err != nil || level.Available >= wanted[sku] {
-			continue // it has changed since, or cannot be read
+			continue // the stock has changed after the refusal, or cannot be read
 		}
 
 		name := sku
-		// The stock of a tenant has the tenant's prefix, which its people do not see.
+		// The SKUs of a tenant begin with the tenant's name, which is not shown to the tenant itself.
 		if tenant, _, found := strings.Cut(string(id), ":"); found {
 			name = strings.TrimPrefix(sku, tenant+":")
 		}

@@ -38,10 +38,10 @@ func deadLetterQueue(queue string) string {
 	return plain + "-dead-letters"
 }
 
-// maxReceiveCount is the redrive policy of the requests' queue. The consumer moves rejected
-// requests to the dead letters itself; the policy is for messages that kill their
-// consumer. It is high, so that an outage of hours does not turn good requests into dead
-// letters.
+// maxReceiveCount is how often a message is received before the redrive policy of the requests' queue
+// moves it to the dead letters. The consumer itself moves rejected requests there; the policy is only
+// for messages that kill the consumer. The number is high, so that an outage of hours does not turn
+// good requests into dead letters.
 const maxReceiveCount = 100
 
 // createRequestsQueue creates the requests' queue and the queue for its dead letters if
@@ -57,7 +57,8 @@ func (b *Backend) createRequestsQueue(ctx context.Context) error {
 		attributes["FifoQueue"] = "true"
 	}
 
-	// First, because the redrive policy of the requests' queue names its ARN.
+	// The queue for dead letters is created first, because the redrive policy of the requests' queue
+	// needs its ARN.
 	dead, err := b.createQueue(ctx, deadLetterQueue(name), attributes)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (b *Backend) createRequestsQueue(ctx context.Context) error {
 		return fmt.Errorf("look up the ARN of queue %s: %w", deadLetterQueue(name), err)
 	}
 
-	// The policy names the other queue by its ARN, which CreateQueue does not return.
+	// Looked up, because CreateQueue returns the URL only.
 	deadARN := got.Attributes[string(types.QueueAttributeNameQueueArn)]
 	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, deadARN, maxReceiveCount)
 	_, err = b.createQueue(ctx, name, attributes)
@@ -81,7 +82,7 @@ func (b *Backend) createRequestsQueue(ctx context.Context) error {
 
 // createQueue creates a queue unless one of that name exists, and returns its URL.
 func (b *Backend) createQueue(ctx context.Context, name string, attributes map[string]string) (string, error) {
-	// CreateQueue would fail on an existing queue with other attributes.
+	// Looked up first, because CreateQueue fails if the queue exists with other attributes.
 	url, err := b.queueURL(ctx, name)
 	if err == nil || !errors.Is(err, errNoQueue) {
 		return url, err
@@ -99,7 +100,8 @@ var errNoQueue = errors.New("there is no such queue: run `ratchet init` first")
 
 // queueURL looks up a queue by its name. It fails with errNoQueue if there is none.
 func (b *Backend) queueURL(ctx context.Context, name string) (string, error) {
-	// A queue that is given by its URL may have a name that leaves no room for the suffix.
+	// The name of dead letters may be too long: a requests' queue that the setting names by its URL may
+	// have a name that leaves no room for the suffix.
 	if len(name) > maxQueueName {
 		return "", fmt.Errorf("queue %s: %w", name, errNoQueue)
 	}
@@ -130,8 +132,8 @@ func (b *Backend) requestsQueueURL(ctx context.Context) (string, error) {
 	}
 }
 
-// embeddedVisibility is the visibility timeout on the embedded engine, and so how long a
-// restarted worker waits for the messages of its killed predecessor.
+// embeddedVisibility is the visibility timeout on the embedded engine. After a crash, a new worker waits
+// that long for the messages of the killed one.
 const embeddedVisibility = 5 * time.Second
 
 // newRequestsConsumer builds the consumer of the requests' queue. It returns nil if no
@@ -147,7 +149,7 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 		return nil, err
 	}
 
-	// A queue given by its URL may belong to another account; its dead letters are looked up in this one.
+	// Looked up by name in this account, even if the URL of the requests' queue names another account.
 	dead, err := b.queueURL(ctx, deadLetterQueue(url[strings.LastIndexByte(url, '/')+1:]))
 	if err != nil && !errors.Is(err, errNoQueue) {
 		return nil, err
@@ -171,8 +173,8 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 	}
 	if b.Engine != nil {
 		// The engine gives no message to a poll that has ended, so a stop does not have to
-		// wait for open polls. Messages in flight belong to this process or to a dead one,
-		// so their visibility timeout can be short.
+		// wait for open polls. Only one process has the engine, so messages in flight belong to this
+		// process or to a dead one, and their visibility timeout can be short.
 		cfg.PollGrace, cfg.Visibility = -1, embeddedVisibility
 	}
 

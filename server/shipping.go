@@ -15,8 +15,8 @@ import (
 	"ratchet/transitions"
 )
 
-// assembleShipping builds the carrier that the configuration names, the booker, and the desk that
-// judges the carrier's reports.
+// assembleShipping builds the carrier that the configuration names, the booker, and the receiver of the
+// carrier's reports.
 func (b *Backend) assembleShipping() error {
 	callbacks, err := callbackKeys("carrier-secret", b.Config.CarrierSecret)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *Backend) assembleShipping() error {
 	}
 	b.carrier = b.Tracing.Carrier(carrier)
 
-	// The sandbox calls Reports itself, so its reports need no confirmation.
+	// The sandbox calls Reports in this process, so its reports need no confirmation.
 	if asker, can := b.carrier.(shipping.Asker); can && b.Carrier == nil {
 		cfg.Asker = asker
 	}
@@ -50,7 +50,7 @@ func (b *Backend) assembleShipping() error {
 		return err
 	}
 
-	// The booker must exist all the same; each of its calls fails with the reason.
+	// The booker must exist even without a carrier. Each of its calls then fails with the reason.
 	booked := b.carrier
 	if booked == nil {
 		booked = noCarrier{}
@@ -61,8 +61,7 @@ func (b *Backend) assembleShipping() error {
 	return err
 }
 
-// newCarrier returns the program's carrier, or the configured carrier; nil if
-// there is none.
+// newCarrier returns the program's carrier, or the configured one. It returns nil if there is neither.
 func (b *Backend) newCarrier() (shipping.Carrier, error) {
 	arn, execution := strings.CutPrefix(b.Config.Carrier, executionCarrier)
 
@@ -86,7 +85,7 @@ func (b *Backend) newSandboxCarrier() (shipping.Carrier, error) {
 		DynamoDB: b.DynamoDB,
 		Table:    b.Tables.SandboxShipments,
 		Delay:    b.Config.CarrierDelay,
-		// A function, because Reports is built after the carrier.
+		// A closure, because Reports is built after the carrier.
 		Deliver: func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 			return b.Reports.Take(ctx, r)
 		},
@@ -97,8 +96,8 @@ func (b *Backend) newSandboxCarrier() (shipping.Carrier, error) {
 	return b.Carrier, err
 }
 
-// RunCarrier runs the sandbox carrier until ctx ends. It only waits if another carrier is
-// configured.
+// RunCarrier runs the sandbox carrier until ctx ends. If the carrier is not the sandbox, it only waits
+// for the end of ctx.
 func (b *Backend) RunCarrier(ctx context.Context) (err error) {
 	if b.Carrier == nil {
 		<-ctx.Done()

@@ -15,8 +15,8 @@ import (
 	"ratchet/payments/sandbox"
 )
 
-// ErrUnnamed means that the bank or the carrier has to be named: on AWS a sandbox is used only if
-// the settings ask for it.
+// ErrUnnamed means that neither the settings nor the program name the bank or the carrier. On AWS a
+// sandbox is used only if the settings name it.
 var ErrUnnamed = errors.New("must be named")
 
 var (
@@ -24,17 +24,17 @@ var (
 	errNoCarrier = fmt.Errorf("carrier: %w: set carrier to a URL, to execution:ARN, or to sandbox, which moves no parcels, or run a program that brings a shipping.Carrier (docs/own-parts.md)", ErrUnnamed)
 )
 
-// usesSandbox reports whether a part that neither the settings nor the program names is a sandbox:
-// not on AWS, where money and parcels are real.
+// usesSandbox reports whether the sandbox is used for a bank or carrier that neither the settings nor
+// the program name. It is not on AWS, where money and parcels are real.
 func (b *Backend) usesSandbox() bool {
 	return b.Engine != nil || b.awsConfig.BaseEndpoint != nil && !isOfAWS(*b.awsConfig.BaseEndpoint)
 }
 
-// isOfAWS reports whether the endpoint belongs to AWS itself, like an endpoint of a VPC.
+// isOfAWS reports whether the endpoint is AWS itself, for example an endpoint in a VPC.
 func isOfAWS(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return true // no call can succeed
+		return true // the safe answer: no sandbox. No call can succeed anyway.
 	}
 
 	host := "." + strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
@@ -44,8 +44,8 @@ func isOfAWS(endpoint string) bool {
 	})
 }
 
-// CheckBank returns an [ErrUnnamed] if there is no bank. Ask it before a step of a payment: the step
-// would stay open.
+// CheckBank returns an [ErrUnnamed] if there is no bank. Call it before you begin a step of a payment:
+// without a bank the step would stay pending.
 func (b *Backend) CheckBank() error {
 	if _, none := b.processor.(noBank); none {
 		return errNoBank
@@ -54,7 +54,7 @@ func (b *Backend) CheckBank() error {
 	return nil
 }
 
-// checkSides fails if a shop has no bank or no carrier. An own workflow may need neither.
+// checkSides fails if a shop has no bank or no carrier. A program's own workflow may need neither.
 func (b *Backend) checkSides() error {
 	if b.flow.own {
 		return nil
@@ -68,8 +68,8 @@ func (b *Backend) checkSides() error {
 	return err
 }
 
-// refusePayments refuses requests that would begin a step of a payment, because no bank carries it out.
-// Payments can still be read.
+// refusePayments refuses requests that would begin a step of a payment, because there is no bank to
+// carry it out. Payments can still be read.
 func refusePayments(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || !strings.HasPrefix(r.URL.Path, "/v1/payments/") {
@@ -87,8 +87,8 @@ func refusePayments(next http.Handler) http.Handler {
 	})
 }
 
-// logSandboxes writes a line for each sandbox in use. Beside the embedded engine sandboxes are what a
-// reader expects, elsewhere they are a warning.
+// logSandboxes writes a line for each sandbox in use. With the embedded engine sandboxes are expected.
+// Elsewhere the line is a warning.
 func (b *Backend) logSandboxes(ctx context.Context) {
 	level := slog.LevelWarn
 	if b.Engine != nil {
@@ -126,8 +126,8 @@ func (b *Backend) assembleBank() (err error) {
 	return err
 }
 
-// noBank stands in where no bank is named. Its errors are no answers: a step that another program's bank
-// has carried out stays open until that program asks the bank.
+// noBank is the processor if no bank is named. Its errors are no answers of a processor, so a step that
+// the bank of another program has made stays pending until that program asks its bank.
 type noBank struct{}
 
 func (noBank) Authorize(context.Context, payments.Request) (string, error) { return "", errNoBank }
@@ -140,7 +140,7 @@ func (noBank) Lookup(context.Context, string) (payments.Operation, error) {
 	return payments.Operation{}, errNoBank
 }
 
-// noCarrier stands in where no carrier is named.
+// noCarrier is the carrier of the booker if no carrier is named.
 type noCarrier struct{}
 
 func (noCarrier) Book(context.Context, string, string) (string, error) { return "", errNoCarrier }

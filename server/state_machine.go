@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 )
 
-// machineDefinition returns the state machine with the ARNs of the activities, by their placeholders,
-// and the names of tables.
+// machineDefinition returns the state machine with its placeholders replaced: by the ARNs of the
+// activities, which arns has by placeholder, and by the name of the table of parked tasks.
 func (b *Backend) machineDefinition(arns map[string]string) string {
 	definition := strings.ReplaceAll(b.flow.asl, "${"+tokensTable+"}", b.Tables.Parked)
 	for placeholder, arn := range arns {
@@ -32,7 +32,7 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 	definition := b.machineDefinition(arns)
 
 	name := b.stateMachineName()
-	// Idempotent: with the same definition the call returns the existing machine. It ignores another role
+	// If the state machine exists with the same definition, the call returns it, even if the role differs
 	// (API reference, CreateStateMachine).
 	created, err := b.SFN.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{
 		Name:       &name,
@@ -49,7 +49,7 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("create state machine %s: %w", name, err)
 	}
 
-	// The name exists with another definition: replace it. Running executions keep the
+	// The state machine exists with another definition, which is replaced. Running executions keep the
 	// definition with which they were started.
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {
@@ -73,8 +73,8 @@ func (b *Backend) stateMachineName() string { return b.Config.Prefix + b.flow.ma
 // ErrNotInitialized means that the state machine does not exist.
 var ErrNotInitialized = errors.New("not initialized: run `ratchet init` (or `ratchet dev`) first")
 
-// StateMachineARN looks up the state machine by its name, once: the name has the same ARN for
-// good. It fails with [ErrNotInitialized] if there is none.
+// StateMachineARN looks up the state machine by its name. It remembers the ARN, which never changes for
+// a name. It fails with [ErrNotInitialized] if there is no state machine.
 func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 	if known := b.machineARN.Load(); known != nil {
 		return *known, nil
@@ -90,7 +90,7 @@ func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 
 func (b *Backend) findStateMachine(ctx context.Context) (string, error) {
 	name := b.stateMachineName()
-	// By name and not by an ARN that is put together: the account's id is not known here.
+	// The list is searched by name: an ARN cannot be composed, because the account's id is not known here.
 	pages := sfn.NewListStateMachinesPaginator(b.SFN, &sfn.ListStateMachinesInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

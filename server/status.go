@@ -33,13 +33,13 @@ func (b *Backend) queued(ctx context.Context, endpoint string, status notify.Sta
 	return len(found), next != "", err
 }
 
-// readActs reads one of the newest acts, if there is one.
+// readActs reads the audit table, to find out whether it can be read.
 func (b *Backend) readActs(ctx context.Context) error {
 	_, _, err := b.Audit.List(ctx, audit.Filter{Since: time.Now().Add(-time.Minute)}, "", 1)
 	return err
 }
 
-// quotas returns the default quotas of the Region, nil if the backend is not AWS.
+// quotas returns AWS's default quotas in the Region. It returns nil if the backend is not AWS.
 func (b *Backend) quotas() plan.Quotas {
 	if b.Engine != nil || b.Config.EndpointURL != "" {
 		return nil

@@ -9,17 +9,16 @@ import (
 	"ratchet/streams"
 )
 
-// lagWarning is the lag of a shard from which on it is logged. An idle shard is polled
-// every few seconds, and most retried records succeed within seconds, so a shorter lag is
-// normal.
+// lagWarning is the smallest lag of a shard that is logged. A shorter lag is normal: an idle shard is
+// polled every few seconds, and most retried records succeed within seconds.
 const lagWarning = time.Minute
 
-// lossAlarm is how long before records are lost the lag is logged as an error.
+// lossAlarm: if records will be lost within this time, the lag is logged as an error.
 const lossAlarm = 12 * time.Hour
 
-// streamEvents logs that the orders' stream is handled late, at most once a minute. The
-// poller does not log that itself; retries, dead letters, gaps and leases it does. AWS
-// removes records after 24 hours, so a lag that keeps growing ends in lost records.
+// streamEvents logs that the orders' stream is handled late, at most once a minute. The poller itself
+// logs retries, dead letters, gaps and leases, but not the lag. AWS removes records after 24 hours, so a
+// lag that keeps growing ends in lost records.
 func streamEvents(log *slog.Logger) streams.Events {
 	throttle := &worker.LogThrottle{}
 

@@ -11,20 +11,20 @@ import (
 	"ratchet/transitions"
 )
 
-// Repair says how [Backend.Expander] turns an order into the changes that it has made.
+// Repair says how [Backend.Expander] turns an order into its changes.
 type Repair struct {
-	// FromJournal takes the rows of the order's journal, and not only the transitions that the order
-	// itself remembers.
+	// FromJournal takes the changes from the order's journal, and not only from the order's item, which
+	// has the newest transitions only.
 	FromJournal bool
 	// CloseJournal closes the chain of a journal whose rows are lost.
 	CloseJournal bool
-	// Lost is called for each order with changes that cannot be proved, with its first provable
-	// change; optional.
+	// Lost is called for each order with changes that cannot be proved. First is the oldest change that
+	// can be proved. Optional.
 	Lost func(order transitions.OrderID, first transitions.TransitionID)
 }
 
-// Expander returns a function that turns an order into its changes, for the repair of the stream's
-// handlers.
+// Expander returns a function that turns an order into its changes, so that they can be given to
+// handlers of the stream again.
 func (b *Backend) Expander(r Repair) streams.Expander {
 	return func(ctx context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
 		past, complete, err := b.provable(ctx, item, r.FromJournal)
@@ -41,7 +41,7 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 			return versions, false, nil
 		}
 
-		// The journal may have transitions that the order has forgotten.
+		// The changes of the item are not complete. If the journal has the others, nothing is lost.
 		if !r.FromJournal {
 			if _, complete, err = b.Orders.Journaled(ctx, item); err != nil || complete {
 				return versions, false, err
@@ -60,8 +60,8 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 	}
 }
 
-// Rebuild returns a Rebuild of the handlers from all orders, or from one order if order is not "". The
-// caller sets its other fields.
+// Rebuild returns a streams.Rebuild for the handlers, from all orders, or from one order if order is not
+// "". The caller sets the other fields.
 func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID) streams.Rebuild {
 	r := streams.Rebuild{Queue: b.RetryQueue(), DynamoDB: b.DynamoDB, Handlers: handlers}
 	if order != "" {
@@ -71,8 +71,8 @@ func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID)
 	return r
 }
 
-// replayOrder delivers the changes of an order, as it and its journal prove them, to handlers
-// again.
+// replayOrder gives the changes of an order to handlers again. The changes come from the order's journal
+// and item.
 func (b *Backend) replayOrder(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
 	rebuild := b.Rebuild(r.Handlers, r.Order)
 	rebuild.Name, rebuild.Repeat = "replay", true
@@ -82,8 +82,8 @@ func (b *Backend) replayOrder(ctx context.Context, r api.Replay) (streams.Rebuil
 	return rebuild.Run(ctx)
 }
 
-// provable returns the changes that the order proves, with the changes of its journal if
-// fromJournal is set. It reports whether they are complete.
+// provable returns the changes that the order's item proves or, with fromJournal, its item and its
+// journal. It reports whether these are all changes of the order.
 func (b *Backend) provable(ctx context.Context, item map[string]types.AttributeValue, fromJournal bool) ([]transitions.PastVersion, bool, error) {
 	if fromJournal {
 		return b.Orders.Journaled(ctx, item)

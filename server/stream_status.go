@@ -8,7 +8,7 @@ import (
 	"ratchet/streams/reactions"
 )
 
-// StreamInspector looks at how far the workers have handled the orders' stream.
+// StreamInspector returns an inspector that shows how far the workers have handled the orders' stream.
 func (b *Backend) StreamInspector() streams.Inspector {
 	return streams.Inspector{
 		Streams:         b.Streams,
@@ -55,8 +55,8 @@ func (b *Backend) OffHandlers() map[string]string {
 	return off
 }
 
-// EveryHandlerName returns the names of the handlers, including the handlers that the settings turn off:
-// they may have dead letters from an earlier time or from workers with other settings.
+// EveryHandlerName returns the names of all handlers. It includes the handlers that the settings turn
+// off, because they may have dead letters from earlier settings or from workers with other settings.
 func (b *Backend) EveryHandlerName() []string {
 	names, off := b.HandlerNames(), b.OffHandlers()
 	for _, o := range optional {
@@ -68,13 +68,13 @@ func (b *Backend) EveryHandlerName() []string {
 	return names
 }
 
-// wholeStreamStatus returns the status of the stream with the handlers that the settings turn off, if
-// they have left something undone.
+// wholeStreamStatus returns the status of the stream. It includes a handler that the settings turn off
+// if the handler has records in its retry queue or dead letters.
 func (b *Backend) wholeStreamStatus(ctx context.Context) (streams.Status, error) {
 	inspector, off := b.StreamInspector(), b.OffHandlers()
 	inspector.Handlers = b.EveryHandlerName()
 
-	// Their queues are read, too: only a read tells whether something was left undone.
+	// All handlers are read first, because only a read shows whether one has such records.
 	status, err := inspector.Status(ctx)
 	status.Handlers = slices.DeleteFunc(status.Handlers, func(h streams.HandlerStatus) bool {
 		return off[h.Name] != "" && h.Items+h.DeadLetters == 0

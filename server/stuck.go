@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// defaultStuckEvery is how often stuck orders are counted unless the setting says otherwise.
+	// defaultStuckEvery is the time between two counts of stuck orders without the setting stuck-every.
 	defaultStuckEvery = time.Hour
-	// mostSurveyed is how many orders a count may read without the setting: about 25,000 read units,
-	// a third of a US cent.
+	// mostSurveyed is how many orders a count may read without the setting stuck-every. They cost about
+	// 25,000 read units, a third of a US cent.
 	mostSurveyed = 100_000
-	// surveyLook is how often a worker looks whether a count is due.
+	// surveyLook is the time between two looks of a worker whether a count is due.
 	surveyLook = time.Minute
 )
 
@@ -30,7 +30,7 @@ func stuckKinds() []executions.Kind {
 	return []executions.Kind{executions.Failed, executions.Ended, executions.Missing, executions.Overdue, executions.Lost}
 }
 
-// surveyStuck counts the stuck orders when it is this worker's turn, until ctx ends.
+// surveyStuck counts the stuck orders whenever a count is due and this worker claims it, until ctx ends.
 func (b *Backend) surveyStuck(ctx context.Context) error {
 	every := b.Config.StuckEvery
 	if every < 0 {
@@ -42,7 +42,7 @@ func (b *Backend) surveyStuck(ctx context.Context) error {
 	}
 
 	for worker.Wait(ctx, min(surveyLook, every)) {
-		// One worker claims each count, so that any number of workers reads the orders once.
+		// Only one worker claims each count, so that the orders are read once and not by every worker.
 		mine, err := b.Processes.ClaimSurvey(ctx, time.Now(), every)
 		if err == nil && mine {
 			_, err = b.CountStuck(ctx, b.Config.StuckEvery == 0)
@@ -56,15 +56,14 @@ func (b *Backend) surveyStuck(ctx context.Context) error {
 	return nil
 }
 
-// CountStuck counts the orders that need a person and stores the result for all processes. It reads
-// all orders, and the executions of the orders that are not settled; see
-// [executions.Executions.Survey]. With bounded it counts nothing if the table has more than 100,000
-// orders, and the result says so.
+// CountStuck counts the orders that need a person and stores the result for all processes. It reads all
+// orders, and the executions of the orders that have not ended; see [executions.Executions.Survey].
+// With bounded, it does not count if the table has more than 100,000 orders, and Skipped says so.
 func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Survey, error) {
 	began := time.Now()
 	survey := processes.Survey{At: began.UTC().Truncate(time.Millisecond), Stuck: map[string]int{}}
 
-	// Kinds without a problem are stored as 0, so that their metrics exist.
+	// A kind without a problem is stored as 0, so that its metric exists.
 	for _, kind := range stuckKinds() {
 		survey.Stuck[stuckLabel(kind)] = 0
 	}
@@ -97,15 +96,16 @@ func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Surve
 // stuckLabel is a kind as a label of a metric.
 func stuckLabel(kind executions.Kind) string { return strings.ReplaceAll(string(kind), " ", "_") }
 
-// observeSurvey shows the result as metrics. Orders that were not counted are no zero.
+// observeSurvey shows the result as metrics. If the orders were not counted, it changes nothing: a zero
+// would be wrong.
 func (b *Backend) observeSurvey(survey processes.Survey) {
 	if survey.Skipped == "" {
 		b.Telemetry.ObserveStuck(survey.Stuck, survey.At)
 	}
 }
 
-// tooManyToSurvey says why the orders are not counted unasked, "" if they may be. The number of
-// orders is DynamoDB's own, which is up to six hours old.
+// tooManyToSurvey returns the reason why the orders are not counted without the setting, or "" if they
+// may be counted. It uses DynamoDB's own number of items, which is up to six hours old.
 func (b *Backend) tooManyToSurvey(ctx context.Context) (string, error) {
 	table, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})
 	if err != nil {

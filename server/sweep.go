@@ -9,12 +9,12 @@ import (
 const (
 	// sweepInterval is the time between two sweeps of one worker.
 	sweepInterval = 15 * time.Second
-	// sweepPage is how many holds or payments one call of a sweep handles at most.
+	// sweepPage is the highest number of holds or due rows that one call reads.
 	sweepPage = 500
 )
 
-// sweeps returns the sweeps of a worker, by the names of the swept things. Each has a loop of
-// its own, because a carrier that hangs must not delay the others.
+// sweeps returns the sweeps of a worker by the names in the metrics. Each name has its own loop, because
+// a carrier that hangs must not delay the payments.
 func (b *Backend) sweeps() map[string][]func(context.Context) error {
 	return map[string][]func(context.Context) error{
 		"payments": {b.releaseExpired, b.recoverPayments},
@@ -22,8 +22,8 @@ func (b *Backend) sweeps() map[string][]func(context.Context) error {
 	}
 }
 
-// sweep calls the functions every 15 s until ctx ends. Any number of workers may do so at the same
-// time.
+// sweep calls the functions one after the other, every 15 s until ctx ends. Any number of workers may
+// sweep at the same time.
 func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context.Context) error) error {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
@@ -37,7 +37,7 @@ func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context
 
 		var err error
 		for _, sweep := range sweeps {
-			// A failed sweep must not keep the next one from its turn.
+			// The next function is called even if this one fails.
 			err = errors.Join(err, sweep(ctx))
 		}
 
@@ -54,17 +54,17 @@ func (b *Backend) releaseExpired(ctx context.Context) error {
 	for {
 		_, more, err := b.Ledger.ReleaseExpired(ctx, sweepPage)
 		if !more {
-			// A hold that cannot be released is skipped, and every call reports it again:
-			// the error of the last call covers all of them.
+			// Every call skips the holds that cannot be released, and its error names them again. So the
+			// error of the last call has all of them.
 			return err
 		}
 	}
 }
 
-// recoverPayments completes steps of payments that no worker is working on.
+// recoverPayments finishes the pending steps of payments that a crashed worker has left.
 func (b *Backend) recoverPayments(ctx context.Context) error {
 	if b.CheckBank() != nil {
-		return nil // a program that has the bank does it
+		return nil // only a program that has the bank can finish them
 	}
 
 	for after := ""; ; {

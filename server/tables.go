@@ -40,16 +40,15 @@ type Tables struct {
 	SandboxCharges, SandboxShipments string
 	// APIKeys holds digests of the API keys, and the secrets of the HTTP API.
 	APIKeys string
-	// CarrierReports holds reports of the carrier that wait or were refused, and the fate of
-	// parcels.
+	// CarrierReports holds the stored reports of the carrier, and what it has reported about parcels.
 	CarrierReports string
-	// Deliveries holds notifications under way and sent, Endpoints their receivers.
+	// Deliveries holds the notifications that wait or were sent. Endpoints holds their receivers.
 	Deliveries, Endpoints string
 	// Processes holds the running processes, Audit the acts of people.
 	Processes, Audit string
 	// Refusals holds the refused requests of orders.
 	Refusals string
-	// OrderLists holds lists of orders. It exists if the configuration asks for it.
+	// OrderLists holds lists of orders. The table exists only if [Config.OrderLists] is set.
 	OrderLists string
 }
 
@@ -92,8 +91,8 @@ func tablesFor(prefix string) Tables {
 }
 
 const (
-	// effectRetention is how long the claim of an effect is kept. It must exceed the 24 h
-	// of the stream and the time in which an operator may redrive a dead letter.
+	// effectRetention is how long the claim of an effect is kept. It must be longer than the stream keeps
+	// a record (24 h) and than an operator may take to redrive a dead letter.
 	effectRetention = 30 * 24 * time.Hour
 	// tableWait is how long CreateTables waits for one new table to become active.
 	tableWait = 2 * time.Minute
@@ -153,7 +152,7 @@ func (b *Backend) tables() []tableSpec {
 // CreateTables creates the tables that are missing and waits until all are active, up to
 // two minutes for each. It is idempotent.
 func (b *Backend) CreateTables(ctx context.Context) error {
-	// All are requested before the first is waited for: DynamoDB creates them at the same time.
+	// All tables are requested before the first wait, so that DynamoDB creates them at the same time.
 	for _, t := range b.tables() {
 		_, err := b.DynamoDB.CreateTable(ctx, t.input)
 
@@ -181,8 +180,8 @@ func (b *Backend) CreateTables(ctx context.Context) error {
 	return nil
 }
 
-// enableTTL switches on the table's time to live, unless it is on. An empty attribute means
-// that the table has none.
+// enableTTL switches on the table's time to live, unless it is on. An empty attribute means that the
+// table needs none.
 func (b *Backend) enableTTL(ctx context.Context, name, attribute string) error {
 	if attribute == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Around returns what an order's explanation shows beside its transitions.
+// Around returns the sources of an order's explanation, in addition to the order's transitions.
 func (b *Backend) Around() inspect.Around {
 	return inspect.Around{
 		Executions:  b.executionMoments,

@@ -16,8 +16,9 @@ import (
 // apply, too.
 type TracingConfig struct {
 	// Endpoint is the URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318, or "off".
-	// Traces, metrics and the log go there. Default: the value of OTEL_EXPORTER_OTLP_ENDPOINT, or of the
-	// variables for one of the three, like OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, else "off".
+	// Traces, metrics and the log go there. Default: the environment variable
+	// OTEL_EXPORTER_OTLP_ENDPOINT, or a variable for one kind of data, like
+	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; without them "off".
 	Endpoint string `koanf:"otlp-endpoint"`
 	// Propagation says to whom the traceparent goes: "all" (the carrier's URL, webhooks, and the queues,
 	// topics and buses that get notifications), "own" (the carrier's URL) or "none". Default: "all".
@@ -45,17 +46,17 @@ func (c TracingConfig) validate() error {
 	return errors.Join(faults...)
 }
 
-// isReceiver reports whether text is the URL of a receiver of OTLP, to which the exporters add their
-// paths.
+// isReceiver reports whether text is the URL of a receiver of OTLP without the path of one kind of data.
 func isReceiver(text string) bool {
 	path := strings.TrimRight(text, "/")
-	// The exporters add the path of each signal, so a URL with a path would get a second one.
+	// The exporters add such a path, so a URL that has one would get a second one.
 	ofOne := strings.HasSuffix(path, "/v1/traces") || strings.HasSuffix(path, "/v1/metrics") || strings.HasSuffix(path, "/v1/logs")
 
 	return isHTTPURL(text) && !strings.ContainsAny(text, "?#") && !ofOne
 }
 
-// carrierTransport carries the calls of the carrier's URL. It is nil for the transport of net/http.
+// carrierTransport returns the transport for the calls of the carrier's URL. Nil means the default
+// transport of net/http.
 func (b *Backend) carrierTransport() http.RoundTripper {
 	if b.Config.Tracing.Propagation == PropagateToNone {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"ratchet/streams"
 )
 
-// Run runs one worker until ctx ends, and then waits until its work in hand is done. The
-// worker serves every activity, polls the orders' stream, takes requests from the queue
-// if one is configured, sends notifications, and sweeps expired reservations, holds and open
-// payments. It runs the given parts of these, or all parts if none is given. The name appears in
+// Run runs one worker until ctx ends, and then waits until the work in progress is done. A worker
+// serves every activity, polls the orders' stream, takes requests from the queue if one is configured,
+// sends notifications, and sweeps expired reservations, holds, open payments and reports of the
+// carrier. Parts selects some of these; without parts the worker runs all. The name appears in
 // execution histories and leases. An unknown part is [ErrWorkerPart].
 func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (err error) {
 	chosen, err := chosenParts(parts)
@@ -27,7 +27,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 	b.logSandboxes(ctx)
 	b.compareMachine(ctx)
 
-	// Before the parts are built: a start that fails shows in the row as well.
+	// Before the parts are built, so that the row of this process also shows a start that fails.
 	end := b.beginParts(ctx, name, shownParts(chosen)...)
 	defer func() { end(err) }()
 
@@ -56,7 +56,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 		defer release()
 		defer b.Telemetry.ObserveStream(poller.Lags)()
 	}
-	// Only now the health has all parts: a check in between would count a missing part as healthy.
+	// The health gets all parts at once: a check in between would count a missing part as healthy.
 	b.health.watch(worker, poller, consumer)
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -80,13 +80,13 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 		b.startSweeps(ctx, group)
 	}
 
-	// Every part may refuse requests, so every worker writes refusals.
+	// Requests may be refused in every part, so every worker writes refusals.
 	group.Go(func() error { return b.Refusals.Run(ctx) })
 
 	return group.Wait()
 }
 
-// startSweeps starts the loops that end due things.
+// startSweeps starts the sweeps, the rebuild of the lists and the count of stuck orders.
 func (b *Backend) startSweeps(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return b.Stock.Run(ctx) })
 
@@ -98,8 +98,8 @@ func (b *Backend) startSweeps(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return b.surveyStuck(ctx) })
 }
 
-// unlessStopped returns err, or nil if ctx has ended: a worker that is stopped before it has begun
-// has not failed.
+// unlessStopped returns err, or nil if ctx has ended: if a worker is stopped while it starts, that is no
+// failure.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -108,8 +108,8 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// newWorker builds the activity worker, nil if it would serve nothing. Time-outs and heartbeats
-// come from the state machine.
+// newWorker builds the activity worker. It returns nil if this process has no activity to serve.
+// Time-outs and heartbeats come from the state machine.
 func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worker, error) {
 	arns, err := b.createActivities(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 		cfg.PollGrace = -1
 
 		if rate == 0 {
-			rate = -1 // and it has no quotas
+			rate = -1 // the engine has no quotas
 		}
 	}
 	cfg.Rates = activities.EachAt(rate)
@@ -183,7 +183,7 @@ func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activit
 		delete(timings, activityNamed(name).Placeholder)
 	}
 
-	// The rest is served neither by a step nor by another program.
+	// Placeholders that are left belong neither to a step nor to another program.
 	for placeholder := range timings {
 		return nil, fmt.Errorf("no step serves ${%s} of %s", placeholder, b.flow.file)
 	}
@@ -202,7 +202,7 @@ func (b *Backend) steps() (all []steps.Step, err error) {
 		}
 
 		builtIn = shop.All()
-		// The built-in state machine uses all of the shop's steps and no others; a test holds them together.
+		// The built-in state machine uses all of the shop's steps and no others. A test compares them.
 		if !b.flow.changed {
 			return builtIn, nil
 		}
@@ -245,8 +245,8 @@ func (b *Backend) newShopSteps() (*steps.Steps, error) {
 	})
 }
 
-// serve returns the activity of a step. Its handler must end before Step Functions gives the
-// task up, or its answer would come too late.
+// serve returns the activity of a step. The handler's time-out is nine tenths of the task's, so that its
+// answer arrives before Step Functions ends the task.
 func serve(step steps.Step, timing steps.Timing, arn string, slots int) activities.Activity {
 	return activities.Activity{
 		ARN:       arn,

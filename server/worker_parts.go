@@ -21,8 +21,9 @@ const (
 	PartRequests WorkerPart = "requests"
 	// PartNotifications sends the notifications that are due.
 	PartNotifications WorkerPart = "notifications"
-	// PartSweeps ends due things: reservations, holds, payments, reports of the carrier. It also
-	// builds the lists of orders, if they are configured and new.
+	// PartSweeps ends what is due: reservations, holds, steps of payments, and reports of the carrier
+	// that wait. It also builds the lists of orders, if they are configured and new, and counts the stuck
+	// orders.
 	PartSweeps WorkerPart = "sweeps"
 )
 
@@ -34,7 +35,8 @@ func WorkerParts() []WorkerPart {
 // ErrWorkerPart means that a worker has no such part.
 var ErrWorkerPart = errors.New("worker part")
 
-// shownParts returns the parts as the row of the process names them: a worker, if all of them run.
+// shownParts returns the names of the parts for the row of the process. If all parts run, the row says
+// "worker".
 func shownParts(chosen map[WorkerPart]bool) []string {
 	if len(chosen) == len(WorkerParts()) {
 		return []string{partWorker}

@@ -13,7 +13,7 @@ import (
 // its key.
 var ErrCanceled = errors.New("shipment canceled")
 
-// ErrRefused means that the carrier does not take the shipment and no repeat can change its answer: a
+// ErrRefused means that the carrier refuses the shipment for good: no repeat changes its answer, and a
 // person has to look.
 var ErrRefused = errors.New("the carrier refuses the shipment")
 
@@ -22,8 +22,8 @@ type Carrier interface {
 	// Book orders a shipment and returns its tracking number. A repeat returns the first
 	// tracking number. It returns ErrCanceled if the key was canceled.
 	Book(ctx context.Context, key, orderID string) (tracking string, err error)
-	// Cancel stops the shipment unless it has left, and closes the key. It may be called
-	// any number of times, and before Book. It reports whether the parcel had left.
+	// Cancel stops the shipment unless it has left, and closes the key: a later Book returns ErrCanceled.
+	// It may be called any number of times, also before Book. It reports whether the parcel had left.
 	Cancel(ctx context.Context, key string) (left bool, err error)
 }
 
@@ -63,9 +63,10 @@ func New(cfg Config) (*Booker, error) {
 	return &Booker{cfg}, nil
 }
 
-// Book books the shipment with the effect key and returns its tracking number. ErrCanceled is
-// final. It costs one read and one write: callers at the same moment may all ask the carrier,
-// which books once per key.
+// Book books the shipment with the effect key and returns its tracking number. A repeat returns the
+// first tracking number. Book returns ErrCanceled, for good, if the shipment was canceled. A call
+// costs one read and one write. Callers at the same moment may all ask the carrier, which books once
+// per key.
 func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
 	booked := false
 
@@ -94,8 +95,8 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 	}
 
 	if stored.Canceled && booked {
-		// The cancellation came while the carrier was booking. It has asked the carrier, or
-		// is about to; a carrier that took the booking after that is asked once more.
+		// A call of Cancel closed the claim while the carrier was booking. If its own request reached the
+		// carrier before the booking, the booking may stand. So the carrier is asked to cancel once more.
 		if _, err := b.cfg.Carrier.Cancel(ctx, key); err != nil {
 			return "", fmt.Errorf("book shipment of order %s: cancel it, because it was canceled meanwhile: %w", orderID, err)
 		}
@@ -108,13 +109,13 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 	return *stored.Tracking, nil
 }
 
-// errNothingBooked ends the work of a claim under which the carrier has no shipment.
+// errNothingBooked ends the claim's work without a result: the carrier has no shipment under the key.
 var errNothingBooked = errors.New("nothing is booked")
 
-// Recover stores the booking that an earlier attempt made, if its record was lost: the carrier had
-// booked, but the attempt failed before its claim was written. Recover books nothing, so it is safe
-// for a caller that no longer wants a shipment. It reports whether there is a booking. A carrier that
-// is no [Asker] cannot be asked; there, only a stored booking is found.
+// Recover finds a booking that is not stored: an earlier call of Book failed after the carrier had
+// booked and before the claim was written. Recover asks the carrier and stores the answer. It reports
+// whether there is a booking. It books nothing, so a caller that no longer wants a shipment can use it.
+// If the carrier is no [Asker], Recover finds only a stored booking.
 func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool, err error) {
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
 		asker, can := b.cfg.Carrier.(Asker)
@@ -150,11 +151,11 @@ func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool,
 	return !stored.Canceled, nil
 }
 
-// Cancel stops the shipment with the effect key and reports whether the parcel had left. It
-// first closes the claim of a booking that was not made yet: a later Book returns ErrCanceled without
-// asking the carrier, and a Book that is under way cancels its booking when it ends.
+// Cancel stops the shipment with the effect key and reports whether the parcel had left. If no booking
+// is stored, Cancel first closes the claim: a later Book then returns ErrCanceled without asking the
+// carrier, and a Book that runs at the same time cancels its booking when it ends.
 func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) {
-	// The payload of Book, so that a claim of either call is a repeat for the other.
+	// The same payload as in Book: a claim with another payload would be a mismatch.
 	orderID, _, _ := strings.Cut(key, "/")
 
 	_, _, err = b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(context.Context) ([]byte, error) {
@@ -164,8 +165,8 @@ func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) 
 		return false, fmt.Errorf("cancel shipment %s: close its claim: %w", key, err)
 	}
 
-	// A carrier is asked in any case: the shipment may be booked, or an earlier holder of
-	// the claim may have sent a booking that is still under way.
+	// The carrier is asked in any case: the shipment may be booked, or a call of Book may have sent a
+	// booking that has not arrived yet.
 	if left, err = b.cfg.Carrier.Cancel(ctx, key); err != nil {
 		return false, fmt.Errorf("cancel shipment %s: %w", key, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Milestone is a stage that a carrier reports of a shipment or one of its parcels. The texts are
+// Milestone is a stage of a shipment, or of one of its parcels, as a carrier reports it. The texts are
 // stored.
 type Milestone string
 
@@ -33,15 +33,15 @@ type Report struct {
 	OrderID  string `json:"orderId"`
 	// Milestone says what has happened.
 	Milestone Milestone `json:"milestone"`
-	// Parcel names one of several parcels of the shipment, "" stands for all of it. 1 to 128
-	// characters of A-Z a-z 0-9 _ . : -
+	// Parcel names one of several parcels of the shipment: 1 to 128 characters of A-Z a-z 0-9 _ . : -.
+	// Empty: the report is about the whole shipment.
 	Parcel string `json:"parcel,omitempty"`
-	// Lines are the pieces in the parcel. Required for a parcel that is Shipped, optional for a
-	// Returned one, else ignored.
+	// Lines are the pieces in the parcel. They are required if a Parcel is Shipped, optional if it is
+	// Returned, and ignored for other milestones. Without a Parcel there must be none.
 	Lines []Line `json:"lines,omitempty"`
 	// Tracking is the carrier's tracking number, for people. It may be empty.
 	Tracking string `json:"tracking,omitempty"`
-	// At is when it happened, according to the carrier. No decision depends on it.
+	// At is when the milestone was reached, according to the carrier. No decision depends on it.
 	At time.Time `json:"at,omitzero"`
 }
 
@@ -76,7 +76,7 @@ var (
 // Validate returns an ErrInvalidReport that names the first field that breaks a rule. Lines are
 // checked against the order's rules when they are applied.
 func (r Report) Validate() error {
-	milestones := confirming[Booked] // all that there are
+	milestones := confirming[Booked] // every milestone, because each one confirms Booked
 
 	switch {
 	case !reportIDRule.MatchString(r.ID):
@@ -109,7 +109,7 @@ const (
 	Accepted Answer = iota
 	// Retry asks for the report again, later: the order cannot take it yet.
 	Retry
-	// Rejected ends the reports of the shipment: the order can never take this one.
+	// Rejected ends the reports of the shipment: the order can never take this report.
 	Rejected
 )
 
@@ -119,7 +119,8 @@ type Shipment struct {
 	Status Milestone `json:"status"`
 	// Tracking is the carrier's tracking number.
 	Tracking string `json:"tracking"`
-	// Parcels are the shipment's parcels by their names, if it has several, Lines the pieces in each.
+	// Parcels has the milestone of each parcel by its name, if the shipment has several parcels. Lines
+	// has the pieces in each parcel by its name.
 	Parcels map[string]Milestone `json:"parcels,omitempty"`
 	Lines   map[string][]Line    `json:"lines,omitempty"`
 }
@@ -130,8 +131,8 @@ const Canceled Milestone = "canceled"
 // ErrUnknownShipment means that the carrier has no shipment under the key.
 var ErrUnknownShipment = errors.New("unknown shipment")
 
-// Asker is a [Carrier] that can be asked about a shipment. A report is believed only if the answer
-// confirms it.
+// Asker is a [Carrier] that can be asked about a shipment. A report of such a carrier is believed only
+// if the carrier's answer confirms it.
 type Asker interface {
 	// Get returns the shipment with the key. It fails with ErrUnknownShipment if there is
 	// none.
@@ -149,7 +150,8 @@ func (s Shipment) Confirms(r Report) bool {
 	return slices.Contains(confirming[r.Milestone], reached)
 }
 
-// confirming has, for each milestone, the milestones that confirm a report of it.
+// confirming maps the milestone of a report to the milestones in the carrier's answer that confirm the
+// report.
 var confirming = map[Milestone][]Milestone{
 	Booked:    {Booked, Shipped, Delivered, Lost, Returned},
 	Shipped:   {Shipped, Delivered, Lost, Returned},

@@ -24,8 +24,8 @@ type Batch struct {
 	// Size is the largest number of records in a batch. Default: 25. A batch never has more
 	// than Handler.Concurrency records, because each record waits in one of these places.
 	Size int
-	// Window is how long a record waits for others. With 0 a record does not wait, unless
-	// as many batches run as may; records gather then.
+	// Window is how long a record waits for others. With 0, a record waits only while Parallel
+	// batches run; the records that come meanwhile are the next batch.
 	Window time.Duration
 	// Parallel is how many batches may run at once. Default: 1.
 	Parallel int
@@ -39,7 +39,7 @@ type batcher struct {
 
 	mu        sync.Mutex
 	gathering *gathered   // takes more records; nil if there is none
-	ready     []*gathered // take no more; at most one for each Size places of the handler
+	ready     []*gathered // closed, oldest first; each has a record, so at most Handler.Concurrency
 	running   int
 }
 
@@ -130,7 +130,7 @@ func (b *batcher) run(g *gathered) {
 	defer b.mu.Unlock()
 
 	b.running--
-	// Records have gathered meanwhile.
+	// Records that came while this batch ran have waited for its end.
 	if b.gathering != nil && b.cfg.Window == 0 && len(b.ready) == 0 {
 		b.close(b.gathering)
 	}
@@ -141,7 +141,7 @@ func (b *batcher) run(g *gathered) {
 // ends: another worker may then act on that record. The other records of the batch are
 // repeated without counting the attempt.
 func (b *batcher) call(g *gathered) []error {
-	// Values of the first context only; each record's end is passed on below.
+	// The batch gets the values of the first record's context, and ends with any of the contexts.
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(g.contexts[0]))
 	defer cancel(nil)
 

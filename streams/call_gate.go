@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// processCalls are the handler calls of all pollers of this process: each call can end the process.
+// processCalls is the gate of all pollers of this process: a call that crashes ends the whole
+// process.
 var processCalls callGate
 
 // callGate lets the handler calls of a process run at the same time, except for a call that is tried
 // alone.
 type callGate struct {
 	mu      sync.Mutex
-	running int  // calls beside each other
-	alone   bool // a call is tried alone, or waits until the others have ended
+	running int  // calls that enter has begun
+	alone   bool // a call is tried alone, or waits for the running calls to end
 	changed notifier
 	longest time.Duration // how long a call of any poller may take
 
-	restUntil time.Time // no call is tried alone before: the other calls have waited for a call that did not end
+	restUntil time.Time // no call is tried alone before this time, after a running call did not end in time
 }
 
 // expect notes how long a call may take.
@@ -28,7 +29,7 @@ func (g *callGate) expect(longest time.Duration) {
 	g.longest = max(g.longest, longest)
 }
 
-// enter begins a call beside others. It waits while a call is tried alone.
+// enter begins a call that may run beside others. It waits while a call is tried alone.
 func (g *callGate) enter() {
 	for {
 		g.mu.Lock()
@@ -56,10 +57,11 @@ func (g *callGate) leave() {
 	}
 }
 
-// enterAlone begins a call alone: no other call begins, and it waits until the running calls have ended,
-// but not longer than a call may take. It returns 0, or the pause before the next try: if another call is
-// tried alone, or if a running call has not ended. In the second case the other calls then run for as long
-// as they have waited.
+// enterAlone begins a call that runs alone. It keeps other calls from beginning, and waits until
+// the running calls have ended, at most as long as a call may take. It returns 0 if the call may
+// run now. Otherwise it returns the pause before the next try: another call is tried alone, or a
+// running call has not ended. In the second case no call is tried alone for as long as the other
+// calls have waited.
 func (g *callGate) enterAlone() (pause time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,7 +75,7 @@ func (g *callGate) enterAlone() (pause time.Duration) {
 	if g.alone {
 		return alonePause
 	}
-	// Set before the wait: calls that would begin meanwhile wait, so running only falls.
+	// Set before the wait, so that no further call begins and running only falls.
 	g.alone = true
 
 	timeout := time.NewTimer(atMost)
@@ -87,7 +89,7 @@ func (g *callGate) enterAlone() (pause time.Duration) {
 			return max(atMost, alonePause)
 		}
 		changed := g.changed.wait()
-		// Released while waiting: leave needs the lock.
+		// Unlocked during the wait: leave needs the lock.
 		g.mu.Unlock()
 
 		select {

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// useListingFromTry is the first try for a shard's children that also looks at the
-	// whole listing.
+	// useListingFromTry is the first try to find a shard's children that also looks at the whole
+	// listing.
 	useListingFromTry = 3
 	// maxChildTries is the last try. Children that appear later are found by the
 	// regular listings.
 	maxChildTries = 10
 )
 
-// childBackoff is the pause between these tries.
+// childBackoff is the pause between two tries.
 var childBackoff = worker.Backoff{Base: 70 * time.Millisecond, Max: 1300 * time.Millisecond}
 
 // childStatus says what is known about the children of a shard that ended.
@@ -25,16 +25,16 @@ type childStatus int
 const (
 	childrenUnknown childStatus = iota // none is listed yet
 	childrenStored                     // they have leases
-	childless                          // there will be none, because the stream is disabled
+	childless                          // there are none: the stream is disabled, or none was listed in maxChildTries
 	shardOpen                          // the shard has not ended after all
 )
 
-// createChildLeases stores the leases of the shard's children. The service may list
-// them some time after the shard ended, so it asks several times. Its error is
-// ctx's.
+// createChildLeases stores the leases of the shard's children. The service may list children some
+// time after the shard ended, so createChildLeases asks several times. It returns an error only
+// when ctx ends: ctx.Err().
 func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error) {
 	for try := 1; ; try++ {
-		// When many shards end at once, one listing tells the children of them all.
+		// When many shards end at once, one listing shows the children of all of them.
 		for !w.stream.mayLookUp() {
 			if w.reader.childKnown.Load() {
 				return childrenStored, nil
@@ -69,8 +69,8 @@ func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error
 	}
 }
 
-// findChildren returns the shard's children. If there are none and inListing is set,
-// the whole listing tells why.
+// findChildren returns the shard's children. If there are none and inListing is set, the whole
+// listing shows why: the stream is disabled, or the shard is still open.
 func (w *shardWorker) findChildren(ctx context.Context, inListing bool) ([]string, childStatus, error) {
 	children, err := w.stream.children(ctx, w.id)
 	if err != nil || len(children) > 0 || !inListing {
@@ -93,8 +93,8 @@ func (w *shardWorker) findChildren(ctx context.Context, inListing bool) ([]strin
 	return l.children(w.id), childrenUnknown, nil
 }
 
-// insertChildLeases stores a lease for every child that has none. Children are read
-// from their first record, wherever reading of the parent began.
+// insertChildLeases stores a lease for every child that has none. A child is read from its first
+// record, even if its parent was read from a later position.
 func (w *shardWorker) insertChildLeases(ctx context.Context, children []string) error {
 	spread := w.lease.childSpread()
 	for _, id := range children {

@@ -24,12 +24,12 @@ type circuit struct {
 	backoff worker.Backoff
 	timeout time.Duration // of one call
 
-	failing  atomic.Bool // failed is not empty; most calls need no more than this
+	failing  atomic.Bool // failed is not empty; read without mu, for the usual case
 	mu       sync.Mutex
 	failed   map[string]struct{} // up to circuitItems items that failed since the last success
-	failures int                 // while open
-	blocked  time.Time           // until when no call is admitted, while open; a probe that runs may end sooner
-	probing  bool                // one call was admitted while open
+	failures int                 // failed probes, and the failure that opened the circuit
+	blocked  time.Time           // while open: when the next probe is admitted, unless the running one ends sooner
+	probing  bool                // a probe runs
 }
 
 func newCircuit(h *Handler) *circuit {
@@ -52,7 +52,7 @@ func (c *circuit) admit(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	// The atomic flag was read without the lock, and a success may have come since.
+	// failing was read without the lock: a success may have closed the circuit since then.
 	if len(c.failed) < circuitItems {
 		return 0
 	}
@@ -61,14 +61,14 @@ func (c *circuit) admit(now time.Time) time.Duration {
 		return wait
 	}
 
-	// This call is the probe; the others wait for its result.
-	// Blocked for the handler's timeout, so that a probe whose result gets lost does not keep the circuit open.
+	// This call is the probe; the others wait for its result. They wait for the handler's timeout
+	// at most: if the result gets lost, the next probe is admitted then.
 	c.blocked, c.probing = now.Add(c.timeout), true
 
 	return 0
 }
 
-// wait returns how long admit would have a call wait, without admitting one.
+// wait returns what admit would return, without admitting a call.
 func (c *circuit) wait(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,9 +80,9 @@ func (c *circuit) wait(now time.Time) time.Duration {
 	return c.untilProbe(now)
 }
 
-// untilProbe returns how long no call is admitted, 0 if one may be now. How long a
-// probe runs is not known; it mostly takes less time than the pause before it. The
-// caller holds mu.
+// untilProbe returns the time until the next probe may be admitted, 0 if it may be now. While a
+// probe runs this is an estimate: most probes take less time than the pause before them. The caller
+// holds mu.
 func (c *circuit) untilProbe(now time.Time) time.Duration {
 	wait := max(c.blocked.Sub(now), 0)
 	if c.probing {
@@ -100,8 +100,8 @@ func (c *circuit) open() bool {
 	return len(c.failed) >= circuitItems
 }
 
-// succeeded notes that the far side answered. A permanent refusal is an answer, too. It
-// reports whether that closed the circuit.
+// succeeded notes that the far side answered. A permanent error is an answer, too. succeeded
+// reports whether the circuit was open and is closed now.
 func (c *circuit) succeeded() (closed bool) {
 	if !c.failing.Load() {
 		return false
@@ -118,7 +118,7 @@ func (c *circuit) succeeded() (closed bool) {
 	return closed
 }
 
-// failedFor notes that a call for the item failed. It reports whether that opened the
+// failedFor notes that a call for the item failed. It reports whether this failure has opened the
 // circuit.
 func (c *circuit) failedFor(item string, now time.Time) (opened bool) {
 	c.mu.Lock()
@@ -134,7 +134,7 @@ func (c *circuit) failedFor(item string, now time.Time) (opened bool) {
 		opened = true
 	}
 
-	// Calls that were running when the circuit opened tell nothing new.
+	// Without a probe, this call began before the circuit opened: it says nothing new.
 	if !opened && !c.probing {
 		return false
 	}
@@ -146,8 +146,8 @@ func (c *circuit) failedFor(item string, now time.Time) (opened bool) {
 	return opened
 }
 
-// undecided notes that a call ended without telling anything about the far side: the
-// next one may be made at once. It also withdraws a call that was admitted and not made.
+// undecided notes that a call has shown nothing about the far side, or that an admitted call was
+// not made. The next probe may be made at once.
 func (c *circuit) undecided(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,9 +90,9 @@ type Config struct {
 	// Hint wakes all readers at once: a value says that there may be new records.
 	// Optional. A local engine sends one after each commit. Closing it is fine.
 	Hint <-chan struct{}
-	// Concurrency is how many handler calls may run at once, over all shards and
-	// handlers. One half of the places are reserved for the handlers in equal parts, so
-	// that a slow handler leaves room for the others. Default: 64.
+	// Concurrency is how many handler calls may run at once, over all shards and handlers. Half of
+	// the places are reserved, in equal parts for each handler, so that a slow handler leaves room
+	// for the others. Default: 64.
 	Concurrency int
 	// LeaseDuration is how long a worker's leases last without a heartbeat. The shards of a
 	// crashed worker are taken over within LeaseDuration + 1 s. Default: 10 s, at
@@ -110,14 +110,14 @@ type Config struct {
 
 	// pageSize is the largest page to ask for, 1 to 1000. Default: 1000.
 	pageSize int
-	// maxPending is how many records of one shard may be read and not finished,
-	// maxPendingBytes how many bytes of all shards together. Readers pause at
-	// either limit. One page may exceed it, and a shard without pending records
-	// may always read one. Defaults: 2000 and 64 MiB.
+	// maxPending is how many unfinished records of one shard may be in memory, maxPendingBytes how
+	// many bytes of unfinished records of all shards together. A reader pauses at either limit. A
+	// page may exceed the limits, and a shard without unfinished records may always read a page.
+	// Defaults: 2000 and 64 MiB.
 	maxPending      int
 	maxPendingBytes int64
-	// checkpointEvery is how often progress is stored while there is any. A crash
-	// repeats about as much. Default: 1 s.
+	// checkpointEvery is how often new progress is stored. After a crash, about as much is
+	// delivered again. Default: 1 s.
 	checkpointEvery time.Duration
 	// discoverEvery is how often one of the workers lists all shards. Children are
 	// looked up at the end of their parents; this listing finds what that lookup
@@ -128,14 +128,14 @@ type Config struct {
 	// queue, which is part of the dead-letter table: its attempts survive restarts, the
 	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
 	parkAfter time.Duration
-	// holdBack is how long a handler that is slower than the others may hold them back: while
-	// its records use up maxPending or maxPendingBytes, the shard is not read on. After that
-	// time its surplus waits in the retry queue, at two writes for each record, until it keeps
-	// up again. Default: 30 s.
+	// holdBack is how long a slow handler may hold back the others: while its records use up
+	// maxPending or maxPendingBytes, the shard's reader pauses. After that time the handler's
+	// surplus waits in the retry queue, at two writes for each record, until the handler keeps up
+	// again. Default: 30 s.
 	holdBack time.Duration
 	// handlerTimeout is how long one handler call may take. Default: 30 s.
 	handlerTimeout time.Duration
-	// lateAfter is the age from which on Record.Late is set. Default: 1 min.
+	// lateAfter is the age above which Record.Late is set. Default: 1 min.
 	lateAfter time.Duration
 	// horizon is how long the service keeps a record; 24 h, except in tests.
 	horizon time.Duration
@@ -167,7 +167,7 @@ func (c Config) check() error {
 		fault("Config.Streams and Config.DynamoDB must be set")
 	}
 
-	// Equal means that both are set or that neither is.
+	// Equal means that both are empty or both are set.
 	if (c.TableName == "") == (c.StreamARN == "") {
 		fault("exactly one of Config.TableName and Config.StreamARN must be set")
 	}
@@ -207,8 +207,8 @@ func (c Config) check() error {
 	return errors.Join(append(faults, checkHandlers("Config", c.Handlers)...)...)
 }
 
-// checkHandlers returns every fault of the handlers; owner is the type that they
-// are a field of.
+// checkHandlers returns every fault of the handlers. owner is the type that has them in its field
+// Handlers.
 func checkHandlers(owner string, handlers []Handler) []error {
 	if len(handlers) == 0 {
 		return []error{fmt.Errorf("streams: %s.Handlers is empty", owner)}
@@ -244,7 +244,7 @@ func checkHandlers(owner string, handlers []Handler) []error {
 			}
 		}
 
-		// A group stores the dead letters of its handlers under names that begin so.
+		// A group's dead letters are stored under names with this prefix.
 		if strings.HasPrefix(h.Name, groupPrefix) {
 			faults = append(faults, fmt.Errorf("streams: handler %d: a Name must not begin with %q", i, groupPrefix))
 		}
@@ -272,7 +272,7 @@ func (c Config) tableName() string {
 	return table
 }
 
-// withDefaults returns a copy in which every field has a value.
+// withDefaults returns a copy in which every field that has a default is set.
 func (c Config) withDefaults() Config {
 	// The suffix makes the name unique among all workers, including earlier runs of
 	// this one: leases rely on it.
@@ -298,7 +298,7 @@ func (c Config) withDefaults() Config {
 	c.lateAfter = cmp.Or(c.lateAfter, defaultLateAfter)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
 
-	// After the poller's own defaults, which handlers take over.
+	// After the poller's own defaults, because a handler inherits them.
 	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry, c.handlerTimeout)
 	for i := range c.Handlers {
 		c.Handlers[i].Concurrency = cmp.Or(c.Handlers[i].Concurrency, c.Concurrency)

@@ -6,27 +6,28 @@ import (
 )
 
 const (
-	// confirmingAnswers is how many answers in a row must say that something is gone
-	// before that is believed.
+	// confirmingAnswers is how many answers in a row must say that something is gone before the
+	// poller acts on them.
 	confirmingAnswers = 3
-	// maxConfirmOver is the longest time over which they must have come.
+	// maxConfirmOver is the largest value of Config.confirmOver: the time that must pass from the
+	// first of these answers to the last.
 	maxConfirmOver = 30 * time.Second
 )
 
-// errUnconfirmed reports that an answer of the service would be acted on only if it
-// came again.
+// errUnconfirmed reports that the service said that something is gone, but not often enough yet to
+// act on it.
 var errUnconfirmed = errors.New("streams: not confirmed yet")
 
-// confirmation counts the answers that say that something is gone: a shard, a stream, or
-// records. One answer may be wrong, and acting on it cannot be undone. The
-// zero value is without answers; reset it after an answer that says the opposite.
+// confirmation counts the answers that say that something is gone: a shard, a stream, or records.
+// One answer may be wrong, and acting on it cannot be undone. The zero value has no answers. Set it
+// to the zero value after an answer that says the opposite.
 type confirmation struct {
 	answers int
 	since   time.Time // of the first answer
 }
 
-// confirmed counts an answer that came at now. It reports whether it has been
-// confirmed often enough, over at least the given time.
+// confirmed counts an answer that came at now. It reports whether there are enough answers, over at
+// least the given time.
 func (d *confirmation) confirmed(now time.Time, over time.Duration) bool {
 	if d.answers == 0 {
 		d.since = now

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxStarts is how often Run tries to begin a stream, over some seconds.
+	// maxStarts is how often run tries to begin a stream, over about six seconds.
 	maxStarts = 5
 	// firstStartPause is the pause after the first failed start; it doubles.
 	firstStartPause = 400 * time.Millisecond
@@ -65,8 +65,9 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	return c
 }
 
-// run works until ctx ends (nil), the stream has ended (ErrStreamEnded), a gap halts
-// it (*GapError), it has to begin again (errRecreated), or it cannot begin.
+// run works until ctx ends and then returns nil. It returns ErrStreamEnded when the stream has
+// ended, a *GapError for a gap under GapHalt, errRecreated when the stream must be begun again, and
+// another error if the stream cannot be begun.
 func (c *coordinator) run(ctx context.Context) error {
 	if err := c.begin(ctx); err != nil {
 		return unlessStopped(ctx, err)
@@ -88,10 +89,10 @@ func (c *coordinator) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// beat sends heartbeats until the function that it returns is called, which must be after
-// the last lease was given back: they go on while the shards drain.
+// beat sends heartbeats until stop is called. Call stop after the last lease was given back: the
+// leases of shards that drain need heartbeats.
 func (c *coordinator) beat(ctx context.Context) (stop func()) {
-	// The end of ctx is the begin of the drain, and the leases are needed until it is over.
+	// The drain begins when ctx ends, and the leases are needed until the drain is over.
 	beating, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
@@ -101,7 +102,7 @@ func (c *coordinator) beat(ctx context.Context) (stop func()) {
 	stopped := context.AfterFunc(ctx, c.alive.stop)
 
 	return func() {
-		// In this order: a stop after the last heartbeat would write to a row that says that the worker has left.
+		// stopped comes first: a worker that leaves must not be marked as stopping afterwards.
 		stopped()
 		end()
 		<-ended
@@ -129,7 +130,8 @@ func (c *coordinator) begin(ctx context.Context) error {
 		c.poller.setHealth(err)
 		c.cfg.Events.fault("Leases", "", err)
 
-		// confirmOver bounds the time until it is known whether the stream exists, so these tries do not count.
+		// These tries do not count. They end, because confirmOver bounds the time until it is known
+		// whether the stream exists.
 		if errors.Is(err, errUnconfirmed) {
 			try = 0
 			worker.Wait(ctx, c.cfg.confirmOver()/confirmingAnswers)
@@ -152,21 +154,22 @@ func (c *coordinator) streamEnded(openLeases int) bool {
 	return c.discovery.streamClosed() && openLeases == 0 && len(c.held) == 0
 }
 
-// takeLeases takes leases and starts the workers of their shards. The calls use
-// call, the workers ctx.
+// takeLeases takes leases and starts the workers of their shards. The calls to DynamoDB use the
+// context call, the workers ctx.
 func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, due []*observedLease) error {
 	var takes errgroup.Group
 	takes.SetLimit(parallelWrites)
 
 	for _, lease := range due {
-		// Epochs grow along a line of shards, so the child's epoch must be above the parent's newest one.
+		// Epochs grow from parent to child, so the child's epoch must be above the parent's newest
+		// epoch.
 		if parent := c.sight.leases[lease.Parent]; parent != nil {
 			lease.parentEpoch = parent.Epoch
 		}
 
 		takes.Go(func() error {
-			// The lease counts from before the call: others may see the write before its
-			// answer arrives here.
+			// The time of the lease counts from before the call: another worker may see the write
+			// before the answer arrives here.
 			takenAt, life := time.Now(), c.alive.current()
 			if !c.alive.valid(life, takenAt) {
 				return nil // others would take it at once
@@ -180,7 +183,8 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 			w := c.newShardWorker(ctx, l, newShardLease(c.table, l, takenAt, c.alive, life))
 			c.add(w)
 			w.report(LeaseTaken)
-			// g outlives this check: run waits for the workers of shards there.
+			// On g and not on takes: a shard's worker runs longer than this check, and run waits
+			// for g.
 			g.Go(func() error { return c.runWorker(w) })
 
 			return nil

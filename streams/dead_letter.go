@@ -34,9 +34,9 @@ const (
 // DeadLetterExpiryAttribute is the attribute for the dead-letter table's time to live.
 const DeadLetterExpiryAttribute = "expireAt"
 
-// deadLetterRetention is how long dead letters are kept. Claims of effects are
-// kept for 30 days after they were made, which may have been at the first attempt, three
-// days before the dead letter. A redrive must not come when they are forgotten.
+// deadLetterRetention is how long dead letters are kept. Claims of effects are kept for 30 days. A
+// claim may be as old as the record's first attempt, three days before the dead letter. A redrive
+// after the claim's deletion could repeat the effect, so dead letters are deleted earlier.
 const deadLetterRetention = 21 * 24 * time.Hour
 
 // maxErrorText is how much of an error's text is stored, in bytes.
@@ -50,8 +50,8 @@ type DeadLetter struct {
 	Handler string
 	// Keys is the item's primary key.
 	Keys map[string]types.AttributeValue
-	// Record is the whole record. List leaves it nil if it is very large; Get
-	// always returns it.
+	// Record is the whole record. List leaves Record nil if the record is very large; Get always
+	// returns the record.
 	Record *Record
 	// Error is the error of the last attempt. Permanent says that the error was
 	// marked with Permanent. Attempts is the number of calls before the record
@@ -59,7 +59,7 @@ type DeadLetter struct {
 	Error     string
 	Permanent bool
 	Attempts  int
-	// Unreadable says why Record cannot be decoded, "" if it can.
+	// Unreadable says why the record cannot be decoded. It is "" if the record can be decoded.
 	Unreadable string
 	// ExpiresAt is when the dead letter is deleted, zero for never.
 	ExpiresAt time.Time
@@ -72,8 +72,8 @@ type DeadLetter struct {
 	QueuedAt time.Time
 }
 
-// deadLetterIDOf derives the id from the stream, the shard and the sequence number,
-// so that a record that is stored twice is stored under one id.
+// deadLetterIDOf derives the id from the stream, the shard and the sequence number, so that a
+// record has the same id whenever it is stored.
 func deadLetterIDOf(r Record) string {
 	table, label := splitStreamARN(r.StreamARN)
 	return table + "/" + label + "/" + r.ShardID + "/" + paddedSequence(r.SequenceNumber)
@@ -169,7 +169,7 @@ func errorText(err error) string {
 		return text
 	}
 
-	// The cut may have split a character.
+	// The cut may be inside a character, whose bytes are dropped.
 	text = text[:maxErrorText]
 	for !utf8.ValidString(text) {
 		text = text[:len(text)-1]

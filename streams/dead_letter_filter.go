@@ -56,14 +56,15 @@ func (d DeadLetters) All(ctx context.Context, handler string, filter DeadLetterF
 	}
 }
 
-// errEarlierFailed is the result for a dead letter if an earlier dead letter of its item is
-// left.
+// errEarlierFailed is the result for a dead letter that is not tried because an earlier dead letter
+// of its item was not redriven.
 var errEarlierFailed = errors.New("streams: not redriven: an earlier dead letter of the item is left")
 
-// RedriveAll redrives the selected dead letters of h one after the other and passes each
-// result to report: nil, or why the dead letter is left. The records of an item keep
-// their order within a shard: if a dead letter is left, the later dead letters of its item are not
-// tried. RedriveAll returns an error if it cannot read the dead letters or ctx ends.
+// RedriveAll redrives the selected dead letters of h one after the other and passes each result to
+// report: nil, or why the dead letter stays. The records of an item keep their order within a
+// shard: if a dead letter stays, the later dead letters of its item are not tried. This does not
+// hold for dead letters whose record List leaves nil. RedriveAll returns an error if it cannot read
+// the dead letters or ctx ends.
 func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLetterFilter, report func(DeadLetter, error)) error {
 	left := map[laneHash]bool{}
 	for l, err := range d.All(ctx, h.Name, filter) {
@@ -85,7 +86,7 @@ func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLette
 			result = d.Redrive(ctx, l.ID, h, nil)
 		}
 
-		// Bounded by the dead letters of the handler, 16 bytes each.
+		// The map has at most one entry of 16 bytes for each dead letter of the handler.
 		if known && result != nil && !errors.Is(result, ErrDeadLetterNotFound) {
 			left[item] = true
 		}
@@ -95,8 +96,9 @@ func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLette
 	return nil
 }
 
-// deleteAll deletes the selected dead letters of a handler, including undecodable
-// ones, and returns how many.
+// deleteAll deletes the selected dead letters of a handler and returns their number. A dead letter
+// whose record cannot be decoded is deleted, too. A dead letter of a newer format ends deleteAll
+// with ErrUnreadable.
 func (d DeadLetters) deleteAll(ctx context.Context, handler string, filter DeadLetterFilter) (deleted int, err error) {
 	for l, err := range d.All(ctx, handler, filter) {
 		if err == nil {

@@ -8,7 +8,8 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// rewriteTimeout bounds how long Rewrite keeps redrives of a dead letter out.
+// rewriteTimeout is the time that Rewrite claims a dead letter for, so that no other Redrive or
+// Rewrite changes it. The claim adds 10 s.
 const rewriteTimeout = 30 * time.Second
 
 // Rewrite changes the record of a dead letter with change, and replaces the text of its error,
@@ -26,7 +27,8 @@ func (d DeadLetters) Rewrite(ctx context.Context, handler, id, errorText string,
 		return err
 	}
 
-	// No redrive changes the row while the claim lasts.
+	// Read again under the claim: a redrive before the claim may have changed the row. The claim
+	// does not stop a worker that redrives the dead letter from the retry queue.
 	row, err := d.rows().get(ctx, handler, id)
 	if err != nil {
 		return err
@@ -62,6 +64,6 @@ func (d DeadLetters) Rewrite(ctx context.Context, handler, id, errorText string,
 		return fmt.Errorf("streams: rewrite dead letter %s of %s: %w", id, handler, err)
 	}
 
-	// The old parts last: until the update is stored, the row refers to them.
+	// The old parts are deleted last: until the update is stored, the row refers to them.
 	return d.rows().parts(nil).delete(ctx, d.rows().source(handler), partsOf(row))
 }

@@ -41,7 +41,7 @@ func (t *deadLetterTable) key(handler, id string) dynamo.Item {
 	return deadLetterRowKey(t.source(handler), id)
 }
 
-// parts stores parts that expire with their dead letter.
+// parts returns the store of the parts that expire with their dead letter.
 func (t *deadLetterTable) parts(expiry types.AttributeValue) recordParts {
 	return recordParts{api: t.api, table: t.table, expiry: expiry}
 }
@@ -69,9 +69,9 @@ func (t *deadLetterTable) storeRecord(
 	}, parts, nil
 }
 
-// store stores the record as a dead letter of r.Handler. Storing it twice stores it
-// once. The parts of a large record are written first and the dead letter last, so
-// a dead letter that is listed is complete.
+// store stores the record as a dead letter of r.Handler. A repeat changes nothing. The parts of a
+// large record are written first and the dead letter last, so a dead letter that is listed is
+// complete.
 func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) error {
 	body, err := encodeRecord(r)
 	if err != nil {
@@ -106,10 +106,11 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 
-	// It exists if an earlier try was stored although its answer was lost, or if another
-	// worker handled the record again. The first one stays, with its redrives and parts.
+	// The row exists if an earlier try stored it and the answer was lost, or if another worker
+	// handled the record again. The row that was stored first stays, with its redrives and parts.
 	if old, exists := dynamo.FailedCondition(err); exists {
-		// The row that exists has parts of its own. Equal tokens mean that the row is ours.
+		// With equal tokens, this call has stored the row, which needs the parts. Otherwise the row
+		// has other parts.
 		if old != nil && dynamo.Text(old, deadLetterPartsToken) != parts.token {
 			return t.parts(nil).delete(ctx, t.source(r.Handler), parts)
 		}
@@ -142,8 +143,8 @@ func (t *deadLetterTable) get(ctx context.Context, handler, id string) (dynamo.I
 	return out.Item, nil
 }
 
-// delete deletes a dead letter with its parts. The dead letter goes first: without it,
-// parts that a crash leaves behind are never listed.
+// delete deletes a dead letter with its parts. The dead letter is deleted first: if a crash leaves
+// parts behind, no dead letter is listed for them.
 func (t *deadLetterTable) delete(ctx context.Context, handler, id string, parts partsRef) error {
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.table, Key: t.key(handler, id)})
 	if err != nil {

@@ -27,11 +27,11 @@ func (d DeadLetters) rows() *deadLetterTable {
 	return &deadLetterTable{api: d.DynamoDB, table: d.Table, group: d.Group, clock: d.clock}
 }
 
-// List returns up to limit dead letters of a handler in the order of their ids,
-// starting after the id after ("" for the first). limit 0 means no limit. next is
-// the id to continue after, "" at the end. A dead letter that cannot be decoded is
-// listed with the reason (Unreadable); Get returns it with an error, and Delete deletes
-// it unless its format is newer.
+// List returns up to limit dead letters of a handler in the order of their ids, from the first id
+// that is greater than after; "" begins at the first dead letter. A limit of 0 means no limit. next
+// is the value of after for the next page, "" at the end. A dead letter that cannot be decoded is
+// listed with the reason (Unreadable); Get returns it with an error, and Delete deletes it unless
+// its format is newer.
 func (d DeadLetters) List(ctx context.Context, handler, after string, limit int) (letters []DeadLetter, next string, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.Table,
@@ -41,7 +41,8 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 		ExpressionAttributeNames:  map[string]string{"#s": deadLetterSource, "#p": deadLetterPart},
 		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(d.rows().source(handler))},
 	}
-	// The key need not exist: a dead letter that was deleted meanwhile is a valid start.
+	// The query also starts behind a key that does not exist: the dead letter may have been
+	// deleted.
 	if after != "" {
 		in.ExclusiveStartKey = d.rows().key(handler, after)
 	}
@@ -111,9 +112,9 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 	return letter, nil
 }
 
-// Delete deletes a dead letter without handling it. It returns nil if there is no
-// such dead letter, and ErrUnreadable if a newer version has stored it in a format that this version does
-// not know: it cannot find the parts either.
+// Delete deletes a dead letter without handling it. It returns nil if there is no such dead letter.
+// It returns ErrUnreadable for a dead letter of a newer format, because this program cannot find
+// the parts of such a dead letter.
 func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 	row, err := d.rows().get(ctx, handler, id)
 	if errors.Is(err, ErrDeadLetterNotFound) {
@@ -131,17 +132,16 @@ func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 	return d.rows().delete(ctx, handler, id, partsOf(row))
 }
 
-// Redrive calls h once with the record of the dead letter. If h returns nil, Redrive
-// deletes the dead letter; otherwise it stores the new error and returns it. While
-// one Redrive of a dead letter runs, others return ErrRedriving. It returns
-// ErrDeadLetterNotFound if there is no such dead letter of h.Name.
+// Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the
+// dead letter; otherwise it stores the new error and returns it. While one Redrive of a dead letter
+// runs, others return ErrRedriving. It returns ErrDeadLetterNotFound if there is no such dead
+// letter of h.Name.
 //
-// Later records of the item have been handled in the meantime, and newer ones may
-// be handled at the same time. The record is marked as Late, so that h.Recheck can
-// compare it with the item; if that returns Skip, Redrive returns an error that wraps
-// ErrSkipped and leaves the dead letter as it is. If stale is not nil, Redrive calls it
-// first and returns its error without calling h. h must be idempotent, as for any
-// delivery.
+// Later records of the item have been handled before, and newer records may be handled at the same
+// time. The record is marked as Late, so that h.Recheck can compare it with the item. If h.Recheck
+// returns Skip, Redrive returns an error that wraps ErrSkipped and leaves the dead letter as it is.
+// If stale is not nil, Redrive calls stale first. If stale returns an error, Redrive returns that
+// error and does not call h. h must be idempotent, as for any delivery.
 func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale func(context.Context, Record) error) error {
 	h.Timeout, h.MaxAge = cmp.Or(h.Timeout, 30*time.Second), 0
 
@@ -160,7 +160,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 		}
 	}
 
-	// Claimed only after stale: a refused redrive leaves no claim behind.
+	// Claimed after stale, so that a redrive that stale refuses leaves no claim behind.
 	if err := d.claim(ctx, h, id); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 	)
 }
 
-// claim keeps other redrives out for as long as the call may take, and a little
+// claim makes other calls of Redrive return ErrRedriving for as long as the call may take, and 10 s
 // longer for the writes after it.
 func (d DeadLetters) claim(ctx context.Context, h Handler, id string) error {
 	now := time.Now()

@@ -14,19 +14,19 @@ type delivery struct {
 	attempts   int       // calls that count
 	waits      int       // calls that ended in NotYet
 	since      time.Time // when a call that counts first failed
-	stuckSince time.Time // when it was first not finished, for whatever reason
+	stuckSince time.Time // when a step first left the record unfinished
 	nextTry    time.Time // while park is set
 	err        error     // of the last attempt
 	park       bool      // the next step stores it in the retry queue
 	giveUp     bool      // the next step stores it as a dead letter
-	storeErr   int       // how often that failed
+	storeErr   int       // failed calls of these stores
 	queued     *queuedItem
 	next       *delivery
 }
 
 const (
-	// notYetMax is the longest pause after NotYet, however often it was returned;
-	// parkedNotYetMax is the same in the retry queue.
+	// notYetMax is the longest pause after NotYet, however often it was returned; parkedNotYetMax
+	// is the longest pause in the retry queue.
 	notYetMax       = time.Second
 	parkedNotYetMax = time.Minute
 
@@ -35,11 +35,11 @@ const (
 	storeTimeout = 10 * time.Second
 )
 
-// errHandlerFails is the error of a record that was not handed to a handler that
-// fails for every item.
+// errHandlerFails is the error of a record for which no call was made, because the handler fails
+// for every item.
 var errHandlerFails = errors.New("the handler fails for every item")
 
-// errPaused is the error of a record that was not handed to a handler that is paused.
+// errPaused is the error of a record for which no call was made, because the handler is paused.
 var errPaused = errors.New("the handler is paused")
 
 // runStep does the next thing for the lane's first record: it calls the handler, or
@@ -72,7 +72,8 @@ func (s *laneScheduler) runStep(l *lane) {
 
 func (s *laneScheduler) try(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
 	if suspect := l.shard.suspect.Load(); suspect != nil {
-		// All others wait for this record. If the call fails, it goes to the retry queue at once.
+		// All other records of the shard wait for this one. If its call fails, the record goes to
+		// the retry queue at once.
 		if d.stuckSince.IsZero() {
 			d.stuckSince = time.Now().Add(-s.cfg.parkAfter)
 		}
@@ -104,7 +105,8 @@ func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool,
 		return false, s.pauseOrPark(d, now, wait, errHandlerFails)
 	}
 
-	// Counted before the call, because the handler gets the number. Calls that do not count take it back.
+	// Counted before the call, because the handler gets the number. pauseAfter takes it back for a
+	// call that does not count.
 	d.attempts++
 
 	r := d.recordFor(h, l.shard)
@@ -119,8 +121,8 @@ func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool,
 func (s *laneScheduler) callHandler(shard *shardLanes, h *Handler, r Record) error {
 	began := time.Now()
 
-	// Another worker may take the lease soon: begin nothing. The shard's worker
-	// notices the same and cancels the calls that run.
+	// Another worker may take the lease soon, so no call begins. The shard's worker sees this, too,
+	// and cancels the running calls.
 	if !shard.lease.valid(began) {
 		return ErrLeaseLost
 	}
@@ -169,8 +171,8 @@ func (d *delivery) recordFor(h *Handler, shard *shardLanes) Record {
 	return r
 }
 
-// pauseAfter decides what follows a call that ended in err: it returns the pause
-// before the next step, and sets d.giveUp or d.park if that step does not call the
+// pauseAfter decides what follows a call that returned err. It returns the pause before the next
+// step. It sets d.giveUp or d.park if the next step stores the record and does not call the
 // handler.
 func (s *laneScheduler) pauseAfter(shard *shardLanes, h *Handler, d *delivery, err error) time.Duration {
 	now := time.Now()
@@ -207,8 +209,8 @@ func (s *laneScheduler) pauseAfter(shard *shardLanes, h *Handler, d *delivery, e
 	return pauseOrZero
 }
 
-// pauseOrPark returns the pause, or parks the record if it would then have been stuck
-// for Config.parkAfter.
+// pauseOrPark returns the pause. If the record has been stuck for Config.parkAfter at the end of
+// the pause, pauseOrPark sets d.park and returns 0.
 func (s *laneScheduler) pauseOrPark(d *delivery, now time.Time, pause time.Duration, err error) time.Duration {
 	if d.stuckSince.IsZero() {
 		d.stuckSince = now
@@ -234,13 +236,13 @@ func (s *laneScheduler) noteRetry(r Record, err error, next time.Time, parked bo
 	s.cfg.Events.retrying(Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
 }
 
-// park stores the record in the retry queue: in a new row, or behind the records of
-// its item that wait there. If the item's row is gone, a record that has not failed is
-// handled as any other.
+// park stores the record in the retry queue: in a new row, or behind the waiting records of its
+// item. If the item's row is gone and the record has not failed, the next step calls the handler.
 func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
 	shard, item := l.shard, l.waitingItem()
 
-	// Another worker may take the lease soon, and then only that worker adds records.
+	// Another worker may take the lease soon. Only the holder of the lease adds records of the
+	// shard.
 	if !shard.lease.valid(time.Now()) {
 		return false, h.Retry.Base
 	}
@@ -261,7 +263,7 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 			return false, h.Retry.Base
 		}
 
-		// The row was deleted with its last record.
+		// The item has no row any more: its last record was handled.
 		s.waiting.remove(item)
 
 		if !d.park {
@@ -269,8 +271,8 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 		}
 	}
 
-	// Known before the row exists, and again after: a load of the known items in
-	// between may have missed it.
+	// Added before the row exists and again afterwards: a load of the waiting items in between may
+	// not have seen the row.
 	s.waiting.add(item)
 
 	result, err := s.retries.create(ctx, item.hash, r, retryRow{
@@ -304,8 +306,8 @@ func (s *laneScheduler) queueFault(h *Handler, d *delivery, r Record, op string,
 	return h.Retry.backoff().Delay(d.storeErr)
 }
 
-// storeDeadLetter stores the record as a dead letter. The record is not finished
-// until that has worked. So every record before a checkpoint is handled or stored.
+// storeDeadLetter stores the record as a dead letter. The record is finished only when this write
+// has succeeded. So every record before a checkpoint is handled or stored.
 func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delivery) error {
 	ctx, cancel := context.WithTimeout(shard.work, storeTimeout)
 	defer cancel()

@@ -28,8 +28,8 @@ type discovery struct {
 	stream       *stream
 	table        *leaseTable
 	scanInterval time.Duration
-	changed      func()        // the leases should be checked soon, here
-	inserted     func()        // and by the other workers
+	changed      func()        // makes this worker check the leases
+	inserted     func()        // makes the other workers check the leases
 	asked        chan struct{} // a value: a shard has ended, list soon
 
 	// Used by run only.
@@ -40,9 +40,9 @@ type discovery struct {
 
 	mu             sync.Mutex
 	state          *streamState // as last observed, nil if there is none
-	stateSince     time.Time    // since when it has been like that; zero before the first observation
+	stateSince     time.Time    // when state.listings was first seen; zero before the first observation
 	openLeases     int          // as last observed
-	closedListings int          // how many listings in a row said that no more records will come
+	closedListings int          // how many listings in a row said that the stream is closed
 }
 
 func newDiscovery(c *coordinator, start Position) *discovery {
@@ -118,10 +118,10 @@ func (d *discovery) discover(ctx context.Context) error {
 	case since.IsZero():
 		return nil // nothing observed yet
 	case state == nil:
-		// Rows were deleted. Give the holders of leases time to restore theirs.
+		// The state's row was deleted, maybe with leases. Their holders get time to restore them.
 		interval = d.cfg.LeaseDuration
 	case open == 0 || d.unclear || d.isAsked():
-		// A long listing takes its time, and others must not begin it meanwhile.
+		// Other workers must not begin a listing while a long listing is still running.
 		interval = min(interval, soon+2*listingTime(open))
 	}
 
@@ -133,8 +133,8 @@ func (d *discovery) discover(ctx context.Context) error {
 		return d.bootstrap(ctx)
 	}
 
-	// The counter is incremented before the listing: of all workers that find it due,
-	// one succeeds, and a crash after this costs one interval.
+	// The counter is incremented before the listing. Of all workers that find the listing due, one
+	// succeeds. If that worker crashes, the listing is made one interval later.
 	_, applied, err := applyUpdate(ctx, d.table.api, d.table.nextListing(state))
 	if err == nil && !applied {
 		d.changed() // another worker lists: read the counter that it has written
@@ -155,7 +155,7 @@ func (d *discovery) discover(ctx context.Context) error {
 		return err
 	}
 
-	// Read after the listing: a lease that was stored in between is known, and is not inserted again.
+	// Read after the listing, so that a lease that was stored during the listing is known.
 	leases, now, err := d.table.read(ctx)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (d *discovery) discover(ctx context.Context) error {
 		return errRecreated
 	}
 
-	// Only a listing that was made can tell how many partition keys new leases need.
+	// The number of listed shards decides how many partition keys new leases need.
 	if now, err = d.raiseSpread(ctx, now, len(l.shards)); err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (d *discovery) ask() {
 
 func (d *discovery) isAsked() bool { return len(d.asked) > 0 }
 
-// answered notes that a listing was made after which no shard has to ask again.
+// answered notes that the listing that was asked for has been made.
 func (d *discovery) answered() {
 	select {
 	case <-d.asked:

@@ -1,24 +1,23 @@
-// Package streams is a consumer of DynamoDB Streams. It calls your handlers for every
-// change of a table: in order for each item, in parallel across items, with any
-// number of worker processes that share the work through a lease table. It is to Go
-// corresponds to the Kinesis Client Library with its DynamoDB Streams adapter for Java.
+// Package streams is a consumer of DynamoDB Streams. It calls your handlers for every change of a
+// table: in order for each item, in parallel across items, with any number of worker processes that
+// share the work through a lease table. It is for Go what the Kinesis Client Library with its
+// DynamoDB Streams adapter is for Java.
 //
 // The package does not interpret the items.
 //
 // # Model
 //
-// A stream consists of shards; a shard that ends is continued by its children. A
-// [Poller] holds a share of the shards, each by a lease in a DynamoDB table, and
-// begins a shard only when its parent has been handled to the end. It pages through
-// each shard and puts the records into lanes, one for each item and handler: a lane
-// runs its records one after the other, and lanes run in parallel. A record is
-// finished when, for every handler that accepts it, the handler has returned nil, or
-// the record is stored in the retry queue or as a dead letter. The checkpoint of a shard is the last
-// record up to which all are finished.
+// A stream consists of shards; a shard that ends is continued by its children. A [Poller] holds a
+// share of the shards, each by a lease in a DynamoDB table, and begins a shard only when its parent
+// has been handled to the end. It pages through each shard and puts the records into lanes, one for
+// each item and handler: a lane runs its records one after the other, and lanes run in parallel. A
+// record is finished when, for every handler that accepts it, the handler has returned nil, or the
+// record is stored in the retry queue or as a dead letter. The checkpoint of a shard is the last
+// record of the unbroken run of finished records at its beginning.
 //
-// Workers show that they are alive by a heartbeat in a row of their own. They look at each
-// other's rows about once a second, and at the leases only when a row says that some have
-// changed. One of them at a time lists the shards for all.
+// Workers show that they are alive by a heartbeat in a row of their own. They look at each other's
+// rows about once a second, and at the leases only when a row says that some have changed. One
+// worker at a time lists the shards, for all workers.
 //
 // # Use
 //
@@ -50,19 +49,19 @@
 //
 // # Outages
 //
-// A record that fails for longer than 5 s moves to the retry queue, which
-// is part of the dead-letter table, and so do the later records of its item. There it
-// keeps its attempts across restarts, the checkpoint passes it, and it takes up no place
-// in memory. One worker at a time, by a lease for each handler, delivers the records of
-// the queue. When an item's last record has been handled, the item is delivered from its
-// shard again.
+// A record that fails for longer than 5 s moves to the retry queue, which is part of the
+// dead-letter table, and so do the later records of its item. In the queue the record keeps its
+// attempts across restarts, does not hold the checkpoint back, and uses no memory of a worker. Each
+// handler has a lease; the worker that holds it delivers the records of the handler's queue. When
+// the last waiting record of an item has been handled, the item's next records come from the shard
+// again.
 //
 // A handler that is slower than the others for longer than 30 s is left behind: its
 // surplus waits in the retry queue. RetryQueue.Pause lets all records of a handler wait there.
 //
-// A handler that fails for several items in a row, without a success in between, is
-// probed with one call at a time until it succeeds; its other records go to the retry
-// queue without a call, and all of them are tried when the handler has recovered.
+// A handler that fails for several items in a row, without a success in between, is probed with one
+// call at a time until a call succeeds. Meanwhile its other records go to the retry queue without a
+// call. They are tried when the handler has recovered.
 //
 // # Guarantees
 //
@@ -82,23 +81,23 @@
 //     workers store for each other are times of the service, read from the answers to heartbeats.
 //   - After a stop, leases are free at once. After a crash, other workers take them
 //     over within LeaseDuration + 1 s. There is no leader.
-//   - All workers of a stream together stay below the 10 calls of
-//     DescribeStream per second that the service allows an account.
+//   - All workers of a group together make at most 9 calls of DescribeStream per second for a
+//     stream, apart from short bursts. The service allows an account 10.
 //   - A worker holds at most 64 MiB of unfinished records, and two more pages of each
 //     shard: the page being delivered and the next page, which is fetched meanwhile.
 //
 // # Caveats
 //
-// Delivery is at least once. A crash repeats the records of about the last second,
-// and more if a record had been stuck for longer. Make effects idempotent, with a key
+// Delivery is at least once. After a crash the records of about the last second are delivered
+// again, and more if a record had been stuck for longer. Make effects idempotent, with a key
 // derived from the item itself, such as its version. A store can also keep the highest
 // [Record.Epoch] and refuse writes with a lower one.
 //
 // A handler must honor its context. A handler that does not return blocks its item, one of
 // the Concurrency places and, in the end, Run.
 //
-// A dead letter lets the item's later records pass, so redriving it is out of order, as is a
-// [Replay]: the item's newer records were handled before.
+// A dead letter does not hold up the item's later records. So a redrive, like a [Replay], is out of
+// order: newer records of the item have been handled before.
 //
 // The service allows two readers per shard. A poller with many handlers is one
 // reader, however many workers share the work.
@@ -109,7 +108,8 @@
 // shards they are spread over more keys, the ARN with "#1", "#2" and so on. The other
 // attributes of a lease are:
 //
-//	parent, parentDone      the parent shard; whether this shard need not wait for it
+//	parent                  the parent shard
+//	parentDone              this shard does not have to wait for its parent
 //	parentLost              the parent was trimmed before it was read
 //	owner                   the worker that holds the lease; absent if it is free
 //	epoch                   incremented by every new owner, above the parent's epoch; starts
@@ -118,18 +118,20 @@
 //	counter                 incremented by every write of the owner
 //	checkpoint, handledAt   the last finished record, and when it was created (ms)
 //	startAt                 where to begin without a checkpoint (ms); absent: oldest record
-//	atHorizon, listedAt     if set, records lost before the first start are no gap; when
-//	                        that was, or the shard's creation if that came later (ms)
-//	wanted                  the worker that asks the owner to hand the lease over
+//	atHorizon               if set, records that were trimmed before listedAt are no gap
+//	listedAt                when reading the stream began, or when the shard was created if
+//	                        that was later (ms)
+//	wanted                  the worker that has asked the owner to hand over the lease
 //	finishedAt              when the shard was handled to its end (ms); the lease is then
 //	                        kept for 26 hours as a tombstone
-//	gaps, gapFrom, gapAt    how often records were trimmed unread; after which record and
-//	                        when the last time
-//	deaths, deathsAt        how many owners in a row did not give the lease up, while the
-//	                        checkpoint was deathsAt and records were to be handled
-//	tryingTo                the last record of the batch that is tried after such deaths
-//	trying, tries           the record of it that is tried alone, and how many calls for it
-//	                        did not return, by handler
+//	gaps                    how often records were trimmed unread
+//	gapFrom, gapAt          of the newest gap: the last record before it, and when it was
+//	                        noticed (ms)
+//	deaths, deathsAt        how many owners in a row have ended without giving the lease
+//	                        back, and the checkpoint at which this was
+//	tryingTo                after such deaths: the last record of the batch that is tried
+//	trying                  the record of the batch that is tried alone
+//	tries                   how many calls for trying did not return, by handler
 //	spread                  over how many keys the leases of the shard's children are
 //	                        spread; absent: one
 //
@@ -140,8 +142,8 @@
 // Under "workers/<ARN>" each worker has a row, with its name as the sort key:
 //
 //	counter                 incremented by every heartbeat, three times per LeaseDuration
-//	changes                 incremented after a change of leases that concerns others
-//	state                   "stopping", or "left" when the worker holds nothing any more
+//	changes                 incremented after a change of leases that other workers must see
+//	state                   "stopping", or "left" when the worker holds no lease any more
 //
 // Heartbeats of this row keep a worker's leases: an idle lease is not written. The alternatives
 // cost more. To renew each lease takes a write for each shard; BatchWriteItem has no
@@ -151,18 +153,17 @@
 // comment of type liveness has the proof that a worker has stopped when others take its
 // leases.
 //
-// Under "retries/<table>" there is a lease for each handler, whose holder delivers the
-// records of the handler's retry queue. These leases are renewed one by one. Attribute
-// pausedAt says since when the handler is paused (ms). The counter of the row "#additions"
-// there grows when another process than a worker has put records into a queue, and its markedAt
-// says when a Rebuild last moved marks (ms).
+// Under "retries/<table>" there is a lease for each handler, whose holder delivers the records of
+// the handler's retry queue. These leases are renewed one by one. Attribute pausedAt says since
+// when the handler is paused (ms). The row "#additions" under the same key has a counter and
+// markedAt. The counter grows when records were put into a queue by a process that is not the
+// worker of their shard. markedAt says when a Rebuild last moved marks (ms).
 //
-// The row "#stream" of each stream says how and when reading it began, counts its listings
-// (listings) and says over how many keys new leases are spread (spread), and the leases of shards
-// without a parent (roots).
-// The row "#current" under "table/<name>" holds the ARN of the stream that is being
-// read, so that a stream that was disabled and enabled again is read to its end before
-// the stream that replaced it.
+// The row "#stream" of each stream says how and when reading it began. It also has the number of
+// listings (listings), the number of keys that new leases are spread over (spread), and the number
+// of keys for leases of shards without a parent (roots). The row "#current" under "table/<name>"
+// holds the ARN of the stream that is being read, so that a stream that was disabled and enabled
+// again is read to its end before the stream that replaced it.
 //
 // All names under which rows are stored have the prefix "group/<group>/" if the poller
 // has a group; the group "" has none. The rows under "groups/<ARN>" say when each group
@@ -177,19 +178,20 @@
 //	keys                    the item's key
 //	records                 its records, oldest first: sequence number and parts
 //	last                    sequence number of the newest one, with leading zeros
-//	attempts, since, error  failed calls for the oldest record, the first one's time (ms)
-//	                        and the newest one's error
+//	attempts                number of failed calls for the oldest record
+//	since, error            the time of the first of these calls (ms), the error of the last
 //	nextTry                 when the oldest record is due (ms)
-//	tries, triedBy          calls for the oldest record that did not return, after deaths of
-//	                        the queue's workers, and who has begun the last of them
-//	replays                 records to deliver again, before the others; a record of a dead
-//	                        letter names the dead letter
+//	tries, triedBy          after deaths of the queue's workers: number of calls for the
+//	                        oldest record that did not return, and the worker that has
+//	                        begun the last of them
+//	replays                 records to deliver again, before records; an element may have
+//	                        the id of a dead letter to redrive
 //	replayAttempts,         as attempts, since, tries and triedBy, for the first of replays
 //	replaySince,
 //	replayTries,
 //	replayTriedBy
 //	addition                token of the newest addition to replays
-//	more                    how many further records have a row of their own
+//	more                    how many newer records have rows of their own
 //
 // The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>". An item's row refers to
 // up to 100 records. Each further one has a row "more/<hash>/<sequence>", whose attribute records is

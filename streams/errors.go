@@ -8,7 +8,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-// What ended a handler's context, as context.Cause reports it.
+// The causes of the end of a handler's context, as context.Cause returns them.
 var (
 	// ErrTimeout: the call took longer than Handler.Timeout.
 	ErrTimeout = errors.New("streams: handler timed out")
@@ -23,7 +23,7 @@ var (
 	// ErrStreamEnded reports that the stream named by Config.StreamARN was disabled
 	// and has been handled to its end, or that it does not exist.
 	ErrStreamEnded = errors.New("streams: stream ended")
-	// ErrNoStream reports that the table has no stream, or none that is not handled to
+	// ErrNoStream reports that the table has no stream, or that every stream of it is handled to
 	// its end.
 	ErrNoStream = errors.New("streams: table has no stream")
 
@@ -39,19 +39,19 @@ var (
 var (
 	// ErrDeadLetterNotFound reports that there is no dead letter with that id.
 	ErrDeadLetterNotFound = errors.New("streams: no such dead letter")
-	// ErrRedriving reports that the dead letter waits in the retry queue, or that another
-	// caller is redriving it.
+	// ErrRedriving reports that the dead letter was put into the retry queue less than an hour ago,
+	// or that another call of Redrive or Rewrite works on it.
 	ErrRedriving = errors.New("streams: dead letter is being redriven")
-	// ErrUnreadable reports that the dead letter's record cannot be decoded. It can only be
-	// deleted, and not even that if a newer version has stored it in a format of its own.
+	// ErrUnreadable reports that the dead letter's record cannot be decoded. Such a dead letter can
+	// only be deleted. A dead letter of a newer format cannot be deleted either.
 	ErrUnreadable = errors.New("streams: dead letter cannot be decoded")
 )
 
 // ErrTooOld is the error of a record that was older than Handler.MaxAge.
 var ErrTooOld = errors.New("streams: record is too old")
 
-// errProcessEnded is the error of a record that was given up because several processes ended during
-// calls for it.
+// errProcessEnded is the error of a record that became a dead letter because several processes
+// ended during calls for it.
 var errProcessEnded = errors.New("streams: the process ended during the call")
 
 // errPartMissing reports that a stored record is incomplete.
@@ -60,9 +60,9 @@ var errPartMissing = errors.New("not stored")
 // ErrSkipped is wrapped by the errors of Skip.
 var ErrSkipped = errors.New("streams: record skipped")
 
-// Skip says that the record needs no handling any more, because the item has moved on,
-// for example. The record is finished without a retry and without a dead letter; a
-// redrive reports the reason and leaves the dead letter as it is.
+// Skip says that the record needs no handling any more, for example because the item has newer
+// changes. The record is finished without a retry and without a dead letter; a redrive reports the
+// reason and leaves the dead letter as it is.
 func Skip(reason error) error { return fmt.Errorf("%w: %w", ErrSkipped, reason) }
 
 // Permanent marks an error that no retry can change. The record becomes a dead
@@ -72,11 +72,10 @@ func Permanent(err error) error { return worker.Permanent(err) }
 // IsPermanent reports whether err, or an error that it wraps, came from Permanent.
 func IsPermanent(err error) bool { return worker.IsPermanent(err) }
 
-// NotYet marks an error that is not a failure and will pass without help: another
-// worker holds the claim for this piece of work, for example. The call does not
-// count as an attempt. It is repeated until it ends in another way, with pauses of up
-// to one second, or one minute once the record waits in the retry queue. The item's
-// later records wait. NotYet(nil) is nil.
+// NotYet marks an error that is not a failure and ends by itself. For example, another worker holds
+// the claim for this piece of work. The call does not count as an attempt. The call is repeated
+// until it returns something else. The pauses are at most one second, or one minute when the record
+// waits in the retry queue. The item's later records wait. NotYet(nil) is nil.
 func NotYet(err error) error {
 	if err == nil {
 		return nil
@@ -95,10 +94,9 @@ type notYetError struct{ err error }
 func (e *notYetError) Error() string { return e.err.Error() }
 func (e *notYetError) Unwrap() error { return e.err }
 
-// RetryAfter marks an error whose source asked for a pause, as HTTP's Retry-After
-// does. The next call comes no sooner than after wait, and as late as the backoff
-// says. Any error with a method RetryAfter() time.Duration does the same.
-// RetryAfter(nil, wait) is nil.
+// RetryAfter marks an error whose source asked for a pause, as HTTP's Retry-After does. The pause
+// before the next call is wait or the pause of the backoff, whichever is longer. Any error with a
+// method RetryAfter() time.Duration does the same. RetryAfter(nil, wait) is nil.
 func RetryAfter(err error, wait time.Duration) error {
 	if err == nil {
 		return nil

@@ -42,7 +42,7 @@ type Handled struct {
 type Retrying struct {
 	Record  Record
 	Err     error
-	NextTry time.Time // no sooner than this, unless the handler recovers from an outage
+	NextTry time.Time // the earliest time, unless the handler recovers from an outage before
 	// Parked says that the record waits in the retry queue, which survives restarts.
 	Parked bool
 }
@@ -69,19 +69,19 @@ type LeaseEvent struct {
 // Lag is how far a shard is behind.
 type Lag struct {
 	Shard string
-	// Age is the age of the oldest record that is read and not finished. Without
-	// such a record it is the time since the shard was last found to have no more, or,
-	// before that, the age of the newest record that was handled. ±1 s, because the
-	// service floors creation times to the second.
+	// Age is the age of the oldest record that is read and not finished. Without such a record, Age
+	// is the time since the reader last found no more records in the shard. If the reader has not
+	// found that since it read records, Age is the age of the newest record that was read. ±1 s,
+	// because the service floors creation times to the second.
 	Age time.Duration
 	// ToHorizon is how long the service will still keep the oldest unfinished
 	// record (24 h less Age). Records are lost at zero.
 	ToHorizon time.Duration
-	// Pending is how many records are read and not finished. There may be more in the
-	// shard, unless CaughtUp is set.
+	// Pending is how many records are read and not finished. The shard may have more records that
+	// are not read, unless CaughtUp is set.
 	Pending int
-	// CaughtUp says that every record that was read is finished, and that the shard had no
-	// more the last times it was asked. One empty page does not mean that.
+	// CaughtUp says that every record that was read is finished, and that the newest pages of the
+	// shard were empty. One empty page is not enough.
 	CaughtUp bool
 }
 

@@ -7,9 +7,10 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Rows that only this package reads, and reads as a whole, carry the number of their format. A format
-// becomes a higher number only if an older reader would misread it. A row with a higher number than
-// the reader knows is refused by name and stays as it is: a worker that knows the format handles it.
+// Rows that only this package reads, and reads as a whole, have the number of their format. The
+// number is raised only if an older reader would misread the new format. A reader refuses a row
+// with a higher number than it knows, names the row in the error and leaves it as it is, for a
+// worker that knows the format.
 const (
 	rowFormat = "format"
 

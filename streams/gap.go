@@ -24,14 +24,14 @@ const (
 	GapTrimmed  GapReason = "trimmed"         // the service had trimmed them
 	GapUnread   GapReason = "unread"          // the shard had no reader for more than 24 hours
 	GapGone     GapReason = "shard gone"      // the shard or its stream does not exist any more
-	GapParent   GapReason = "parent gone"     // a shard was trimmed before it was read, and maybe some of its ancestors
+	GapParent   GapReason = "parent gone"     // the parent was trimmed before it was read, maybe with some of its ancestors
 	GapReplaced GapReason = "stream replaced" // changes between two streams of a table make no records
 	GapQueue    GapReason = "queue rows gone" // rows of the retry queue, deleted by someone else
 )
 
-// Gap is a range of a shard, or a time between two streams, whose records were not
-// read and cannot be read any more. Whether there were any cannot be told in all
-// cases. Compare with the table itself to repair what depends on them.
+// Gap is a range of a shard, or a time between two streams, whose records were not read and cannot
+// be read any more. In some cases it is not known whether the gap has any records. Rebuild gives
+// handlers the changes that the table still proves.
 type Gap struct {
 	Reason GapReason
 	Stream string

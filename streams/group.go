@@ -11,8 +11,8 @@ import (
 	"ratchet/internal/worker"
 )
 
-// ErrTooManyGroups is passed to Events.Fault while more than two groups read a stream:
-// the service allows two readers for each shard and throttles them beyond.
+// ErrTooManyGroups is passed to Events.Fault while more than two groups read a stream: the service
+// allows two readers for each shard and throttles more than two.
 var ErrTooManyGroups = errors.New("streams: more than two groups read the stream")
 
 const (
@@ -23,15 +23,15 @@ const (
 	defaultGroupRow  = "#default"
 	groupSeenAt      = "seenAt"
 	groupsPerStream  = 2
-	groupSeenFactor  = 3 // a group that was not seen for so many intervals is gone
+	groupSeenFactor  = 3 // a group that was not seen for this many intervals counts as gone
 	groupSeenAtLeast = time.Minute
 )
 
 var groupName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// groupKey returns the name under which a group stores what belongs to a stream, a
-// table or a handler. For the group "" that is the name itself. Pass it to readLeases
-// and currentStream in place of the stream's ARN or the table's name.
+// groupKey returns the name under which a group stores the rows of a stream, a table or a handler:
+// for the group "" the name itself. readLeases and currentStream take this name and not the
+// stream's ARN or the table's name.
 func groupKey(group, name string) string {
 	if group == "" {
 		return name
@@ -65,8 +65,8 @@ func (c *groupCount) run(ctx context.Context) {
 	}
 }
 
-// check returns ErrTooManyGroups if this group reads the stream beside more than one
-// other.
+// check notes that this group reads the stream. It returns ErrTooManyGroups if more than two groups
+// read the stream.
 func (c *groupCount) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -81,7 +81,8 @@ func (c *groupCount) check(ctx context.Context) error {
 		return fmt.Errorf("streams: note the group %q: %w", c.cfg.Group, err)
 	}
 
-	// A worker may miss a note because of throttling, so a group counts as gone only after three intervals.
+	// A throttled worker may not write its note in every interval, so a group counts as gone only
+	// after three intervals.
 	recent := now.Add(-max(groupSeenFactor*c.cfg.discoverEvery, groupSeenAtLeast))
 
 	groups, err := recentGroups(ctx, rows.api, rows.table, c.stream, recent)
@@ -96,14 +97,15 @@ func (c *groupCount) check(ctx context.Context) error {
 	return nil
 }
 
-// Readers returns the names of the groups whose workers have noted in the last minute that they read
-// the stream, "#default" for the group "". Other readers, as Lambda functions, are not known. It
-// changes nothing.
+// Readers returns the names of the groups whose workers have noted in the last minute that they
+// read the stream, "#default" for the group "". Other readers, such as Lambda functions, are not
+// known. A group notes it about once a minute, so a group that reads the stream may be missing for
+// a moment. Readers changes nothing.
 func Readers(ctx context.Context, client queryAPI, leaseTable, streamARN string) ([]string, error) {
 	return recentGroups(ctx, client, leaseTable, streamARN, time.Now().Add(-groupSeenAtLeast))
 }
 
-// recentGroups returns the groups that have noted since then that they read the stream.
+// recentGroups returns the groups that have noted after since that they read the stream.
 func recentGroups(ctx context.Context, client queryAPI, table, stream string, since time.Time) ([]string, error) {
 	rows, err := queryRows(ctx, client, table, groupRowsPrefix+stream)
 	if err != nil {

@@ -36,23 +36,23 @@ type Handler struct {
 	Handle HandlerFunc
 	// Batch makes the handler get several records at once.
 	Batch *Batch
-	// MaxAge is how old a record may be when it is handled; 0 means any age. An older one
-	// becomes a dead letter without a call (ErrTooOld). Records that are redriven or
-	// replayed may have any age.
+	// MaxAge is how old a record may be when it is handled; 0 means any age. An older record
+	// becomes a dead letter without a call (ErrTooOld). Records that are redriven or replayed may
+	// have any age.
 	MaxAge time.Duration
-	// Recheck is called before Handle if Record.Late is set, so that a handler can
-	// compare an old record with the item as it is now; records in time cost no read.
-	// Handle is called if it returns nil. Skip finishes the record without Handle. Any
-	// other error counts as one of Handle. Optional.
+	// Recheck is called before Handle if Record.Late is set, so that a handler can compare an old
+	// record with the item as it is now. If Recheck returns nil, Handle is called. If it returns
+	// Skip, the record is finished without Handle. Any other error has the same effect as an error
+	// of Handle. Optional.
 	Recheck HandlerFunc
-	// Version returns the number of the record's version of its item, as a Rebuild counts
-	// versions. It keeps a record of the stream from being delivered after a newer version
+	// Version returns the number of the item's version that the record is about, as a Rebuild
+	// counts versions. With Version, a record of the stream is not delivered after a newer version
 	// that a Rebuild has queued. Optional.
 	Version func(Record) int64
 	// Retry says how failed calls are repeated. Fields that are 0 have the values of
 	// Config.Retry.
 	Retry Retry
-	// Attempts is short for Retry.Attempts.
+	// Attempts is short for Retry.Attempts. If both are set, Attempts counts.
 	Attempts int
 	// Timeout is how long one call may take. Default: 30 s.
 	Timeout time.Duration
@@ -65,9 +65,8 @@ type Handler struct {
 	Unordered bool
 }
 
-// accepts runs the filter. If the filter panics, the record becomes a dead letter
-// of the handler, because it may have been meant for it: accepts then returns true
-// and the error.
+// accepts runs the filter. If the filter panics, accepts returns true and the error: the record may
+// be for this handler, so it becomes a dead letter.
 func (h *Handler) accepts(r Record) (bool, error) {
 	if h.Filter == nil {
 		return true, nil
@@ -104,7 +103,8 @@ func (h *Handler) call(ctx context.Context, clock *serviceClock, r Record) error
 			}
 		}
 
-		// A handler that was not built by handlersWithDefaults has no batcher to share.
+		// Outside a poller, in a Redrive for example, the handler has no batcher: the record is a
+		// batch of its own.
 		if h.Handle == nil {
 			return newBatcher(*h.Batch).handle(ctx, r)
 		}

@@ -7,12 +7,13 @@ import (
 )
 
 const (
-	// parkingPlaces is how many records of each handler that is left behind a worker moves to
-	// the retry queue at once, beside the handler's calls.
+	// parkingPlaces is how many records of one handler a worker moves to the retry queue at the
+	// same time because the handler is left behind. These steps need no place of the handler's
+	// calls.
 	parkingPlaces = 16
 
-	// A handler that is left behind keeps one part of Config.maxPending of each shard in
-	// memory. It has caught up when it has kept below half of that part for Config.holdBack.
+	// A handler that is left behind keeps Config.maxPending/surplusPart records of each shard in
+	// memory. It has caught up when it had at most half as many for the whole of Config.holdBack.
 	surplusPart = 4
 )
 
@@ -31,9 +32,9 @@ type handlerPace struct {
 	ready   laneList  // the handler's lanes of the shard that may run
 }
 
-// checkPace decides which handlers are left behind. The reader of the shard has waited for such a
-// handler over the whole of Config.holdBack, while another handler had little to do. The
-// worker of the shard calls it every second or more often.
+// checkPace decides which handlers are left behind. A handler is left behind when the shard's
+// reader has waited for it over the whole of Config.holdBack, while another handler had little to
+// do. The worker of the shard calls checkPace every second or more often.
 func (s *shardLanes) checkPace(now time.Time) {
 	waited := s.window.readerWaited()
 	_, unfinished := s.window.oldest()
@@ -50,7 +51,7 @@ func (s *shardLanes) checkPace(now time.Time) {
 
 		change := waited && s.holdsOthersBack(h, unfinished)
 		if p.behind {
-			// Half of the part, so that a handler at the limit does not go back and forth.
+			// Half of the limit, so that a handler near the limit does not switch back and forth.
 			change = !waited && p.pending <= s.scheduler.cfg.maxPending/surplusPart/2
 		}
 
@@ -65,7 +66,8 @@ func (s *shardLanes) checkPace(now time.Time) {
 		}
 	}
 
-	// Memory and the end of the shard, which hasSurplus looks at, change without an event for the lanes.
+	// hasSurplus also depends on the memory and on the shard's end. Their changes start no lanes,
+	// so checkPace does.
 	for h := range s.pace {
 		s.scheduler.startReady(h)
 	}
@@ -115,8 +117,9 @@ func (s *shardLanes) holdsOthersBack(handler, unfinished int) bool {
 	return false
 }
 
-// hasSurplus reports whether records of the handler should move to the retry queue: all of them if
-// the shard's children wait for them. The caller holds scheduler.mu.
+// hasSurplus reports whether a record of the handler should move to the retry queue. The handler
+// must be left behind, and have more records than it may keep. If the shard's children wait for the
+// records, or the memory is used up, it may keep none. The caller holds scheduler.mu.
 func (s *shardLanes) hasSurplus(handler int) bool {
 	p := s.pace[handler]
 	if !p.behind {
@@ -126,10 +129,10 @@ func (s *shardLanes) hasSurplus(handler int) bool {
 	return p.pending-p.parking > s.scheduler.cfg.maxPending/surplusPart || s.window.ends.Load() || !s.window.memory.hasRoom()
 }
 
-// nextToPark removes the first ready lane of a shard with a surplus of the handler, and takes a parking
-// place for it. It returns nil if there is none. It is called for every step, and looks at the shards
-// for which the handler is left behind, not at their lanes: as a rule there are none. The caller holds
-// mu.
+// nextToPark removes the first ready lane of a shard with a surplus of the handler, and takes a
+// parking place for it. It returns nil if there is no such lane or no place. It is called for every
+// step, so it looks only at the shards for which the handler is left behind: usually none. The
+// caller holds mu.
 func (s *laneScheduler) nextToPark(handler int) *lane {
 	lanes := &s.handlers[handler]
 	if lanes.parking >= parkingPlaces {

@@ -8,21 +8,22 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Pause stops the calls of a handler on all workers until Resume is called. Its records go to
-// the retry queue, where they wait in the order of each item; other handlers go on. The workers
-// learn of it within a third of Config.LeaseDuration, at most 5 s; calls that run then end as
-// usual. Lambda functions do not heed it.
+// Pause stops the calls of a handler on all workers until Resume is called. Its records go to the
+// retry queue, where they wait in the order of each item; other handlers go on. The workers read of
+// the pause within a third of Config.LeaseDuration, at most 5 s. Calls that run then end as usual.
+// A pause has no effect on Lambda functions.
 //
-// Records wait as long as the pause lasts: the 24 hours after which a stream loses its records
-// do not matter. Each costs two writes, and reading one and removing it later.
+// A pause may last longer than the 24 hours after which a stream loses its records. Each waiting
+// record costs two writes, and later one read and the writes that remove it.
 //
 // A handler that is paused already keeps the time of its first pause. A name that no worker
 // has is not refused.
 func (q RetryQueue) Pause(ctx context.Context, handler string) error {
 	now := time.Now()
 
-	// No difference to the service's clock is known here: this process sends no heartbeats.
-	// The row may be missing, before the first worker with this handler starts.
+	// The time is this process's own: without heartbeats it does not know the service's clock. The
+	// insert is for the time before the first worker with this handler starts, when there is no
+	// row.
 	inserted, err := q.leases().insert(ctx, Lease{Shard: handler, Epoch: now.Unix(), pausedAt: now})
 	if err != nil || inserted {
 		return err

@@ -26,7 +26,7 @@ type heldLease struct {
 	table    *leaseTable
 	duration time.Duration // LeaseDuration
 	alive    *liveness     // nil: the lease is renewed by its own writes
-	life     int64         // of alive, in which the lease was taken
+	life     int64         // the life of alive in which the lease was taken
 
 	writing callLock
 	lease   Lease // as last stored
@@ -52,15 +52,15 @@ func newShardLease(t *leaseTable, l Lease, takenAt time.Time, alive *liveness, l
 	return h
 }
 
-// renewedAt is when the last accepted write began. Other workers cannot have seen
-// that write earlier, so their measure of the lease starts later than this one.
+// renewedAt is when the last accepted write began. Other workers cannot have seen that write
+// earlier, so the lease ends for them later than for this worker.
 func (h *heldLease) renewedAt() time.Time {
 	return h.takenAt.Add(time.Duration(h.renewed.Load()))
 }
 
-// stopBy is when this worker must have stopped unless it renews the lease before.
-// Others may take the lease one whole duration after the last renewal; the last
-// quarter gives running handlers time to end.
+// stopBy is when this worker must have stopped, unless a renewal is answered before. Others may
+// take the lease one whole duration after the last renewal; the last quarter gives running handlers
+// time to end.
 func (h *heldLease) stopBy() time.Time {
 	if h.alive != nil {
 		return h.alive.stopBy(h.life)
@@ -69,13 +69,13 @@ func (h *heldLease) stopBy() time.Time {
 	return h.renewedAt().Add(h.duration * 3 / 4)
 }
 
-// valid reports whether the lease certainly is ours at now.
+// valid reports whether it is certain that this worker holds the lease at now.
 func (h *heldLease) valid(now time.Time) bool {
 	return now.Before(h.stopBy()) && (h.alive == nil || h.alive.valid(h.life, now))
 }
 
-// nextDeadline is by when a renewal that begins at now must have ended. A renewal that hangs
-// must leave time for another.
+// nextDeadline is the deadline of a renewal that begins at now. If that renewal hangs, there must
+// be time for a second one.
 func (h *heldLease) nextDeadline(now time.Time) time.Time {
 	deadline := now.Add(h.duration / 4)
 	if stopBy := h.stopBy(); stopBy.Before(deadline) {
@@ -85,16 +85,16 @@ func (h *heldLease) nextDeadline(now time.Time) time.Time {
 	return deadline
 }
 
-// progress is stored by a write in addition to the renewal.
+// progress is what a write of a lease stores, beside the renewal.
 type progress struct {
 	checkpoint   string
 	handledAt    time.Time // creation of the record at the checkpoint
 	gaps         int64
 	gapFrom      string
 	gapAt        time.Time
-	finished     time.Time // set: the shard is finished, and the lease ends
-	release      bool      // the lease ends unfinished
-	trying       *tryNote  // what is being tried of a suspect shard; nil: nothing
+	finished     time.Time // when the shard was finished, which ends the lease; zero: it is not
+	release      bool      // the lease is given back before the shard is finished
+	trying       *tryNote  // the records of a suspect shard that are being tried; nil: none
 	forgetDeaths bool      // earlier deaths do not count any more
 }
 
@@ -121,8 +121,8 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 			return nil
 
 		case row == nil:
-			// The row was deleted, by an operator for example. Put it back; a final
-			// write then goes on to end the lease.
+			// The row was deleted, for example by an operator. It is stored again. A final write
+			// then ends the lease in the next round.
 			if err := h.reinsert(ctx, p, began); err != nil {
 				return err
 			}
@@ -156,8 +156,8 @@ func (h *heldLease) childSpread() int {
 	return h.lease.spread
 }
 
-// storedBefore recognizes our own final write whose answer was lost: the owner is
-// gone, and the counter is one further within our epoch.
+// storedBefore recognizes this worker's own final write whose answer was lost: the row has no
+// owner, the same epoch, and the next counter.
 func (h *heldLease) storedBefore(row dynamo.Item, p progress) bool {
 	if dynamo.Text(row, leaseOwner) != "" ||
 		dynamo.Number(row, leaseEpoch) != h.lease.Epoch ||
@@ -194,7 +194,7 @@ func (h *heldLease) update(p progress) *dynamo.Update {
 
 	p.trying.addTo(update, h.lease.trying)
 
-	// A holder that releases the lease lives: the count of deaths in a row begins again.
+	// The holder is alive, since it releases the lease: the count of deaths in a row begins again.
 	if (p.forgetDeaths || p.release) && h.lease.deaths > 0 {
 		update.RemoveAttribute(leaseDeaths)
 	}
@@ -205,15 +205,16 @@ func (h *heldLease) update(p progress) *dynamo.Update {
 		update.RemoveAttribute(leaseOwner)
 		update.RemoveAttribute(leaseRequestedBy)
 	case p.release:
-		// A request stays: it reserves the free lease for the worker that made it.
+		// RequestedBy stays: it reserves the free lease for the worker that asked for it.
 		update.RemoveAttribute(leaseOwner)
 	}
 
 	return update
 }
 
-// reinsert stores a deleted lease again, with this worker's progress and under a new
-// epoch. If another worker stored one first, the lease is lost.
+// reinsert stores a deleted lease again, with this worker's checkpoint and under a new epoch. The
+// gaps and tries in p are not stored: a later write has them. If another worker has stored the
+// lease first, the lease is lost.
 func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) error {
 	l := h.lease
 	// A delayed write from before the deletion carries the old epoch and must fail.
@@ -241,7 +242,8 @@ func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) e
 	return nil
 }
 
-// stored notes what a write that began at the time has stored. The caller holds writing.
+// stored notes the lease that a write has stored, and when that write began. The caller holds
+// writing.
 func (h *heldLease) stored(l Lease, began time.Time) {
 	h.lease = l
 	h.renewed.Store(int64(began.Sub(h.takenAt)))

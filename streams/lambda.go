@@ -12,14 +12,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Lambda runs the handlers of a poller in a function behind a Lambda event source
-// mapping. Create it with NewLambda and pass its Handle method to lambda.Start.
+// Lambda runs the handlers of a poller in a function behind a Lambda event source mapping. Create
+// it with NewLambda and pass its Handle method to lambda.Start.
 //
-// The mapping must have ReportBatchItemFailures set. It takes the place of the
-// Poller: it reads the shards, repeats failed batches and counts attempts. So
-// Handler.Retry and Handler.Unordered have no effect, and NotYet is a failure like
-// any other. A handler with a Batch gets records of different items of one invocation,
-// at most LambdaConfig.Concurrency at once.
+// The mapping must have ReportBatchItemFailures set. The mapping does the work of a Poller: it
+// reads the shards, repeats failed batches and counts attempts. So Handler.Retry and
+// Handler.Unordered have no effect, and NotYet is a failure like any other. A handler with a Batch
+// gets records of different items of one invocation, at most LambdaConfig.Concurrency at once.
 //
 // The directory examples/lambda has a function with a template of the mapping.
 type Lambda struct {
@@ -30,9 +29,9 @@ type Lambda struct {
 type LambdaConfig struct {
 	// Handlers are as in Config.
 	Handlers []Handler
-	// DynamoDB and DeadLetterTable are where records go that a handler fails with a
-	// Permanent error. Set both or neither. Without them such records fail like all
-	// others, and the mapping repeats them until it reaches its own limits.
+	// If a handler returns a Permanent error, the record is stored in DeadLetterTable through
+	// DynamoDB. Set both or neither. Without them the record fails like any other, and the mapping
+	// repeats it until the mapping's own limits are reached.
 	DynamoDB        dynamoAPI
 	DeadLetterTable string
 	// Concurrency is how many handler calls may run at once. Default: 16.
@@ -66,8 +65,8 @@ func NewLambda(cfg LambdaConfig) (*Lambda, error) {
 	return &Lambda{cfg: cfg}, nil
 }
 
-// BatchResponse names the records that failed. The mapping continues with the lowest
-// of them, so records after it may come again.
+// BatchResponse names the records that failed. The mapping continues with the lowest of these
+// records, so records after it may come again.
 type BatchResponse struct {
 	Failures []BatchItemFailure `json:"batchItemFailures"`
 }
@@ -77,10 +76,10 @@ type BatchItemFailure struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// Handle handles one batch, given as the JSON of the event. It handles the items in
-// parallel and the records of one item in order. After a record that failed, the
-// item's later ones are reported as failed too, without a call. Handle returns an
-// error only if it cannot decode the batch.
+// Handle handles one batch, given as the JSON of the event. It handles the items in parallel and
+// the records of one item in order. After a record that failed, the item's later records are
+// reported as failed, too, without a call. Handle returns an error only if it cannot decode the
+// batch.
 func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
 	records, err := decodeLambdaEvent(event)
 	if err != nil {
@@ -149,7 +148,8 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 			continue
 		}
 
-		// Each handler gets its own copy, with its own name. The mapping counts attempts, but does not tell them.
+		// Each handler gets a copy of the record with its own name. The mapping counts attempts,
+		// but does not pass the number to the function.
 		r := r
 		r.Handler, r.Attempt, r.Late = h.Name, 1, r.isLate(nil, defaultLateAfter)
 		if err == nil {
@@ -158,7 +158,7 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 				err = nil
 			}
 		} else {
-			// A panic of the filter repeats, so the record is worth a dead letter at once.
+			// The filter would panic again for the same record, so the error is permanent.
 			err = Permanent(err)
 		}
 

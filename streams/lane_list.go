@@ -1,13 +1,14 @@
 package streams
 
-// laneList is a list of ready lanes, in the order in which they became ready. A lane is in two of them,
-// and may leave each from the middle.
+// laneList is a list of ready lanes, in the order in which they became ready. A ready lane is in
+// two lists, and may be removed from the middle of both.
 type laneList struct {
 	kind        int // ofHandler or ofShard
 	first, last *lane
 }
 
-// A lane may be in two lists: its handler's, and its handler's in its shard.
+// The two lists of a lane: of all ready lanes of its handler, and of those of them that belong to
+// its shard.
 const (
 	ofHandler = iota
 	ofShard

@@ -10,13 +10,12 @@ import (
 
 // laneScheduler runs the handlers of all shards that this worker holds.
 //
-// A lane is the queue of one item's records for one handler. It exists only while
-// it has records, and runs one record at a time. Up to limit lanes run at once,
-// each step on a goroutine of the scheduler; goroutines are started on demand and
-// end when no lane may run.
+// A lane is the queue of one item's records for one handler. It exists only while it has records,
+// and runs one record at a time. Up to limit lanes run at once. A goroutine runs one step of a
+// lane, then a step of the next ready lane, and ends when no lane may run.
 //
-// Handlers share the limit, but a part of it is reserved for each of them, so that a
-// handler whose calls take long leaves room for the others.
+// Handlers share the limit, but each handler has some reserved places, so that a handler whose
+// calls take long leaves room for the others.
 type laneScheduler struct {
 	cfg         *Config
 	deadLetters *deadLetterTable
@@ -29,7 +28,7 @@ type laneScheduler struct {
 	markedAt    atomic.Int64  // when a Rebuild last moved marks, Unix ms; 0: never
 	log         worker.LogThrottle
 	limit       int // Config.Concurrency
-	reserved    int // of that for each handler
+	reserved    int // places of limit that are reserved for each handler
 
 	mu         sync.Mutex
 	handlers   []handlerLanes // by handler
@@ -43,8 +42,8 @@ type handlerLanes struct {
 	ready   laneList
 	running int           // calls
 	limit   int           // Handler.Concurrency
-	parking int           // records on their way to the retry queue, in places of their own
-	behind  []*shardLanes // shards whose lanes are worked on and for which the handler is left behind
+	parking int           // parking places in use: records on their way to the retry queue
+	behind  []*shardLanes // shards for which the handler is left behind
 }
 
 // laneKey identifies a lane within a shard.
@@ -92,15 +91,15 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 
 	for i := range cfg.Handlers {
 		s.handlers = append(s.handlers, handlerLanes{ready: laneList{kind: ofHandler}, limit: cfg.Handlers[i].Concurrency})
-		// One circuit for all shards: an outage of the far side concerns the handler and not a shard.
+		// One circuit for all shards: an outage of the far side affects the handler in all of them.
 		s.circuits = append(s.circuits, newCircuit(&cfg.Handlers[i]))
 	}
 
 	return s
 }
 
-// reservedPlaces returns how many of limit places are reserved for each of n handlers:
-// one half of the places in all, but at least one for each while there are enough.
+// reservedPlaces returns how many of limit places are reserved for each of n handlers. Together
+// these are half of the places, but each handler has at least one if there are enough.
 func reservedPlaces(limit, n int) int {
 	if limit < n {
 		return 0
@@ -109,8 +108,8 @@ func reservedPlaces(limit, n int) int {
 	return max(limit/(2*n), 1)
 }
 
-// enqueue makes a lane ready and makes sure that a goroutine runs it as soon as it
-// may. The caller holds mu.
+// enqueue makes a lane ready, and starts a goroutine for it if the handler has a place. The caller
+// holds mu.
 func (s *laneScheduler) enqueue(l *lane) {
 	s.handlers[l.handler].ready.push(l)
 	l.shard.pace[l.handler].ready.push(l)
@@ -130,7 +129,7 @@ func (s *laneScheduler) startReady(handler int) {
 	}
 }
 
-// start notes that the lane's first record is begun. The caller holds scheduler.mu.
+// start notes that a step for the lane's first record begins. The caller holds scheduler.mu.
 func (l *lane) start(parking bool) {
 	l.running, l.parking = true, parking
 	l.shard.newestBegun = max(l.shard.newestBegun, l.head.record.slot)
@@ -165,7 +164,8 @@ func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
 			next = s.nextOf(h)
 		}
 
-		// A parked lane takes a parking place, so the ended call's place is free for another lane.
+		// The next lane has taken a parking place, so the place of the ended call is free for
+		// another lane.
 		if next != nil && next.parking {
 			s.startReady(h)
 		}
@@ -174,10 +174,10 @@ func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
 	return next
 }
 
-// nextOf removes a ready lane of the handler and takes a place for it: one for a record of its
-// surplus, or else one for a call. A surplus comes first, because a few items with many records
-// would otherwise always find places for their calls. It returns nil if no lane is ready or the
-// handler has no place. The caller holds mu.
+// nextOf removes a ready lane of the handler and takes a place for it: a parking place if the
+// handler has a surplus, else a place for a call. The surplus comes first, because otherwise a few
+// items with many records would always find places for calls. nextOf returns nil if no lane is
+// ready or the handler has no place. The caller holds mu.
 func (s *laneScheduler) nextOf(handler int) *lane {
 	if l := s.nextToPark(handler); l != nil {
 		return l
@@ -189,8 +189,8 @@ func (s *laneScheduler) nextOf(handler int) *lane {
 		l := lanes.ready.first
 		s.dequeue(l)
 
-		// The shard may have been stopped while the lane was in the queue. It then
-		// has removed the lane already.
+		// The shard may have been stopped while the lane was in the list. Then removeEnded has
+		// removed the lane from the shard.
 		if l.shard.ended(l) {
 			continue
 		}
@@ -229,7 +229,7 @@ func (s *laneScheduler) hasPlace(handler int) bool {
 // finishStep ends a step. If the record is done, the lane continues with its next
 // record or ends; otherwise it runs again after the pause.
 func (s *laneScheduler) finishStep(l *lane, d *delivery, done bool, pause time.Duration) {
-	// The window has a lock of its own, and may move the checkpoint and wake the reader.
+	// Before mu is locked: finish locks the window, moves the checkpoint and wakes the reader.
 	if done && d.queued == nil {
 		l.shard.window.finish(d.record)
 	}

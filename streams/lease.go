@@ -41,12 +41,12 @@ const (
 type Lease struct {
 	Stream string
 	Shard  string
-	// Parent is the shard that this one continues, "" if there is none. ParentDone
-	// says that this shard does not have to wait for it.
+	// Parent is the shard that this shard continues, "" if there is none. ParentDone says that this
+	// shard does not have to wait for its parent.
 	Parent     string
 	ParentDone bool
-	// ParentLost says that the parent was never read although its records were asked
-	// for.
+	// ParentLost says that the parent was trimmed before it was read, although Config.Start
+	// includes its records.
 	ParentLost bool
 	// Owner holds the lease, "" if it is free. Epoch grows with every owner,
 	// Counter with every write of an owner.
@@ -63,8 +63,8 @@ type Lease struct {
 	// AtHorizon marks a shard of the first listing under TrimHorizon. Reading it begins with the
 	// oldest record that is left: records that were trimmed before are not a gap.
 	AtHorizon bool
-	// ListedAt is since when the shard's records were asked for: when reading the stream
-	// began, or when the shard was created after that. It is set if AtHorizon is.
+	// ListedAt is when reading the stream began, or when the shard was created if that was later.
+	// Records that were trimmed after ListedAt are a gap. It is set if AtHorizon is.
 	ListedAt time.Time
 	// RequestedBy is the worker that asked the owner to hand the lease over.
 	RequestedBy string
@@ -76,20 +76,22 @@ type Lease struct {
 	GapFrom string
 	GapAt   time.Time
 
-	// partition is the number of the partition key that the row is under. spread is the number of
-	// keys that the rows of the shard's children are spread over; 0 means 1. Neither changes.
+	// partition is the number of the row's partition key. spread is the number of keys that the
+	// rows of the shard's children are spread over; 0 means 1. Both never change.
 	partition int
 	spread    int
-	// parentEpoch is the last epoch of the parent, if this worker knows it. A holder's epoch is above
-	// it, so that epochs grow from record to record of an item. It is not stored.
+	// parentEpoch is the last epoch of the parent, if this worker knows it. The epoch of a new
+	// holder is above parentEpoch, so that the epochs of an item's records never fall. It is not
+	// stored.
 	parentEpoch int64
 	// pausedAt is, in the lease of a handler's retry queue, when the handler was paused; zero if
 	// the handler is not paused.
 	pausedAt time.Time
 	// markedAt is, in the row of the additions to the retry queues, when a Rebuild last moved marks.
 	markedAt time.Time
-	// deaths is how many holders in a row have not given the lease up, while the checkpoint was
-	// deathsAt. trying says which records of a suspect shard were tried last, nil for none.
+	// deaths is how many holders in a row have ended without giving the lease back, with the
+	// checkpoint at deathsAt. trying says which records of a suspect shard were tried last, nil for
+	// none.
 	deaths   int64
 	deathsAt string
 	trying   *tryNote
@@ -148,8 +150,8 @@ func decodeLease(row dynamo.Item) Lease {
 // the Unix time, so that it grows even if the row was deleted and is stored again.
 func firstEpoch(clock *serviceClock, parent int64) int64 { return max(clock.now().Unix(), parent+1) }
 
-// encode returns the row of a lease that is not in the table. It leaves RequestedBy
-// out, because no worker can have asked for that lease.
+// encode returns the row of a lease that is not in the table. The row has no RequestedBy, because
+// no worker can ask for a lease that is not stored.
 func (l Lease) encode() dynamo.Item {
 	row := leaseKey(partitionKey(l.Stream, l.partition), l.Shard)
 	row[leaseEpoch] = dynamo.N(l.Epoch)

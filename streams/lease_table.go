@@ -13,9 +13,9 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// LeaseTableInput describes the lease table, on demand: one row per shard (see
-// Lease) under the stream's ARN and the shard's id, and more. Pollers of several streams may
-// share it.
+// LeaseTableInput describes the lease table, on demand: one row per shard (see Lease) under the
+// stream's ARN and the shard's id, and the further rows that the package comment lists. Pollers of
+// several streams may share the table.
 func LeaseTableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(leaseStream), dynamo.TextKey(leaseShard))
 }
@@ -39,14 +39,15 @@ func readLeases(ctx context.Context, client queryAPI, table, streamARN string) (
 		return nil, err
 	}
 
-	// A lease that is being moved has two rows. The tombstone comes later and wins.
+	// A lease that is being moved to the tombstones has two rows. The tombstone is later in the
+	// list and replaces the lease.
 	byShard := leasesByShard(slices.Concat(leases, tombstones))
 
 	return slices.SortedFunc(maps.Values(byShard), func(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }), nil
 }
 
-// queryLeases reads all rows of a stream that workers watch: the leases, and the stream's
-// state, nil if it is not stored.
+// queryLeases reads the rows of a stream that workers watch: the leases, and the stream's state.
+// state is nil if it is not stored.
 func queryLeases(ctx context.Context, client queryAPI, table, stream string) (leases []Lease, state *streamState, err error) {
 	// The stream's state is under the first key and says how many further keys there are.
 	for n := 0; n == 0 || n < state.partitions(); n++ {
@@ -100,14 +101,14 @@ type leaseTable struct {
 	api    dynamoAPI
 	table  string
 	stream string
-	clock  *serviceClock // hears the answers to take and to heartbeats; may be nil
+	clock  *serviceClock // is set by the answers to take and to heartbeats; may be nil
 }
 
 func (t *leaseTable) read(ctx context.Context) ([]Lease, *streamState, error) {
 	return queryLeases(ctx, t.api, t.table, t.stream)
 }
 
-// update begins an update of a row that is no lease of a shard.
+// update begins an update of a row that is not a shard's lease.
 func (t *leaseTable) update(row string) *dynamo.Update {
 	return dynamo.NewUpdate(t.table, leaseKey(t.stream, row))
 }
@@ -125,7 +126,7 @@ func (t *leaseTable) decode(row dynamo.Item, l Lease) Lease {
 	return out
 }
 
-// insert stores a lease unless the shard has one. It reports whether it did.
+// insert stores a lease unless the shard has one. It reports whether the lease was stored.
 func (t *leaseTable) insert(ctx context.Context, l Lease) (bool, error) {
 	l.Stream = t.stream
 	return t.insertRow(ctx, l.encode())
@@ -149,8 +150,9 @@ func (t *leaseTable) insertRow(ctx context.Context, row dynamo.Item) (bool, erro
 	return true, nil
 }
 
-// take makes owner the holder, if the lease is still as l says: not even renewed
-// since. It returns the lease as it is now and whether owner holds it.
+// take makes owner the holder, if the epoch and the counter of the lease are still as in l: no
+// holder has written it since l was read. It returns the lease as it is now, and whether owner
+// holds it.
 func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bool, error) {
 	epoch := max(l.Epoch, l.parentEpoch) + 1
 	update := t.updateLease(l).
@@ -163,7 +165,8 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 		SetValue(leaseParentDone, dynamo.Bool(true)).
 		RemoveAttribute(leaseRequestedBy)
 
-	// The owner has not given the lease up. An owner that takes its own lease again has lost it, but lives.
+	// The former owner has not given the lease back, so it counts as dead. An owner that takes its
+	// own lease again is alive.
 	if l.Owner != "" && l.Owner != owner {
 		update.SetValue(leaseDeaths, dynamo.N(l.deathsSoFar()+1))
 
@@ -178,15 +181,15 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 	}
 	now := t.decode(row, l)
 
-	// The SDK repeats a call whose answer was lost, and the repeat fails the
-	// condition. Owner names are unique, so owner and epoch prove that it was ours.
+	// The SDK repeats a call whose answer was lost, and the repeat fails the condition. Owner names
+	// are unique, so owner and epoch prove that the first try was stored.
 	ours := applied || (now.Owner == owner && now.Epoch == epoch)
 
 	return now, ours, nil
 }
 
-// requestHandOver asks the owner of l to hand it over to worker. It reports whether
-// the request is stored.
+// requestHandOver asks the owner of the lease l to hand the lease over to worker. It reports
+// whether the request is stored.
 func (t *leaseTable) requestHandOver(ctx context.Context, l Lease, worker string) (bool, error) {
 	update := t.updateLease(l).
 		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
@@ -204,7 +207,8 @@ func (t *leaseTable) requestHandOver(ctx context.Context, l Lease, worker string
 
 // withdrawRequest removes a request that was not met in time.
 func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
-	// Only the request that was seen: the owner may have met it, and another worker may have made a new one.
+	// Only the request that was read: it may have been met since, and another worker may have made
+	// a new request.
 	update := t.updateLease(l).
 		IfEquals(leaseRequestedBy, dynamo.S(l.RequestedBy)).
 		RemoveAttribute(leaseRequestedBy)
@@ -213,9 +217,9 @@ func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
 	return err
 }
 
-// markParentDone notes that the shard does not have to wait for its parent. If the parent is
-// gone without having been handled, and reading did not begin with this shard,
-// the parent's records are lost.
+// markParentDone notes that the shard does not have to wait for its parent. If the parent is not
+// listed any more and was not handled, its records are lost, unless reading of the stream began at
+// this shard.
 func (t *leaseTable) markParentDone(ctx context.Context, l Lease, handled bool) error {
 	update := t.updateLease(l).
 		// Without this condition the update would create a row for a lease that was deleted meanwhile.
@@ -248,8 +252,8 @@ type updateAPI interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// applyUpdate sends the update. If its condition holds, it returns the new row and
-// true; if it fails, the row that failed it, nil if there is none, and false.
+// applyUpdate sends the update. If the update's condition holds, applyUpdate returns the new row
+// and true. If the condition fails, it returns the row as it is, nil if there is none, and false.
 func applyUpdate(ctx context.Context, api updateAPI, update *dynamo.Update, opts ...func(*dynamodb.Options)) (row dynamo.Item, applied bool, err error) {
 	out, err := api.UpdateItem(ctx, update.Input(), opts...)
 	if old, failed := dynamo.FailedCondition(err); failed {

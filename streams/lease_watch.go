@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// lookEvery is how many lease durations there are between two reads of the leases while
-	// nothing calls for one.
+	// lookEvery is how many lease durations there are between two reads of the leases, if nothing
+	// requires an earlier read.
 	lookEvery = 6
 
-	// keepWorkers is how many lease durations the row of a worker is kept that has ended.
+	// keepWorkers is for how many lease durations the row of an ended worker is kept.
 	keepWorkers = 10
 )
 
 // sight holds this worker's observations of the leases and of the workers.
 //
-// It looks at the workers every scanInterval, and at the leases when a worker says that it
-// has changed some, when a worker has come, gone or expired, while leases are on their way
-// from one worker to another, and otherwise now and then.
+// It looks at the workers every scanInterval, and at the leases when a worker says that it has
+// changed some, when a worker has come, gone or expired, while leases are handed over, and
+// otherwise every lookEvery lease durations.
 type sight struct {
 	workers observedWorkers
 	leases  map[string]*observedLease
 
 	lookedAt time.Time // when the leases were last read; zero before
-	quiet    bool      // nothing was under way then
+	quiet    bool      // at lookedAt no lease was free, requested or handed over
 }
 
 // watch looks at the workers and leases every scanInterval and whenever checkSoon was
@@ -78,8 +78,8 @@ func (c *coordinator) checkSoon() {
 	nudge(c.check)
 }
 
-// pause returns the pause before the next look: scanInterval, or less if a worker expires
-// sooner unless it shows a sign of life.
+// pause returns the pause before the next look: scanInterval, or less if a worker without a further
+// sign of life expires sooner.
 func (c *coordinator) pause(now time.Time) time.Duration {
 	return c.sight.workers.nextExpiry(now, c.cfg.LeaseDuration, c.scanInterval)
 }
@@ -94,8 +94,8 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	// A check that was asked for stays due until a look has succeeded.
 	c.sight.quiet = c.sight.quiet && !asked
 
-	// Whether a worker has expired is decided as of the begin of the read; changes of its row are
-	// noted as of the end of the read. Both err on the side of waiting longer.
+	// A worker expires by the time at which the read began, and a change of its row counts from the
+	// time at which the read ended. Both make this worker wait longer rather than too short.
 	began := time.Now()
 
 	rows, err := c.table.readWorkers(call)
@@ -107,13 +107,14 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	if !news && !c.lookDue(began) {
 		return false, nil
 	}
-	// Stays so if the read fails, so that the next look reads the leases, too.
+	// If the read fails, quiet stays false, so that the next look reads the leases, too.
 	c.sight.quiet = false
 
 	return c.checkLeases(ctx, call, g, began)
 }
 
-// lookDue reports whether the leases should be read at now although no worker says so.
+// lookDue reports whether the leases should be read at now although no row of a worker shows a
+// change.
 func (c *coordinator) lookDue(now time.Time) bool {
 	s := &c.sight
 	if !s.quiet || now.Sub(s.lookedAt) >= lookEvery*c.cfg.LeaseDuration {
@@ -152,7 +153,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 	c.sight.lookedAt = began
 
 	workers := c.sight.workers.taking(began, c.cfg.LeaseDuration)
-	// A worker that has no row yet still needs its part of the calls.
+	// At least 1: this worker may have no row yet, and needs its part of the calls.
 	c.stream.shareLookups(max(len(workers), 1))
 	c.compareHeld(began)
 
@@ -166,8 +167,8 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 
 	c.handOver(todo.handOver)
 
-	// The steps are independent: a failed step does not keep the others from being
-	// done, and all of them are decided again at the next check.
+	// The steps are independent: if one fails, the others are still made. The next check decides
+	// again about all of them.
 	var errs []error
 	for _, lease := range todo.withdraw {
 		errs = append(errs, c.table.withdrawRequest(call, lease.Lease))
@@ -185,7 +186,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 	return c.streamEnded(todo.open), err
 }
 
-// deleteWorkers deletes the rows of workers that have ended and own nothing any more.
+// deleteWorkers deletes the rows of workers that have ended and own no lease any more.
 func (c *coordinator) deleteWorkers(ctx context.Context, now time.Time) error {
 	owners := map[string]bool{c.cfg.Owner: true}
 	for _, l := range c.sight.leases {
@@ -205,9 +206,9 @@ func (c *coordinator) deleteWorkers(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// compareHeld compares the leases that this worker holds with the leases that were read at a time
-// after began. A missing row was deleted, and is restored. A lease with another owner is lost.
-// compareHeld also tells the readers of shards that have children.
+// compareHeld compares the leases that this worker holds with a read of the leases that started at
+// or after began. A missing row was deleted, and is restored. A lease with another owner is lost.
+// compareHeld also sets childKnown for the shards that have children.
 func (c *coordinator) compareHeld(began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +217,7 @@ func (c *coordinator) compareHeld(began time.Time) {
 		l := c.sight.leases[id]
 
 		switch {
-		// A lease that was taken after the read had begun may be missing from it.
+		// A lease that was taken after began may be missing from the read although it is stored.
 		case l == nil && w.lease.takenAt.Before(began):
 			w.touch()
 		case l != nil && l.Owner != c.cfg.Owner && l.Epoch > w.lease.epoch.Load():

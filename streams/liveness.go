@@ -10,8 +10,8 @@ import (
 	"ratchet/internal/worker"
 )
 
-// The rows that say that workers are alive, under "workers/" and the stream's key. The sort
-// key is the worker's name.
+// The workers' heartbeat rows, under "workers/" and the stream's key. The sort key is the worker's
+// name.
 const (
 	workerRowsPrefix = "workers/"
 	workerCounter    = "counter" // incremented by every heartbeat
@@ -21,34 +21,33 @@ const (
 
 const (
 	workerStopping = "stopping" // takes no leases any more, and still holds some
-	workerLeft     = "left"     // has stopped: all that it holds is free
+	workerLeft     = "left"     // has stopped: its leases are free
 )
 
 // maxBeats is how many heartbeats may be under way at once: a heartbeat that hangs must not keep
 // the next one from being sent.
 const maxBeats = 4
 
-// liveness is this worker's sign of life: a row whose counter it increments three times per
-// lease duration. All leases that the worker holds are valid as long as the row is renewed,
-// so idle leases cost no writes.
+// liveness is this worker's sign of life: a row whose counter it increments three times per lease
+// duration. All leases that the worker holds are valid as long as the row is renewed, so idle
+// leases cost no writes.
 //
-// A heartbeat is no condition of a write: every write of a lease is conditional on owner and epoch,
-// which protects the lease. The heartbeat decides which worker may begin work at what time:
+// Writes of leases do not depend on heartbeats: they are conditional on owner and epoch, which
+// protects the lease. The heartbeat decides which worker may begin work at what time:
 //
 //   - This worker counts its leases as valid until 3/4 of the duration after the begin of
 //     the last heartbeat that was answered in time, by its monotonic clock.
-//   - Another worker takes them when it has seen the counter unchanged for a whole duration,
-//     by its own clock, from the end of the first read that showed the counter to the begin
-//     of the last read that showed it.
+//   - Another worker takes them when it has seen the counter unchanged for a whole duration, by its
+//     own clock, from the end of the first read that showed the counter to the begin of the last
+//     read that showed it.
 //
-// Proof: suppose that the last read began when this worker still counted its leases as valid,
-// because of a heartbeat b. If b was applied before the first of these reads ended, the
-// reads span less than the duration: contradiction. If b was applied in between, the
-// counter changed: contradiction. So b was applied after the last read. By then an earlier
-// heartbeat was the newest one with an answer. It was more than a duration
-// old, so this worker had stopped counting its leases as valid. It cannot count them as valid again,
-// because a heartbeat that is answered after the leases have lapsed begins a new life, and
-// leases belong to the life in which they were taken.
+// Proof: suppose that this worker counts its leases as valid when the last read begins or later,
+// because of a heartbeat b. There are three cases, and each is a contradiction. First, b was
+// applied before the first read ended. Then b began at least a whole duration before the last read,
+// and the leases have lapsed. Second, b was applied between the two reads. Then the counter
+// changed. Third, b was applied after the last read had begun. Before b, the newest answered
+// heartbeat was applied before the first read ended, so the leases had lapsed when b was answered.
+// Such an answer begins a new life, and the leases belong to the life in which they were taken.
 type liveness struct {
 	table    *leaseTable
 	owner    string
@@ -60,8 +59,8 @@ type liveness struct {
 	stopping atomic.Bool
 
 	began time.Time    // has a monotonic reading; the times below count from it
-	last  atomic.Int64 // begin of the newest heartbeat that counts; 0: none
-	wall  atomic.Int64 // the same by the wall clock, Unix nanoseconds
+	last  atomic.Int64 // when the newest answered heartbeat began; 0: none
+	wall  atomic.Int64 // last by the wall clock, Unix nanoseconds
 	life  atomic.Int64 // grows whenever the leases have lapsed
 
 	slowest atomic.Int64 // how long heartbeats take lately, as a Duration
@@ -145,8 +144,8 @@ func (l *liveness) run(ctx context.Context) {
 	}
 }
 
-// interval is the time from one heartbeat to the next, a third of the duration. While they
-// take long, because of an overload for example, they follow each other sooner.
+// interval is the time from one heartbeat to the next: a third of the duration, and less while
+// heartbeats take long, because of an overload for example.
 func (l *liveness) interval() time.Duration {
 	return max(l.duration/3-time.Duration(l.slowest.Load()), l.duration/12)
 }
@@ -172,7 +171,7 @@ func (l *liveness) beat(ctx context.Context, change bool) {
 	l.beats.Go(func() {
 		defer l.open.Add(-1)
 
-		// An answer that comes after the leases have lapsed is of no use to them.
+		// An answer after validFor is too late to keep the leases.
 		call, cancel := context.WithTimeout(ctx, l.validFor())
 		defer cancel()
 
@@ -186,7 +185,8 @@ func (l *liveness) beat(ctx context.Context, change bool) {
 			return
 		}
 
-		// The write may have been made all the same. Reporting a change twice costs others one read.
+		// The write may have been made although it returned an error. A change that is reported
+		// twice costs the others one read.
 		if change {
 			l.noteChange()
 		}
@@ -235,7 +235,7 @@ func (l *liveness) count(began, answered time.Time) {
 
 	since := max(began.Sub(l.began), 1)
 	if int64(since) <= l.last.Load() {
-		return // a newer one was answered before
+		return // a newer heartbeat was answered before
 	}
 
 	// The life is changed first: a reader that sees the new times must not see the old life.
@@ -252,10 +252,10 @@ func (l *liveness) stop() {
 	l.noteChange()
 }
 
-// leave notes that this worker holds nothing any more. Without that note its row stays as
-// it is, and others wait until it counts as expired. Run must have ended.
+// leave notes in the row that this worker holds no lease any more. Without this note the others
+// wait until the worker expires. run must have ended.
 func (l *liveness) leave(ctx context.Context) {
-	// With the SDK's retries: no lease depends on the time that this write takes.
+	// This write keeps the SDK's retries: no lease depends on how long it takes.
 	update := l.update(true).SetValue(workerState, dynamo.S(workerLeft))
 	if _, _, err := applyUpdate(ctx, l.table.api, update); err != nil {
 		l.onFault(err)

@@ -39,8 +39,8 @@ func (m *memoryBudget) release(bytes int64) {
 	m.changed.notify()
 }
 
-// waitForRoom waits until less than the limit is used or exempt returns true. It
-// calls exempt again after every release. Its error is ctx's.
+// waitForRoom waits until less than the limit is used or exempt returns true. It calls exempt again
+// after every release. It returns ctx.Err() if ctx ends first.
 func (m *memoryBudget) waitForRoom(ctx context.Context, exempt func() bool) error {
 	for {
 		m.mu.Lock()

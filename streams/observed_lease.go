@@ -2,20 +2,20 @@ package streams
 
 import "time"
 
-// observedLease is a lease as this worker has read it, and since when the row has not
-// changed. The times have monotonic readings of this worker's own clock; the clocks
-// of other workers play no part.
+// observedLease is a lease as this worker has read it, with the times of the last changes that this
+// worker has seen. The times are by this worker's own monotonic clock, and are not compared with
+// other workers' clocks.
 type observedLease struct {
 	Lease
-	rowSince       time.Time // counter and epoch have not changed
-	unchangedSince time.Time // the same, or since when the owner has shown no sign of life
+	rowSince       time.Time // since when counter and epoch have not changed
+	unchangedSince time.Time // rowSince, or since when the owner has shown no sign of life (see observedWorkers.apply)
 	ownerLeft      bool      // the owner has stopped
-	freeSince      time.Time // without owner, or expired; zero while held
-	requestSince   time.Time // RequestedBy; zero without a request
+	freeSince      time.Time // since when the lease has no owner or is expired; zero while held
+	requestSince   time.Time // since when RequestedBy has this value; zero without a request
 }
 
-// observe merges a new read of the leases into the earlier observations. Leases
-// that were not read again are dropped.
+// observe merges a new read of the leases into the earlier observations. Leases that the new read
+// lacks are dropped.
 func observe(before map[string]*observedLease, leases []Lease, now time.Time) map[string]*observedLease {
 	after := make(map[string]*observedLease, len(leases))
 	for _, l := range leases {

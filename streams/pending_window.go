@@ -7,25 +7,23 @@ import (
 	"time"
 )
 
-// maxWindow is how many records a shard's reader may be ahead of the oldest
-// unfinished record. One item that cannot be handled thus does not stop the others
-// at once, and the memory for it is bounded (about 64 bytes for each finished
-// record).
+// maxWindow is how many records a shard's reader may be ahead of the oldest unfinished record. So
+// an item that cannot be handled does not stop the others at once, and the window's memory is
+// bounded: about 64 bytes for each finished record.
 const maxWindow = 100_000
 
 // pendingWindow holds the records of one shard from the oldest unfinished one on, in
 // the order of the stream.
 //
-// The checkpoint is the last record before the window. Records may be finished in
-// any order, but the checkpoint moves only past an unbroken run of finished ones, so
-// it never passes a record that is not finished.
+// The checkpoint is the last record before the window. Records may be finished in any order, but
+// the checkpoint moves only past an unbroken run of finished records.
 type pendingWindow struct {
 	maxPending int
 	maxLen     int
 	memory     *memoryBudget
 	waits      atomic.Bool // the reader waits for room
-	waited     atomic.Bool // it has, since readerWaited was called
-	ends       atomic.Bool // the shard is read, and its children wait until every record is finished
+	waited     atomic.Bool // the reader has waited for room since the last call of readerWaited
+	ends       atomic.Bool // the shard is read to its end, and its children wait until every record is finished
 
 	mu           sync.Mutex
 	slots        []windowSlot // ring buffer
@@ -58,7 +56,8 @@ func newPendingWindow(maxPending, maxLen int, memory *memoryBudget) *pendingWind
 // slot returns the slot with the number, which only grows.
 func (w *pendingWindow) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
 
-// add appends records, each of which r.unfinished handlers have to finish.
+// add appends records. The field unfinished of a record is the number of handlers that have to
+// finish it.
 func (w *pendingWindow) add(records []*pendingRecord) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,12 +110,12 @@ func (w *pendingWindow) grow() {
 	w.slots = bigger
 }
 
-// finish notes that a handler is done with r.
+// finish notes that one handler has finished the record r.
 func (w *pendingWindow) finish(r *pendingRecord) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// The slowest handler finishes the record.
+	// The record is finished when its last handler has finished it.
 	r.unfinished--
 	if r.unfinished > 0 {
 		return
@@ -166,7 +165,7 @@ func (w *pendingWindow) oldest() (createdAt time.Time, pending int) {
 	return createdAt, w.pending
 }
 
-// hasRoomFor reports whether another page may be read when so many more records are pending.
+// hasRoomFor reports whether another page may be read, if that many more records become pending.
 func (w *pendingWindow) hasRoomFor(records int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,14 +173,14 @@ func (w *pendingWindow) hasRoomFor(records int) bool {
 	return w.fits(records) && w.memory.hasRoom()
 }
 
-// fits reports whether the window may grow beyond so many more records. The caller holds mu.
+// fits reports whether the window has room after that many more records. The caller holds mu.
 func (w *pendingWindow) fits(records int) bool {
 	return w.pending+records < w.maxPending && int(w.next-w.head)+records < w.maxLen
 }
 
-// waitForRoom waits until another page may be read. Its error is ctx's.
+// waitForRoom waits until another page may be read. It returns ctx.Err() if ctx ends first.
 func (w *pendingWindow) waitForRoom(ctx context.Context) error {
-	// Usually there is room, and waited must not be set then.
+	// The usual case. waited must not be set: the reader does not wait.
 	if w.hasRoomFor(0) {
 		return nil
 	}
@@ -194,8 +193,8 @@ func (w *pendingWindow) waitForRoom(ctx context.Context) error {
 		return err
 	}
 
-	// A shard without pending records may read although the memory is used up by
-	// others. Otherwise one shard that is stuck could stop all of them.
+	// A shard without pending records may read although the other shards have used up the memory.
+	// Otherwise one shard that is stuck could stop all shards.
 	return w.memory.waitForRoom(ctx, func() bool {
 		_, pending := w.oldest()
 		return pending == 0
@@ -208,7 +207,8 @@ func (w *pendingWindow) readerWaited() bool {
 	return w.waited.Swap(false) || w.waits.Load() || w.ends.Load()
 }
 
-// waitUntilEmpty waits until every record is finished. Its error is ctx's.
+// waitUntilEmpty waits until every record is finished, and marks that the shard is read to its end.
+// It returns ctx.Err() if ctx ends first.
 func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {
 	w.ends.Store(true)
 	defer w.ends.Store(false)
@@ -216,7 +216,7 @@ func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {
 	return w.waitUntilHandled(ctx)
 }
 
-// waitUntilHandled is waitUntilEmpty for a reader that goes on.
+// waitUntilHandled waits until every record is finished, for a reader that reads on afterwards.
 func (w *pendingWindow) waitUntilHandled(ctx context.Context) error {
 	return w.waitUntil(ctx, func() bool { return w.head == w.next })
 }

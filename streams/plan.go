@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// minRequests is how many leases a worker may ask for at once. If its share is large, it may
-// ask for a quarter of it.
+// minRequests is how many requests for leases a worker may have open, or a quarter of its share if
+// that is more.
 const minRequests = 4
 
 // plan says what a worker should do about the leases that it sees.
@@ -17,7 +17,7 @@ type plan struct {
 	handOver []string         // shards held here that another worker asked for
 	withdraw []*observedLease // requests that were not met in time
 	open     int              // leases that are not finished
-	quiet    bool             // nothing is under way, neither here nor between others
+	quiet    bool             // no lease is free, requested or to be handed over
 }
 
 // planner decides for one worker which leases to take, to ask for and to hand
@@ -26,11 +26,11 @@ type plan struct {
 //   - A lease is expired when its owner has shown no sign of life for a whole
 //     LeaseDuration on this worker's clock, or has left. Expired leases count as free.
 //   - A child is free only when its parent is finished.
-//   - A worker takes free leases up to its fair share. A lease that stays free for
-//     two scan intervals goes to any worker.
-//   - When no lease is free, a worker with at least two leases less than the busiest
-//     one asks it for some, by writing its name into them. The owner drains the
-//     shard and releases the lease; the request stays and reserves it.
+//   - A worker takes free leases up to its fair share. A lease that stays free for two scan
+//     intervals may be taken by any worker.
+//   - When no lease is free, a worker that has at least two leases less than the busiest worker
+//     requests some of the busiest worker's leases: it writes its name into them. The owner drains
+//     the shard and releases the lease. The request stays and reserves the free lease.
 type planner struct {
 	me            string
 	leaseDuration time.Duration
@@ -63,8 +63,9 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 
 		owner := p.owner(lease, now)
 		if owner == "" {
-			// A shard that waits for its parent is not free yet: otherwise its lease would
-			// go to the first worker that looks, whatever the shares are.
+			// freeSince begins when the parent is finished. Otherwise the lease would have been
+			// free for long by then, and the first worker that looks would take it regardless of
+			// the shares.
 			if !parentFinished(lease, observed) {
 				lease.freeSince = time.Time{}
 				continue
@@ -102,7 +103,7 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 
 	p.takeFree(&out, free, load, now)
 
-	// While leases are free, taking them may already make the shares even.
+	// Not while leases are free: taking them may be enough to make the shares even.
 	if len(free) == 0 {
 		p.requestFromBusiest(&out, requestable, load, max(minRequests, out.open/len(load)/4)-pending)
 	}
@@ -113,7 +114,7 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 
 // takeFree picks the free leases that are due to this worker.
 func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int, now time.Time) {
-	// The share is rounded up: otherwise a rest of the leases would belong to no worker.
+	// Rounded up: otherwise some leases would be in no worker's share.
 	total := len(free)
 	for _, n := range load {
 		total += n
@@ -124,12 +125,12 @@ func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int,
 		requester := p.requestedBy(lease, now)
 		switch {
 		case p.holds(lease.Shard):
-			continue // handlers of the lease that this worker has lost have not ended
+			continue // this worker has lost the lease, and its handlers still run
 		case requester == p.me:
 		case requester != "":
 			continue // reserved
 		case load[p.me] >= share && now.Sub(lease.freeSince) < 2*p.scanInterval:
-			continue // a worker with less comes first
+			continue // a worker with fewer leases comes first
 		}
 
 		out.take = append(out.take, lease)
@@ -137,9 +138,9 @@ func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int,
 	}
 }
 
-// requestFromBusiest picks up to limit leases of the busiest workers, while each of them makes the
-// shares more even. A difference of one stays: moving that lease
-// would only exchange the roles.
+// requestFromBusiest picks up to limit leases of the busiest workers, as long as each makes the
+// shares more even. If the busiest worker has one lease more than this one, it keeps that lease:
+// afterwards this worker would have one more.
 func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, load map[string]int, limit int) {
 	byOwner := map[string][]*observedLease{}
 	for _, l := range requestable {
@@ -161,7 +162,8 @@ func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, loa
 
 		its := byOwner[busiest]
 		if len(its) == 0 {
-			// The busiest worker's load may be leases that it has asked for and does not hold yet.
+			// The busiest worker may not hold its leases yet: a requested lease counts for the
+			// worker that requested it.
 			return
 		}
 
@@ -176,8 +178,8 @@ func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, loa
 func (p planner) owner(l *observedLease, now time.Time) string {
 	switch {
 	case l.Owner == p.me:
-		// Ours in the table and not here: this worker gave the lease up because it was late to
-		// renew the lease, and may take it again.
+		// The table names this worker as the owner, but no shardWorker runs: the lease lapsed here.
+		// This worker may take it again.
 		if !p.holds(l.Shard) {
 			return ""
 		}
@@ -207,9 +209,8 @@ func (p planner) requestedBy(l *observedLease, now time.Time) string {
 	return l.RequestedBy
 }
 
-// parentFinished reports whether every record of the parent has been handled. A
-// parent whose lease is not known is not finished: the coordinator decides when to
-// stop waiting for it (see discovery).
+// parentFinished reports whether every record of the parent has been handled. A parent whose lease
+// is not known does not count as finished: discovery decides when the shard stops waiting for it.
 func parentFinished(l *observedLease, observed map[string]*observedLease) bool {
 	if l.Parent == "" || l.ParentDone {
 		return true

@@ -44,9 +44,9 @@ func New(cfg Config) (*Poller, error) {
 // Owner returns the worker's name in leases, with its random suffix.
 func (p *Poller) Owner() string { return p.cfg.Owner }
 
-// Run polls until ctx ends. Then it begins no record any more, waits for running
-// handlers (after Config.DrainTimeout it cancels their contexts), stores the
-// checkpoints, releases its leases and returns nil.
+// Run polls until ctx ends. Then it begins no more records and waits for the running handlers;
+// after Config.DrainTimeout it cancels their contexts. It stores the checkpoints, releases its
+// leases and returns nil.
 //
 // Otherwise it returns an error in three cases: it cannot start (no such table, no
 // stream on it, no lease table); records were not read and cannot be read any more, and
@@ -56,15 +56,14 @@ func (p *Poller) Owner() string { return p.cfg.Owner }
 func (p *Poller) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 
-	// Hints are forwarded until there is nothing left to wake, which may be before ctx
-	// ends.
+	// done ends with the last reader, which may be before gctx ends: hints and queues end with it.
 	done, finish := context.WithCancel(gctx)
 
 	g.Go(func() error {
 		p.forwardHints(done)
 		return nil
 	})
-	// done and not gctx: the queues go on until the stream is read, and end with it.
+	// On done and not on gctx: the queues end when the stream has been read to its end.
 	g.Go(func() error { return p.scheduler.queues.run(done) })
 	g.Go(func() error {
 		defer finish()
@@ -74,7 +73,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		}
 
 		err := p.readStream(gctx, p.cfg.StreamARN, p.cfg.Start)
-		// The stream has been handled to its end when no record of it waits.
+		// The stream has ended only when none of its records waits in the retry queue.
 		if errors.Is(err, ErrStreamEnded) && !p.scheduler.queues.waitUntilEmpty(gctx) {
 			return nil
 		}
@@ -84,7 +83,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 	err := g.Wait()
 
-	// All lanes are done now; their goroutines may still be on their way out.
+	// No lane runs any more, but goroutines of lanes may not have returned yet.
 	p.scheduler.goroutines.Wait()
 
 	return err
@@ -126,10 +125,10 @@ func (p *Poller) removeWorker(w *shardWorker) {
 	delete(p.held, w)
 }
 
-// Health returns nil while the poller takes part in reading a stream, and otherwise the
-// reason why it does not: it has not started, it cannot read the leases, or the table has no
-// stream that is not handled to its end (ErrNoStream). A worker that holds no shard
-// because others hold them all is healthy.
+// Health returns nil while the poller takes part in reading a stream, and otherwise the reason why
+// it does not: it has not started, it cannot read the leases, or all streams of the table are
+// handled to their ends (ErrNoStream). A worker that holds no shard, because others hold all
+// shards, is healthy.
 func (p *Poller) Health() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

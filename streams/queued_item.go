@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// newerFormatPause is the pause before a row is read again that has a newer format. The lease goes to a
-// worker that reads it when this one is replaced.
+// newerFormatPause is the pause before a row of a newer format is read again. A newer worker
+// delivers it when it has the lease.
 const newerFormatPause = time.Minute
 
 // run makes one try for the oldest record of the item: it reads the record, calls the
@@ -43,7 +43,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	if q.suspect.Load() && q.queues.scheduler.calls.isAlone() {
 		return time.Now().Add(alonePause), nil
 	}
-	// Read before the row: an item that is added after the read keeps its entry.
+	// Read before the row: if the item is added again afterwards, removeIf keeps it.
 	version, _ := waiting.version(known)
 
 	row, ok, err := table.get(ctx, q.h.Name, i.hash)
@@ -56,8 +56,8 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 		return time.Time{}, nil
 	}
 
-	// The row is never emptied while records wait beside it: the shard's worker would conclude that
-	// the item does not wait.
+	// The row must not become empty while records wait in rows of their own: an empty row means
+	// that the item does not wait.
 	if row.more > 0 && len(row.records) < refillBelow {
 		refilled, err := table.refill(ctx, q.h.Name, row)
 
@@ -97,9 +97,10 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	return time.Now(), nil
 }
 
-// declareLost declares the records beside the row as a gap: their rows were deleted. Under GapHalt
-// nothing of the item is delivered any more, and Run ends; otherwise the row's own records go on. If the
-// process ends in between, the gap is declared again.
+// declareLost declares a gap for the records that the row counts in rows of their own: these rows
+// were deleted. Under GapHalt no record of the item is delivered any more, and Run ends. Otherwise
+// the records in the row itself are delivered. If the process ends before the row is changed, the
+// gap is declared again.
 func (i *queuedItem) declareLost(ctx context.Context, row retryRow) (time.Time, error) {
 	q, cfg := i.queue, i.queue.queues.cfg
 
@@ -132,7 +133,7 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 		return row, false, err
 	}
 
-	// Records that a Rebuild or Replay has queued are delivered whatever the mark says.
+	// The mark does not apply to records that a Rebuild or Replay has queued.
 	if r.Replay == nil && q.h.Version != nil {
 		repaired, err := q.queues.table.isMarked(ctx, q.h, i.hash, r)
 		if err != nil || repaired {
@@ -151,14 +152,15 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 	})
 }
 
-// handle calls h for r, the first record of the row. It calls giveUp when no call is to
-// follow although none succeeded.
+// handle calls h for r, the first record of the row. It calls giveUp if the record has failed and
+// gets no further call.
 func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, row retryRow, r Record, giveUp func(ctx context.Context, cause error, attempts int) error) (_ retryRow, done bool, err error) {
 	q, s := i.queue, i.queue.queues.scheduler
 
 	suspect, tries := q.suspect.Load(), row.tries.ofOthers(s.cfg.Owner)
 
-	// The first of these workers may have ended because of another call beside this one.
+	// One more than maxDeaths: the first of these calls did not run alone, so another call may have
+	// ended that worker.
 	if suspect && tries > maxDeaths {
 		err := giveUp(ctx, errProcessEnded, row.attempts+tries)
 		return row, err == nil, err
@@ -184,7 +186,7 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 		defer i.endTry(shard, h, row)
 	}
 
-	// After beginTry, which its defer ends: a call that is not admitted counts as returned.
+	// If no call is admitted, the deferred endTry takes the begun try back.
 	if wait := s.circuits[q.handler].admit(time.Now()); wait > 0 {
 		row.nextTry = time.Now().Add(wait)
 		return row, false, nil
@@ -198,7 +200,8 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 	s.noteResult(shard, q.handler, string(i.hash[:]), callErr)
 	now := time.Now()
 
-	// The call may have taken longer than the lease was known to last when it began.
+	// A context of its own: the lease may have been renewed during the call, which outlasts the
+	// first one.
 	ctx, cancel := shard.withinLease()
 	defer cancel()
 
@@ -236,7 +239,8 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 }
 
 // beginTry stores that a call for the row's first record begins. It reports false if the row has
-// changed; then the call must not be made. The context of the step may have ended while others ran.
+// changed; then the call must not be made. It has a context of its own, because the step's context
+// may have ended while this call waited for others.
 func (i *queuedItem) beginTry(shard *shardLanes, h *Handler, row retryRow, tries int) (bool, error) {
 	ctx, cancel := shard.withinLease()
 	defer cancel()
@@ -244,8 +248,8 @@ func (i *queuedItem) beginTry(shard *shardLanes, h *Handler, row retryRow, tries
 	return i.queue.queues.table.beginTry(ctx, h.Name, row, tryCount{tries, i.queue.queues.cfg.Owner})
 }
 
-// endTry stores that the call has returned: a stop has not ended the process. If this fails, the call
-// still does not count for this worker, which repeats it under its own name.
+// endTry stores that the call has returned, also during a stop. If the write fails, ofOthers does
+// not count this call against the record when this worker repeats it.
 func (i *queuedItem) endTry(shard *shardLanes, h *Handler, row retryRow) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(shard.work), storeTimeout)
 	defer cancel()

@@ -28,10 +28,9 @@ func (r *shardReader) pauseAfterFault(err error) time.Duration {
 	return readBackoff.Delay(r.faults)
 }
 
-// handleFault decides what an error of GetRecords or GetShardIterator means. It
-// returns nil if reading continues with a new iterator, an error that ends reading
-// (errShardEnd, errShardGone or *GapError), or err itself if the call is to be
-// repeated.
+// handleFault decides what an error of GetRecords or GetShardIterator means. It returns nil if
+// reading continues with a new iterator, an error that ends reading (errShardEnd, errShardGone or
+// *GapError), or an error that wraps err if the call is to be repeated.
 func (r *shardReader) handleFault(ctx context.Context, err error) error {
 	var expired *streamtypes.ExpiredIteratorException
 	var trimmed *streamtypes.TrimmedDataAccessException
@@ -39,8 +38,8 @@ func (r *shardReader) handleFault(ctx context.Context, err error) error {
 
 	switch {
 	case errors.As(err, &expired):
-		// Iterators expire after 15 minutes, for example while the handlers were busy.
-		// That is not a fault unless the new iterator has expired as well.
+		// Iterators expire after 15 minutes, for example while the handlers are busy. An expired
+		// iterator is not a fault, unless the next one has expired as well.
 		r.iterator = ""
 		if r.faults == 0 {
 			r.faults++
@@ -74,7 +73,7 @@ func (r *shardReader) handleMissing(ctx context.Context, err error) error {
 		return err
 	}
 
-	// A stream that is gone was confirmed by several calls already; a missing shard was not.
+	// That the stream is gone was confirmed by listSince. That the shard is gone is confirmed here.
 	if !l.gone && !r.missing.confirmed(now, r.stream.confirmOver) {
 		return fmt.Errorf("%w: %w", errUnconfirmed, err)
 	}
@@ -82,7 +81,7 @@ func (r *shardReader) handleMissing(ctx context.Context, err error) error {
 	return r.handleGone()
 }
 
-// confirmPause returns the pause before a question is asked again.
+// confirmPause returns the pause before a call whose answer has to be confirmed is repeated.
 func (r *shardReader) confirmPause() time.Duration {
 	return max(r.stream.confirmOver/confirmingAnswers, time.Millisecond)
 }
@@ -100,8 +99,8 @@ func (r *shardReader) handleGone() error {
 	return errShardGone
 }
 
-// handleTrimmed handles that the records after the position were trimmed. Its
-// results are as in handleFault.
+// handleTrimmed handles the answer that the records after the position were trimmed. Its results
+// are as in handleFault.
 func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 	if r.atHorizon || (r.last == "" && r.startAt.IsZero()) {
 		// TRIM_HORIZON itself was trimmed between two calls: ask again.
@@ -127,13 +126,14 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 		return &GapError{Gap: r.closeGaps("")}
 	}
 
-	// All records that are left are newer than the last one delivered. Others are dropped.
+	// Read from the oldest record left. deliver drops records that are not newer than the last one
+	// delivered.
 	r.atHorizon, r.startAt = true, time.Time{}
 
 	return nil
 }
 
-// openGap notes a gap after the last record delivered, unless one of the shard is noted.
+// openGap notes a gap after the last record delivered, unless a gap of this shard is noted already.
 func (r *shardReader) openGap(reason GapReason) {
 	if slices.ContainsFunc(r.gaps, func(g Gap) bool { return g.Shard == r.shard }) {
 		return
@@ -142,8 +142,8 @@ func (r *shardReader) openGap(reason GapReason) {
 	r.gaps = append(r.gaps, Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: r.cfg.clock.now()})
 }
 
-// closeGaps reports the noted gaps as ending before the sequence number to, "" if that is not
-// known. It returns the last one, if there are any.
+// closeGaps reports the noted gaps. They end before the sequence number to, "" if the end is not
+// known. It returns the last gap, zero if there is none.
 func (r *shardReader) closeGaps(to string) (last Gap) {
 	for _, last = range r.gaps {
 		last.To = to

@@ -37,37 +37,37 @@ type Version struct {
 // that the item had older versions that it cannot prove. An error leaves the item out.
 type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue) (versions []Version, lost bool, err error)
 
-// Rebuild repairs handlers from the table, after a gap for example, and fills a handler that
-// is new: it reads all items, and puts a record for each of their versions into the
-// handlers' retry queues, where the workers deliver them; see RetryQueue for their order.
-// The poller goes on meanwhile. All fields up to Expand must be set.
+// Rebuild gives handlers the changes that the table's items still prove: after a gap, or for a new
+// handler. It reads all items and puts a record for each version of an item into the handlers'
+// retry queues, where the workers deliver the records; see RetryQueue for their order. Pollers go
+// on meanwhile. All fields up to Expand must be set.
 //
-// The order of an item's versions is kept for each handler: a mark holds the newest version
-// that a Rebuild has queued, and older ones are refused. If the handler has Handler.Version,
-// records of the stream that are not newer than the mark are not delivered either. Workers read
-// the mark of a record that was created before the newest Rebuild's end, or up to 10 minutes
-// after it; all other records cost no read.
+// Each handler gets an item's versions in order: a mark for the item and handler has the newest
+// version that a Rebuild has queued, and that version and older ones are not queued again. If the
+// handler has Handler.Version, records of the stream that are not newer than the mark are not
+// delivered either. For that, workers read the mark for every record that was created before the
+// last page of the newest Rebuild, or up to 10 minutes after it. Other records cost no read.
 //
 // A Rebuild notes its position in the lease table, so that the next run continues there if this run
 // ends early.
 type Rebuild struct {
 	Queue    RetryQueue
 	DynamoDB scanAPI
-	// Name tells apart Rebuilds that do not share their position, at most 64 letters, digits,
-	// '.', '_' and '-'.
+	// Name is the name of the position: Rebuilds with the same name continue each other. 1 to 64
+	// letters, digits, '.', '_' and '-'.
 	Name string
-	// Handlers are the handlers that get the records that their filters accept. Only Name
-	// and Filter count.
+	// Handlers get the records that their filters accept; a filter that panics accepts nothing.
+	// Only Name and Filter count.
 	Handlers []Handler
 	Expand   Expander
 	// Since leaves out versions that are older.
 	Since time.Time
 	// Again is passed on as Replayed.Again.
 	Again string
-	// Repeat queues versions that were queued before: marks refuse nothing.
+	// Repeat also queues versions that the marks would refuse.
 	Repeat bool
-	// Keys is the primary key of the only item to read; nil reads all items. The position is
-	// not noted then.
+	// Keys is the primary key of the only item to read; nil reads all items. With Keys, no position
+	// is noted.
 	Keys map[string]ddbtypes.AttributeValue
 	// Restart begins with the first item, although an earlier run ended early.
 	Restart bool
@@ -88,12 +88,12 @@ type Rebuild struct {
 // RebuildCount counts the work of a Rebuild, including earlier runs from the same start.
 type RebuildCount struct {
 	Items    int `json:"items"`    // read
-	Failed   int `json:"failed"`   // of the items, how many could not be expanded
-	Lost     int `json:"lost"`     // of the items, how many have lost older versions
+	Failed   int `json:"failed"`   // items for which Expand returned an error
+	Lost     int `json:"lost"`     // items that have lost older versions
 	Versions int `json:"versions"` // that the items can prove
 	Queued   int `json:"queued"`   // deliveries, over all handlers
 	Refused  int `json:"refused"`  // deliveries of versions that were queued before
-	// Resumed says that this run went on where an earlier one had ended.
+	// Resumed says that this run continued at the position of an earlier run.
 	Resumed bool `json:"resumed,omitempty"`
 	// Waiting says that the Rebuild waits until the workers have handled some of the items.
 	Waiting bool `json:"-"`
@@ -122,7 +122,8 @@ func (r Rebuild) check() error {
 	return nil
 }
 
-// Run reads the items from the position that is stored, or the first one.
+// Run reads the items from the stored position on, or from the first item. It returns the count
+// together with the error if it ends early; the next run continues there.
 func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 	if err := r.check(); err != nil {
 		return RebuildCount{}, err
@@ -169,7 +170,8 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 		}
 		in.ExclusiveStartKey = page.LastEvaluatedKey
 
-		// After the page's records are queued: a crash repeats the page, whose versions the marks then refuse.
+		// After the page's records are queued: after a crash the page is read again, and the marks
+		// refuse its versions.
 		if err := cursor.store(ctx, page.LastEvaluatedKey); err != nil {
 			return *count, err
 		}
@@ -223,8 +225,8 @@ func (r Rebuild) describeTable(ctx context.Context) (arn string, keys []string, 
 
 // addItems puts the versions of the items into the queues.
 func (r Rebuild) addItems(ctx context.Context, arn string, keyNames []string, items []map[string]ddbtypes.AttributeValue, count *RebuildCount) error {
-	// Before the first mark moves (see noteMarks), and for every page, because the time decides which
-	// records are compared with the marks.
+	// Before the first mark of the page moves (see noteMarks). For every page, because this time
+	// decides which records workers compare with the marks.
 	if !r.DryRun && len(items) > 0 {
 		if err := noteMarks(ctx, r.Queue.leases()); err != nil {
 			return err
@@ -282,7 +284,7 @@ func (r Rebuild) addItems(ctx context.Context, arn string, keyNames []string, it
 	return nil
 }
 
-// records returns the versions that the handler takes as records.
+// records returns a record for each version that the handler's filter accepts.
 func (r Rebuild) records(arn string, keys dynamo.Item, versions []Version, h *Handler) []Record {
 	var records []Record
 	for _, v := range versions {

@@ -36,8 +36,8 @@ type rebuildCursor struct {
 	count    RebuildCount
 }
 
-// openCursor takes the Rebuild's position over from a run that ended early, or begins at the
-// first item. A dry run has no position.
+// openCursor continues at the position of a run that ended early, or begins at the first item. An
+// earlier run that is still running ends at its next store. A dry run has no position.
 func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 	c := &rebuildCursor{
 		rows:   &leaseTable{api: r.Queue.DynamoDB, table: r.Queue.LeaseTable, stream: rebuildRowsPrefix + groupKey(r.Queue.Group, r.Queue.TableName)},
@@ -54,7 +54,8 @@ func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 		Set("#"+rowFormat+" = :format").
 		SetValue(rebuildRun, dynamo.S(c.run))
 
-	// The condition can only fail because of the format, so the returned row says what failed.
+	// The condition fails only for a newer format, and then checkFormat returns an error for the
+	// same row.
 	row, _, err := applyUpdate(ctx, c.rows.api, update)
 	if err == nil {
 		err = checkFormat(row, rebuildRowFormat, "its row in the lease table")
@@ -83,13 +84,14 @@ func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 	return c, nil
 }
 
-// store stores the position, nil at the end. It returns errTakenOver if another run has it.
+// store stores the position, nil at the end. It returns errTakenOver if another run has called
+// openCursor.
 func (c *rebuildCursor) store(ctx context.Context, position dynamo.Item) error {
 	if c.dryRun {
 		return nil
 	}
 
-	// Only the newest run's token matches, so a run that was taken over ends at its next page.
+	// Only the token of the newest run matches, so an older run ends at its next page.
 	update := c.rows.update(c.name).
 		IfEquals(rebuildRun, dynamo.S(c.run)).
 		SetValue(rebuildItems, dynamo.N(int64(c.count.Items))).

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// tombstoneAge is how long the lease of a finished shard is kept: longer than
-	// the service lists the shard, so that it is never taken for a new one.
+	// tombstoneAge is how long the lease of a finished shard is kept: longer than the service lists
+	// the shard, so that the shard is never taken for a new one.
 	tombstoneAge = horizon + 2*time.Hour
-	// tombstonesEvery is how often the tombstones are looked through.
+	// tombstonesEvery is how often the moved tombstones are read.
 	tombstonesEvery = time.Hour
-	// maxBurials is how many tombstones are moved after one listing.
+	// maxBurials is how many tombstones are moved to their own partition key after one listing.
 	maxBurials = 1000
 
-	// absencesOfOldParent is how many complete listings must lack the parent of a
-	// shard before the shard stops waiting for it.
-	// absencesOfYoungParent is the same for a parent that is less than 24 h old: it
-	// must have been listed, but no shard waits without end.
+	// absencesOfOldParent is how many complete listings must lack the parent of a shard before the
+	// shard stops waiting for it. absencesOfYoungParent is the number for a parent that is less
+	// than 24 h old. The service should list such a parent, so more listings must lack it; but the
+	// wait must end.
 	absencesOfOldParent   = 3
 	absencesOfYoungParent = 30
 
@@ -32,8 +32,8 @@ const (
 	parallelWrites = 16
 )
 
-// finishedShards are the known tombstones that were moved. A shard that is
-// missing here is found when its lease is stored.
+// finishedShards are the moved tombstones that this worker knows. If one is missing here,
+// insertLease finds it.
 type finishedShards struct {
 	byShard map[string]Lease
 	readAt  time.Time
@@ -57,13 +57,14 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 		return err
 	}
 
-	// The unread leases of a stream that is gone are taken like all others: their readers
-	// declare the gaps.
+	// Also for a stream that is gone: workers take its unfinished leases as usual, and their
+	// readers declare the gaps.
 	if err := d.cleanUp(ctx, l, known); err != nil {
 		return err
 	}
 
-	// A lease that was inserted just now is not among the observed ones yet.
+	// After an insert the stream does not count as closed yet: the observed leases lack the new
+	// one.
 	d.mu.Lock()
 	if l.closed() && !inserted {
 		d.closedListings++
@@ -76,9 +77,10 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 	return nil
 }
 
-// insertListed stores a lease, as newLease begins it, for every listed shard that has none,
-// parents first: the parent's lease determines where the child's lease is stored. insertListed adds the
-// stored leases to known, and reports whether there are any.
+// insertListed stores a lease for every listed shard that has none. newLease returns the lease with
+// the fields that depend on the caller. Parents come first, because the parent's lease determines
+// the key of the child's lease. insertListed adds the stored leases to known, and reports whether a
+// lease was stored.
 func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, newLease func(shard, parent string) Lease) (inserted bool, err error) {
 	todo := map[string]string{} // parent, by shard
 	for id, shard := range l.shards {
@@ -118,7 +120,8 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 		}
 
 		if err := writes.Wait(); err != nil {
-			// true: some of the writes may have succeeded, and other workers should look.
+			// true, because some of the writes may have succeeded, and the other workers should
+			// read the leases.
 			return true, err
 		}
 
@@ -169,7 +172,8 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 	}
 
 	burials := 0
-	// In the order of the ids, which is by age: the oldest tombstones move first if there are too many.
+	// In the order of the ids, which is the order of creation: if there are too many tombstones,
+	// the oldest are moved first.
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		lease := known[id]
 		if !lease.Finished() || awaited[id] {
@@ -182,7 +186,8 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 			if err := d.table.deleteLease(ctx, lease); err != nil {
 				return err
 			}
-		// Each costs two writes. The rest follows after the next listing.
+		// At most maxBurials, because each costs two writes. The others are moved after the next
+		// listings.
 		case burials < maxBurials:
 			burials++
 
@@ -196,10 +201,9 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 	return nil
 }
 
-// stopWaitingForParent lets a shard begin whose parent is neither listed nor known.
-// Such a parent was trimmed long ago, so no record of it is left to be handled first.
-// But a listing may lack a shard by mistake, so several listings must agree, over a
-// while.
+// stopWaitingForParent lets a shard begin whose parent is neither listed nor known. Such a parent
+// was trimmed long ago, so it has no record that must be handled first. But one listing may lack a
+// shard by mistake, so several listings over some time must lack it.
 func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
 	if lease.Parent == "" || lease.ParentDone || lease.Finished() {
 		return nil
@@ -244,8 +248,8 @@ type absence struct {
 	since    time.Time
 }
 
-// readFinished reads the moved tombstones, once in a while, and deletes the tombstones of
-// shards that were finished long ago and are no longer listed.
+// readFinished reads the moved tombstones every tombstonesEvery. It deletes the tombstones that are
+// older than tombstoneAge and whose shards are no longer listed.
 func (d *discovery) readFinished(ctx context.Context, l listing) error {
 	if d.finished.byShard != nil && time.Since(d.finished.readAt) < tombstonesEvery {
 		return nil
@@ -278,15 +282,16 @@ func (f *finishedShards) add(l Lease) {
 	f.byShard[l.Shard] = l
 }
 
-// raiseSpread notes in the state that new leases are spread over as many partition keys as
-// so many shards need. It returns the state as it is then.
+// raiseSpread raises the state's spread to the number of partition keys that the given number of
+// shards needs. It returns the new state.
 func (d *discovery) raiseSpread(ctx context.Context, state *streamState, shards int) (*streamState, error) {
 	want := spreadFor(shards)
 	if state == nil || want <= state.partitions() {
 		return state, nil
 	}
 
-	// Of two workers that raise the number, one succeeds. The other takes over the row that failed its condition.
+	// Of two workers that raise the number, one succeeds. The other one uses the row that the
+	// failed condition returns.
 	update := d.table.update(streamStateRow).IfEquals(streamStateSpread, dynamo.N(int64(state.partitions())))
 	if state.spread == 0 {
 		update = d.table.update(streamStateRow).IfPresent(leaseShard).IfAbsent(streamStateSpread)

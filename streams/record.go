@@ -24,12 +24,12 @@ type Record struct {
 	// Lambda.
 	StreamARN string
 	ShardID   string
-	// SequenceNumber orders the records of a shard and its ancestors. Compare it with
-	// compareSequence, not as text.
+	// SequenceNumber orders the records of a shard and its ancestors. Compare it as a whole number
+	// of up to 40 digits, not as text.
 	SequenceNumber string
-	// EventID is the service's own id of the record. Do not use it as an idempotency
-	// key, because one change has different ids in a stream and in the stream that
-	// replaces it. Use a property of the item itself, its version for example.
+	// EventID is the service's own id of the record. Do not use it as an idempotency key, because
+	// one change has different ids in a stream and in the stream that replaces it. Use a property
+	// of the item itself, for example its version.
 	EventID   string
 	EventName EventName
 	// Keys is the item's primary key. Old and New are its images before and after the
@@ -56,8 +56,8 @@ type Record struct {
 	// this record, from 1.
 	Handler string
 	Attempt int
-	// Late says that the item may have changed several times since: the record is
-	// redriven or waited in the retry queue, or it is older than 1 min.
+	// Late says that the item may have newer changes that were handled: the record is redriven,
+	// waited in the retry queue, or is older than 1 min.
 	Late bool
 	// Replay says that the record is delivered again on request. It is nil for others.
 	Replay *Replayed
@@ -65,14 +65,14 @@ type Record struct {
 	memo *recordMemo // see Memo
 }
 
-// Replayed says why a record is delivered again. The same record was delivered before, or
-// records of the item that are newer.
+// Replayed says why a record is delivered again on request. The record itself, or newer records of
+// its item, may have been delivered before.
 type Replayed struct {
-	// Again, if it is not "", asks for the effects of the record once more. Keys of effects
-	// must have it in them; without it, an effect that has happened is not repeated.
+	// Again, if it is not "", asks for the effects of the record once more. A handler must make it
+	// part of the effect key; otherwise an effect that has happened is not repeated.
 	Again string
-	// Repaired says that the record does not come from the stream: it was made from the
-	// item as the table has it, by Rebuild. Version is its number among the item's versions.
+	// Repaired says that the record does not come from the stream: a Rebuild made it from the item
+	// in the table. Version is its Version.Number.
 	Repaired bool
 	Version  int64
 }
@@ -80,7 +80,7 @@ type Replayed struct {
 // NewAgain returns a value for Replayed.Again that no other replay has.
 func NewAgain() string { return rand.Text()[:10] }
 
-// isLate reports whether the record was created more than after ago.
+// isLate reports whether the record is older than the duration after.
 func (r Record) isLate(clock *serviceClock, after time.Duration) bool {
 	return !r.CreatedAt.IsZero() && clock.since(r.CreatedAt) > after
 }

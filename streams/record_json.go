@@ -254,6 +254,7 @@ func decodeList(kind string, in []any) (ddbtypes.AttributeValue, error) {
 		return &ddbtypes.AttributeValueMemberL{Value: l}, nil
 	}
 
+	// Every other kind is a set, whose elements are plain texts without a type of their own.
 	texts := make([]string, len(in))
 	for i, e := range in {
 		s, ok := e.(string)

@@ -6,16 +6,17 @@ import "sync"
 type recordMemo struct {
 	mu    sync.Mutex
 	made  []memoized
-	first [1]memoized // room for the usual one
+	first [1]memoized // the array of made for the first value; usually there is only one
 }
 
 type memoized struct{ key, value any }
 
-// Memo returns what make returns for the record. The first caller with the key calls make;
-// all others, in filters and handlers, get the same value, and must not modify it. So a
-// record that several handlers decode is decoded once. Records that do not come from a
-// shard, but from the retry queue for example, do not remember: make is then called each
-// time. The value counts towards no bound of memory.
+// Memo returns the result of make for the record. The first call of Memo with the key calls make.
+// All other calls with the key, in filters and handlers, return the same value, which they must not
+// modify. So a record that several handlers decode is decoded once. make must not call Memo for the
+// same record. Only records that come directly from a shard keep the values: for others, for
+// example from the retry queue, each call of Memo calls make. The values do not count towards the
+// memory limit of unfinished records.
 func (r Record) Memo(key any, make func() any) any {
 	if r.memo == nil {
 		return make()

@@ -16,9 +16,9 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// recordParts stores the encoded records that do not fit into the row that refers to
-// them, gzipped and in rows of their own. Each call of store makes new rows, so that
-// parts that a row refers to are never overwritten.
+// recordParts stores encoded records that do not fit into a row: gzipped, and in rows of their own,
+// to which the row refers. Each call of store makes new rows, so that parts to which a row refers
+// are never overwritten.
 type recordParts struct {
 	api   dynamoAPI
 	table string
@@ -39,7 +39,8 @@ func (ref partsRef) partID(n int) string {
 	return ref.id + "#" + ref.token + "-" + strconv.Itoa(n)
 }
 
-// store stores the body. If it fails, it returns a reference to the parts that may be stored.
+// store stores the body. If store fails, the reference that it returns names the parts that may be
+// stored.
 func (p recordParts) store(ctx context.Context, source, id string, body []byte) (partsRef, error) {
 	ref := partsRef{id: id, token: rand.Text()[:10]}
 

@@ -13,24 +13,24 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Replay delivers records of the stream to handlers again. It reads the shards itself and
-// puts the records into the handlers' retry queues, where the workers deliver them; see
-// RetryQueue for their order. Queue, Streams and Handlers must be set.
+// Replay delivers records of the stream to handlers again. It reads the shards itself and puts the
+// records into the handlers' retry queues, where the workers deliver them; see RetryQueue for their
+// order. Queue, Streams and Handlers must be set.
 //
-// Only records that the workers have finished are replayed: the records up to the checkpoint of
-// each shard. Later records will be delivered in any case.
+// Only records up to the checkpoint of each shard are replayed. The workers have finished these;
+// they will deliver the later records in any case.
 //
-// While it runs, a Replay is a reader of each shard beside the workers, one shard after the
-// other and with a pause between pages; see ErrTooManyGroups.
+// A Replay reads one shard after the other, with a pause between pages. While it reads a shard, it
+// is a second reader of the shard beside the workers; see ErrTooManyGroups.
 type Replay struct {
 	Queue   RetryQueue
 	Streams streamsAPI
-	// Handlers are the handlers that get the records that their filters accept. Only Name
-	// and Filter count.
+	// Handlers get the records that their filters accept; a filter that panics accepts nothing.
+	// Only Name and Filter count.
 	Handlers []Handler
 	// Select chooses the records; nil takes all.
 	Select func(Record) bool
-	// Since leaves out records that were created before.
+	// Since leaves out records that were created before it. Zero leaves out none.
 	Since time.Time
 	// Again is passed on as Replayed.Again: without it, effects that have happened are not
 	// repeated.
@@ -51,11 +51,11 @@ type ReplayCount struct {
 	Shards   int `json:"shards"`   // read to the checkpoint
 	Read     int `json:"read"`     // records read
 	Selected int `json:"selected"` // records read that were selected
-	// Queued is how many deliveries of the selected records were put into queues, or with
-	// DryRun would have been, by handler.
+	// Queued is, by handler, how many of the selected records the handler's filter accepts. Without
+	// DryRun they are in the queue, except for the newest page while the Replay waits or after an
+	// error.
 	Queued map[string]int `json:"queued"`
-	// Oldest is when the oldest record was created that the stream still has, zero if it
-	// has none.
+	// Oldest is when the oldest record that was read was created, zero if none was read.
 	Oldest time.Time `json:"oldest,omitzero"`
 	// Waiting says that the Replay waits until the workers have handled some of the items.
 	Waiting bool `json:"-"`
@@ -65,8 +65,8 @@ const (
 	defaultReplayPause = 250 * time.Millisecond
 	defaultMaxWaiting  = 10_000
 
-	// replayEmptyPages is how many empty pages in a row say that an open shard has no record
-	// up to its checkpoint any more.
+	// After replayEmptyPages empty pages in a row, an open shard counts as having no further record
+	// up to its checkpoint.
 	replayEmptyPages = 20
 )
 
@@ -83,8 +83,8 @@ func (r Replay) check() error {
 	return nil
 }
 
-// Run replays the records. If it ends early, its count has the records that were put into the queues
-// until then; they will be delivered.
+// Run replays the records. If it ends early, it returns the count together with the error. Records
+// that are in the queues by then will be delivered.
 func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 	count := ReplayCount{Queued: map[string]int{}}
 	if err := r.check(); err != nil {
@@ -158,7 +158,7 @@ func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *R
 
 	empty := replayEmptyPages
 	if lease.Finished() {
-		empty = math.MaxInt // the shard ends
+		empty = math.MaxInt // a finished shard is closed, so reading it comes to its end
 	}
 
 	err := shardPosition{}.read(ctx, r.Streams, arn, lease.Shard, maxPageSize, empty, func(page []streamtypes.Record) bool {
@@ -180,8 +180,8 @@ func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *R
 	return errors.Join(err, failed, ctx.Err())
 }
 
-// selected returns the selected records of a page up to the shard's checkpoint. past says
-// that the page reaches it.
+// selected returns the selected records of a page up to the shard's checkpoint. past says that the
+// page reaches the checkpoint.
 func (r Replay) selected(page []streamtypes.Record, arn string, lease Lease, count *ReplayCount) (records []Record, past bool) {
 	for i := range page {
 		record := fromSDK(&page[i])
@@ -233,7 +233,7 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 			items[key] = append(items[key], record)
 		}
 
-		// The count above is all that a dry run is for.
+		// A dry run only counts.
 		if r.DryRun || len(order) == 0 {
 			continue
 		}

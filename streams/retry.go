@@ -7,16 +7,16 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Retry says how failed calls of handlers are repeated. The pause before attempt
-// n+1 is random, between one half and the whole of Base·2ⁿ⁻¹, and at most Max. It is
-// longer if the error asks for it with RetryAfter.
+// Retry says how failed calls of handlers are repeated. The pause before attempt n+1 is random,
+// between one half and the whole of Base·2ⁿ⁻¹, and at most Max. It is longer if the error asks for
+// it with RetryAfter.
 //
-// By default an outage of the far side is waited for: the calls are repeated for
-// three days, and the record becomes a dead letter only after that.
+// By default a record outlasts an outage of the far side: the calls are repeated for three days,
+// and only then does the record become a dead letter.
 type Retry struct {
-	// Attempts is how many calls a record gets before it becomes a dead letter. 0
-	// means any number within For. A negative number means that the handler never
-	// gives up, neither after a number of calls nor after a time.
+	// Attempts is how many calls a record gets before it becomes a dead letter. 0 means any number
+	// within For. A negative number means that the handler never gives up: neither a number of
+	// calls nor For ends the retries.
 	Attempts int
 	// Base is the first pause. Default: 100 ms.
 	Base time.Duration
@@ -28,7 +28,7 @@ type Retry struct {
 
 var defaultRetry = Retry{Base: 100 * time.Millisecond, Max: 15 * time.Minute, For: 72 * time.Hour}
 
-// or returns r with the values of other where r has none.
+// or returns r with its zero fields set to the values of other.
 func (r Retry) or(other Retry) Retry {
 	return Retry{
 		Attempts: cmp.Or(r.Attempts, other.Attempts),

@@ -11,15 +11,15 @@ import (
 	"ratchet/internal/worker"
 )
 
-// RetryQueue puts records into the retry queues of a table's handlers, where the workers
-// deliver them. All fields up to LeaseTable must be set.
+// RetryQueue puts records into the retry queues of a table's handlers, where the workers deliver
+// them. All fields up to LeaseTable must be set.
 //
-// The records of one item are delivered in the order in which they were added, before the
-// item's records that wait already, and marked as Late. From the moment when the workers
-// know of the item, its newer records wait behind them: within a few seconds, a third of
-// Config.LeaseDuration. The workers begin to deliver after twice that time. Newer records
-// that were handled before are not repeated, and a call for one of them that has been
-// running for longer than that may overlap with the first call for an added one.
+// The added records of one item are delivered in the order in which they were added, marked as
+// Late, and before the item's records that are in the queue already. All workers know of the
+// addition within a third of Config.LeaseDuration, at most 5 s; from then on the item's newer
+// records wait behind the added ones. The workers begin to deliver after twice that time. Newer
+// records that were handled before are not repeated. A call for a newer record that runs for longer
+// than that may overlap with the first call for an added record.
 type RetryQueue struct {
 	DynamoDB        dynamoAPI
 	TableName       string
@@ -49,7 +49,8 @@ func (q RetryQueue) feed(ctx context.Context, records []Record) error {
 	table, handler := q.rows(), records[0].Handler
 	hash := hashLane(itemKey(records[0]))
 
-	// Stored once: the rows below only refer to the parts, so a full row costs no second copy.
+	// The records are stored once, and the item's row gets only references to them. So a retry
+	// after a full row stores no second copy.
 	waiting, err := table.storeRecords(ctx, hash, records)
 	if err != nil {
 		return err
@@ -76,8 +77,8 @@ func (q RetryQueue) feed(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// waitForRow waits for a moment in which a row may change. The workers must know of a full
-// row to make room.
+// waitForRow waits before the next try to add to a full row. It tells the workers of the additions,
+// because they make room by delivering.
 func (q RetryQueue) waitForRow(ctx context.Context) error {
 	if err := noteAddition(ctx, q.leases()); err != nil {
 		return err
@@ -90,8 +91,8 @@ func (q RetryQueue) waitForRow(ctx context.Context) error {
 	return nil
 }
 
-// waitForRoom waits while most items or more wait in the handler's queue. It calls waiting
-// before each pause.
+// waitForRoom waits until fewer than most items are in the handler's queue. It calls waiting before
+// each pause.
 func (q RetryQueue) waitForRoom(ctx context.Context, handler string, most int, waiting func()) error {
 	for {
 		items, err := q.rows().countRows(ctx, handler)
@@ -106,15 +107,15 @@ func (q RetryQueue) waitForRoom(ctx context.Context, handler string, most int, w
 	}
 }
 
-// redriveAgainAfter is how long after a dead letter was queued it may be queued again. The
-// second entry does nothing if the first one was handled.
+// redriveAgainAfter is how long after it was put into the queue a dead letter may be put there
+// again. If the first entry was handled by then, the second one does nothing.
 const redriveAgainAfter = time.Hour
 
-// Redrive puts the record of a dead letter into the retry queue. The workers call the
-// handler as its Retry says. If it succeeds they delete the dead letter; if the record is
-// given up again, or skipped, it stays with the new error. Redrive returns
-// ErrDeadLetterNotFound if there is no such dead letter, and ErrRedriving if it waits in
-// the queue already.
+// Redrive puts the record of a dead letter into the retry queue. The workers call the handler as
+// its Retry says. If a call succeeds, they delete the dead letter. If the handler gives the record
+// up again or skips it, the dead letter stays, with the new error. Redrive returns
+// ErrDeadLetterNotFound if there is no such dead letter, and ErrRedriving if the dead letter was
+// put into the queue less than an hour ago and has stayed there.
 func (q RetryQueue) Redrive(ctx context.Context, handler, id string) error {
 	if err := q.redrive(ctx, handler, id); err != nil {
 		return err
@@ -148,7 +149,8 @@ func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
 		return err
 	}
 
-	// After the entry was added: a crash in between makes the next redrive add it again, which does no harm.
+	// After the entry was added. After a crash in between, the next Redrive adds a second entry,
+	// which does no harm.
 	update := dynamo.NewUpdate(q.DeadLetterTable, q.letters().rows().key(handler, id)).
 		IfPresent(deadLetterID).
 		SetValue(deadLetterQueuedAt, dynamo.Millis(now))
@@ -157,9 +159,9 @@ func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
 	return err
 }
 
-// RedriveAll puts the records of the selected dead letters of a handler into the retry
-// queue, in the order of their ids, and passes each result to report: nil, or why the dead
-// letter is left. It returns an error if it cannot read the dead letters or ctx ends.
+// RedriveAll puts the records of the selected dead letters of a handler into the retry queue, in
+// the order of their ids, and passes each result to report: nil, or why the dead letter was not put
+// into the queue. It returns an error if it cannot read the dead letters or ctx ends.
 func (q RetryQueue) RedriveAll(ctx context.Context, handler string, filter DeadLetterFilter, report func(DeadLetter, error)) error {
 	queued := 0
 	for l, err := range q.letters().All(ctx, handler, filter) {

@@ -11,8 +11,8 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// The mark of an item and a handler: the newest version that a Rebuild has queued. It is a
-// row of the retry queue of its own, which time to live deletes.
+// The mark of an item and a handler: the newest version that a Rebuild has queued. The mark is a
+// row of its own in the retry queue. Time to live deletes it.
 const (
 	retryMarkPrefix = "mark/" // before the hash of the item's key
 	retryMark       = "version"
@@ -45,13 +45,13 @@ func (t *retryTable) isMarked(ctx context.Context, h *Handler, hash laneHash, r 
 	return known && h.Version(r) <= mark, err
 }
 
-// noteMarks tells the workers that a Rebuild is about to move marks, up to the versions that the
-// items have now: until they know it, nothing that it adds is delivered (see
-// retryQueues.settle). Records that are created later are newer than the marks.
+// noteMarks tells the workers that a Rebuild is about to move marks, up to the newest versions that
+// the items have now. The workers know this before they deliver anything that the Rebuild adds (see
+// retryQueues.knownAfter). Records that are created later are newer than the marks.
 func noteMarks(ctx context.Context, leases *leaseTable) error {
 	now := dynamo.Millis(time.Now())
 
-	// The time only grows: another Rebuild may run at the same time.
+	// The stored time never falls, although another Rebuild may run at the same time.
 	update := leases.update(additionsRow).
 		If("attribute_not_exists(#"+leaseMarkedAt+") OR #"+leaseMarkedAt+" < :now").
 		Bind(":now", now).
@@ -64,7 +64,8 @@ func noteMarks(ctx context.Context, leases *leaseTable) error {
 }
 
 // isRepaired reports whether a Rebuild has queued this version of the record's item, or a newer
-// one, for the handler. It reads the mark only for records from before the newest Rebuild's end.
+// one, for the handler. It reads the mark only for a record that was created before the marks last
+// moved, or up to markSlack later.
 func (s *laneScheduler) isRepaired(shard *shardLanes, h *Handler, r Record) (bool, error) {
 	markedAt := fromUnixMilli(s.markedAt.Load())
 	// Before any Rebuild this costs no read.
@@ -78,15 +79,15 @@ func (s *laneScheduler) isRepaired(shard *shardLanes, h *Handler, r Record) (boo
 	return s.retries.isMarked(ctx, h, hashLane(itemKey(r)), r)
 }
 
-// addMarked adds versions of one item and moves the mark to the last of them, if the mark is
-// as it was read. It reports whether it did.
+// addMarked adds versions of one item and moves the mark to the last of them, if the mark is still
+// as it was read. It reports false if the mark has changed or the item's row is full.
 func (t *retryTable) addMarked(ctx context.Context, handler string, hash laneHash, records []Record, mark int64, known bool) (bool, error) {
 	waiting, err := t.storeRecords(ctx, hash, records)
 	if err != nil {
 		return false, err
 	}
 
-	// A mark never moves back, also when Rebuild.Repeat queues older versions again.
+	// A mark never moves back, not even when Rebuild.Repeat queues older versions again.
 	last := max(mark, records[len(records)-1].Replay.Version)
 	marked := dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.markID())).
 		SetValue(retryMark, dynamo.N(last)).
@@ -108,7 +109,7 @@ func (t *retryTable) addMarked(ctx context.Context, handler string, hash laneHas
 		return added, err
 	}
 
-	// A row of a newer format takes no records, however often they are added.
+	// A row of a newer format takes no records: then get returns the error that ends the Rebuild.
 	_, _, refused := t.get(ctx, handler, hash)
 
 	for _, w := range waiting {

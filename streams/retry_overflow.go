@@ -14,33 +14,33 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// An item's row refers to up to maxRowRecords records. References to the next ones are in rows of
-// their own, whose ids sort like the sequence numbers, and the item's row counts them. While there
-// are any, further records are added to them, and the worker that delivers moves the first ones
-// into the row before it is empty. Each move is one transaction, which fails if another worker has
-// made it.
+// An item's row refers to up to maxRowRecords records. Each further reference has a row of its own,
+// beside the item's row, whose id sorts like the sequence number. The item's row counts these rows.
+// While there are any, a new record gets such a row, too. The worker that delivers moves the oldest
+// references into the item's row before that row is empty. Each move is one transaction, which
+// fails if another worker has made the move.
 const (
 	retryMorePrefix = "more/" // before the hash of the item's key
 	retryMore       = "more"
 
-	// Fewer than refillBelow records in the row make the worker move up to refillRecords, which
-	// are parts of one transaction.
+	// When the item's row has fewer than refillBelow records, the worker moves up to refillRecords
+	// references into it, in one transaction.
 	refillBelow   = 10
 	refillRecords = maxRowRecords - refillBelow
 )
 
-// errRowsGone says that records are counted by an item's row, and their own rows do not exist.
+// errRowsGone says that an item's row counts rows beside it that do not exist.
 var errRowsGone = errors.New("streams: rows of the retry queue are gone")
 
 func (h laneHash) morePrefix() string { return retryMorePrefix + h.text() + "/" }
 
 func (h laneHash) moreID(sequence string) string { return h.morePrefix() + paddedSequence(sequence) }
 
-// takesMore reports whether a record that is newer than the row's records is added to the rows beside it.
+// takesMore reports whether the reference to a new record goes into a row beside the item's row.
 func (r retryRow) takesMore() bool { return r.more > 0 || len(r.records) >= maxRowRecords }
 
-// appendMore adds a record behind the records in rows of their own. It reports false if the item's row has
-// changed so that the record belongs elsewhere.
+// appendMore adds the reference to a new record in a row beside the item's row. It reports false if
+// the item's row has changed since it was read.
 func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRow, record waitingRecord) (bool, error) {
 	ref := deadLetterRowKey(t.source(handler), row.hash.moreID(record.sequence))
 	ref[retryRecords] = record.encode()
@@ -52,7 +52,8 @@ func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRo
 		Set("#last = :last").
 		Add("#more :one")
 
-	// The row may have lost its last further row, or got its first one, since it was read.
+	// Fails if the first row beside it was added, or the last one moved, since the item's row was
+	// read.
 	if row.more > 0 {
 		update.IfPresent(retryMore)
 	} else {
@@ -67,8 +68,9 @@ func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRo
 	})
 }
 
-// refill moves the oldest of the records in rows of their own into the item's row. It reports
-// false if the row has changed. It returns errRowsGone if the row counts further rows that do not exist.
+// refill moves the oldest references from rows beside the item's row into it. It reports false if
+// the item's row has changed. It returns errRowsGone if the item's row counts rows beside it that
+// do not exist.
 func (t *retryTable) refill(ctx context.Context, handler string, row retryRow) (bool, error) {
 	in := t.query(handler, row.hash.morePrefix())
 	in.Limit = aws.Int32(refillRecords)
@@ -91,8 +93,9 @@ func (t *retryTable) refill(ctx context.Context, handler string, row retryRow) (
 	return t.transact(ctx, handler, append(t.deleteParts(out.Items), ddbtypes.TransactWriteItem{Update: update.Part()}))
 }
 
-// checkRowsGone returns errRowsGone if the row has not changed since before its query found no rows
-// beside it. Then no row was added or moved in between.
+// checkRowsGone returns errRowsGone if the item's row is unchanged since it was read, which was
+// before the query that found no rows beside it. Then no row was added or moved between the read
+// and the query.
 func (t *retryTable) checkRowsGone(ctx context.Context, handler string, row retryRow) error {
 	now, _, err := t.get(ctx, handler, row.hash)
 	if err != nil {
@@ -106,8 +109,8 @@ func (t *retryTable) checkRowsGone(ctx context.Context, handler string, row retr
 	return nil
 }
 
-// forgetMore makes the row count no records beside it, and deletes the row if it has no record itself,
-// unless the row has changed.
+// forgetMore sets the item's number of rows beside it to 0, or deletes the item's row if it has no
+// record itself. It does nothing if the item's row has changed.
 func (t *retryTable) forgetMore(ctx context.Context, handler string, row retryRow) error {
 	if row.length() == 0 {
 		return t.deleteEmpty(ctx, handler, row)
@@ -140,9 +143,9 @@ func (t *retryTable) deleteEmpty(ctx context.Context, handler string, row retryR
 	return err
 }
 
-// rewrite returns an update that replaces the row's records and their number beside it. It fails if
-// the row has changed: adding a record changes last, moving records changes more, and
-// removing a record shortens the list.
+// rewrite returns an update that replaces the records in the item's row and the number of rows
+// beside it. The update fails if the item's row has changed: adding a record changes last, moving
+// records changes more, and removing a record shortens the list.
 func (t *retryTable) rewrite(handler string, row retryRow, records []waitingRecord, more int) *dynamo.Update {
 	list := make([]ddbtypes.AttributeValue, len(records))
 	for i, r := range records {
@@ -180,11 +183,11 @@ func (t *retryTable) deleteParts(rows []map[string]ddbtypes.AttributeValue) []dd
 	return parts
 }
 
-// transactTries is how often a transaction is tried that was throttled. The SDK does not repeat it.
+// transactTries is how often a throttled transaction is tried. The SDK does not retry it.
 const transactTries = 3
 
-// transact makes the writes. It reports false if a condition failed or another write was in the
-// way.
+// transact makes the writes in one transaction. It reports false if a condition failed, or if
+// another write at the same time was in conflict.
 func (t *retryTable) transact(ctx context.Context, handler string, writes []ddbtypes.TransactWriteItem) (bool, error) {
 	token := rand.Text() // shorter than the 36 characters that a request token may have
 
@@ -209,7 +212,8 @@ func (t *retryTable) transact(ctx context.Context, handler string, writes []ddbt
 	}
 }
 
-// cancellation returns why a transaction was certainly not made, nil if that is not known.
+// cancellation returns the exception that proves that a transaction was not made, nil if err does
+// not prove that.
 func cancellation(err error) *ddbtypes.TransactionCanceledException {
 	var canceled *ddbtypes.TransactionCanceledException
 	errors.As(err, &canceled)
@@ -217,8 +221,8 @@ func cancellation(err error) *ddbtypes.TransactionCanceledException {
 	return canceled
 }
 
-// failuresOf returns the codes that explain why the transaction was canceled, other than a condition or
-// another write: throttling, for example.
+// failuresOf returns the reasons of a canceled transaction that are neither a failed condition nor
+// a conflict with another write: throttling, for example.
 func failuresOf(canceled *ddbtypes.TransactionCanceledException) []string {
 	if canceled == nil {
 		return nil

@@ -13,13 +13,12 @@ import (
 )
 
 const (
-	// maxQueuedItems bounds the rows of one handler that a worker keeps in mind, about
-	// 100 bytes each. Further rows are found when there is room.
+	// maxQueuedItems bounds the items of one handler's queue that a worker has in memory, about 100
+	// bytes each. Further rows are found by a later read, when there is room.
 	maxQueuedItems = 100_000
 
-	// passesPerIdle is how many pauses of PollIdle are between two reads of an empty
-	// queue. Reading a long queue takes time, so the pause grows with the queue: by passPerRow for
-	// each row.
+	// The pause between two reads of a queue is passesPerIdle times PollIdle, and passPerRow more
+	// for each row: reading a long queue takes time.
 	passesPerIdle = 3
 	passPerRow    = 10 * time.Millisecond
 )
@@ -46,7 +45,7 @@ type retryQueue struct {
 
 	mu      sync.Mutex
 	items   map[laneHash]*queuedItem
-	due     dueItems // the items that do not run
+	due     dueItems // a heap of the items without a running step
 	running int
 }
 
@@ -56,9 +55,9 @@ type queuedItem struct {
 	hash    laneHash
 	due     time.Time
 	waits   int // calls that ended in NotYet
-	refused int // moves of records into the row that were refused in a row
-	// notBefore is when every worker knows that the item waits, if another process has put
-	// it into the queue.
+	refused int // calls of refill in a row that found the row changed
+	// notBefore is the earliest time of a delivery, if another process has put the item into the
+	// queue: every worker knows by then that the item waits.
 	notBefore time.Time
 }
 
@@ -91,7 +90,7 @@ func (q *retryQueue) run() {
 	defer q.cancelWork(ErrStopped)
 	defer q.stopReading()
 
-	// As for a shard: the lease is kept until the drain is over, longer than reading.
+	// The lease is kept until the drain is over, which is later than the end of reading.
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(q.reading))
 	kept := make(chan struct{})
 	go func() {
@@ -112,7 +111,7 @@ func (q *retryQueue) run() {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(q.reading), q.lease.stopBy())
 	defer cancel()
 
-	// Without this write the lease expires, and others take it over later.
+	// Without this write others could take the lease only when it expires.
 	for try := 1; ; try++ {
 		err := q.lease.write(ctx, progress{release: true})
 		if err == nil || errors.Is(err, ErrLeaseLost) {
@@ -134,7 +133,8 @@ func (q *retryQueue) keepLease(ctx context.Context) {
 		}
 
 		call, cancel := context.WithDeadline(ctx, q.lease.nextDeadline(time.Now()))
-		// By then every record of the queue has come up and ended no process (see suspectQueueFor).
+		// By then every record of the queue was due and its call has ended no process (see
+		// suspectQueueFor).
 		settled := time.Since(q.lease.takenAt) > q.h.Retry.Max+suspectQueueFor
 		if settled {
 			q.suspect.Store(false)
@@ -171,7 +171,7 @@ func (q *retryQueue) deliver(ctx context.Context) {
 
 		if now := time.Now(); q.stale.Swap(false) || !now.Before(nextPass) {
 			q.refresh(ctx)
-			// From the end of the read: reading a long queue takes a while itself.
+			// The pause counts from the end of the read, which takes a while for a long queue.
 			nextPass = time.Now().Add(q.passPause())
 		}
 		timer.Reset(min(time.Until(nextPass), q.start(time.Now())))
@@ -201,8 +201,8 @@ func (q *retryQueue) refresh(ctx context.Context) {
 		return
 	}
 
-	// Every worker must know that the items wait before they are delivered. The process that
-	// has added them may have ended before it said so.
+	// Every worker must know that these items wait before they are delivered. The process that has
+	// added them may have ended before it called noteAddition.
 	if err := noteAddition(ctx, q.queues.leases); err != nil {
 		q.noteFault(ctx, "UpdateItem", err)
 		return
@@ -263,9 +263,8 @@ func (q *retryQueue) add(hash laneHash, due, notBefore time.Time) {
 	heap.Push(&q.due, item)
 }
 
-// start hands the items that are due to the lanes. It returns how long nothing else
-// will be due. While the handler's circuit is open, one item at a time serves as the
-// probe, whether it is due or not.
+// start hands the items that are due to the lanes. It returns the time until the next item is due.
+// While the handler's circuit is open, one item at a time is the probe, even if it is not due.
 func (q *retryQueue) start(now time.Time) time.Duration {
 	circuit := q.queues.scheduler.circuits[q.handler]
 
@@ -280,10 +279,11 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 
 		switch {
 		case len(q.due) == 0 || q.running >= limit || q.queues.scheduler.paused[q.handler].Load():
-			return time.Hour // add, finish and tryAll wake the queue
+			return time.Hour // note, again, forget and tryAll wake the queue
 		case open && circuit.wait(now) > 0:
 			return circuit.wait(now)
-		// Also while the circuit is open: until then a worker may still deliver a newer record of the item.
+		// Not even a probe comes before notBefore: until then a worker may still deliver a newer
+		// record of the item.
 		case q.due[0].notBefore.After(now):
 			return q.due[0].notBefore.Sub(now)
 		case !open && q.due[0].due.After(now):

@@ -22,7 +22,7 @@ type retryQueues struct {
 	leaseDuration, interval time.Duration
 
 	observed  map[string]*observedLease // used by run only
-	additions int64                     // how many are known here; used by run only
+	additions int64                     // the newest number of additions that this worker has loaded; used by run only
 	log       worker.LogThrottle
 
 	mu   sync.Mutex
@@ -31,15 +31,15 @@ type retryQueues struct {
 	halt context.CancelCauseFunc // ends run with a *GapError; set by run
 
 	readPauses sync.Once
-	pausesRead chan struct{} // closed when it is known which handlers are paused, and when marks were moved
+	pausesRead chan struct{} // closed when this worker has read which handlers are paused and when marks last moved
 }
 
 // maxRetryScan is the longest time between two looks at the leases. A look costs one
 // read unit.
 const maxRetryScan = 5 * time.Second
 
-// retryLeases is how many times as long the lease of a handler's queue lasts as the lease of a shard.
-// Waiting records are in no hurry, and every lease costs a write each time it is renewed.
+// The lease of a handler's queue lasts retryLeases times as long as the lease of a shard: each
+// renewal costs a write, and waiting records are not urgent.
 const retryLeases = 5
 
 func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *retryQueues {
@@ -98,7 +98,8 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 		return err
 	}
 
-	// Before any lease is taken: a queue must not deliver while this worker overtakes its items.
+	// Before any lease is taken: when a queue delivers an item, this worker must not deliver newer
+	// records of the item from a shard.
 	if err := q.learnAdditions(call, additions); err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 	now := time.Now()
 	q.observed = observe(q.observed, leases, now)
 
-	// Only take is used: leases of handlers are not moved between workers that live.
+	// Only the plan's take is used: a live worker keeps the leases of its queues.
 	due := planner{
 		me:            q.cfg.Owner,
 		leaseDuration: q.leaseDuration,
@@ -137,9 +138,9 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 	return nil
 }
 
-// learnAdditions makes sure that this worker knows the items that another process has put
-// into the queues: their later records wait behind them, and their first ones are
-// delivered. count is the number of additions so far.
+// learnAdditions makes sure that this worker knows the items that other processes have put into the
+// queues, so that newer records of these items wait and the queues that it holds deliver them.
+// count is the stored number of additions.
 func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 	if count == q.additions {
 		return nil
@@ -161,8 +162,8 @@ func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 	return nil
 }
 
-// knownAfter is how long an item that was put into the queue by another process waits until it
-// is delivered: until every worker knows that the item waits.
+// knownAfter is the time after which every worker knows of an item that another process has put
+// into a queue. The item is not delivered before.
 func (q *retryQueues) knownAfter() time.Duration { return 2 * q.interval }
 
 // readLeases returns the leases of this worker's handlers, and how often records were put
@@ -179,7 +180,8 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []Lease, additions int6
 	for i, h := range q.cfg.Handlers {
 		l, ok := stored[h.Name]
 		if !ok {
-			// A worker that holds the lease although its row is gone stores it again itself.
+			// The holder of a lease whose row was deleted may store the row first. Then insert
+			// changes nothing, and take fails because its conditions do not match the row.
 			l = Lease{Shard: h.Name, Epoch: firstEpoch(q.cfg.clock, 0)}
 			if _, err := q.leases.insert(ctx, l); err != nil {
 				return nil, 0, err
@@ -212,7 +214,7 @@ func (q *retryQueues) set(handler string, queue *retryQueue) {
 	}
 }
 
-// note adds a row that was created to the handler's queue, if this worker holds the queue.
+// note adds a new row to the handler's queue, if this worker holds the queue.
 func (q *retryQueues) note(item waitingItem, due time.Time) {
 	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
 		queue.add(item.hash, due, time.Time{})
@@ -220,7 +222,7 @@ func (q *retryQueues) note(item waitingItem, due time.Time) {
 	}
 }
 
-// tryAll makes all rows of the handler due that are known here.
+// tryAll makes all items of the handler's queue due, if this worker holds the queue.
 func (q *retryQueues) tryAll(handler int) {
 	if queue := q.queue(q.cfg.Handlers[handler].Name); queue != nil {
 		queue.tryAll()

@@ -6,10 +6,9 @@ import (
 	"fmt"
 )
 
-// redrive makes one try for a dead letter that is the first of the row. The letter is
-// deleted when its record was handled. Otherwise it stays: with the new error when the
-// handler gives the record up again, and with the reason when the record needs no handling
-// any more.
+// redrive makes one try for a dead letter that is the first record of the row. If the record is
+// handled, the dead letter is deleted. If the handler gives the record up again, the dead letter
+// gets the new error. If the handler skips the record, the dead letter gets the reason.
 func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRow) (_ retryRow, done bool, err error) {
 	q := i.queue
 	letters := DeadLetters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, clock: q.queues.cfg.clock}
@@ -17,7 +16,7 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 	letter, err := letters.Get(ctx, q.h.Name, row.first().deadLetter)
 	switch {
 	case errors.Is(err, ErrDeadLetterNotFound):
-		return row, true, nil // handled before, or discarded
+		return row, true, nil // redriven or deleted before
 	case errors.Is(err, errNewerFormat):
 		return row, false, err
 	case letter.Unreadable != "":
@@ -28,7 +27,7 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 
 	var skipped error
 	h := *q.h
-	// A dead letter is old by nature.
+	// MaxAge is for records of the stream: a dead letter is always old.
 	h.MaxAge = 0
 	h.Handle = noteSkip(h.Handle, &skipped)
 
@@ -45,7 +44,8 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 		return letters.storeFailedRedrive(ctx, h, letter, cause)
 	})
 
-	// The call may have taken long, so these writes get a context of their own.
+	// A context of its own: the lease may have been renewed during the call, which outlasts the
+	// first one.
 	ctx, cancel := shard.withinLease()
 	defer cancel()
 

@@ -12,7 +12,7 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// errRowFull reports that an item has as many records to deliver again as a row may have.
+// errRowFull reports that an item's row has no room for the added records.
 var errRowFull = errors.New("streams: too many records of the item wait to be delivered again")
 
 // maxReplays is how many records a row may have in its list of replays, about 100 KB.
@@ -21,8 +21,8 @@ const maxReplays = 1000
 // maxAddition is how many records are added to a row at once.
 const maxAddition = maxReplays / 2
 
-// addReplays puts records of one item into the row of the item, before the records that wait
-// there, and creates the row if there is none. It returns errRowFull if they do not fit.
+// addReplays puts records of one item into the row of the item, before the records that wait there,
+// and creates the row if there is none. It returns errRowFull if the row has no room for them.
 func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHash, keys dynamo.Item, records []waitingRecord) error {
 	addition := rand.Text()
 
@@ -30,7 +30,8 @@ func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHa
 	switch {
 	case err != nil:
 		return fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
-	// The SDK repeats a call whose answer was lost, and the repeat fails the condition. The token proves ours.
+	// The SDK repeats a call whose answer was lost, and the repeat fails the condition. The token
+	// proves that the first try was stored.
 	case applied || dynamo.Text(old, retryAddition) == addition:
 		return nil
 	}
@@ -42,8 +43,8 @@ func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHa
 	return errRowFull
 }
 
-// replaysUpdate returns the update that adds records to be delivered again. Its token
-// recognizes a repeat of a call whose answer was lost.
+// replaysUpdate returns the update that adds records to be delivered again. It stores the token
+// addition and fails if the row has it already, so that a repeat after a lost answer adds nothing.
 func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.Item, records []waitingRecord, addition string) *dynamo.Update {
 	elements := make([]ddbtypes.AttributeValue, len(records))
 	for i, r := range records {
@@ -94,12 +95,12 @@ func countItems(ctx context.Context, api queryAPI, in *dynamodb.QueryInput) (int
 	return count, nil
 }
 
-// additionsRow is beside the leases of the retry queues. Its counter grows when a process that does not
-// hold the shard's lease has put records into a queue, so that the
-// workers learn of the items that wait.
+// additionsRow is beside the leases of the retry queues. Its counter grows when records were put
+// into a queue by a process that is not the worker of their shard. The workers load the waiting
+// items when they see a new number.
 const additionsRow = "#additions"
 
-// noteAddition tells the workers that rows were added.
+// noteAddition tells the workers that records were added to retry queues.
 func noteAddition(ctx context.Context, leases *leaseTable) error {
 	update := leases.update(additionsRow).
 		Add("#counter :one").

@@ -11,11 +11,11 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// The retry queue is part of the dead-letter table. Its partition key is "retries/",
-// the name of the stream's table and the handler's name. Each item that waits for the
-// handler has one row with the list of its records, oldest first; the records
-// themselves are in parts (see recordParts). Records that are delivered again on request
-// are in a list of their own, which comes first: they are older than the waiting records.
+// The retry queue is part of the dead-letter table. Its partition key is "retries/", the name of
+// the stream's table and the handler's name. Each item that waits for the handler has one row with
+// the list of its records, oldest first; the records themselves are in parts (see recordParts).
+// Records that are delivered again on request are in a list of their own, replays. They are older
+// than the waiting records and are delivered first.
 const (
 	retrySourcePrefix = "retries/"
 	retryRowPrefix    = "item/" // before the hash of the item's key
@@ -26,15 +26,15 @@ const (
 	retrySequence  = "sequence" // in an element of records
 	retryParts     = "parts"    // in an element of records
 	retryToken     = "token"    // in an element of records
-	retryLetter    = "letter"   // in an element of replays: id of the dead letter that has the record
+	retryLetter    = "letter"   // in an element of replays: id of the dead letter that the element redrives
 	retryLast      = "last"     // sequence number of the newest record, with leading zeros
 	retryAttempts  = "attempts" // of the oldest record
 	retrySince     = "since"    // when the oldest record first failed
 	retryNextTry   = "nextTry"
 	retryError     = "error"
 	retryReplays   = "replays"
-	retryTries     = "tries"          // calls for the oldest record that have not returned
-	retryTriedBy   = "triedBy"        // worker that has begun the last of them
+	retryTries     = "tries"          // calls for the oldest record that were begun and have not returned
+	retryTriedBy   = "triedBy"        // worker that has begun the last of these calls
 	retryAddition  = "addition"       // token of the newest addition to replays
 	replayAttempts = "replayAttempts" // of the oldest replay
 	replaySince    = "replaySince"
@@ -77,28 +77,28 @@ func parseRowID(id string) (laneHash, bool) {
 type retryRow struct {
 	hash     laneHash
 	keys     dynamo.Item     // of the item
-	replays  []waitingRecord // records to deliver again; they come first
+	replays  []waitingRecord // records to deliver again, before records
 	records  []waitingRecord // oldest first
-	more     int             // records behind them, in rows of their own
+	more     int             // how many newer records have rows of their own
 	last     string          // sequence number of the newest record, with leading zeros
 	attempts int             // of the first record
 	since    time.Time       // when the first record first failed
 	nextTry  time.Time
 	lastErr  string
 	tries    tryCount // of the first record
-	// refused says why the row cannot be read: it has a newer format. Only hash is known then, too.
+	// refused is set if the row has a newer format. Then only hash is set, too.
 	refused error
 }
 
-// tryCount counts the calls for a record that have begun and not returned, of workers whose lease is
-// suspect. by is the worker that has begun the last of them.
+// tryCount counts the calls for a record that were begun and have not returned. Workers count only
+// while the queue's lease is suspect. by is the worker that has begun the last of these calls.
 type tryCount struct {
 	count int
 	by    string
 }
 
-// ofOthers returns how many of the calls have ended their worker. The worker me is alive, even if
-// answers to its own writes were lost.
+// ofOthers returns how many of the calls have ended their worker. The worker me is alive, so the
+// last call does not count if me has begun it: only the answer to a write of me was lost.
 func (c tryCount) ofOthers(me string) int {
 	if c.by == me {
 		return c.count - 1
@@ -116,7 +116,7 @@ func (r retryRow) first() waitingRecord {
 	return r.records[0]
 }
 
-// length returns how many records the row has itself.
+// length returns the number of records in the row itself.
 func (r retryRow) length() int { return len(r.replays) + len(r.records) }
 
 // empty reports that no record of the item waits.
@@ -144,8 +144,8 @@ func (r retryRow) ifFirst() string {
 // waitingRecord is one record of a retryRow.
 type waitingRecord struct {
 	sequence   string
-	parts      partsRef // its token tells apart the records of a row
-	deadLetter string   // id of the dead letter that has the record; then there are no parts
+	parts      partsRef // the token is unique among the records of a row
+	deadLetter string   // id of the dead letter to redrive; then parts has only the token
 }
 
 func decodeRetryRow(row dynamo.Item) (retryRow, bool) {

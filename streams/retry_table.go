@@ -14,9 +14,9 @@ import (
 
 // retryTable is the retry queue of one table's stream.
 //
-// A row decides who delivers an item's records to the handler. While it exists, only
-// the retry queue does; the shard's worker appends to it. The row is deleted with its
-// last record, by a write that fails if another record was appended meanwhile.
+// While an item has a row here, only the retry queue delivers the item's records to the handler,
+// and the shard's worker appends new records to the row. The row is deleted with its last record,
+// by a write that fails if another record was appended meanwhile.
 type retryTable struct {
 	api   dynamoAPI
 	table string // the dead-letter table
@@ -39,13 +39,13 @@ func (t *retryTable) parts() recordParts { return recordParts{api: t.api, table:
 type parking int
 
 const (
-	parked     parking = iota // the record is in the queue, or was and has left it
+	parked     parking = iota // the record is in the queue, or was there and has been handled
 	notWaiting                // the item has no row
 	isWaiting                 // the item has a row already
-	rowChanged                // the item's row has changed meanwhile: ask again
+	rowChanged                // the item's row has changed since it was read: try again
 )
 
-// create stores a row for an item whose record r has failed, unless there is one.
+// create stores a row for the item of the record r, unless the item has one.
 func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state retryRow) (parking, error) {
 	// The record is stored before the row refers to it. A crash in between leaves parts without a row.
 	record, err := t.storeRecord(ctx, hash, r)
@@ -92,7 +92,8 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 	}
 
 	last := dynamo.S(paddedSequence(r.SequenceNumber))
-	// Padded numbers compare as text. The condition on last makes a repeat of a stored record fail.
+	// Padded numbers compare as text. The condition on last fails for a record that was stored
+	// before.
 	update := t.update(r.Handler, hash).
 		IfPresent(deadLetterID).
 		IfAbsent(retryMore).
@@ -112,10 +113,12 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 		return parked, nil
 	}
 
-	// The list is full, or records wait beside it already: the new record must come behind all of them.
+	// The list is full, or newer records have rows of their own: the new record must come behind
+	// all of them.
 	if row, ok := decodeRetryRow(old); ok && row.takesMore() && row.last < paddedSequence(r.SequenceNumber) {
 		added, err := t.appendMore(ctx, r.Handler, row, record)
-		// Without a cancellation the outcome is unknown, and the row may refer to the parts.
+		// Only a canceled transaction proves that no row refers to the parts. After other errors
+		// the outcome is unknown, so the parts stay.
 		if cancellation(err) != nil {
 			err = errors.Join(err, t.dropParts(ctx, r.Handler, record))
 		}
@@ -128,7 +131,7 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 	return t.afterRefusal(ctx, old, record, r, rowChanged)
 }
 
-// dropParts deletes the parts of a record that no row refers to, also when ctx has ended.
+// dropParts deletes the parts of a record to which no row refers, even if ctx has ended.
 func (t *retryTable) dropParts(ctx context.Context, handler string, record waitingRecord) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -136,8 +139,9 @@ func (t *retryTable) dropParts(ctx context.Context, handler string, record waiti
 	return t.parts().delete(ctx, t.source(handler), record.parts)
 }
 
-// afterRefusal finds out why the row old refused the record, and deletes the record's
-// parts if no row refers to them. It returns otherwise if the record is not known.
+// afterRefusal finds out why the write of the record failed its condition, from the row as it was
+// then. It deletes the record's parts if no row refers to them. The argument otherwise is the
+// result if the record is neither stored nor handled and the item has a row.
 func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record waitingRecord, r Record, otherwise parking) (parking, error) {
 	row, _ := decodeRetryRow(old)
 	if row.refused != nil {
@@ -151,7 +155,7 @@ func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record w
 		}
 	}
 
-	// Only now: a row that has stored the record needs its parts.
+	// After the loop: a row that has stored the record needs the parts.
 	if err := t.parts().delete(ctx, t.source(r.Handler), record.parts); err != nil {
 		return 0, err
 	}
@@ -159,7 +163,8 @@ func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record w
 	switch {
 	case len(old) == 0:
 		return notWaiting, nil
-	// A newer record waits or waited, so an earlier delivery of this shard has stored this one.
+	// The newest record of the row is this one or a newer one, so an earlier delivery of the shard
+	// has stored this one.
 	case dynamo.Text(old, retryLast) >= paddedSequence(record.sequence):
 		return parked, nil
 	}
@@ -243,7 +248,7 @@ func (t *retryTable) get(ctx context.Context, handler string, hash laneHash) (ro
 	return row, ok && !row.empty(), nil
 }
 
-// decode decodes a row, with the times of the local clock.
+// decode decodes a row and converts its times to the local clock.
 func (t *retryTable) decode(item dynamo.Item) (retryRow, bool) {
 	row, ok := decodeRetryRow(item)
 	row.since, row.nextTry = t.clock.local(row.since), t.clock.local(row.nextTry)
@@ -291,8 +296,8 @@ func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow)
 	return nil
 }
 
-// beginTry stores that a worker begins a call for the row's first record. It reports false if the row is
-// not as it was read. A repeat, after a lost answer, stores the same.
+// beginTry stores that a worker begins a call for the row's first record. It reports false if the
+// row has changed since it was read. A repeat of the write after a lost answer counts as stored.
 func (t *retryTable) beginTry(ctx context.Context, handler string, row retryRow, tries tryCount) (bool, error) {
 	names := row.names()
 
@@ -316,7 +321,8 @@ func (t *retryTable) beginTry(ctx context.Context, handler string, row retryRow,
 	return applied || (now.length() > 0 && now.first() == row.first() && now.tries == tries), nil
 }
 
-// endTry stores that the worker's call has returned. The row may have changed.
+// endTry stores that the worker's call has returned. It changes nothing if the row has another
+// first record, or the newest call is another worker's.
 func (t *retryTable) endTry(ctx context.Context, handler string, row retryRow, by string) error {
 	names := row.names()
 
@@ -340,14 +346,13 @@ func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
 		Bind(":token", dynamo.S(row.first().parts.token))
 }
 
-// pop removes the first record, and the row with the last one. It returns the row as
-// it is afterwards, without records if it is gone. If the record was removed already, pop returns no
-// error.
+// pop removes the first record, and with the last record the row. It returns the row as it is
+// afterwards; a deleted row has no records. pop returns no error if the record was removed before.
 func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (retryRow, error) {
 	gone := false
 
 	var err error
-	// Deleted only as it was read: a record that was appended meanwhile must keep its row.
+	// deleteRow fails if a record was appended since the row was read: that record needs the row.
 	if row.length() == 1 && row.more == 0 {
 		if gone, err = t.deleteRow(ctx, handler, row); err != nil {
 			return retryRow{}, err
@@ -357,7 +362,8 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 	var left retryRow
 
 	if !gone {
-		// Rows that are read with one record may have more now, but never fewer than one.
+		// The row has at least one record: it had more than one when it was read, or deleteRow has
+		// found a new one.
 		names := row.names()
 		update := t.ifFirst(handler, row).
 			Remove("#"+names.list+"[0]").

@@ -43,8 +43,8 @@ func convertImage(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.
 		return nil
 	}
 
-	// The strings and numbers of an image, which are most of its values, are allocated
-	// together: they live as long as the image.
+	// Most values of an image are strings and numbers. They live as long as the image, so each kind
+	// is allocated with one call.
 	var c converter
 	for _, v := range in {
 		c.count(v)
@@ -54,10 +54,10 @@ func convertImage(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.
 	return c.convertMap(in)
 }
 
-// converter converts the values of one image: the SDK has the same types in its package of
-// DynamoDB and in its package of DynamoDB Streams.
+// converter converts the values of one image. The SDK's packages for DynamoDB and for DynamoDB
+// Streams have different Go types for the same values.
 type converter struct {
-	texts, numbers int // how many there are
+	texts, numbers int // how many the image has, as count has found
 	s              []ddbtypes.AttributeValueMemberS
 	n              []ddbtypes.AttributeValueMemberN
 }

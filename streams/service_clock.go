@@ -10,23 +10,24 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// clockSlack is by how much the local clock may differ from the service's without being corrected.
-// Answers tell their time in whole seconds, and some of them arrive late.
+// clockSlack is the difference between the local clock and the service's clock up to which the
+// local clock is used as it is. Smaller differences cannot be measured: the time in an answer has
+// whole seconds, and an answer may arrive late.
 const clockSlack = 5 * time.Second
 
-// serviceClock tells the time by the clock of the service, which its answers state. The clocks of
-// workers may differ by any amount. So a time that is stored for other workers is the service's time, and
-// so is a time that is compared with a time from the service or from another worker. Every heartbeat
-// updates the difference. A process without heartbeats uses its own clock.
+// serviceClock tells the time by the clock of the service, which the service's answers contain. The
+// clocks of workers may differ by any amount. So a time that is stored for other workers is the
+// service's time, and so is a time that is compared with a time from the service or from another
+// worker. Every heartbeat updates the difference. A process without heartbeats uses its own clock.
 //
 // The zero value, and nil, know of no difference.
 type serviceClock struct {
 	ahead atomic.Int64 // by how much the local clock is ahead, as a Duration
 }
 
-// hear notes a time that the service stated in an answer, zero if it stated none. The call began at the
-// given time and has ended just now. A call that took long, for example because the process was suspended,
-// proves nothing and is ignored.
+// hear notes the service's time in an answer that has just arrived, zero if the answer has none.
+// began is when the call began. The answer to a call that took longer than clockSlack is ignored:
+// the process may have been suspended.
 func (c *serviceClock) hear(began, answered time.Time) {
 	if c == nil || answered.IsZero() {
 		return
@@ -38,13 +39,14 @@ func (c *serviceClock) hear(began, answered time.Time) {
 		return
 	}
 
-	// Answers have whole seconds, so small differences between two of them mean nothing.
+	// A smaller change may come from the whole seconds of the answers.
 	if ahead := now.Sub(answered); (ahead - c.difference()).Abs() > clockSlack {
 		c.ahead.Store(int64(ahead))
 	}
 }
 
-// listen makes a call of DynamoDB hear its answer, also if that is an error.
+// listen is an option for a call of DynamoDB. The clock then hears the answer, even if the answer
+// is an error.
 func (c *serviceClock) listen(o *dynamodb.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		// Initialize is the outermost step: the metadata of all retries and of errors passes it.
@@ -71,7 +73,7 @@ func (c *serviceClock) difference() time.Duration {
 // now returns the service's time. It has no monotonic reading if the clocks differ.
 func (c *serviceClock) now() time.Time { return c.service(time.Now()) }
 
-// since returns how long ago the service's time was t.
+// since returns the time from t, a time of the service, until now.
 func (c *serviceClock) since(t time.Time) time.Duration { return c.now().Sub(t) }
 
 // service returns the service's time at a moment of the local clock, zero for zero.

@@ -41,14 +41,14 @@ func (s *laneScheduler) newShardLanes(work context.Context, lease *heldLease, wi
 	return lanes
 }
 
-// withinLease returns a context for calls to DynamoDB that ends with the work, or when the lease may
-// be another worker's soon.
+// withinLease returns a context for calls to DynamoDB. It ends with the work, or before another
+// worker may take the lease.
 func (s *shardLanes) withinLease() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(s.work, s.lease.stopBy())
 }
 
-// submitted is how many records are handed to the lanes at once: few enough that handlers
-// begin with the first ones of a page while the filters see the others.
+// submitted is how many records are handed to the lanes at once. It is small, so that handlers
+// begin with the first records of a page before the filters have run for the last ones.
 const submitted = 64
 
 // submit hands the records of one page, in order, to the handlers that accept them.
@@ -117,7 +117,7 @@ func (s *shardLanes) push(handler int, key string, d *delivery) {
 	s.pace[handler].pending++
 	s.pace[handler].given = true
 
-	// A handler that wants no order gets a lane per record.
+	// Without order, each record has a lane of its own.
 	if s.scheduler.cfg.Handlers[handler].Unordered {
 		key += "\x00" + d.record.SequenceNumber
 	}
@@ -151,10 +151,9 @@ func (s *shardLanes) remove(l *lane) {
 	}
 }
 
-// stop begins no record that is newer than all records begun so far. It returns a
-// channel that is closed when the older ones are finished. These must be finished,
-// because the checkpoint stops at the oldest unfinished record: otherwise the next
-// holder would repeat everything after it.
+// stop makes the lanes begin no record that is newer than newestBegun. It returns a channel that is
+// closed when the older records are finished. They must be finished, because the checkpoint cannot
+// pass the oldest unfinished record: the next holder would repeat all records after it.
 func (s *shardLanes) stop() <-chan struct{} {
 	s.scheduler.mu.Lock()
 	defer s.scheduler.mu.Unlock()
@@ -170,8 +169,8 @@ func (s *shardLanes) stop() <-chan struct{} {
 	return s.idle
 }
 
-// drop begins no record any more, after stop. The channel that stop returned is
-// closed when the running calls have ended.
+// drop makes the lanes begin no record at all. It comes after stop, whose channel is then closed
+// when the running calls have ended.
 func (s *shardLanes) drop() {
 	s.scheduler.mu.Lock()
 	defer s.scheduler.mu.Unlock()
@@ -183,9 +182,9 @@ func (s *shardLanes) drop() {
 	}
 }
 
-// drain waits until no handler runs. Records that were overtaken by newer ones are
-// still handled, for up to timeout. After that, or when work has ended, the contexts of
-// the running calls end and drain waits only for these calls.
+// drain waits until no handler runs. Records that are older than newestBegun are still handled, for
+// up to timeout. After that, or when work has ended, the contexts of the running calls end, and
+// drain waits only for these calls.
 func (s *shardLanes) drain(timeout time.Duration, cancelWork context.CancelCauseFunc) {
 	idle := s.stop()
 

@@ -17,8 +17,7 @@ const (
 	// callTimeout is how long one call to DynamoDB Streams may take.
 	callTimeout = 30 * time.Second
 
-	// activePauses is how many pauses of PollActive a shard counts as active for
-	// after its last record.
+	// A shard counts as active for activePauses times PollActive after its last record.
 	activePauses = 40
 
 	// A shard that has children and is listed as open counts as closed after this
@@ -30,15 +29,15 @@ const (
 	caughtUpPages = 2
 )
 
-// What ends reading other than a canceled context.
+// The results of reading, beside the end of a context.
 var (
 	errShardEnd  = errors.New("streams: end of shard")
 	errShardGone = errors.New("streams: shard is no longer listed")
 )
 
-// shardReader pages through one shard. Its position is the sequence number of the
-// last record delivered, and iterators are only a means to continue from there: one
-// that has expired is replaced, and records that come twice are dropped.
+// shardReader pages through one shard. Its position is the sequence number of the last record
+// delivered. An iterator is only used to continue from the position: an expired iterator is
+// replaced, and records that come twice are dropped.
 type shardReader struct {
 	cfg    *Config
 	stream *stream
@@ -53,14 +52,14 @@ type shardReader struct {
 
 	iterator  string
 	ahead     chan page    // the page after the last one, while it is being fetched; nil: none
-	last      string       // newest sequence number delivered, or the checkpoint
-	lastAt    time.Time    // its creation
+	last      string       // the position: the newest sequence number delivered, or the checkpoint
+	lastAt    time.Time    // when the record at the position was created
 	startAt   time.Time    // where to begin while last is ""
 	skipUntil time.Time    // drop older records, if AT_TIMESTAMP is not supported
-	gaps      []Gap        // noticed, and their ends not known yet: of lost parents, and of the shard
-	atHorizon bool         // after a gap: begin with the oldest record left
-	missing   confirmation // whether the shard exists
-	trimmed   confirmation // whether the records after the position do
+	gaps      []Gap        // gaps of the parent and of this shard whose ends are not known yet
+	atHorizon bool         // set after a gap: begin with the oldest record left
+	missing   confirmation // answers that the shard does not exist
+	trimmed   confirmation // answers that the records after the position were trimmed
 
 	faults      int // in a row
 	log         worker.LogThrottle
@@ -74,13 +73,13 @@ type shardReader struct {
 // run reads until ctx ends (nil), the shard ends (errShardEnd), the shard no longer
 // exists (errShardGone) or a gap ends it (*GapError).
 func (r *shardReader) run(ctx context.Context) error {
-	// A gap that was known before the first call: nothing after it is read.
+	// The lease shows a gap before anything is read. Under GapHalt no record after it is read.
 	if len(r.gaps) > 0 && r.cfg.OnGap == GapHalt {
 		return &GapError{Gap: r.closeGaps("")}
 	}
 
 	r.activeSince = time.Now()
-	// An hour, because wait sets the timer before each use.
+	// The duration has no effect: wait sets the timer before each use.
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	defer r.dropAhead()
@@ -97,7 +96,7 @@ func (r *shardReader) run(ctx context.Context) error {
 			return nil
 		}
 
-		// After a page with records there is no pause: the next one may be waiting.
+		// No pause after a page with records: the next page may have records, too.
 		var halt *GapError
 		pause := time.Duration(0)
 		switch {
@@ -155,8 +154,8 @@ func (r *shardReader) idlePause() time.Duration {
 	return min(r.cfg.PollActive+quiet/4, r.cfg.PollIdle)
 }
 
-// mustBeClosed recognizes a shard that is served as open although it has children.
-// A parent gets no records after its children were created, so a parent that has stayed
+// mustBeClosed recognizes a shard that has children although the service still answers with a next
+// iterator. A parent gets no records after its children were created, so a parent that has stayed
 // empty is at its end.
 func (r *shardReader) mustBeClosed() bool {
 	return r.childKnown.Load() && r.emptyPages >= closedAfterPages && time.Since(r.activeSince) > closedAfterTime
@@ -178,7 +177,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 		return 0, r.handleFault(ctx, p.err)
 	}
 
-	// Faults are counted in a row, and a page proves that the shard and its records exist.
+	// A page ends the row of faults, and proves that the shard and its records exist.
 	r.faults, r.missing, r.trimmed = 0, confirmation{}, confirmation{}
 	records = len(p.records)
 	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: p.took})
@@ -194,7 +193,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	}
 
 	if records == 0 {
-		// A gap without a record behind it ends here.
+		// The gap is reported now: it may take long until a record shows where it ends.
 		r.closeGaps("")
 		r.emptyPages++
 	} else {
@@ -210,9 +209,9 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	return records, nil
 }
 
-// noteCaughtUp notes when the shard was found to have no more records. An empty page does
-// not say so by itself: the service returns empty pages where old records were trimmed, and
-// in a closed shard. Several in a row do.
+// noteCaughtUp notes when the shard was found to have no more records: after several empty pages in
+// a row. One empty page does not show it: the service also returns empty pages where old records
+// were trimmed, and in a closed shard. A shard that is caught up is not suspect any more.
 func (r *shardReader) noteCaughtUp(p page) {
 	switch {
 	case len(p.records) > 0:
@@ -223,7 +222,8 @@ func (r *shardReader) noteCaughtUp(p page) {
 	}
 }
 
-// page is one answer of GetRecords. Its records are converted while the next page is fetched.
+// page is one answer of GetRecords. Its records are converted later, while the next page is
+// fetched.
 type page struct {
 	records []streamtypes.Record
 	next    string // iterator of the next page; "" at the end of the shard
@@ -251,7 +251,7 @@ func (r *shardReader) fetchAhead(ctx context.Context) {
 	go func() { ahead <- r.getRecords(ctx, iterator) }()
 }
 
-// dropAhead waits for the page that is being fetched, and forgets it.
+// dropAhead waits for the page that is being fetched, and drops it.
 func (r *shardReader) dropAhead() {
 	if r.ahead != nil {
 		<-r.ahead
@@ -259,7 +259,8 @@ func (r *shardReader) dropAhead() {
 	}
 }
 
-// getRecords fetches a page. It may run beside the reader: it uses no field that changes.
+// getRecords fetches a page. It may run at the same time as the reader, because it uses no field
+// that changes.
 func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -268,7 +269,7 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 
 	out, err := r.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
 		ShardIterator: &iterator,
-		// A page above maxPending would exceed the window by more than the window's size.
+		// A page may exceed the limit of pending records, but not by more than maxPending.
 		Limit: aws.Int32(int32(min(r.cfg.pageSize, r.cfg.maxPending))),
 	}, withoutStreamRetries)
 	if err != nil {
@@ -297,8 +298,9 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 	out, err := r.cfg.Streams.GetShardIterator(call, in, withoutStreamRetries)
 	if err != nil {
 		if in.Timestamp != nil && isInvalidInput(err) {
-			// Not every endpoint supports AT_TIMESTAMP. Read from the oldest record and
-			// drop those created before startAt, to the second like their times.
+			// Not every endpoint supports AT_TIMESTAMP. Read from the oldest record, and drop the
+			// records that were created before startAt. Creation times are whole seconds, so
+			// startAt is truncated to a second.
 			r.skipUntil = r.startAt.Truncate(time.Second)
 			return r.openIterator(ctx)
 		}
@@ -315,7 +317,7 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 }
 
 // deliver hands the records of a page to the handlers, except for records that were delivered
-// before. Its error is ctx's, and means that the rest of the page was left.
+// before. It returns ctx.Err() if ctx ends before the whole page was handed over.
 func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) error {
 	if len(in) == 0 {
 		return nil
@@ -350,11 +352,12 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 	return r.submit(ctx, out)
 }
 
-// submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends, the
-// rest is left, which is after the checkpoint, and submit returns ctx's error: the page has not been
-// read to its end.
+// submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends before
+// the last batch, submit returns ctx.Err(). The other records are after the checkpoint, so the next
+// holder reads them.
 func (r *shardReader) submit(ctx context.Context, records []Record) error {
-	// Loaded again for each batch: the reader ends the suspicion when it has caught up.
+	// Loaded again for each batch, because suspect becomes nil after the last record that could
+	// have ended a worker.
 	for suspect := r.lanes.suspect.Load(); suspect != nil && len(records) > 0; suspect = r.lanes.suspect.Load() {
 		batch, err := suspect.beginBatch(ctx, r.lanes, records)
 		if err != nil {
@@ -392,7 +395,7 @@ func (r *shardReader) lag(now time.Time) Lag {
 	case !newestAt.IsZero():
 		age = clock.service(now).Sub(newestAt)
 	}
-	age = max(age, 0) // clocks are compared to a few seconds
+	age = max(age, 0) // the clocks may differ by a few seconds
 
 	return Lag{
 		Shard:     r.shard,
@@ -403,6 +406,6 @@ func (r *shardReader) lag(now time.Time) Lag {
 	}
 }
 
-// withoutStreamRetries turns the SDK's retries off. Every reader has its own, so
-// that one shard in trouble does not use up the retry budget of all shards.
+// withoutStreamRetries turns the SDK's retries off. Every reader retries by itself, so that one
+// failing shard does not use up the client's retry budget for all shards.
 func withoutStreamRetries(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }

@@ -13,12 +13,12 @@ import (
 // finalWriteBackoff is the pause between tries of a lease's last write.
 var finalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
 
-// shardWorker works on one shard while this worker holds its lease: it reads the
-// shard, runs the handlers and stores checkpoints in the lease.
+// shardWorker works on one shard while this worker holds its lease: it reads the shard, runs the
+// handlers and stores checkpoints in the lease.
 //
-// It has two contexts. reading ends first, for a stop or a hand-over; what runs may
-// then finish. work is the parent of the handlers' contexts; it ends when the lease
-// is lost or the drain takes too long.
+// It has two contexts. reading ends at a stop or a hand-over; running handlers may then finish.
+// work is the parent of the handlers' contexts; it ends when the lease is lost or the drain takes
+// too long.
 type shardWorker struct {
 	cfg       *Config
 	id        string
@@ -42,14 +42,14 @@ type shardWorker struct {
 	log     worker.LogThrottle
 
 	mu           sync.Mutex
-	stored       progress // the last that was written
+	stored       progress // the newest progress that was written
 	lastGap      Gap
 	gapCount     int64
 	trying       *tryNote // while the shard is suspect
 	forgetDeaths bool     // earlier deaths do not count any more
 }
 
-// newShardWorker prepares the work on the shard of a lease, as it was when it was taken.
+// newShardWorker prepares the work on a shard. l is the shard's lease as this worker has taken it.
 func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLease) *shardWorker {
 	p, st := c.poller, c.stream
 
@@ -67,7 +67,7 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 	}
 	w.reading, w.stopReading = context.WithCancel(ctx)
 
-	// The end of ctx asks for a drain. It must not cancel the handlers that run.
+	// When ctx ends, the shard drains: the running handlers must not be canceled then.
 	w.work, w.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
 
 	w.waiting = p.scheduler.waiting
@@ -111,8 +111,9 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 	return w
 }
 
-// unreadSince returns since when the records of a shard that were asked for have waited for
-// their first reader. It is zero if the shard was read before, or if that time is not known.
+// unreadSince returns the time from which on the records of a shard should have been read, if the
+// shard has never had a reader. It is zero if the shard was read before, or if the time is not
+// known.
 func unreadSince(l Lease) time.Time {
 	switch {
 	case l.Checkpoint != "":
@@ -132,7 +133,7 @@ func (w *shardWorker) run() error {
 	defer w.cancelWork(ErrStopped)
 	defer w.stopReading()
 
-	// The lease is kept until the drain is over, longer than reading.
+	// The lease is kept until the drain is over, which is later than the end of reading.
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(w.reading))
 	kept := make(chan struct{})
 	go func() {
@@ -147,16 +148,17 @@ func (w *shardWorker) run() error {
 	w.lanes.drain(w.cfg.DrainTimeout, w.cancelWork)
 	w.lanes.window.close()
 
-	// endLease must make the last write, with the checkpoint after the drain.
+	// keepLease must not write after endLease, which stores the checkpoint as it is after the
+	// drain.
 	stopKeeping()
 	<-kept
 
 	return w.endLease(end)
 }
 
-// loadWaiting reads which items wait in the retry queue: later records of this shard must not
-// overtake an item's records from the shard's parent. It waits until the paused handlers are
-// known. It reports false when ctx ends first.
+// loadWaiting reads which items wait in the retry queue: the records of this shard must not
+// overtake waiting records of the same item from the shard's parent. It also waits until this
+// worker knows which handlers are paused. It reports false when ctx ends first.
 func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -180,9 +182,9 @@ func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 	}
 }
 
-// readToEnd reads the shard, waits until every record is finished and stores the
-// leases of the shard's children. It returns errShardEnd or errShardGone when all
-// that is done, nil if ctx ended before, and a *GapError for a gap under GapHalt.
+// readToEnd reads the shard, waits until every record is finished and stores the leases of the
+// shard's children. It returns errShardEnd or errShardGone after all of these steps, nil if ctx
+// ended before, and a *GapError for a gap under GapHalt.
 //
 // This order keeps the records of an item in order across shards: children
 // are read only when their parent's lease is finished, and the lease is finished after
@@ -204,7 +206,8 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 			return end
 		}
 
-		// Before the lease is finished: a crash in between repeats this step, and no child is missed.
+		// Before the lease is finished. After a crash in between, the next holder repeats this
+		// step, so no child is missed.
 		status, err := w.createChildLeases(ctx)
 		if err != nil {
 			return nil
@@ -227,7 +230,7 @@ func (w *shardWorker) endLease(end error) error {
 
 	last := w.progress()
 	if !last.trying.isTried() {
-		last.trying = nil // no call of the try runs
+		last.trying = nil // no call is running that was begun alone
 	}
 
 	change := LeaseReleased
@@ -309,8 +312,9 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 	}
 }
 
-// checkDeaths makes the next write forget the deaths of earlier holders, once no record is left that
-// could have caused them. As a rule there were none, or one, and nothing is written.
+// checkDeaths makes the next write forget the deaths of earlier holders, when the shard is caught
+// up: then no record is left that could have caused them. It does nothing unless one more death
+// would make the shard suspect.
 func (w *shardWorker) checkDeaths(now time.Time) {
 	if !w.died || !w.reader.lag(now).CaughtUp {
 		return
@@ -393,7 +397,7 @@ func (w *shardWorker) progress() progress {
 		p.trying = w.trying
 	}
 
-	// Until is set once this worker has noticed a gap.
+	// Until is not zero if this worker has noticed a gap.
 	if !w.lastGap.Until.IsZero() {
 		p.gaps, p.gapFrom, p.gapAt = w.gapCount, w.lastGap.From, w.lastGap.Until
 	}
@@ -401,8 +405,8 @@ func (w *shardWorker) progress() progress {
 	return p
 }
 
-// beginTry stores the records that are about to be tried of the suspect shard, with the checkpoint. If
-// that fails, nothing is tried, and the note from before is stored again.
+// beginTry stores the note about the records of the suspect shard that are tried next, with the
+// checkpoint. If the write fails, they must not be tried, and the former note is stored again.
 func (w *shardWorker) beginTry(ctx context.Context, note *tryNote) error {
 	before := w.setTrying(note)
 
@@ -425,7 +429,7 @@ func (w *shardWorker) noteTry(note *tryNote) {
 	w.touch()
 }
 
-// setTrying sets the note and returns the note from before.
+// setTrying sets the note and returns the former one.
 func (w *shardWorker) setTrying(note *tryNote) *tryNote {
 	w.mu.Lock()
 	defer w.mu.Unlock()

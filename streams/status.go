@@ -17,11 +17,11 @@ import (
 	"ratchet/internal/worker"
 )
 
-// Inspector looks at how far a table's stream has been handled. It needs no worker and
-// changes nothing. All fields up to DeadLetterTable must be set.
+// Inspector looks at how far a table's stream has been handled. It needs no worker and changes
+// nothing. All fields up to DeadLetterTable must be set.
 //
-// It reads the first records after the checkpoint of each shard that is not finished, so
-// for a moment it is a reader of the shard beside the workers; see ErrTooManyGroups.
+// It reads the first records after the checkpoint of each unfinished shard. While it does, it is
+// one more reader of the shard, beside the workers; see ErrTooManyGroups.
 type Inspector struct {
 	Streams         streamsAPI
 	DynamoDB        dynamoAPI
@@ -31,16 +31,16 @@ type Inspector struct {
 	Group           string // as Config.Group
 	// Handlers are the names of the handlers to report on.
 	Handlers []string
-	// Count is up to how many records after a checkpoint are counted in each shard.
-	// Default: 1000.
+	// Count is how many records after the checkpoint are counted in each shard. Counting ends after
+	// the page that reaches Count. Default: 1000.
 	Count int
-	// Watch is how long to look for a sign of life of the workers that hold leases: a row
-	// of theirs that has changed. It must be longer than a third of Config.LeaseDuration. The look
-	// ends as soon as all have given one. Default: 5 s.
+	// Watch is how long Status waits for signs of life of the workers that hold leases: a change of
+	// the worker's row or of a lease. It must be longer than a third of Config.LeaseDuration.
+	// Status waits no longer when every holder has given a sign of life. Default: 5 s.
 	Watch time.Duration
 }
 
-// StreamState says what became of a table's stream.
+// StreamState is the state of a table's stream.
 type StreamState string
 
 // States of a stream.
@@ -48,23 +48,23 @@ const (
 	StreamOn   StreamState = "on"
 	StreamOff  StreamState = "off"  // switched off; its records can be read for 24 hours
 	StreamGone StreamState = "gone" // the service does not know it any more
-	StreamNone StreamState = "none" // the workers have never read a stream of the table, and it has none
+	StreamNone StreamState = "none" // the table has no stream, and the workers have never read one
 )
 
 // Status is an Inspector's report. Ages are by the clock of the caller, ±1 s.
 type Status struct {
 	Table string `json:"table"`
 	Group string `json:"group,omitempty"`
-	// Stream is the ARN of the stream that the workers read, or, before the first of them,
-	// of the table's latest one.
+	// Stream is the ARN of the stream that the workers read. Before the first worker has started,
+	// it is the ARN of the table's latest stream.
 	Stream string      `json:"stream,omitempty"`
 	State  StreamState `json:"state"`
-	// Next is the ARN of the stream that has replaced it, "" if none has.
+	// Next is the ARN of the stream that has replaced Stream, "" if there is none.
 	Next string `json:"next,omitempty"`
-	// Workers are the holders of leases that have given a sign of life, sorted.
+	// Workers are the workers that have given a sign of life, sorted.
 	Workers []string `json:"workers"`
-	// Shards are the unfinished shards, and the shards with a gap, in the order of their
-	// ids. Finished is how many others are finished.
+	// Shards are the unfinished shards, and the shards with a gap, in the order of their ids.
+	// Finished is the number of the other shards, which are finished.
 	Shards   []ShardStatus   `json:"shards"`
 	Finished int             `json:"finished"`
 	Handlers []HandlerStatus `json:"handlers"`
@@ -72,7 +72,7 @@ type Status struct {
 	// the last time. Changes in between made no records.
 	Replaced   int64     `json:"replaced,omitempty"`
 	ReplacedAt time.Time `json:"replacedAt,omitzero"`
-	// Problems says in sentences what a person should look at.
+	// Problems are sentences about what a person should look at.
 	Problems []string `json:"problems"`
 }
 
@@ -81,11 +81,11 @@ type ShardState string
 
 // States of a shard.
 const (
-	ShardHeld     ShardState = "held"     // by a worker that has given a sign of life
-	ShardSilent   ShardState = "silent"   // by a worker that has given none
+	ShardHeld     ShardState = "held"     // a worker that has given a sign of life holds it
+	ShardSilent   ShardState = "silent"   // a worker that has given no sign of life holds it
 	ShardFree     ShardState = "free"     // no worker holds it
-	ShardWaiting  ShardState = "waiting"  // for its parent to be finished
-	ShardUnknown  ShardState = "unknown"  // no worker has noticed it yet
+	ShardWaiting  ShardState = "waiting"  // it waits until its parent is finished
+	ShardUnknown  ShardState = "unknown"  // it is listed and has no lease yet
 	ShardFinished ShardState = "finished" // handled to its end
 )
 
@@ -95,21 +95,21 @@ type ShardStatus struct {
 	Parent string     `json:"parent,omitempty"`
 	State  ShardState `json:"state"`
 	Owner  string     `json:"owner,omitempty"`
-	// Open says that the shard may get more records, Listed that the service has it.
+	// Open says that the shard may get more records, Listed that the service lists it.
 	Open   bool `json:"open"`
 	Listed bool `json:"listed"`
-	// Checkpoint is the last sequence number up to which all is finished, HandledAt when
+	// Checkpoint is the last sequence number up to which every record is finished, HandledAt when
 	// that record was created.
 	Checkpoint string    `json:"checkpoint,omitempty"`
 	HandledAt  time.Time `json:"handledAt,omitzero"`
-	// Records is how many records come after the checkpoint; with More there may be more.
-	// OldestAt is when the first of them was created, zero if there is none.
+	// Records is how many records were counted after the checkpoint. More says that there may be
+	// more of them. OldestAt is when the first of them was created, zero if there is none.
 	Records  int       `json:"records"`
 	More     bool      `json:"more,omitempty"`
 	OldestAt time.Time `json:"oldestAt,omitzero"`
 	// Unread says why the records after the checkpoint could not be counted.
 	Unread string `json:"unread,omitempty"`
-	// Gaps is how often records were lost, GapFrom and GapAt describe the last time.
+	// Gaps is how often records were lost. GapFrom and GapAt describe the newest gap.
 	Gaps    int64     `json:"gaps,omitempty"`
 	GapFrom string    `json:"gapFrom,omitempty"`
 	GapAt   time.Time `json:"gapAt,omitzero"`
@@ -121,9 +121,9 @@ func (s ShardStatus) Age(now time.Time) time.Duration { return ageAt(s.OldestAt,
 // HandlerStatus says how much one handler has left undone.
 type HandlerStatus struct {
 	Name string `json:"handler"`
-	// Items and Records wait in the retry queue. Since is when the first call for the
-	// oldest of them failed, NextTry when the next one is due. Error is the newest error of
-	// the item that waits longest.
+	// Items and Records are how many items and records wait in the retry queue. Since is the
+	// earliest time at which a call for one of them first failed, zero if no call failed. NextTry
+	// is when the next record is due. Error is the newest error of the item that has Since.
 	Items   int       `json:"items"`
 	Records int       `json:"records"`
 	Since   time.Time `json:"since,omitzero"`
@@ -232,9 +232,9 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 	return i.countRecords(ctx, s, known)
 }
 
-// watchLeases reads the leases and finds out which of their holders are alive. A live holder gives a
-// sign of life within i.Watch, in its own row or by writing a lease. watchLeases returns the
-// leases as they are then.
+// watchLeases reads the leases and finds out which of their holders are alive: a live holder
+// changes its own row or a lease within i.Watch. watchLeases returns the leases as it has read them
+// last.
 func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease, alive []string, err error) {
 	table := &leaseTable{api: i.DynamoDB, table: i.LeaseTable, stream: groupKey(i.Group, arn)}
 
@@ -256,7 +256,7 @@ func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease,
 			signs.notice(w.owner, w.counter, w.owner)
 		}
 
-		// A stream may have many leases and has few workers, so leases are read less often.
+		// The leases are read less often than the workers, because a stream may have many leases.
 		over := time.Now().After(deadline)
 		if over || look%leasesEvery == 0 {
 			if leases, err = readLeases(ctx, table.api, table.table, table.stream); err != nil {
@@ -275,7 +275,7 @@ func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease,
 	}
 }
 
-// leasesEvery is how many looks at the workers there are for one at the leases.
+// leasesEvery is how many reads of the workers there are for one read of the leases.
 const leasesEvery = 4
 
 // signsOfLife finds the workers whose rows change.
@@ -284,8 +284,8 @@ type signsOfLife struct {
 	alive    map[string]bool
 }
 
-// notice compares a row's counter with the counter that was seen before. If it has changed, the
-// owner, unless it is "", is alive.
+// notice compares a row's counter with the counter in the read before. If the counter has changed,
+// the owner is alive, unless owner is "".
 func (s signsOfLife) notice(key string, counter int64, owner string) {
 	before, known := s.counters[key]
 	s.counters[key] = counter
@@ -333,7 +333,7 @@ func shardsOf(l listing, known map[string]Lease, alive []string) (shards []Shard
 			GapAt:      lease.GapAt,
 		}
 
-		// A waiting shard is no problem by itself. A free shard lacks a worker.
+		// ShardWaiting is no problem by itself. ShardFree is one: a worker could read the shard.
 		parent, hasParent := known[lease.Parent]
 		switch {
 		case lease.Finished():
@@ -350,7 +350,7 @@ func shardsOf(l listing, known map[string]Lease, alive []string) (shards []Shard
 		shards = append(shards, s)
 	}
 
-	// Shards of a stream that no worker has listed since they were created.
+	// Listed shards without a lease: no worker has listed the stream since they were created.
 	for id, shard := range l.shards {
 		if _, has := known[id]; !has {
 			shards = append(shards, ShardStatus{

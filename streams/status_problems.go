@@ -7,7 +7,7 @@ import (
 	"ratchet/internal/plural"
 )
 
-// findProblems says in sentences what a person should look at.
+// findProblems sets Problems.
 func (s *Status) findProblems() {
 	note := func(format string, args ...any) { s.Problems = append(s.Problems, fmt.Sprintf(format, args...)) }
 
@@ -67,7 +67,7 @@ func (s *Status) findShardProblems(note func(format string, args ...any)) {
 	}
 }
 
-// unreadShards counts the shards that a worker could read and none does.
+// unreadShards counts the shards that a worker could read, but that no live worker reads.
 func (s *Status) unreadShards() int {
 	unread := 0
 	for _, shard := range s.Shards {
@@ -92,17 +92,18 @@ func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // StreamLag is how far all handlers together are behind.
 type StreamLag struct {
-	// Age is the age of the oldest record that is not handled. For a record that waits in a retry
-	// queue, it counts from the first failure.
+	// Age is the age of the oldest record that is not handled. The age of a record in a retry queue
+	// counts from its first failed call. A record in a retry queue without a failed call does not
+	// count.
 	Age time.Duration `json:"-"`
 	// Seconds is Age in seconds.
 	Seconds float64 `json:"seconds"`
-	// Records is how many records come after the checkpoints or wait in a retry queue; with
-	// More there may be more. A record that waits for two handlers counts twice.
+	// Records is how many records come after the checkpoints or wait in a retry queue. More says
+	// that there may be more of them. A record that waits for two handlers counts twice.
 	Records int  `json:"records"`
 	More    bool `json:"more,omitempty"`
-	// Reasons says why the lag is not within the bound that Lag was given. Without reasons
-	// the lag is within the bound.
+	// Reasons are sentences that say why the lag exceeds the argument longest of Lag. Without
+	// reasons it does not.
 	Reasons []string `json:"reasons"`
 }
 

@@ -22,7 +22,8 @@ const (
 	emptyPagesAtEnd = 3
 )
 
-// listShards lists a stream once. A single answer is enough to show it to a person.
+// listShards lists a stream once, without confirmation: its result is shown or read, and nothing is
+// deleted because of it.
 func listShards(ctx context.Context, api streamsAPI, arn string) (listing, error) {
 	return (&stream{api: api, arn: arn}).describe(ctx, nil, unlimited)
 }
@@ -60,7 +61,8 @@ func (i Inspector) countRecords(ctx context.Context, s *Status, byShard map[stri
 	return g.Wait()
 }
 
-// countShard reads the shard from its checkpoint on and counts up to i.Count records.
+// countShard reads the shard from its checkpoint on and counts records, until a page reaches
+// i.Count.
 func (i Inspector) countShard(ctx context.Context, arn string, shard *ShardStatus, lease Lease) error {
 	from := shardPosition{after: lease.Checkpoint, since: lease.StartAt}
 
@@ -94,7 +96,7 @@ type shardPosition struct {
 	since time.Time
 }
 
-// readTries is how often a page is asked for, each time with the SDK's own retries.
+// readTries is how many calls for a page may fail in a row. Each call has the SDK's own retries.
 const readTries = 5
 
 // read passes the shard's pages to page until page returns false, the shard ends, or there
@@ -118,7 +120,8 @@ func (p shardPosition) read(ctx context.Context, api streamsAPI, arn, shard stri
 			continue
 		}
 
-		// Progress resets both counts: they are about pages in a row.
+		// Both counts are of pages in a row: a page ends the failures, and a page with records ends
+		// the empty pages.
 		empty, failed = empty+1, 0
 		if len(records) > 0 {
 			empty, p = 0, shardPosition{after: sequenceOf(records[len(records)-1])}
@@ -141,7 +144,7 @@ func sequenceOf(r streamtypes.Record) string {
 	return deref(r.Dynamodb.SequenceNumber)
 }
 
-// readPage reads a page from the iterator, or without one from the position on.
+// readPage reads a page from the iterator, or from the position if iterator is "".
 func (p shardPosition) readPage(ctx context.Context, api streamsAPI, arn, shard, iterator string, limit int32) (records []streamtypes.Record, next string, err error) {
 	if iterator == "" {
 		if iterator, err = p.iterator(ctx, api, arn, shard); err != nil {

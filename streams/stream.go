@@ -21,9 +21,9 @@ import (
 	"ratchet/internal/worker"
 )
 
-// DynamoDB allows an account 10 calls of DescribeStream per second. The one worker that lists
-// the shards for all uses up to listingRate of them, and all workers together up to
-// lookupRate for single questions, at most lookupBurst at once.
+// DynamoDB allows an account 10 calls of DescribeStream per second. The worker that lists the
+// shards for all workers makes listingRate calls per second, in bursts of as many. All workers
+// together make lookupRate other calls per second, in bursts of lookupBurst.
 const (
 	listingRate = 5
 	lookupRate  = 4
@@ -34,8 +34,8 @@ const (
 var unlimited = rate.NewLimiter(rate.Inf, 0)
 
 const (
-	// maxListingAge is how old a listing may be that answers a question about one
-	// shard. Many readers that ask at once then cost one listing.
+	// maxListingAge is how old a listing may be when it is used to look up one shard. So many
+	// readers that look up shards at the same time need only one listing.
 	maxListingAge = 2 * time.Second
 
 	// describePageSize is the largest page of DescribeStream.
@@ -48,14 +48,14 @@ type stream struct {
 	tables      dynamoAPI
 	arn         string
 	clock       *serviceClock
-	confirmOver time.Duration // see doubt
+	confirmOver time.Duration // see confirmation
 	pages       *rate.Limiter // calls for the listing that this worker makes for all
 	lookups     *rate.Limiter // all other calls of DescribeStream
 
-	calling  callLock // held during a listing, so that callers share it
+	calling  callLock // held during a listing, so that waiting callers share its result
 	last     listing
 	listedAt time.Time    // when the calls of last began
-	missing  confirmation // whether the stream exists
+	missing  confirmation // answers that the stream does not exist
 }
 
 // listing is one complete answer of DescribeStream, all pages.
@@ -87,7 +87,8 @@ func (s *stream) shareLookups(workers int) {
 	s.lookups.SetBurst(max(lookupBurst/workers, 1))
 }
 
-// pace waits until a call may be made. Its only error is ctx's. A deadline of ctx does not make it fail early.
+// pace waits until calls allows a call. It returns ctx.Err() if ctx ends first, and only then: it
+// does not fail early because of ctx's deadline.
 func pace(ctx context.Context, calls *rate.Limiter) error {
 	// Reserve, because Limiter.Wait fails at once if the wait would outlast ctx's deadline.
 	turn := calls.Reserve()
@@ -141,7 +142,7 @@ func (s *stream) recent(ctx context.Context) (listing, error) {
 	s.calling.lock()
 	defer s.calling.unlock()
 
-	// Compared under the lock: callers that waited for a listing use it and do not make another.
+	// Compared under the lock, so that callers that waited for a listing use that listing.
 	if !s.listedAt.IsZero() && time.Since(s.listedAt) < maxListingAge {
 		return s.last, nil
 	}
@@ -149,8 +150,8 @@ func (s *stream) recent(ctx context.Context) (listing, error) {
 	return s.refresh(ctx, s.lookups)
 }
 
-// listSince returns a listing that was begun after t. Many readers that ask at once
-// share one.
+// listSince returns a listing that was begun after t. Readers that call it at the same time share a
+// listing.
 func (s *stream) listSince(ctx context.Context, t time.Time) (listing, error) {
 	s.calling.lock()
 	defer s.calling.unlock()
@@ -192,8 +193,8 @@ func (s *stream) confirmGone(ctx context.Context, now time.Time) error {
 
 	table, _ := splitStreamARN(s.arn)
 
-	// A role may lack the permission for ListStreams or DescribeTable. A refusal is no evidence
-	// either way; the repeated answers of DescribeStream then decide alone.
+	// The role may have no permission for ListStreams or DescribeTable. Without their answers, the
+	// repeated answers of DescribeStream decide.
 	arns, err := listStreams(ctx, s.api, table)
 	if err != nil && !worker.IsRefusal(err) {
 		return err
@@ -279,7 +280,7 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, 
 		}
 		l.take(d)
 
-		// The first page's time: the listing is as old as its oldest page.
+		// The time of the first page, because the listing is as old as its oldest page.
 		if l.serverTime.IsZero() {
 			l.serverTime = serverTime
 		}
@@ -294,7 +295,7 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, 
 			return l, nil
 		}
 
-		// An endpoint that ignores ExclusiveStartShardId would be read in circles.
+		// With an endpoint that ignores ExclusiveStartShardId the loop would not end.
 		if len(d.Shards) > 0 && len(l.shards) == before {
 			return listing{}, fmt.Errorf("streams: list the shards of %s: page after %s repeats itself", s.arn, next)
 		}
@@ -360,7 +361,7 @@ func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
 // account's limit.
 func (s *stream) mayLookUp() bool { return s.lookups.Allow() }
 
-// endOf returns the last sequence number of a closed shard, "" for an open one.
+// endOf returns the last sequence number of a closed shard, "" if the shard is open or not listed.
 func (s *stream) endOf(ctx context.Context, shard string) (string, error) {
 	l, err := s.recent(ctx)
 	if err != nil {
@@ -394,10 +395,10 @@ func endingSequence(s streamtypes.Shard) string {
 	return deref(s.SequenceNumberRange.EndingSequenceNumber)
 }
 
-// shardCreatedAt reads the creation time out of a shard's id, which is "shardId-",
-// 20 digits of Unix milliseconds, and more. It returns zero for an id in another
-// form. DynamoDB does not document the form, so zero must do no harm: callers then
-// wait longer for a missing parent, or do not notice that a shard stayed unread.
+// shardCreatedAt reads the creation time out of a shard's id, which is "shardId-", 20 digits of
+// Unix milliseconds, and more. It returns zero for an id in another form. DynamoDB does not
+// document the form, so callers must work with zero: they then wait longer for a missing parent, or
+// do not notice that a shard stayed unread.
 func shardCreatedAt(shard string) time.Time {
 	digits, ok := strings.CutPrefix(shard, "shardId-")
 	if !ok || len(digits) < 20 {

@@ -25,18 +25,18 @@ const (
 	streamStateRoots     = "roots"
 )
 
-// streamState says how reading of a stream began, and which listing is next.
+// streamState says how reading of a stream began, and how many listings were begun.
 type streamState struct {
-	createdAt time.Time // the stream's creation: another time means another stream
+	createdAt time.Time // when the stream was created; see isOtherStream
 	begunAt   time.Time // when the state was stored
 	startAt   time.Time // where the shards of the first listing begin; zero: at the oldest record
 	ready     bool      // the leases of the first listing are stored
 	listings  int64     // how many listings were begun
 	spread    int       // over how many partition keys new leases are spread; 0 means 1
-	roots     int       // the same for shards without a parent's lease; never changes
+	roots     int       // over how many keys the leases of shards are spread whose parents have no lease; 0 means 1; never changes
 }
 
-// partitions returns how many partition keys there may be leases under.
+// partitions returns how many partition keys may have leases.
 func (s *streamState) partitions() int {
 	if s == nil {
 		return 1
@@ -65,11 +65,10 @@ func decodeStreamState(row dynamo.Item) *streamState {
 	}
 }
 
-// bootstrap makes sure that the stream has a state and that the shards of the first
-// listing have leases. Any number of workers may do this at once, and any of them
-// may crash in between: each step has no effect the second time, and ready is set
-// last. One of them lists; the others wait until it is done, or has done nothing for a
-// lease duration.
+// bootstrap makes sure that the stream has a state and that the shards of the first listing have
+// leases. Any number of workers may call bootstrap at once, and any of them may crash: a repeat of
+// a step has no effect, and ready is set last. One worker makes the listing. The others wait until
+// the state is ready. If it is not ready after a lease duration, another worker makes the listing.
 func (d *discovery) bootstrap(ctx context.Context) error {
 	leases, state, err := d.table.read(ctx)
 	if err != nil {
@@ -107,7 +106,8 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 		}
 	}
 
-	// Measured by this worker's clock from its own first look: the lister's clock may differ.
+	// By this worker's clock, from the moment when it first saw the listing begun: the clocks of
+	// two workers may differ.
 	since := time.Now()
 
 	for !state.ready {
@@ -138,8 +138,8 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// claimListing reports whether this worker makes the first listing: no listing was begun, or
-// the last one is not done after a lease duration.
+// claimListing reports whether this worker makes the first listing. It does if no listing was
+// begun, or if the one that was begun is not done after a lease duration.
 func (d *discovery) claimListing(ctx context.Context, state *streamState, since time.Time) (bool, error) {
 	if state.listings > 0 && time.Since(since) < d.cfg.LeaseDuration {
 		return false, nil
@@ -150,8 +150,8 @@ func (d *discovery) claimListing(ctx context.Context, state *streamState, since 
 	return applied, err
 }
 
-// nextListing begins the next listing after the number that the state counts: of all workers that
-// find it due, one succeeds.
+// nextListing returns the update that counts the next listing. Of all workers that send it for the
+// same state, one succeeds and makes the listing.
 func (t *leaseTable) nextListing(state *streamState) *dynamo.Update {
 	return t.update(streamStateRow).
 		IfEquals(streamStateListings, dynamo.N(state.listings)).
@@ -165,8 +165,8 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		return err
 	}
 
-	// Before the leases, because the number decides their keys. A second lister must not change it: leases
-	// of the first one may be stored.
+	// Before the leases, because the number decides their keys. A worker that lists again must not
+	// change the number: leases of the first listing may be stored.
 	if n := spreadFor(len(l.shards)); n > 1 {
 		spread := d.table.update(streamStateRow).
 			IfPresent(leaseShard).
@@ -178,7 +178,7 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		}
 	}
 
-	// Another worker may have stored some, or their holders have restored them.
+	// Some leases may exist: another worker has stored them, or their holders have restored them.
 	leases, state, err := d.readState(ctx)
 	if err != nil {
 		return err
@@ -199,23 +199,23 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 	return nil
 }
 
-// firstLeases returns a function that makes the leases of the first listing. Records that the shards
-// have lost since the state was stored are lost to this group: the worker that began may have
-// ended before it listed the shards, a day ago.
+// firstLeases returns a function that makes the leases of the first listing. Records that were
+// trimmed after the state was stored are a gap for this group. This happens if the worker that has
+// stored the state ended before it listed the shards, and the next worker starts a day later.
 func (d *discovery) firstLeases(l listing, state *streamState) func(shard, parent string) Lease {
 	now := d.cfg.clock.now()
 
 	return func(shard, parent string) Lease {
 		lease := Lease{StartAt: state.startAt, AtHorizon: state.startAt.IsZero()}
 
-		// A parent that is not listed any more had records at that time, unless it ended a day
-		// before.
+		// A parent that is not listed any more may have had records at begunAt. It had none if it
+		// ended, which is when its child was created, a day or more before begunAt.
 		_, listed := l.shards[parent]
 		createdAt := shardCreatedAt(shard)
 		endedBefore := !createdAt.IsZero() && state.begunAt.Sub(createdAt) >= d.cfg.horizon
 		lease.ParentLost = parent != "" && !listed && !endedBefore && now.Sub(state.begunAt) > d.cfg.horizon
 
-		// A shard that was created later has lost nothing before its creation.
+		// A shard that was created after begunAt has no records from before its creation.
 		asked := state.begunAt
 		if createdAt.After(asked) {
 			asked = createdAt
@@ -247,7 +247,8 @@ func (d *discovery) readState(ctx context.Context) ([]Lease, *streamState, error
 	return leases, state, nil
 }
 
-// checkView reports that the stream lacks images.
+// checkView returns errViewType if the stream's records lack the images that Config.NeedImages asks
+// for.
 func (d *discovery) checkView(l listing) error {
 	const want = streamtypes.StreamViewTypeNewAndOldImages
 	if d.cfg.NeedImages && l.viewType != "" && l.viewType != want {
@@ -277,8 +278,8 @@ func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, e
 	}
 
 	if d.start == Latest {
-		// By the service's clock if it is known: ours may be ahead of it, and records
-		// written in between would be skipped.
+		// By the service's clock, if it is known. If this machine's clock is ahead, records up to
+		// its time would be skipped.
 		now := l.serverTime
 		if now.IsZero() {
 			now = time.Now()
@@ -298,7 +299,7 @@ func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, e
 // forgetStream deletes all rows of an earlier stream with the same ARN, the state
 // last.
 func (d *discovery) forgetStream(ctx context.Context, state *streamState) error {
-	// One answer must not be enough to forget how far the stream was read.
+	// Asked again: one answer is not enough to delete the checkpoints.
 	again, err := d.stream.head(ctx)
 	if err != nil {
 		return err
@@ -319,7 +320,8 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 		return &GapError{Gap: gap}
 	}
 
-	// The epochs of new leases need no predecessor: they start at the Unix time (see firstEpoch).
+	// The epochs of the deleted leases are not needed: new epochs start at the Unix time (see
+	// firstEpoch).
 	d.cfg.Log.Warn("the stream was recreated under the same ARN; starting over", "stream", d.stream.arn)
 
 	for _, l := range leases {

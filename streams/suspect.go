@@ -11,47 +11,49 @@ import (
 )
 
 // A record that ends the process, for example because its handler runs out of memory, leaves no
-// failed call behind. But the next worker sees that the owner has not given the lease up.
-// When that has happened suspectAfter times in a row without progress, the lease is suspect.
-// The record is then found in two steps:
+// failed call behind. But the worker that takes the lease sees that the former owner has not given
+// it back. When this has happened suspectAfter times in a row without progress, the lease is
+// suspect. The record is then found in two steps:
 //
 //   - The records of a shard are handed out suspectBatch at a time, and the batch is stored before
 //     its first call. For a suspect retry queue, each record is stored before its call.
-//   - If a worker ends nevertheless, the stored batch or record is tried alone: one record at a time,
-//     while no other handler call of a poller runs in this process. The record is stored before the call.
+//   - If a worker ends again, the stored batch or record is tried alone: one record at a time, while
+//     no other handler call of a poller runs in this process. Each record is stored before its call.
 //
-// A record whose calls alone have ended maxDeaths processes is given up. None of this costs a write
-// while leases are not suspect.
+// A record becomes a dead letter when calls for it that ran alone have ended maxDeaths processes.
+// While no lease is suspect, all of this costs no write.
 const (
 	suspectAfter = 3
 	maxDeaths    = 3
 	suspectBatch = 32
 
-	// A shard is suspect for so many times Config.maxPending records, unless it is caught up before.
-	// If the workers die at a later record, it is suspect again, from a newer checkpoint.
+	// A shard is suspect for suspectWindows times Config.maxPending records, or until it is caught
+	// up. If workers die at a later record, the shard becomes suspect again, with a newer
+	// checkpoint.
 	suspectWindows = 2
 
-	// The lease of a retry queue is suspect until it has been held for Retry.Max and so much longer:
-	// in that time every record of the queue comes up.
+	// The lease of a retry queue is suspect until it has been held for Retry.Max and
+	// suspectQueueFor: in that time every record of the queue becomes due.
 	suspectQueueFor = 5 * time.Minute
 
-	// alonePause is the pause before the next try to be the only call.
+	// alonePause is the pause before the next try of enterAlone.
 	alonePause = 10 * time.Millisecond
 
-	// callEnds is how much longer than its timeout a call may take. A call that ignores its context keeps
-	// the others from running for so long; then they run for the same time.
+	// callEnds is how much longer than its timeout a call may take before enterAlone stops waiting
+	// for it. During the wait no other call begins. After it, the others run for the same time
+	// before the next try.
 	callEnds = 5 * time.Second
 )
 
 // tryNote says which records of a suspect shard are being tried: a batch, or one record of a batch
-// that has ended a worker. It does not change.
+// that has ended a worker. A tryNote is never modified.
 type tryNote struct {
 	upTo     string         // last record of the batch
 	sequence string         // the record that is tried alone; "" for none
-	tries    map[string]int // how many calls for it were begun and did not return, by handler
+	tries    map[string]int // how many calls for sequence were begun and did not return, by handler
 }
 
-// with returns a note about the record, with a number of tries of the handler.
+// with returns a copy of the note for the record, with tries as the number of tries of the handler.
 func (n *tryNote) with(sequence, handler string, tries int) *tryNote {
 	next := &tryNote{upTo: n.upTo, sequence: sequence, tries: map[string]int{}}
 	if n.sequence == sequence {
@@ -95,7 +97,7 @@ func decodeTryNote(row dynamo.Item) *tryNote {
 	return note
 }
 
-// addTo makes an update of the lease store the note n, or remove the stored note if n is nil.
+// addTo adds the note n to an update of the lease. If n is nil, the update removes the stored note.
 func (n *tryNote) addTo(update *dynamo.Update, stored *tryNote) {
 	if n == nil {
 		if stored != nil {
@@ -125,13 +127,13 @@ func (n *tryNote) isTried() bool { return n != nil && len(n.tries) > 0 }
 
 // suspectShard is the state of the search in a suspect shard.
 type suspectShard struct {
-	died  *tryNote // as the lease had it when it was taken; its batch is tried alone; nil for none
-	left  int      // records that are handed out in batches or alone; used by the reader only
+	died  *tryNote // the note of the lease when it was taken, whose batch is tried alone; nil: none
+	left  int      // how many more records are handed out in batches or alone; used by the reader only
 	begin func(context.Context, *tryNote) error
 	ended func(*tryNote)
 
-	// note is stored in the lease. The reader uses it between batches, and so does the only call that is
-	// tried alone, while it runs.
+	// note is what the lease has stored. The reader uses it between batches, and the call that is
+	// tried alone uses it while it runs: never both at once.
 	note *tryNote
 }
 
@@ -149,12 +151,13 @@ func (s *suspectShard) triesAlone(sequence string) bool {
 	return s.died != nil && s.died.inBatch(sequence)
 }
 
-// beginBatch stores the batch that is handed out next, and returns it: the first of the records.
+// beginBatch returns the batch that is handed out next: the first of the records. It stores a note
+// about the batch, except for a record that is tried alone, which tryAlone notes.
 func (s *suspectShard) beginBatch(ctx context.Context, shard *shardLanes, records []Record) ([]Record, error) {
 	if s.triesAlone(records[0].SequenceNumber) {
 		return records[:1], nil
 	}
-	// Not above left: after that number of records the shard is not suspect any more.
+	// At most left: after that number of records the shard is not suspect any more.
 	batch := records[:min(len(records), suspectBatch, s.left)]
 	note := &tryNote{upTo: batch[len(batch)-1].SequenceNumber}
 
@@ -174,12 +177,11 @@ func (s *suspectShard) beginBatch(ctx context.Context, shard *shardLanes, record
 	}
 }
 
-// isSuspect reports whether the workers that held the lease have died several times without
-// progress, or during a call that was noted.
+// isSuspect reports whether the lease is suspect: its holders have died several times without
+// progress, or a holder has died during a noted try.
 func (l Lease) isSuspect() bool { return l.deathsSoFar() >= suspectAfter || l.trying != nil }
 
-// deathsSoFar returns how many holders in a row have not given the lease up, with the checkpoint
-// where it is.
+// deathsSoFar returns how many holders in a row have died since the checkpoint last moved.
 func (l Lease) deathsSoFar() int64 {
 	if l.deathsAt != l.Checkpoint {
 		return 0
@@ -188,8 +190,9 @@ func (l Lease) deathsSoFar() int64 {
 	return l.deaths
 }
 
-// tryAlone makes a try for the first record of a lane, which belongs to a batch that has ended a worker.
-// No other handler call runs at the same time in this process, so that a death is blamed on one record.
+// tryAlone makes a try for the first record of a lane, which belongs to a batch that has ended a
+// worker. No other handler call runs in this process at the same time, so only this record can
+// cause a death.
 func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *suspectShard) (done bool, pause time.Duration) {
 	if pause := s.calls.enterAlone(); pause > 0 {
 		return false, pause
@@ -207,7 +210,7 @@ func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *susp
 	ctx, cancel := l.shard.withinLease()
 	defer cancel()
 
-	// Stored before the call: the process may not live to store it afterwards.
+	// Stored before the call, because the call may end the process.
 	note := suspect.note.with(sequence, h.Name, deaths+1)
 	if err := suspect.begin(ctx, note); err != nil {
 		return false, h.Retry.Base
@@ -221,7 +224,7 @@ func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *susp
 	return done, pause
 }
 
-// longestCall is how long a handler call may take.
+// longestCall is how long a handler call may take before enterAlone stops waiting for it.
 func longestCall(cfg *Config) time.Duration {
 	longest := time.Duration(0)
 	for i := range cfg.Handlers {

@@ -47,8 +47,8 @@ func currentStreamKey(tableName string) dynamo.Item {
 	return leaseKey(currentStreamPrefix+tableName, currentStreamRow)
 }
 
-// followTable reads the table's current stream and, when that was replaced and is
-// handled to its end, its successor from the beginning.
+// followTable reads the table's current stream. When that stream is handled to its end, followTable
+// waits for the next stream of the table and reads it from the beginning, and so on.
 func (p *Poller) followTable(ctx context.Context) error {
 	current, err := currentStream(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, groupKey(p.cfg.Group, p.cfg.TableName))
 	if err != nil {
@@ -81,13 +81,13 @@ func (p *Poller) followTable(ctx context.Context) error {
 			}
 		}
 
-		// Every record of the successor is newer than the records that were handled.
+		// From the beginning: every record of the next stream is newer than the handled records.
 		current, start = next, TrimHorizon
 	}
 }
 
-// readStream reads one stream. If it turns out to be another stream with the same ARN, readStream
-// begins again at the start.
+// readStream reads one stream. If the stream was deleted and created again under the same ARN,
+// readStream begins again.
 func (p *Poller) readStream(ctx context.Context, arn string, start Position) error {
 	for {
 		err := p.newCoordinator(arn, start).run(ctx)
@@ -112,9 +112,9 @@ func (p *Poller) firstStream(ctx context.Context) (string, error) {
 	return p.storeCurrentStream(ctx, p.currentStreamUpdate(arn).IfAbsent(currentStreamARN))
 }
 
-// waitForSuccessor waits until the table has a stream after the current one, and
-// returns the oldest of these streams. It returns the current stream itself if that was not
-// closed after all, and false if ctx ended first.
+// waitForSuccessor waits until the table has a stream after the current one, and returns the oldest
+// of these streams. It returns the current stream itself if that stream is still open, and false if
+// ctx ended first.
 func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, bool) {
 	p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
 
@@ -151,13 +151,14 @@ func (p *Poller) findSuccessor(ctx context.Context, current string) (string, err
 		return current, nil
 	}
 
-	// A stream that was replaced itself is listed for 24 hours. It must not be skipped.
+	// The next stream may have been replaced, too. It is listed for 24 hours and must not be
+	// skipped.
 	arns, err := listStreams(ctx, p.cfg.Streams, p.cfg.TableName)
 	if err != nil && !worker.IsRefusal(err) {
 		return "", err
 	}
 
-	// Labels sort by time, and arns are sorted: the first label above is the next stream.
+	// arns are sorted by their labels, which are times: the first greater label is the next stream.
 	for _, arn := range arns {
 		if streamLabel(arn) > streamLabel(current) {
 			return arn, nil
@@ -172,16 +173,16 @@ func (p *Poller) findSuccessor(ctx context.Context, current string) (string, err
 	return latest, nil
 }
 
-// replaceStream notes that the table's workers continue with the stream next, unless
-// another worker has noted one. It declares the gap between the two streams: changes
-// that were made while the table had no stream make no records.
+// replaceStream stores that the table's workers continue with the stream next, unless another
+// worker has stored a stream. It declares the gap between the two streams: changes that were made
+// while the table had no stream make no records.
 func (p *Poller) replaceStream(ctx context.Context, current, next string) (string, error) {
 	leases, err := readLeases(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, groupKey(p.cfg.Group, current))
 	if err != nil {
 		return "", err
 	}
 
-	// Halted before the switch is stored, so that every later start finds the gap, too.
+	// Before the new stream is stored, so that under GapHalt every later start finds the gap, too.
 	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: p.cfg.clock.now()}
 	if p.cfg.OnGap == GapHalt {
 		declareGap(&p.cfg, gap)
@@ -196,7 +197,7 @@ func (p *Poller) replaceStream(ctx context.Context, current, next string) (strin
 		Bind(":one", dynamo.N(1))
 
 	stored, err := p.storeCurrentStream(ctx, update)
-	// Only the worker that switched declares the gap.
+	// If another worker has stored another stream, that worker declares the gap.
 	if err == nil && stored == next {
 		declareGap(&p.cfg, gap)
 	}
@@ -223,8 +224,8 @@ func (p *Poller) currentStreamUpdate(arn string) *dynamo.Update {
 		SetValue(currentStreamARN, dynamo.S(arn))
 }
 
-// storeCurrentStream sends the update and returns the stream that is current then,
-// which is another stream if the update's condition failed.
+// storeCurrentStream sends the update and returns the stored stream, which is another stream than
+// the update's if the condition failed.
 func (p *Poller) storeCurrentStream(ctx context.Context, update *dynamo.Update) (string, error) {
 	row, _, err := applyUpdate(ctx, p.cfg.DynamoDB, update)
 	if err != nil {
@@ -238,8 +239,8 @@ func (p *Poller) storeCurrentStream(ctx context.Context, update *dynamo.Update) 
 	return "", fmt.Errorf("streams: the current stream of %s was deleted", p.cfg.TableName)
 }
 
-// unlessStopped returns err, or nil if ctx has ended: the error then comes from the
-// stop that was asked for.
+// unlessStopped returns err, or nil if ctx has ended: after a stop, the error is only a consequence
+// of the stop.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// The leases of finished shards are kept as tombstones, so that a shard that is still listed
-// is not taken for a new one. When no child waits for it any more, a tombstone is moved to a
-// partition key of its own, where no worker watches it. A lease is stored only if there is
-// neither a lease nor a tombstone of its shard; a tombstone is stored before the lease is
+// The leases of finished shards are kept as tombstones, so that a shard that is still listed is not
+// taken for a new one. When no child waits for a tombstone's shard any more, the tombstone is moved
+// to the partition key with this suffix, which workers do not watch. A lease is stored only if
+// there is neither a lease nor a tombstone of its shard; a tombstone is stored before the lease is
 // deleted.
 const tombstonesSuffix = "#finished"
 
@@ -34,8 +34,8 @@ const (
 	hasTombstone
 )
 
-// insertLease stores the lease of a shard unless the shard has a lease or a tombstone, which
-// it returns in that case.
+// insertLease stores the lease of a shard and returns it. If the shard has a lease or a tombstone,
+// insertLease stores nothing and returns that one.
 func (t *leaseTable) insertLease(ctx context.Context, l Lease) (Lease, insertOutcome, error) {
 	l.Stream = t.stream
 	absent := aws.String("attribute_not_exists(#s)")
@@ -70,8 +70,8 @@ func (t *leaseTable) insertLease(ctx context.Context, l Lease) (Lease, insertOut
 		return t.decode(old, Lease{}), hasTombstone, nil
 	}
 
-	// The SDK repeats a call whose answer was lost. The lease is then ours, with the owner
-	// and epoch that we gave it.
+	// The SDK repeats a call whose answer was lost. If the stored lease has this call's owner and
+	// epoch, the first try has stored it.
 	if old := canceled.CancellationReasons[leasePart].Item; len(old) > 0 {
 		stored := t.decode(old, l)
 		if l.Owner != "" && stored.Owner == l.Owner && stored.Epoch == l.Epoch {
@@ -86,7 +86,7 @@ func (t *leaseTable) insertLease(ctx context.Context, l Lease) (Lease, insertOut
 
 // bury moves the lease of a finished shard to the tombstones.
 func (t *leaseTable) bury(ctx context.Context, l Lease) error {
-	// PutItem replaces an earlier copy, so a crash before the deletion does no harm.
+	// After a crash between the two writes, the next bury replaces the copy and deletes the lease.
 	row := l.encode()
 	row[leaseStream] = dynamo.S(t.stream + tombstonesSuffix)
 
@@ -107,7 +107,7 @@ func (t *leaseTable) unbury(ctx context.Context, shard string) error {
 	return err
 }
 
-// queryTombstones reads the tombstones of a stream that were moved.
+// queryTombstones reads the moved tombstones of a stream.
 func queryTombstones(ctx context.Context, client queryAPI, table, stream string) ([]Lease, error) {
 	rows, err := queryRows(ctx, client, table, stream+tombstonesSuffix)
 	if err != nil {

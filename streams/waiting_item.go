@@ -11,18 +11,19 @@ import (
 type WaitingItem struct {
 	// Keys is the item's primary key.
 	Keys map[string]ddbtypes.AttributeValue
-	// Records is how many of its records wait. Replays is how many of them are delivered
+	// Records is how many of the item's records wait. Replays is how many of these are delivered
 	// again on request. The other fields are about the first record.
 	Records int
 	Replays int
-	// Attempts is the number of failed calls, Error the newest call's error. A
-	// record that was not handed to a handler that fails for every item has none. A row that this
-	// program cannot read has only an Error.
+	// Attempts is the number of failed calls, Error the error of the newest call. If Attempts is 0,
+	// Error may say why no call was made: the handler is paused, fails for every item, or is slower
+	// than the others. A row of a newer format has only an Error.
 	Attempts int
 	Error    string
 	// Since is when the first call failed, zero if none has.
 	Since time.Time
-	// NextTry is when the record is due. It is tried sooner when the handler recovers.
+	// NextTry is when the record is due. When the handler recovers from an outage, the record is
+	// tried sooner.
 	NextTry time.Time
 }
 

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// waitingItems is the set of items that this worker knows to have a row in the retry
-// queue. It may have items whose row is gone: the retry table tells when a record is
-// added. It lacks no item of the shards that this worker holds, because it is loaded
-// after a lease is taken, and from then on only this worker adds rows for the shard's
-// items.
+// waitingItems is the set of items that this worker knows to have a row in the retry queue. It may
+// have items whose row is gone; append finds that out. It has every waiting item of the shards that
+// this worker holds: it is loaded after a shard's lease is taken, and from then on only this worker
+// adds rows for the shard's items, except for additions on request, which learnAdditions loads.
 type waitingItems struct {
 	table    *retryTable
 	handlers []Handler
@@ -23,7 +22,7 @@ type waitingItems struct {
 
 	mu    sync.RWMutex
 	added uint64                 // counts the calls of add
-	items map[waitingItem]uint64 // added, when the item was added
+	items map[waitingItem]uint64 // the value of added when the item was added or first found; see removeIf
 }
 
 type waitingItem struct {
@@ -39,7 +38,8 @@ func (w *waitingItems) load(ctx context.Context) error {
 	w.loading.lock()
 	defer w.loading.unlock()
 
-	// Another caller's load began after this call: it has all that this one would read.
+	// While this call waited, another caller's load began and has ended. It has read every row that
+	// existed when this call began.
 	if w.loadBegan.After(asked) {
 		return nil
 	}
@@ -64,8 +64,8 @@ func (w *waitingItems) load(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// Items that were known before and were not found are gone. An item that was added since
-	// may not have been found yet.
+	// Items that were added before the load and were not found have no row. An item that was added
+	// during the load may have one.
 	for item, n := range w.items {
 		if n <= before && !found[item] {
 			delete(w.items, item)
@@ -83,7 +83,7 @@ func (w *waitingItems) load(ctx context.Context) error {
 	return nil
 }
 
-// empty reports that no item waits, as far as is known. It is cheaper than has.
+// empty reports that the set has no item. It is cheaper than has.
 func (w *waitingItems) empty() bool { return w.count.Load() == 0 }
 
 func (w *waitingItems) has(item waitingItem) bool {
@@ -91,7 +91,7 @@ func (w *waitingItems) has(item waitingItem) bool {
 	return ok
 }
 
-// version tells apart the times that an item was added; see removeIf.
+// version returns a number that is higher when the item was added again; see removeIf.
 func (w *waitingItems) version(item waitingItem) (uint64, bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -60,21 +60,21 @@ func (t *leaseTable) deleteWorker(ctx context.Context, row workerRow) error {
 	return err
 }
 
-// observedWorkers has this worker's observations of the signs of life of all workers, itself
-// included. The times are by its own clock.
+// observedWorkers has this worker's observations of the rows of all workers, its own row included.
+// The times are by this worker's clock.
 type observedWorkers map[string]*observedWorker
 
 type observedWorker struct {
 	workerRow
-	unchangedSince time.Time // the row's counter; the end of the read that first showed it
-	gone           bool      // the row was deleted, since unchangedSince
+	unchangedSince time.Time // the end of the read that first showed the row's counter
+	gone           bool      // the row was deleted; unchangedSince is when that was noticed
 }
 
-// goneWorkers is how many lease durations a worker is kept in mind whose row is gone.
+// goneWorkers is for how many lease durations a worker is remembered after its row was deleted.
 const goneWorkers = 10
 
-// observe merges in rows whose read ended at now. It reports whether the leases should be
-// read because of them: a worker has come or gone, or has changed leases.
+// observe adds a read of the rows that ended at now. It reports whether the leases should be read
+// because of the rows: a worker has come or gone, or has changed leases.
 func (o observedWorkers) observe(rows []workerRow, now time.Time, duration time.Duration) (news bool) {
 	seen := make(map[string]bool, len(rows))
 	for _, row := range rows {
@@ -88,7 +88,7 @@ func (o observedWorkers) observe(rows []workerRow, now time.Time, duration time.
 			continue
 		}
 
-		// Any other counter counts as a sign of life, also a lower one: the row was deleted and written again.
+		// A lower counter is a sign of life, too: the row was deleted and written again.
 		if w.counter != row.counter {
 			w.unchangedSince = now
 		}
@@ -99,7 +99,7 @@ func (o observedWorkers) observe(rows []workerRow, now time.Time, duration time.
 	for owner, w := range o {
 		switch {
 		case seen[owner]:
-		// The row is not forgotten at once: leases of its owner are still judged by when it went.
+		// The worker is remembered for a while: apply needs the time at which the row was gone.
 		case !w.gone:
 			w.gone, w.unchangedSince = true, now
 			news = true
@@ -123,11 +123,11 @@ func (o observedWorkers) taking(now time.Time, duration time.Duration) []string 
 	return out
 }
 
-// nextExpiry returns how long after now the first worker expires, unless it shows another
-// sign of life; most if that is sooner.
+// nextExpiry returns the time from now until the first worker expires if no worker gives a further
+// sign of life, and at most most.
 func (o observedWorkers) nextExpiry(now time.Time, duration, most time.Duration) time.Duration {
 	for _, w := range o {
-		// The expiry of a worker that has left changes nothing: its leases are free already.
+		// Not for a worker that has left: its leases are free already.
 		if left := duration - now.Sub(w.unchangedSince); left > 0 && w.state != workerLeft {
 			most = min(most, left)
 		}
@@ -136,17 +136,17 @@ func (o observedWorkers) nextExpiry(now time.Time, duration, most time.Duration)
 	return most
 }
 
-// apply notes in the leases since when their owners have shown no sign of life.
+// apply sets in the leases since when their owners have shown no sign of life.
 func (o observedWorkers) apply(leases map[string]*observedLease) {
 	for _, l := range leases {
 		w := o[l.Owner]
 
 		switch {
-		// An owner that was never seen is judged by its lease alone, from when that was first read.
+		// The row of this owner was never seen: unchangedSince stays the time of the lease itself.
 		case l.Owner == "" || w == nil:
 		case w.gone:
-			// Without its row, the owner is judged by the lease's own counter, but not by the
-			// time before: until then the owner had no reason to renew the lease.
+			// The owner's row was deleted, so a write of the lease is the only sign of life. Before
+			// the deletion the owner had no reason to write the lease, so that time does not count.
 			if l.unchangedSince.Before(w.unchangedSince) {
 				l.unchangedSince = w.unchangedSince
 			}

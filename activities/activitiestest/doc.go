@@ -10,13 +10,13 @@
 //		if result.Done.Outcome != activities.Lost { ... }
 //	}
 //
-// The worker is a real one and the service is the embedded engine: a state machine with
-// one state, whose time-outs and heartbeats pass in the virtual time of a
-// [testing/synctest] bubble. An hour takes as long as the handler computes.
+// The worker is a real one and the service is the embedded engine, which runs a state machine with
+// one state. Time-outs and heartbeats use the virtual time of a [testing/synctest] bubble: a wait of an
+// hour takes no real time.
 //
 // # Caveats
 //
-// The handler runs inside the bubble, so it must not use anything from outside: channels, timers and
-// connections that the test made before, or the network. While the handler waits in real time, for a
-// program or another machine, no virtual time passes.
+// The handler runs inside the bubble. It must not use channels, timers and connections that the test
+// made outside of it, nor the network. While the handler waits in real time, for a program or another
+// machine, no virtual time passes.
 package activitiestest

@@ -17,18 +17,18 @@ import (
 	"ratchet/embedded/embeddedtest"
 )
 
-// Task says what to run, and what goes wrong meanwhile. Activity.Handle is required.
+// Task says what to run, and which faults occur during the run. Activity.Handle is required.
 type Task struct {
 	// Activity has the handler, its Heartbeat and its Timeout. The ARN is not needed.
 	Activity activities.Activity
 	// Input is encoded as JSON. Default: an empty object.
 	Input any
-	// TimeoutAfter is TimeoutSeconds of the state, in full seconds. 0: an hour.
+	// TimeoutAfter is TimeoutSeconds of the state. Fractions of a second are dropped. 0: an hour.
 	TimeoutAfter time.Duration
 	// StopAfter is when the worker is asked to stop. 0: when the task has ended.
 	StopAfter time.Duration
-	// Faults strike the worker's calls: heartbeats that are throttled, answers whose
-	// response is lost, and so on.
+	// Faults apply to the worker's calls: heartbeats that are throttled, answers whose response is
+	// lost, and so on.
 	Faults []embeddedtest.Fault
 	// Config may change the worker's configuration: ErrorPrefix, Middleware, Offload.
 	Config func(*activities.Config)
@@ -38,8 +38,8 @@ type Task struct {
 type Result struct {
 	// Done is the end of the task as the worker knows it.
 	Done activities.Done
-	// Output is the task's output, if it succeeded; Error and Cause describe its failure otherwise;
-	// the Error of a task that timed out is States.Timeout. All three are empty for a parked task.
+	// Output is the task's output, if it succeeded. Else Error and Cause describe its failure; after a
+	// time-out, Error is States.Timeout. All three are empty for a parked task.
 	Output       json.RawMessage
 	Error, Cause string
 	// Heartbeats are the times since the start at which heartbeats were accepted.
@@ -50,7 +50,7 @@ type Result struct {
 	Stop error
 }
 
-// Run runs one task to its end, in virtual time, and returns its end. The test fails when the task
+// Run runs one task to its end, in virtual time, and describes that end. The test fails if the task
 // cannot be started.
 func Run(t *testing.T, task Task) Result {
 	t.Helper()
@@ -69,7 +69,7 @@ func run(t *testing.T, task Task) (result Result) {
 	execution := start(t, service, &task)
 	began := time.Now()
 
-	// The faults strike this client only; start and read use the other one.
+	// Only this client gets the faults; start and read use the other one.
 	client := engine.AWSConfig()
 	transport := embeddedtest.Intercept(&client)
 
@@ -193,7 +193,8 @@ func start(t *testing.T, service *sfn.Client, task *Task) (execution string) {
 	return *out.ExecutionArn
 }
 
-// read waits for the end of the execution, which for a lost task is its time-out.
+// read waits for the end of the execution. If the task is lost, the execution ends by the task's
+// time-out.
 func (r *Result) read(t *testing.T, service *sfn.Client, execution string) {
 	t.Helper()
 

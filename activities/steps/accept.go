@@ -24,14 +24,14 @@ type acceptInput struct {
 	Started string `json:"started"`
 }
 
-// accept places the order and reserves its stock in one transaction. If the order exists and waits
-// for its payment, accept only reserves; if the order is in another state, the execution goes on from
-// there.
+// accept places the order and reserves its stock in one transaction. If the order exists and waits for
+// its payment, accept only reserves the stock. If the order exists and is in another state, accept
+// fails with the order's position, and the execution goes on from there.
 func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	n := in.Order.NewOrder
 	n.PlacedBy, n.Cause = in.Started, causeOf(n.ID, "", "")
 
-	// A successor takes the order as it is, also if its content was edited.
+	// A successor takes the order as it is, even if its content was edited. Create would return Conflict.
 	if in.Order.Adopt {
 		switch order, found, err := s.cfg.Orders.Get(ctx, n.ID); {
 		case err != nil:
@@ -44,8 +44,8 @@ func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	result, err := s.place(ctx, n)
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
-		// The refusal is stored: the order is placed without a reservation and then canceled. Its
-		// caller sees a reason instead of no order.
+		// The order is placed without a reservation and then canceled, so that its caller finds an order
+		// with a reason, and not no order at all.
 		result, createErr := s.cfg.Orders.Create(ctx, n)
 		if createErr != nil || result.Verdict == transitions.Conflict {
 			return nil, cmp.Or(createErr, errOtherContent(n.ID))
@@ -82,8 +82,8 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 
 	result, err := s.cfg.Orders.CreateWith(ctx, n, reserve)
 
-	// The stock was reserved before the order was placed, and the reservation may have expired
-	// since. Only Reserve can go on from there.
+	// There is a reservation from before the order was placed, and it may have expired. Only Reserve can
+	// continue or renew such a reservation.
 	if errors.Is(err, inventory.ErrReserved) || errors.Is(err, inventory.ErrExpired) {
 		if err := s.cfg.Stock.Reserve(ctx, string(n.ID), lines); err != nil {
 			return transitions.Result{}, err
@@ -95,7 +95,7 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 	return result, err
 }
 
-// acceptPlaced accepts an order that exists, as it was read.
+// acceptPlaced accepts an order that exists. The order is as it was read.
 func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transitions.Order) (any, error) {
 	if err := checkPlacedBy(in, order); err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 	}
 
 	if !s.isPayable(order.State) {
-		// An earlier try may have canceled the order and lost its answer: the same request is then
-		// replayed.
+		// An earlier try may have canceled the order and lost its answer. Then refuseOrder's request is
+		// Replayed, and the failure is the same.
 		if order.State == workflow.Cancelled {
 			return nil, s.refuseOrder(ctx, order, inventory.ErrOutOfStock)
 		}
@@ -115,8 +115,9 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 		return nil, s.adopt(ctx, transitions.WrongState, order)
 	}
 
-	// The content may have been edited since it was placed. An accept that hangs must not undo
-	// what others have reserved meanwhile, so the order has to be as it was read.
+	// The order may have been edited after it was placed, so the reservation is adjusted to its lines.
+	// The condition Unchanged makes a late write fail: an accept that hung must not undo a reservation
+	// for a newer edit.
 	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
@@ -130,9 +131,9 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 	return order.Position(), nil
 }
 
-// overtakenBefore returns the failure of an order whose reservation was closed after the order
-// was read: others have brought it to its end, or its parcel has left. The execution goes on
-// from there. If the order has not moved, the failure is cause.
+// overtakenBefore returns the failure for an order whose reservation was closed after the order was
+// read: another caller has brought the order to its end, or its parcel has left. The execution goes on
+// from the order's new position. If the order has not moved, the failure is cause.
 func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, cause error) error {
 	order, err := s.get(ctx, seen.ID)
 	switch {
@@ -146,16 +147,16 @@ func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, ca
 	return s.adopt(ctx, transitions.WrongState, order)
 }
 
-// refuseOrder cancels an order whose stock is short for its lines as they were seen, and returns
-// the failure. If the order was edited or canceled for another reason, or is elsewhere, the
-// execution goes on from there.
+// refuseOrder cancels an order because its stock is short for the lines of seen, and returns the
+// failure OutOfStock. If the order was edited or moved in the meantime, refuseOrder returns its
+// position as the failure, and the execution goes on from there.
 func (s *Steps) refuseOrder(ctx context.Context, seen *transitions.Order, reason error) error {
 	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
 		OrderID:   seen.ID,
 		Event:     workflow.Cancel,
 		From:      s.cfg.Orders.Definition().Initial(),
 		RequestID: transitions.OutOfStockRequest,
-		// An edit in between may need less stock, so the cancellation holds only for the lines seen.
+		// An edit in the meantime may need less stock, so only the order with the lines of seen is canceled.
 		IfContent: &seen.ContentVersion,
 		Cause:     s.outOfStock(ctx, seen),
 	})

@@ -26,9 +26,9 @@ func causeOf(id transitions.OrderID, code, text string) transitions.Cause {
 // anyway, and a request with a text of more than 1,000 bytes is invalid.
 const maxNamedSKUs = 3
 
-// outOfStock is the cause of canceling an order whose pieces are missing, such as "out of stock: mug,
-// wanted 2, 1 left". The levels are read after the refusal, so other orders may have changed them
-// since; a level that cannot be read is left out. The text names the first SKUs that are short.
+// outOfStock is the cause of the cancellation of an order whose pieces are missing, such as "out of
+// stock: mug, wanted 2, 1 left". The text names the first three SKUs that are short. The stock is read
+// after the refusal, so other orders may have changed it. A SKU whose stock cannot be read is left out.
 func (s *Steps) outOfStock(ctx context.Context, order *transitions.Order) transitions.Cause {
 	wanted := map[string]int64{}
 	var skus []string
@@ -63,7 +63,7 @@ func (s *Steps) outOfStock(ctx context.Context, order *transitions.Order) transi
 	return causeOf(order.ID, codeOutOfStock, text)
 }
 
-// ownName returns the SKU as the order's tenant knows it: without the tenant.
+// ownName returns the SKU as the order's tenant knows it: without the tenant's name and the colon.
 func ownName(id transitions.OrderID, sku string) string {
 	tenant, _, found := strings.Cut(string(id), ":")
 	if !found {

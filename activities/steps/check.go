@@ -20,10 +20,10 @@ var shippedStates = []workflow.State{
 	workflow.ReturnRequested, workflow.Returned, workflow.Refunded,
 }
 
-// CheckConfig describes the steps, so that package check can compare a state machine that uses them
-// with a definition: the effect of each activity, by the end of its name, and the error names of the
-// tasks. An order must not be paid before its stock is reserved and its payment taken, and no
-// execution may end well with stock still reserved.
+// CheckConfig describes the steps for package check, which compares a state machine that uses them with
+// a definition. It has the effect of each activity, by the end of the activity's name, and the error
+// names of the tasks. It demands two things: an order is paid only after its stock is reserved and its
+// payment is taken, and no execution succeeds while stock is still reserved.
 func CheckConfig() check.Config {
 	tasks := check.Tasks{
 		"accept": func(map[string]any) check.Effect {
@@ -53,8 +53,8 @@ func CheckConfig() check.Config {
 		"update-item.wait-for-task-token": waitEffect,
 	}
 
-	// Only the stock must be released at the end: a paid order keeps its money. A shipped order needs
-	// no task for its stock, which the stream's reaction commits.
+	// Only the stock must be released at the end, because a paid order keeps its money. For a shipped
+	// order no task has to release the stock: the stream's reaction has committed it.
 	return check.Config{
 		Tasks:      tasks,
 		Variable:   "$.run.order.state",
@@ -88,8 +88,8 @@ func transitionEffect(parameters map[string]any) check.Effect {
 	}
 }
 
-// waitEffect reads the state for which a task waits that parks its token by tasktoken.WaitParameters.
-// An update of another table waits for no order.
+// waitEffect reads the state that a wait waits for, from the parameters that tasktoken.WaitParameters
+// makes. With other parameters the task waits for no order.
 func waitEffect(parameters map[string]any) check.Effect {
 	values, _ := parameters["ExpressionAttributeValues"].(map[string]any)
 	awaited, _ := values[":awaited"].(map[string]any)

@@ -15,8 +15,8 @@ import (
 	"ratchet/workflow"
 )
 
-// undoneStates are the ends after which an order may keep nothing: no shipment, no money, no reserved
-// stock.
+// undoneStates are the states in which an order may keep nothing: no shipment, no money and no
+// reserved stock.
 var undoneStates = []workflow.State{workflow.Cancelled, workflow.Expired, workflow.PaymentFailed, workflow.ChargedBack}
 
 func isUndone(state workflow.State) bool { return slices.Contains(undoneStates, state) }
@@ -25,10 +25,10 @@ func isUndone(state workflow.State) bool { return slices.Contains(undoneStates, 
 type compensation struct {
 	transitions.Position
 
-	// Shipments is how many bookings were closed, Left how many of them had left before.
+	// Shipments is how many bookings were closed. Left is how many of these had left before.
 	Shipments int `json:"shipments"`
 	Left      int `json:"left"`
-	// Payment is the payment's state: VOIDED also if there was none. Payment is empty for an order
+	// Payment is the state of the payment, and VOIDED if there was no payment. It is empty for an order
 	// that costs nothing, and for an order whose money the bank took back.
 	Payment workflow.State `json:"payment"`
 	// Stock is "released" or "committed".
@@ -39,9 +39,10 @@ type orderInput struct {
 	OrderID transitions.OrderID `json:"orderId"`
 }
 
-// compensate undoes the effects of an order that has come to nothing: its shipments, its payment, its
-// reservation. Each is tried under its own key, even when another fails, except that stock is given
-// back only when no parcel can leave any more. The error names the effects that remain.
+// compensate undoes the effects of an order that has ended in an undone state: its shipments, its
+// payment and its reservation, each under its own key. The payment is returned even if the shipments
+// cannot be canceled. The stock is given back only after the shipments are canceled, so that no parcel
+// can leave any more. The error names the effects that remain.
 func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
 	order, err := s.get(ctx, in.OrderID)
 	if err != nil {
@@ -67,8 +68,8 @@ func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
 	payErr := s.returnPayment(ctx, order, &done)
 	if remains := errors.Join(shipErr, payErr, stockErr); remains != nil {
 		remains = fmt.Errorf("order %s is %s, and this is not undone: %w", order.ID, order.State, remains)
-		// The long pause only if every other part is undone; an outage of the carrier is asked about
-		// sooner.
+		// The long pause is used only if nothing but a declined refund remains. An outage of the carrier
+		// is tried again sooner.
 		return nil, incomplete(remains, shipErr == nil && stockErr == nil && errors.Is(payErr, payments.ErrDeclined))
 	}
 
@@ -78,8 +79,8 @@ func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
 // shipments counts the bookings of an order that were closed.
 type shipments struct{ closed, left int }
 
-// cancelShipments cancels every shipment that the order can have: one for each time that it
-// was paid. It tries all of them and returns every error.
+// cancelShipments cancels every shipment that the order can have: one for each time that the order was
+// paid. It tries all shipments and returns every error.
 func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (all shipments, err error) {
 	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (
 		case err != nil:
 			faults = append(faults, fmt.Errorf("shipment %s: %w", key, err))
 		case left:
-			// Counted in both: Left is a part of Shipments.
+			// A shipment that had left counts in both numbers.
 			all.left++
 			fallthrough
 		default:
@@ -106,17 +107,17 @@ func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (
 	return all, errors.Join(faults...)
 }
 
-// hasLeft reports whether a parcel of the order was reported as shipped, by the carrier or
-// otherwise. Nothing but migrations follows the end of an order, so its ring still has the
-// state in which the order ended.
+// hasLeft reports whether a parcel of the order was reported as shipped, by the carrier or by another
+// caller. It reads the order's ring, which still has the transition to the order's end, because only
+// migrations follow that.
 func hasLeft(order *transitions.Order) bool {
 	return slices.ContainsFunc(order.Recent(), func(t transitions.Transition) bool {
 		return t.From == workflow.PartiallyShipped || slices.Contains(shippedStates, t.From)
 	})
 }
 
-// endReservation commits the reservation if a parcel has left, and releases it otherwise. A
-// reservation that has ended before stays as it is.
+// endReservation commits the reservation if a parcel has left, and else releases it. A reservation
+// that has already ended stays as it is.
 func (s *Steps) endReservation(ctx context.Context, order *transitions.Order, left bool) (string, error) {
 	end, other, verb := s.cfg.Stock.Release, "committed", "released"
 	if left {
@@ -152,9 +153,9 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	return nil
 }
 
-// endChargeback leaves the money that the bank has taken back. If another payment had paid the order,
-// the execution's own payment came too late and is given back. If the execution's payment paid the
-// order and nothing of it was captured, the hold at the bank is released.
+// endChargeback refunds nothing for an order whose money the bank has taken back. If the order was paid
+// by another caller, the execution's own payment came too late, and endChargeback gives it back. If the
+// execution's payment paid the order, endChargeback releases what is still held of it.
 func (s *Steps) endChargeback(ctx context.Context, order *transitions.Order) error {
 	own, err := s.isPaidByExecution(ctx, order)
 	if err == nil && !own {
@@ -173,13 +174,13 @@ func (s *Steps) endChargeback(ctx context.Context, order *transitions.Order) err
 	return fmt.Errorf("payment: %w", err)
 }
 
-// declinedRefundPause is how long the state machine waits before it asks again for a refund
-// that the bank has declined. Each try is a step of the payment, which has room for about a
-// hundred.
+// declinedRefundPause is how long the state machine waits before it asks again for a refund that the
+// bank has declined. It is long, because each try is a step of the payment, and a payment can have only
+// about a hundred of these steps.
 const declinedRefundPause = time.Hour
 
-// incomplete returns the failure of a compensation, which the state machine retries like an
-// outage, or after a longer pause if nothing but a declined refund remains.
+// incomplete returns the failure of a compensation. The state machine retries the task like in an
+// outage, or after a longer pause if only a declined refund remains.
 func incomplete(remains error, declined bool) error {
 	if declined {
 		return activities.RetryAfter(declinedRefundPause, remains)

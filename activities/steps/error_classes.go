@@ -14,25 +14,25 @@ type ErrorClass struct {
 	Name string
 	// Of says which states may raise the errors.
 	Of States
-	// Errors are the names, each in one row for the states that may raise it.
+	// Errors are the names. A name is in one row only for each state that may raise it.
 	Errors []string
 	// Retry says how often and when the task runs again; nil for never.
 	Retry *Retry
-	// Then is the end of a failure that is not retried, or no longer.
+	// Then says what happens if the failure is not retried, or after the last retry.
 	Then Ending
 }
 
 // States selects states of the state machine.
 type States string
 
-// Tasks are run by workers; waits have their token stored by Step Functions.
+// Tasks are run by workers. The token of a wait is stored by Step Functions itself.
 const (
 	AllStates States = "all"
 	Tasks     States = "tasks"
 	Waits     States = "waits"
 )
 
-// Ending is the end of a failure that is not retried, or no longer.
+// Ending says what happens after a failure that is not retried, or after the last retry.
 type Ending string
 
 const (
@@ -44,11 +44,11 @@ const (
 	Succeeded Ending = "succeeded"
 )
 
-// Retry is a Retrier. The pauses have no jitter, so that the window is exact: orders that
-// fail at different times stay apart, and each of them tries once per pause.
+// Retry is a Retrier. The pauses have no jitter, so that the window is exact. Orders need no jitter:
+// they fail at different times, so their retries come at different times, too.
 type Retry struct {
-	// First is the first pause, at least 1 s. Each later one is Rate times as long, up to
-	// Longest; 0 means that they do not grow.
+	// First is the first pause, at least 1 s. Each later pause is Rate times as long as the one before,
+	// up to Longest. If Longest is 0, all pauses are as long as First.
 	First   time.Duration
 	Rate    float64
 	Longest time.Duration
@@ -56,7 +56,8 @@ type Retry struct {
 	Attempts int
 }
 
-// Window returns the time from the first failure to the last try, without the tries.
+// Window returns the sum of all pauses: the time from the first failure to the last try, without the
+// time that the tries themselves take.
 func (r Retry) Window() time.Duration {
 	var window time.Duration
 	pause := r.First
@@ -72,14 +73,14 @@ func (r Retry) Window() time.Duration {
 	return window
 }
 
-// The retries. An outage of eight hours is waited through: the tries are at most five
-// minutes apart, so that an order goes on at most five minutes after it.
+// The retries. With throughOutage an order waits through an outage of eight hours. The tries are at
+// most five minutes apart, so the order goes on at most five minutes after the outage.
 var (
 	throughOutage = Retry{First: time.Second, Rate: 2, Longest: 5 * time.Minute, Attempts: 104}
 	bounded       = Retry{First: time.Second, Rate: 2, Longest: time.Minute, Attempts: 10}
 )
 
-// outageWindow is how long an outage may last that every order waits through.
+// outageWindow is the length of the longest outage that every order waits through.
 const outageWindow = 8 * time.Hour
 
 // ErrorClasses returns the table.
@@ -93,8 +94,8 @@ func ErrorClasses() []ErrorClass {
 				nameUnavailable, nameInProgress, nameGatewayTimeout, nameIncomplete,
 				// Another worker, or the same one later, may well succeed.
 				worker(activities.NameDeadline), worker(activities.NameShutdown),
-				// Of a task: its worker died, or its token was lost on the wire. Of a wait, see
-				// "deadline".
+				// For a task these two mean that its worker died, or that its token was lost on the wire. The
+				// time-out of a wait is in the row "deadline".
 				"States.Timeout", "States.HeartbeatTimeout",
 			},
 		},
@@ -184,8 +185,9 @@ func dynamoDBErrors(exceptions ...string) (names []string) {
 	return names
 }
 
-// movedErrors are the names of a wait that has not begun, because the order had moved. The second one
-// is raised by Step Functions' own integration of DynamoDB.
+// movedErrors are the error names of a wait that could not begin because the order had moved. The
+// first one is raised by the AWS SDK integration, the second one by Step Functions' optimized
+// integration of DynamoDB.
 func movedErrors() []string {
 	return []string{"DynamoDb.ConditionalCheckFailedException", "DynamoDB.ConditionalCheckFailedException"}
 }
@@ -201,8 +203,8 @@ func RetryableErrors() []string {
 	return errorsOf(func(c ErrorClass) bool { return c.Retry != nil })
 }
 
-// TerminalErrors are the error names that no state may retry, because the same input fails
-// again. The errors of an order that was moved are not among them, see [OvertakenErrors].
+// TerminalErrors are the error names that no state may retry, because the same input fails again. They
+// do not include [OvertakenErrors].
 func TerminalErrors() []string {
 	overtaken := OvertakenErrors()
 

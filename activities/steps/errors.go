@@ -37,7 +37,8 @@ const (
 	nameUnknownVersion  = "Order.UnknownVersion"
 )
 
-// ErrorNames returns every name that a step gives to a failure.
+// ErrorNames returns the names that steps give to failures, sorted, without the names of
+// activities.RetryAfter.
 func ErrorNames() []string {
 	names := []string{nameIncomplete, nameAlreadyAccepted, nameOtherContent, nameOtherExecution}
 	for _, c := range errorNames {
@@ -101,7 +102,8 @@ func withName(err error) error {
 
 	var refusal *ledger.RefusedError
 	switch {
-	// An account that is closed or short refuses every retry in the same way; an operator redrives.
+	// An account that is closed or has too little refuses every retry in the same way. An operator
+	// redrives the execution when the account is right.
 	case errors.As(err, &refusal):
 		return activities.Fail(nameClosed, err)
 	case txn.Retryable(err), dynamo.Retryable(err):
@@ -111,8 +113,8 @@ func withName(err error) error {
 	return err
 }
 
-// overtaken returns the failure of a transition that was refused. The verdict is its name,
-// the order's position its cause.
+// overtaken returns the failure of a transition that was refused. The failure's name is the verdict.
+// Its cause is the order's position as JSON.
 func overtaken(v transitions.Verdict, order *transitions.Order) error {
 	if order == nil {
 		return activities.Fail(verdictName(v), errors.New("the order does not allow this transition"))

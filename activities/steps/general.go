@@ -20,8 +20,8 @@ type GeneralConfig struct {
 }
 
 // General does the tasks that every workflow can use: place an order, apply an event to it, and
-// look where it is. These tasks know no stock, no payments and no states. General is safe for
-// concurrent use.
+// read its position. These tasks use no stock and no payments, and do not depend on the names of
+// states. General is safe for concurrent use.
 type General struct{ cfg GeneralConfig }
 
 // NewGeneral returns General. The error names every field that is missing.
@@ -44,9 +44,9 @@ func NewGeneral(cfg GeneralConfig) (*General, error) {
 //	apply  {"orderId": …, "event": …, "transitionId": the one after the newest that the execution knows}
 //	look   {"orderId": …, "started": …}
 //
-// Each returns the order's position: orderId, state and transitionId. They fail with the names of
-// [ErrorClasses]. An order that another caller has moved fails place and apply with one of
-// [OvertakenErrors]; look then says where it is.
+// Each step returns the order's position: orderId, state and transitionId. A step fails with a name of
+// [ErrorClasses]. If another caller has moved the order, place and apply fail with one of
+// [OvertakenErrors]; look then returns the order's new position.
 func (g *General) All() []Step {
 	return []Step{
 		{Activity{"place", "PlaceArn"}, handle(g.place)},
@@ -55,8 +55,9 @@ func (g *General) All() []Step {
 	}
 }
 
-// GeneralCheckConfig describes the steps of [General] and the waits of an execution, as [CheckConfig]
-// describes the steps of the shop. The state machine keeps the position of the order at $.order.
+// GeneralCheckConfig describes the steps of [General] and the waits of an execution for package check,
+// like [CheckConfig] does for the steps of the shop. The state machine keeps the position of the order
+// at $.order.
 func GeneralCheckConfig() check.Config {
 	return check.Config{
 		Tasks: check.Tasks{
@@ -72,9 +73,8 @@ func GeneralCheckConfig() check.Config {
 	}
 }
 
-// place places the order. An order that exists is taken as it is, if it is still in its first
-// state: it was placed by a caller, by an earlier try of this task, or by an earlier execution of the
-// order.
+// place places the order. If the order exists and is still in its first state, place returns its
+// position: a caller, an earlier try of this task, or an earlier execution of the order has placed it.
 func (g *General) place(ctx context.Context, in acceptInput) (any, error) {
 	n := in.Order.NewOrder
 	n.PlacedBy = in.Started
@@ -102,7 +102,8 @@ func (g *General) place(ctx context.Context, in acceptInput) (any, error) {
 	return g.resume(in, result.Order)
 }
 
-// resume goes on with an order that exists, as it was read.
+// resume returns the position of an order that exists, if the execution may go on from its first
+// state.
 func (g *General) resume(in acceptInput, order *transitions.Order) (any, error) {
 	if err := checkPlacedBy(in, order); err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (g *General) resume(in acceptInput, order *transitions.Order) (any, error) 
 		return nil, err
 	}
 
-	// Not an error of the execution: a Catch of this name goes on from the order's position.
+	// A Catch of this name lets the execution go on from the order's position.
 	if order.State != g.cfg.Orders.Definition().Initial() {
 		return nil, overtaken(transitions.WrongState, order)
 	}
@@ -151,7 +152,7 @@ type applyInput struct {
 	TransitionID transitions.TransitionID `json:"transitionId"`
 }
 
-// applyEvent applies an event and returns where it has led the order.
+// applyEvent applies an event and returns the order's position after the transition.
 func applyEvent(ctx context.Context, orders *transitions.Orders, in applyInput) (any, error) {
 	result, err := orders.Apply(ctx, transitions.Request{
 		OrderID:      in.OrderID,

@@ -15,8 +15,8 @@ type lookInput struct {
 	Started string `json:"started"`
 }
 
-// look returns the position of the order. An execution looks when a wait has not begun, because the
-// order had moved before, and when a wait's deadline has passed.
+// look returns the position of the order. An execution calls it when a wait could not begin because
+// the order had moved, and when the deadline of a wait has passed.
 func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
 	order, err := orderToLookAt(ctx, s.cfg.Orders, s.cfg.Parked, in)
 	if err != nil {
@@ -30,9 +30,9 @@ func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
 	return order.Position(), nil
 }
 
-// orderToLookAt returns the order as it is. It fails if an execution that was started later waits
-// for the order: this one could never park a task again, and would look and wait in turns without
-// end.
+// orderToLookAt returns the order as it is. It fails if an execution that was started later has parked
+// a task for the order: this execution could never park one again, and would look and try to wait
+// without end.
 func orderToLookAt(ctx context.Context, orders *transitions.Orders, parked *tasktoken.Store, in lookInput) (*transitions.Order, error) {
 	row, _, err := parked.Get(ctx, string(in.OrderID))
 	if err != nil {

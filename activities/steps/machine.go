@@ -44,7 +44,7 @@ func readTasks(asl string) ([]*aslState, error) {
 	return machine.tasks(nil)
 }
 
-// tasks adds the tasks of a level, and those below it, to all.
+// tasks adds the tasks of this level and of the levels below it to all.
 func (m aslStates) tasks(all []*aslState) ([]*aslState, error) {
 	for _, name := range slices.Sorted(maps.Keys(m.States)) {
 		s := m.States[name]
@@ -103,8 +103,8 @@ func readSeconds(text json.RawMessage) (aslSeconds, error) {
 	return aslSeconds{set: seconds != 0, length: time.Duration(seconds) * time.Second}, nil
 }
 
-// Awaited returns the states for which the waits of a state machine park their tokens, see
-// package tasktoken, sorted.
+// Awaited returns the states that the waits of a state machine wait for, sorted. See package
+// tasktoken.
 func Awaited(asl string) ([]workflow.State, error) {
 	tasks, err := readTasks(asl)
 	if err != nil {

@@ -21,8 +21,8 @@ type payInput struct {
 	TransitionID transitions.TransitionID `json:"transitionId"`
 }
 
-// pay takes the order's money, or holds it, and applies the transition that follows. It
-// looks before it asks the bank: an order that was moved meanwhile is not charged.
+// pay takes the order's money, or holds it, and applies the transition that follows. It reads the order
+// before it asks the bank, so an order that has moved before that is not charged.
 func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 	order, err := s.get(ctx, in.OrderID)
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 		return nil, err
 	}
 
-	// At or beyond the id, an earlier try has paid the order or another caller has moved it: the bank
-	// is not asked.
+	// If the order is at the transition or beyond it, an earlier try has paid the order, or another
+	// caller has moved it. Then the bank is not asked.
 	if s.isPayable(order.State) && order.TransitionID < in.TransitionID {
 		if covered, err := s.isCovered(ctx, order); err != nil || !covered {
 			return nil, cmp.Or(err, overtaken(transitions.Superseded, order))
@@ -48,7 +48,8 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 		}
 	}
 
-	// The verdict tells a transition that this execution has made before from another's.
+	// The verdict says whether an earlier try of this execution made the transition (Replayed), or another
+	// caller did.
 	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
 		OrderID:      in.OrderID,
 		Event:        workflow.Pay,
@@ -69,9 +70,9 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 	return nil, s.adopt(ctx, result.Verdict, result.Order)
 }
 
-// isCovered reports whether the stock of an order is reserved as its lines are now. An order that was
-// never edited is covered: accept has reserved the lines as they were placed. If the order is not
-// covered, the execution goes back to accept.
+// isCovered reports whether the reservation has the pieces of the order's present lines. An order that
+// was never edited is covered, because accept has reserved its lines. If the order is not covered, the
+// execution goes back to accept.
 func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, error) {
 	if order.ContentVersion == 0 {
 		return true, nil
@@ -80,7 +81,7 @@ func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, 
 	return s.cfg.Stock.Covers(ctx, string(order.ID), linesOf(order.Items))
 }
 
-// take charges or authorizes the order's total. There is nothing to pay for a total of 0.
+// take charges or authorizes the order's total. For a total of 0 it does nothing.
 func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 	if order.Total.Amount == 0 {
 		return nil
@@ -106,7 +107,7 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 		p, err = s.ask(ctx, n, s.cfg.Capture)
 	}
 
-	// The payment may have been opened when Capture had the other value.
+	// An earlier process may have opened the payment with the other value of Capture.
 	if errors.Is(err, payments.ErrConflict) {
 		p, err = s.ask(ctx, n, !s.cfg.Capture)
 	}
@@ -117,10 +118,11 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 			"cancel the order and redrive its execution to give the payment back: %w", order.ID, n.Amount, n.Currency, n.ID, err))
 	case err != nil:
 		return err
-	// A repeat returns the payment with a step that another call has not finished.
+	// The payment existed, and another call is making a step of it.
 	case p.Pending != nil:
 		return fmt.Errorf("payment %s of order %s, step %s: %w", p.ID, order.ID, p.Pending.ID, payments.ErrBusy)
-	// The payment was given back before the order was paid. Its repeat takes no new money.
+	// The payment existed, and its money was given back before the order was paid. The repeat has taken
+	// no new money.
 	case p.Capturable+p.Captured-p.Refunded <= 0:
 		return fmt.Errorf("payment %s of order %s is %s, nothing of it is left: %w", p.ID, order.ID, p.State, payments.ErrVoided)
 	}
@@ -128,8 +130,8 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 	return nil
 }
 
-// ask authorizes or charges the payment. A repeat returns the payment as it is: another caller may
-// have given it back meanwhile.
+// ask authorizes or charges the payment. A repeat returns the payment as it is now, and another caller
+// may have given its money back.
 func (s *Steps) ask(ctx context.Context, n payments.NewPayment, capture bool) (payments.Payment, error) {
 	if capture {
 		return s.cfg.Payments.Authorize(ctx, n)
@@ -160,8 +162,8 @@ func (s *Steps) failPayment(ctx context.Context, in payInput, reason error) erro
 	return s.adopt(ctx, result.Verdict, result.Order)
 }
 
-// adopt returns the failure of a step whose order is elsewhere, so that the execution goes
-// on from there.
+// adopt returns the failure of a step whose order another caller has moved, so that the execution goes
+// on from the order's position.
 func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transitions.Order) error {
 	if err := s.endOpenParts(ctx, order); err != nil {
 		return err
@@ -170,12 +172,12 @@ func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transit
 	return overtaken(v, order)
 }
 
-// endOpenParts ends the parts that a caller who moved the order has left open. An order that an
-// execution has paid has its payment and its pieces. An order that another caller has paid needs no
-// payment by the execution, and its pieces may not be reserved yet.
+// endOpenParts does what another caller who moved the order has left open. If an execution has paid the
+// order, its payment and its reservation are right. If another caller has paid it, the execution's
+// payment must be canceled, and the pieces may have to be reserved.
 func (s *Steps) endOpenParts(ctx context.Context, order *transitions.Order) error {
 	if isUndone(order.State) || s.mayBecomePayable(order.State) {
-		return nil // accept and pay come again, or compensate settles everything
+		return nil // accept and pay run again, or compensate undoes everything
 	}
 
 	if own, err := s.isPaidByExecution(ctx, order); err != nil || own {
@@ -185,16 +187,17 @@ func (s *Steps) endOpenParts(ctx context.Context, order *transitions.Order) erro
 	return errors.Join(s.cancelOwnPayment(ctx, order), s.coverPaid(ctx, order))
 }
 
-// isPaidByExecution reports whether it was an execution that paid the order, and not another caller.
+// isPaidByExecution reports whether an execution has paid the order, and not another caller.
 func (s *Steps) isPaidByExecution(ctx context.Context, order *transitions.Order) (bool, error) {
 	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
 
 	return transitions.PaidByExecution(paid), err
 }
 
-// coverPaid makes the reservation match the lines of an order that another caller has paid, until it
-// ships: accept may have reserved other lines, or none. When the order ships, the stream's reaction
-// does the same. Pieces that are missing are waited for: the customer has paid for them.
+// coverPaid makes the reservation match the lines of an order that another caller has paid: accept may
+// have reserved other lines, or none. For an order that has shipped it does nothing, because the
+// stream's reaction does the same then. If pieces are missing, the state machine waits for them: the
+// customer has paid for them.
 func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 	if order.State == workflow.Shipped || !s.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped) {
 		return nil
@@ -219,7 +222,7 @@ func (s *Steps) cancelOwnPayment(ctx context.Context, order *transitions.Order) 
 
 	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
 	if err != nil {
-		// Not named PaymentDeclined, whose Catch would end an order that is paid.
+		// The name must not be PaymentDeclined: its Catch would end an order that is paid.
 		err = fmt.Errorf("order %s was paid by another caller, and its own payment is not given back: %w", order.ID, err)
 		return incomplete(err, errors.Is(err, payments.ErrDeclined))
 	}

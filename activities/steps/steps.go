@@ -22,8 +22,8 @@ type Config struct {
 	// payments.AccountsForOrders; the first order in a currency opens them in Ledger.
 	Payments *payments.Payments
 	Ledger   *ledger.Ledger
-	// Capture says that paying only authorizes: the money is captured when the order has
-	// shipped, by a reaction. Otherwise it is charged at once.
+	// Capture says that the step pay only authorizes the money. A reaction captures it when the order
+	// has shipped. Without Capture the step pay charges the money at once.
 	Capture bool
 	Booker  *shipping.Booker
 	// Parked has the tokens of waiting executions.
@@ -94,8 +94,8 @@ func (s *Steps) All() []Step {
 	}
 }
 
-// handle returns a handler that decodes the input strictly, calls fn, and gives its error
-// the name that the state machine knows.
+// handle returns a handler that decodes the input strictly, calls fn, and gives the error of fn the
+// name that the state machine knows.
 func handle[In any](fn func(context.Context, In) (any, error)) activities.HandlerFunc {
 	return func(ctx context.Context, t activities.Task) (any, error) {
 		decoded := false
@@ -108,7 +108,7 @@ func handle[In any](fn func(context.Context, In) (any, error)) activities.Handle
 
 		out, err := typed(ctx, t)
 		if err != nil && !decoded {
-			// A worker with another prefix would give this failure another name.
+			// Named here, because a worker with another ErrorPrefix would give the failure another name.
 			return nil, activities.Fail(nameInvalidInput, errors.Unwrap(err))
 		}
 
@@ -134,8 +134,8 @@ func getOrder(ctx context.Context, orders *transitions.Orders, id transitions.Or
 	return order, nil
 }
 
-// position is the order's position right after the transition. Later transitions do not change it, so
-// a retry returns the same.
+// position is the order's position right after the transition. Later transitions do not change this
+// position, so a retry returns the same.
 func position(id transitions.OrderID, t transitions.Transition) transitions.Position {
 	return transitions.Position{OrderID: id, State: t.To, TransitionID: t.ID}
 }

@@ -8,17 +8,17 @@ import (
 
 // Timing is how long the tasks of a step may take, according to the state machine.
 type Timing struct {
-	// Heartbeat is the shortest HeartbeatSeconds of the states that use the step, 0 if none
-	// has one.
+	// Heartbeat is the shortest HeartbeatSeconds of the states that use the step. It is 0 if all states
+	// compute it from the state data.
 	Heartbeat time.Duration
-	// Timeout is the shortest TimeoutSeconds, 0 if all states read it from the state data
-	// (TimeoutSecondsPath).
+	// Timeout is the shortest TimeoutSeconds of these states. It is 0 if all compute it from the state
+	// data (TimeoutSecondsPath).
 	Timeout time.Duration
 }
 
 // Timings reads the timing of each placeholder from an ASL document. It fails if a task has no
-// time-out, or if a worker's task has no HeartbeatSeconds: if its token were lost on the wire, its
-// execution would hang for as long as the time-out.
+// time-out. It also fails if a worker's task has no HeartbeatSeconds: without it, an execution whose
+// token was lost on the wire would hang until the time-out.
 func Timings(asl string) (map[string]Timing, error) {
 	tasks, err := readTasks(asl)
 	if err != nil {

@@ -3,17 +3,16 @@ package tasktoken
 import "ratchet/internal/dynamo"
 
 // The texts of the UpdateItem with which Step Functions itself parks a task
-// (aws-sdk:dynamodb:updateItem.waitForTaskToken). A test compares them with what this
-// package reads.
+// (aws-sdk:dynamodb:updateItem.waitForTaskToken). A test compares their attributes with those that
+// this package reads.
 const (
-	// ParkUpdate stores the token and the attempt that it belongs to. A waiting row does
-	// not expire.
+	// ParkUpdate stores the token and its attempt, and removes the row's expiry.
 	ParkUpdate = "SET taskToken = :token, awaited = :awaited, since = :since, started = :started," +
 		" redrives = :redrives, visits = :visits, retries = :retries REMOVE expiresAt"
 
-	// ParkCondition fails if the order has moved since the transition that the execution
-	// knows, and if a newer attempt has parked its token: the attempts are compared by
-	// execution, redrive, transition, visit and retry.
+	// ParkCondition fails if the order has moved beyond the transition that the execution knows, or if a
+	// newer attempt has parked its token. Attempts are compared by execution, redrive, transition, visit
+	// and retry.
 	ParkCondition = "(attribute_not_exists(moved) OR moved <= :since)" +
 		" AND (attribute_not_exists(started) OR started < :started OR (started = :started" +
 		" AND (redrives < :redrives OR (redrives = :redrives" +
@@ -21,8 +20,8 @@ const (
 		" AND (visits < :visits OR (visits = :visits AND retries <= :retries))))))))"
 )
 
-// Paths are the reference paths at which the state data of an execution has what a row
-// needs, such as "$.run.visits".
+// Paths are the reference paths in the state data of an execution, such as "$.run.visits", from which
+// a row gets its values.
 type Paths struct {
 	// OrderID is the order's id, a string.
 	OrderID string
@@ -74,14 +73,14 @@ const (
 	attrRetries  = "retries"
 )
 
-// Attempt names one attempt of a waiting task. A later attempt compares greater, field by
-// field, with the task's Since between Redrives and Visits.
+// Attempt names one attempt of a waiting task. Two attempts are compared by Started, then Redrives,
+// then the task's Since, then Visits, then Retries. The later attempt is the greater one.
 type Attempt struct {
 	// Started is when the execution was started, as Step Functions writes it. It is empty
 	// in a row in which no execution has waited yet.
 	Started string
-	// Redrives counts the redrives of the execution, Visits its returns to the waits, and
-	// Retries the retries of the state.
+	// Redrives counts the redrives of the execution. Visits counts how often the execution came back to
+	// its waits. Retries counts the retries of the state.
 	Redrives, Visits, Retries int64
 }
 

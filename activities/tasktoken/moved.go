@@ -8,15 +8,15 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Retention is how long the row of an order is kept after a transition was recorded in it:
-// longer than an execution lives (a year) and may be redriven (14 days), so that no attempt
-// finds the row gone.
+// Retention is how long the row of an order is kept after a transition was recorded in it. It is
+// longer than an execution's life (a year) and the time in which it may be redriven (14 days), so that
+// no attempt finds the row deleted.
 const Retention = 400 * 24 * time.Hour
 
 // Moved records that transition id led the order to the state. It returns the row, and whether a task
-// that was parked before that transition waits in it; the caller answers that task. A repeat returns
-// the same until a newer transition is recorded. A transition below the newest recorded one changes
-// nothing. TTL may delete the row after expires, unless another task is parked in it.
+// waits in the row that was parked before the transition; the caller answers that task. A repeat
+// returns the same until a newer transition is recorded. A transition below the newest recorded one
+// changes nothing. TTL may delete the row after expires, unless a task is parked in it after this call.
 //
 // Moved and [ParkUpdate] are conditional writes of one item, so one of them is first. If Moved is
 // first, the condition of ParkUpdate fails; if ParkUpdate is first, Moved returns the token.
@@ -31,8 +31,8 @@ func (s *Store) Moved(ctx context.Context, orderID string, id int64, state strin
 	out, err := s.db.UpdateItem(ctx, update.Input())
 	if old, recorded := dynamo.FailedCondition(err); recorded {
 		row = decode(old)
-		// A repeat of the newest transition returns its task again; an older transition has nothing
-		// to answer.
+		// For a repeat of the newest transition the task is returned again. For an older transition there
+		// is nothing to answer.
 		return row, row.Token != "" && row.Moved == id && row.Since < id, nil
 	}
 
@@ -41,6 +41,7 @@ func (s *Store) Moved(ctx context.Context, orderID string, id int64, state strin
 	}
 	row = decode(out.Attributes)
 
-	// A task with this transition or a later one as Since was parked after it, and waits on.
+	// If Since is this transition or a later one, the task was parked after the transition and still
+	// waits.
 	return row, row.Token != "" && row.Since < id, nil
 }

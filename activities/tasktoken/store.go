@@ -49,14 +49,14 @@ func New(cfg Config) (*Store, error) {
 	return &Store{db: cfg.DynamoDB, table: cfg.Table}, nil
 }
 
-// TableInput describes the table of parked tasks, with the key orderId. Expiry is switched on
-// apart from it, on the attribute [ExpiryAttribute].
+// TableInput describes the table of parked tasks, with the key orderId. Switch its time to live on
+// separately, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(attrOrder))
 }
 
-// Get returns the row that the executions of the order share, whether a task waits in it
-// or not.
+// Get returns the row that the executions of the order share, even if no task waits in it. It reports
+// false if there is no row.
 func (s *Store) Get(ctx context.Context, orderID string) (row Task, found bool, err error) {
 	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &s.table,
@@ -83,10 +83,10 @@ func (s *Store) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 // scanPage bounds the items of one Scan request.
 const scanPage = 1000
 
-// List returns up to limit waiting tasks of all orders, without their tokens and in no
-// useful order. It continues behind the task of the order after, which is empty for the first
-// page. A page with fewer than limit tasks is the last one. It scans the table, with the rows of
-// tasks that were answered.
+// List returns up to limit waiting tasks of all orders, without their tokens and in no useful order.
+// After is the OrderID of the last task of the previous page, or empty for the first page. A page with
+// fewer than limit tasks is the last one. List scans the whole table, which also has rows whose tasks
+// were answered.
 func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task, err error) {
 	in := &dynamodb.ScanInput{
 		TableName:      &s.table,
@@ -101,7 +101,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task
 	}
 
 	for len(tasks) < limit {
-		// With a smaller page, a table of many answered tasks would need as many requests.
+		// A page of limit rows could need as many requests as the table has rows whose tasks were answered.
 		in.Limit = aws.Int32(scanPage)
 
 		out, err := s.db.Scan(ctx, in)
@@ -113,7 +113,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task
 			tasks = append(tasks, decode(item))
 		}
 
-		// An empty page is not the end: the filter drops items after the page was read.
+		// A page may be empty before the end of the table: the filter drops items after the page was read.
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
 			break
 		}
@@ -122,9 +122,9 @@ func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task
 	return tasks[:min(len(tasks), limit)], nil
 }
 
-// Remove takes the token out of the table, unless another token has been parked in its
-// place. The row of the order's executions stays until it expires, so that a late write
-// cannot restore an older token. Removing an absent token succeeds.
+// Remove takes the task's token out of the table. If another token has been parked in its place, that
+// token stays. The row stays until it expires, so that a late write cannot restore an older token.
+// Remove succeeds if the token is absent.
 func (s *Store) Remove(ctx context.Context, task Task) error {
 	if err := s.remove(ctx, task); err != nil {
 		return fmt.Errorf("remove the parked task of order %s awaiting %s: %w", task.OrderID, task.Awaited, err)
@@ -140,7 +140,7 @@ func (s *Store) remove(ctx context.Context, task Task) error {
 		SetValue(ExpiryAttribute, dynamo.Seconds(time.Now().Add(Retention)))
 
 	_, err := s.db.UpdateItem(ctx, update.Input())
-	// Another token has taken its place, or the token was removed before.
+	// Another token was parked in its place, or the token was removed before.
 	if _, replaced := dynamo.FailedCondition(err); replaced {
 		return nil
 	}

@@ -7,9 +7,8 @@ type Task struct {
 	OrderID string
 	// Awaited is the state that the task waits for.
 	Awaited string
-	// Since is the transition that the execution knew of when it parked the task. The
-	// order may have passed through the awaited state after that transition and before the
-	// task was parked.
+	// Since is the newest transition that the execution knew when it parked the task. The order may have
+	// moved on already, if Moved had not recorded that yet.
 	Since int64
 	// Token is empty after [Store.Remove], and in lists.
 	Token Token

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// Token is a task token. It prints and logs as a digest; string(token) is the secret
+// Token is a task token. It prints and logs as a digest. The conversion string(token) gives the secret
 // itself.
 type Token string
 

@@ -1,7 +1,8 @@
 // Command bench measures Ratchet beside a baseline in the same run and prints a table;
 // with BENCH_JSON=file it also writes a flat JSON object of name to number. With
 // BENCH_SHORT=1 it does less work, to see that it runs, and with -only it runs some parts.
-// With -costs it prints the tables of docs/costs.md instead: capacity units, not time.
+// With BENCH_BEFORE=program it runs the same parts of an earlier build of itself in turns, and prints the
+// ratio of each figure. With -costs it prints the tables of docs/costs.md instead: capacity units, not time.
 //
 // Figures are compared within one run only: the machine's speed is not a constant.
 package main
@@ -52,6 +53,11 @@ func main() {
 	defer stop()
 
 	measure := func(ctx context.Context, out io.Writer) error { return run(ctx, out, *only) }
+	// The part engine-update compares with an earlier engine by itself.
+	if before := os.Getenv("BENCH_BEFORE"); before != "" && *only != "engine-update" {
+		measure = func(ctx context.Context, out io.Writer) error { return compareBefore(ctx, out, before, *only) }
+	}
+
 	if *prices {
 		measure = runCosts
 	}

@@ -32,11 +32,13 @@ type (
 	}
 )
 
-// fifo is how the names of FIFO queues and topics end. In one, an order is a group, and the id
-// of the message is the deduplication id, so that the service drops repeats of five minutes.
+// fifo is the suffix of the names of FIFO queues and topics. There, the order's id is the group,
+// and the id of the message is the deduplication id, so that the service drops repeats within five
+// minutes.
 const fifo = ".fifo"
 
-// parenting returns the W3C traceparent that is sent with a message, "" for none. It may be nil.
+// parenting is Opener.Traceparent: it returns the W3C traceparent that is sent with a message, ""
+// for none. It may be nil.
 type parenting func(context.Context) string
 
 func (p parenting) of(ctx context.Context) string {
@@ -131,8 +133,8 @@ func (t topic) Send(ctx context.Context, m notify.Message) (notify.Answer, error
 	return notify.Answer{Text: "message " + aws.ToString(out.MessageId)}, nil
 }
 
-// bus puts events on an event bus. EventBridge has no deduplication: rules find the id and the
-// key in the detail.
+// bus puts events on an event bus. EventBridge has no deduplication. The detail has the key for it,
+// and in format cloudevents also the id.
 type bus struct {
 	api    eventBridgeAPI
 	name   string
@@ -156,7 +158,7 @@ func (b bus) Send(ctx context.Context, m notify.Message) (notify.Answer, error) 
 		return notify.Answer{}, fmt.Errorf("put an event on the bus: %w", err)
 	}
 
-	// An entry can fail in an answer that succeeds.
+	// The call can succeed although the event was not put on the bus.
 	if out.FailedEntryCount > 0 || len(out.Entries) != 1 {
 		return notify.Answer{}, fmt.Errorf("put an event on the bus: %w", failedEntry(out))
 	}

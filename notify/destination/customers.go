@@ -16,14 +16,14 @@ type orders interface {
 	Get(context.Context, transitions.OrderID) (order *transitions.Order, found bool, err error)
 }
 
-// recipient has the fields of an order that the template of a customer's address sees.
+// recipient has the fields of an order that the template of the address can use.
 type recipient struct {
 	Shipping, Billing map[string]string
 	Customer          string
 }
 
-// customers sends e-mails to the customers of orders. The address is in no delivery: each attempt
-// reads it from the order.
+// customers sends e-mails to the customers of orders. The address is not stored in a delivery: each
+// attempt reads it from the order.
 type customers struct {
 	server    MailServer
 	orders    orders
@@ -41,7 +41,7 @@ func (o Opener) customers(to string, templates mailTemplates) (notify.Destinatio
 		return nil, fmt.Errorf("mailto: %w", err)
 	}
 
-	// A mistake in a field's name shows when the template is used.
+	// Parse does not find a mistake in a field's name, so the template is executed once.
 	if _, err := execute(parsed, recipient{}); err != nil {
 		return nil, fmt.Errorf("mailto: %w", err)
 	}
@@ -51,8 +51,8 @@ func (o Opener) customers(to string, templates mailTemplates) (notify.Destinatio
 
 // Send sends an e-mail to the address in the message's order. The error is notify.ErrSkipped if the
 // order has no address, or an address that is invalid or unknown to the server, and
-// notify.ErrRecipient if the server refuses the address for another reason. Answers and errors have
-// the codes of the server, not its text, so no answer or error shows the address.
+// notify.ErrRecipient if the server refuses the address for another reason. Answers and errors
+// contain the codes of the server and not its texts, so none of them shows the address.
 func (c customers) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
 	to, err := c.address(ctx, m.OrderID)
 	if err != nil {
@@ -85,8 +85,8 @@ func (c customers) address(ctx context.Context, id transitions.OrderID) (string,
 	switch to = strings.TrimSpace(to); {
 	case to == "":
 		return "", fmt.Errorf("%w: the order has no address", notify.ErrSkipped)
-	// Checked again at each message: the text comes from an order, which its customer may have
-	// written.
+	// Checked at each message, because the address comes from an order, and its customer may have
+	// written it.
 	case !isMailbox(to):
 		return "", fmt.Errorf("%w: the order's address is not one of an e-mail", notify.ErrSkipped)
 	}

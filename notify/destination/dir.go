@@ -13,13 +13,13 @@ import (
 	"ratchet/notify"
 )
 
-// Dir writes each notification to a file of its own below a directory. The file is named
-// after the key, so a repeat changes nothing. As in a maildir, a file is complete when it
-// has its name.
+// Dir writes each notification to a file of its own below a directory. The file's name comes from
+// the key, so a repeat writes the same file. Files get their names only when they are complete, as
+// in a maildir.
 type Dir struct{ path string }
 
-// NewDir returns a destination that writes below the directory. Send creates it. The error says
-// that the path is empty.
+// NewDir returns a destination that writes below the directory, which the first Send creates. It
+// returns an error if the path is empty.
 func NewDir(path string) (*Dir, error) {
 	if path == "" {
 		return nil, errors.New("destination: the path of the directory must be set")
@@ -45,8 +45,8 @@ func (d *Dir) Send(_ context.Context, m notify.Message) (notify.Answer, error) {
 	return notify.Answer{}, nil
 }
 
-// writeFile writes the notification to a temporary file and renames it. An existing file
-// has the same content, so replacing it changes nothing.
+// writeFile writes the notification to a temporary file and renames that file to name. If name
+// exists, it has the same content.
 func writeFile(dir, name string, n notify.Notification) error {
 	body, err := json.Marshal(n)
 	if err != nil {
@@ -78,7 +78,7 @@ func writeFile(dir, name string, n notify.Notification) error {
 	return syncDir(dir)
 }
 
-// syncDir makes new names in the directory durable.
+// syncDir makes the names of new files in the directory durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

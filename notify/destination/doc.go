@@ -7,11 +7,12 @@
 //	eventbridge:BUS           an event bus: its name or ARN
 //	mailto:ADDRESS            an e-mail, through Opener.Mail
 //	log                       a line in the worker's log
-//	file:FILE, dir:DIR        one line, or one file each; only in the configuration
-//	SCHEME:…                  a kind of the program's own, see Opener.Schemes
+//	file:FILE                 one line in a file; only for endpoints of the configuration
+//	dir:DIR                   a file of its own; only for endpoints of the configuration
+//	SCHEME:…                  the program's own kinds, see Opener.Schemes
 //
-// Each of them may get the same message more than once, under the same id and key. Webhooks
-// carry both, queues and topics have the key as an attribute (and as the deduplication id of a
-// FIFO one), an e-mail has it in its Message-ID, and Dir stores each key once. File, Log and
-// EventBridge repeat a repeat.
+// Each destination may get a message more than once, with the same id and key. Webhooks, queues
+// and topics get both; the id is also the deduplication id of a FIFO queue or topic. An e-mail has
+// the id in its Message-ID. Dir stores each key once. A file, a log and EventBridge do not drop a
+// repeat: they get the key, and EventBridge also the id in format cloudevents.
 package destination

@@ -13,8 +13,8 @@ import (
 	"ratchet/notify"
 )
 
-// fileSink appends each notification to a file as one line of JSON. It writes a repeat again.
-// Concurrent calls of Send share one write and one sync.
+// fileSink appends each notification to a file as one line of JSON. A repeated message is a second
+// line. Concurrent calls of Send share one write and one sync.
 type fileSink struct {
 	file *os.File
 
@@ -43,7 +43,7 @@ func OpenFile(name string) (*fileSink, error) {
 	last := make([]byte, 1)
 	if end, err := file.Seek(0, io.SeekEnd); err == nil && end > 0 {
 		if _, err := file.ReadAt(last, end-1); err == nil && last[0] != '\n' {
-			// Written with the first line and not now: a file that is only opened stays as it is.
+			// Written together with the first line, so that opening a file does not change it.
 			f.next.text.WriteByte('\n')
 		}
 	}
@@ -63,8 +63,8 @@ func (f *fileSink) Send(_ context.Context, m notify.Message) (notify.Answer, err
 	b.text.Write(append(line, '\n'))
 	f.mu.Unlock()
 
-	// The first call that gets here writes the batch. Meanwhile the others of the batch
-	// wait for it, and later calls fill the next one.
+	// The first call of the batch that gets the lock writes the batch, and the other calls of the
+	// batch wait for it. Later calls fill the next batch meanwhile.
 	f.writing.Lock()
 	defer f.writing.Unlock()
 
@@ -87,8 +87,8 @@ func (f *fileSink) Send(_ context.Context, m notify.Message) (notify.Answer, err
 // Close closes the file. Send fails afterwards.
 func (f *fileSink) Close() error { return f.file.Close() }
 
-// ReadLines returns the notifications that a fileSink has written, from the content of the file.
-// Cut off a last line without an end first: it may still be written.
+// ReadLines returns the notifications in text, the content of a file that a fileSink has written.
+// Before the call, cut off a last line without a line break: it may be incomplete.
 func ReadLines(text []byte) (all []notify.Notification, err error) {
 	for line := range bytes.Lines(text) {
 		var n notify.Notification

@@ -7,7 +7,7 @@ import (
 	"ratchet/notify"
 )
 
-// Log writes notifications to a logger. It writes a repeat again.
+// Log writes notifications to a logger. A repeated message is a second line.
 type Log struct{ logger *slog.Logger }
 
 // newLog returns a destination that writes to the logger, or to slog.Default() if it is nil.

@@ -24,8 +24,8 @@ import (
 
 // MailServer is the SMTP server that e-mails go through.
 type MailServer struct {
-	// URL is smtp://[USER:PASSWORD@]HOST:PORT. The connection is encrypted with STARTTLS,
-	// which a server that is not on this machine has to offer.
+	// URL is smtp://[USER:PASSWORD@]HOST:PORT. The connection is encrypted with STARTTLS. A server
+	// on another machine must offer it.
 	URL string
 	// From is the sender's address.
 	From string
@@ -76,7 +76,7 @@ func parseTemplates(subject, text string) (t mailTemplates, err error) {
 		return t, fmt.Errorf("text: %w", err)
 	}
 
-	// A mistake in a field's name shows when the template is used.
+	// Parse does not find a mistake in a field's name, so the templates are executed once.
 	sample := notify.Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "SHIPPED", Event: "ship", At: time.Unix(0, 0).UTC()}
 	_, _, err = t.write(sample)
 
@@ -93,7 +93,7 @@ func (t mailTemplates) write(n notify.Notification) (subject, text string, err e
 		return "", "", fmt.Errorf("text: %w", err)
 	}
 
-	// A line break in the subject would begin another header.
+	// Without line breaks, which would begin another header.
 	return strings.Join(strings.Fields(subject), " "), text, nil
 }
 
@@ -190,7 +190,7 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // the server has answered, or err says why not
+	defer func() { _ = conn.Close() }() // an error of Close changes nothing: the result of deliver is known
 
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
@@ -198,7 +198,7 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 		}
 	}
 
-	// Reads and writes do not see the end of the context.
+	// Reads and writes do not end with ctx, but a deadline in the past ends them.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 
@@ -250,7 +250,7 @@ func writeContent(client *smtp.Client, content []byte) error {
 
 var errPlainText = errors.New("the server does not offer STARTTLS")
 
-// secure encrypts the connection. Only a server on this machine may do without.
+// secure encrypts the connection. Without encryption it fails, except for a server on this machine.
 func (b mailbox) secure(client *smtp.Client) error {
 	if offered, _ := client.Extension("STARTTLS"); offered {
 		return client.StartTLS(&tls.Config{ServerName: b.server.host, MinVersion: tls.VersionTLS12})

@@ -11,16 +11,15 @@ import (
 	"ratchet/notify"
 )
 
-// How far an e-mail had come when it failed. An error with neither is about the connection, the login
-// or the sender.
+// The command of SMTP at which an e-mail failed. An error that wraps neither of them is about the
+// connection, the login or the sender.
 var (
 	errRecipient = errors.New("RCPT")
 	errContent   = errors.New("DATA")
 )
 
-// mailReply is the part of a server's answer to an e-mail for a customer that is kept: its code and
-// its enhanced status code (RFC 3463). The text is dropped, because it may show the address in any
-// spelling.
+// mailReply is what is kept of a server's answer to an e-mail for a customer: the code and the
+// enhanced status code (RFC 3463). The text is dropped, because it may contain the address.
 type mailReply struct {
 	code            int
 	class           string // "" without an enhanced status code
@@ -32,7 +31,7 @@ var enhancedRule = regexp.MustCompile(`^([245])\.(\d)\.(\d{1,3})(?:\s|$)`)
 func parseReply(refused *textproto.Error) mailReply {
 	r := mailReply{code: refused.Code}
 
-	// An enhanced code of another class than the code does not count.
+	// An enhanced code whose class does not match the code is ignored.
 	if found := enhancedRule.FindStringSubmatch(refused.Msg); found != nil && found[1] == strconv.Itoa(refused.Code/100) {
 		r.class = found[1]
 		r.subject, _ = strconv.Atoi(found[2]) // digits
@@ -81,10 +80,10 @@ func (r mailReply) isOfRecipient() bool {
 	return r.subject == mailboxSubject
 }
 
-// isAboutRecipient reports whether the server has refused this recipient, and so has said nothing
-// about other recipients: by its enhanced status code, or, in the answer to RCPT and without one, by
-// its code (RFC 5321, 4.2.3). 452 is about the storage of the server; 550 5.7.1 is about the rights
-// of the sender.
+// isAboutRecipient reports whether the answer is about this recipient only, and not about the
+// server or the sender. The enhanced status code decides. Without one, the code of an answer to
+// RCPT decides (RFC 5321, 4.2.3). For example, 452 is about the storage of the server, and 550
+// 5.7.1 is about the rights of the sender.
 func (r mailReply) isAboutRecipient(err error) bool {
 	toRecipient := errors.Is(err, errRecipient)
 	if !toRecipient && !errors.Is(err, errContent) {
@@ -114,8 +113,8 @@ func (r mailReply) isUnknownMailbox() bool {
 	return r.code != 552 && r.code != 554
 }
 
-// conclude returns the answer and the error of a failed e-mail to a customer, without any text of the
-// server that has heard the address.
+// conclude returns the answer and the error of a failed e-mail to a customer. They contain no text
+// of the server, which may show the address.
 func conclude(err error) (notify.Answer, error) {
 	if refused, is := errors.AsType[*textproto.Error](err); is {
 		r := parseReply(refused)

@@ -33,8 +33,8 @@ type Opener struct {
 	Traceparent func(context.Context) string
 	// Log is for the destination "log". Default slog.Default().
 	Log *slog.Logger
-	// SQS, SNS and EventBridge are the clients of AWS, and Mail is a server that was
-	// validated. A destination whose client is nil is refused.
+	// SQS, SNS and EventBridge are the clients of AWS. Mail is a server for which Validate has
+	// returned nil. A destination whose client or server is nil is refused.
 	SQS         sqsAPI
 	SNS         snsAPI
 	EventBridge eventBridgeAPI
@@ -42,22 +42,24 @@ type Opener struct {
 	// Orders reads the orders for e-mails to their customers. Without it such destinations are
 	// refused.
 	Orders orders
-	// Schemes are kinds of destinations that a program brings along, by the scheme that stands
-	// before the colon. CheckSchemes has the rules for their names.
+	// Schemes are the program's own kinds of destinations, by the scheme before the colon.
+	// CheckSchemes checks their names.
 	Schemes map[string]Scheme
 }
 
-// Scheme is a kind of destination that a program brings along.
+// Scheme is a program's own kind of destination.
 type Scheme struct {
-	// Check refuses an endpoint whose destination breaks a rule of the kind, before it is
-	// stored. Nil accepts every text behind the colon. It must not call out.
+	// Check returns an error if the endpoint's destination breaks a rule of the kind. It is called
+	// before the endpoint is stored or opened, and must not call other systems. Nil accepts every
+	// text behind the colon.
 	Check func(e notify.Endpoint) error
-	// Open returns the destination of an endpoint that Check has accepted. It is called once for
-	// each process and setting of the endpoint. Required.
+	// Open returns the destination of an endpoint that Check has accepted. Each process calls it
+	// for the first attempt, and again after a change of the endpoint's settings or secrets.
+	// Required.
 	Open func(e notify.Endpoint) (notify.Destination, error)
 }
 
-// builtIn are the schemes of this package, and texts that the setting notify has for itself.
+// builtIn are the schemes of this package, and "none", which has a meaning in the setting notify.
 var builtIn = []string{"http", "https", "log", "none", "file", "dir", "sqs", "sns", "eventbridge", "mailto"}
 
 var schemeRule = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}$`)
@@ -98,7 +100,8 @@ func (o Opener) Check(e notify.Endpoint) error {
 		if rest != "" {
 			err = errors.New(`"log" has nothing behind it`)
 		}
-	// An endpoint of the API could otherwise write anywhere on the worker's disk.
+	// Otherwise anyone who may create an endpoint through the API could write files on the worker's
+	// disk.
 	case "file", "dir":
 		if !e.Configured {
 			err = fmt.Errorf("%s: only in the setting `notify`", kind)
@@ -126,7 +129,7 @@ func (o Opener) Check(e notify.Endpoint) error {
 
 const kinds = "https://…, sqs:QUEUE-URL, sns:TOPIC-ARN, eventbridge:BUS, mailto:ADDRESS, mailto:{{TEMPLATE}} or log"
 
-// checkOwn checks an endpoint whose destination is of none of the built-in kinds.
+// checkOwn checks an endpoint whose destination is not of a built-in kind.
 func (o Opener) checkOwn(e notify.Endpoint, kind string) error {
 	scheme, own := o.Schemes[kind]
 	switch {
@@ -171,7 +174,8 @@ func (o Opener) mailbox(e notify.Endpoint, to string) (notify.Destination, error
 
 // Open returns the destination of the endpoint, or [ErrUnsupported] if this worker cannot send there.
 func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
-	// Checked again: the endpoint may have been stored under other settings of the worker.
+	// Checked again, because the settings of this worker may differ from those under which the
+	// endpoint was stored.
 	if err := o.Check(e); err != nil {
 		return nil, err
 	}

@@ -48,14 +48,15 @@ func newWebhook(cfg webhookConfig) (*webhook, error) {
 	return &webhook{cfg}, nil
 }
 
-// Send delivers the message. If the endpoint asks for a pause with Retry-After, so does the
-// error. 410 is notify.ErrGone. An address that is blocked is notify.ErrRejected.
+// Send delivers the message. If the endpoint answers with Retry-After, the error has that pause
+// (see notify.RetryAfter). The error wraps notify.ErrGone after 410, and notify.ErrRejected if the
+// address is blocked.
 func (w *webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
 	header := w.cfg.Header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
-	// Set after the endpoint's own headers, which must not replace it.
+	// Set last, so that no header of the endpoint replaces it.
 	header.Set("Idempotency-Key", m.Key)
 
 	if w.cfg.Traceparent != nil {

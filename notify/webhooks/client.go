@@ -20,8 +20,8 @@ const (
 	deliveryTimeout = 15 * time.Second
 
 	dialTimeout   = 5 * time.Second
-	maxAnswer     = 20 << 10 // bytes of the answer's body that are read
-	maxText       = 4 << 10  // bytes of it that are returned
+	maxAnswer     = 20 << 10 // bytes of the answer's body that are read beyond maxText
+	maxText       = 4 << 10  // bytes of the answer's body that are returned
 	maxHeaders    = 16 << 10 // bytes of the answer's headers
 	maxRetryAfter = 24 * time.Hour
 )
@@ -29,12 +29,12 @@ const (
 // ErrGone means that the endpoint answered 410: it wants no more webhooks. Do not retry.
 var ErrGone = errors.New("the webhook's endpoint is gone (410)")
 
-// StatusError is an answer that is not 2xx. A redirect counts as one, because redirects are not
-// followed.
+// StatusError is the error for an answer that is not 2xx. A redirect is such an answer: the client
+// does not follow it.
 type StatusError struct {
 	Status int
-	// RetryAfter is how long the endpoint asks to wait, at most a day. It is 0 if the
-	// answer does not say so.
+	// RetryAfter is the pause that the endpoint asks for, at most a day. It is 0 if the answer has
+	// no valid Retry-After.
 	RetryAfter time.Duration
 }
 
@@ -51,9 +51,9 @@ type ClientConfig struct {
 	Keys *Keys
 	// Reach limits the addresses of deliveries. Default ReachPublic.
 	Reach Reach
-	// Dialing is called with each address before a connection is opened to it, for example for
-	// an audit. An error keeps the connection from being opened. Addresses outside of Reach never
-	// come that far. Optional.
+	// Dialing is called with each address before a connection is opened to it, for example for an
+	// audit. An error keeps the connection from being opened. It is not called for addresses
+	// outside of Reach. Optional.
 	Dialing func(netip.AddrPort) error
 }
 
@@ -85,8 +85,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		return nil, err
 	}
 
-	// Timeout covers the body of the answer, too, which an endpoint could send byte by byte. Without
-	// compression a small answer cannot unpack to a large one.
+	// Timeout also bounds the reading of the answer's body, which an endpoint could send byte by
+	// byte. Compression is disabled, so that a small answer cannot unpack to a large one.
 	return &Client{cfg: cfg, http: &http.Client{
 		Timeout:       deliveryTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -119,9 +119,9 @@ func (c *Client) CheckURL(raw string) error {
 	return err
 }
 
-// Deliver signs the body and posts it to the URL. The id must be the same for every
-// delivery of the message. More are further headers. An answer of 2xx is success, any other
-// a [*StatusError]. No error contains the URL or the answer: both may contain secrets.
+// Deliver signs the body and posts it to the URL. The id must be the same for every delivery of the
+// message. more has further headers, which may be nil. For an answer that is not 2xx, Deliver
+// returns a [*StatusError]. No error contains the URL or the answer: both may contain secrets.
 func (c *Client) Deliver(ctx context.Context, rawURL, id string, body []byte, more http.Header) error {
 	_, err := c.Post(ctx, Post{URL: rawURL, ID: id, Body: body, Header: more})
 
@@ -147,9 +147,9 @@ type Answer struct {
 	Text string
 }
 
-// Post is Deliver, with the endpoint's answer, which is zero if there was none.
+// Post does the same as Deliver and also returns the endpoint's answer, zero if there was none.
 func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
-	// Checked before each delivery: the URL may have been stored under another reach.
+	// Checked before each delivery, because Reach may have changed since the URL was stored.
 	u, err := c.cfg.Reach.CheckURL(p.URL)
 	if err != nil {
 		return Answer{}, fmt.Errorf("deliver webhook %s: %w", p.ID, err)
@@ -166,7 +166,7 @@ func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
 	}
 
 	own := http.Header{"Content-Type": {cmp.Or(p.ContentType, "application/json")}, "User-Agent": {"ratchet-webhooks"}}
-	// The signature's headers come last, so that no further header replaces them.
+	// The headers of the signature come last, so that nothing replaces them.
 	for _, h := range []http.Header{own, p.Header, signed} {
 		for name, values := range h {
 			request.Header[name] = values
@@ -191,9 +191,9 @@ func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
 // now is the clock for dates in Retry-After.
 func (c *Client) now() time.Time { return c.cfg.Keys.cfg.Now() }
 
-// readAnswer returns the beginning of the body. It reads more of the body than it returns, because a
-// connection can be used again only if the answer was read. A body that ends early is no failure: the
-// status says whether the endpoint has the message.
+// readAnswer returns the beginning of the body. It reads more of the body than it returns, because
+// a connection can be used again only after the whole answer was read. An error of reading is
+// ignored: the status says whether the endpoint has the message.
 func readAnswer(body io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(body, maxText))
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxAnswer))

@@ -3,11 +3,11 @@
 //
 // # Model
 //
-// A message has an id, the time of its delivery and a body. [Keys] signs
-// "id.timestamp.body" with HMAC-SHA256 under each of its secrets, so that a receiver
-// accepts it before, during and after a change of secrets. The receiver verifies the raw
-// bytes before it parses them, and drops a repeated id. [Client] delivers: it signs each
-// attempt with the present time, checks the address that it dials, and follows no redirect.
+// A message has an id, the time of its delivery and a body. [Keys] signs "id.timestamp.body" with
+// HMAC-SHA256 under each of its secrets, so that a receiver that knows one of them accepts the
+// message during a change of secrets. The receiver verifies the raw bytes before it parses them,
+// and drops a repeated id. [Client] delivers: it signs each attempt with the present time, checks
+// the address that it dials, and follows no redirect.
 //
 // # Guarantees
 //
@@ -15,8 +15,8 @@
 //     time and body, within [Config.Tolerance] of now. All signatures are compared, each
 //     in constant time.
 //   - Headers are limited before any work: 10 signatures, 4 KiB, one value per name.
-//   - A delivery connects to public addresses only, unless [Reach] says otherwise. The
-//     dialed address decides, and not an earlier address of the name.
+//   - A delivery connects to public addresses only, unless [Reach] says otherwise. The address is
+//     checked when it is dialed, after the name was resolved.
 //
 // A receiver:
 //

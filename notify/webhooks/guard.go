@@ -16,8 +16,8 @@ import (
 // ErrBlocked means that deliveries may not go to the address. Nothing was sent.
 var ErrBlocked = errors.New("the address is not reachable for webhooks")
 
-// Reach limits the addresses of deliveries. The operator of the service sets it, never the
-// user who registers a URL.
+// Reach limits the addresses of deliveries. The operator of the service must set it, not the user
+// who registers a URL.
 type Reach string
 
 // The limits of deliveries.
@@ -52,8 +52,8 @@ var (
 		"3ffe::/16",         // 6bone, returned to IANA
 		"3fff::/20",         // documentation
 	)
-	// metadata are addresses where clouds serve credentials and instances reach their host,
-	// blocked for every reach. 168.63.129.16 is Azure's, in the public range.
+	// metadata are addresses at which clouds serve credentials, or instances reach their host. They
+	// are blocked for every reach. 168.63.129.16 is Azure's, although it is in the public range.
 	metadata = prefixes("169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::/32")
 )
 
@@ -78,12 +78,12 @@ func (r Reach) validate() error {
 
 // Permits reports whether deliveries may go to the address and port.
 func (r Reach) Permits(to netip.AddrPort) bool {
-	// ::ffff:10.0.0.1 is 10.0.0.1, and must not pass as IPv6.
+	// ::ffff:10.0.0.1 is the IPv4 address 10.0.0.1, and is checked as such.
 	ip := to.Addr().Unmap()
 	switch {
 	case !ip.IsValid() || ip.Zone() != "":
 		return false
-	// Before the reach: no setting may open the addresses that hand out credentials.
+	// Checked first, so that no reach permits the addresses that serve credentials.
 	case slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(ip) }):
 		return false
 	case r != ReachPublic && ip.IsLoopback():
@@ -134,7 +134,7 @@ func (r Reach) CheckURL(raw string) (*url.URL, error) {
 	switch {
 	case err == nil && !r.Permits(netip.AddrPortFrom(ip, port)):
 		return nil, fmt.Errorf("url: %w", ErrBlocked)
-	// A resolver may read it as an address that Permits has never seen.
+	// A resolver may read the number as an address, which Permits has not checked.
 	case err != nil && isNumeric(u.Hostname()):
 		return nil, fmt.Errorf("%w: url: the host is a number, but no address", ErrInvalid)
 	case err != nil && r == ReachPublic && !slices.Contains(publicPorts, port):
@@ -160,8 +160,9 @@ func portOf(u *url.URL) (uint16, error) {
 	}
 }
 
-// isNumeric reports whether the last label of the host is a number, as in 2130706433, 0x7f.1
-// or 0177.0.0.1. Some resolvers read these as addresses, and no top-level domain is a number.
+// isNumeric reports whether the last label of the host is a number, as in 2130706433, 0x7f.1 or
+// 0177.0.0.1. Some resolvers read such hosts as addresses. No name is refused by this check,
+// because no top-level domain is a number.
 func isNumeric(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -170,14 +171,14 @@ func isNumeric(host string) bool {
 	return last == "" || err == nil || strings.Trim(last, "0123456789") == ""
 }
 
-// dialer returns a dialer that checks the address that it is about to dial: a name that resolves to
-// another address after CheckURL is refused here. It calls dialing, if set, with each permitted
+// dialer returns a dialer that checks each address before it dials. So a name that resolves to a
+// forbidden address after CheckURL is refused here. It calls dialing, if set, with each permitted
 // address.
 func (r Reach) dialer(dialing func(netip.AddrPort) error) *net.Dialer {
 	control := func(_ context.Context, network, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		switch {
-		// Called after the name was resolved, with the address that is dialed.
+		// control is called after the name was resolved, with the address that is dialed.
 		case err != nil || (network != "tcp4" && network != "tcp6") || !r.Permits(to):
 			return ErrBlocked
 		case dialing != nil:

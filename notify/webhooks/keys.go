@@ -35,8 +35,9 @@ var idRule = regexp.MustCompile(`^[A-Za-z0-9_:-]{1,128}$`)
 
 // Config configures [Keys].
 type Config struct {
-	// Secrets are 1 to [MaxSignatures]. A message is signed with each of them and accepted
-	// with any. To change a secret, add the new one on both sides, then remove the old one.
+	// Secrets are 1 to [MaxSignatures]. Sign makes one signature with each secret. Verify accepts a
+	// signature with any of them. To change a secret, add the new one on both sides, then remove
+	// the old one.
 	Secrets []Secret
 	// Tolerance is how far the timestamp of a message may be from now, in either direction.
 	// Default 5 minutes.
@@ -55,7 +56,7 @@ func (c *Config) check() error {
 		faults = append(faults, fmt.Errorf("%w: Config.Tolerance %s: must not be negative", ErrInvalid, c.Tolerance))
 	}
 
-	// The caller may overwrite its secrets later.
+	// A copy, because the caller may overwrite its secrets later.
 	c.Secrets = slices.Clone(c.Secrets)
 	for i, s := range c.Secrets {
 		if err := s.Validate(); err != nil {
@@ -88,9 +89,9 @@ func New(cfg Config) (*Keys, error) {
 	return &Keys{cfg: cfg}, nil
 }
 
-// Sign returns the headers of a message that is sent now. The id has 1 to 128 of
-// A-Z a-z 0-9 _ : - and is the same for every delivery of the message. The other headers
-// are not.
+// Sign returns the headers of a message that is sent now. The id has 1 to 128 of A-Z a-z 0-9 _ : -
+// and must be the same for every delivery of the message. The timestamp and the signature are new
+// for each delivery.
 func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
 	if !idRule.MatchString(id) {
 		return nil, fmt.Errorf("%w: id: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrInvalid)
@@ -99,7 +100,8 @@ func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
 	sent := strconv.FormatInt(k.cfg.Now().Unix(), 10)
 	signatures := make([]string, len(k.cfg.Secrets))
 	for i, secret := range k.cfg.Secrets {
-		// One signature per secret: the receiver may know the old one only, or the new one only.
+		// One signature for each secret: the receiver may know only the old secret, or only the new
+		// one.
 		signatures[i] = version + base64.StdEncoding.EncodeToString(secret.mac(id, sent, body))
 	}
 

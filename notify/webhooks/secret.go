@@ -33,12 +33,12 @@ func NewSecret() Secret {
 	return s
 }
 
-// ParseSecret reads a secret in the form of Standard Webhooks: "whsec_" and base64. The
-// bytes of any other text are the secret itself.
+// ParseSecret reads a secret in the form of Standard Webhooks: "whsec_" and base64. Without that
+// prefix, the bytes of the text are the secret.
 func ParseSecret(text string) (Secret, error) {
 	s := Secret(text)
 	if encoded, ok := strings.CutPrefix(text, secretPrefix); ok {
-		// Strict: two texts must not stand for one secret.
+		// Strict, so that each secret has only one text.
 		decoded, err := base64.StdEncoding.Strict().DecodeString(encoded)
 		if err != nil {
 			return nil, fmt.Errorf("%w: secret: what follows %q must be base64", ErrInvalid, secretPrefix)
@@ -50,7 +50,7 @@ func ParseSecret(text string) (Secret, error) {
 	return s, s.Validate()
 }
 
-// Validate returns ErrInvalid if the secret has not 24 to 64 bytes.
+// Validate returns ErrInvalid unless the secret has 24 to 64 bytes.
 func (s Secret) Validate() error {
 	if len(s) < minSecret || len(s) > maxSecret {
 		return fmt.Errorf("%w: secret: %d to %d bytes, got %d", ErrInvalid, minSecret, maxSecret, len(s))

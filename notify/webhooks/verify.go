@@ -20,8 +20,8 @@ var (
 	// ErrSignature means that no signature of the message was made with one of the secrets
 	// over this id, time and body.
 	ErrSignature = errors.New("the webhook's signature does not match")
-	// ErrTimestamp means that the signature is right but the time is not: the message is a
-	// replay, or a clock is wrong.
+	// ErrTimestamp means that the signature matches, but the timestamp is more than
+	// Config.Tolerance from now: the message was sent again by an attacker, or a clock is wrong.
 	ErrTimestamp = errors.New("the webhook's timestamp is too far from now")
 	// ErrTooLarge means that the body is longer than the limit of Read.
 	ErrTooLarge = errors.New("the webhook's body is too large")
@@ -47,8 +47,8 @@ func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 	}
 
 	seconds, err := strconv.ParseInt(sent, 10, 64)
-	// In the only spelling that Sign writes; "+1" and "01" would be other signed texts for the same
-	// time.
+	// Only the form that Sign writes: "+1" and "01" are refused, because they are other texts for
+	// the same time.
 	if err != nil || strconv.FormatInt(seconds, 10) != sent || seconds < 0 || len(sent) > 11 {
 		return Message{}, fmt.Errorf("%w: %s must be whole seconds since 1970", ErrMalformed, HeaderTimestamp)
 	}
@@ -112,7 +112,7 @@ func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
 		return "", "", nil, fmt.Errorf("%w: %s: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrMalformed, HeaderID)
 	}
 
-	// Before any signature is decoded: the work per message is bounded.
+	// Before any signature is decoded, so that the work for a message is bounded.
 	if strings.Count(values[2], " ") >= MaxSignatures {
 		return "", "", nil, fmt.Errorf("%w: %s: at most %d signatures", ErrMalformed, HeaderSignature, MaxSignatures)
 	}

@@ -87,13 +87,14 @@ func (r *run) compareKey(key string, s *sides) error {
 	return nil
 }
 
-// tooYoung reports whether the file has no line for the key and all records are young.
+// tooYoung reports whether there is nothing to compare yet: the file has no line with the key, and
+// the payment's and ledger's records of it are young.
 func (s *sides) tooYoung() bool {
 	return len(s.there) == 0 && (s.here == nil || s.here.young) && (s.ledger == nil || s.ledger.young)
 }
 
-// againstFile compares the payment's step with the line of the file. A step that did not
-// succeed may be missing on the other side.
+// againstFile compares the payment's step with the line of the file. Only a step that succeeded in
+// one list must be in the other.
 func (s *sides) againstFile(key string) (all []Mismatch) {
 	if len(s.there) == 0 {
 		if s.here != nil && s.here.state == succeeded && !s.here.young {
@@ -103,7 +104,7 @@ func (s *sides) againstFile(key string) (all []Mismatch) {
 		return all
 	}
 
-	// The first line counts; each further line of the key is reported as a duplicate.
+	// The first line is compared. Each further line with the key is reported as a duplicate.
 	there := s.there[0]
 	for _, repeat := range s.there[1:] {
 		all = append(all, Mismatch{Reason: Duplicate, Key: key, Line: repeat.line, There: repeat.String()})
@@ -126,7 +127,7 @@ func (s *sides) againstFile(key string) (all []Mismatch) {
 	differ(OtherAmount, fmt.Sprint(s.here.amount), fmt.Sprint(there.amount), there.line)
 	differ(OtherCurrency, s.here.currency, there.currency, there.line)
 
-	// A young step may have ended in one list before it ended in the other.
+	// A young step may have ended in one list and still be pending in the other.
 	if !s.here.young || s.here.state != pending && there.state != pending {
 		differ(OtherState, s.here.state, there.state, there.line)
 	}
@@ -148,8 +149,7 @@ func (s *sides) againstLedger(key string) []Mismatch {
 		transfer = s.ledger.String()
 	}
 
-	// The lists are read one after the other, so one may have a young record and the other
-	// not.
+	// The lists are read one after the other, so one of them may lack a young record.
 	young := s.here != nil && s.here.young || s.ledger != nil && s.ledger.young
 	if step == transfer || young && (step == nothing || transfer == nothing) {
 		return nil

@@ -22,7 +22,7 @@ type record struct {
 	key, kind, currency, state string
 	amount                     int64 // in minor units
 	line                       int   // of the file, 0 for the other lists
-	young                      bool  // of Until or later: the other lists may not have it yet
+	young                      bool  // from Until or later: the other lists may not have it yet
 }
 
 // columns are the positions of the named columns in the file.
@@ -133,7 +133,7 @@ func (r *fileReader) fields() ([]string, error) {
 	text, err := r.lines.ReadSlice('\n')
 	r.line++
 	if errors.Is(err, bufio.ErrBufferFull) {
-		// The rest of the long line is dropped, so that it does not count as lines of its own.
+		// The rest of the long line is read here, so that it is not taken for further lines.
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = r.lines.ReadSlice('\n')
 		}
@@ -155,7 +155,7 @@ func (r *fileReader) fields() ([]string, error) {
 		return strings.Split(line, ","), nil
 	}
 
-	// A reader per line: a quote that is never closed spoils its own line only.
+	// Each line has its own reader, so that a quote that is never closed spoils one line only.
 	quoted := csv.NewReader(strings.NewReader(line))
 
 	fields, err := quoted.Read()

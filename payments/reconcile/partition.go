@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// source is the list that a record is from.
+// source says which list a record is from.
 type source byte
 
 const (
@@ -20,7 +20,7 @@ const (
 	fromLedger   source = 'b'
 )
 
-// partitions are temporary files. Each has all records of its keys.
+// partitions are temporary files. All records of a key are in one of them.
 type partitions struct {
 	dir   string
 	files []*os.File

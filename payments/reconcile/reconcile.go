@@ -25,19 +25,19 @@ type Reason string
 
 // The reasons.
 const (
-	// MissingHere means that the processor has succeeded, and no payment has the step.
+	// MissingHere means that the file has the step as succeeded, and no payment has it.
 	MissingHere Reason = "missing-here"
-	// MissingThere means that a payment's step has succeeded, and the file does not have it.
+	// MissingThere means that a payment's step has succeeded, and the file does not have the step.
 	MissingThere Reason = "missing-there"
-	// The two sides have another kind, amount, currency or state.
+	// The payment's step and the line of the file have different kinds, amounts, currencies or states.
 	OtherKind     Reason = "kind"
 	OtherAmount   Reason = "amount"
 	OtherCurrency Reason = "currency"
 	OtherState    Reason = "state"
 	// Duplicate means that the file has the key more than once.
 	Duplicate Reason = "duplicate"
-	// OtherLedger means that the ledger's transfer differs from the payment's step, or that either is
-	// missing.
+	// OtherLedger means that the ledger's transfer differs from the payment's step, or that one of the
+	// two is missing.
 	OtherLedger Reason = "ledger"
 )
 
@@ -45,9 +45,9 @@ const (
 type Mismatch struct {
 	Reason Reason `json:"reason"`
 	Key    string `json:"key"`
-	// Line is the number of the line of the file, 0 if the file has none.
+	// Line is the number of the line in the file, from 1. It is 0 if no line belongs to the mismatch.
 	Line int `json:"line,omitempty"`
-	// Here is the value of the payments, There the value of the file.
+	// Here is the value in the payment, There the value in the file.
 	Here  string `json:"here,omitempty"`
 	There string `json:"there,omitempty"`
 }
@@ -80,9 +80,9 @@ type Config struct {
 	// Payments and Ledger are required.
 	Payments paymentLister
 	Ledger   transferLister
-	// Until is the time from which the file may not have the steps yet. A step or transfer of
-	// that time or later is compared only if the file or the other list has its key, and is
-	// not missing anywhere. Zero compares everything.
+	// Until is the time up to which the file is complete. The file may not have steps of that time or
+	// later yet. So a step or transfer of that time or later is never reported as missing; it is
+	// compared with the lists that have its key. Zero means that the file is complete.
 	Until time.Time
 	// Dir is the directory for the temporary files, which take about 120 bytes for each
 	// record. Default: the system's directory for temporary files.
@@ -180,7 +180,7 @@ func (r *run) file(ctx context.Context, file io.Reader) error {
 		case errors.Is(err, io.EOF):
 			r.Events.Progress("file", r.totals.Lines)
 			return nil
-		// A bad line ends nothing: the other lines still show the differences.
+		// A bad line does not end the run: the other lines still show differences.
 		case errors.Is(err, errLine):
 			r.totals.BadLines++
 			r.Events.BadLine(rec.line, err)
@@ -204,7 +204,7 @@ func (r *run) file(ctx context.Context, file io.Reader) error {
 	}
 }
 
-// tooYoung reports whether the file may not have a record of that time yet.
+// tooYoung reports whether the time is Until or later: the file may not have the record yet.
 func (r *run) tooYoung(at time.Time) bool { return !r.Until.IsZero() && !at.Before(r.Until) }
 
 // payments reads the steps of all payments.

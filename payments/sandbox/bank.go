@@ -32,8 +32,8 @@ type Config struct {
 	Table    string
 	// DeclinePercent is the share of the orders whose payments are declined: 0 to 100.
 	DeclinePercent int
-	// TimeoutPercent is the share of the keys whose first request succeeds without an
-	// answer: 0 to 100.
+	// TimeoutPercent is the share of the keys for which the first answer is lost: 0 to 100. The request
+	// was carried out, and the caller gets payments.ErrTimeout. Only answers of success are lost.
 	TimeoutPercent int
 }
 
@@ -91,7 +91,7 @@ func (b *Bank) Declines(orderID string) bool {
 	return draw("decline", orderID) < b.cfg.DeclinePercent
 }
 
-// losesAnswer reports whether the first answer to the request with the key is lost.
+// losesAnswer reports whether the bank loses its first answer to the request with the key.
 func (b *Bank) losesAnswer(key string) bool {
 	return draw("timeout", key) < b.cfg.TimeoutPercent
 }
@@ -101,7 +101,7 @@ func draw(purpose, id string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(purpose + "/" + id)) // a hash does not fail
 
-	// By hash and not at random: a repeat, and another process, must draw the same number.
+	// A hash and not a random number: a repeat, also in another process, must draw the same number.
 	return int(h.Sum32() / 7 % 100)
 }
 

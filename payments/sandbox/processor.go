@@ -41,7 +41,7 @@ func (b *Bank) Sale(ctx context.Context, r payments.Request) (string, error) {
 	return b.write(ctx, r, status, item, nil)
 }
 
-// Capture takes a part of an authorization. It declines if less is left.
+// Capture takes a part of an authorization. It declines if the amount is more than is left.
 func (b *Bank) Capture(ctx context.Context, r payments.Request) (string, error) {
 	update := updateOpening(b.cfg.Table, r).
 		If("capturable >= :n"). // a sale has none
@@ -51,7 +51,7 @@ func (b *Bank) Capture(ctx context.Context, r payments.Request) (string, error) 
 	return b.write(ctx, r, statusCaptured, record(r, statusCaptured), update)
 }
 
-// Refund returns a part of the captured amount. It declines if less is left.
+// Refund returns a part of the captured amount. It declines if the amount is more than is left.
 func (b *Bank) Refund(ctx context.Context, r payments.Request) (string, error) {
 	update := updateOpening(b.cfg.Table, r).
 		If("refundable >= :n").
@@ -60,8 +60,8 @@ func (b *Bank) Refund(ctx context.Context, r payments.Request) (string, error) {
 	return b.write(ctx, r, statusRefunded, record(r, statusRefunded), update)
 }
 
-// updateOpening begins an update of the authorization or sale of a request. The condition
-// fails if it was voided or has another currency.
+// updateOpening begins an update of the authorization or sale of a request. The condition fails if
+// the authorization or sale was declined or voided, or has another currency.
 func updateOpening(table string, r payments.Request) *dynamo.Update {
 	update := dynamo.NewUpdate(table, bankKey(r.Authorization))
 
@@ -100,14 +100,15 @@ func (b *Bank) write(ctx context.Context, r payments.Request, status string, ite
 	}})
 
 	if update != nil {
-		// One transaction, so that the amounts of the authorization change once per key.
+		// In one transaction with the record, so that the authorization's amounts change once per key.
 		t.Add("opening", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(payments.ErrDeclined))
 	}
 
 	err := b.writer.Write(ctx, &t)
 	var refused *txn.CanceledError
 	switch {
-	// Decided by the record and not by a lookup before: two requests may come at the same moment.
+	// The condition on the record decides, and no read before: two requests may come at the same
+	// moment.
 	case errors.As(err, &refused) && refused.Marker:
 		return b.repeat(r, status, refused.Old)
 	case errors.As(err, &refused) && dynamo.Text(refused.Old, "status") == statusVoided:
@@ -123,7 +124,7 @@ func (b *Bank) write(ctx context.Context, r payments.Request, status string, ite
 	return reference(r.Key), nil
 }
 
-// repeat answers a request whose key was used.
+// repeat answers a request under a key that has a record.
 func (b *Bank) repeat(r payments.Request, status string, old dynamo.Item) (string, error) {
 	was := dynamo.Text(old, "status")
 	sameContent := dynamo.Text(old, "orderId") == r.OrderID && dynamo.Number(old, "amount") == r.Amount && dynamo.Text(old, "currency") == r.Currency
@@ -140,11 +141,10 @@ func (b *Bank) repeat(r payments.Request, status string, old dynamo.Item) (strin
 	return reference(r.Key), nil
 }
 
-// Void returns the money that was sold or authorized under the key, if any, and closes the key. A
-// repeat changes nothing.
+// Void returns the money that was taken or held under the key, if any, and closes the key. A repeat
+// changes nothing.
 func (b *Bank) Void(ctx context.Context, key string) error {
-	// Without a condition: an unknown key is voided as well, so that a late request under it is
-	// refused.
+	// There is no condition: an unknown key is voided, too, so that a late request under it is refused.
 	update := dynamo.NewUpdate(b.cfg.Table, bankKey(key))
 	status := update.Name("status")
 	update.
@@ -188,8 +188,9 @@ func (b *Bank) Lookup(ctx context.Context, key string) (payments.Operation, erro
 	return op, nil
 }
 
-// Report calls fn with every sale, capture and refund that the bank has made, in no useful
-// order. It is the processor's side of a reconciliation. An error of fn ends it.
+// Report calls fn with every sale, capture and refund that the bank has made, in no useful order.
+// Sales that were voided are left out. The report is the processor's side of a reconciliation. An
+// error of fn ends it.
 func (b *Bank) Report(ctx context.Context, fn func(key, kind string, amount int64, currency string) error) error {
 	in := &dynamodb.ScanInput{TableName: &b.cfg.Table, ConsistentRead: aws.Bool(true)}
 	for {

@@ -1,20 +1,20 @@
-// Package events makes the handlers of queue messages and Lambda functions do each event's
-// work once in effect.
+// Package events makes handlers of queue messages, and Lambda functions, do the work of each event
+// once, also if the event is delivered several times.
 //
 // # Model
 //
-// [Messages] wraps a queues.Handler, behind the consumer or behind an event source mapping
-// with partial batch responses. It claims the message's key. The outcome of the claim
-// decides about the message:
+// [Messages] wraps a queues.Handler, behind the consumer or behind an event source mapping with
+// partial batch responses. For each message it claims the message's key. The outcome of the claim
+// decides what happens to the message:
 //
 //	the claim                        the message
 //	acquired, taken over             the handler decides; Done and Reject are stored
-//	replayed                         done: deleted
+//	replayed                         deleted, without a call of the handler
 //	a final failure, replayed        rejected again, for the stored reason
-//	in progress                      kept, hidden for the rest of the lease; no attempt
-//	unknown outcome                  kept and read again later; no attempt
-//	another payload, a bad key       rejected: a bug of the sender
-//	DynamoDB unavailable, clock off  kept and tried again; no attempt
+//	in progress                      comes again after the rest of the lease; no attempt
+//	unknown outcome                  comes again after a minute; no attempt
+//	another payload, an invalid key  rejected: a bug of the sender
+//	DynamoDB unavailable, clock off  comes again; no attempt
 //
 // [Failures] counts the failed receives of messages, so that the attempts of a message hold
 // across restarts and for all consumers of a queue together.
@@ -24,15 +24,16 @@
 //
 // # Guarantees
 //
-// If a function dies at message k of a batch, the batch is delivered again and none of the
-// first k messages is handled again. A message that another consumer is working on never
-// counts as a failed attempt.
+// If a function dies in the middle of a batch, the batch is delivered again. The messages that were
+// finished before are not handled again. A message that another consumer is working on never counts
+// as a failed attempt.
 //
 //	once, err := events.Messages(events.Config{Claims: claims})
-//	lambda.Start(queues.Lambda{Handler: charge, Middleware: []queues.Middleware{once}}.Handle)
+//	function, err := queues.NewLambda(queues.LambdaConfig{Handler: charge, Middleware: []queues.Middleware{once}})
+//	lambda.Start(function.Handle)
 //
 // # Caveats
 //
-// SQS gives a message a new ID each time it is sent. If senders send messages again, set
-// [Config.Key] to something that stays the same.
+// SQS gives a message a new ID each time it is sent. If senders may send a message twice, set
+// [Config.Key] to a function that returns the same key for both.
 package events

@@ -18,9 +18,9 @@ type FunctionConfig struct {
 	Key func(event json.RawMessage) (string, error)
 }
 
-// Function returns fn, done once per key: an invocation whose key was finished before
-// returns the stored result. The lease is no longer than the function's deadline, so an
-// invocation that was killed is taken over soon.
+// Function returns a function that calls fn once for each key: if the key's work was finished
+// before, it returns the stored result. The lease of the claim ends at the function's deadline at
+// the latest, so that the work of a killed invocation can be taken over soon.
 func Function(cfg FunctionConfig, fn Func) (Func, error) {
 	var faults []error
 	if cfg.Claims == nil {

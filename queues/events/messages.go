@@ -17,8 +17,8 @@ type Config struct {
 	// Key names the work that a message asks for. Default: the queue's name with the
 	// sender's deduplication ID, or with the message's own ID if there is none.
 	Key func(queues.Message) (string, error)
-	// Payload returns the part of a message that the work depends on: a message with the key of another
-	// one and another payload is rejected. Default: the body.
+	// Payload returns the part of a message that the work depends on. If two messages have the same
+	// key and different payloads, the second one is rejected. Default: the body.
 	Payload func(queues.Message) []byte
 }
 
@@ -28,7 +28,7 @@ const unknownVisibility = time.Minute
 // codeRejected is the stored failure of a rejected message.
 const codeRejected = "Rejected"
 
-// errRedelivered releases the claim of a message that will be delivered again.
+// errRedelivered makes Do release the claim, because the message will be delivered again.
 var errRedelivered = errors.New("the message will be delivered again")
 
 // Messages checks cfg and returns the middleware.
@@ -62,7 +62,8 @@ func messageKey(m queues.Message) (string, error) {
 	if m.DeduplicationID != "" {
 		return keys.Of(m.Queue, "message", m.GroupID, "sender", m.DeduplicationID)
 	}
-	// "sender" above keeps a deduplication ID from meeting a message ID of the same text.
+	// Without "sender", so that this key differs from the key of a deduplication ID with the same
+	// text.
 	return keys.Of(m.Queue, "message", m.ID)
 }
 
@@ -87,18 +88,18 @@ func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, n
 
 	var final *once.Failure
 	switch {
-	// The work is done even when its stored result cannot be read: a message needs no result.
+	// The work is done. Its stored result may be unreadable, but a message needs no result.
 	case err == nil, errors.Is(err, once.ErrResultUnavailable):
 		return queues.Done()
-	// This call ran the handler, and the claim ended as the handler answered. The answer is returned
-	// itself, because its wait and its error are not stored.
+	// This call has run the handler, and the claim was ended according to its answer. The answer
+	// itself is returned, because the claim does not have its wait and error.
 	case own != nil && (errors.Is(err, errRedelivered) || errors.As(err, &final)):
 		return *own
 	case errors.As(err, &final):
 		return queues.Reject(final)
 	case errors.Is(err, once.ErrUnknownOutcome):
 		return queues.InProgress(unknownVisibility)
-	// No later delivery of the same message can end otherwise.
+	// Every later delivery of the same message would end with the same error.
 	case errors.Is(err, once.ErrMismatch), errors.Is(err, once.ErrInvalid),
 		errors.Is(err, once.ErrKeyExpired), errors.Is(err, once.ErrCorrupt):
 		return queues.Reject(err)

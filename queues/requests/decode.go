@@ -20,8 +20,8 @@ import (
 // why, and does not repeat the body.
 var ErrMalformed = errors.New("not a transition request")
 
-// body is a request on the wire. Decode reads the values itself: encoding/json would turn
-// whole numbers into floating-point numbers.
+// body is a request as a message has it. Values stays raw, because a decoder would turn whole
+// numbers into floating-point numbers.
 type body struct {
 	Format       int                       `json:"format"` // checkFormat reads it
 	OrderID      transitions.OrderID       `json:"orderId"`
@@ -34,18 +34,18 @@ type body struct {
 	Cause        transitions.Cause         `json:"cause"`
 }
 
-// format is the number of the form of a message. A body without a number has this form. Raise the
-// number only if an older worker would misread a message of the new form: a new member alone needs no
+// format is the number of the body's format. A body without a number has this format. Raise the
+// number only if an older worker would misread a message of the new format. A new member needs no
 // new number, because an older worker refuses unknown members.
 const format = 1
 
 // Decode reads the request of a message. The body is strict JSON: the members of
-// transitions.Request and "format" by their exact names, no duplicates, no unknown members, no trailing
-// data. A request without a transitionId and a requestId gets the message's own id as its
+// transitions.Request and "format" by their exact names, no duplicates, no unknown members, no
+// trailing data. A request without a transitionId and a requestId gets the message's own id as its
 // requestId. The trace of its cause comes from the message attribute [queues.AttributeTrace], else
-// from the body; a trace that is no traceparent of version 00 is left out. The cause says that the
-// request came through the queue: its source is source, and an actor that the message names gets the
-// prefix "queue:". The error wraps [ErrMalformed].
+// from the body; a trace that is no traceparent of version 00 is left out. The cause shows that the
+// request came through the queue: its source is "queue", and the actor in the body gets the prefix
+// "queue:". The error wraps [ErrMalformed].
 func Decode(m queues.Message) (transitions.Request, error) {
 	if err := checkFormat(m.Body); err != nil {
 		return transitions.Request{}, err
@@ -82,17 +82,20 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		r.RequestID = ownID(m)
 	}
 
-	// Under such an id, a sender of the queue could make the execution's own request a replay.
+	// With such an id, a sender could make the execution's own request with the same id count as a
+	// repeat.
 	if r.RequestID.IsReserved() {
 		return transitions.Request{}, fmt.Errorf("%w: requestId: must not be one of those that executions use, such as payment/paid", ErrMalformed)
 	}
 
-	// The attribute comes from the nearest sender.
+	// The attribute is preferred, because the sender of the message has set it. The body may come
+	// from farther away.
 	if sent := m.Attributes[queues.AttributeTrace].Text; transitions.ValidTrace(sent) {
 		r.Cause.Trace = sent
 	}
 
-	// As W3C Trace Context asks for: a trace that is not understood fails no request.
+	// As W3C Trace Context requires, an invalid trace is dropped and does not make the request
+	// fail.
 	if !transitions.ValidTrace(r.Cause.Trace) {
 		r.Cause.Trace = ""
 	}
@@ -100,14 +103,14 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	if err := r.Validate(); err != nil {
 		return transitions.Request{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	// Set last, so that no source or actor of the body passes for another part of Ratchet.
+	// Set last, so that a source or actor in the body cannot name another part of Ratchet.
 	r.Cause.Source, r.Cause.Actor = source, claimedActor(r.Cause.Actor)
 
 	return r, nil
 }
 
-// checkFormat refuses a message of another format. The rest of the body is ignored, because another
-// format may write it in another way.
+// checkFormat refuses a message of another format. It ignores the other members, because in another
+// format they may have another form.
 func checkFormat(text string) error {
 	var in struct {
 		Format *int `json:"format"`
@@ -122,8 +125,8 @@ func checkFormat(text string) error {
 // source is the source of the transitions that are requested through a queue.
 const source = "queue"
 
-// claimedActor returns the actor that a message names, marked as not verified. A digest replaces a
-// name that would be too long with the mark.
+// claimedActor returns the actor that a message names, with a prefix that says that it is not
+// verified. If the name is too long with the prefix, a digest replaces the name.
 func claimedActor(name string) string {
 	const mark = source + ":"
 	if name == "" || strings.HasPrefix(name, mark) {
@@ -138,12 +141,12 @@ func claimedActor(name string) string {
 	return mark + "sha256:" + hex.EncodeToString(sum[:16])
 }
 
-// malformed returns ErrMalformed with the place of the error, and without the content.
+// malformed returns ErrMalformed with the place of the error, but without the body's content.
 func malformed(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
-	// Offsets and pointers only: the library's own texts may quote the body.
+	// Only offsets and JSON pointers, because the library's texts may quote the body.
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
 		return fmt.Errorf("%w: unknown member at byte %d", ErrMalformed, semantic.ByteOffset)
 	case errors.As(err, &semantic):
@@ -166,7 +169,7 @@ func value(text jsontext.Value) (any, error) {
 		return s, err
 	case 't', 'f':
 		return text.Kind() == 't', nil
-	// Without a fraction or an exponent: a guard compares whole numbers exactly.
+	// Only whole numbers, without a fraction or an exponent: a guard compares them exactly.
 	case '0':
 		if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 			return n, nil
@@ -176,12 +179,12 @@ func value(text jsontext.Value) (any, error) {
 	return nil, errors.New("want strings, whole numbers of 64 bits and booleans")
 }
 
-// ownID returns the requestId of a message that has none: its deduplication id, unless the
-// queue derived that from the body, else its message id.
+// ownID returns the requestId for a message whose body has none: the deduplication id, or the
+// message id if there is no deduplication id or the queue has derived it from the body.
 func ownID(m queues.Message) transitions.RequestID {
 	sum := sha256.Sum256([]byte(m.Body))
-	// Content-based deduplication takes the SHA-256 of the body: equal requests of different senders
-	// share it.
+	// Content-based deduplication uses the SHA-256 of the body, so equal requests of different
+	// senders have the same deduplication id.
 	if m.DeduplicationID == "" || m.DeduplicationID == hex.EncodeToString(sum[:]) {
 		return transitions.RequestID(m.ID)
 	}
@@ -189,7 +192,7 @@ func ownID(m queues.Message) transitions.RequestID {
 	return transitions.RequestID(m.DeduplicationID)
 }
 
-// shorten limits text from outside to what fits into an error.
+// shorten limits text from outside to 64 bytes, for errors.
 func shorten(s string) string {
 	const most = 64
 	if len(s) > most {

@@ -9,15 +9,16 @@
 // [Handler] decodes it and applies it. The verdict decides what happens to the message:
 //
 //	Applied, Replayed   done
-//	Superseded          done: a newer transition was applied, so this one never will be
+//	Superseded          done: a newer transition was applied, so this request never can be
 //	NotFound            retried: the order may still be placed
 //	WrongState          retried while the order can still reach a state that the event
 //	                    needs, else rejected
 //	Conflict, Illegal   rejected, like a malformed body
 //	no answer           retried without counting an attempt
 //
-// After the consumer's attempts a retry becomes a rejection. The reason of a rejection is a
-// [*VerdictError]: a queues.Middleware may treat some verdicts as done.
+// The last retry that the consumer's Attempts allow becomes a rejection. The reason of a rejection
+// because of a verdict is a [*VerdictError], so that a queues.Middleware can treat some verdicts as
+// done.
 //
 //	h, err := requests.New(requests.Config{Orders: orders})
 //	c, err := queues.New(queues.Config{SQS: client, QueueURL: url, DeadLetterURL: dead, Handler: h.Handle})
@@ -27,20 +28,20 @@
 //
 // # Guarantees
 //
-// However often a message is delivered, and to however many consumers, its request is
-// applied at most once, within the limits of package transitions. A message without a
-// transitionId and a requestId gets a requestId: its deduplication id on a FIFO queue, else
-// its message id. So on a standard queue two messages without a requestId are two requests:
-// a sender that may repeat itself must set one.
+// The request of a message is applied at most once, even if the message is delivered several times
+// and to several consumers, within the limits of package transitions. A message without a
+// transitionId and a requestId gets a requestId: its deduplication id on a FIFO queue, else its
+// message id. So on a standard queue two messages without a requestId are two requests: a sender
+// that may repeat itself must set one.
 //
 // A sender of the queue may request any transition, but not in the name of another part of Ratchet:
 // the cause has the source "queue", and the actor begins with "queue:".
 //
 // # Caveats
 //
-// On a FIFO queue a request that is retried delays its group. Use the order's id as the
-// group, as [Input] does, so that orders do not wait for each other.
+// On a FIFO queue a request that is retried delays its group. Use the order's id as the group, as
+// [Input] does, so that orders do not wait for each other.
 //
-// If the queue derives deduplication ids from the bodies, two equal requests of different
-// senders have the same one. The message id counts instead.
+// If the queue derives deduplication ids from the bodies, equal requests of different senders have
+// the same deduplication id. Then the message id becomes the requestId.
 package requests

@@ -22,10 +22,10 @@ type applier interface {
 type Config struct {
 	// Orders is required.
 	Orders applier
-	// Answer is called with the verdict on a request before its message is done or
-	// rejected, at least once. It may send the verdict to the client. After an error the
-	// message is retried. Answer is not called for a request that is given up after its attempts: its
-	// dead letter has the reason. Optional.
+	// Answer is called at least once with the final verdict on a request, before its message is
+	// done or rejected. It may send the verdict to the client. If it returns an error, the message
+	// is retried. Answer is not called for a request that is rejected because its attempts are used
+	// up: the dead letter has the reason. Optional.
 	Answer func(ctx context.Context, m queues.Message, r transitions.Request, result transitions.Result) error
 }
 
@@ -90,7 +90,7 @@ func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 	}
 
 	outcome := h.outcome(r, result)
-	// A request that is retried has no final verdict yet, so there is nothing to answer.
+	// A verdict that leads to a retry is not final, so Answer is not called.
 	if outcome.Kind != queues.KindRetry {
 		if err := h.cfg.Answer(ctx, m, r, result); err != nil {
 			return queues.Retry(0, fmt.Errorf("answer with the verdict on %s of order %s: %w", r.Event, r.OrderID, err))
@@ -104,7 +104,8 @@ func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 func (h *Handler) outcome(r transitions.Request, result transitions.Result) queues.Outcome {
 	refusal := &VerdictError{Request: r, Result: result}
 	switch result.Verdict {
-	// A superseded request can never be applied; the order has moved on, so nothing is left to do.
+	// A superseded request can never be applied, because the order has moved on: nothing is left to
+	// do.
 	case transitions.Applied, transitions.Replayed, transitions.Superseded:
 		return queues.Done()
 	case transitions.NotFound:
@@ -118,16 +119,16 @@ func (h *Handler) outcome(r transitions.Request, result transitions.Result) queu
 	return queues.Reject(refusal)
 }
 
-// mayReach reports whether the order can still reach a state that the event needs. An order that is
-// already in such a state was refused by a guard, which may be satisfied later.
+// mayReach reports whether the order can still reach a state that the event needs. If the order is
+// already in such a state, a guard has refused the request, and may accept it later.
 func (h *Handler) mayReach(result transitions.Result) bool {
 	return result.Order != nil && slices.ContainsFunc(result.Expected, func(s workflow.State) bool {
 		return h.cfg.Orders.Definition().Reachable(result.Order.State, s)
 	})
 }
 
-// pauseAfterOutage returns the pause before the next delivery after DynamoDB gave no answer:
-// 1 s, doubled with every delivery, at most 5 minutes.
+// pauseAfterOutage returns the pause before the next delivery when the outcome of the request is
+// not known: 1 s, doubled with every delivery, at most 5 minutes.
 func pauseAfterOutage(m queues.Message) time.Duration {
 	const first, most, doublings = time.Second, 5 * time.Minute, 9
 

@@ -17,9 +17,10 @@ import (
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 var deduplicationRule = regexp.MustCompile(`^[!-~]{1,128}$`)
 
-// Input returns the message that sends a request. The request must have a transitionId or a
-// requestId, so that a repeat is the same request. On a FIFO queue, whose URL ends in
-// ".fifo", the order's id is the group, and the deduplication id identifies the request.
+// Input returns the message for a request. The request must have a transitionId or a requestId, so
+// that a repeated message is the same request. Otherwise Input returns an error. On a FIFO queue,
+// whose URL ends in ".fifo", the order's id is the group, and the deduplication id identifies the
+// request.
 func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -39,9 +40,9 @@ func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error
 	return in, nil
 }
 
-// deduplicationID returns an id of the request within its queue: the order's id with the
-// requestId, or with the transitionId and the event. If SQS does not accept it as it is, it
-// is a digest.
+// deduplicationID returns an id that is unique for the request within its queue: the order's id
+// with the requestId, or with the transitionId and the event. If SQS does not accept that text, the
+// id is a digest of it.
 func deduplicationID(r transitions.Request) string {
 	id := fmt.Sprintf("%s/%s", r.OrderID, r.RequestID)
 	if r.RequestID == "" {

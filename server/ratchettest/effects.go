@@ -24,13 +24,13 @@ import (
 	"ratchet/transitions"
 )
 
-// WantEffects waits until the order has exactly these effects, each completed once. An
-// effect is named by its transition and its handler, as "2/shipping" or "4/notify"; its
-// key is this name with the order's id in front.
+// WantEffects waits until the order has exactly these effects, each completed once. An effect is named
+// by its transition and its handler, as in "2/shipping" or "4/notify". Its key is the order's id, a
+// slash and this name.
 //
-// An effect is completed when its claim is, or when every endpoint has the notification, and
-// it is there once when the carrier has one booking and the customer one notification under
-// its key. WantEffects fails at once if there is any other effect.
+// An effect is completed when its claim is completed, or when every endpoint has got the notification.
+// WantEffects fails at once if there is another effect, or if the carrier has two bookings or the
+// customer two notifications under a key.
 func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 	e.t.Helper()
 
@@ -55,7 +55,8 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 
 		for _, d := range deliveries {
 			effect := strings.TrimPrefix(d.Key, string(id)+"/")
-			// One notification has a delivery for each endpoint, and is completed when all are.
+			// A notification has a delivery for each endpoint. It is completed when all of these are
+			// delivered.
 			before, known := seen[effect]
 			seen[effect] = d.Status == notify.Delivered && (before || !known)
 		}
@@ -75,15 +76,15 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 	})
 }
 
-// readFarSide adds the effects that the carrier and the customer have seen, and returns
-// an error if one was there twice.
+// readFarSide adds the effects that have reached the carrier and the customer to seen. It returns an
+// error if one has reached them twice.
 func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 	sent, err := e.notified()
 	if err != nil {
 		return err
 	}
 
-	// Other orders of the test may be under way.
+	// The test may have other orders.
 	maps.DeleteFunc(sent, func(key string, _ int) bool { return !strings.HasPrefix(key, string(id)+"/") })
 
 	err = e.readBookings(func(key, order string) {
@@ -100,7 +101,7 @@ func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 			return fmt.Errorf("effect %s happened %d times", key, n)
 		}
 
-		// An effect without a claim or a delivery is not completed.
+		// An effect that was made, but has no claim and no delivery yet, is not completed.
 		effect := strings.TrimPrefix(key, string(id)+"/")
 		if _, claimed := seen[effect]; !claimed {
 			seen[effect] = false
@@ -128,8 +129,8 @@ func describeEffects(seen map[string]bool) (completed []string, text string) {
 	return completed, list(all)
 }
 
-// Notifications returns what customers were sent, in the order of sending. It needs the
-// notifications to go to Env's own file: Config.Server.Notify is empty.
+// Notifications returns the notifications that were sent to customers, in the order of sending. It
+// returns none if Config.Server.Notify was set: it reads Env's own file.
 func (e *Env) Notifications() []notify.Notification {
 	e.t.Helper()
 
@@ -142,7 +143,7 @@ func (e *Env) Notifications() []notify.Notification {
 		e.t.Fatal(err)
 	}
 
-	// A line without its end is being written.
+	// The last line may be half written, and is left out until its end is there.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 
 	all, err := destination.ReadLines(text)
@@ -153,8 +154,8 @@ func (e *Env) Notifications() []notify.Notification {
 	return all
 }
 
-// checkNothingTwice repeats the checks of WantEffects for all orders after everything has stopped:
-// an effect that came after the last look of the test counts, too.
+// checkNothingTwice checks after the end of all components that no effect of any order was made twice.
+// That also finds an effect that came after the test's last check.
 func (e *Env) checkNothingTwice() {
 	e.t.Helper()
 
@@ -166,7 +167,7 @@ func (e *Env) checkNothingTwice() {
 	booked := map[string]int{}
 
 	err = e.readBookings(func(key, order string) {
-		// Without an order: the shipment was canceled before it was booked.
+		// A shipment without an order was canceled before it was booked.
 		if order != "" && strings.HasSuffix(key, "/"+reactions.ShippingHandler) {
 			booked[order]++
 		}
@@ -188,8 +189,8 @@ func (e *Env) checkNothingTwice() {
 	}
 }
 
-// notified returns how often customers were sent the notification with each key. With Config.Repeats
-// it is once if each repeat is the same notification.
+// notified returns how often the notification with each key was sent. With Config.Repeats, a repeat with
+// the same content is not counted. A repeat with other content is an error.
 func (e *Env) notified() (map[string]int, error) {
 	first, times := map[string]notify.Notification{}, map[string]int{}
 
@@ -227,7 +228,7 @@ func (e *Env) readBookings(fn func(key, order string)) error {
 }
 
 func (e *Env) scan(table string, fn func(map[string]types.AttributeValue)) error {
-	// The last check runs after the test's own context has ended.
+	// The check at the end runs after the test's context has ended.
 	ctx := context.WithoutCancel(e.t.Context())
 
 	pages := dynamodb.NewScanPaginator(e.Backend.DynamoDB, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})

@@ -20,25 +20,25 @@ import (
 // Config says what [Start] starts. The zero Config runs the built-in definition of
 // orders with one worker.
 type Config struct {
-	// Server configures the server. Start fills its empty fields: Data and Notify are
-	// files in the test's temporary directory, CarrierDelay is 1 ms.
+	// Server configures the server. Start fills three empty fields: Data and Notify with paths in the
+	// test's temporary directory, CarrierDelay with 1 ms.
 	Server server.Config
 	// Definition is the definition of orders. Default: the definition of Server.OrderDefinition, else
 	// [workflow.Order].
 	Definition *workflow.Definition
-	// NoWorker leaves the worker, the stream poller and the carrier out: the tables
-	// exist, and nothing reacts to transitions.
+	// NoWorker starts no worker, no stream poller and no carrier: the tables exist, and nothing reacts to
+	// transitions.
 	NoWorker bool
 	// Events are called in addition to the events that Env itself needs.
 	Events server.Events
 	// Log gets the server's log. Default: it is discarded.
 	Log *slog.Logger
-	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is
-	// the bubble's time and should exceed the delays of the test.
+	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is virtual time,
+	// and should be longer than the delays of the test.
 	Patience time.Duration
-	// Repeats allows that a notification is sent again under its key, with the same content. Set it
-	// in a test with faults: a fault between a notification and the record of its
-	// delivery makes the repeat necessary. The receiver acts once because it honors the key.
+	// Repeats allows that a notification is sent again under its key, with the same content. Set it in a
+	// test with faults: if a fault prevents the record of a delivery, the notification must be sent
+	// again. A receiver that acts once per key is not disturbed by that.
 	Repeats bool
 }
 
@@ -52,16 +52,16 @@ type Env struct {
 	core *core
 }
 
-// core is shared by an Env and the Envs that With makes of it.
+// core is shared by an Env and the Envs that With returns for it.
 type core struct {
-	notifications string // the file that they are sent to; empty: elsewhere
+	notifications string // the file that notifications are sent to; empty if Server.Notify was set
 	machine       string // the state machine's ARN
 	patience      time.Duration
 	repeats       bool // Config.Repeats
 	events        broadcast
 
 	mu       sync.Mutex
-	requests int // moves so far, for their request ids
+	requests int // the number of calls of Move, for their request ids
 }
 
 // Start starts a Ratchet and stops it when the test ends.
@@ -93,8 +93,8 @@ func Start(t testing.TB, cfg Config) *Env {
 
 	env.create(cfg.NoWorker)
 
-	// Cleanups run in reverse order: the components stop, then the last check reads
-	// the tables that they left, then the server closes.
+	// Cleanups run in reverse order: first the components stop, then checkNothingTwice reads the tables,
+	// then the server closes.
 	t.Cleanup(env.checkNothingTwice)
 	env.Go("engine", backend.Engine.Run)
 
@@ -106,8 +106,8 @@ func Start(t testing.TB, cfg Config) *Env {
 	return env
 }
 
-// create creates the tables, the activities and the state machine. Without a worker, a definition
-// that the state machine does not fit gets tables alone: its orders have no executions.
+// create creates the tables, the activities and the state machine. If there is no worker and the state
+// machine does not fit the definition, it creates the tables only: then orders have no executions.
 func (e *Env) create(noWorker bool) {
 	e.t.Helper()
 
@@ -136,8 +136,8 @@ func (e *Env) fillServer(cfg *Config) {
 	}
 
 	if cfg.Server.Notify == "" {
-		// A file shows a notification that is sent twice; the sinks that honor its key
-		// would hide it.
+		// A file shows if a notification was sent twice. A directory has one file per key and would hide
+		// that.
 		e.core.notifications = filepath.Join(dir, "notifications.jsonl")
 		cfg.Server.Notify = "file:" + e.core.notifications
 	}
@@ -161,9 +161,10 @@ func (e *Env) fillServer(cfg *Config) {
 	}
 }
 
-// observe adds to the hooks that waits look again after each event.
-// Kept first: h is changed below.
+// observe returns the hooks with a call of c.events.send added to two of them, so that a wait looks
+// again after each decision and each reaction.
 func (c *core) observe(h server.Events) server.Events {
+	// The caller's hooks, because h is changed below.
 	decided, reacted := h.Decided, h.Reacted
 
 	h.Decided = func(id transitions.OrderID, event workflow.Event, verdict transitions.Verdict) {
@@ -182,16 +183,17 @@ func (c *core) observe(h server.Events) server.Events {
 	return h
 }
 
-// With returns the Env for another test: a subtest of the test that started it.
+// With returns the same Env for a subtest of the test that called Start.
 func (e *Env) With(t testing.TB) *Env { return &Env{Backend: e.Backend, t: t, core: e.core} }
 
-// Go runs a component until the test ends: run gets a context that ends then, and Go's
-// cleanup waits for it to return. An error fails the test. Components stop in the reverse
-// of the order in which they were started.
+// Go runs a component until the test ends. Run gets a context that ends at the end of the test, and the
+// test then waits until run has returned. An error of run fails the test. Components are stopped one
+// after the other, the last started first.
 func (e *Env) Go(name string, run func(context.Context) error) {
 	e.t.Helper()
 
-	// The test's own context ends before its cleanups, and components should drain in their cleanup.
+	// Not the test's context: it ends before the cleanups, and components must stop one after the other in
+	// these.
 	ctx, stop := context.WithCancel(context.WithoutCancel(e.t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()

@@ -8,8 +8,8 @@ import (
 	"ratchet/workflow"
 )
 
-// Journal returns the order's rows in the journal, oldest first. The rows of the newest
-// transitions may still be on their way.
+// Journal returns the order's rows in the journal, oldest first. The rows of the newest transitions may
+// not be written yet.
 func (e *Env) Journal(id transitions.OrderID) []transitions.Transition {
 	e.t.Helper()
 
@@ -21,9 +21,9 @@ func (e *Env) Journal(id transitions.OrderID) []transitions.Transition {
 	return rows
 }
 
-// WantJournal waits until the order's journal has exactly one row for each state, in this
-// order: the first row is about placing, and each row begins where the row before ended. It
-// fails at once if a row differs or is one too many.
+// WantJournal waits until the order's journal has exactly one row for each state, in this order. The
+// first row is the placing of the order, and each later row begins in the state in which the row before
+// ended. WantJournal fails at once if a row differs or if there are too many rows.
 func (e *Env) WantJournal(id transitions.OrderID, states ...workflow.State) {
 	e.t.Helper()
 

@@ -41,8 +41,8 @@ func (e *Env) Place(order transitions.NewOrder) {
 	}
 }
 
-// Execute starts the execution of an order, which places it and takes it as far as the
-// definition goes. It does not wait. A second call with the same order does nothing.
+// Execute starts the execution of an order. The execution places the order and moves it to the end of
+// the state machine. Execute does not wait for that. A second call with the same order does nothing.
 func (e *Env) Execute(order transitions.NewOrder) {
 	e.t.Helper()
 
@@ -51,8 +51,7 @@ func (e *Env) Execute(order transitions.NewOrder) {
 	}
 }
 
-// Move applies an event to an order, as a request of its own. The verdict must be
-// Applied.
+// Move applies an event to an order, with a new request id. The verdict must be Applied.
 func (e *Env) Move(id transitions.OrderID, event workflow.Event) transitions.Result {
 	e.t.Helper()
 
@@ -64,7 +63,7 @@ func (e *Env) Move(id transitions.OrderID, event workflow.Event) transitions.Res
 	return e.Apply(transitions.Request{OrderID: id, Event: event, RequestID: request}, transitions.Applied)
 }
 
-// Apply sends a request, whose answer must be the verdict.
+// Apply sends a request. The verdict must be want.
 func (e *Env) Apply(request transitions.Request, want transitions.Verdict) transitions.Result {
 	e.t.Helper()
 
@@ -80,8 +79,8 @@ func (e *Env) Apply(request transitions.Request, want transitions.Verdict) trans
 	return result
 }
 
-// WantOrder waits until the order is in the state, with that transitionId, and returns
-// it. It fails at once if the order has passed the transitionId.
+// WantOrder waits until the order is in the state with the transitionId, and returns the order. It fails
+// at once if the order is in another state at the transitionId, or has passed it.
 func (e *Env) WantOrder(id transitions.OrderID, state workflow.State, transition transitions.TransitionID) *transitions.Order {
 	e.t.Helper()
 
@@ -103,8 +102,8 @@ func (e *Env) WantOrder(id transitions.OrderID, state workflow.State, transition
 	return order
 }
 
-// WantExecution waits until the order's execution has ended, which must be with the
-// status, and returns its output.
+// WantExecution waits until the order's execution has ended, and returns its output. The execution must
+// end with the status.
 func (e *Env) WantExecution(id transitions.OrderID, status sfntypes.ExecutionStatus) (output string) {
 	e.t.Helper()
 

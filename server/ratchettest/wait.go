@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// looks is how often a wait looks in its whole time at least. Most looks come sooner, after
-// an event; some changes, as the end of an execution, report none.
+// looks is how often a wait looks during Config.Patience without an event. Most looks come sooner, after
+// an event. But some changes, such as the end of an execution, send no event.
 const looks = 200
 
-// Wait waits until check reports that the awaited thing is true, and fails the test after
-// [Config.Patience]. The status that check returns is part of the failure: it says what
-// was there instead. An error fails the test at once.
+// Wait waits until check returns done. After [Config.Patience] it fails the test with what, which names
+// the awaited content, and the newest status of check, which says what was there instead. An error of
+// check fails the test at once.
 func (e *Env) Wait(what string, check func() (done bool, status string, err error)) {
 	e.t.Helper()
 
@@ -22,7 +22,7 @@ func (e *Env) Wait(what string, check func() (done bool, status string, err erro
 	defer look.Stop()
 
 	for {
-		// Taken before the check: an event during the check starts another one.
+		// Taken before the check, so that an event during the check leads to another check.
 		event := e.core.events.next()
 
 		done, status, err := check()
@@ -44,7 +44,7 @@ func (e *Env) Wait(what string, check func() (done bool, status string, err erro
 	}
 }
 
-// broadcast wakes all who wait for the next event. The zero broadcast is ready.
+// broadcast wakes all goroutines that wait for the next event. The zero value is ready to use.
 type broadcast struct {
 	mu      sync.Mutex
 	waiting chan struct{} // closed by the next event; nil if nothing waits

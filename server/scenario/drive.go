@@ -20,14 +20,15 @@ import (
 	"ratchet/workflow"
 )
 
-// Sent counts requests. A repeated request is counted in both fields of its kind.
+// Sent counts requests. If a request is sent twice, the second time is counted only in the field of the
+// repeats.
 type Sent struct {
-	// Starts are requests to start an execution, Repeated their repetitions.
+	// Starts counts requests to start an execution, Repeated their repeats.
 	Starts, Repeated atomic.Int64
-	// Cancels are requests to cancel, with their repetitions in CancelsRepeated.
+	// Cancels counts requests to cancel an order, CancelsRepeated their repeats.
 	Cancels, CancelsRepeated atomic.Int64
-	// Reports are the carrier's callbacks, with their repetitions in ReportsRepeated
-	// and the early ones in ReportsEarly.
+	// Reports counts reports of the carrier, ReportsRepeated their repeats, and ReportsEarly the reports
+	// that were made too early.
 	Reports, ReportsRepeated, ReportsEarly atomic.Int64
 }
 
@@ -46,19 +47,19 @@ func (p Plan) Fill(ctx context.Context, b *server.Backend) error {
 	return group.Wait()
 }
 
-// Drive starts the orders of the plan in random order, some of them twice from different
-// goroutines, and cancels some while they run. It returns when every request is answered;
-// the orders may still be running then. Like a real client, it repeats a request that
-// fails with an error until ctx ends. If admit is not nil, Drive calls it before each
-// request to start an order; it may block to limit the orders that run.
+// Drive starts the orders of the plan in random order, some of them twice from different goroutines, and
+// cancels some of them while they run. It returns when every request is answered; orders may still run
+// then. Like a real client, it repeats a request that fails until the request succeeds or ctx ends. If
+// admit is not nil, Drive calls it before each request to start an order. Admit may block, to limit the
+// number of orders that run.
 func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit func(context.Context, transitions.OrderID) error) error {
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {
 		return err
 	}
 
-	// A cancellation waits until its order exists. It must not occupy one of the drivers
-	// meanwhile: with all drivers waiting, no order would be placed.
+	// A cancellation waits until its order exists, so it runs outside of the limited group of drivers: if
+	// all drivers waited, no order would be placed.
 	cancels, canceling := errgroup.WithContext(ctx)
 
 	var requests []func(context.Context) error
@@ -163,7 +164,7 @@ func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.Deliver
 	return func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 		sent.Reports.Add(1)
 
-		// The carrier's shipment is still to come, so this delivery must wait.
+		// The order has not shipped yet, so the shop must answer this delivery with Retry.
 		if r.Milestone == shipping.Shipped && draw("early", r.OrderID) < 10 {
 			early := r
 			early.Milestone, early.ID = shipping.Delivered, r.ID+"-early"
@@ -179,7 +180,7 @@ func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.Deliver
 		}
 		sent.ReportsRepeated.Add(1)
 
-		// At the same time, so that the receiver meets its own race.
+		// Both are sent at the same time, to test concurrent calls of the receiver.
 		var answers [2]shipping.Answer
 		group, both := errgroup.WithContext(ctx)
 		for i := range answers {
@@ -187,7 +188,7 @@ func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.Deliver
 		}
 		err := group.Wait()
 
-		// Accepted is the smallest answer: it is enough that one of the two reports was accepted.
+		// Accepted is the smallest answer. One accepted report of the two is enough.
 		return min(answers[0], answers[1]), err
 	}
 }

@@ -19,9 +19,9 @@ type Meter struct {
 
 	mu      sync.Mutex
 	latency []time.Duration
-	// endedOrders are the orders that have ended, running the admitted orders that have not ended.
+	// endedOrders are the orders that have ended. running are the admitted orders that have not ended.
 	endedOrders, running map[transitions.OrderID]bool
-	// ended is closed when an order ends, which wakes the callers of admit.
+	// ended is closed when an order ends. That wakes the goroutines that wait in admit.
 	ended chan struct{}
 }
 
@@ -35,7 +35,7 @@ func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) erro
 				m.running, m.ended = map[transitions.OrderID]bool{}, make(chan struct{})
 			}
 
-			// A repeated start of a running order takes no further place.
+			// The second start of an order counts no second time.
 			if m.running[id] || m.endedOrders[id] || len(m.running) < limit {
 				if !m.endedOrders[id] {
 					m.running[id] = true
@@ -74,7 +74,7 @@ func (m *Meter) noteEnded(id transitions.OrderID) {
 	}
 }
 
-// Events returns the events with which to open the backend.
+// Events returns the events for the backend. Open the backend with them.
 func (m *Meter) Events() server.Events {
 	return server.Events{
 		Decided: func(_ transitions.OrderID, _ workflow.Event, v transitions.Verdict) { m.verdicts[v].Add(1) },
@@ -82,8 +82,8 @@ func (m *Meter) Events() server.Events {
 	}
 }
 
-// reacted records the latency from a transition to its effect, and the end of an order.
-// Every latency is kept; a plan is finite.
+// reacted records the latency from a transition to its effect, and the end of an order. It keeps every
+// latency, which is bounded by the size of the plan.
 func (m *Meter) reacted(handler string, c transitions.Change) {
 	if handler == reactions.JournalHandler {
 		if c.New.State == workflow.Delivered || workflow.Order().Terminal(c.New.State) {
@@ -111,8 +111,8 @@ func (m *Meter) Ended() int {
 	return len(m.endedOrders)
 }
 
-// Latency returns the quantile q (0 to 1) of the time from transition to effect, 0 without
-// effects. The time of a transition has milliseconds.
+// Latency returns the quantile q (0 to 1) of the time from a transition to its effect, or 0 if there
+// was no effect. It is accurate to a millisecond, like the time of a transition.
 func (m *Meter) Latency(q float64) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *Meter) Latency(q float64) time.Duration {
 	if len(m.latency) == 0 {
 		return 0
 	}
-	// Sorting in place is fine: the order of the samples has no meaning.
+	// Sorted in place, because the order of the samples has no meaning.
 	slices.Sort(m.latency)
 
 	return m.latency[int(q*float64(len(m.latency)-1))]

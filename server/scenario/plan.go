@@ -7,14 +7,14 @@ import (
 	"ratchet/transitions"
 )
 
-// Plan describes a number of orders and the faults to cause. Which orders are affected
-// follows from their ids, so two runs have the same plan.
+// Plan describes a number of orders and the faults to cause. The ids of the orders decide which orders
+// a fault affects, so two runs of a plan cause the same faults.
 type Plan struct {
 	// Orders is the number of orders. Prefix begins their ids.
 	Orders int
 	Prefix string
-	// Duplicates is the percentage of requests to send again, Canceled the percentage of orders to
-	// cancel while they run, Rare the percentage of orders with a scarce item.
+	// Duplicates is the percentage of requests that are sent twice. Canceled is the percentage of orders
+	// that are canceled while they run. Rare is the percentage of orders with a scarce item.
 	Duplicates, Canceled, Rare int
 	// Free says that the orders cost nothing, so that there is nothing to pay.
 	Free bool
@@ -35,7 +35,7 @@ const (
 func draw(purpose, id string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(purpose + "/" + id)) // a hash does not fail
-	// The lowest bits of FNV depend only on the lowest bits of the text's bytes.
+	// Without the lowest bits: in FNV they depend only on the lowest bits of the text's bytes.
 	return int(h.Sum32()>>5) % 100
 }
 
@@ -58,8 +58,7 @@ func (p Plan) Order(i int) transitions.NewOrder {
 	return order
 }
 
-// Stock returns the initial stock: plenty of most items, and half the demand of each rare
-// one.
+// Stock returns the initial stock: enough of most items, and half the demand of each rare item.
 func (p Plan) Stock() map[string]int64 {
 	stock := map[string]int64{}
 	for i := range plentifulSKUs {

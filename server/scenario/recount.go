@@ -31,12 +31,12 @@ type Discrepancy struct {
 
 // Count is the result of a recount.
 type Count struct {
-	// ByState counts the orders by the state they are in.
+	// ByState counts the orders by their states.
 	ByState map[string]int
-	// Transitions is the number of journal rows, Shipments the number of bookings at the carrier,
-	// Notices the number of notifications. MostShipments is the largest number of bookings of one
-	// order. More than one is a discrepancy. Repeats counts the notifications that a file got
-	// again under the key of an earlier one.
+	// Transitions is the number of journal rows. Shipments is the number of bookings at the carrier.
+	// Notices is the number of notifications. MostShipments is the largest number of bookings of one
+	// order; more than one is a discrepancy. Repeats is the number of notifications that were written
+	// to the file of the setting notify again under the same key.
 	Transitions, Shipments, Notices, MostShipments, Repeats int
 
 	Discrepancies []Discrepancy
@@ -47,27 +47,27 @@ type recount struct {
 	Count
 	orders  map[string]item   // by order
 	journal map[string][]item // by order, ascending
-	effects map[string]item   // claims by key
-	sent    map[string]bool   // keys of notifications: whether every endpoint has them
-	shipped map[string]item   // bookings by effect key
-	paid    map[string]item   // payments, by their id
-	stock   map[string]item   // by sku, reservations among them
-	endings map[string]string // status of the execution, by its name
-	sales   int64             // the totals of the orders that were delivered
+	effects map[string]item   // claims, by key
+	sent    map[string]bool   // by the key of a notification: whether every endpoint has got it
+	shipped map[string]item   // bookings, by effect key
+	paid    map[string]item   // payments, by id
+	stock   map[string]item   // rows of the stock, by sku; a reservation has the sku "order#" and the order
+	endings map[string]string // the status of executions, by name
+	sales   int64             // the sum of the totals of delivered orders
 }
 
 type item = map[string]types.AttributeValue
 
-// Recount reads every table and compares the orders with the plan, with their journal and
-// with the definition; the effects with the transitions, which have one effect each;
-// and the payments, the stock and the executions with the final states of the orders.
+// Recount reads the tables and makes these comparisons: the orders with the plan, their journal and the
+// definition; the effects with the transitions that must have them; and the payments, the stock and the
+// executions with the final states of the orders.
 func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	r := &recount{Count: Count{ByState: map[string]int{}}}
 	if err := r.read(ctx, b); err != nil {
 		return Count{}, fmt.Errorf("recount: %w", err)
 	}
 
-	// An order without a row in the table would not be visited below.
+	// Orders of the plan that are not in the table. The loop below sees only orders that are.
 	for i := range p.Orders {
 		id := string(p.Order(i).ID)
 		if r.orders[id] == nil {
@@ -114,7 +114,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	r.orders = byKey(b.Tables.Orders, "orderId")
 	r.effects = byKey(b.Tables.Once, "idempotencyKey")
 
-	// One notification has a delivery for each endpoint, and is sent when all are delivered.
+	// A notification has a delivery for each endpoint. It counts as sent when all of these are delivered.
 	r.sent = map[string]bool{}
 	if err == nil {
 		err = b.Deliveries.Scan(ctx, func(d notify.Delivery) bool {
@@ -188,8 +188,8 @@ func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
 	return nil
 }
 
-// checkJournal checks that the rows form a legal path to the order's state, and adds the
-// effects that must follow to wanted.
+// checkJournal checks that the rows form a legal path to the order's state. It adds the effects that the
+// transitions must have to wanted.
 func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 	rows := r.journal[id]
 	slices.SortFunc(rows, func(a, b item) int {
@@ -204,12 +204,13 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 			r.wrong(id, fmt.Sprintf("journal: transition %d from %q follows transition %d in %q", n, from, last, state))
 		}
 
-		// The first transition places the order and has no state to come from.
+		// The first transition places the order and has no earlier state.
 		if legal, ok := workflow.Order().Next(workflow.State(from), workflow.Event(event)); n > 1 && (!ok || string(legal) != to) {
 			r.wrong(id, fmt.Sprintf("journal: transition %d (%s from %s to %s) is not legal", n, event, from, to))
 		}
 
-		// Spelled out and not taken from package reactions, so that the recount does not share its mistakes.
+		// The rules are written out and not taken from package reactions, so that the recount does not
+		// repeat a mistake of that package.
 		if to == string(workflow.PaymentReceived) && from == string(workflow.Pending) {
 			wanted[fmt.Sprintf("%s/%d/shipping", id, n)] = true
 		}
@@ -294,7 +295,7 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 	perOrder := map[string]int{}
 
 	for key := range r.effects {
-		// Other keys are of answers of the HTTP API, claims of callers, and locks.
+		// Keys without a slash are no effects: answers of the HTTP API, claims of callers, and locks.
 		if id, _, isEffect := strings.Cut(key, "/"); isEffect && !wanted[key] {
 			r.wrong(id, "effect "+key+" belongs to no transition")
 		}
@@ -311,7 +312,7 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 		id, _, _ := strings.Cut(key, "/")
 
 		if dynamo.Text(row, "orderId") == "" {
-			continue // the booking was canceled before it was made
+			continue // the shipment was canceled before it was booked
 		}
 
 		r.Shipments++
@@ -327,9 +328,9 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 	}
 }
 
-// checkNotices compares the number of notifications with the effects, if they were sent to
-// a file or directory. A notification that was sent again under its key counts once, as at a
-// receiver that honors the key.
+// checkNotices compares the number of notifications in the file or directory of the setting notify with
+// the number of notification keys. A notification that was sent twice under its key counts once, as for
+// a receiver that acts once per key. For other destinations it checks nothing.
 func (r *recount) checkNotices(target string) error {
 	kind, path, _ := strings.Cut(target, ":")
 	sent := 0
@@ -363,8 +364,8 @@ func (r *recount) checkNotices(target string) error {
 	return nil
 }
 
-// countNotices returns how many notifications the lines of a file hold, and how many lines
-// repeat one of them under its key.
+// countNotices returns how many notifications with different keys the lines of a file have, and how many
+// lines repeat a key.
 func countNotices(lines []byte) (sent, repeats int, err error) {
 	all, err := destination.ReadLines(lines)
 	if err != nil {
@@ -382,8 +383,7 @@ func countNotices(lines []byte) (sent, repeats int, err error) {
 	return len(keys), repeats, nil
 }
 
-// checkStock compares the stock of each SKU with its start and with the committed
-// reservations.
+// checkStock compares the stock of each SKU with its initial stock and with the committed reservations.
 func (r *recount) checkStock(initial map[string]int64) {
 	sold := map[string]int64{}
 	for key, row := range r.stock {

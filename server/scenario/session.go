@@ -23,18 +23,18 @@ type Session struct {
 	Took time.Duration
 }
 
-// maxRunning is how many orders run at the same time: enough to keep two cores busy, and few
-// enough that the latency of a reaction is not the length of a queue.
+// maxRunning is how many orders run at the same time. That many keep two cores busy. With more, the
+// measured latency of a reaction would mostly be time in a queue.
 const maxRunning = 160
 
-// consistentWithin is how long Run waits for reactions after the last execution has ended. It is longer
-// than the lease of an attempt of a delivery (60 s) and the next look for due deliveries (15 s), because a
-// worker may have been killed in the middle of an attempt.
+// consistentWithin is how long Run waits for reactions after the last execution has ended. If a worker
+// was killed during the attempt of a delivery, the next attempt begins after the attempt's lease (60 s)
+// and at the next look for due deliveries (15 s). The wait is longer than both together.
 const consistentWithin = 100 * time.Second
 
-// Run drives the plan on an embedded backend with two competing workers, waits until
-// every execution has ended and every effect is done, and recounts. Open the backend with
-// the session's Meter.Events.
+// Run drives the plan on an embedded backend with two workers, waits until every execution has ended,
+// and recounts until everything is consistent, for at most 100 s. Open the backend with the session's
+// Meter.Events.
 func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	if b.Carrier == nil {
 		return Count{}, errors.New("the plan needs the sandbox carrier")
@@ -49,7 +49,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	}
 	s.Plan.DisturbCarrier(b, &s.Sent)
 
-	// A cause tells the end of the plan from the end of the caller's context.
+	// The cause of the end says whether the plan has ended or the caller's context.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
@@ -72,7 +72,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 		if err = Wait(ctx, b); err != nil {
 			return err
 		}
-		// The reactions of the stream may end after the executions, which Took does not include.
+		// Took does not include reactions of the stream that end after the last execution.
 		s.Took = time.Since(began)
 		count, err = s.Plan.RecountUntilConsistent(ctx, b)
 		stop(errDone)
@@ -121,8 +121,8 @@ func Wait(ctx context.Context, b *server.Backend) error {
 	}
 }
 
-// RecountUntilConsistent recounts until everything is consistent, for at most 100 s. The stream's
-// last reactions come after the end of the last execution.
+// RecountUntilConsistent recounts until everything is consistent, for at most 100 s, because the last
+// reactions of the stream come after the end of the last execution. It returns the newest count.
 func (p Plan) RecountUntilConsistent(ctx context.Context, b *server.Backend) (Count, error) {
 	deadline := time.Now().Add(consistentWithin)
 	for {

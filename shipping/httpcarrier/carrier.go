@@ -37,11 +37,9 @@ type Config struct {
 	URL string
 	// Token is sent as a bearer token. Empty: none.
 	Token string
-	// Timeout bounds one call. It must be shorter than the claim of a booking lasts. Default
-	// 10 s.
+	// Timeout bounds one call, from the connection to the end of the answer. Default 10 s.
 	Timeout time.Duration
-	// Transport carries the calls. Default: http.DefaultTransport, which has a time-out for
-	// connecting.
+	// Transport carries the calls. Default: http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
@@ -75,11 +73,12 @@ func New(cfg Config) (*Carrier, error) {
 
 // Error is an answer of the carrier other than a shipment.
 type Error struct {
-	// Status is the HTTP status, Code the carrier's own word for the reason.
+	// Status is the HTTP status. Code and Detail are the members code and detail of the answer's body,
+	// each cut to 200 bytes.
 	Status       int
 	Code, Detail string
-	// After is how long the carrier asks to wait, at most an hour; 0 if it does not say so in
-	// seconds.
+	// After is how long the carrier asks to wait: Retry-After in seconds, at most an hour. It is 0 if the
+	// header is missing or is a date.
 	After time.Duration
 }
 
@@ -90,7 +89,7 @@ func (e *Error) Error() string {
 // RetryAfter returns After, for callers like the handlers of package streams.
 func (e *Error) RetryAfter() time.Duration { return e.After }
 
-// Is reports whether the answer stands for target, an error of package shipping.
+// Is reports whether the answer means target, which is an error of package shipping.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case shipping.ErrCanceled:
@@ -104,12 +103,12 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// codeCanceled is the code of a booking whose id is closed.
+// codeCanceled is the code of the answer to a booking whose id is closed.
 const codeCanceled = "shipment_canceled"
 
 func (e *Error) canceled() bool { return e.Status == http.StatusConflict && e.Code == codeCanceled }
 
-// mayPass reports whether a repeat may have another answer.
+// mayPass reports whether a repeat of the call may get another answer.
 func (e *Error) mayPass() bool {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -170,7 +169,7 @@ func (c *Carrier) call(ctx context.Context, method, key, path string, body any) 
 		content = bytes.NewReader(text)
 	}
 
-	// "~" stands for the slashes of the key: proxies and routers decode %2F in a path.
+	// In the path "~" stands for the slashes of the key, because proxies and routers decode %2F.
 	to := c.base.JoinPath("shipments", url.PathEscape(strings.ReplaceAll(key, "/", "~"))).String() + path
 
 	request, err := http.NewRequestWithContext(ctx, method, to, content)
@@ -204,7 +203,7 @@ func (c *Carrier) call(ctx context.Context, method, key, path string, body any) 
 	}
 
 	if err := json.Unmarshal(text, &s); err != nil || s.Status == "" {
-		// The carrier may have acted. A repeat finds out.
+		// The outcome is unknown: the carrier may have acted. A repeat finds out.
 		return s, fmt.Errorf("the carrier answered %d without a shipment", response.StatusCode)
 	}
 
@@ -219,7 +218,7 @@ func answerError(response *http.Response, text []byte) error {
 		e.Code, e.Detail = clip(problem.Code), clip(problem.Detail)
 	}
 
-	// Retry-After may also be a date, which depends on two clocks; it counts as absent.
+	// Retry-After may also be a date. A date is ignored, because it depends on the clocks of both sides.
 	if seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32); err == nil {
 		e.After = min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}

@@ -1,7 +1,7 @@
-// Package httpcarrier is a shipping.Carrier that is reached over HTTP. openapi.yaml, which
-// [OpenAPI] returns, describes the calls that the carrier has to serve; shipping/sandbox has a server
-// for them, and examples/carrier runs that server as a program. Put such a server in front of a real
-// carrier's own API.
+// Package httpcarrier is a shipping.Carrier that calls a carrier over HTTP. openapi.yaml, which
+// [OpenAPI] returns, describes the calls that the carrier has to serve. To use a real carrier, put a
+// server for these calls in front of its API. shipping/sandbox has such a server, and examples/carrier
+// runs it as a program.
 //
 // # Calls
 //
@@ -11,13 +11,13 @@
 //
 // The id is the effect key, orderId/transitionId/shipping, with "~" instead of "/". Each call has
 // a bearer token, if one is configured, and the effect key as Idempotency-Key. A repeat has the
-// same id, so the carrier acts once per id.
+// same id. The carrier must act once per id.
 //
 // # Errors
 //
-// Time-outs, broken connections, 408, 425, 429 and 5xx may pass: the call is to be repeated, not
-// before the Retry-After of the answer. 409 with the code shipment_canceled is
-// shipping.ErrCanceled, and 404 to a question shipping.ErrUnknownShipment. Every other answer is
-// shipping.ErrRefused: no repeat can change it, so a person has to look. A redirect is not
-// followed.
+// Time-outs, broken connections, answers that cannot be read, 408, 425, 429 and 5xx may pass: repeat
+// the call after the Retry-After of the answer. 409 with the code shipment_canceled is
+// shipping.ErrCanceled. 404 is shipping.ErrUnknownShipment, and also shipping.ErrRefused. Every other
+// status but 200 and 201 is shipping.ErrRefused: no repeat can change it, so a person has to look. A
+// redirect is not followed.
 package httpcarrier

@@ -14,23 +14,24 @@ import (
 	"ratchet/shipping"
 )
 
-// keepApplied is how long a row says that a report was applied. A carrier repeats for days.
+// keepApplied is how long the row is kept that says that a report was applied. It is longer than a
+// carrier repeats a report.
 const keepApplied = 30 * 24 * time.Hour
 
-// appliedKey is the partition of the rows about reports that were applied to the report's order.
+// appliedKey is the partition of the applied reports of the report's order.
 func appliedKey(r shipping.Report) string { return "applied#" + r.OrderID }
 
-// contentOf is a digest of the content that a repeat has in common with its report.
+// contentOf is a digest of the content that must be equal in a repeat of the report.
 func contentOf(r shipping.Report) (types.AttributeValue, error) {
-	// Without the tracking number and the time, which a carrier may correct in a repeat.
+	// The tracking number and the time are left out: a carrier may correct them in a repeat.
 	text, err := json.Marshal(shipping.Report{Shipment: r.Shipment, Milestone: r.Milestone, Parcel: r.Parcel, Lines: r.Lines})
 	sum := sha256.Sum256(text)
 
 	return dynamo.B(sum[:16]), err
 }
 
-// noteApplied keeps that the report was applied, for a repeat that comes while the carrier cannot be
-// asked.
+// noteApplied stores that the report was applied, for a repeat that the carrier cannot or does not
+// confirm. Without an Asker it does nothing.
 func (d *Receiver) noteApplied(ctx context.Context, r shipping.Report) error {
 	if d.cfg.Asker == nil {
 		return nil
@@ -68,7 +69,7 @@ func (d *Receiver) wasApplied(ctx context.Context, r shipping.Report) (bool, err
 			return false, err
 		}
 
-		// Other content under a known id is another report, which the carrier has to confirm.
+		// A report with a known id and other content is another report, and the carrier has to confirm it.
 		if reflect.DeepEqual(row["content"], content) {
 			return true, nil
 		}

@@ -34,10 +34,10 @@ type callback struct {
 }
 
 // Callback receives a request of the carrier: its headers and the raw bytes of its body, at most
-// 64 KiB, in the format of Standard Webhooks. The type is "shipment." and the milestone, the data
-// is the report. With an error the callback was not received: its signature or body is refused
-// (webhooks.ErrSignature, ErrCallback, ...), or the cause may pass and the carrier should send it
-// again.
+// 64 KiB, in the format of Standard Webhooks. The type is "shipment." and the milestone; the data
+// is the report. If the signature or body is refused, Callback returns webhooks.ErrSignature,
+// ErrCallback or another error of the verifier, and the callback has no effect. After any other error
+// the carrier should send the callback again.
 func (d *Receiver) Callback(ctx context.Context, h http.Header, body []byte) (Effect, error) {
 	if d.cfg.Callbacks == nil {
 		return "", ErrNoCallbacks
@@ -71,8 +71,8 @@ func parse(body []byte) (shipping.Report, error) {
 		return shipping.Report{}, fmt.Errorf("%w: %w", ErrCallback, err)
 	}
 
-	// The type and the milestone say the same thing twice; a carrier that mixes them up must hear of
-	// it.
+	// The type and the milestone must say the same. If they differ, the carrier gets an error and no
+	// guess.
 	if c.Type != typePrefix+string(c.Data.Milestone) {
 		return shipping.Report{}, fmt.Errorf("%w: type: must be %q and the milestone", ErrCallback, typePrefix)
 	}

@@ -3,27 +3,34 @@
 // # Model
 //
 // A [Receiver] judges a shipping.Report. Each report becomes a transition request under the
-// report's own id, so a repeated report is Replayed. Shipped moves the order with "ship" or, for
-// one of several parcels, counts its pieces; Delivered, with "deliver"; Returned, with
-// "request_return" and "receive_return". With several parcels, Delivered and Returned are noted
-// for each of them: when all have come back, the order is returned; when each was delivered or has
-// come back, it is delivered. A parcel that comes back while others do not is refunded by the
-// amount of its lines (parcelAmount), once. A lost parcel moves no order, because the definition
-// has no such state: it is recorded for a person, with the first report.
+// report's own id, so a repeated report is Replayed:
 //
-// [Receiver.Take] is for a carrier that repeats its reports until they are accepted. [Receiver.Receive]
-// is for a carrier that does not repeat: a report that comes too early is stored, and
-// [Receiver.Sweep] tries it again, with pauses from 15 s to an hour, for a week, and the report of a
-// return for 30 days. A return that needs a person is stored with the cause and a command, and tried
-// again for 30 days, too: it leaves the list when the person has acted, or has said so
-// ([Receiver.MarkDone]). A report that the order can never take is stored as refused, for 30 days.
+//   - Shipped moves the order with "ship". For one of several parcels it counts the parcel's pieces.
+//   - Delivered moves the order with "deliver".
+//   - Returned moves the order with "request_return" and "receive_return".
+//   - Lost moves no order, because the definition has no such state. The first report of a lost
+//     parcel is recorded for a person.
+//
+// If an order has several parcels, Delivered and Returned are noted for each of them. When all parcels
+// have come back, the order is returned. When each parcel was delivered or has come back, the order is
+// delivered. If a parcel comes back and others do not, the amount of its lines (parcelAmount) is
+// refunded, once.
+//
+// [Receiver.Take] is for a carrier that repeats its reports until they are accepted.
+// [Receiver.Receive] is for a carrier that does not repeat its reports. It stores a report that comes
+// too early, and [Receiver.Sweep] tries it again, with pauses from 15 s to an hour. A report is tried
+// for a week, the report of a return for 30 days. A return that needs a person is stored with the
+// reason and a command, and is tried again, too. It leaves the list when the person has acted, or has
+// marked it as done ([Receiver.MarkDone]). A report that the order can never take is stored as refused
+// for 30 days.
 //
 // # Trust
 //
-// The caller has verified the signature. If the carrier can be asked (shipping.Asker), Receive
-// believes a report only when the carrier's answer confirms it, with the lines of a parcel; a
-// carrier that does not answer makes the report wait. A repeat of a report that was applied within 30
-// days is Applied, whatever the carrier says by then.
+// [Receiver.Callback] verifies the signature of a report; a caller of Receive or Take must trust the
+// report's source. If the carrier can be asked (shipping.Asker), Receive believes a report only if the
+// carrier's answer confirms it; the answer must also have the lines of a parcel. If the carrier does
+// not answer, the report waits. If a report was applied, a repeat within 30 days is Applied, even if the
+// carrier does not confirm it any more.
 //
 // # The table
 //
@@ -35,8 +42,8 @@
 //	parcels#<order id>, lines/<name>   the parcel's lines; TTL
 //	parcels#<order id>, lost           the first report of a lost parcel; TTL
 //
-// The name is the report's id. A carrier may use an id again, for another order, shipment, milestone or
-// parcel. If the row of that name is about something else, the name is the id, a space and a digest
-// of these four, so reports with the same id are judged, stored and ended separately. The write is
-// made on condition that its name is free.
+// The name is the report's id. But a carrier may use an id again for another order, shipment, milestone
+// or parcel. If the row with that name is about something else, the name is the id, a space and a digest
+// of these four fields. So two reports with the same id are judged, stored and ended separately. A row
+// is written on the condition that its name is free.
 package reports

@@ -20,13 +20,13 @@ import (
 var (
 	// ErrUnknownReport means that no report with the name is stored.
 	ErrUnknownReport = errors.New("there is no such stored report")
-	// ErrNoAttention means that the report does not need a person, or not any more.
+	// ErrNoAttention means that the report does not need a person, or no longer needs one.
 	ErrNoAttention = errors.New("the report does not need a person")
 )
 
 const (
 	doneKey = "done"
-	// keepDone is how long a person's closing of a report counts. A carrier repeats for days.
+	// keepDone is how long a report that a person has closed stays closed for the carrier's repeats.
 	keepDone = keepParcels
 )
 
@@ -37,8 +37,9 @@ type Closing struct {
 	At    time.Time         `json:"at"`
 }
 
-// Find returns the stored report with the name that needs a person, or was dealt with by one. It
-// fails with ErrUnknownReport or ErrNoAttention.
+// Find returns the stored report with the name, if the report needs a person or a person has dealt with
+// it. It fails with ErrUnknownReport if no such report is stored, and with ErrNoAttention if the report
+// only waits.
 func (d *Receiver) Find(ctx context.Context, name string) (Stored, error) {
 	for _, partition := range []string{waitingShard(name), doneKey} {
 		row, err := d.get(ctx, rowKey(partition, name))
@@ -62,12 +63,11 @@ func (d *Receiver) Find(ctx context.Context, name string) (Stored, error) {
 	return Stored{}, fmt.Errorf("%w: %s", ErrUnknownReport, name)
 }
 
-// MarkDone ends a report that Find has returned: a person has dealt with it, or decided that nothing
-// is to be done. The report leaves the list and is not tried again. A repeat of the carrier is
-// answered with Done for 400 days. A try that is under way at the same moment may still act. The
-// first closing counts: MarkDone returns a report that was done before as it is. MarkDone fails with
-// ErrNoAttention if the report has left the list since Find, and with transitions.ErrInvalidRequest
-// if the cause breaks a rule.
+// MarkDone ends a report that Find has returned: a person has dealt with it, or has decided that
+// nothing is to be done. The report leaves the list and is not tried again; a try that runs at the same
+// moment may still act. For 400 days a repeat of the carrier is answered with Done. If the report is
+// already Done, MarkDone returns it with the first closing. It fails with ErrNoAttention if the report
+// has left the list since Find, and with transitions.ErrInvalidRequest if the cause breaks a rule.
 func (d *Receiver) MarkDone(ctx context.Context, s Stored, cause transitions.Cause) (Stored, error) {
 	if cause.Actor == "" || cause.Code == "" && cause.Text == "" {
 		return Stored{}, fmt.Errorf("%w: cause: must say who and why", transitions.ErrInvalidRequest)
@@ -91,7 +91,7 @@ func (d *Receiver) MarkDone(ctx context.Context, s Stored, cause transitions.Cau
 	return Stored{}, fmt.Errorf("%w any more: %s", ErrNoAttention, s.Name)
 }
 
-// errTaken means that a report about something else was dealt with under a name.
+// errTaken means that the name belongs to a closed report about something else.
 var errTaken = errors.New("the name is taken")
 
 // close moves a report to the list of Done reports, under the name. It fails with errTaken or
@@ -104,7 +104,7 @@ func (d *Receiver) close(ctx context.Context, s Stored, name string, cause trans
 	row["actor"], row["source"] = dynamo.S(cause.Actor), dynamo.S(cause.Source)
 	row["code"], row["text"] = dynamo.S(cause.Code), dynamo.S(cause.Text)
 
-	// One transaction: a report is never in both lists, and a crash leaves it in one.
+	// One transaction, so that a report is always in exactly one of the lists, also after a crash.
 	_, err := d.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{
 			TableName:                 &d.cfg.Table,
@@ -112,7 +112,7 @@ func (d *Receiver) close(ctx context.Context, s Stored, name string, cause trans
 			ConditionExpression:       aws.String("attribute_not_exists(" + partitionKey + ") OR " + ExpiryAttribute + " <= :now"),
 			ExpressionAttributeValues: dynamo.Item{":now": dynamo.Seconds(now)},
 		}},
-		// Only the report that the person saw: a newer report may have taken the row since then.
+		// Only the report that the person saw is deleted: a newer report may have the row by now.
 		{Delete: &types.Delete{
 			TableName:                 &d.cfg.Table,
 			Key:                       rowKey(waitingShard(s.Name), s.Name),
@@ -132,8 +132,8 @@ func (d *Receiver) close(ctx context.Context, s Stored, name string, cause trans
 	return decodeStored(doneKey, row), nil
 }
 
-// closedBefore returns the report that another call, or this one with a lost answer, has ended under
-// the name. It fails with errTaken or ErrNoAttention.
+// closedBefore returns the report that is closed under the name. Another call has closed it, or this
+// call has and lost the answer. It fails with errTaken, or with ErrNoAttention if no report is closed.
 func (d *Receiver) closedBefore(ctx context.Context, r shipping.Report, name string) (Stored, error) {
 	row, err := d.get(ctx, rowKey(doneKey, name))
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"ratchet/transitions"
 )
 
-// ErrReportsWait means that reports about the order wait, or need a person.
+// ErrReportsWait means that a report about the order waits or needs a person.
 var ErrReportsWait = errors.New("reports of the carrier about the order wait")
 
 // erasePage is how many reports Erase reads at once.
 const erasePage = 100
 
-// CanErase returns ErrReportsWait if a stored report about the order may still lead to something. It
-// reads all waiting reports, because no key has their order.
+// CanErase returns ErrReportsWait if a stored report about the order is still to be tried. It reads all
+// waiting reports of all orders, because their keys do not contain the order.
 func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
 	for shard := range waitingShards {
 		err := d.eachOf(ctx, "waiting#"+strconv.Itoa(shard), orderID, func(s Stored) error {
@@ -32,12 +32,12 @@ func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
 	return nil
 }
 
-// Erase removes the texts of people and of the carrier about reports of an order. Reports that were
-// refused are deleted. Reports that a person has dealt with lose the texts, the person's name and the
-// tracking number, and keep the fields by which a repeat is recognized. The row of a lost parcel
-// stays, without its tracking number, and so do the names of parcels that were shipped. Erase reads
-// all refused and closed reports. A repeat changes nothing. It returns the number of rows that it has
-// deleted or changed.
+// Erase removes texts that people and the carrier have written about an order. Refused reports are
+// deleted. A report that a person has dealt with loses its reason, its command, its tracking number,
+// the person's name and the person's text; it keeps the fields by which a repeat is recognized. The
+// row of a lost parcel loses its tracking number. The names of parcels stay. Erase reads the refused
+// and closed reports of all orders. It returns the number of rows that it has deleted or changed. A
+// repeat changes nothing.
 func (d *Receiver) Erase(ctx context.Context, orderID string) (changed int, err error) {
 	err = d.eachOf(ctx, refusedKey, orderID, func(s Stored) error {
 		changed++
@@ -95,7 +95,7 @@ func (d *Receiver) eachOf(ctx context.Context, partition, orderID string, fn fun
 		}
 
 		for _, s := range page {
-			// The rows have no index by order: erasures are rare, and waiting reports few.
+			// There is no index by order, because erasures are rare and stored reports are few.
 			if s.OrderID != orderID {
 				continue
 			}
@@ -126,7 +126,7 @@ func (d *Receiver) eraseDone(ctx context.Context, s Stored) (bool, error) {
 		return false, err
 	}
 
-	// The row itself stays: without it a repeat of the carrier would be judged again.
+	// The row itself stays: without it, a repeat of the carrier would be judged again.
 	update := dynamo.NewUpdate(d.cfg.Table, rowKey(doneKey, s.Name)).
 		IfEquals("report", dynamo.S(s.text)).
 		SetValue("report", dynamo.S(string(text)))
@@ -136,7 +136,7 @@ func (d *Receiver) eraseDone(ctx context.Context, s Stored) (bool, error) {
 
 	_, err = d.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 	if _, gone := dynamo.FailedCondition(err); gone {
-		return false, nil // by its time to live, or by another call
+		return false, nil // TTL has deleted the row, or another call has erased it
 	}
 
 	return err == nil, err

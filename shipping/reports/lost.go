@@ -19,8 +19,8 @@ type Lost struct {
 
 func lostKey(id transitions.OrderID) dynamo.Item { return rowKey("parcels#"+string(id), "lost") }
 
-// recordLost records that a parcel was lost. The first report of an order stays: one is enough for a
-// person to look. A repeat within 400 days records nothing.
+// recordLost records that a parcel of the order was lost. Only the first report about an order is kept,
+// for 400 days: it is enough to make a person look.
 func (d *Receiver) recordLost(ctx context.Context, r shipping.Report) error {
 	now := d.cfg.Now()
 	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(r.OrderID))).
@@ -45,8 +45,8 @@ func (d *Receiver) recordLost(ctx context.Context, r shipping.Report) error {
 	return nil
 }
 
-// Lost returns the first report of a lost parcel of the order, false if there was none within 400
-// days.
+// Lost returns the first report of a lost parcel of the order. It reports false if there was none
+// within 400 days.
 func (d *Receiver) Lost(ctx context.Context, id transitions.OrderID) (lost Lost, found bool, err error) {
 	row, err := d.get(ctx, lostKey(id))
 	if err != nil || row == nil {

@@ -24,13 +24,14 @@ func rowKey(partition, name string) dynamo.Item {
 	return dynamo.Item{partitionKey: dynamo.S(partition), sortKey: dynamo.S(name)}
 }
 
-// namesOf returns the names that the row of a report may have: its id, or, because a carrier may use
-// an id again, its id and a digest. The first free name counts. An id has no space.
+// namesOf returns the two names that the row of a report may have: its id, or its id, a space and a
+// digest, because a carrier may use an id again. The row gets the first name that is free. An id has no
+// space, so the two kinds of names differ.
 func namesOf(r shipping.Report) [2]string {
 	return [2]string{r.ID, r.ID + " " + about(r)}
 }
 
-// about is a digest of the fields that repeats of a report have in common.
+// about is a digest of the fields that are equal in all repeats of a report, see repeats.
 func about(r shipping.Report) string {
 	text, err := json.Marshal([]string{r.Shipment, r.OrderID, string(r.Milestone), r.Parcel})
 	if err != nil {
@@ -41,18 +42,18 @@ func about(r shipping.Report) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// repeats reports whether two reports with one id say the same. A carrier that uses an id again for
-// something else gets another answer.
+// repeats reports whether two reports with one id are about the same, so that one is a repeat of the
+// other.
 func repeats(r, s shipping.Report) bool {
 	return r.Shipment == s.Shipment && r.OrderID == s.OrderID && r.Milestone == s.Milestone && r.Parcel == s.Parcel
 }
 
-// isFree is the condition that a row may be written for a report: there is none, it has expired, or it
-// is about the same.
+// isFree is the condition under which the row of a report is written: there is no row, the row has
+// expired, or it is about the same.
 const isFree = "attribute_not_exists(" + partitionKey + ") OR " + ExpiryAttribute + " <= :seconds OR about = :about"
 
-// put writes the row of a report under the first of its names that is free. Content is an attribute
-// of the row and its value; set sets the others.
+// put writes the row of a report under the first of its names that is free. It sets the attribute
+// content to value; set sets the other attributes.
 func (d *Receiver) put(ctx context.Context, r shipping.Report, partition func(name string) string, content string, value types.AttributeValue, set func(*dynamo.Update)) error {
 	var err error
 
@@ -68,7 +69,8 @@ func (d *Receiver) put(ctx context.Context, r shipping.Report, partition func(na
 		set(update)
 
 		_, err = d.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-		// Every row under the second name has the same digest, so that name is always free.
+		// The second name contains the digest, so a row with this name is about the same: the name is
+		// always free.
 		if _, taken := dynamo.FailedCondition(err); !taken {
 			break
 		}

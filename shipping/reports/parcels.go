@@ -16,11 +16,12 @@ import (
 	"ratchet/workflow"
 )
 
-// keepParcels is how long after the newest report of an order's parcels its rows are kept.
+// keepParcels is how long a row about an order's parcels is kept after the row's newest change.
 const keepParcels = 400 * 24 * time.Hour
 
-// The rows of an order's parcels: one with the names of the parcels that have come to an end, and one
-// for each parcel with its lines. A parcel's name has no slash.
+// parcelsKey returns the key of a row about an order's parcels. Without a parcel it is the row with
+// the names of the parcels that were delivered or have come back. With a parcel it is the row with the
+// parcel's lines. A parcel's name has no slash.
 func parcelsKey(orderID, parcel string) dynamo.Item {
 	if parcel == "" {
 		return rowKey("parcels#"+orderID, "-")
@@ -39,12 +40,12 @@ func parcel(r shipping.Report, lines []shipping.Line) transitions.Parcel {
 	return p
 }
 
-// shipParcel counts the pieces of a parcel that has left, and notes its lines.
+// shipParcel adds the pieces of a parcel that has left to the order, and notes the parcel's lines.
 func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	result, err := d.cfg.Orders.ShipParcel(ctx, parcel(r, r.Lines))
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrOrderFull):
-		return ruling{answer: shipping.Rejected, reason: err.Error()}, nil // whenever it is tried again
+		return ruling{answer: shipping.Rejected, reason: err.Error()}, nil // every retry fails like this
 	case err != nil:
 		return ruling{}, err
 	case result.Verdict.Done():
@@ -58,9 +59,9 @@ func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, e
 	return d.refusal(result, move{workflow.Ship, workflow.Shipped}), nil
 }
 
-// endParcel notes that a parcel was delivered or has come back, and moves the order if that was its
-// last parcel. Otherwise the money of a parcel that has come back is given back. The report of a
-// parcel that was not reported as shipped is too early.
+// endParcel notes that a parcel was delivered or has come back. If it was the last parcel under way,
+// endParcel moves the order. If a parcel has come back and others have not, endParcel gives back the
+// money of the parcel. A report about a parcel that was not reported as shipped is too early.
 func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
 	switch {
@@ -80,13 +81,13 @@ func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, er
 		return ruling{}, err
 	}
 
-	// Read after the note: of two parcels that are noted at the same moment, the later one finds
-	// both notes, and both parcels in the order.
+	// The order is read again after the note: if two parcels are noted at the same moment, at least the
+	// later call sees both notes and both parcels in the order.
 	order, found, err = d.cfg.Orders.Get(ctx, order.ID)
 	switch {
 	case err != nil:
 		return ruling{}, err
-	case !found: // it was deleted since
+	case !found: // the order was deleted after the first read
 		return ruling{answer: shipping.Rejected, reason: transitions.NotFound.String()}, nil
 	}
 
@@ -95,13 +96,13 @@ func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, er
 
 	switch {
 	case r.Milestone == shipping.Delivered && (!complete || reached == shipping.Returned && !delivers):
-		return accepted, nil // others are under way, or all have come back since
+		return accepted, nil // other parcels are under way, or all parcels have come back by now
 	case r.Milestone == shipping.Delivered || reached == shipping.Returned:
 		return d.moveOrder(ctx, r)
 	case complete && delivers:
-		// The others were delivered, and this one has come back instead.
+		// The other parcels were delivered, and this one has come back instead. That delivers the order.
 		delivery := r
-		// An id of its own, so that it is not a replay of the return's request.
+		// Another id than the return's, so that the request is not taken for a repeat of the return.
 		delivery.ID, delivery.Milestone = r.ID+"/"+string(shipping.Delivered), shipping.Delivered
 
 		if rule, err := d.moveOrder(ctx, delivery); err != nil || rule != accepted {
@@ -112,10 +113,10 @@ func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, er
 	return d.refundParcel(ctx, order, r)
 }
 
-// endOf returns the milestone that an order has reached by its parcels: Returned if all have come
-// back with every piece of the order, Delivered if each was delivered or has come back. It reports
-// false while pieces are to leave, or a parcel is under way, and if all parcels have come back
-// while the rest of the order left without one.
+// endOf returns the milestone that an order has reached by its parcels. It is Returned if all parcels
+// have come back and they held every piece of the order. It is Delivered if each parcel was delivered
+// or has come back. EndOf reports false in three cases: pieces have not left yet; a parcel is under
+// way; or all parcels have come back, and the other pieces of the order left without a parcel.
 func (d *Receiver) endOf(order *transitions.Order, noted notes) (m shipping.Milestone, complete bool) {
 	switch n := order.Parcels(); {
 	case n == 0 || d.comesTo(order.State, workflow.Shipped):
@@ -131,15 +132,16 @@ func (d *Receiver) endOf(order *transitions.Order, noted notes) (m shipping.Mile
 	return "", false
 }
 
-// leftInParcels reports whether the order's parcels hold all of its pieces. They do not hold all if a
-// caller applied "ship" while pieces were left.
+// leftInParcels reports whether the order's parcels hold all of its pieces. They do not if a caller
+// applied "ship" before all pieces were in parcels.
 func leftInParcels(order *transitions.Order) bool {
 	return !slices.ContainsFunc(order.Items, func(i transitions.Item) bool { return i.Shipped < i.Quantity })
 }
 
-// ApplyParcels moves an order that has left as a whole to the state that the reports of its parcels
-// give. It is for an order whose parcels had all come to an end when a caller applied "ship": no
-// report follows. A repeat changes nothing, and an order that has moved on stays where it is.
+// ApplyParcels moves an order to the state that the noted reports of its parcels give. Call it after a
+// caller has applied "ship" to an order with parcels: if all of these were already delivered or had
+// come back, no further report moves the order. A repeat changes nothing, and an order that has moved
+// on stays where it is.
 func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) error {
 	order, found, err := d.cfg.Orders.Get(ctx, id)
 	if err != nil || !found || order.Parcels() == 0 {
@@ -157,7 +159,7 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 	}
 
 	r := shipping.Report{ID: "parcels/" + string(id) + "/" + string(m), OrderID: string(id), Milestone: m}
-	// A person's closing of this return counts as for a report of the carrier.
+	// A person may have closed this return, like a report of the carrier.
 	if done, err := d.isDone(ctx, r); err != nil || done {
 		return err
 	}
@@ -174,7 +176,8 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 // back.
 type notes struct{ delivered, returned []string }
 
-// ended returns how many parcels are not under way any more.
+// ended returns how many parcels were delivered or have come back. A parcel with both notes counts
+// once.
 func (n notes) ended() int {
 	count := len(n.returned)
 	for _, name := range n.delivered {
@@ -202,12 +205,13 @@ func decodeNotes(row dynamo.Item) notes {
 func (d *Receiver) noteParcel(ctx context.Context, r shipping.Report) (notes, error) {
 	in := dynamo.NewUpdate(d.cfg.Table, parcelsKey(r.OrderID, "")).
 		Alias("#milestone", string(r.Milestone)).
-		// A set: a repeat adds nothing, and parcels that end at the same moment are all kept.
+		// The attribute is a set: a repeat adds nothing, and concurrent calls do not overwrite each other.
 		Add("#milestone :parcel").
 		Bind(":parcel", dynamo.SS(r.Parcel)).
 		SetValue(ExpiryAttribute, dynamo.Seconds(d.cfg.Now().Add(keepParcels))).
 		Input()
-	// The answer has every note up to this one, so of the last two parcels at least one sees both.
+	// The answer has every note up to this one. So if the last two parcels are noted at the same moment,
+	// at least one call sees both notes.
 	in.ReturnValues = types.ReturnValueAllNew
 
 	out, err := d.cfg.DynamoDB.UpdateItem(ctx, in)
@@ -223,7 +227,7 @@ func (d *Receiver) readNotes(ctx context.Context, orderID string) (notes, error)
 	return decodeNotes(row), err
 }
 
-// noteLines notes the lines of a parcel that the order has sent.
+// noteLines stores the lines of a parcel. The order has counted them as sent.
 func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 	text, err := json.Marshal(r.Lines)
 	if err != nil {
@@ -240,9 +244,9 @@ func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 	return nil
 }
 
-// linesOf returns the parcel's lines when it left: as noted then, or as the report says. The order
-// has a digest of the lines, so other lines are not believed. It returns none if the lines are
-// unknown.
+// linesOf returns the lines that the parcel had when it left: the noted lines, or the lines of the
+// report. The order has a digest of the lines, so lines that do not match it are not used. LinesOf
+// returns none if neither match.
 func (d *Receiver) linesOf(ctx context.Context, order *transitions.Order, r shipping.Report) ([]transitions.ParcelLine, error) {
 	row, err := d.get(ctx, parcelsKey(r.OrderID, r.Parcel))
 	if err != nil {

@@ -59,20 +59,21 @@ type Config struct {
 	Orders   *transitions.Orders
 	// Payments are the payments of the orders. A *payments.Payments.
 	Payments payer
-	// RefundReturns gives back the money of one of several parcels that comes back. Without it a
-	// person is asked to do so.
+	// RefundReturns makes the Receiver refund a parcel that comes back while other parcels do not.
+	// Without it, such a report needs a person, who refunds the parcel.
 	RefundReturns bool
-	// Asker confirms reports. Without one, Receive believes a report as it is.
+	// Asker confirms reports. If it is nil, Receive believes every report.
 	Asker shipping.Asker
 	// Callbacks verifies the signatures of [Receiver.Callback], for example a *webhooks.Keys. Optional.
 	Callbacks verifier
-	// Now is the clock of pauses and ends, for tests. Default time.Now.
+	// Now is the clock for pauses and expiry. Tests set it. Default time.Now.
 	Now func() time.Time
 	// Log gets reports that are refused and parcels that are lost. Default slog.Default().
 	Log *slog.Logger
 }
 
-// waitFor is how long a report waits for its order.
+// waitFor is how long a report waits until its order can take it, or the carrier confirms it. After
+// that the report is refused. The report of a return waits for keepReturns.
 const waitFor = 7 * 24 * time.Hour
 
 // Receiver judges reports. It is safe for concurrent use.
@@ -107,12 +108,13 @@ type Effect string
 
 // The effects of a report.
 const (
-	// Applied: the order is where the report says, or was before, or the report moves no order.
+	// Applied: the order is in the state that the report leads to, or has passed it, or the report moves
+	// no order.
 	Applied Effect = "applied"
 	// Waiting: the report is stored until its order can take it, or the carrier confirms it.
 	Waiting Effect = "waiting"
-	// Attention: the report is stored, and a person has to do what its reason says. The report is
-	// tried again like a waiting one, so it leaves the list when the person has acted, or marks it as
+	// Attention: the report is stored, and a person has to do what its reason says. The report is tried
+	// again like a waiting one. So it leaves the list after the person has acted, or has marked it as
 	// done.
 	Attention Effect = "attention"
 	// Done: a person has dealt with the report.
@@ -122,14 +124,14 @@ const (
 )
 
 // Receive judges a report of a carrier that does not repeat it. It returns shipping.ErrInvalidReport
-// for a report that breaks a rule. After another error nothing is stored, and the carrier has to send
-// the report again.
+// for a report that breaks a rule. After another error the report is not stored, and the carrier has to
+// send it again; the order may have moved already.
 func (d *Receiver) Receive(ctx context.Context, r shipping.Report) (Effect, error) {
 	if err := r.Validate(); err != nil {
 		return "", err
 	}
 
-	// The carrier confirms the shipment only, so the shipment has to belong to the order.
+	// The carrier confirms the shipment and not the order, so the shipment's key must name the order.
 	if !strings.HasPrefix(r.Shipment, r.OrderID+"/") {
 		return "", fmt.Errorf("%w: shipment: is not one of the order", shipping.ErrInvalidReport)
 	}
@@ -149,15 +151,15 @@ func (d *Receiver) Receive(ctx context.Context, r shipping.Report) (Effect, erro
 	return found.effect, err
 }
 
-// finding is the effect of a report, with the reason unless it is Applied. The command is for the
-// person whose Attention is needed.
+// finding is the effect of a report, and the reason unless the effect is Applied or Done. With the
+// effect Attention, the command is the one that a person may run.
 type finding struct {
 	effect          Effect
 	reason, command string
 }
 
-// judgeUnlessDone judges the report, unless a person has dealt with it. A report that was applied
-// under its id stays applied, whatever the carrier says now.
+// judgeUnlessDone judges the report, unless a person has dealt with it. If the same report was applied
+// before, it is Applied again, even if the carrier does not confirm it any more.
 func (d *Receiver) judgeUnlessDone(ctx context.Context, r shipping.Report) (finding, error) {
 	done, err := d.isDone(ctx, r)
 	if err != nil || done {
@@ -173,7 +175,8 @@ func (d *Receiver) judgeUnlessDone(ctx context.Context, r shipping.Report) (find
 		return found, d.noteApplied(ctx, r)
 	}
 
-	// Looked up only now: nearly every report is applied at its first try, and saves this read.
+	// Looked up only here, because nearly every report is applied at its first try and does not need this
+	// read.
 	if applied, err := d.wasApplied(ctx, r); err != nil || applied {
 		return finding{effect: Applied}, err
 	}
@@ -202,8 +205,8 @@ func (d *Receiver) judge(ctx context.Context, r shipping.Report) (finding, error
 	return finding{effect: Waiting, reason: rule.reason}, nil
 }
 
-// askCarrier asks the carrier about the report. It returns no effect if the carrier confirms it, or
-// cannot be asked.
+// askCarrier asks the carrier about the report. It returns a finding without an effect if the carrier
+// confirms the report, or if there is no Asker.
 func (d *Receiver) askCarrier(ctx context.Context, r shipping.Report) finding {
 	if d.cfg.Asker == nil || r.Shipment == "" { // no shipment: a report of ApplyParcels
 		return finding{}
@@ -211,14 +214,14 @@ func (d *Receiver) askCarrier(ctx context.Context, r shipping.Report) finding {
 
 	s, err := d.cfg.Asker.Get(ctx, r.Shipment)
 	switch {
-	// Not refused: the carrier's own records may lag behind its report.
+	// Waiting and not Refused: the carrier's records may be older than its report.
 	case errors.Is(err, shipping.ErrUnknownShipment):
 		return finding{effect: Waiting, reason: "the carrier does not know the shipment"}
 	case err != nil:
 		return finding{effect: Waiting, reason: "the carrier cannot be asked: " + err.Error()}
 	case !s.Confirms(r):
 		return finding{effect: Waiting, reason: fmt.Sprintf("the carrier says that the shipment is %q", s.Status)}
-	case r.Milestone != shipping.Shipped || len(r.Lines) == 0: // of a return, the order knows the lines
+	case r.Milestone != shipping.Shipped || len(r.Lines) == 0: // the lines of a return are checked by linesOf
 		return finding{}
 	}
 

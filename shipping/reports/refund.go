@@ -17,20 +17,22 @@ import (
 	"ratchet/workflow"
 )
 
-// refundStep returns the id of the step that refunds a parcel of an order. A parcel has one such
-// step, however often and under whatever ids it is reported. The text is stored.
+// refundStep returns the id of the payment's step that refunds a parcel. It depends on the parcel only,
+// so a parcel has one such step, even if it is reported several times or under several ids. The text is
+// stored.
 func refundStep(parcel string) string {
 	sum := sha256.Sum256([]byte(parcel))
 
 	return "parcel-" + hex.EncodeToString(sum[:13])
 }
 
-// refundParcel gives back the money of a parcel that has come back while others have not. The last
-// parcel to come back moves the order to RETURNED instead, and the rest is given back from there.
+// refundParcel gives back the money of a parcel that has come back while others have not. When the last
+// parcel comes back, the order moves to RETURNED instead, and the handler of that state gives the rest
+// back.
 func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	switch {
 	case order.State == workflow.Returned || order.State == workflow.Refunded || order.Total.Amount == 0:
-		return accepted, nil // its whole money is given back, or it has cost none
+		return accepted, nil // the order's whole payment is given back, or the order costs nothing
 	case order.State != workflow.Completed && !d.comesTo(order.State, workflow.Returned):
 		return ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", order.State)}, nil
 	}
@@ -43,7 +45,7 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 	case err != nil:
 		return ruling{}, err
 	case p.Canceled:
-		return accepted, nil // it has given everything back
+		return accepted, nil // Cancel gives everything back
 	}
 
 	request, rule, err := d.planRefund(ctx, order, p, r)
@@ -56,8 +58,8 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 	return refundRuling(r.Parcel, p.ID, err)
 }
 
-// planRefund returns the refund of a parcel. Without an amount nothing is to be refunded now, and
-// the ruling says why.
+// planRefund returns the refund of a parcel. If nothing is to be refunded now, the amount is 0 and the
+// ruling says why.
 func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p payments.Payment, r shipping.Report) (payments.StepRequest, ruling, error) {
 	request := payments.StepRequest{ID: refundStep(r.Parcel)}
 
@@ -65,13 +67,13 @@ func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p p
 		switch begun.Outcome {
 		case payments.Succeeded:
 			return request, accepted, nil
-		// A step's answer is final, so only another step, which a person chooses, can give the money
-		// back.
+		// A step's answer is final. Only a step with another id can give the money back, and a person has
+		// to make it.
 		case payments.Failed:
 			return request, attention("parcel %s came back, and the refund of %d %s under the step %s was declined (%.100s): use another step",
 				r.Parcel, begun.Amount, p.Currency, request.ID, begun.Reason).with("ratchet payments get %s", p.ID), nil
 		}
-		request.Amount = begun.Amount // it is set aside, and a repeat ends the step
+		request.Amount = begun.Amount // the step is pending: its repeat finishes it
 
 		return request, ruling{}, nil
 	}
@@ -90,17 +92,18 @@ func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p p
 	case amount == 0:
 		return request, accepted, nil
 	case p.Captured == 0 || p.Capturable > 0:
-		// A refund would end the authorization.
+		// A refund would void the amount that can still be captured.
 		return request, ruling{answer: shipping.Retry, reason: "the order's payment is not captured yet"}, nil
 	case p.Captured < order.Total.Amount || p.Currency != order.Total.Currency:
-		// The prices of the pieces are not the amounts that were paid for them.
+		// Less was paid than the prices of the pieces, so the parcel's share is not known.
 		return request, attention("parcel %s came back, and of the order's %d %s only %d %s were captured: nothing is given back",
 			r.Parcel, order.Total.Amount, order.Total.Currency, p.Captured, p.Currency).with("%sAMOUNT", byHand), nil
 	case amount > rest:
 		return request, attention("parcel %s came back, and only %d of its %d %s can still be given back", r.Parcel, rest, amount, p.Currency).
 			with("ratchet payments get %s", p.ID), nil
 	case order.State == workflow.Completed:
-		// It was closed while the report waited, or the parcel came back too late: a person judges.
+		// The order was completed while the report waited, or the parcel came back too late. A person
+		// decides.
 		return request, attention("parcel %s came back, and the order is %s", r.Parcel, order.State).with("%s%d", byHand, amount), nil
 	case !d.cfg.RefundReturns:
 		return request, attention("parcel %s came back, and the setting refund-returns is off", r.Parcel).with("%s%d", byHand, amount), nil
@@ -117,7 +120,7 @@ func refundRuling(parcel, payment string, err error) (ruling, error) {
 	switch {
 	case err == nil:
 		return accepted, nil
-	// The step is stored as pending; the next try ends the same step.
+	// A step of the payment is pending. The next try of the report finishes it.
 	case errors.Is(err, payments.ErrUnresolved) || errors.Is(err, payments.ErrBusy):
 		return ruling{answer: shipping.Retry, reason: err.Error()}, nil
 	case errors.Is(err, payments.ErrDeclined), errors.Is(err, payments.ErrExceeded), errors.Is(err, payments.ErrState),
@@ -138,15 +141,15 @@ func (r ruling) with(format string, args ...any) ruling {
 	return r
 }
 
-// parcelAmount returns the price of the pieces of a parcel, in minor units of the order's currency,
-// or the reason why it is not known:
+// parcelAmount returns the amount to refund for a parcel, in minor units of the order's currency, or the
+// reason why it is not known:
 //
-//   - It is the sum of their prices if the order's total is the sum of its lines, or more: the money
-//     for shipping is given back with the last parcel.
+//   - If the order's total is at least the sum of its lines, the amount is the sum of the prices of
+//     the parcel's pieces. The money for shipping is given back with the last parcel.
 //   - If the total is less, all pieces have the same discount in proportion to their price. The
-//     amount is rounded down to the minor unit; the rest is given back with the last parcel.
-//   - Pieces of one SKU that were sold at several prices have no known price, unless the parcel
-//     holds all of them.
+//     amount is rounded down to the minor unit. The rest is given back with the last parcel.
+//   - If the order has pieces of one SKU at several prices, the amount is not known, unless the parcel
+//     holds all pieces of the SKU.
 func parcelAmount(order *transitions.Order, lines []transitions.ParcelLine) (amount int64, unknown string) {
 	if len(lines) == 0 {
 		return 0, "its lines are not known"
@@ -173,14 +176,14 @@ func parcelAmount(order *transitions.Order, lines []transitions.ParcelLine) (amo
 		parcel.Quo(parcel.Mul(parcel, total), whole)
 	}
 
-	return parcel.Int64(), "" // at most the total, because the order has sent no more than its pieces
+	return parcel.Int64(), "" // at most the total, because the parcels hold no more than the order's pieces
 }
 
 func cost(price, quantity int64) *big.Int {
 	return new(big.Int).Mul(big.NewInt(price), big.NewInt(quantity))
 }
 
-// priceRange returns the lowest and the highest price of the pieces of the line.
+// priceRange returns the lowest and the highest price that the pieces of the line may have had.
 func priceRange(items []transitions.Item, l transitions.ParcelLine) (cheapest, dearest *big.Int) {
 	var of []transitions.Item
 	for _, item := range items {

@@ -21,27 +21,28 @@ import (
 type Stored struct {
 	shipping.Report
 
-	// Name is the name by which [Receiver.Find] finds the report: its ID, or, if a report about
-	// something else has that name, the ID, a space and a digest.
+	// Name is the name by which [Receiver.Find] finds the report. It is the report's ID. If a report about
+	// something else has that name, it is the ID, a space and a digest.
 	Name   string `json:"name"`
 	Effect Effect `json:"effect"`
 	Reason string `json:"reason"`
-	// Command is a command that a person may run about a report that needs Attention.
+	// Command is the command that a person may run if the effect is Attention.
 	Command string `json:"command,omitempty"`
-	// Since is when the report was received, or refused.
+	// Since is when the report was first received, or when it was refused.
 	Since time.Time `json:"since"`
-	// Tries is how often the report was tried since then, NextTry when it is due. A report that is
-	// Refused or Done has neither.
+	// Tries is how often the report was tried again. NextTry is when the next try is due. A report that
+	// is Refused or Done has neither.
 	Tries   int64     `json:"tries,omitempty"`
 	NextTry time.Time `json:"nextTry,omitzero"`
 	// Closing says who has dealt with a report that is Done.
 	Closing *Closing `json:"done,omitempty"`
 
-	text string // the report, as it is stored
+	text string // the stored JSON of the report
 }
 
 // List returns up to limit stored reports with the effect Waiting, Attention, Done or Refused, in no
-// useful order, after a position, "" for the first page. It returns the next position, "" at the end.
+// useful order. After is the next of the previous page, or empty for the first page. Next is empty on
+// the last page. A page may have fewer reports than limit, and more pages may follow.
 func (d *Receiver) List(ctx context.Context, effect Effect, after string, limit int) (page []Stored, next string, err error) {
 	switch effect {
 	case Refused:
@@ -59,8 +60,7 @@ func (d *Receiver) List(ctx context.Context, effect Effect, after string, limit 
 			return nil, "", err
 		}
 
-		// A page may have fewer than limit reports: rows of another effect or an expired one are left
-		// out.
+		// A page may have fewer than limit reports: rows with another effect and expired rows are left out.
 		if page = append(page, found...); rest != "" {
 			return page, strconv.Itoa(shard) + "/" + rest, nil
 		}
@@ -87,7 +87,7 @@ func (d *Receiver) get(ctx context.Context, key dynamo.Item) (dynamo.Item, error
 	return out.Item, nil
 }
 
-// read reads a page of the reports of a partition with the effect, or with any effect if it is "".
+// read reads a page of the reports of a partition that have the effect, or all if the effect is "".
 func (d *Receiver) read(ctx context.Context, partition string, effect Effect, after string, limit int) (page []Stored, next string, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.cfg.Table,
@@ -113,7 +113,7 @@ func (d *Receiver) read(ctx context.Context, partition string, effect Effect, af
 		}
 	}
 
-	// An empty page is not the end: every row of it may have been left out.
+	// A page may be empty before the end: all of its rows may have been left out.
 	return page, dynamo.Text(out.LastEvaluatedKey, sortKey), nil
 }
 
@@ -140,7 +140,7 @@ func decodeStored(partition string, row dynamo.Item) Stored {
 	}
 
 	if err := json.Unmarshal([]byte(s.text), &s.Report); err != nil {
-		// One row that was not written by this package must not hide the others.
+		// A row that cannot be read is shown as such, so that it does not hide the other rows.
 		s.Report, s.Reason = shipping.Report{ID: s.Name}, "the stored report cannot be read"
 	}
 

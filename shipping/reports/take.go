@@ -24,8 +24,8 @@ var moves = map[shipping.Milestone][]move{
 	shipping.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
 }
 
-// ruling is the answer to a report, with the reason if it is not Accepted. With a command, the answer
-// is Retry until a person has acted as the reason says.
+// ruling is the answer to a report. Reason says why the answer is not Accepted. If a command is set,
+// the answer is Retry, and a person has to do what the reason says.
 type ruling struct {
 	answer  shipping.Answer
 	reason  string
@@ -34,10 +34,10 @@ type ruling struct {
 
 var accepted = ruling{answer: shipping.Accepted}
 
-// Take judges a report of a carrier that repeats it until it is accepted or rejected. It stores
-// nothing. A report that the order cannot take yet is answered with Retry: the order is not
-// paid, is on hold, or the delivery was reported before the shipment. A report that the order
-// can never take is Rejected, and logged.
+// Take judges a report of a carrier that repeats it until it is accepted or rejected. The report itself
+// is not stored. The answer is Retry if the order cannot take the report yet: the order is not paid, is
+// on hold, or was reported as delivered before it was reported as shipped. The answer is Rejected, with
+// a line in the log, if the order can never take the report.
 func (d *Receiver) Take(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 	rule, err := d.take(ctx, r)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) 
 		// A lost parcel moves no order, because the definition has no such state.
 		return accepted, d.recordLost(ctx, r)
 	case len(moves[r.Milestone]) == 0:
-		return accepted, nil // booked, or a milestone of a later version
+		return accepted, nil // Booked, or an unknown milestone
 	case r.Parcel == "":
 		return d.moveOrder(ctx, r)
 	case r.Milestone == shipping.Shipped:
@@ -67,8 +67,8 @@ func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) 
 	return d.endParcel(ctx, r)
 }
 
-// moveOrder makes the transitions of the report. If a report stands for two, the id of the first
-// request is extended by its event.
+// moveOrder makes the transitions of the report. If a report stands for two transitions, the request id
+// of the first one has its event at the end.
 func (d *Receiver) moveOrder(ctx context.Context, r shipping.Report) (ruling, error) {
 	all := moves[r.Milestone]
 
@@ -88,8 +88,8 @@ func (d *Receiver) moveOrder(ctx context.Context, r shipping.Report) (ruling, er
 			return ruling{}, err
 		}
 
-		// The order is where the report says, or was: a person has moved it, the carrier has
-		// reported it under another id, or two parcels were the last one at the same moment.
+		// The order is already in a state that the report leads to. A person has moved it, the carrier has
+		// reported the same under another id, or two calls each noted the last parcel at the same moment.
 		reached := result.Verdict == transitions.WrongState && slices.Contains(where(all[i:]), result.Order.State)
 		if !result.Verdict.Done() && !reached {
 			return d.refusal(result, m), nil
@@ -99,7 +99,8 @@ func (d *Receiver) moveOrder(ctx context.Context, r shipping.Report) (ruling, er
 	return accepted, nil
 }
 
-// where returns the states of an order after the moves. A returned order is refunded next.
+// where returns the states in which an order may be after one of the moves. A returned order may already
+// be refunded.
 func where(all []move) (states []workflow.State) {
 	for _, m := range all {
 		states = append(states, m.target)
@@ -111,8 +112,8 @@ func where(all []move) (states []workflow.State) {
 	return states
 }
 
-// causeOf is the cause of a transition that the carrier's report requests. Only a milestone that
-// undoes the order needs a code.
+// causeOf is the cause of a transition that the carrier's report requests. Only a return has a code and
+// a text.
 func causeOf(r shipping.Report) transitions.Cause {
 	c := transitions.Cause{Actor: "carrier", Source: "carrier"}
 	if r.Milestone == shipping.Returned {
@@ -122,9 +123,10 @@ func causeOf(r shipping.Report) transitions.Cause {
 	return c
 }
 
-// requestID returns the request id of a report, which no other caller's request can have.
+// requestID returns the request id of a report. It begins with a prefix that no other caller's request
+// ids have.
 func requestID(r shipping.Report) transitions.RequestID {
-	// The sandbox's ids have the prefix already.
+	// The ids of the sandbox carrier's reports have the prefix already.
 	if strings.HasPrefix(r.ID, transitions.CarrierRequests) {
 		return transitions.RequestID(r.ID)
 	}
@@ -132,7 +134,8 @@ func requestID(r shipping.Report) transitions.RequestID {
 	return transitions.RequestID(transitions.CarrierRequests + r.ID)
 }
 
-// refusal says whether the order that refused a transition can come to its target.
+// refusal returns the ruling after the order has refused a transition: Retry if the order can still
+// come to the transition's target, else Rejected.
 func (d *Receiver) refusal(result transitions.Result, m move) ruling {
 	if result.Verdict != transitions.WrongState {
 		return ruling{answer: shipping.Rejected, reason: result.Verdict.String()}
@@ -143,7 +146,8 @@ func (d *Receiver) refusal(result transitions.Result, m move) ruling {
 		rule.answer = shipping.Retry
 	}
 
-	// The delivery may still be reported. If the parcel came back without one, it never will.
+	// The delivery may still be reported. If the parcel came back without a delivery, it never will, and
+	// only a person can apply it.
 	if m.event == workflow.RequestReturn && result.Order.State == workflow.Shipped && rule.answer == shipping.Retry {
 		rule.reason = "the order came back without a delivery, and its definition has no return from SHIPPED: apply deliver, and the return follows"
 		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID, workflow.Deliver)
@@ -152,7 +156,7 @@ func (d *Receiver) refusal(result transitions.Result, m move) ruling {
 	return rule
 }
 
-// comesTo reports whether an order in the state is not in the target yet and can come to it.
+// comesTo reports whether an order in the state is not in the target yet and can still come to it.
 func (d *Receiver) comesTo(state, target workflow.State) bool {
 	return state != target && d.cfg.Orders.Definition().Reachable(state, target)
 }

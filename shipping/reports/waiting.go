@@ -22,14 +22,15 @@ const (
 	firstPause  = 15 * time.Second
 	longestWait = time.Hour
 	keepRefused = 30 * 24 * time.Hour
-	// keepReturns is how long the report of a return waits: for a person, or for a capture that
-	// follows when the rest of the order has left. No other report needs a person.
+	// keepReturns is how long the report of a return waits for a person, or for the capture of the
+	// payment after the rest of the order has left. No other report needs a person.
 	keepReturns = 30 * 24 * time.Hour
 	sweepPage   = 100
 	maxReason   = 300
 )
 
-// effectAttribute is the effect of a stored report if it differs from the effect of its partition.
+// effectAttribute is the name of the attribute with the effect of a waiting report: Waiting or
+// Attention. The other partitions have one effect each and no such attribute.
 const effectAttribute = "effect"
 
 // wait stores a report that waits, or needs a person. A repeat changes nothing but the effect and
@@ -43,7 +44,7 @@ func (d *Receiver) wait(ctx context.Context, r shipping.Report, found finding) e
 
 	err = d.put(ctx, r, waitingShard, "report", dynamo.S(string(text)), func(update *dynamo.Update) {
 		found.set(update).
-			// A repeat must not begin the time of waiting again.
+			// A repeat of the report must not begin its waiting time again.
 			Set("since = if_not_exists(since, :now)").
 			Bind(":now", dynamo.Millis(now)).
 			Set("tries = if_not_exists(tries, :zero)").
@@ -97,8 +98,9 @@ func clip(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
 }
 
-// Sweep tries every waiting report that is due. Any number of workers may sweep at the same
-// time. Sweep tries all due reports and returns every error.
+// Sweep tries every waiting report that is due. A report that fails does not stop the others; Sweep
+// returns every error. If the table cannot be read, Sweep ends. Any number of workers may sweep at the
+// same time.
 func (d *Receiver) Sweep(ctx context.Context) error {
 	var faults []error
 
@@ -116,7 +118,7 @@ func (d *Receiver) Sweep(ctx context.Context) error {
 					continue
 				}
 
-				// The stored report cannot be read. It stays, and is named until a person has looked.
+				// The stored report cannot be read. It stays, and every sweep returns an error that names it.
 				if s.Milestone == "" {
 					faults = append(faults, fmt.Errorf("report %s: %s", s.Name, s.Reason))
 					continue
@@ -141,8 +143,7 @@ func (d *Receiver) Sweep(ctx context.Context) error {
 func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 	found, err := d.judgeUnlessDone(ctx, s.Report)
 	if err != nil {
-		// After an error the report keeps its effect and waits like any other; the error is the
-		// reason to show.
+		// After an error the report keeps its effect and waits like any other. Its reason is the error.
 		found = finding{s.Effect, err.Error(), s.Command}
 	}
 
@@ -169,8 +170,8 @@ func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 	return d.remove(ctx, waitingShard(s.Name), s)
 }
 
-// remove deletes the row of a stored report, unless the row has changed: another worker has ended the
-// report, or a newer report has the row, which stays.
+// remove deletes the row of a stored report. If the row has another report by now, or none, remove does
+// nothing.
 func (d *Receiver) remove(ctx context.Context, partition string, s Stored) error {
 	_, err := d.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                 &d.cfg.Table,
@@ -185,7 +186,8 @@ func (d *Receiver) remove(ctx context.Context, partition string, s Stored) error
 	return err
 }
 
-// postpone stores the next try of a report, unless another worker has done so or has ended it.
+// postpone stores the next try of a report, unless another worker has stored it or has ended the
+// report.
 func (d *Receiver) postpone(ctx context.Context, s Stored, found finding) error {
 	pause := longestWait
 	if s.Tries < 8 { // 15 s doubled eight times is more than an hour

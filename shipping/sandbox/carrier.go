@@ -42,16 +42,16 @@ type Config struct {
 	// DynamoDB and Table are required. The function Table describes the table.
 	DynamoDB dynamoDB
 	Table    string
-	// Delay is the time from the booking to the first report, and from one report to the next.
+	// Delay is the time from the booking to the first report, and from each report to the next one.
 	// Default 0.
 	Delay time.Duration
-	// Interval is how often Run looks for reports that are due. Default: a fiftieth of
+	// Interval is the time between two looks of Run for reports that are due. Default: a fiftieth of
 	// Delay, at least 50 ms.
 	Interval time.Duration
 	// Deliver gives a report to the shop. Default: every report is accepted.
 	Deliver DeliverFunc
-	// Track makes the carrier store each milestone before it reports it, for [Carrier.Get]:
-	// one write more for each report.
+	// Track makes the carrier store each milestone before it reports the milestone, so that
+	// [Carrier.Get] knows it. It costs one more write for each report.
 	Track bool
 	// Faults are the carrier's faults. Default: none.
 	Faults Faults
@@ -65,8 +65,8 @@ const (
 	minDefaultInterval = 50 * time.Millisecond
 	intervalsPerDelay  = 50
 
-	// keepShipment is how long a shipment is kept after its newest change, and so how long a
-	// repeat of its booking or cancellation is recognized. The shop keeps its rows about parcels as
+	// keepShipment is how long a shipment is kept after its newest change. During that time a repeat of
+	// its booking or cancellation is recognized. Package reports keeps its rows about parcels equally
 	// long.
 	keepShipment = 400 * 24 * time.Hour
 )
@@ -142,10 +142,11 @@ const (
 	attrReached    = "reached" // the milestone that was reported last
 )
 
-// expired is the condition that a shipment has expired, and so counts as absent.
+// expired is the condition that a shipment has expired. TTL may delete it later, but it counts as
+// absent.
 const expired = ExpiryAttribute + " <= :now"
 
-// expiry returns the end of a shipment that changes now.
+// expiry returns when a shipment expires that is changed now.
 func (c *Carrier) expiry() types.AttributeValue {
 	return dynamo.Seconds(c.cfg.Now().Add(keepShipment))
 }
@@ -203,7 +204,7 @@ func failedBooking(err error) (old dynamo.Item, exists bool) {
 		return nil, false
 	}
 
-	// The reasons come in the order of the actions; the first is the shipment's.
+	// The reasons have the order of the actions. The first action is the write of the shipment.
 	first := canceled.CancellationReasons[0]
 
 	return first.Item, aws.ToString(first.Code) == "ConditionalCheckFailed"
@@ -254,7 +255,7 @@ func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error
 		return shipping.Shipment{}, fmt.Errorf("get %s: %w", key, shipping.ErrUnknownShipment)
 	case status == statusCanceled:
 		s.Status = shipping.Canceled
-	// Before the status: with Track it is newer than LEFT, which no later milestone changes.
+	// With Track the milestone says more than the status, which stays LEFT after the parcel has left.
 	case reached != "":
 		s.Status = shipping.Milestone(reached)
 	case status == statusLeft:

@@ -10,24 +10,24 @@ import (
 	"ratchet/shipping"
 )
 
-// Faults are the faults of a carrier. Shares are decided by the shipment's key, so a shipment always
-// has the same fate. The zero value is a carrier without faults.
+// Faults are the faults of a carrier. The shipment's key alone decides whether a shipment belongs to a
+// share, so every run and every process decides the same. The zero value is a carrier without faults.
 type Faults struct {
-	// Down is how long the carrier is down, from [New] on: Book and Cancel return
-	// ErrUnavailable, and no report is made.
+	// Down is how long the carrier is down after [New]: Book, Cancel and Get return ErrUnavailable, and
+	// no report is made.
 	Down time.Duration
-	// Latency is how long Book and Cancel take.
+	// Latency is how long Book, Cancel and Get wait before they act.
 	Latency time.Duration
 	// DuplicatePercent is the share of the shipments whose reports are made twice, 0 to 100.
 	DuplicatePercent int
-	// EarlyPercent is the share of the shipments whose second report is made before the first, too,
-	// 0 to 100. The shop's answer to this early report does not count.
+	// EarlyPercent is the share of the shipments whose second report is also made once before the first
+	// one, 0 to 100. The carrier ignores the shop's answer to this early report.
 	EarlyPercent int
-	// LatePercent is the share of the shipments whose reports after the first one come ten times as
-	// late as Config.Delay says, 0 to 100.
+	// LatePercent is the share of the shipments whose reports after the first one come after ten times
+	// Config.Delay, 0 to 100.
 	LatePercent int
-	// LostPercent is the share of the shipments whose parcel is lost after it left, 0 to
-	// 100. They are reported as Lost, not as Delivered.
+	// LostPercent is the share of the shipments whose parcel is lost after it left, 0 to 100. Such a
+	// parcel is reported as Lost and not as Delivered.
 	LostPercent int
 	// ReturnedPercent is the share of the shipments whose parcel comes back after the
 	// delivery, 0 to 100.
@@ -77,14 +77,14 @@ func draw(purpose, key string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(purpose + "/" + key)) // a hash does not fail
 
-	// By hash and not at random: a repeat, and another process, must draw the same number.
+	// A hash and not a random number: a repeat, also in another process, must draw the same number.
 	return int(h.Sum32() / 7 % 100)
 }
 
-// lateBy is how many delays a late report waits in addition.
+// lateBy is how many times Config.Delay a late report waits in addition to the first one.
 const lateBy = 9
 
-// lateness returns how much later than a Delay the reports of a shipment come after the first one.
+// lateness returns how long the reports after a shipment's first one wait in addition to Config.Delay.
 func (c *Carrier) lateness(key string) time.Duration {
 	if draw("late", key) < c.cfg.Faults.LatePercent {
 		return lateBy * c.cfg.Delay
@@ -93,15 +93,15 @@ func (c *Carrier) lateness(key string) time.Duration {
 	return 0
 }
 
-// deliverEarly makes the report of the next milestone before its time, if the shipment is in that
-// share. The report comes again in time, so the answer does not count.
+// deliverEarly makes the report of the next milestone too early, if the shipment belongs to
+// EarlyPercent. The report is made again at its time, so the answer to the early one is ignored.
 func (c *Carrier) deliverEarly(ctx context.Context, r shipping.Report) {
 	next := c.next(r.Shipment, r.Milestone)
 	if r.Milestone != shipping.Shipped || draw("early", r.Shipment) >= c.cfg.Faults.EarlyPercent {
 		return
 	}
 
-	// The id of the report that follows in time: the shop must see a repeat of one report.
+	// The id of the report that is made at its time: to the shop both must be one report and its repeat.
 	r.ID, r.Milestone = reportID(r.Shipment, next), next
 	if _, err := c.cfg.Deliver(ctx, r); err != nil {
 		c.cfg.Log.DebugContext(ctx, "sandbox carrier's early report", "order", r.OrderID, "error", err)

@@ -15,8 +15,8 @@ import (
 	"ratchet/shipping"
 )
 
-// DeliverFunc gives a report to the shop. After an error the report is repeated, whatever
-// the answer.
+// DeliverFunc gives a report to the shop. If it returns an error, its answer is ignored and the report
+// is repeated.
 type DeliverFunc func(context.Context, shipping.Report) (shipping.Answer, error)
 
 // reportPrefix begins the ids of reports: reportPrefix, the shipment's key, "/", the milestone.
@@ -42,11 +42,11 @@ func (c *Carrier) reportItem(from time.Time, key, orderID string, m shipping.Mil
 	}
 }
 
-// dueTime returns the time at which a report was due, so that a repeat queues the same
-// next report.
+// dueTime returns the time at which a report was due. The next report is queued relative to this time,
+// so that a repeat queues the same item.
 func dueTime(item dynamo.Item) time.Time {
 	text, _, _ := strings.Cut(dynamo.Text(item, "sk"), "#")
-	ms, _ := strconv.ParseInt(text, 10, 64) // reportItem wrote it
+	ms, _ := strconv.ParseInt(text, 10, 64) // a number: reportItem wrote it
 
 	return time.UnixMilli(ms)
 }
@@ -131,7 +131,7 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 		Tracking:  trackingNumber(key),
 	}
 
-	// Only before the parcel has left; a later milestone cannot be canceled any more.
+	// Checked for the first report only: after that the parcel has left and cannot be canceled.
 	if milestone == shipping.Shipped {
 		if canceled, err := c.canceled(ctx, key); err != nil || canceled {
 			return c.dequeueAfter(ctx, item, err)
@@ -154,8 +154,8 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 		return err
 	}
 
-	// Go on before this report is removed. After a crash in between this report is
-	// repeated, and the shop knows its ID.
+	// The next report is queued before this one is removed. After a crash in between, this report is
+	// repeated, and the shop recognizes its ID.
 	if answer == shipping.Accepted {
 		err = c.advance(ctx, item, r, c.next(key, milestone))
 	}
@@ -163,7 +163,7 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 	return c.dequeueAfter(ctx, item, err)
 }
 
-// track stores the milestone that a shipment is about to be reported in, if Get needs it.
+// track stores the milestone that is about to be reported, if Config.Track is set.
 func (c *Carrier) track(ctx context.Context, key string, m shipping.Milestone) error {
 	if !c.cfg.Track {
 		return nil
@@ -184,8 +184,8 @@ func (c *Carrier) canceled(ctx context.Context, key string) (bool, error) {
 	return dynamo.Text(item, attrStatus) == statusCanceled, err
 }
 
-// advance queues the report of the next milestone, if there is one. The parcel leaves with
-// the first report that the shop accepts, unless the shipment is canceled at this moment.
+// advance queues the report of the next milestone, if there is one. After the first report it also
+// marks the shipment as left, unless the shipment was canceled in the meantime.
 func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Report, next shipping.Milestone) error {
 	key := dynamo.Text(item, "shipment")
 
@@ -198,7 +198,8 @@ func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Repo
 			SetValue(ExpiryAttribute, c.expiry())
 
 		_, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-		// Canceled at this moment: the shop has accepted the report, but no further report follows.
+		// The shipment was canceled during the report. The shop has accepted the report, but no further
+		// report follows.
 		if _, canceled := dynamo.FailedCondition(err); canceled {
 			return nil
 		}
@@ -212,8 +213,8 @@ func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Repo
 		return nil
 	}
 
-	// Its time counts from the time at which this report was due, so a repeat writes the same item
-	// again.
+	// The next report is due a Delay after this one was due, and not after now, so that a repeat writes
+	// the same item.
 	_, err := c.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &c.cfg.Table,
 		Item:      c.reportItem(dueTime(item).Add(c.lateness(key)), key, r.OrderID, next),

@@ -29,7 +29,8 @@ func (c *Carrier) Handler(token string) http.Handler {
 	mux.HandleFunc("POST /shipments/{id}/cancel", c.serveCancel)
 	mux.HandleFunc("GET /shipments/{id}", func(w http.ResponseWriter, r *http.Request) { c.serveShipment(w, r, shipmentOf(r)) })
 
-	// Digests have one length: a comparison in constant time must not reveal the token's length.
+	// Digests are compared, because all have the same length: a comparison of the tokens themselves
+	// would reveal the length of the expected token.
 	want := sha256.Sum256([]byte("Bearer " + token))
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +75,7 @@ func (c *Carrier) serveCancel(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		fail(w, err)
-	// The answer says how far the parcel has come, as the document asks for.
+	// The document asks for the milestone of a parcel that has left.
 	case left:
 		c.serveShipment(w, r, shipmentOf(r))
 	default:
@@ -119,8 +120,8 @@ func refuse(w http.ResponseWriter, status int, code, detail string) {
 }
 
 // Callbacks returns a function for [Config.Deliver] that sends each report as a signed callback
-// to the URL. Any answer but 2xx lets the carrier send it again; 422 ends the reports of the
-// shipment.
+// to the URL. 2xx accepts the report. 422 ends the reports of the shipment. After any other answer the
+// carrier sends the report again.
 func Callbacks(client *webhooks.Client, url string) DeliverFunc {
 	return func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 		r.At = time.Now().UTC()
@@ -130,7 +131,7 @@ func Callbacks(client *webhooks.Client, url string) DeliverFunc {
 			return shipping.Rejected, err
 		}
 
-		// The id of a message may not have every character of a report's.
+		// A report's id may have characters that the id of a message may not have.
 		sum := sha256.Sum256([]byte(r.ID))
 		err = client.Deliver(ctx, url, "rep_"+hex.EncodeToString(sum[:16]), body, nil)
 

@@ -3,16 +3,16 @@
 //
 // # Model
 //
-// Book starts the execution under a name that follows from the shipment's key, so a repeat finds
-// it; its name is the tracking number. Its input is {"shipment": KEY, "orderId": ID, "canceled":
-// false}. The execution succeeds when the parcel leaves, and reports its milestones as a carrier does
-// (package shipping/reports, POST /v1/callbacks/carrier) or moves the order itself.
+// Book starts an execution. The execution's name follows from the shipment's key, so a repeat finds
+// it. The name is the tracking number. The input is {"shipment": KEY, "orderId": ID, "canceled":
+// false}. The execution must succeed when the parcel leaves. It either reports the milestones like a
+// carrier does (package shipping/reports, POST /v1/callbacks/carrier), or moves the order itself.
 //
-// Cancel stops an execution that runs; a parcel must not leave after that. It reports the parcel
-// as left if the execution has succeeded. If there is no execution yet, Cancel closes the key: it
-// starts one with "canceled": true and stops it. The first state of the state machine has to be a
-// Choice that ends such an execution. Step Functions keeps an execution for 90 days after its
-// end; the claim of package shipping keeps the booking for 30.
+// Cancel stops an execution that runs; no parcel may leave after that. If the execution has succeeded,
+// Cancel reports that the parcel had left. If there is no execution yet, Cancel closes the key: it
+// starts an execution with "canceled": true and stops it. The first state of the state machine must be
+// a Choice that ends such an execution. Step Functions keeps an execution for 90 days after its end.
+// The claim of package shipping keeps the booking for its retention (30 days in package server).
 package sfncarrier
 
 import (
@@ -75,7 +75,8 @@ func (c *Carrier) arn(key string) string {
 
 // Book starts the execution of the shipment and returns its name, as shipping.Carrier describes.
 func (c *Carrier) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
-	// A repeat is answered with the execution while it runs.
+	// While the execution runs, StartExecution answers a repeat with success. After its end it fails with
+	// ExecutionAlreadyExists.
 	err = c.start(ctx, input{Shipment: key, OrderID: orderID})
 	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
 		var s state
@@ -127,7 +128,7 @@ func (c *Carrier) cancel(ctx context.Context, key string) (left bool, err error)
 	if isUnknown(err) {
 		order, _, _ := strings.Cut(key, "/")
 
-		// Whether this or a booking takes the name, it is stopped next.
+		// This start or a booking at the same moment gets the name. The stop below ends either execution.
 		err = c.start(ctx, input{Shipment: key, OrderID: order, Canceled: true})
 		if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists || err == nil {
 			err = c.stop(ctx, key)
@@ -138,8 +139,8 @@ func (c *Carrier) cancel(ctx context.Context, key string) (left bool, err error)
 		return false, err
 	}
 
-	// Stopping an execution that has ended changes nothing, so its status shows which came first, its
-	// end or the stop.
+	// A stop does not change an execution that has ended. So its status shows whether it ended before the
+	// stop.
 	s, err := c.state(ctx, key)
 
 	return s.status == types.ExecutionStatusSucceeded && !s.canceled, err

@@ -5,8 +5,8 @@ import (
 	"ratchet/transitions"
 )
 
-// decoded holds the results of transitions.FromRecord for a record. Handlers share it, like the
-// record itself, and must not modify it.
+// decoded has the results of transitions.FromRecord for a record. All handlers of the record share
+// it and must not modify it.
 type decoded struct {
 	change transitions.Change
 	grew   bool

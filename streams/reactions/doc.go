@@ -5,28 +5,32 @@
 // # Model
 //
 // [Reactions.Handlers] are handlers for the streams poller. Each decodes a record with
-// transitions.FromRecord: the two images and their transitionId count, never the event
-// name. An effect has the key orderId/transitionId/handler, with /group-NAME behind it
-// if the poller has a group. No reaction calls
-// transitions.Apply: a shipment, for example, returns as a request from outside.
+// transitions.FromRecord, which uses the two images and their transitionId, not the event name. An
+// effect has the key orderId/transitionId/handler, with /group-NAME behind it if the poller has a
+// group. Only refund and parcels move an order. The result of every other reaction comes back as a
+// request from outside: the carrier, for example, reports that an order was shipped.
 //
 //	journal   every transition
-//	shipping  PAYMENT_RECEIVED: books under a claim (package once). A record that is not
-//	          fresh asks for the order as it is now: an ended order is not booked, a held
-//	          one when it is released.
+//	shipping  PAYMENT_RECEIVED: books the shipment under a claim (package once). For an old
+//	          record the order is read first: an order that has ended is not booked, and a
+//	          held order is booked when its hold ends.
 //	stock     SHIPPED: commits the order's reservation
 //	payment   SHIPPED: captures the authorized amount
-//	notify    states that customers are told of: stores a delivery for every endpoint that
-//	          wants it (package notify), which then makes the attempts
-//	parked    changes that can end a wait: records them beside the parked task, and answers
-//	          it (package tasktoken)
+//	notify    the states in Config.Notified: stores a delivery for every endpoint that wants
+//	          the notification; package notify makes the attempts
+//	parked    changes that can end a wait: records the change beside the parked task, and
+//	          answers the task (package tasktoken)
+//	refund    RETURNED, with Config.RefundReturns: gives the money back and moves the order
+//	          to REFUNDED
+//	parcels   SHIPPED, with Config.Parcels: moves an order that was shipped in parcels to the
+//	          state of its parcels
 //
 // # Guarantees
 //
-// Per order, reactions run in the order of the transitionIds, at least once each. An effect
-// happens once if its far side acts once per key. The destinations log and file do not: a line
-// may appear twice after a crash.
+// Per order, reactions run in the order of the transitionIds, at least once each. An effect happens
+// once if its far side acts once per key. The destinations log and file do not: a line may appear
+// twice after a crash.
 //
-// A reaction that no retry can complete becomes a dead letter with its cause, for a person to decide: a
-// capture that is declined after the parcel left, stock that was given back before.
+// A reaction that no retry can complete becomes a dead letter with its cause, and a person decides:
+// for example, a capture that is declined after the parcel has left.
 package reactions

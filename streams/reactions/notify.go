@@ -21,15 +21,15 @@ var notifiedStates = []workflow.State{
 	workflow.Expired,
 }
 
-// concernsCustomer selects the changes that enter a notified state. The customer was told of
-// the payment before its order was held.
+// concernsCustomer selects the changes that enter a notified state. The end of a hold is left out:
+// the customer was notified of the payment before the hold.
 func (r *Reactions) concernsCustomer(c transitions.Change) bool {
 	return slices.Contains(r.cfg.Notified, c.New.State) && enters(c, c.New.State) && !isRelease(c)
 }
 
-// notify hands the notification to Config.Notifier, which stores it. The notification of an old change
-// (after a redrive, a replay or an outage) must not bring back a person who was erased from the order
-// since. An order that has just moved has no erasure yet.
+// notify hands the notification to Config.Notifier, which stores it. The notification of an old
+// change (after a redrive, a replay or an outage) must not contain the data of a person who was
+// erased from the order after the change. For a fresh change the erasure is not checked.
 func (r *Reactions) notify(ctx context.Context, c change) error {
 	n := notificationOf(c)
 
@@ -50,8 +50,8 @@ func (r *Reactions) notify(ctx context.Context, c change) error {
 		return err
 	}
 
-	// An erasure between the read of the order and Accept has not seen the notification that is
-	// stored now. A later erasure finds it.
+	// An erasure between the read of the order and Accept has missed this notification, so the
+	// person is erased here. A later erasure finds the notification.
 	if erased, err = r.isErased(ctx, c.New.ID); err != nil || !erased {
 		return err
 	}

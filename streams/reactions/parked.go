@@ -14,9 +14,9 @@ import (
 	"ratchet/workflow"
 )
 
-// concernsWaits selects the changes that can end a wait: the order has come to an awaited
-// state, or can no longer come to an awaited state that was possible before. No execution waits for a
-// new order: the execution places the order itself, or looks at it first.
+// concernsWaits selects the changes that can end a wait: the order has come to an awaited state, or
+// can no longer come to an awaited state that was possible before. The placing of an order ends no
+// wait: an execution places the order itself, or reads it before it waits.
 func (r *Reactions) concernsWaits(c transitions.Change) bool {
 	if c.Old == nil || c.Old.State == c.New.State {
 		return false
@@ -31,13 +31,13 @@ func (r *Reactions) canReach(order *transitions.Order, state workflow.State) boo
 	return r.cfg.Orders.Definition().Reachable(order.State, state)
 }
 
-// answerParked records the change for the executions of the order, and answers the task that
-// waits: with success if the awaited state was reached, with failure if the order can no
-// longer reach it.
+// answerParked records the change for the executions of the order, and answers the task that waits:
+// with success if the awaited state was reached, with failure if the order can no longer reach it.
 //
-// A wait that is followed by another wait is answered without a record, which costs a read in
-// place of a write: the next wait writes the row again, with the change as the newest that
-// its execution knows. Only a task that has taken the answer is sure to be followed.
+// If another wait follows, the wait is answered without recording the change, which costs a read in
+// place of a write. The next wait writes the row again, with this change as the newest one that its
+// execution knows. The record is left out only if the task has taken the answer: otherwise no next
+// wait is certain.
 func (r *Reactions) answerParked(ctx context.Context, c change) error {
 	if r.anotherWaitFollows(c.New) {
 		answered, err := r.answerReached(ctx, c)
@@ -66,8 +66,8 @@ func (r *Reactions) anotherWaitFollows(order *transitions.Order) bool {
 // reports whether the task has taken the answer.
 func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool, err error) {
 	row, _, err := r.cfg.Parked.Get(ctx, string(c.New.ID))
-	// Answered without a record only if the row is as the wait wrote it: the wait is older than this
-	// change, and no other change has been recorded since.
+	// Only if the row is still as the wait has written it: the wait is older than this change, and
+	// no other change was recorded after the wait.
 	if err != nil || row.Token == "" || row.Since >= int64(c.Transition.ID) || row.Moved > row.Since || row.Awaited != string(c.New.State) {
 		return false, err
 	}
@@ -77,15 +77,16 @@ func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool,
 	return outcome == activities.Succeeded, err
 }
 
-// answer answers the task if the order has reached the awaited state, or can no longer reach
-// it. Only the definition of the order's own version tells whether it can.
+// answer answers the task if the order has reached the awaited state, or can no longer reach it.
+// Only the definition of the order's own version shows whether the order can reach a state.
 func (r *Reactions) answer(ctx context.Context, order *transitions.Order, task tasktoken.Task) (err error) {
 	awaited := workflow.State(task.Awaited)
 
 	switch {
 	case order.State == awaited:
 		_, err = r.succeed(ctx, order, task)
-	// An unknown version's definition may still lead to the state, so the task is not failed.
+	// In a version that this worker does not know, the order may still reach the state, so the task
+	// does not fail.
 	case !r.canReach(order, awaited) && r.cfg.Orders.CheckVersion(order) == nil:
 		_, err = r.fail(ctx, order, task)
 	}
@@ -105,7 +106,7 @@ func (r *Reactions) succeed(ctx context.Context, order *transitions.Order, task 
 	return outcome, answerError(order, task, outcome, err)
 }
 
-// fail answers the task that its order can no longer reach the awaited state.
+// fail answers the task with the error that the order can no longer reach the awaited state.
 func (r *Reactions) fail(ctx context.Context, order *transitions.Order, task tasktoken.Task) (activities.Outcome, error) {
 	position, err := json.Marshal(order.Position())
 	if err != nil {
@@ -120,9 +121,8 @@ func (r *Reactions) fail(ctx context.Context, order *transitions.Order, task tas
 	return outcome, answerError(order, task, outcome, err)
 }
 
-// answerError returns the error of an answer that has to be sent again. After Lost and
-// Unknown the task is over: it was answered before, or has timed out, and its execution looks
-// at the order itself.
+// answerError returns an error if the answer has to be sent again. After Lost and Unknown the task
+// has ended: it was answered before, or has timed out, and its execution reads the order itself.
 func answerError(order *transitions.Order, task tasktoken.Task, outcome activities.Outcome, err error) error {
 	if err == nil || outcome == activities.Lost || outcome == activities.Unknown {
 		return nil

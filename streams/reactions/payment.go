@@ -13,12 +13,12 @@ import (
 // shipped. It is stored and never changes.
 const captureStep = "shipped"
 
-// capture takes the money that was authorized for a shipped order. There is nothing to take
-// if the order was charged at once, costs nothing, or was paid elsewhere: then there is no
-// payment, or it was canceled.
+// capture takes the money that was authorized for a shipped order. There is nothing to capture if
+// the order costs nothing, was charged at once, or was paid elsewhere. An order that was paid
+// elsewhere has no payment, or a canceled one.
 //
-// The parcel has left. So a capture that is refused for good becomes a dead letter, for a person to
-// decide.
+// The parcel has left, so a capture that can never succeed becomes a dead letter, and a person
+// decides.
 func (r *Reactions) capture(ctx context.Context, c change) error {
 	if c.New.Total.Amount == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (r *Reactions) capture(ctx context.Context, c change) error {
 	return err
 }
 
-// captureIsRefused reports whether no repeat of the capture can succeed.
+// captureIsRefused reports whether err means that no repeat of the capture can succeed.
 func captureIsRefused(err error) bool {
 	for _, final := range []error{
 		payments.ErrDeclined, payments.ErrExpired, payments.ErrState, payments.ErrExceeded,

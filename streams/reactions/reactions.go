@@ -29,7 +29,7 @@ type completer interface {
 
 // notifier has the methods of a *notify.Deliveries that this package calls.
 type notifier interface {
-	// Accept stores the notification for everyone who wants it. A repeat changes nothing.
+	// Accept stores the notification for every endpoint that wants it. A repeat changes nothing.
 	Accept(ctx context.Context, n notify.Notification) error
 	// Erase removes the person from all that is stored for the order.
 	Erase(ctx context.Context, order string) (changed int, err error)
@@ -37,8 +37,8 @@ type notifier interface {
 
 // parcels has the method of a *reports.Receiver that this package calls.
 type parcels interface {
-	// ApplyParcels moves an order that has left as a whole to the state of its parcels. A repeat changes
-	// nothing.
+	// ApplyParcels moves an order whose parcels have all left to the state that the parcels'
+	// reports show. A repeat changes nothing.
 	ApplyParcels(ctx context.Context, id transitions.OrderID) error
 }
 
@@ -61,14 +61,14 @@ type Config struct {
 	// Notified are the states that customers are notified of when an order enters them. Default:
 	// the states of a shop, from PAYMENT_RECEIVED to its ends.
 	Notified []workflow.State
-	// FreshFor is how long after a transition its first delivery is trusted: after that,
-	// and in every later attempt, a shipment is booked only if the order as it is now still
-	// wants one. Default 10 s.
+	// FreshFor is how long after a transition the first delivery of its record acts without reading
+	// the order. Later, and in every further attempt, the order is read: a shipment is booked only
+	// if the order still needs one. Default 10 s.
 	FreshFor time.Duration
 	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED.
 	RefundReturns bool
-	// Parcels moves an order on if some of its parcels had left before it was shipped as a whole. Nil if
-	// there are no reports of parcels.
+	// Parcels moves on an order that was shipped in parcels. Nil if there are no reports of
+	// parcels.
 	Parcels parcels
 	// Events are optional.
 	Events Events
@@ -79,8 +79,8 @@ type Config struct {
 
 // Events are called by the handlers. They must not block.
 type Events struct {
-	// Reacting is called before a handler acts on a change. It returns the context for the act, and
-	// a function that is called with its end.
+	// Reacting is called before a handler acts on a change. It returns the context for the handler,
+	// and a function that is called with the handler's error afterwards.
 	Reacting func(ctx context.Context, handler string, c transitions.Change) (context.Context, func(error))
 	// Reacted is called after a handler has handled a change.
 	Reacted func(handler string, c transitions.Change)
@@ -119,6 +119,7 @@ func (c *Config) check() error {
 		c.Notified = notifiedStates
 	}
 
+	// Hooks that do nothing, so that handlers call them without a check.
 	if c.Events.Reacting == nil {
 		c.Events.Reacting = func(ctx context.Context, _ string, _ transitions.Change) (context.Context, func(error)) {
 			return ctx, func(error) {}
@@ -174,16 +175,16 @@ type change struct {
 	group, again string
 }
 
-// isFresh reports whether the change has just been made and is delivered for the first time, so that
-// the order still is as the change says. A change is old after a redrive, a replay or an
-// outage.
+// isFresh reports whether the change was made at most FreshFor ago and is delivered for the first
+// time. Then the order counts as being still as the change says. A change is old after a redrive, a
+// replay or an outage.
 func (r *Reactions) isFresh(c change) bool {
 	return !c.late && c.attempt <= 1 && time.Since(c.Transition.At) <= r.cfg.FreshFor
 }
 
-// notificationKey is the effect key of a notification. In the default group it is
-// transitions.EffectKey's; another group, which has a handler of the same name, has keys of its own.
-// A replay may ask for a new key.
+// notificationKey is the effect key of a notification: in the default group the order's EffectKey.
+// Another group has a handler of the same name, so its keys have a suffix. A replay may ask for a
+// further suffix, so that the effect is repeated.
 func (c change) notificationKey() string {
 	key := c.New.ID.EffectKey(c.Transition.ID, NotifyHandler)
 	if c.group != "" {
@@ -219,8 +220,8 @@ func (r *Reactions) Handlers() []streams.Handler {
 }
 
 // GeneralHandlers returns the handlers that every workflow has: the journal, notifications and
-// parked tasks. The journal's handler retries without end: it never gives a record up as a dead
-// letter unless the record cannot be decoded. The others retry as the poller's configuration says.
+// parked tasks. The journal's handler retries without end: a record becomes a dead letter only if
+// it cannot be decoded. The others retry as the poller's configuration says.
 func (r *Reactions) GeneralHandlers() []streams.Handler {
 	record := func(ctx context.Context, c change) error { return r.cfg.Orders.Record(ctx, c.Change) }
 
@@ -230,13 +231,13 @@ func (r *Reactions) GeneralHandlers() []streams.Handler {
 		r.handler(parkedHandler, r.concernsWaits, r.answerParked),
 	}
 	all[0].Attempts = -1
-	all[0].Version = nil // rows do not depend on each other: a late row takes its place
+	all[0].Version = nil // rows of the journal do not depend on each other, so a late row does no harm
 
 	return all
 }
 
-// transitionID returns the transitionId of the order after the change, as a repair of the
-// stream counts versions.
+// transitionID returns the transitionId of the order after the change: the number of the version,
+// see streams.Handler.Version.
 func transitionID(record streams.Record) int64 { return dynamo.Number(record.New, "transitionId") }
 
 // handler returns a handler that calls react for the changes that the filter selects.
@@ -247,7 +248,8 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 		Name:    name,
 		Version: transitionID,
 		Filter: func(record streams.Record) bool {
-			// A record that cannot be decoded goes to the handler, which makes a dead letter of it.
+			// A record that cannot be decoded passes the filter, so that the handler makes a dead
+			// letter of it.
 			d := decode(record)
 			return d.err != nil || selects(d)
 		},
@@ -255,8 +257,8 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 	}
 }
 
-// handle returns a function that decodes the record and calls react if the change is
-// selected. A record that is redriven has passed no filter.
+// handle returns a function that decodes the record and calls react if the change is selected. The
+// change is checked again, because a redriven record does not pass the filter.
 func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(context.Context, change) error) streams.HandlerFunc {
 	return func(ctx context.Context, record streams.Record) error {
 		d := decode(record)
@@ -268,8 +270,8 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 		}
 		c := d.change
 
-		// A newer definition may have states that this worker does not know. It leaves the
-		// effect to a newer worker. The journal needs no definition.
+		// A newer definition may have states that this worker does not know, so the worker returns
+		// an error and a newer worker retries. The journal needs no definition.
 		if name != JournalHandler && c.New.DefinitionVersion > r.cfg.Orders.Definition().Version() {
 			if err := r.cfg.Orders.CheckVersion(c.New); err != nil {
 				return err
@@ -289,7 +291,7 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 			r.cfg.Events.Reacted(name, c)
 		}
 
-		// Not a failure: the other owner finishes the effect, or its lease ends.
+		// Not a failure: the owner of the claim finishes the effect, or the claim's lease ends.
 		if isClaimed(err) {
 			return streams.NotYet(err)
 		}
@@ -298,8 +300,8 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 	}
 }
 
-// isClaimed reports whether the effect's claim is held by another worker, or whether this
-// machine's clock cannot tell. The claim ends with its lease, so the record is retried
+// isClaimed reports whether another worker holds the claim of the effect, or may hold it: this
+// machine's clock is too wrong to decide. The lease of the claim ends, so the record is retried
 // without counting an attempt.
 func isClaimed(err error) bool {
 	return errors.Is(err, once.ErrInProgress) || errors.Is(err, once.ErrStaleOwner) || errors.Is(err, once.ErrLeaseExpired) ||
@@ -308,7 +310,7 @@ func isClaimed(err error) bool {
 
 func always(transitions.Change) bool { return true }
 
-// enters reports whether the change leads the order to the state. A migration moves no
+// enters reports whether the change has moved the order to the state. A migration does not move an
 // order.
 func enters(c transitions.Change, state workflow.State) bool {
 	return c.Transition.Event != workflow.Migrate && c.New.State == state && (c.Old == nil || c.Old.State != state)
@@ -322,5 +324,5 @@ func isRelease(c transitions.Change) bool {
 // ships selects the changes after which every parcel of an order has left.
 func ships(c transitions.Change) bool { return enters(c, workflow.Shipped) }
 
-// shipsRest selects the changes of ships for orders that have left in parcels.
+// shipsRest selects the changes that ships selects, for orders that were shipped in parcels.
 func shipsRest(c transitions.Change) bool { return ships(c) && c.New.Parcels() > 0 }

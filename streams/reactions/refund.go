@@ -14,9 +14,8 @@ import (
 // comesBack selects the changes after which the goods of an order are back.
 func comesBack(c transitions.Change) bool { return enters(c, workflow.Returned) }
 
-// refund gives back the rest of a returned order's money, and
-// moves the order to REFUNDED. An order that was paid elsewhere stays RETURNED: its money is given
-// back where it was paid.
+// refund gives back the rest of a returned order's money, and moves the order to REFUNDED. An order
+// that was paid elsewhere stays RETURNED: the place that took the money gives it back.
 func (r *Reactions) refund(ctx context.Context, c change) error {
 	if c.New.Total.Amount > 0 {
 		switch refunded, err := r.refundPayment(ctx, c.New.ID); {

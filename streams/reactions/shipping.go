@@ -16,10 +16,10 @@ import (
 // the hold of a paid order has ended.
 func startsShipping(c transitions.Change) bool { return enters(c, workflow.PaymentReceived) }
 
-// ship books the shipment, under the effect key of the transition that paid the order. A
-// shipment that was canceled before needs none, and none is booked before its pieces are reserved.
-// Neither a second group nor a replay that repeats effects books a second parcel: a payment has one
-// shipment, under the key by which the order's compensation finds it.
+// ship books the shipment, under the effect key of the transition that paid the order. Nothing is
+// booked if the shipment was canceled before, and the order's pieces are reserved before the
+// booking. Neither a second group nor a replay that repeats effects books a second shipment: a
+// payment has one shipment, and the order's compensation finds it by this key.
 func (r *Reactions) ship(ctx context.Context, c change) error {
 	wanted, err := r.wantsShipment(ctx, c)
 	switch {
@@ -39,7 +39,7 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 	}
 
 	tracking, err := r.cfg.Booker.Book(ctx, key, string(c.New.ID))
-	// The cancellation was first, and nothing is left to book.
+	// The cancellation came before the booking, so nothing is booked.
 	if errors.Is(err, shipping.ErrCanceled) {
 		return nil
 	}
@@ -55,13 +55,14 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 	return err
 }
 
-// recoverFor is how long after its transition the booking of an earlier attempt is looked for. It is
-// retried for three days, and then kept as a dead letter for 21 days. Claims are kept for 30 days: a
-// rebuild hands over older changes, too, and must not ask the carrier about each of them.
+// recoverFor is the age of a transition up to which recoverShipment looks for the booking of an
+// earlier attempt. A record is retried for three days, then kept as a dead letter for 21 days, and
+// claims are kept for 30 days. A rebuild also delivers older changes, and must not ask the carrier
+// about each of them.
 const recoverFor = 30 * 24 * time.Hour
 
-// recoverShipment stores the booking of an earlier attempt, which failed after the carrier had booked.
-// The carrier may have shipped since, so that the order has moved on.
+// recoverShipment stores the booking of an earlier attempt that failed after the carrier had
+// booked. The order may have moved on because the carrier has shipped it.
 func (r *Reactions) recoverShipment(ctx context.Context, c change) error {
 	if time.Since(c.Transition.At) > recoverFor {
 		return nil
@@ -70,7 +71,7 @@ func (r *Reactions) recoverShipment(ctx context.Context, c change) error {
 	key, err := r.shipmentKey(ctx, c)
 	switch {
 	case streams.IsPermanent(err):
-		return nil // no earlier attempt has found the payment either, so none has booked
+		return nil // without the payment's transition no earlier attempt can have booked
 	case err != nil:
 		return err
 	}
@@ -83,7 +84,7 @@ func (r *Reactions) recoverShipment(ctx context.Context, c change) error {
 	return err
 }
 
-// shipmentKey returns the effect key of the shipment that the change starts. It has the id of the
+// shipmentKey returns the effect key of the shipment that the change starts: with the id of the
 // transition that paid the order.
 func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
 	payment := c.Transition.ID
@@ -98,10 +99,10 @@ func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
 	return c.New.ID.EffectKey(payment, shipping.Effect), nil
 }
 
-// wantsShipment reports whether the order is to be shipped. The change says so if it has just
-// been made. An old change (after a redrive, a replay or an outage) says only how the
-// order was then: the order as it is now decides. It may be canceled between the answer and
-// the booking; the cancellation then finds the booking.
+// wantsShipment reports whether the order is to be shipped. After a fresh change it is. An old
+// change (after a redrive, a replay or an outage) says only how the order was at that time, so the
+// order as it is now decides. The order may be canceled between this answer and the booking; the
+// cancellation then finds the booking.
 func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
 	if r.isFresh(c) {
 		return true, nil
@@ -122,7 +123,7 @@ func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
 
 	switch {
 	case order.State == workflow.PaidOnHold:
-		return false, nil // the end of the hold books
+		return false, nil // the change that ends the hold books the shipment
 	case order.State != workflow.Shipped && r.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped):
 		return true, nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // commitStock turns the reservation of a shipped order into sold pieces. If the shop keeps no stock
-// of the order's SKUs, there is nothing to commit, and a reservation that arrives late is refused.
+// of the order's SKUs, there is nothing to commit. Afterwards the order can reserve nothing more.
 func (r *Reactions) commitStock(ctx context.Context, c change) error {
 	if err := r.cover(ctx, c.New); err != nil {
 		return err
@@ -19,16 +19,18 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 
 	err := r.cfg.Stock.CommitAndClose(ctx, string(c.New.ID))
 	if errors.Is(err, inventory.ErrClosed) {
-		// The pieces have left, and were given back to the stock before: a person counts.
+		// The reservation was released before the parcel left, so the stock's level is wrong and a
+		// person has to count.
 		return streams.Permanent(fmt.Errorf("order %s is shipped: %w", c.New.ID, err))
 	}
 
 	return err
 }
 
-// cover makes the reservation of a paid order hold its lines. An execution has done so before it
-// paid its order. Another caller may have paid the order before its execution began, or after an
-// edit. Pieces that are missing are waited for, and in the end a person counts.
+// cover makes the reservation of a paid order contain the order's lines. If the execution has paid
+// the order, it has reserved the lines before. Another caller may have paid the order before the
+// execution began, or after an edit. If pieces are missing, cover returns an error, so the record
+// is retried and in the end becomes a dead letter.
 func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
 	if transitions.PaidByExecution(order.Recent()) {
 		return nil
@@ -50,7 +52,8 @@ func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
 	return err
 }
 
-// stocked returns the lines whose SKUs the shop keeps in its stock. One read unit for each SKU.
+// stocked returns the lines whose SKUs the shop keeps in its stock. It costs one read unit for each
+// SKU.
 func (r *Reactions) stocked(ctx context.Context, items []transitions.Item) (lines []inventory.Line, err error) {
 	known := map[string]bool{}
 
