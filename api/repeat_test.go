@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"ratchet/activities/tasktoken"
 	"ratchet/api"
@@ -533,4 +535,19 @@ func TestAnswersBelongToTheirTenantAndOperation(t *testing.T) {
 	if a := s.must("PUT", "/v1/inventory/cup", `{"available":9}`, "Authorization", one, "Idempotency-Key", "k"); a.field("available") != "9" {
 		t.Errorf("another path: %s", a.text)
 	}
+}
+
+func TestAnAnswerIsKeptForFortyEightHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer(t, dev)
+		placed(s)
+
+		first := s.must("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a")
+		edited(s)
+		time.Sleep(48*time.Hour - time.Second)
+
+		if again := s.must("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a"); again.text != first.text {
+			t.Errorf("%s\nfirst %s", again.text, first.text)
+		}
+	})
 }

@@ -170,7 +170,7 @@ func TestGapHaltStopsAtAShardThatHadNoReaderForADay(t *testing.T) {
 		}
 		w.write("o-0", 1)
 		p = w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = GapHalt }))
-		<-p.done
+		w.ended(p)
 
 		var halt *GapError
 		if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapUnread || l.count() != 0 {
@@ -227,7 +227,7 @@ func TestGapHaltStopsAtAReplacedStream(t *testing.T) {
 		w.until("the first record is handled", func() bool { return l.count() == 1 })
 		w.replaceStream()
 		w.write("o-0", 2)
-		<-p.done
+		w.ended(p)
 
 		var halt *GapError
 		if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapReplaced || l.count() != 1 {
@@ -277,7 +277,7 @@ func TestAStreamThatIsGoneWithUnreadShardsIsAGap(t *testing.T) {
 			p = w.start(w.config(l.handle, g.hook, throughTransport, func(cfg *Config) { cfg.OnGap = c.policy }))
 
 			if c.policy == GapHalt {
-				<-p.done
+				w.ended(p)
 
 				var halt *GapError
 				if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapGone {

@@ -14,7 +14,7 @@ import (
 )
 
 // limit bounds the tests of one promise. Tests that hang because of the break count as failed.
-const limit = 3 * time.Minute
+const limit = time.Minute
 
 // apply returns the text of the file with the change.
 func (c change) apply(text string) (string, error) {
@@ -48,7 +48,7 @@ func (p promise) try(ctx context.Context, root string) (held bool, err error) {
 		return false, err
 	}
 
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout", limit.String(), "-overlay", overlay,
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout", limit.String(), "-overlay", overlay, "-ldflags=-s -w",
 		"-run", "^("+strings.Join(p.tests, "|")+")$", "./"+p.pkg)
 	cmd.Dir = root
 	output, err := cmd.CombinedOutput()

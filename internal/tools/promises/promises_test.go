@@ -23,7 +23,7 @@ func read(t *testing.T, name string) string {
 }
 
 // An id stands in the first column of a table or in parentheses behind a sentence.
-var stated = regexp.MustCompile(`(?m)^\| ([A-Z][0-9]+[a-z]?) \||\[([A-Z][0-9]+[a-z]?)\](?:[^(\[]|$)`)
+var stated = regexp.MustCompile(`(?m)^\| ([A-Z][0-9]+[a-z]?) \||\(([A-Z][0-9]+[a-z]?)\)`)
 
 func TestEachPromiseHasARow(t *testing.T) {
 	all, err := parse(read(t, table))
