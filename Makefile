@@ -66,9 +66,9 @@ image-check: ## build the image and an archive twice, compare, unpack and start 
 # Tests have the flags of the programs that are shipped, and of the tutorial, so that all share what is compiled.
 # `go vet` runs once, and not again for each package. With this garbage collector the compiler and the tests take
 # less time.
-test vet: export CGO_ENABLED = 0
-test vet: export GOFLAGS += -trimpath -vet=off
-test vet: export GOGC = 400
+test vet promises: export CGO_ENABLED = 0
+test vet promises: export GOFLAGS += -trimpath -vet=off
+test vet promises: export GOGC = 400
 
 # The engines of the tests sync every write. In memory, where there is enough, that costs nothing.
 IN_MEMORY = free=$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1); \
@@ -194,6 +194,14 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS CRASH
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
 	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -args -rapid.checks=$(CHECKS); done
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONG_FUZZTIME)
+
+EVERY ?= 1
+FROM ?= 0
+
+.PHONY: promises
+promises: ## plant the break of each promise and expect its test to fail (EVERY=16 FROM=3: of one promise of 16, from row 3 on)
+	@echo go run ./internal/tools/promises -every $(EVERY) -from $(FROM); $(IN_MEMORY); \
+	go run ./internal/tools/promises -every $(EVERY) -from $(FROM)
 
 .PHONY: mutants
 mutants: ## plant faults in PKG and list those that its tests do not notice: make mutants PKG=./once/ledger

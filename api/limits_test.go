@@ -178,6 +178,23 @@ func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
 	group.Wait()
 }
 
+// The callers have taken all of their slots.
+func TestCallbacksHaveSlotsOfTheirOwn(t *testing.T) {
+	entered, proceed := make(chan struct{}, 1), make(chan struct{})
+	s := newAPIServer(t, func(cfg *api.Config) {
+		dev(cfg)
+		cfg.InFlight = 1
+		cfg.Start = blockingStart(entered, proceed)
+	})
+	var group sync.WaitGroup
+	group.Go(func() { s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
+	<-entered
+
+	s.want(s.callback("evt-1", `{"type":"payout.paid","data":"any"}`, nil), http.StatusOK, "")
+	close(proceed)
+	group.Wait()
+}
+
 // One request occupies the only slot, and two the places in the queue.
 func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
 	entered, proceed := make(chan struct{}, 10), make(chan struct{})

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ratchet/activities/tasktoken"
 	"ratchet/api"
@@ -532,5 +534,28 @@ func TestAnswersBelongToTheirTenantAndOperation(t *testing.T) {
 
 	if a := s.must("PUT", "/v1/inventory/cup", `{"available":9}`, "Authorization", one, "Idempotency-Key", "k"); a.field("available") != "9" {
 		t.Errorf("another path: %s", a.text)
+	}
+}
+
+func TestAnAnswerIsKeptForFortyEightHours(t *testing.T) {
+	s := newAPIServer(t, dev)
+	placed(s)
+
+	var row struct{ Item map[string]map[string]string }
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("PutItem") && strings.Contains(string(c.Body()), `"answer#`) {
+			return json.Unmarshal(c.Body(), &row)
+		}
+
+		return nil
+	})
+
+	began := time.Now()
+	s.must("POST", "/v1/orders/o-1/items", cups, "Idempotency-Key", "a")
+
+	// In whole seconds, rounded down.
+	end, err := strconv.ParseInt(row.Item["expiresAt"]["N"], 10, 64)
+	if kept := time.Unix(end, 0).Sub(began); err != nil || kept < 48*time.Hour-time.Second || kept > 49*time.Hour {
+		t.Errorf("kept for %s, %v", kept, err)
 	}
 }

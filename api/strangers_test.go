@@ -97,6 +97,26 @@ func TestSlowStrangersDoNotDelayOthers(t *testing.T) {
 	}
 }
 
+// More strangers than there are slots, of as many addresses, send a body and do not finish it.
+func TestBodiesOfStrangersTakeNoSlotOfACaller(t *testing.T) {
+	const slots = 4
+	s := newAPIServer(t, func(c *api.Config) { dev(c); c.InFlight = slots })
+
+	arriving, proceed := make(chan struct{}, 8*slots), make(chan struct{})
+	var group sync.WaitGroup
+
+	for i := range 8 * slots {
+		group.Go(func() { s.callbackFrom(fmt.Sprintf("192.0.%d.1:1", i), &pausedBody{arriving, proceed}) })
+	}
+
+	for range 2 * slots {
+		<-arriving
+	}
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	close(proceed)
+	group.Wait()
+}
+
 // 16 bodies without a credential are read at once of one address, and the places are free
 // when the connections have ended.
 func TestUnsignedBodiesAreBoundedByAddress(t *testing.T) {

@@ -56,6 +56,7 @@ func TestRequestsHaveBounds(t *testing.T) {
 		{"an id of 61", open(func(n *payments.NewPayment) { n.ID = strings.Repeat("i", 61) }), payments.ErrInvalid, "id: 1 to 60 of"},
 		{"the largest amount", open(func(n *payments.NewPayment) { n.ID, n.Amount = "most", ledger.MaxAmount }), nil, ""},
 		{"one unit more", open(func(n *payments.NewPayment) { n.Amount = ledger.MaxAmount + 1 }), payments.ErrInvalid, "amount 1000000000000001: 1 to 1000000000000000"},
+		{"an amount of 0", open(func(n *payments.NewPayment) { n.Amount = 0 }), payments.ErrInvalid, "amount 0"},
 		{"an amount below 0", open(func(n *payments.NewPayment) { n.Amount = -1 }), payments.ErrInvalid, "amount -1"},
 		{"a payee that is no account", open(func(n *payments.NewPayment) { n.Payee = "a b" }), payments.ErrInvalid, "account"},
 		{"a capture of the largest amount", func() error { _, err := s.Capture(t.Context(), "most", ask("c", ledger.MaxAmount)); return err }, nil, ""},

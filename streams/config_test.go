@@ -85,14 +85,14 @@ func TestRunReportsATableWithoutAStream(t *testing.T) {
 		w := newTestEnv(t, 1)
 		nop := func(context.Context, Record) error { return nil }
 		p := w.start(w.config(nop, func(c *Config) { c.TableName = leasesTable }))
-		<-p.done
+		w.ended(p)
 
 		if err := p.stop(); !errors.Is(err, ErrNoStream) || err.Error() != "streams: table has no stream: leases" {
 			t.Errorf("Run: %v", err)
 		}
 
 		p = w.start(w.config(nop, func(c *Config) { c.TableName = "nowhere" }))
-		<-p.done
+		w.ended(p)
 
 		var missing *ddbtypes.ResourceNotFoundException
 		if err := p.stop(); !errors.As(err, &missing) {

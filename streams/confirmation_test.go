@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,17 +39,26 @@ func TestAnAnswerIsConfirmedByItsNumberAndTime(t *testing.T) {
 }
 
 func TestOneMissingStreamAtTheStartIsNotItsEnd(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 1)
-		l := newRecorder()
-		transport, throughTransport := w.intercept()
-		transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream").Next(1))
-		p := w.start(w.config(l.handle, throughTransport))
-		w.write("o-0", 1)
-		w.until("the record is handled", func() bool { return l.count() == 1 })
-		w.until("it is healthy", func() bool { return p.Health() == nil })
-		w.stopped(p)
-	})
+	// The first call asks for the stream of the table, the second one begins it.
+	for nth := 1; nth <= 2; nth++ {
+		t.Run(fmt.Sprint("call ", nth), func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				l := newRecorder()
+				transport, throughTransport := w.intercept()
+				missing := transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream").From(nth).Next(1))
+				p := w.start(w.config(l.handle, throughTransport))
+				w.write("o-0", 1)
+				w.until("the record is handled", func() bool { return l.count() == 1 })
+				w.until("it is healthy", func() bool { return p.Health() == nil })
+				w.stopped(p)
+
+				if missing.Strikes() != 1 {
+					t.Error("the stream was not asked for so often")
+				}
+			})
+		})
+	}
 }
 
 func TestOneMissingStreamAtAListingLosesNothing(t *testing.T) {
@@ -170,7 +180,7 @@ func TestGapHaltStopsAtAShardThatHadNoReaderForADay(t *testing.T) {
 		}
 		w.write("o-0", 1)
 		p = w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = GapHalt }))
-		<-p.done
+		w.ended(p)
 
 		var halt *GapError
 		if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapUnread || l.count() != 0 {
@@ -227,7 +237,7 @@ func TestGapHaltStopsAtAReplacedStream(t *testing.T) {
 		w.until("the first record is handled", func() bool { return l.count() == 1 })
 		w.replaceStream()
 		w.write("o-0", 2)
-		<-p.done
+		w.ended(p)
 
 		var halt *GapError
 		if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapReplaced || l.count() != 1 {
@@ -277,7 +287,7 @@ func TestAStreamThatIsGoneWithUnreadShardsIsAGap(t *testing.T) {
 			p = w.start(w.config(l.handle, g.hook, throughTransport, func(cfg *Config) { cfg.OnGap = c.policy }))
 
 			if c.policy == GapHalt {
-				<-p.done
+				w.ended(p)
 
 				var halt *GapError
 				if err := p.stop(); !errors.As(err, &halt) || halt.Gap.Reason != GapGone {

@@ -257,6 +257,20 @@ func (w *testEnv) stopped(r *runningPoller) {
 	}
 }
 
+// ended waits until Run has ended by itself.
+func (w *testEnv) ended(r *runningPoller) {
+	w.Helper()
+
+	w.until("Run has ended", func() bool {
+		select {
+		case <-r.done:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 // until waits for a condition that background work brings about.
 func (w *testEnv) until(what string, ok func() bool) {
 	w.Helper()

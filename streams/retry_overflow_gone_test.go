@@ -130,7 +130,7 @@ func TestRecordsWhoseRowsAreGoneAreADeclaredGap(t *testing.T) {
 
 				if test.halt {
 					p := run(GapHalt)
-					<-p.done
+					w.ended(p)
 
 					var gap *GapError
 					if err := p.stop(); !errors.As(err, &gap) || gap.Gap.Reason != GapQueue {

@@ -429,10 +429,23 @@ func TestAStreamHasNotEndedWhileARecordOfItWaits(t *testing.T) {
 		}
 
 		down.Store(false)
-		<-p.done
+		w.ended(p)
 
 		if err := p.stop(); !errors.Is(err, ErrStreamEnded) || l.count() != 1 {
 			t.Errorf("Run: %v after %d records", err, l.count())
 		}
 	})
+}
+
+func TestAFailedCallIsRepeatedForThreeDays(t *testing.T) {
+	retry := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}}.withDefaults().Handlers[0].Retry
+	first := time.Now()
+
+	if retry.exhausted(1000, first, first.Add(72*time.Hour)) {
+		t.Error("given up within 72 hours")
+	}
+
+	if !retry.exhausted(1000, first, first.Add(72*time.Hour+time.Millisecond)) {
+		t.Error("not given up after 72 hours")
+	}
 }

@@ -88,7 +88,7 @@ func TestAGapEndsRunUnderGapHalt(t *testing.T) {
 		l, g := newRecorder(), &gaps{}
 		w.trimBehind(l)
 		p := w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = GapHalt }))
-		<-p.done
+		w.ended(p)
 
 		var gap *GapError
 		if err := p.stop(); !errors.As(err, &gap) || gap.Gap.From == "" {

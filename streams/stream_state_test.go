@@ -66,7 +66,7 @@ func TestNeedImagesRefusesAStreamWithoutBothImages(t *testing.T) {
 		w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(false)})
 		w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddbtypes.StreamViewTypeKeysOnly})
 		p := w.start(w.config(newRecorder().handle, func(c *Config) { c.NeedImages = true }))
-		<-p.done
+		w.ended(p)
 
 		if err := p.stop(); err == nil || err.Error() != "streams: wrong view type: "+w.latestStream()+" has KEYS_ONLY, want NEW_AND_OLD_IMAGES" {
 			t.Errorf("Run: %v", err)

@@ -43,7 +43,7 @@ func TestANamedStreamEnds(t *testing.T) {
 		p := w.start(w.config(l.handle, func(c *Config) { c.TableName, c.StreamARN = "", w.arn }))
 		w.write("o-0", 1)
 		w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(false)})
-		<-p.done
+		w.ended(p)
 
 		if err := p.stop(); !errors.Is(err, ErrStreamEnded) {
 			t.Errorf("Run: %v", err)

@@ -198,6 +198,10 @@ func TestAReleaseBooksWhatWasNotBooked(t *testing.T) {
 		handle(t, handlers[reactions.JournalHandler], release)
 		handle(t, handlers[reactions.ShippingHandler], release)
 	}
+
+	if got := s.booked(t); !slices.Equal(got, []string{"o-1/2/shipping"}) {
+		t.Errorf("after the releases booked %q", got)
+	}
 	paid.Attempt = 9
 	handle(t, handlers[reactions.ShippingHandler], paid)
 
