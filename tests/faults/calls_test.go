@@ -266,11 +266,11 @@ var calls = map[string]func(w *world, id string) cell{
 	"actions.Actions.Create": func(w *world, id string) cell {
 		return cell{
 			call: func(ctx context.Context, k kit) (answer, error) {
-				_, err := k.actions.Create(ctx, actions.Spec{Code: id, ExpiresAt: time.Now().Add(time.Hour)})
+				_, err := k.actions.Create(ctx, actions.Spec{Code: strings.ReplaceAll(id, ".", "-"), ExpiresAt: time.Now().Add(time.Hour)})
 				return done, err
 			},
 			made: func() bool {
-				_, found, err := w.setup.actions.Get(w.t.Context(), actions.ID(id))
+				_, found, err := w.setup.actions.Get(w.t.Context(), actions.ID(strings.ReplaceAll(id, ".", "-")))
 				w.must(err)
 				return found
 			},
