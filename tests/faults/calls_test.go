@@ -134,19 +134,19 @@ var calls = map[string]func(w *world, id string) cell{
 			made: func() bool { return w.number(w.order(id), "transitionId") == 3 },
 		}
 	},
-	"transitions.Orders.AddItems": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.EditResult, error) {
+	"transitions.Orders.AddItems": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.AddItems(ctx, e, transitions.Item{SKU: "cup", Quantity: 1, Price: 5})
 	}),
-	"transitions.Orders.AddNote": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.EditResult, error) {
+	"transitions.Orders.AddNote": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.AddNote(ctx, e, transitions.Note{Text: "ring twice"})
 	}),
-	"transitions.Orders.ChangeItem": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.EditResult, error) {
+	"transitions.Orders.ChangeItem": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.ChangeItem(ctx, e, transitions.Item{SKU: "mug", Quantity: 3, Price: 1250})
 	}),
-	"transitions.Orders.RemoveItem": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.EditResult, error) {
+	"transitions.Orders.RemoveItem": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.RemoveItem(ctx, e, "mug")
 	}),
-	"transitions.Orders.SetAddress": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.EditResult, error) {
+	"transitions.Orders.SetAddress": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.SetAddress(ctx, e, "shipping", transitions.Address{"city": "Rome"})
 	}),
 

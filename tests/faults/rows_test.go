@@ -55,7 +55,7 @@ func (w *world) placing(id string, call func(context.Context, kit) (transitions.
 }
 
 // edit is the row of an edit of the content.
-func edit(call func(context.Context, kit, transitions.Edit) (transitions.EditResult, error)) func(*world, string) cell {
+func edit(call func(context.Context, kit, transitions.Edit) (transitions.Result, error)) func(*world, string) cell {
 	return func(w *world, id string) cell {
 		order := shop.Mugs(transitions.OrderID(id), 1)
 		order.Items = append(order.Items, transitions.Item{SKU: "plate", Quantity: 1, Price: 0})
