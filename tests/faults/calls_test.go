@@ -85,7 +85,7 @@ func (w *world) must(err error) {
 
 // reads are the public calls that write nothing.
 var reads = []string{
-	"transitions.Orders.Get", "transitions.Orders.History", "transitions.Orders.Journaled", "transitions.Orders.Rows",
+	"transitions.Orders.Get", "transitions.Orders.History", "transitions.Orders.Journaled", "transitions.Orders.Rows", "transitions.Orders.RowsOf",
 	"transitions.Orders.Scan", "transitions.Orders.TransitionsBy",
 	"once.Claims.Get", "once.Claims.Unsettled",
 	"actions.Actions.Get",
@@ -148,6 +148,77 @@ var calls = map[string]func(w *world, id string) cell{
 	}),
 	"transitions.Orders.SetAddress": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.SetAddress(ctx, e, "shipping", transitions.Address{"city": "Rome"})
+	}),
+
+	"transitions.Orders.Record": func(w *world, id string) cell {
+		change := w.placed(id)
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) { return done, k.orders.Record(ctx, change) },
+			made: func() bool { return len(w.history(id)) == 1 },
+		}
+	},
+	"transitions.Orders.EraseHistory": func(w *world, id string) cell {
+		change := w.placed(id)
+		w.must(w.setup.orders.Record(w.t.Context(), change))
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) {
+				_, err := k.orders.EraseHistory(ctx, change.New)
+				return done, err
+			},
+			made: func() bool { return w.history(id)[0].Cause.Actor == "" },
+		}
+	},
+	"transitions.Orders.CloseJournal": func(w *world, id string) cell {
+		// The ring forgets transitions whose rows were never written.
+		w.placed(id)
+
+		for n, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.RequestReturn, workflow.RejectReturn,
+			workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn} {
+			_, err := w.setup.orders.Apply(w.t.Context(), transitions.Request{OrderID: transitions.OrderID(id), Event: event, TransitionID: transitions.TransitionID(n + 2)})
+			w.must(err)
+		}
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) {
+				wrote, err := k.orders.CloseJournal(ctx, w.order(id))
+				return answer(wrote), err
+			},
+			made: func() bool { return len(w.history(id)) == 1 },
+		}
+	},
+	"transitions.Orders.Restore": func(w *world, id string) cell {
+		w.must(w.setup.orders.Record(w.t.Context(), w.placed(id)))
+		_, err := w.db.DeleteItem(w.t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable), Key: dynamo.Item{"orderId": dynamo.S(id)}})
+		w.must(err)
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) {
+				r, err := k.orders.Restore(ctx, transitions.OrderID(id), true)
+				return answer(r.Written), err
+			},
+			made: func() bool { return w.order(id) != nil },
+		}
+	},
+	"transitions.Orders.Renew": func(w *world, id string) cell {
+		order := w.placed(id).New
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) {
+				renewed, err := k.orders.Renew(ctx, order)
+				return answer(renewed), err
+			},
+			made: func() bool { return dynamo.Text(w.order(id), "incarnation") != string(order.Incarnation) },
+		}
+	},
+	"transitions.Orders.Migrate": migration(func(ctx context.Context, o *transitions.Orders, m *workflow.Migrations, order *transitions.Order) (bool, error) {
+		_, moved, err := o.Migrate(ctx, m, order, transitions.Cause{})
+		return moved, err
+	}),
+	"transitions.Orders.MigrateAll": migration(func(ctx context.Context, o *transitions.Orders, m *workflow.Migrations, _ *transitions.Order) (bool, error) {
+		moved, _, err := o.MigrateAll(ctx, m, transitions.Sweep{Segments: 1}, transitions.Cause{})
+		return moved > 0, err
 	}),
 
 	"once.Claims.Claim": claim(func(ctx context.Context, k kit, key string) error {

@@ -13,6 +13,7 @@ import (
 	"ratchet/payments"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 func (w *world) number(item dynamo.Item, name string) int64 { return dynamo.Number(item, name) }
@@ -51,6 +52,45 @@ func (w *world) placing(id string, call func(context.Context, kit) (transitions.
 	return cell{
 		call: func(ctx context.Context, k kit) (answer, error) { return verdict(call(ctx, k)) },
 		made: func() bool { return w.order(id) != nil },
+	}
+}
+
+// placed places an order and returns the change that its stream reports.
+func (w *world) placed(id string) transitions.Change {
+	order := shop.Mugs(transitions.OrderID(id), 1)
+	order.Cause.Actor = "ann"
+	shop.Place(w.t, w.setup.orders, order)
+
+	change, _, err := transitions.FromRecord(nil, w.order(id))
+	w.must(err)
+
+	return change
+}
+
+// history returns the rows of the journal.
+func (w *world) history(id string) []transitions.Transition {
+	all, err := w.setup.orders.History(w.t.Context(), transitions.OrderID(id), 0, 0)
+	w.must(err)
+
+	return all
+}
+
+// migration is the row of a call that brings an order to version 2 of its definition.
+func migration(call func(context.Context, *transitions.Orders, *workflow.Migrations, *transitions.Order) (bool, error)) func(*world, string) cell {
+	return func(w *world, id string) cell {
+		order := w.placed(id).New
+		second := w.Orders(shop.Version(w.t, 2), func(c *transitions.Config) { c.DynamoDB = w.DB })
+
+		ways, err := workflow.NewMigrations([]*workflow.Definition{w.setup.orders.Definition(), second.Definition()}, []workflow.Migration{{From: 1, To: 2}})
+		w.must(err)
+
+		return cell{
+			call: func(ctx context.Context, _ kit) (answer, error) {
+				moved, err := call(ctx, second, ways, order)
+				return answer(moved), err
+			},
+			made: func() bool { return w.number(w.order(id), "definitionVersion") == 2 },
+		}
 	}
 }
 
