@@ -73,8 +73,11 @@ func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision
 	}
 
 	if parcel != nil {
-		// As long as the order has not moved, its lines are as they were read.
+		// As long as the order has neither moved nor been edited, its lines are as they were read.
 		t.transition.Event, t.request.IfMatch = parcel.event, &s.order.TransitionID
+		if s.order.Readable(contentVersionAttribute) == nil {
+			t.request.IfContent = &s.order.ContentVersion
+		}
 	}
 
 	return p.orders.planned(&t, s.order)

@@ -153,7 +153,14 @@ type parcelUpdate struct {
 	key     string
 	content digest
 	first   bool // the order has no map of parcels yet
+	// list is the whole list of lines after the parcel, if too many lines change to set each by its
+	// place; nil otherwise.
+	list types.AttributeValue
 }
+
+// maxLinesSet is how many lines a parcel sets by their places. Each takes about 25 bytes of the
+// expression, which is limited to 4 KB, and the guards of the transition need room, too.
+const maxLinesSet = 64
 
 // update distributes the pieces of the parcel over the lines of the order. If the order
 // has fewer pieces left to send, it returns the reason of the refusal.
@@ -197,9 +204,25 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 			return u, fmt.Sprintf("the parcel has %d pieces of %s more than the order still has to send", rest, part.SKU), nil
 		}
 	}
+	if len(u.shipped) > maxLinesSet {
+		u.list = order.linesAfter(u.shipped)
+	}
 	u.event, err = workflow.ShippedEvent(lines)
 
 	return u, "", err
+}
+
+// linesAfter returns the order's list of lines with new numbers of shipped pieces. What else a line has
+// stays as it is.
+func (o *Order) linesAfter(shipped map[int]int64) types.AttributeValue {
+	lines := slices.Clone(o.item["items"].(*types.AttributeValueMemberL).Value)
+	for i, n := range shipped {
+		line := maps.Clone(lines[i].(*types.AttributeValueMemberM).Value)
+		line["shipped"] = dynamo.N(n)
+		lines[i] = dynamo.M(line)
+	}
+
+	return &types.AttributeValueMemberL{Value: lines}
 }
 
 // extend adds the parcel's changes to the update expression of a transition, which begins with
@@ -208,14 +231,13 @@ func (u *parcelUpdate) extend(update *string, names map[string]string, values im
 	if names == nil {
 		names = map[string]string{}
 	}
-	names["#items"], names["#shipped"], names["#parcels"] = "items", "shipped", "parcels"
+	names["#items"], names["#parcels"] = "items", "parcels"
 
-	// Sorted, so that the same parcel always renders the same text; backward, because alsoSetting
-	// adds at the front.
-	for _, i := range slices.Backward(slices.Sorted(maps.Keys(u.shipped))) {
-		n := strconv.Itoa(i)
-		update = alsoSetting("#items["+n+"].#shipped", ":l"+n, update)
-		values[":l"+n] = dynamo.N(u.shipped[i])
+	if u.list != nil {
+		values[":lines"] = u.list
+		update = alsoSetting("#items", ":lines", update)
+	} else {
+		update = u.setLines(update, names, values)
 	}
 
 	// One update cannot set a map and a member of it.
@@ -228,6 +250,21 @@ func (u *parcelUpdate) extend(update *string, names map[string]string, values im
 	values[":parcel"] = u.content.value()
 
 	return alsoSetting("#parcels.#parcel", ":parcel", update), names
+}
+
+// setLines sets each changed line by its place.
+func (u *parcelUpdate) setLines(update *string, names map[string]string, values image) *string {
+	names["#shipped"] = "shipped"
+
+	// Sorted, so that the same parcel always renders the same text; backward, because alsoSetting
+	// adds at the front.
+	for _, i := range slices.Backward(slices.Sorted(maps.Keys(u.shipped))) {
+		n := strconv.Itoa(i)
+		update = alsoSetting("#items["+n+"].#shipped", ":l"+n, update)
+		values[":l"+n] = dynamo.N(u.shipped[i])
+	}
+
+	return update
 }
 
 // apply makes the changes in an order in memory. The order may be a copy that shares lines

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -211,6 +212,37 @@ func TestTheLinesOfAParcelAreBounded(t *testing.T) {
 	if err := parcel("p", lines...).Validate(); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "lines: 51, 1 to 50") {
 		t.Errorf("51 lines: %v", err)
 	}
+}
+
+// An order may have a thousand lines of one SKU, which one parcel ships: more than an expression can set one
+// by one. What another program has added to a line stays.
+func TestAParcelMayChangeEveryLine(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		for _, n := range []int{64, 65, 200, 1000} {
+			id := transitions.OrderID(fmt.Sprint("o-", n))
+			s.paid(t, id, slices.Repeat([]transitions.Item{{SKU: "mug", Quantity: 2, Price: 1}}, n)...)
+
+			items := s.Item(t, id)["items"].(*types.AttributeValueMemberL)
+			items.Value[0].(*types.AttributeValueMemberM).Value["gift"] = text("yes")
+			s.putOn(t, id, "items", items)
+
+			p := parcel("p", pieces("mug", int64(2*n-1)))
+			p.OrderID = id
+			r := s.sends(t, p, transitions.Applied)
+			s.sends(t, p, transitions.Replayed)
+
+			last := len(r.Order.Items) - 1
+			if r.Order.State != workflow.PartiallyShipped || r.Order.Items[0].Shipped != 2 || r.Order.Items[last].Shipped != 1 {
+				t.Errorf("%d lines: %s, %+v, %+v", n, r.Order.State, r.Order.Items[0], r.Order.Items[last])
+			}
+
+			after := s.Item(t, id)["items"].(*types.AttributeValueMemberL).Value
+			if first := after[0].(*types.AttributeValueMemberM).Value; len(after) != n || first["gift"] == nil {
+				t.Errorf("%d lines: %d, the first %v", n, len(after), first)
+			}
+		}
+	})
 }
 
 // TestParcelsNeedBothEvents: a definition without "ship" or without "ship_part" has no parcels.
