@@ -99,12 +99,19 @@ func FuzzRequests(f *testing.F) {
 			in = strings.NewReplacer("$", "1")
 		}
 
-		for _, body := range variations(f, in.Replace(row.body)) {
+		for k, body := range variations(f, in.Replace(row.body)) {
+			if testing.Short() && k%10 > 0 {
+				continue // one request comes after the other
+			}
 			f.Add(uint8(i), "", body, "key", `"t1.c0"`)
 		}
 	}
 
 	for i := range repeats {
+		if testing.Short() && i%10 > 0 {
+			continue
+		}
+
 		for _, id := range []string{"..", ".", "a:b", "#", "a#payment", "%00", "%", " ", strings.Repeat("a", 39), strings.Repeat("a", 96), strings.Repeat("a", 300), "ü"} {
 			f.Add(uint8(i), id, "{}", "key", "*")
 		}

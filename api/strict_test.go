@@ -252,7 +252,11 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 			t.Errorf("%s: only %d variants", o.id, len(all))
 		}
 
-		for _, v := range all {
+		for k, v := range all {
+			if testing.Short() && k%5 > 0 {
+				continue // one request comes after the other
+			}
+
 			if free := o.id == "set-address" && (strings.HasPrefix(v.name, "a member") || strings.Contains(v.name, "in capitals")); free {
 				continue // the caller names the fields of an address
 			}

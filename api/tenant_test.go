@@ -103,7 +103,7 @@ func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 
 	requests := 10_000
 	if testing.Short() {
-		requests = 1000
+		requests = 300
 	}
 
 	random := rand.New(rand.NewPCG(1, 2))

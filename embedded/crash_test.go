@@ -39,6 +39,15 @@ const crashWriters = 16
 
 var flagKills = flag.Int("kills", 8, "how often the writing process is killed")
 
+// kills is smaller in short mode: each process that is killed runs the same code.
+func kills() int {
+	if testing.Short() {
+		return min(*flagKills, 2)
+	}
+
+	return *flagKills
+}
+
 // writeUntilKilled writes a line to stdout for every acknowledged write: "u <writer> <n>" for
 // the nth update of the writer's order, "t <writer>" for a transfer of one cent.
 func writeUntilKilled(dir string) error {
@@ -135,7 +144,7 @@ func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 	}
 
 	var updates, transfers [crashWriters]int
-	for round := range *flagKills {
+	for round := range kills() {
 		killAfter(t, dir, 800, func(line string) bool {
 			var w, n int
 			if _, err := fmt.Sscanf(line, "u %d %d", &w, &n); err == nil {
@@ -149,7 +158,7 @@ func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 		f := openOnce(t, dir)
 		// The stream keeps the records of all rounds, so in a long run only some rounds read it.
 		var seen map[string]int
-		if round < 20 || round%25 == 0 || round == *flagKills-1 {
+		if round < 20 || round%25 == 0 || round == kills()-1 {
 			seen = f.updatesInStream(round)
 		}
 

@@ -69,7 +69,12 @@ func TestItemsTransactionsAndIndexesAreLinearizable(t *testing.T) {
 	r.open()
 	r.createTable()
 
-	for round := range *flagRounds {
+	rounds := *flagRounds
+	if testing.Short() {
+		rounds = min(rounds, 4)
+	}
+
+	for round := range rounds {
 		scenes := make([]*linearScene, linearScenes)
 		for n := range scenes {
 			scenes[n] = &linearScene{name: fmt.Sprintf("%d.%d", round, n)}

@@ -58,12 +58,17 @@ func TestAPowerFailureKeepsAcknowledgedWrites(t *testing.T) {
 	p.open(t)
 	p.create()
 
-	for cut := range *flagCuts {
+	cuts := *flagCuts
+	if testing.Short() {
+		cuts = min(cuts, 4)
+	}
+
+	for cut := range cuts {
 		p.load(1 + p.dice.IntN(150))
 		p.check(cut)
 	}
 	p.close()
-	t.Logf("%d power failures, %d executions, updates %v, transfers %v", *flagCuts, p.newest.n, p.updates, p.transfers)
+	t.Logf("%d power failures, %d executions, updates %v, transfers %v", cuts, p.newest.n, p.updates, p.transfers)
 }
 
 // open opens the engine on the file system.

@@ -120,7 +120,7 @@ func TestKillKeepsMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for range *flagKills {
+	for range kills() {
 		queues := make([]reported, crashQueues)
 		for w := range queues {
 			queues[w].deleted = map[int]bool{}

@@ -200,30 +200,37 @@ func TestIteratorExpires(t *testing.T) {
 }
 
 // TestSchedule runs two days of a stream's life: shards roll every four hours, records and
-// closed shards are removed after a day, a disabled stream a day after that.
+// closed shards are removed after a day, a disabled stream a day after that. In short mode an hour
+// takes a minute.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
+
+	hour, edit := time.Hour, func(*Config) {}
+	if testing.Short() {
+		hour, edit = time.Minute, func(c *Config) { c.Streams.RollEvery, c.Streams.Retention = 4*time.Minute, 24*time.Minute }
+	}
+
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		f := reopen(t, dir)
+		f := reopen(t, dir, edit)
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error)
 		go func() { done <- f.Run(ctx) }()
 		arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
 		first := f.shards(arn)[0].ShardId
 		f.put("orders", item{"id": str("early")})
-		time.Sleep(4*time.Hour + 2*time.Minute)
+		time.Sleep(4*hour + hour/2)
 
 		if all := f.shards(arn); len(all) != 2 || *all[1].ParentShardId != *first || all[0].SequenceNumberRange.EndingSequenceNumber == nil {
 			t.Fatalf("after four hours: %+v", all)
 		}
-		time.Sleep(19 * time.Hour)
+		time.Sleep(18*hour + hour/2)
 
 		old := f.iterator(arn, first, stypes.ShardIteratorTypeTrimHorizon, nil)
 		if got, next := f.records(old); len(got) != 1 || next != nil {
 			t.Fatalf("closed shard after 23 h: %d records, next %v; want its one record and the end", len(got), next)
 		}
-		time.Sleep(6 * time.Hour)
+		time.Sleep(6 * hour)
 
 		all := f.shards(arn)
 		if len(all) < 6 || len(all) > 8 || *all[0].ShardId == *first {
@@ -239,13 +246,13 @@ func TestSchedule(t *testing.T) {
 			StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(23 * time.Hour)
+		time.Sleep(23 * hour)
 
 		out, err := f.str.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
 		if err != nil || out.StreamDescription.StreamStatus != stypes.StreamStatusDisabled {
 			t.Fatalf("disabled stream: %+v, %v", out, err)
 		}
-		time.Sleep(2 * time.Hour)
+		time.Sleep(2 * hour)
 		_, err = f.str.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
 		as[*stypes.ResourceNotFoundException](t, err)
 		stop()
@@ -261,7 +268,12 @@ func TestSchedule(t *testing.T) {
 // item in order.
 func TestStreamOrderUnderReshaping(t *testing.T) {
 	t.Parallel()
-	const writers, items, writes = 16, 64, 60
+	const writers, items = 16, 64
+	writes := 60
+	if testing.Short() {
+		writes = 15
+	}
+
 	f := open(t, func(c *Config) { c.Streams.InitialShards = 3 })
 	arn := *f.table("orders", "id", "", types.StreamViewTypeNewImage).LatestStreamArn
 	ctx, stop := context.WithCancel(t.Context())

@@ -99,6 +99,10 @@ func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
 		{"a wrong clock", 365 * 24 * time.Hour, false, 24*time.Hour + notify.RefreshEvery},
 		{"enabled", 24 * time.Hour, true, notify.RefreshEvery},
 	} {
+		if testing.Short() && test.wait > time.Hour {
+			continue // a day of what the others do for a minute
+		}
+
 		synctest.Test(t, func(t *testing.T) {
 			h := newDeliveryHarness(t)
 			far := h.endpoint("shop")
@@ -133,6 +137,10 @@ func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
 // ends or is killed. The item of a killed worker is removed soon, with a few calls.
 func TestWorkersShareARate(t *testing.T) {
 	for _, kill := range []bool{false, true} {
+		if testing.Short() && !kill {
+			continue // the workers that are killed stop, too
+		}
+
 		synctest.Test(t, func(t *testing.T) {
 			h := newDeliveryHarness(t)
 			const rate, workers = 4, 4

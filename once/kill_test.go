@@ -100,7 +100,12 @@ func TestKillNineLeavesOneRecordedResultPerKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	const workers, kills = 3, 15
+	const workers = 3
+	kills := 15
+	if testing.Short() {
+		kills = 5
+	}
+
 	var running []*worker
 	for range workers {
 		running = append(running, start(t, server.URL, dir))

@@ -305,7 +305,11 @@ func TestTheDoctorFindsNothingOnAHealthyInstallation(t *testing.T) {
 }
 
 func TestTheDoctorFindsEachMisconfigurationAndNothingElse(t *testing.T) {
-	for _, m := range misconfigurations {
+	for i, m := range misconfigurations {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
+
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 

@@ -204,10 +204,13 @@ func TestTwoIdleWorkersCostLessThan200ReadUnitsAMinute(t *testing.T) {
 		time.Sleep(time.Minute)
 		units.take()
 
-		const minutes = 10
-		time.Sleep(minutes * time.Minute)
+		minutes := 10
+		if testing.Short() {
+			minutes = 3
+		}
+		time.Sleep(time.Duration(minutes) * time.Minute)
 
-		if perMinute := units.take() / minutes; perMinute >= 200 {
+		if perMinute := units.take() / float64(minutes); perMinute >= 200 {
 			t.Errorf("%.0f read units a minute", perMinute)
 		} else {
 			t.Logf("%.0f read units a minute", perMinute)
@@ -231,17 +234,21 @@ func TestTwoIdleWorkersCostLessThan200ReadUnitsAMinute(t *testing.T) {
 func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
-		stream, inFleet := newFleet(*fleetShards)
+		shards := *fleetShards
+		if testing.Short() {
+			shards = min(shards, 300)
+		}
+		stream, inFleet := newFleet(shards)
 		var h holdings
 		a := w.start(w.config(newRecorder().handle, inFleet, h.watch("a")))
-		sleepUntil(t, 5*time.Minute, func() bool { return h.of("a")[0] == *fleetShards })
+		sleepUntil(t, 5*time.Minute, func() bool { return h.of("a")[0] == shards })
 
 		b := w.start(w.config(newRecorder().handle, inFleet, h.watch("b")))
 		took := sleepUntil(t, time.Minute, func() bool {
 			n := h.of("a", "b")
-			return n[0]+n[1] == *fleetShards && max(n[0], n[1])-min(n[0], n[1]) <= 1
+			return n[0]+n[1] == shards && max(n[0], n[1])-min(n[0], n[1]) <= 1
 		})
-		t.Logf("%d shards are balanced %v after a worker has joined", *fleetShards, took)
+		t.Logf("%d shards are balanced %v after a worker has joined", shards, took)
 
 		for shard, n := range h.moves {
 			if n > 2 {
@@ -265,7 +272,10 @@ func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 func TestOneWorkerListsForTheFleet(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
-		const workers, shards = 10, 110 // two pages
+		workers, shards := 10, 110 // two pages
+		if testing.Short() {
+			workers, shards = 3, describePageSize+2
+		}
 		stream, inFleet := newFleet(shards)
 
 		var h holdings

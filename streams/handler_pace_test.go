@@ -33,7 +33,10 @@ func (w *testEnv) besideSlow(let chan struct{}, edit ...func(*Config)) (cfg Conf
 
 func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		const items, versions = 100, 4
+		items, versions := 100, 4
+		if testing.Short() {
+			items = 40
+		}
 		w := newTestEnv(t, 1)
 		let := make(chan struct{})
 

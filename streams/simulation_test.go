@@ -330,7 +330,7 @@ func TestSimulation(t *testing.T) {
 
 	seeds := *simSeeds
 	if testing.Short() {
-		seeds = min(seeds, 16) // with every kind of seed
+		seeds = min(seeds, 10) // with every kind of seed
 	}
 
 	var repeats, done atomic.Int64

@@ -17,7 +17,11 @@ import (
 // history must be a path through the definition.
 func TestConcurrentRequestsApplyEachIDOnce(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
-		const orders, goroutines = 10, 200
+		const orders = 10
+		goroutines := 200
+		if testing.Short() {
+			goroutines = 30
+		}
 		s := newOrders(t)
 		for i := range orders {
 			s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))

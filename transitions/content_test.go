@@ -270,16 +270,16 @@ func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
 	s.place(t, "o-1")
 	edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "r"), "mug"))
 
+	for i := range 100 {
+		edited(t, transitions.Applied)(s.AddNote(t.Context(), edit("o-1", fmt.Sprint("note", i)), transitions.Note{By: long("", 128), Text: long("", 1000)}))
+	}
+
 	for call := range 10 {
 		lines := make([]transitions.Item, 100)
 		for i := range lines {
 			lines[i] = transitions.Item{SKU: long(fmt.Sprintf("%d-", i%97), 128), Quantity: 999_999, Price: 1_000_000}
 		}
 		edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", fmt.Sprint("items", call)), lines...))
-	}
-
-	for i := range 100 {
-		edited(t, transitions.Applied)(s.AddNote(t.Context(), edit("o-1", fmt.Sprint("note", i)), transitions.Note{By: long("", 128), Text: long("", 1000)}))
 	}
 
 	address := transitions.Address{}

@@ -339,6 +339,11 @@ func TestWorkerPoint45_ClockSkewDoesNotChangeVerdicts(t *testing.T) {
 // TestReplayedAfterAThousandLaterTransitions repeats requests of every kind long after
 // the ring has lost them.
 func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
+	last := transitions.TransitionID(1006)
+	if testing.Short() {
+		last = 106
+	}
+
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
 		var now map[string]types.AttributeValue
@@ -362,7 +367,7 @@ func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
 		delivered := step(given("o-1", workflow.Deliver, 5), transitions.Applied).Transition
 		step(given("o-1", workflow.Cancel, 3), transitions.Superseded) // the gap
 
-		for id := transitions.TransitionID(6); id < 1006; id += 2 {
+		for id := transitions.TransitionID(6); id < last; id += 2 {
 			step(given("o-1", workflow.RequestReturn, id), transitions.Applied)
 			step(given("o-1", workflow.RejectReturn, id+1), transitions.Applied)
 		}

@@ -39,6 +39,10 @@ func generations(t *testing.T, db *DB) (first, last, file uint64) {
 func TestOldGenerationsAreDeleted(t *testing.T) {
 	t.Parallel()
 
+	if testing.Short() {
+		t.Skip("other tests open and close stores, though not so often")
+	}
+
 	disk := vfs.NewMem()
 	for n := uint64(1); n <= 300; n++ {
 		db := open(t, disk)

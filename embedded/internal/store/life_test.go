@@ -205,7 +205,12 @@ func TestASoundStoreOpens(t *testing.T) {
 		sum += step.weight
 	}
 
-	for n := range *flagLives {
+	lives := *flagLives
+	if testing.Short() {
+		lives = min(lives, 1)
+	}
+
+	for n := range lives {
 		seed := *flagLifeSeed + uint64(n)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			l := &life{t: t, dice: rand.New(rand.NewPCG(seed, 0)), disk: vfs.NewCrashableMem()}
