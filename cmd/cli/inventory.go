@@ -12,6 +12,9 @@ import (
 
 const inventoryHelp = `Stock: how many pieces are available, reserved and committed, per SKU and per order.
 
+A reservation is named by the life of its order, ` + "`orderId.incarnation`" + `. These commands take the plain id
+of the order, too, if no reservation has it as its name: it means the order's present life.
+
 Reserve, commit and release are idempotent: each happens once per order. A reservation
 with --for expires. Then it cannot be committed, and workers (or
 ` + "`ratchet inventory expire`" + `) make its pieces available again.

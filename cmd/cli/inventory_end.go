@@ -15,10 +15,16 @@ func inventoryEnd(s *settings, verb, short string, end func(*inventory.Stock, co
 		Use: verb + " ORDER", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
-				if err := end(b.Stock, c.Context(), args[0]); err != nil {
+				name, err := reservationOf(c.Context(), b, args[0])
+				if err != nil {
 					return err
 				}
-				return s.printReservation(c, b, args[0])
+
+				if err := end(b.Stock, c.Context(), name); err != nil {
+					return err
+				}
+
+				return s.printReservation(c, b, name)
 			})
 		},
 	}

@@ -40,10 +40,16 @@ func inventoryReserve(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			if err := b.Stock.ReserveUntil(c.Context(), args[0], lines, until); err != nil {
+			name, err := reservationOf(c.Context(), b, args[0])
+			if err != nil {
 				return err
 			}
-			return s.printReservation(c, b, args[0])
+
+			if err := b.Stock.ReserveUntil(c.Context(), name, lines, until); err != nil {
+				return err
+			}
+
+			return s.printReservation(c, b, name)
 		})
 	}
 

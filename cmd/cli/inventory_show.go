@@ -14,7 +14,12 @@ func inventoryShow(s *settings) *cobra.Command {
 		Use: "show ORDER", Short: "Show an order's reservation", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
-				r, found, err := b.Stock.Reservation(c.Context(), args[0])
+				name, err := reservationOf(c.Context(), b, args[0])
+				if err != nil {
+					return err
+				}
+
+				r, found, err := b.Stock.Reservation(c.Context(), name)
 				switch {
 				case err != nil:
 					return err

@@ -166,13 +166,13 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 
 				broken := &types.AttributeValueMemberS{Value: "x"} // and no number
 
-				return errors.Join(setOrder(ctx, b, "broken", "contentVersion", broken), setOrder(ctx, b, "acme:broken", "contentVersion", broken))
+				return errors.Join(setOrder(ctx, b, "broken", "transitionId", broken), setOrder(ctx, b, "acme:broken", "transitionId", broken))
 			})
 
 			for _, selection := range [][]string{{"--ended-before", "0s", "--dry-run"}, {"--ended-before", "0s"}, {"broken", "o-1", "o-2", "o-3"}} {
 				out, code := erase(t, s, selection...)
 				if code != exitRefused || strings.Count(out, ": order o-") != 3 || strings.Contains(out, "acme") ||
-					!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute contentVersion is not `) {
+					!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute transitionId is not `) {
 					t.Errorf("%v: exit status %d\n%s", selection, code, out)
 				}
 			}
@@ -198,12 +198,12 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherOfItsCustomer(t *testing.T) {
 
 		broken := &types.AttributeValueMemberS{Value: "x"} // and no number
 
-		return errors.Join(setOrder(ctx, b, "broken", "contentVersion", broken), setOrder(ctx, b, "acme:broken", "contentVersion", broken))
+		return errors.Join(setOrder(ctx, b, "broken", "transitionId", broken), setOrder(ctx, b, "acme:broken", "transitionId", broken))
 	})
 
 	out, code := erase(t, s, "--customer", "c-77")
 	if code != exitRefused || strings.Count(out, "erased: order o-") != 3 || strings.Contains(out, "acme") ||
-		!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute contentVersion is not `) {
+		!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute transitionId is not `) {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 }

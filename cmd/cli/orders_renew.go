@@ -35,7 +35,7 @@ func ordersRenew(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "renew [ORDER...]", Short: "Give orders a new incarnation after tables were restored",
 		Long:    renewHelp,
-		Example: "  ratchet orders renew --all --dry-run\n  ratchet orders renew --all --reason 'restored to 12:00'\n  ratchet orders renew o-1",
+		Example: "  ratchet orders renew --all --dry-run\n  ratchet orders renew --all --before 2026-01-31T12:00:00Z\n  ratchet orders renew o-1",
 	}
 	all := c.Flags().Bool("all", false, "every order")
 	before := c.Flags().String("before", "", "only orders whose life began before then, like 1h or 2026-01-31T12:00:00Z (default: now)")

@@ -29,23 +29,43 @@ func paymentsCommand(s *settings) *cobra.Command {
 
 	all = append(all, s.printsJSON(paymentsGet(s), paymentsList(s), paymentsParked(s))...)
 
-	return group("payments", "Authorize, capture and refund money at the sandbox processor", all...)
+	c := group("payments", "Authorize, capture and refund money at the sandbox processor", all...)
+	c.Long = paymentsHelp
+
+	return c
 }
 
-// payment runs fn, which may call the bank, and prints the payment that fn returns, also if fn
-// fails.
-func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.Payments) (payments.Payment, error)) error {
+const paymentsHelp = `Authorize, capture and refund money at the sandbox processor.
+
+The payment of an order has the id that its life gives it, ` + "`orderId.incarnation`" + `. get, capture, refund and
+void take the plain id of the order, too, if no payment has it as its id: it means the payment of the order's
+present life.`
+
+// stepOf runs fn, as atBank, with the id of the payment that the argument means.
+func (s *settings) stepOf(c *cobra.Command, arg string, fn func(context.Context, *payments.Payments, string) (payments.Payment, error)) error {
 	return s.with(c.Context(), func(b *server.Backend) error {
-		// Checked before any step: without a bank the payment would stay open.
-		if err := b.CheckBank(); err != nil {
+		id, err := paymentOf(c.Context(), b, arg)
+		if err != nil {
 			return err
 		}
 
-		p, err := fn(c.Context(), b.Payments)
-
-		// A payment that was refused or interrupted has a state that the user must see.
-		return errors.Join(s.showPayment(c.OutOrStdout(), p), err)
+		return s.atBank(c, b, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
+			return fn(ctx, p, id)
+		})
 	})
+}
+
+// atBank runs fn, which may call the bank, and prints the payment that fn returns, also if fn fails.
+func (s *settings) atBank(c *cobra.Command, b *server.Backend, fn func(context.Context, *payments.Payments) (payments.Payment, error)) error {
+	// Checked before any step: without a bank the payment would stay open.
+	if err := b.CheckBank(); err != nil {
+		return err
+	}
+
+	p, err := fn(c.Context(), b.Payments)
+
+	// A payment that was refused or interrupted has a state that the user must see.
+	return errors.Join(s.showPayment(c.OutOrStdout(), p), err)
 }
 
 // showPayment prints a payment, if there is one.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/payments"
+	"ratchet/server"
 )
 
 func paymentsAuthorize(s *settings) *cobra.Command {
@@ -38,8 +39,10 @@ func paymentsAuthorize(s *settings) *cobra.Command {
 			return err
 		}
 
-		return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
-			return p.Authorize(ctx, n)
+		return s.with(c.Context(), func(b *server.Backend) error {
+			return s.atBank(c, b, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
+				return p.Authorize(ctx, n)
+			})
 		})
 	}
 

@@ -33,8 +33,8 @@ func paymentsStep(
 			return err
 		}
 
-		return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
-			return do(p, ctx, args[0], request)
+		return s.stepOf(c, args[0], func(ctx context.Context, p *payments.Payments, id string) (payments.Payment, error) {
+			return do(p, ctx, id, request)
 		})
 	}
 

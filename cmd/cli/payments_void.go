@@ -12,8 +12,8 @@ func paymentsVoid(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "void PAYMENT", Short: "Release the part of the authorization that was not captured", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
-				return p.Void(ctx, args[0])
+			return s.stepOf(c, args[0], func(ctx context.Context, p *payments.Payments, id string) (payments.Payment, error) {
+				return p.Void(ctx, id)
 			})
 		},
 	}

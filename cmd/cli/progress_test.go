@@ -184,6 +184,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"inventory expire":     {"", `ending reservations`},
 	"ledger verify":        {"", `checking the ledger`},
 	"orders erase":         {"--customer c-1", `\d orders read, 0 done`},
+	"orders renew":         {"--all --dry-run", `\d orders? read, \d renewed`},
 	"orders list":          {"", `\d orders read`},
 	"payments list":        {"", `reading payments`},
 	"payments parked":      {"", `reading callbacks`},

@@ -80,15 +80,15 @@ func tasksFail(s *settings) *cobra.Command {
 	return c
 }
 
-// orPosition returns the text, or where the order is, as JSON, if the text is empty.
-func orPosition(ctx context.Context, b *server.Backend, id, text string) (string, error) {
+// orPosition returns the text, or where the order of this life is, as JSON, if the text is empty.
+func orPosition(ctx context.Context, b *server.Backend, life, text string) (string, error) {
 	if text != "" {
 		return text, nil
 	}
 
-	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
+	order, found, err := b.Orders.Get(ctx, transitions.OrderOfLife(life))
 	if err == nil && !found {
-		err = fmt.Errorf("%w: order %s", errNotFound, id)
+		err = fmt.Errorf("%w: order %s", errNotFound, transitions.OrderOfLife(life))
 	}
 
 	if err != nil {

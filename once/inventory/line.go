@@ -25,14 +25,16 @@ const (
 	// MaxQuantity bounds a line, so that no sum of lines overflows.
 	MaxQuantity = 1_000_000_000
 
-	// maxName bounds SKUs and order ids, in bytes.
-	maxName = 128
+	// maxSKU and maxOrder bound the names of SKUs and reservations, in bytes. A reservation is named by
+	// the id of its order, which has up to 128 bytes, and the order's incarnation.
+	maxSKU   = 128
+	maxOrder = 160
 )
 
 func (l Line) validate() error {
 	switch {
-	case l.SKU == "" || len(l.SKU) > maxName || strings.HasPrefix(l.SKU, orderPrefix):
-		return fmt.Errorf("%w: sku: 1 to %d bytes, not beginning with %q", ErrInvalid, maxName, orderPrefix)
+	case l.SKU == "" || len(l.SKU) > maxSKU || strings.HasPrefix(l.SKU, orderPrefix):
+		return fmt.Errorf("%w: sku: 1 to %d bytes, not beginning with %q", ErrInvalid, maxSKU, orderPrefix)
 	case l.Quantity < 1 || l.Quantity > MaxQuantity:
 		return fmt.Errorf("%w: quantity %d of sku: 1 to %d", ErrInvalid, l.Quantity, MaxQuantity)
 	}

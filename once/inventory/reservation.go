@@ -62,8 +62,8 @@ func key(sku string) image { return image{skuKey: dynamo.S(sku)} }
 func orderKey(order string) image { return key(orderPrefix + order) }
 
 func checkOrder(order string) error {
-	if order == "" || len(order) > maxName {
-		return fmt.Errorf("%w: order: 1 to %d bytes", ErrInvalid, maxName)
+	if order == "" || len(order) > maxOrder {
+		return fmt.Errorf("%w: order: 1 to %d bytes", ErrInvalid, maxOrder)
 	}
 
 	return nil
