@@ -102,6 +102,7 @@ func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 
 func TestAParkedTaskIsShownWithoutItsToken(t *testing.T) {
 	s := newAPIServer(t, dev)
+	placed(s)
 	s.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
 
 	if a := s.want(s.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {

@@ -119,9 +119,10 @@ func TestReservedItemsAreAddedWithTheirStock(t *testing.T) {
 	s.want(s.ask("POST", "/v1/orders/unknown/reserved-items", `{"items":[{"sku":"cup","quantity":1,"price":300}]}`, "Idempotency-Key", "d"), http.StatusNotFound, "order_not_found")
 
 	for path, want := range map[string]string{
-		"/v1/inventory/cup":    `"available":0,"reserved":3`,
-		"/v1/reservations/o-1": `"status":"reserved"`,
-		"/v1/orders/o-1":       `"amount":900`,
+		"/v1/inventory/cup": `"available":0,"reserved":3`,
+		"/v1/orders/o-1":    `"amount":900`,
+		// The reservation is of this life of the order.
+		"/v1/reservations/o-1." + string(s.incarnation("o-1")): `"status":"reserved","lines":[{"sku":"cup","quantity":2},{"sku":"cup","quantity":1}]`,
 	} {
 		if got := s.ask("GET", path, "").text; !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", path, got, want)

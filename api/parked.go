@@ -105,7 +105,8 @@ func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParked
 
 		// This costs one read for each task, so it is done only if the caller asks for it.
 		order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id))
-		if err != nil || !found {
+		// A task of a former life of the order ends by its own deadline.
+		if err != nil || !found || order.LifeID() != t.OrderID {
 			return shown, false, err
 		}
 		shown.State = string(order.State)

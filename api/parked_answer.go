@@ -9,6 +9,7 @@ import (
 	"ratchet/activities"
 	"ratchet/activities/tasktoken"
 	"ratchet/api/internal/input"
+	"ratchet/transitions"
 )
 
 // completer has the methods of an *activities.Completer that this package calls.
@@ -74,7 +75,7 @@ func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput)
 	// The default lets the state machine's Catch go on from where the order is.
 	cause := in.Body.Cause
 	if cause == "" {
-		position, err := s.position(ctx, c, in.OrderID)
+		position, err := s.position(ctx, task)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (s *service) completeParked(ctx context.Context, c caller, in *completePark
 
 	output := in.Body.Output
 	if len(output) == 0 {
-		if output, err = s.position(ctx, c, in.OrderID); err != nil {
+		if output, err = s.position(ctx, task); err != nil {
 			return nil, err
 		}
 	}
@@ -115,14 +116,14 @@ func (s *service) completeParked(ctx context.Context, c caller, in *completePark
 	return answeredOutput(task, outcome, activities.Succeeded, err)
 }
 
-// position returns where the order is, as JSON.
-func (s *service) position(ctx context.Context, c caller, id string) (json.RawMessage, error) {
-	order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id))
+// position returns where the task's order is, as JSON.
+func (s *service) position(ctx context.Context, task tasktoken.Task) (json.RawMessage, error) {
+	order, found, err := s.cfg.Orders.Get(ctx, transitions.OrderOfLife(task.OrderID))
 	switch {
 	case err != nil:
 		return nil, err
-	case !found:
-		return nil, notFound("order")
+	case !found, order.LifeID() != task.OrderID: // another life of the order has begun since
+		return nil, notFound("parked_task")
 	}
 
 	return json.Marshal(order.Position())

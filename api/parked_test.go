@@ -143,7 +143,7 @@ func (s *apiServer) ended(execution *string) string {
 }
 
 func TestAParkedTaskIsAnswered(t *testing.T) {
-	const position = `{"orderId":"acme:o-1","state":"PAYMENT_RECEIVED","transitionId":2}`
+	const position = `{"orderId":"acme:o-1","incarnation":"$","state":"PAYMENT_RECEIVED","transitionId":2}`
 
 	for _, row := range []struct{ method, path, body, want string }{
 		{"POST", "/complete", `{}`, "SUCCEEDED " + position},
@@ -168,8 +168,9 @@ func TestAParkedTaskIsAnswered(t *testing.T) {
 			t.Errorf("%s %s", row.path, a.text)
 		}
 
-		if got := s.ended(execution); !strings.HasPrefix(got, row.want) {
-			t.Errorf("%s %s: %s, want %s", row.path, row.body, got, row.want)
+		want := strings.ReplaceAll(row.want, "$", string(s.incarnation("acme:o-1")))
+		if got := s.ended(execution); !strings.HasPrefix(got, want) {
+			t.Errorf("%s %s: %s, want %s", row.path, row.body, got, want)
 		}
 
 		s.want(ask(acme, "SHIPPED"), http.StatusNotFound, "parked_task_not_found")
@@ -217,7 +218,7 @@ func TestAnAnswerThatIsNotGivenLeavesTheTaskWaiting(t *testing.T) {
 	s.waitForShipment("o-1")
 	s.completeWithin(100 * time.Millisecond)
 
-	tasks, err := s.cfg.Parked.Waiting(t.Context(), "o-1")
+	tasks, err := s.cfg.Parked.Waiting(t.Context(), transitions.OrderID("o-1").Life(s.incarnation("o-1")))
 	if err != nil || len(tasks) != 1 {
 		t.Fatal(tasks, err)
 	}
@@ -266,9 +267,52 @@ func TestTheErrorsOfTheServiceAreReserved(t *testing.T) {
 		t.Errorf("the field is not named: %s", a.text)
 	}
 
-	// Where the order is cannot be said of an order that does not exist.
-	s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{}`), http.StatusNotFound, "order_not_found")
-	s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/complete", `{}`), http.StatusNotFound, "order_not_found")
+	s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{"error":"Order.Timeout"}`), http.StatusConflict, "task_ended") // any other name is sent to the service
+}
+
+// The task of a former life waits under a key that the order has no longer. It is neither shown nor
+// answered, and the position of the new life is never sent to its execution.
+func TestATaskOfAFormerLifeIsNotAnswered(t *testing.T) {
+	s := newAPIServer(t, dev)
+	s.waitForShipment("o-1")
+
+	order, found, err := s.cfg.Orders.Get(t.Context(), "o-1")
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+
+	if renewed, err := s.cfg.Orders.Renew(t.Context(), order); err != nil || !renewed {
+		t.Fatal(renewed, err)
+	}
+
+	for _, verb := range []string{"/complete", "/fail"} {
+		s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED"+verb, `{}`), http.StatusNotFound, "parked_task_not_found")
+	}
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"ship"}`, "Idempotency-Key", "ship")
+
+	for _, path := range []string{"/v1/orders/o-1/parked-tasks", "/v1/orders/o-1/parked-tasks?overdue=true", "/v1/parked-tasks?overdue=true"} {
+		if a := s.must("GET", path, ""); a.field("tasks") != "[]" {
+			t.Errorf("%s: %s", path, a.text)
+		}
+	}
+
+	if tasks, err := s.cfg.Parked.Waiting(t.Context(), order.LifeID()); err != nil || len(tasks) != 1 {
+		t.Errorf("the task of the former life: %v %v", tasks, err)
+	}
+}
+
+// A task waits for an order, so without its order it is not found.
+func TestTheTaskOfAMissingOrderIsNotFound(t *testing.T) {
+	s := newAPIServer(t, dev)
+	s.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
+
+	for _, verb := range []string{"/complete", "/fail"} {
+		s.want(s.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED"+verb, `{}`), http.StatusNotFound, "parked_task_not_found")
+	}
+
+	if a := s.must("GET", "/v1/orders/o-1/parked-tasks", ""); a.field("tasks") != "[]" {
+		t.Error(a.text)
+	}
 }
 
 // The order moves while no worker reads the stream. On hold, it may still be shipped.

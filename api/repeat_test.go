@@ -309,6 +309,7 @@ var repeats = []repeated{
 func waiting(s *apiServer) string { s.waitForShipment("o-1"); return "" }
 
 func parkedTask(s *apiServer) string {
+	placed(s)
 	s.park(tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"})
 
 	return ""
