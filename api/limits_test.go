@@ -120,6 +120,7 @@ func (c *countingAuthenticator) Authenticate(ctx context.Context, token string) 
 func TestCredentialsBeyondTheLimitAreNotLookedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lookups := &countingAuthenticator{}
+
 		s := newAPIServer(t, func(cfg *api.Config) {
 			lookups.Authenticator = cfg.Auth
 			cfg.Auth, cfg.Rate = lookups, 100

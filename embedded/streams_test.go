@@ -269,6 +269,7 @@ func TestSchedule(t *testing.T) {
 func TestStreamOrderUnderReshaping(t *testing.T) {
 	t.Parallel()
 	const writers, items = 16, 64
+
 	writes := 60
 	if testing.Short() {
 		writes = 15

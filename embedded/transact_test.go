@@ -220,6 +220,7 @@ func TestTransfersConserveMoney(t *testing.T) {
 // exactly one winner, and the others must see the winner's item.
 func TestOneWinner(t *testing.T) {
 	const orders, steps = 5, 10
+
 	goroutines := 200
 	if testing.Short() {
 		goroutines = 30

@@ -133,6 +133,7 @@ func TestPoint17_AWrongClockChangesNothing(t *testing.T) {
 			}
 
 			r := w.stored(t, key)
+
 			if want == once.Replayed {
 				continue
 			}

@@ -182,6 +182,7 @@ func (c *Claim) keepResult(ctx context.Context, result []byte) error {
 
 	// Half of the lease is left for the completion without the result.
 	storeUntil := time.Now().Add(time.Until(end) / 2)
+
 	err := retryUntil(ctx, storeUntil, func(ctx context.Context) error {
 		ctx, cancel := context.WithDeadline(ctx, storeUntil)
 		defer cancel()

@@ -101,6 +101,7 @@ func TestKillNineLeavesOneRecordedResultPerKey(t *testing.T) {
 	}
 
 	const workers = 3
+
 	kills := 15
 	if testing.Short() {
 		kills = 5

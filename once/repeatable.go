@@ -73,6 +73,7 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 		}
 
 		var u claimUpdate
+
 		applied, next, err := c.apply(ctx, a.key, func(now time.Time) *dynamo.Update {
 			if done := (target{status: StatusCompleted, result: result}); decision == claimFree {
 				u = c.claimNew(a, now, done)

@@ -170,6 +170,7 @@ func TestTheEndOfTheWorkIsWhatTheNextCallerHears(t *testing.T) {
 				got := heardAs(w.Claim(t.Context(), "k", payload))
 				if want == "taken_over" || want == "unknown" {
 					time.Sleep(pastLease) // if the end of the lease says so
+
 					if got != want {
 						got = heardAs(w.Claim(t.Context(), "k", payload))
 					}

@@ -234,6 +234,7 @@ func TestTwoIdleWorkersCostLessThan200ReadUnitsAMinute(t *testing.T) {
 func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
+
 		shards := *fleetShards
 		if testing.Short() {
 			shards = min(shards, 300)
@@ -272,6 +273,7 @@ func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 func TestOneWorkerListsForTheFleet(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
+
 		workers, shards := 10, 110 // two pages
 		if testing.Short() {
 			workers, shards = 3, describePageSize+2

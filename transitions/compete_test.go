@@ -18,10 +18,12 @@ import (
 func TestConcurrentRequestsApplyEachIDOnce(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		const orders = 10
+
 		goroutines := 200
 		if testing.Short() {
 			goroutines = 30
 		}
+
 		s := newOrders(t)
 		for i := range orders {
 			s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))

@@ -14,6 +14,7 @@ func TestConcurrentEditsOfOneOrderAllSucceed(t *testing.T) {
 	const callers = 40
 
 	s := newOrders(t)
+
 	var items []transitions.Item
 	for i := range callers {
 		items = append(items, transitions.Item{SKU: fmt.Sprint("s-", i), Quantity: 1, Price: 1})

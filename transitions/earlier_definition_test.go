@@ -54,6 +54,7 @@ func TestARequestIsReplayedUnderALaterDefinition(t *testing.T) {
 					r.OrderID, r.Event, r.From = "o-1", "walk", row.from
 
 					s.definedBy(small(t, 1, "place", none, leads("walk")))
+
 					if _, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1"}); err != nil {
 						t.Fatal(err)
 					}
@@ -147,6 +148,7 @@ func TestAParcelIsReplayedUnderALaterDefinition(t *testing.T) {
 			spec := workflow.Order().Spec()
 			spec.Version++
 			change.spec(&spec)
+
 			d, err := workflow.New(spec)
 			if err != nil {
 				t.Fatal(err)
@@ -174,6 +176,7 @@ func TestAnEditIsReplayedUnderALaterDefinition(t *testing.T) {
 		"without lines": {func() *workflow.Definition {
 			spec := workflow.Order().Spec()
 			spec.Version, spec.Content = spec.Version+1, []workflow.Part{}
+
 			d, err := workflow.New(spec)
 			if err != nil {
 				t.Fatal(err)

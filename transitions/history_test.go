@@ -377,6 +377,7 @@ func TestMigrateAllPassesOverAnOrderThatHasLostItsMapping(t *testing.T) {
 
 	older := s.Shop.Orders(func(c *transitions.Config) { c.JournalTable, c.Definition = "", renamed(t, 1) })
 	s.reconfigure(func(c *transitions.Config) { c.Definition = renamed(t, 3) }) // without HELD
+
 	ways, err := workflow.NewMigrations([]*workflow.Definition{renamed(t, 1), renamed(t, 3)}, []workflow.Migration{{From: 1, To: 3}})
 	if err != nil {
 		t.Fatal(err)

@@ -62,5 +62,5 @@ func (i Incarnation) Began() time.Time {
 		return time.Time{}
 	}
 
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(id) >> 16)).UTC() //nolint:gosec // 48 bits
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(id) >> 16)).UTC()
 }

@@ -204,6 +204,7 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 			return u, fmt.Sprintf("the parcel has %d pieces of %s more than the order still has to send", rest, part.SKU), nil
 		}
 	}
+
 	if len(u.shipped) > maxLinesSet {
 		u.list = order.linesAfter(u.shipped)
 	}

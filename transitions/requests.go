@@ -190,6 +190,7 @@ func (o *Orders) readRequest(ctx context.Context, id OrderID, i Incarnation, key
 	r := reader{}
 	t := r.transition(out.Item)
 	t.request = key // the row has the digest of its key
+
 	if r.err != nil {
 		return Transition{}, false, fmt.Errorf("read the row of the request id: %w", r.err)
 	}

@@ -171,6 +171,7 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 	if r.Order == nil {
 		// The order had this life when it was lost, and its effects have its keys.
 		u.SetValue(incarnationAttribute, dynamo.S(string(r.life.incarnation)))
+
 		if lives := r.life.value(); lives != nil {
 			u.SetValue(livesAttribute, lives)
 		}

@@ -126,6 +126,7 @@ func TestAnOrderThatIsGoneProvesNothing(t *testing.T) {
 					if c.Is(moves...) {
 						if n++; n == 2 {
 							s.remove(t, "o-1")
+
 							if again {
 								s.put(t, "orderState", &types.AttributeValueMemberS{Value: string(workflow.Shipped)})
 								s.put(t, "createdAt", &types.AttributeValueMemberN{Value: "9999999999999"})
@@ -182,6 +183,7 @@ func TestAWriteThatWasAlwaysAnsweredIsNotUnknown(t *testing.T) {
 		inBothModesOnVirtualTime(t, func(t *testing.T, newOrders maker) {
 			s := newOrders(t)
 			s.place(t, "o-1")
+
 			fault := embeddedtest.Answer(code, moves...)
 			if code == "TransactionConflictException" && s.mode == transitions.JournalTransactional {
 				fault = embeddedtest.Fault{On: moves, Err: embeddedtest.Canceled("TransactionConflict", "None")}
@@ -243,6 +245,7 @@ func TestLinesAreAddedToAnAdoptedOrderInATransaction(t *testing.T) {
 		if err := s.addIn(t, e, cup); err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}
+
 		r := edited(t, transitions.Conflict)(s.AddItems(t.Context(), edit(e.OrderID, "e"), cup, cup))
 		if r.Order.ContentVersion != 1 || len(r.Order.Items) != 1 {
 			t.Errorf("%s: %+v", id, r.Order)

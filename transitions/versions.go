@@ -194,6 +194,7 @@ func (o *Orders) writeLost(ctx context.Context, order *Order, last Row, upTo Tra
 	row["lost"] = dynamo.Bool(true)
 
 	unanswered := false
+
 	old, exists, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName:                           &o.cfg.JournalTable,

@@ -52,6 +52,7 @@ func compareBefore(ctx context.Context, out io.Writer, before, only string) erro
 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "figure\tbefore\tnow\tnow/before\t(medians of %d runs in turns)\n", beforeRounds)
+
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		was, is := median(figures[0][name]), median(figures[1][name])
 		fmt.Fprintf(table, "%s\t%.4g\t%.4g\t%.3f\t\n", name, was, is, is/cmp.Or(was, 1))

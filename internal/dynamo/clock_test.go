@@ -133,6 +133,7 @@ func TestASuccessStatesTheTimeToo(t *testing.T) {
 	c := &dynamo.Clock{Local: func() time.Time { return time.Now().Add(time.Hour) }}
 
 	began := c.LocalNow()
+
 	out, err := dynamodb.NewFromConfig(cfg).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil {
 		t.Fatal(err)
@@ -150,6 +151,7 @@ func TestTheClockLearnsBeforeAWriteThatCannotBeTakenBack(t *testing.T) {
 	learn := func(read func()) error {
 		return c.Learn(t.Context(), func(context.Context) error {
 			reads++
+
 			if read == nil {
 				return http.ErrHandlerTimeout
 			}

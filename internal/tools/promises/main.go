@@ -64,6 +64,7 @@ func run(ctx context.Context, out io.Writer, every, from int, ids []string) erro
 		}
 
 		began := time.Now()
+
 		held, err := p.try(ctx, ".")
 		if err != nil {
 			return fmt.Errorf("promise %s: %w", p.id, err)
@@ -79,6 +80,7 @@ func run(ctx context.Context, out io.Writer, every, from int, ids []string) erro
 	}
 
 	fmt.Fprintf(out, "%d of %d promises tried\n", tried, len(all))
+
 	if kept > 0 {
 		return fmt.Errorf("%d promises can be broken without a test that fails", kept)
 	}

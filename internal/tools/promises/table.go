@@ -66,6 +66,7 @@ func parse(document string) (all []promise, err error) {
 func parseRow(line string) (promise, error) {
 	// A | inside of a cell is written \|.
 	const bar = "\x00"
+
 	cells := strings.Split(strings.Trim(strings.ReplaceAll(strings.TrimSpace(line), `\|`, bar), "|"), "|")
 	if len(cells) != 4 {
 		return promise{}, fmt.Errorf("%d cells, want id, promise, test, break", len(cells))
