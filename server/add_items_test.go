@@ -165,7 +165,7 @@ func TestARepeatAfterTheRetentionOfTheClaimIsReplayed(t *testing.T) {
 
 	deleted, err := s.DynamoDB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
 		TableName:    aws.String(s.Tables.Once),
-		Key:          map[string]types.AttributeValue{"idempotencyKey": &types.AttributeValueMemberS{Value: "add-items/" + string(mug.ID) + "/e-1"}},
+		Key:          map[string]types.AttributeValue{"idempotencyKey": &types.AttributeValueMemberS{Value: "add-items/" + lifeOf(t, s.Orders, mug.ID) + "/e-1"}},
 		ReturnValues: types.ReturnValueAllOld,
 	})
 	if err != nil || len(deleted.Attributes) == 0 {

@@ -326,7 +326,7 @@ func (m *matrix) faults(id transitions.OrderID) (faults []string) {
 	must(err)
 	check("rows of the journal", len(rows), int(order.TransitionID))
 
-	p, err := m.Payments.Get(ctx, payments.IDForOrder(string(id)))
+	p, err := m.Payments.Get(ctx, payments.IDForOrder(order.LifeID()))
 	must(err)
 
 	if m.story.payment != "" {
@@ -344,7 +344,7 @@ func (m *matrix) faults(id transitions.OrderID) (faults []string) {
 	})
 	check("booked", booked, map[bool]int{true: 1}[m.story.booked])
 
-	r, found, err := m.Stock.Reservation(ctx, string(id))
+	r, found, err := m.Stock.Reservation(ctx, order.LifeID())
 	must(err)
 
 	want := "RELEASED"

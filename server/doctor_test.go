@@ -179,8 +179,8 @@ var misconfigurations = []struct {
 		p.recreate(p.Tables.APIKeys, dynamo.Table(p.Tables.APIKeys, dynamo.TextKey("id")), func(*dynamodb.CreateTableInput) {})
 	}, doctor.Failure, "table ratchet-api-keys", "its key is id (S), not keyId (S)", "copy what you need"},
 	{"a key has another type", func(p *patient) {
-		p.recreate(p.Tables.Events, dynamo.Table(p.Tables.Events, dynamo.TextKey("orderId"), dynamo.TextKey("transitionId")), func(*dynamodb.CreateTableInput) {})
-	}, doctor.Failure, "table ratchet-order-events", "transitionId (S), not orderId (S), transitionId (N)", "copy what you need"},
+		p.recreate(p.Tables.Events, dynamo.Table(p.Tables.Events, dynamo.TextKey("orderId"), dynamo.NumberKey("entry")), func(*dynamodb.CreateTableInput) {})
+	}, doctor.Failure, "table ratchet-order-events", "entry (N), not orderId (S), entry (S)", "copy what you need"},
 	{"a table has provisioned capacity", func(p *patient) {
 		p.recreate(p.Tables.Requests, transitions.RequestsTable(p.Tables.Requests), func(in *dynamodb.CreateTableInput) {
 			in.BillingMode = types.BillingModeProvisioned

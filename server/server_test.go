@@ -105,7 +105,7 @@ func (s *stockedBackend) untilParked(t *testing.T, id transitions.OrderID, want 
 	t.Helper()
 
 	s.env.With(t).Wait("the execution to wait for "+string(want), func() (bool, string, error) {
-		tasks, err := s.ParkedTasks.Waiting(t.Context(), string(id))
+		tasks, err := s.ParkedTasks.Waiting(t.Context(), lifeOf(t, s.Orders, id))
 		return len(tasks) == 1 && tasks[0].Awaited == string(want), fmt.Sprintf("it waits for %v", tasks), err
 	})
 }
@@ -164,4 +164,16 @@ func TestManyOrdersAddUp(t *testing.T) {
 	if count.ByState["DELIVERED"] < orders/2 || count.ByState["PAYMENT_FAILED"] == 0 || session.Meter.Verdicts(transitions.Replayed) == 0 {
 		t.Errorf("the plan caused too few faults: %v, %d replayed", count.ByState, session.Meter.Verdicts(transitions.Replayed))
 	}
+}
+
+// lifeOf names the order's present life, as its payment, reservation and parked task are named.
+func lifeOf(t *testing.T, orders *transitions.Orders, id transitions.OrderID) string {
+	t.Helper()
+
+	order, found, err := orders.Get(t.Context(), id)
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+
+	return order.LifeID()
 }

@@ -4,7 +4,7 @@
 //	go run ./examples/bank dev                       # in one terminal; serves a small bank, too
 //	go run ./examples/bank orders create o-1 --item mug:2:1250 --stock 10
 //	go run ./examples/bank orders watch o-1
-//	curl -H 'Authorization: Bearer example' 127.0.0.1:8720/operations/o-1%2Fcharge
+//	curl -H 'Authorization: Bearer example' 127.0.0.1:8720/operations
 //
 // BANK_URL and BANK_TOKEN name another bank that serves the same operations; BANK_LISTEN names
 // another address for the small bank.

@@ -20,8 +20,18 @@ import (
 
 // handler serves a bank that moves no money: behind it is the sandbox bank, which keeps its
 // operations in a table.
-func handler(b payments.Processor, token string) http.Handler {
+func handler(b *sandbox.Bank, token string) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /operations", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		lines := json.NewEncoder(w)
+
+		if err := b.Report(r.Context(), func(key, kind string, amount int64, currency string) error {
+			return lines.Encode(made{key, kind, amount, currency})
+		}); err != nil {
+			panic(http.ErrAbortHandler) // the client sees a list that is cut off, and not a short one
+		}
+	})
 	mux.HandleFunc("PUT /operations/{key}", func(w http.ResponseWriter, r *http.Request) {
 		var o operation
 		// The body comes from outside, so its size is bounded.
@@ -68,6 +78,14 @@ func handler(b payments.Processor, token string) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// made is a line of the list of the operations that moved money.
+type made struct {
+	Key      string `json:"key"`
+	Kind     string `json:"kind"`
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
 }
 
 // reply writes the operation, or the status of the error.

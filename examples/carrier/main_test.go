@@ -96,16 +96,18 @@ func TestOrdersGoTheirWayWithABadCarrier(t *testing.T) {
 
 	for i := range orders {
 		id := transitions.OrderID(fmt.Sprint("o-", i))
-		env.Wait(string(id)+" to be refunded", func() (bool, string, error) {
-			order, found, err := env.Backend.Orders.Get(t.Context(), id)
-			if err != nil || !found {
+
+		var order *transitions.Order
+		env.Wait(string(id)+" to be refunded", func() (_ bool, seen string, err error) {
+			var found bool
+			if order, found, err = env.Backend.Orders.Get(t.Context(), id); err != nil || !found {
 				return false, "not placed yet", err
 			}
 
 			return order.State == workflow.Refunded, string(order.State), nil
 		})
 
-		p, err := env.Backend.Payments.Get(t.Context(), payments.IDForOrder(string(id)))
+		p, err := env.Backend.Payments.Get(t.Context(), payments.IDForOrder(order.LifeID()))
 		if err != nil || p.State != "REFUNDED" || p.Refunded != 1250 {
 			t.Errorf("payment of %s: %+v, %v", id, p, err)
 		}

@@ -30,6 +30,7 @@ var (
 // decision is the content of a file.
 type decision struct {
 	Is       shipping.Milestone `json:"is"`
+	Key      string             `json:"key,omitempty"`
 	OrderID  string             `json:"orderId,omitempty"`
 	Tracking string             `json:"tracking,omitempty"`
 }
@@ -40,7 +41,7 @@ func newCourier(dir string) (courier, error) { return courier{dir}, os.MkdirAll(
 // Book writes the label, once per key. A repeat returns the first tracking number.
 func (c courier) Book(_ context.Context, key, orderID string) (string, error) {
 	// A repeat, and a Cancel that came first, get the decision that is stored.
-	begin, err := c.decide(key, "begin", decision{shipping.Booked, orderID, tracking(key)})
+	begin, err := c.decide(key, "begin", decision{shipping.Booked, key, orderID, tracking(key)})
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +88,36 @@ func (c courier) PickUp(key string) error {
 	}
 
 	return err
+}
+
+// PickUpOrder records that the order's parcels leave. Bookings that were canceled are passed over. It
+// fails if no parcel is left. A key has the incarnation of its order, which a person does not type.
+func (c courier) PickUpOrder(orderID string) error {
+	labels, err := fs.Glob(os.DirFS(c.dir), "*.begin")
+	if err != nil {
+		return err
+	}
+	found := false
+
+	for _, label := range labels {
+		d, _, err := readDecision(filepath.Join(c.dir, label))
+		if err == nil && d.OrderID == orderID {
+			if err = c.PickUp(d.Key); errors.Is(err, shipping.ErrCanceled) {
+				continue
+			}
+			found = true
+		}
+
+		if err != nil {
+			return err
+		}
+	}
+
+	if !found {
+		return fmt.Errorf("courier: pick the parcels of %s up: %w", orderID, shipping.ErrUnknownShipment)
+	}
+
+	return nil
 }
 
 // Get says where the shipment is. A report is believed only if this confirms it.
@@ -143,7 +174,11 @@ func (c courier) decide(key, which string, d decision) (decision, error) {
 }
 
 func (c courier) read(key, which string) (d decision, exists bool, err error) {
-	text, err := os.ReadFile(c.path(key, which))
+	return readDecision(c.path(key, which))
+}
+
+func readDecision(path string) (d decision, exists bool, err error) {
+	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return decision{}, false, nil

@@ -48,7 +48,7 @@ func TestAReportIsBelievedOnceTheParcelHasLeft(t *testing.T) {
 		t.Fatalf("before the parcel has left: %v, %v", effect, err)
 	}
 
-	if err := c.PickUp(key); err != nil {
+	if err := c.PickUpOrder("o-1"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -56,6 +56,39 @@ func TestAReportIsBelievedOnceTheParcelHasLeft(t *testing.T) {
 		t.Fatalf("after that: %v, %v", effect, err)
 	}
 	env.WantOrder("o-1", workflow.Shipped, 3)
+}
+
+// TestTheParcelsOfAnOrderLeaveTogether: a canceled one and those of other orders stay.
+func TestTheParcelsOfAnOrderLeaveTogether(t *testing.T) {
+	c := open(t)
+	for key, order := range map[string]string{"o-1/life/2/shipping": "o-1", "o-1/life/3/shipping": "o-1", "o-1/life/4/shipping": "o-1", "o-2/life/2/shipping": "o-2"} {
+		if _, err := c.Book(t.Context(), key, order); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if _, err := c.Cancel(t.Context(), "o-1/life/3/shipping"); err != nil {
+		t.Fatal(err)
+	}
+
+	for range 2 {
+		if err := c.PickUpOrder("o-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for key, want := range map[string]shipping.Milestone{
+		"o-1/life/2/shipping": shipping.Shipped, "o-1/life/3/shipping": shipping.Canceled, "o-1/life/4/shipping": shipping.Shipped,
+		"o-2/life/2/shipping": shipping.Booked,
+	} {
+		if s, err := c.Get(t.Context(), key); err != nil || s.Status != want {
+			t.Errorf("%s is %s, %v; want %s", key, s.Status, err, want)
+		}
+	}
+
+	if err := c.PickUpOrder("o-3"); !errors.Is(err, shipping.ErrUnknownShipment) {
+		t.Errorf("an order without a parcel: %v", err)
+	}
 }
 
 // TestTheCourierActsOncePerKey: the first of a booking and a cancellation decides.

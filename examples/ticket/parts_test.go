@@ -35,11 +35,11 @@ func TestAResolvedOneIsClosedAndTheCustomerIsToldOnce(t *testing.T) {
 	env.WantOrder("ticket-1", "ASSIGNED", 2)
 	env.Move("ticket-1", "resolve")
 
-	env.WantOrder("ticket-1", "CLOSED", 4)
+	closed := env.WantOrder("ticket-1", "CLOSED", 4)
 	env.WantExecution("ticket-1", sfntypes.ExecutionStatusSucceeded)
 	env.WantJournal("ticket-1", "OPEN", "ASSIGNED", "RESOLVED", "CLOSED")
 
-	if key := <-told; key != "ticket-1/4/answer" || len(told) > 0 {
+	if key := <-told; key != closed.EffectKey(4, "answer") || len(told) > 0 {
 		t.Errorf("the customer was told under %q, and %d times more", key, len(told))
 	}
 }

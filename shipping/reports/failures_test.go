@@ -155,7 +155,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 			before: func(o *office) {
 				o.order("o-1", workflow.Pay)
 
-				if _, err := o.payments.Charge(o.t.Context(), payment("o-1", 250)); err != nil {
+				if _, err := o.payments.Charge(o.t.Context(), o.payment("o-1", 250)); err != nil {
 					o.t.Fatal(err)
 				}
 				o.sent("o-1")

@@ -3,6 +3,7 @@ package reports_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,11 +67,13 @@ func (o *office) openPayments(db *dynamodb.Client) {
 	}
 }
 
-func payment(id transitions.OrderID, amount int64) payments.NewPayment {
+// payment is a payment of the order's present life.
+func (o *office) payment(id transitions.OrderID, amount int64) payments.NewPayment {
+	o.t.Helper()
 	accounts := payments.AccountsForOrders("EUR")
 
 	return payments.NewPayment{
-		ID: payments.IDForOrder(string(id)), OrderID: string(id), Payer: accounts.Payer, Payee: accounts.Payee, Amount: amount, Currency: "EUR",
+		ID: o.paymentID(id), OrderID: string(id), Payer: accounts.Payer, Payee: accounts.Payee, Amount: amount, Currency: "EUR",
 	}
 }
 
@@ -79,7 +82,7 @@ func (o *office) paid(id transitions.OrderID) {
 	o.t.Helper()
 	o.order(id, workflow.Pay)
 
-	if _, err := o.payments.Charge(o.t.Context(), payment(id, 300)); err != nil {
+	if _, err := o.payments.Charge(o.t.Context(), o.payment(id, 300)); err != nil {
 		o.t.Fatal(err)
 	}
 }
@@ -99,7 +102,7 @@ func (o *office) sent(id string, delivered ...string) {
 func (o *office) refunded(id transitions.OrderID, want workflow.State, amount int64) {
 	o.t.Helper()
 
-	p, err := o.payments.Get(o.t.Context(), payments.IDForOrder(string(id)))
+	p, err := o.payments.Get(o.t.Context(), o.paymentID(id))
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -113,14 +116,16 @@ func (o *office) refunded(id transitions.OrderID, want workflow.State, amount in
 func (o *office) needsPerson(reason, command string) {
 	o.t.Helper()
 
+	// $ is the payment of o-1.
+	command = strings.ReplaceAll(command, "$", o.paymentID("o-1"))
 	if all := o.stored(reports.Attention, reason); all[0].Command != command {
 		o.t.Errorf("the command is %q, want %q", all[0].Command, command)
 	}
 }
 
-// refundCommand is the command that a person may run for parcel a of o-1.
+// refundCommand is the command that a person may run for parcel a. $ is the payment.
 func refundCommand(amount string) string {
-	return "ratchet payments refund o-1 " + reports.RefundStep("a") + " --amount " + amount
+	return "ratchet payments refund $ " + reports.RefundStep("a") + " --amount " + amount
 }
 
 // TestAReturnedParcelIsRefundedOnce: reported three times, one of them under another id. The last
@@ -144,7 +149,7 @@ func TestAReturnedParcelIsRefundedOnce(t *testing.T) {
 	}
 
 	// The reaction to RETURNED does this. A report that comes again after that gives nothing more.
-	if _, err := o.payments.Cancel(t.Context(), "o-1"); err != nil {
+	if _, err := o.payments.Cancel(t.Context(), o.paymentID("o-1")); err != nil {
 		t.Fatal(err)
 	}
 	o.move("o-1", workflow.Refund)
@@ -219,7 +224,7 @@ func TestAReturnThatComesTooEarlyWaits(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("o-1", workflow.Pay)
 
-	if _, err := o.payments.Authorize(t.Context(), payment("o-1", 300)); err != nil {
+	if _, err := o.payments.Authorize(t.Context(), o.payment("o-1", 300)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -230,14 +235,14 @@ func TestAReturnThatComesTooEarlyWaits(t *testing.T) {
 	o.sweep()
 	o.stored(reports.Waiting, "not captured yet")
 
-	if _, err := o.payments.Capture(t.Context(), "o-1", payments.StepRequest{ID: "first", Amount: 250}); err != nil {
+	if _, err := o.payments.Capture(t.Context(), o.paymentID("o-1"), payments.StepRequest{ID: "first", Amount: 250}); err != nil {
 		t.Fatal(err)
 	}
 	o.clock.Advance(time.Hour)
 	o.sweep()
 	o.stored(reports.Waiting, "not captured yet") // a refund would end the authorization
 
-	if _, err := o.payments.Capture(t.Context(), "o-1", payments.StepRequest{ID: "second", Amount: 50}); err != nil {
+	if _, err := o.payments.Capture(t.Context(), o.paymentID("o-1"), payments.StepRequest{ID: "second", Amount: 50}); err != nil {
 		t.Fatal(err)
 	}
 	o.clock.Advance(time.Hour)
@@ -257,7 +262,7 @@ func TestAPersonIsAskedAboutAReturnedParcel(t *testing.T) {
 	}
 	refund := func(id string, amount int64) func(*office) {
 		return func(o *office) {
-			if _, err := o.payments.Refund(o.t.Context(), "o-1", payments.StepRequest{ID: id, Amount: amount}); err != nil {
+			if _, err := o.payments.Refund(o.t.Context(), o.paymentID("o-1"), payments.StepRequest{ID: id, Amount: amount}); err != nil {
 				o.t.Fatal(err)
 			}
 		}
@@ -276,19 +281,19 @@ func TestAPersonIsAskedAboutAReturnedParcel(t *testing.T) {
 		"the report has them":   {before: unknown, lines: []shipping.Line{{SKU: "mug", Quantity: 2}}, amount: 200},
 		"the report has others": {before: unknown, lines: []shipping.Line{{SKU: "mug", Quantity: 3}}, reason: "not known", command: refundCommand("AMOUNT"), after: refund(reports.RefundStep("a"), 150), amount: 150},
 		"refunds are off":       {off: true, reason: "refund-returns is off", command: refundCommand("200"), after: refund(reports.RefundStep("a"), 200), amount: 200},
-		"a person has refunded too much of it": {before: refund("person", 150), reason: "only 150 of its 200 EUR", command: "ratchet payments get o-1", after: func(o *office) {
-			if _, err := o.payments.Cancel(o.t.Context(), "o-1"); err != nil {
+		"a person has refunded too much of it": {before: refund("person", 150), reason: "only 150 of its 200 EUR", command: "ratchet payments get $", after: func(o *office) {
+			if _, err := o.payments.Cancel(o.t.Context(), o.paymentID("o-1")); err != nil {
 				o.t.Fatal(err)
 			}
 		}, amount: 300},
 		"a person has refunded all but it": {before: refund("person", 100), amount: 300},
-		"the bank declines": {before: func(o *office) { o.bank.declines.Store(true) }, reason: "cannot be given back", command: "ratchet payments get o-1", after: func(o *office) {
+		"the bank declines": {before: func(o *office) { o.bank.declines.Store(true) }, reason: "cannot be given back", command: "ratchet payments get $", after: func(o *office) {
 			o.clock.Advance(time.Hour)
 			o.sweep()
-			o.needsPerson("of 200 EUR under the step "+reports.RefundStep("a")+" was declined", "ratchet payments get o-1")
+			o.needsPerson("of 200 EUR under the step "+reports.RefundStep("a")+" was declined", "ratchet payments get $")
 			o.bank.declines.Store(false)
 
-			if _, err := o.payments.Cancel(o.t.Context(), "o-1"); err != nil {
+			if _, err := o.payments.Cancel(o.t.Context(), o.paymentID("o-1")); err != nil {
 				o.t.Fatal(err)
 			}
 		}, amount: 300},
@@ -426,7 +431,7 @@ func TestEveryParcelReturnsByItself(t *testing.T) {
 		}
 		o.move(transitions.OrderID(id), workflow.Pay)
 
-		if _, err := o.payments.Charge(t.Context(), payment(transitions.OrderID(id), 200)); err != nil {
+		if _, err := o.payments.Charge(t.Context(), o.payment(transitions.OrderID(id), 200)); err != nil {
 			t.Fatal(err)
 		}
 
@@ -441,7 +446,7 @@ func TestEveryParcelReturnsByItself(t *testing.T) {
 		}
 		o.refunded(transitions.OrderID(id), workflow.Returned, 132) // 66 of 66.67 each, but the last one
 
-		if _, err := o.payments.Cancel(t.Context(), id); err != nil {
+		if _, err := o.payments.Cancel(t.Context(), o.paymentID(transitions.OrderID(id))); err != nil {
 			t.Fatal(err)
 		}
 		o.refunded(transitions.OrderID(id), workflow.Returned, 200)

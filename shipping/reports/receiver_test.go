@@ -116,6 +116,18 @@ func (o *office) move(id transitions.OrderID, events ...workflow.Event) {
 	}
 }
 
+// paymentID is the id of the payment of the order's present life.
+func (o *office) paymentID(id transitions.OrderID) string {
+	o.t.Helper()
+
+	order, found, err := o.orders.Get(o.t.Context(), id)
+	if err != nil || !found {
+		o.t.Fatal(found, err)
+	}
+
+	return payments.IDForOrder(order.LifeID())
+}
+
 func (o *office) state(id transitions.OrderID) workflow.State {
 	o.t.Helper()
 

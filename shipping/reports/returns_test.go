@@ -74,7 +74,7 @@ func TestAReturnWaitsForTheRestOfItsOrder(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("o-1", workflow.Pay)
 
-	if _, err := o.payments.Authorize(t.Context(), payment("o-1", 300)); err != nil {
+	if _, err := o.payments.Authorize(t.Context(), o.payment("o-1", 300)); err != nil {
 		t.Fatal(err)
 	}
 	o.receive(parcel("o-1", "a", shipping.Shipped, 2), reports.Applied)
@@ -83,7 +83,7 @@ func TestAReturnWaitsForTheRestOfItsOrder(t *testing.T) {
 	o.sweep()
 	o.stored(reports.Waiting, "not captured yet")
 
-	if _, err := o.payments.Capture(t.Context(), "o-1", payments.StepRequest{ID: "shipped", Amount: 300, Final: true}); err != nil {
+	if _, err := o.payments.Capture(t.Context(), o.paymentID("o-1"), payments.StepRequest{ID: "shipped", Amount: 300, Final: true}); err != nil {
 		t.Fatal(err)
 	}
 	o.clock.Advance(time.Hour)
@@ -98,12 +98,12 @@ func TestAParcelOfAnOrderThatIsPaidInPart(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("o-1", workflow.Pay)
 
-	if _, err := o.payments.Authorize(t.Context(), payment("o-1", 300)); err != nil {
+	if _, err := o.payments.Authorize(t.Context(), o.payment("o-1", 300)); err != nil {
 		t.Fatal(err)
 	}
 	o.sent("o-1", "a", "b")
 
-	if _, err := o.payments.Capture(t.Context(), "o-1", payments.StepRequest{ID: "shipped", Amount: 210, Final: true}); err != nil {
+	if _, err := o.payments.Capture(t.Context(), o.paymentID("o-1"), payments.StepRequest{ID: "shipped", Amount: 210, Final: true}); err != nil {
 		t.Fatal(err)
 	}
 	o.receive(parcel("o-1", "a", shipping.Returned, 0), reports.Attention)
@@ -154,7 +154,7 @@ func TestAParcelThatHasCostNothingNeedsNoPerson(t *testing.T) {
 		o.move(id, workflow.Pay)
 
 		if total > 0 {
-			if _, err := o.payments.Charge(t.Context(), payment(id, total)); err != nil {
+			if _, err := o.payments.Charge(t.Context(), o.payment(id, total)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestAPaymentThatTakesNoRefundNeedsAPerson(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("o-1", workflow.Pay)
 
-	dollars := payment("o-1", 300)
+	dollars := o.payment("o-1", 300)
 	accounts := payments.AccountsForOrders("USD")
 	dollars.Payer, dollars.Payee, dollars.Currency = accounts.Payer, accounts.Payee, "USD"
 
@@ -185,12 +185,12 @@ func TestAPaymentThatTakesNoRefundNeedsAPerson(t *testing.T) {
 	o.sent("o-1")
 
 	for i := range 50 {
-		if _, err := o.payments.Refund(t.Context(), "o-1", payments.StepRequest{ID: fmt.Sprint(i), Amount: 1}); err != nil {
+		if _, err := o.payments.Refund(t.Context(), o.paymentID("o-1"), payments.StepRequest{ID: fmt.Sprint(i), Amount: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	o.receive(parcel("o-1", "a", shipping.Returned, 0), reports.Attention)
-	o.needsPerson("50 steps of this kind", "ratchet payments get o-1")
+	o.needsPerson("50 steps of this kind", "ratchet payments get $")
 }
 
 // TestAParcelThatNoOrderCanTakeIsStored for a person: its report would be wrong at every try.
@@ -234,7 +234,7 @@ func TestParcelsThatComeBackAtTheSameMoment(t *testing.T) {
 		o.stored(reports.Waiting)
 		o.stored(reports.Attention)
 
-		p, err := o.payments.Get(t.Context(), "o-1")
+		p, err := o.payments.Get(t.Context(), o.paymentID("o-1"))
 		if err != nil || o.state("o-1") != workflow.Returned || p.Refunded > 200 || p.Refunded != 100*int64(len(p.Steps)-1) {
 			t.Errorf("%s: %d refunded in %+v, %v", o.state("o-1"), p.Refunded, p.Steps, err)
 		}

@@ -199,7 +199,7 @@ func TestAReleaseBooksWhatWasNotBooked(t *testing.T) {
 		handle(t, handlers[reactions.ShippingHandler], release)
 	}
 
-	if got := s.booked(t); !slices.Equal(got, []string{"o-1/2/shipping"}) {
+	if got := s.booked(t); !slices.Equal(got, []string{key(t, orders, shipping.Effect)}) {
 		t.Errorf("after the releases booked %q", got)
 	}
 	paid.Attempt = 9
