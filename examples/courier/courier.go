@@ -30,6 +30,7 @@ var (
 // decision is the content of a file.
 type decision struct {
 	Is       shipping.Milestone `json:"is"`
+	Key      string             `json:"key,omitempty"`
 	OrderID  string             `json:"orderId,omitempty"`
 	Tracking string             `json:"tracking,omitempty"`
 }
@@ -40,7 +41,7 @@ func newCourier(dir string) (courier, error) { return courier{dir}, os.MkdirAll(
 // Book writes the label, once per key. A repeat returns the first tracking number.
 func (c courier) Book(_ context.Context, key, orderID string) (string, error) {
 	// A repeat, and a Cancel that came first, get the decision that is stored.
-	begin, err := c.decide(key, "begin", decision{shipping.Booked, orderID, tracking(key)})
+	begin, err := c.decide(key, "begin", decision{shipping.Booked, key, orderID, tracking(key)})
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +88,39 @@ func (c courier) PickUp(key string) error {
 	}
 
 	return err
+}
+
+// PickUpAll records that the parcels of the order leave. It fails if the order has none.
+func (c courier) PickUpAll(orderID string) error {
+	labels, err := filepath.Glob(filepath.Join(c.dir, "*.begin"))
+	if err != nil {
+		return err
+	}
+
+	found := false
+	for _, label := range labels {
+		var d decision
+
+		text, err := os.ReadFile(label)
+		if err := errors.Join(err, json.Unmarshal(text, &d)); err != nil {
+			return err
+		}
+
+		if d.OrderID != orderID {
+			continue
+		}
+		found = true
+
+		if err := c.PickUp(d.Key); err != nil {
+			return err
+		}
+	}
+
+	if !found {
+		return fmt.Errorf("courier: order %s: %w", orderID, shipping.ErrUnknownShipment)
+	}
+
+	return nil
 }
 
 // Get says where the shipment is. A report is believed only if this confirms it.

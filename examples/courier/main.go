@@ -4,7 +4,7 @@
 //	go run ./examples/courier dev                                # in one terminal
 //	go run ./examples/courier orders create o-1 --item mug:2:1250 --stock 10
 //	ls .labels
-//	go run ./examples/courier pick-up o-1/2/shipping             # the parcel leaves
+//	go run ./examples/courier pick-up o-1                        # the parcel leaves
 //	go run ./examples/courier orders apply o-1 ship
 //
 // Data of another example stays in .ratchet: remove that directory first, or give every command --data DIR.
@@ -21,7 +21,7 @@ import (
 func main() {
 	c, err := newCourier(".labels")
 	if err == nil && len(os.Args) == 3 && os.Args[1] == "pick-up" {
-		if err = c.PickUp(os.Args[2]); err == nil {
+		if err = c.PickUpAll(os.Args[2]); err == nil {
 			return
 		}
 	}
