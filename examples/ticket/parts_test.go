@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
@@ -39,7 +40,8 @@ func TestAResolvedOneIsClosedAndTheCustomerIsToldOnce(t *testing.T) {
 	env.WantExecution("ticket-1", sfntypes.ExecutionStatusSucceeded)
 	env.WantJournal("ticket-1", "OPEN", "ASSIGNED", "RESOLVED", "CLOSED")
 
-	if key := <-told; key != "ticket-1/4/answer" || len(told) > 0 {
+	// The key has the incarnation of the order between its id and the transition.
+	if key := <-told; !strings.HasPrefix(key, "ticket-1/") || !strings.HasSuffix(key, "/4/answer") || len(told) > 0 {
 		t.Errorf("the customer was told under %q, and %d times more", key, len(told))
 	}
 }
