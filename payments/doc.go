@@ -27,7 +27,7 @@
 // payment's id. It may be called before the payment exists. A charge or authorization that arrives
 // later is refused.
 //
-// [IDForOrder] and [OpenOrderAccounts] give an order's payment its id and its accounts.
+// [IDForOrder] and [OpenOrderAccounts] give the payment of an order's life its id and its accounts.
 //
 // payments/sandbox implements [Processor] for demonstrations and tests.
 //
@@ -53,10 +53,10 @@
 // (unknown payment, other amount, other state) is parked for a person. The event "expired" changes
 // nothing if the payment was captured.
 //
-//	p, err := pay.Authorize(ctx, payments.NewPayment{ID: "p-1", OrderID: "o-1",
-//		Payer: "processor", Payee: "shop", Amount: 1250, Currency: "EUR"})
-//	p, err = pay.Capture(ctx, "p-1", payments.StepRequest{ID: "c-1", Amount: 1250})
-//	p, err = pay.Cancel(ctx, "p-1")
+//	p, err := pay.Authorize(ctx, payments.NewPayment{ID: payments.IDForOrder(order.LifeID()),
+//		OrderID: "o-1", Payer: "processor", Payee: "shop", Amount: 1250, Currency: "EUR"})
+//	p, err = pay.Capture(ctx, p.ID, payments.StepRequest{ID: "c-1", Amount: 1250})
+//	p, err = pay.Cancel(ctx, p.ID)
 //
 // # Caveats
 //

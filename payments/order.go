@@ -13,16 +13,16 @@ import (
 // digestPrefix begins the id of a payment whose order's id is digested. The text is stored.
 const digestPrefix = "sha256:"
 
-// IDForOrder returns the id of an order's payment. It is the order's id if that is a valid payment
-// id, else "sha256:" and the first 26 bytes of the SHA-256 digest of the order's id in hexadecimal.
-// The same order always gets the same payment id, and two orders get different ones: an order's id
-// that begins with "sha256:" is digested, too.
-func IDForOrder(orderID string) string {
-	if paymentRule.MatchString(orderID) && !strings.HasPrefix(orderID, digestPrefix) {
-		return orderID
+// IDForOrder returns the id of the payment of an order's life, which transitions.Order.LifeID names. It
+// is the name of the life if that is a valid payment id, else "sha256:" and the first 26 bytes of the
+// SHA-256 digest of the name in hexadecimal. The same life always gets the same payment id, and two
+// lives get different ones: a name that begins with "sha256:" is digested, too.
+func IDForOrder(life string) string {
+	if paymentRule.MatchString(life) && !strings.HasPrefix(life, digestPrefix) {
+		return life
 	}
 
-	sum := sha256.Sum256([]byte(orderID))
+	sum := sha256.Sum256([]byte(life))
 
 	return digestPrefix + hex.EncodeToString(sum[:26])
 }

@@ -253,8 +253,8 @@ func (o *Order) readRing() {
 }
 
 // Readable returns an [ErrUnreadable] that names the first of the attributes that the order's item has in
-// a form that cannot be read. Whoever needs one of these parts asks before: a total that is not readable
-// is not a total of 0.
+// a form that cannot be read. A caller that needs one of these parts asks before: a total that is not
+// readable is not a total of 0.
 func (o *Order) Readable(attributes ...string) error {
 	for _, name := range attributes {
 		if slices.Contains(o.Unreadable, name) {

@@ -4,7 +4,7 @@
 // # Model
 //
 // A SKU is one item with three counters: available, reserved, committed. A reservation
-// is one item per order (under "order#<orderId>") with its lines and its status:
+// is one item per order (under "order#" and its name) with its lines and its status:
 // RESERVED, then COMMITTED, RELEASED or EXPIRED. Each step is ONE TransactWriteItems of
 // the reservation and the counters. The reservation's condition makes a repeat harmless,
 // and the counters' conditions make overselling impossible. A reservation may expire

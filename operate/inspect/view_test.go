@@ -12,25 +12,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// clock gives every call one more minute.
-func clock(start time.Time) func() time.Time {
-	now := start.Add(-time.Minute)
-	return func() time.Time { now = now.Add(time.Minute); return now }
-}
-
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 func TestAnOrderAsItWas(t *testing.T) {
 	for name, journaled := range map[string]transitions.TransitionID{"all in the journal": 9, "half of it only in the ring": 2, "nothing in the journal": 0} {
 		t.Run(name, func(t *testing.T) {
-			s := newOrders(t)
-			s.Orders = s.Shop.Orders(func(c *transitions.Config) { c.Now = clock(noon) })
+			s, clock := newOrders(t), noon
+			s.Orders = s.Shop.Orders(func(c *transitions.Config) { c.Now = func() time.Time { return clock } })
 			var old, now map[string]types.AttributeValue
 			step := func(id transitions.TransitionID) {
 				old, now = now, s.Item(t, "o-1")
 				if id <= journaled {
 					shop.Record(t, s.Orders, old, now)
 				}
+				clock = clock.Add(time.Minute)
 			}
 			s.place(t, "o-1") // 12:00
 			step(1)

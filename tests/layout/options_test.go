@@ -11,14 +11,10 @@ import (
 
 // unset are options that no program sets and that stay, with the reason.
 var unset = map[string]string{
-	"once.Config.Now":                 "a clock for tests; it goes when the package is rebuilt",
-	"once/inventory.Config.Now":       "a clock for tests; it goes when the package is rebuilt",
-	"once/ledger.Config.Now":          "a clock for tests; it goes when the package is rebuilt",
-	"payments.Config.Now":             "a clock for tests; it goes when the package is rebuilt",
-	"transitions.Config.EditAge":      "tests shorten it; it goes when the package is rebuilt",
-	"transitions.Config.EditMemory":   "tests shorten it; it goes when the package is rebuilt",
-	"transitions/lists.Config.Now":    "a clock for tests; it goes when the package is rebuilt",
-	"transitions/refusals.Config.Now": "a clock for tests; it goes when the package is rebuilt",
+	"once.Config.Now":           "a clock for tests; it goes when the package is rebuilt",
+	"once/inventory.Config.Now": "a clock for tests; it goes when the package is rebuilt",
+	"once/ledger.Config.Now":    "a clock for tests; it goes when the package is rebuilt",
+	"payments.Config.Now":       "a clock for tests; it goes when the package is rebuilt",
 }
 
 // TestOptionsHaveAUse: each exported field of a struct whose name ends in Config or Options is set by a file of
