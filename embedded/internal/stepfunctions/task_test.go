@@ -54,7 +54,10 @@ func TestCanceledPollsLoseNoTask(t *testing.T) {
 	b := open(t, t.TempDir())
 	activity := b.activity("work")
 	machine := b.machine("m", task(activity, ""))
-	const executions = 200
+	executions := 200
+	if testing.Short() {
+		executions = 50
+	}
 
 	var wg sync.WaitGroup
 	canceling, stopCanceling := context.WithCancel(t.Context())
