@@ -59,10 +59,10 @@ func (c tracedCarrier) call(ctx context.Context, name, key string) (context.Cont
 	var about []attribute.KeyValue
 
 	// A key of another form is some caller's own, and becomes no attribute.
-	if parts := strings.Split(key, "/"); len(parts) == 3 && transitions.OrderID(parts[0]).Validate() == nil {
+	if parts := strings.Split(key, "/"); len(parts) == 4 && transitions.OrderID(parts[0]).Validate() == nil {
 		about = append(about, text(attrOrder, parts[0]))
 
-		if id, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
+		if id, err := strconv.ParseInt(parts[2], 10, 64); err == nil {
 			about = append(about, number(attrTransition, id))
 		}
 	}

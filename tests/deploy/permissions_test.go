@@ -311,6 +311,12 @@ func (r *recordedBackend) commands() {
 		t.Fatal(err)
 	}
 	r.vars["KEY"] = key.ID
+
+	placed, _, err := r.Orders.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.vars["LIFE"] = string(placed.Incarnation)
 	r.vars["REPORT"] = r.file("key,kind,amount,currency,state\n")
 	r.vars["REQUESTS"] = r.file(`{"orderId":"o-replayed","event":"place","items":[{"sku":"mug","quantity":1,"price":100}],"total":{"amount":100,"currency":"EUR"}}`)
 
