@@ -11,8 +11,8 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/notify/webhooks"
-	"ratchet/shipping/reports"
 	"ratchet/shipping"
+	"ratchet/shipping/reports"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
