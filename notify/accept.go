@@ -163,7 +163,8 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	delivery.Attempts = 1
 	ended := make(chan outcome, 1)
 
-	go func() { ended <- d.try(ctx, l, delivery) }()
+	// A copy: delivery changes below, and the attempt may begin late.
+	go func(first Delivery) { ended <- d.try(ctx, l, first) }(delivery)
 
 	timer := time.NewTimer(firstTry)
 	defer timer.Stop()

@@ -75,7 +75,10 @@ func TestAnApprovedClaimIsPaidOnce(t *testing.T) {
 		must(t, err)
 	}
 
-	if got, want := <-paid, "claim-1/2/payout: 4200"; got != want {
+	approved, _, err := claims.Get(t.Context(), "claim-1")
+	must(t, err)
+
+	if got, want := <-paid, approved.EffectKey(2, "payout")+": 4200"; got != want {
 		t.Errorf("paid %q, want %q", got, want)
 	}
 
