@@ -194,7 +194,7 @@ func TestAnOpenAPIStaysOnThisMachine(t *testing.T) {
 }
 
 // follow opens a stream of events of the order o-1, and reads its beginning.
-func follow(t *testing.T, address string) *http.Response {
+func follow(t *testing.T, address string) io.Reader {
 	t.Helper()
 
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/v1/orders/o-1/events", nil)
@@ -212,7 +212,7 @@ func follow(t *testing.T, address string) *http.Response {
 		t.Fatal(err)
 	}
 
-	return answer
+	return answer.Body
 }
 
 func TestACallerHasOnlySoManyStreams(t *testing.T) {
@@ -240,7 +240,7 @@ func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	answer := follow(t, address)
+	stream := follow(t, address)
 	started := time.Now()
 
 	if err := stop(); err != nil {
@@ -251,7 +251,7 @@ func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
 		t.Errorf("the stop waited %s for the stream", took)
 	}
 
-	if _, err := io.ReadAll(answer.Body); err != nil {
+	if _, err := io.ReadAll(stream); err != nil {
 		t.Errorf("the stream was cut off: %v", err)
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -54,6 +54,7 @@ func TestCanceledPollsLoseNoTask(t *testing.T) {
 	b := open(t, t.TempDir())
 	activity := b.activity("work")
 	machine := b.machine("m", task(activity, ""))
+
 	executions := 200
 	if testing.Short() {
 		executions = 50
