@@ -281,6 +281,13 @@ func TestRowsThatStayAreNotCounted(t *testing.T) {
 		s := newStock(t)
 		set(t, s, "mug", 10)
 		s.reserveUntil(t, "o-1", time.Minute)
+
+		// The row of a reservation that runs goes in the transaction that ends it.
+		if name == "the row is not deleted" {
+			if err := s.Release(t.Context(), "o-1"); err != nil {
+				t.Fatal(err)
+			}
+		}
 		s.clock.Advance(2 * time.Minute)
 		s.transport.Inject(fault)
 

@@ -44,6 +44,8 @@ type ending struct {
 	closes bool
 	// margin is for how long the reservation must have expired.
 	margin time.Duration
+	// due is the row of the due table that goes in the same transaction; nil for none.
+	due image
 }
 
 func expiry(margin time.Duration) ending {
@@ -67,11 +69,19 @@ func (s *Stock) checkAndEnd(ctx context.Context, order string, e ending) error {
 // pieces these are, so end reads it, unless the caller has just seen it.
 func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) error {
 	return s.change(ctx, order, seen, func(seen record) (*txn.Transaction, error) {
-		if done, err := seen.canEnd(e, s.clock.Now().Add(-e.margin)); done || err != nil {
+		done, err := seen.canEnd(e, s.clock.Now().Add(-e.margin))
+		if err != nil || done && e.due == nil {
 			return nil, err
 		}
 
-		return s.endTransaction(order, e, seen), nil
+		t := s.endTransaction(order, e, seen)
+		// An attempt of a reservation may arrive late, and make the reservation and its row once more. So the row
+		// goes only together with the reservation as it was seen.
+		if e.due != nil {
+			t.Add(duePart, types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.DueTable, Key: e.due}}, nil)
+		}
+
+		return t, nil
 	})
 }
 

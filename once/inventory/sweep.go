@@ -48,8 +48,8 @@ const maxSweepErrors = 10
 // a minute, and its error is in the returned error, which joins at most 10. Any number
 // of callers may sweep at once and race with commits and releases.
 //
-// It costs 0.5 read units for each of 16 shards, and 1 read unit and 2 write units for each
-// due reservation, plus the transaction that ends it if it has not ended otherwise.
+// It costs 0.5 read units for each of 16 shards, and for each due reservation 1 read unit, 2 write units for its
+// row, and the transaction that ends it if it has not ended otherwise.
 func (s *Stock) ExpireDue(ctx context.Context, limit int) (count int, err error) {
 	// With a clock that is ahead, the sweep would postpone what is not due.
 	if err := s.learn(ctx, ""); err != nil {
@@ -110,7 +110,7 @@ func (s *Stock) dueItems(ctx context.Context, shard, limit int, now time.Time) (
 	return out.Items, nil
 }
 
-// expire ends the reservation of a due row and deletes the row. If the reservation has
+// expire ends the reservation of a due row and deletes the row, in one transaction. If the reservation has
 // ended otherwise, or the order has made a new one, only the row is deleted: the row's key
 // contains the exact time, so a newer reservation has another row. If the reservation
 // cannot be ended, the row is postponed. expire reports whether the row is no longer due.
@@ -118,7 +118,9 @@ func (s *Stock) expire(ctx context.Context, item image, now time.Time) (removed 
 	due, order, _ := strings.Cut(dynamo.Text(item, dueKey), "#")
 	row := image{shardKey: item[shardKey], dueKey: item[dueKey]}
 
-	err = s.end(ctx, order, expiry(margin), nil)
+	e := expiry(margin)
+	e.due = row
+	err = s.end(ctx, order, e, nil)
 
 	// The clock has changed since the rows were read: the row is not due yet.
 	var running runningError
@@ -126,7 +128,12 @@ func (s *Stock) expire(ctx context.Context, item image, now time.Time) (removed 
 		return false, nil
 	}
 
-	if err == nil || errors.Is(err, ErrClosed) {
+	if err == nil {
+		return true, nil
+	}
+
+	// A closed order reserves nothing any more, and an end moves only forward: the row is not needed again.
+	if errors.Is(err, ErrClosed) {
 		_, err = s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.cfg.DueTable, Key: row})
 		removed = err == nil
 	} else if ctx.Err() == nil {

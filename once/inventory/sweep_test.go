@@ -174,6 +174,13 @@ func TestTheNextSweepRepeatsWhatOneCouldNotDo(t *testing.T) {
 	s.clock.Advance(time.Hour)
 
 	for _, dies := range []string{"Query", "GetItem", "DeleteItem"} {
+		// Only the rows of reservations that have ended otherwise are deleted alone.
+		for i := 0; dies == "DeleteItem" && i < 4; i++ {
+			if err := s.Release(t.Context(), fmt.Sprintf("o-%d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+
 		fault := s.transport.Inject(embeddedtest.LoseRequest(dies))
 		if _, err := s.ExpireDue(t.Context(), 10); err == nil {
 			t.Errorf("%s failed, and the sweep returned no error", dies)
