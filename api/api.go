@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"ratchet/internal/dynamo"
 	"ratchet/once"
 )
 
@@ -89,7 +88,7 @@ func newService(cfg Config) (*service, error) {
 		failures:    newRateLimiter(min(cfg.Rate, 1), 20),
 		credentials: newCredentialCache(),
 		cursors:     cursors,
-		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret, clock: &dynamo.Clock{}},
+		answers:     newAnswerStore(cfg),
 		watches:     newWatchRegistry(cfg),
 
 		claims:       sync.OnceValues(func() (*once.Claims, error) { return newClaims(cfg) }),

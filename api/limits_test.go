@@ -154,19 +154,30 @@ func TestCredentialsBeyondTheLimitAreNotLookedUp(t *testing.T) {
 	})
 }
 
-// An id that looks like the path of a probe does not bypass the limit.
-func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
-	t.Parallel() // refused requests have waited for a second
+// newOccupiedServer returns a server whose only slot has a request. leave lets the requests end, and waits
+// for that one.
+func newOccupiedServer(t *testing.T) (s *apiServer, leave func()) {
+	t.Helper()
 
-	entered, proceed := make(chan struct{}, 1), make(chan struct{})
-	s := newAPIServer(t, func(cfg *api.Config) {
+	entered, proceed := make(chan struct{}, 10), make(chan struct{})
+	s = newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.InFlight = 1
 		cfg.Start = blockingStart(entered, proceed)
 	})
+
 	var group sync.WaitGroup
 	group.Go(func() { s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
 	<-entered
+
+	return s, func() { close(proceed); group.Wait() }
+}
+
+// An id that looks like the path of a probe does not bypass the limit.
+func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
+	t.Parallel() // refused requests have waited for a second
+
+	s, leave := newOccupiedServer(t)
 
 	var refused sync.WaitGroup
 	for _, path := range []string{"/v1/orders/z", "/v1/orders/readyz", "/v1/inventory/healthz", "/v1/orders/o-z"} {
@@ -175,38 +186,22 @@ func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
 	refused.Wait()
 	s.want(s.ask("GET", "/healthz", ""), http.StatusOK, "")
 	s.want(s.ask("GET", "/readyz", ""), http.StatusOK, "")
-	close(proceed)
-	group.Wait()
+	leave()
 }
 
 // The callers have taken all of their slots.
 func TestCallbacksHaveSlotsOfTheirOwn(t *testing.T) {
-	entered, proceed := make(chan struct{}, 1), make(chan struct{})
-	s := newAPIServer(t, func(cfg *api.Config) {
-		dev(cfg)
-		cfg.InFlight = 1
-		cfg.Start = blockingStart(entered, proceed)
-	})
-	var group sync.WaitGroup
-	group.Go(func() { s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
-	<-entered
+	s, leave := newOccupiedServer(t)
 
 	s.want(s.callback("evt-1", `{"type":"payout.paid","data":"any"}`, nil), http.StatusOK, "")
-	close(proceed)
-	group.Wait()
+	leave()
 }
 
 // One request occupies the only slot, and two the places in the queue.
 func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
-	entered, proceed := make(chan struct{}, 10), make(chan struct{})
-	s := newAPIServer(t, func(cfg *api.Config) {
-		dev(cfg)
-		cfg.InFlight = 1
-		cfg.Start = blockingStart(entered, proceed)
-	})
+	s, leave := newOccupiedServer(t)
+
 	var group sync.WaitGroup
-	group.Go(func() { s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
-	<-entered // the request has the slot
 
 	shed := make(chan answer, 20)
 	for range 20 {
@@ -219,7 +214,7 @@ func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
 		}
 	}
 	s.want(s.ask("GET", "/healthz", ""), http.StatusOK, "")
-	close(proceed)
+	leave()
 	group.Wait()
 }
 

@@ -100,7 +100,7 @@ func TestACircuitOfAnotherWorkerEndsWithItsPause(t *testing.T) {
 		{"enabled", 24 * time.Hour, true, notify.RefreshEvery},
 	} {
 		if testing.Short() && test.wait > time.Hour {
-			continue // a day of what the others do for a minute
+			continue // the other rows run the same code, for a minute of virtual time
 		}
 
 		synctest.Test(t, func(t *testing.T) {

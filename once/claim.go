@@ -160,7 +160,7 @@ func (c *Claims) acquire(ctx context.Context, a *attempt) (*Claim, error) {
 // resolve decides on the snapshot of the record: it claims the key, marks the outcome as
 // unknown, or answers. If a write fails its condition, it starts again with the record that
 // the failed condition returns. It also starts again if the answer to a write shows that this machine's
-// clock, by which it decided, is wrong.
+// clock is wrong, because the decision was made by that clock.
 func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, error) {
 	var own int64 // the fence of this call's own claim with wrong times, 0 for none
 	for range rounds {

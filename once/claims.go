@@ -29,12 +29,12 @@ func New(cfg Config) (*Claims, error) {
 	}
 
 	clock := &dynamo.Clock{Local: cfg.Now}
-	cfg.DynamoDB = client{cfg.DynamoDB, clock}
+	cfg.DynamoDB = client{dynamo.Client{DB: cfg.DynamoDB, Clock: clock}, cfg.DynamoDB}
 	if cfg.Results == nil {
 		cfg.Results = chunks{cfg.DynamoDB, cfg.Table}
 	}
 
-	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {attrKey}}})
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Clock: clock, Keys: map[string][]string{cfg.Table: {attrKey}}})
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)
 	}

@@ -12,68 +12,24 @@ import (
 )
 
 // client is the DynamoDB of the configuration. It tells the clock the time in every answer, and
-// sends writes without the SDK's retries.
+// sends writes without the SDK's retries. Package txn does both for transactions.
 type client struct {
-	db    dynamoDB
-	clock *dynamo.Clock
-}
-
-func (c client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	began := c.clock.LocalNow()
-
-	out, err := c.db.UpdateItem(ctx, in, append(options, dynamo.WithoutRetries)...)
-	if out == nil {
-		out = &dynamodb.UpdateItemOutput{}
-	}
-	c.clock.Hear(began, out.ResultMetadata, err)
-
-	return out, err
-}
-
-func (c client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	began := c.clock.LocalNow()
-
-	out, err := c.db.PutItem(ctx, in, append(options, dynamo.WithoutRetries)...)
-	if out == nil {
-		out = &dynamodb.PutItemOutput{}
-	}
-	c.clock.Hear(began, out.ResultMetadata, err)
-
-	return out, err
+	dynamo.Client
+	db dynamoDB
 }
 
 func (c client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, options ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	began := c.clock.LocalNow()
-
-	out, err := c.db.TransactWriteItems(ctx, in, append(options, dynamo.WithoutRetries)...)
-	if out == nil {
-		out = &dynamodb.TransactWriteItemsOutput{}
-	}
-	c.clock.Hear(began, out.ResultMetadata, err)
-
-	return out, err
-}
-
-func (c client) GetItem(ctx context.Context, in *dynamodb.GetItemInput, options ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	began := c.clock.LocalNow()
-
-	out, err := c.db.GetItem(ctx, in, options...)
-	if out == nil {
-		out = &dynamodb.GetItemOutput{}
-	}
-	c.clock.Hear(began, out.ResultMetadata, err)
-
-	return out, err
+	return c.db.TransactWriteItems(ctx, in, options...)
 }
 
 func (c client) Scan(ctx context.Context, in *dynamodb.ScanInput, options ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	began := c.clock.LocalNow()
+	began := c.Clock.LocalNow()
 
 	out, err := c.db.Scan(ctx, in, options...)
 	if out == nil {
 		out = &dynamodb.ScanOutput{}
 	}
-	c.clock.Hear(began, out.ResultMetadata, err)
+	c.Clock.Hear(began, out.ResultMetadata, err)
 
 	return out, err
 }

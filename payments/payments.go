@@ -225,8 +225,8 @@ func (s *Payments) List(ctx context.Context, state workflow.State, after string,
 				continue
 			}
 
-			// The list is full, perhaps in the middle of a page of the scan. The next call goes on
-			// behind this payment.
+			// The list is full, perhaps in the middle of a page of the scan. The next call
+			// begins after this payment.
 			if all = append(all, *p); len(all) == limit {
 				return all, p.ID, nil
 			}

@@ -40,7 +40,7 @@ type Tables struct {
 	SandboxCharges, SandboxShipments string
 	// APIKeys holds digests of the API keys, and the secrets of the HTTP API.
 	APIKeys string
-	// CarrierReports holds the stored reports of the carrier, and what it has reported about parcels.
+	// CarrierReports holds the stored reports of the carrier, and the parcels of each order as reported.
 	CarrierReports string
 	// Deliveries holds the notifications that wait or were sent. Endpoints holds their receivers.
 	Deliveries, Endpoints string

@@ -7,9 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/internal/dynamo"
 )
 
@@ -111,7 +108,9 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 	// row and the final write after it.
 	for range 4 {
 		began := time.Now()
-		row, applied, err := applyUpdate(ctx, h.table.api, h.update(p), withoutRetries)
+		// This loop repeats the write in time for the lease, and the SDK's retry budget is shared by all calls
+		// of the client.
+		row, applied, err := applyUpdate(ctx, h.table.api, h.update(p), dynamo.WithoutRetries)
 		switch {
 		case err != nil:
 			return fmt.Errorf("streams: write lease %s: %w", h.lease.Shard, err)
@@ -248,8 +247,3 @@ func (h *heldLease) stored(l Lease, began time.Time) {
 	h.lease = l
 	h.renewed.Store(int64(began.Sub(h.takenAt)))
 }
-
-// withoutRetries turns the SDK's retries off for a lease write. The caller repeats
-// it in time for the lease, and the SDK's retry budget is shared by all calls of
-// the client.
-func withoutRetries(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }

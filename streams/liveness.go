@@ -205,7 +205,7 @@ func (l *liveness) write(ctx context.Context, change bool) error {
 		update.RemoveAttribute(workerState)
 	}
 
-	_, _, err := applyUpdate(ctx, l.table.api, update, withoutRetries, l.table.clock.Listen)
+	_, _, err := applyUpdate(ctx, l.table.api, update, dynamo.WithoutRetries, l.table.clock.Listen)
 
 	return err
 }

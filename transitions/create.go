@@ -208,12 +208,15 @@ func (p *placing) decide(s *sight) decision {
 		return decision{err: p.refusal}
 	case s.order == nil:
 		return p.orders.place(p, s)
+	}
+
 	// A digest that cannot be read does not prove other content.
-	case s.order.Readable("placeHash") != nil:
-		return decision{err: s.order.Readable("placeHash")}
-	// The content is compared first: if it differs, it makes no difference which call created the
-	// order.
-	case !s.order.PlacedWith(p.order):
+	if err := s.order.Readable("placeHash"); err != nil {
+		return decision{err: err}
+	}
+
+	// The content is compared first: if it differs, it makes no difference which call created the order.
+	if !s.order.PlacedWith(p.order) {
 		return decision{result: Result{Verdict: Conflict, Order: s.order}}
 	}
 

@@ -56,17 +56,13 @@ func (o *Orders) EraseIn(order *Order) (func(*txn.Transaction), error) {
 		return nil, fmt.Errorf("erase the person of order %s: %w", order.ID, err)
 	}
 
-	values := image{}
 	// The memory of edits goes, too: an address could be guessed from the digest of its edit.
 	update := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
-		If(pinned(order, values)).
 		Set(erasedAtAttribute+" = if_not_exists("+erasedAtAttribute+", :now)").
 		Bind(":now", dynamo.Millis(o.cfg.Now())).
 		SetValue(processedEvents, dynamo.M(image{}))
 
-	for name, v := range values {
-		update.Bind(name, v)
-	}
+	ifUnchanged(update, order)
 
 	for _, name := range personal {
 		update.RemoveAttribute(name)

@@ -79,17 +79,17 @@ func (r *reader) lives(item image, name string) (earlier []span) {
 	for _, v := range list.Value {
 		text, _ := v.(*types.AttributeValueMemberS)
 		if text == nil {
-			r.fail(livesAttribute, "a list of texts")
+			r.fail(name, "a list of texts")
 			continue
 		}
 
 		var s span
-		name, upTo, _ := strings.Cut(text.Value, "#")
+		incarnation, upTo, _ := strings.Cut(text.Value, "#")
 		if _, err := fmt.Sscan(upTo, &s.upTo); err != nil {
-			r.fail(livesAttribute, `a list of "<incarnation>#<transitionId>"`)
+			r.fail(name, `a list of "<incarnation>#<transitionId>"`)
 			continue
 		}
-		s.incarnation = Incarnation(name)
+		s.incarnation = Incarnation(incarnation)
 		earlier = append(earlier, s)
 	}
 

@@ -17,18 +17,14 @@ import (
 // no reaction follows.
 func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
 	renewed := order.life().renewed(NewIncarnation(o.cfg.Now()), order.TransitionID)
-	values := image{}
 
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
-		If(pinned(order, values)).
 		If(equalsOrAbsent(incarnationAttribute, ":life", order.Incarnation == adoptedIncarnation)).
 		Bind(":life", dynamo.S(string(order.Incarnation))).
 		SetValue(incarnationAttribute, dynamo.S(string(renewed.incarnation))).
 		SetValue(livesAttribute, renewed.value())
 
-	for placeholder, v := range values {
-		u.Bind(placeholder, v)
-	}
+	ifUnchanged(u, order)
 
 	old, refused, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
 		_, err := o.cfg.DynamoDB.UpdateItem(ctx, u.Input(), dynamo.WithoutRetries)

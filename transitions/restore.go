@@ -179,12 +179,7 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		return u.IfAbsent("orderId").Input()
 	}
 
-	values := image{}
-	u.If(pinned(r.Order, values))
-
-	for placeholder, v := range values {
-		u.Bind(placeholder, v)
-	}
+	ifUnchanged(u, r.Order)
 
 	return u.Input()
 }

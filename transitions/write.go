@@ -305,6 +305,16 @@ func pinned(base *Order, values image) string {
 		" AND " + content
 }
 
+// ifUnchanged adds the condition pinned to an update.
+func ifUnchanged(u *dynamo.Update, base *Order) {
+	values := image{}
+	u.If(pinned(base, values))
+
+	for placeholder, v := range values {
+		u.Bind(placeholder, v)
+	}
+}
+
 // equalsOrAbsent compares an attribute that may be absent instead of zero.
 func equalsOrAbsent(attribute, placeholder string, zero bool) string {
 	if zero {

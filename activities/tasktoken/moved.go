@@ -8,9 +8,9 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Retention is how long the row of an order is kept after a transition was recorded in it. It is
-// longer than an execution's life (a year) and the time in which it may be redriven (14 days), so that
-// no attempt finds the row deleted.
+// Retention is how long the row of an order is kept after a transition was recorded in it. An execution
+// lives for a year at most and may be redriven for 14 days more. Retention is longer, so that no attempt
+// finds the row deleted.
 const Retention = 400 * 24 * time.Hour
 
 // Moved records that transition id led the order to the state. It returns the row, and whether a task

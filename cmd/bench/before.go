@@ -70,6 +70,7 @@ func measureOnce(ctx context.Context, program, only string, figures map[string][
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "figures.json")
 
+	// Without BENCH_BEFORE, which would make the program compare again.
 	cmd := exec.CommandContext(ctx, program, "-only", only)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BENCH_") }),
 		"BENCH_SHORT=1", "BENCH_JSON="+file)

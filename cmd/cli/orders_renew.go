@@ -43,6 +43,7 @@ func ordersRenew(s *settings) *cobra.Command {
 	segments := c.Flags().Int("segments", 4, "with --all: parts of the table that are read at the same time, 1 to 64")
 
 	c.RunE = func(c *cobra.Command, args []string) error {
+		// Either some orders or all: not both, and not neither.
 		if *all == (len(args) > 0) {
 			return usageError("renew needs orders, or --all")
 		}
@@ -94,6 +95,7 @@ func (r *renewal) run(ctx context.Context, ids []string, segments int, progress 
 		}
 	}
 
+	// Orders were named, so the others stay as they are.
 	if len(ids) > 0 {
 		return nil
 	}

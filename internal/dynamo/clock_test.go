@@ -17,7 +17,7 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// twoClocks are the clock of the service and a local one that is ahead of it.
+// twoClocks are the clock of the service and the clock of a machine, which is ahead of the service's.
 type twoClocks struct {
 	service time.Time
 	ahead   time.Duration

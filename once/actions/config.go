@@ -104,7 +104,7 @@ func New(cfg Config) (*Actions, error) {
 	}
 
 	clock := &dynamo.Clock{Local: cfg.Now}
-	cfg.DynamoDB = client{cfg.DynamoDB, clock}
+	cfg.DynamoDB = dynamo.Client{DB: cfg.DynamoDB, Clock: clock}
 
 	return &Actions{cfg: cfg, clock: clock, keys: keys}, nil
 }

@@ -130,6 +130,7 @@ func (r *reserveCall) replay(old dynamo.Item) (h Hold, replayed bool, err error)
 // checkAccount returns the reason why the account does not hold the amount, nil if its
 // other shards may. part is the part of the shard.
 func (r *reserveCall) checkAccount(ctx context.Context, a *Account, part string) (reason, err error) {
+	// After a first refusal the hold has a part in each of several shards.
 	amount := r.hold.Amount
 	for _, p := range r.hold.parts {
 		if part == partAccount+shardKey(r.hold.Account, p.shard) {

@@ -65,9 +65,6 @@ type CanceledError struct {
 	Marker bool
 	// Others are the other failed parts, in the order of the transaction.
 	Others []Failure
-	// Cancellation is the error that the SDK returned. Its HTTP response carries the Date
-	// of DynamoDB's clock.
-	Cancellation error
 }
 
 func (r *CanceledError) Error() string {

@@ -210,12 +210,7 @@ func (t *Transaction) classify(ctx context.Context, err error) sight {
 
 	switch {
 	case errors.As(err, &canceled):
-		seen := t.reasons(canceled)
-		if seen.refused != nil {
-			seen.refused.Cancellation = err
-		}
-
-		return seen
+		return t.reasons(canceled)
 	// Without a marker, no record can show which transaction used the token.
 	case errors.As(err, &mismatch) && t.marker == 0:
 		return sight{reason: ErrTokenUsed}

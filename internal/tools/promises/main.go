@@ -59,6 +59,7 @@ func run(ctx context.Context, out io.Writer, every, from int, ids []string) erro
 
 	tried, kept := 0, 0
 	for i, p := range all {
+		// The sample is every Nth row, so that another start tries other rows.
 		if len(ids) > 0 && !slices.Contains(ids, p.id) || every > 1 && i%every != from%every {
 			continue
 		}

@@ -40,6 +40,7 @@ func parse(document string) (all []promise, err error) {
 
 	seen := map[string]bool{}
 	for line := range strings.Lines(section) {
+		// Text between the tables, and their heads.
 		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| id |") {
 			continue
 		}
