@@ -124,7 +124,7 @@ func (s *service) setStock(ctx context.Context, c caller, in *setStockInput) (*l
 }
 
 type reserveInput struct {
-	input.Order
+	input.Reservation
 	Body struct {
 		Lines []pieces `json:"lines" minItems:"1" maxItems:"98"`
 		// ExpiresAt is a time and not a duration, so that a repeat has the same content.
@@ -177,7 +177,7 @@ func (s *service) reserveStock(ctx context.Context, c caller, in *reserveInput) 
 	return &reservationOutput{Body: reservation{OrderID: in.OrderID, Status: "reserved", ExpiresAt: in.Body.ExpiresAt}}, nil
 }
 
-func (s *service) getReservation(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
+func (s *service) getReservation(ctx context.Context, c caller, in *input.Reservation) (*reservationOutput, error) {
 	r, found, err := s.cfg.Stock.Reservation(ctx, c.tenant.storedID(in.OrderID))
 	if err == nil && !found {
 		err = notFound("reservation")
@@ -195,14 +195,14 @@ func (s *service) getReservation(ctx context.Context, c caller, in *input.Order)
 	return &reservationOutput{Body: out}, nil
 }
 
-func (s *service) commitStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
+func (s *service) commitStock(ctx context.Context, c caller, in *input.Reservation) (*reservationOutput, error) {
 	if err := s.cfg.Stock.Commit(ctx, c.tenant.storedID(in.OrderID)); err != nil {
 		return nil, err
 	}
 	return &reservationOutput{Body: reservation{OrderID: in.OrderID, Status: "committed"}}, nil
 }
 
-func (s *service) releaseStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
+func (s *service) releaseStock(ctx context.Context, c caller, in *input.Reservation) (*reservationOutput, error) {
 	if err := s.cfg.Stock.Release(ctx, c.tenant.storedID(in.OrderID)); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"ratchet/payments"
+	"ratchet/transitions"
 )
 
 // authorize opens the accounts and authorizes a payment.
@@ -39,6 +43,18 @@ func TestCapturesAndRefundsAreIdempotent(t *testing.T) {
 
 	if a := s.want(s.ask("GET", "/v1/payments", ""), http.StatusOK, ""); !strings.Contains(a.text, `"p-1"`) {
 		t.Errorf("%s", a.text)
+	}
+}
+
+// What an order's life names can be asked for, also with the longest id of an order.
+func TestThePaymentAndReservationOfALifeHavePaths(t *testing.T) {
+	s := newAPIServer(t, dev)
+
+	for _, order := range []string{"o-1", strings.Repeat("o", 46), strings.Repeat("o", 47), strings.Repeat("o", 96)} {
+		life := transitions.OrderID(order).Life(transitions.NewIncarnation(time.Now()))
+		s.authorize(payments.IDForOrder(life))
+		s.want(s.ask("GET", "/v1/payments/"+payments.IDForOrder(life), ""), http.StatusOK, "")
+		s.want(s.ask("GET", "/v1/reservations/"+life, ""), http.StatusNotFound, "reservation_not_found")
 	}
 }
 

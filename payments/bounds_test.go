@@ -52,8 +52,8 @@ func TestRequestsHaveBounds(t *testing.T) {
 	}{
 		{"an order of 256 bytes", open(func(n *payments.NewPayment) { n.ID, n.OrderID = "long", strings.Repeat("o", 256) }), nil, ""},
 		{"an order of 257 bytes", open(func(n *payments.NewPayment) { n.OrderID = strings.Repeat("o", 257) }), payments.ErrInvalid, "orderId: 1 to 256 bytes"},
-		{"an id of 60", open(func(n *payments.NewPayment) { n.ID = strings.Repeat("i", 60) }), nil, ""},
-		{"an id of 61", open(func(n *payments.NewPayment) { n.ID = strings.Repeat("i", 61) }), payments.ErrInvalid, "id: 1 to 60 of"},
+		{"an id of 81", open(func(n *payments.NewPayment) { n.ID = strings.Repeat("i", 81) }), nil, ""},
+		{"an id of 82", open(func(n *payments.NewPayment) { n.ID = strings.Repeat("i", 82) }), payments.ErrInvalid, "id: 1 to 81 of"},
 		{"the largest amount", open(func(n *payments.NewPayment) { n.ID, n.Amount = "most", ledger.MaxAmount }), nil, ""},
 		{"one unit more", open(func(n *payments.NewPayment) { n.Amount = ledger.MaxAmount + 1 }), payments.ErrInvalid, "amount 1000000000000001: 1 to 1000000000000000"},
 		{"an amount of 0", open(func(n *payments.NewPayment) { n.Amount = 0 }), payments.ErrInvalid, "amount 0"},
@@ -126,13 +126,13 @@ func TestAStepWithOtherContentIsAConflict(t *testing.T) {
 	}
 }
 
-// A suspense account belongs to its account and has an id of at most 100 characters.
+// A suspense account belongs to its account and has an id of at most 128 characters. A longer one has a
+// digest, so that two accounts have two.
 func TestASuspenseAccountHasAnID(t *testing.T) {
 	for length, want := range map[int]string{
-		90:  strings.Repeat("w", 90) + ".suspense",
-		91:  strings.Repeat("w", 91) + ".suspense",
-		92:  strings.Repeat("w", 91) + ".suspense",
-		100: strings.Repeat("w", 91) + ".suspense",
+		119: strings.Repeat("w", 119) + ".suspense",
+		120: strings.Repeat("w", 98) + ".0c7785cc5684e3acd538.suspense",
+		128: strings.Repeat("w", 98) + ".d84a714f014043714e26.suspense",
 	} {
 		s := newSeller(t)
 		payer := strings.Repeat("w", length)

@@ -308,9 +308,10 @@ func TestConcurrentChargesAndCancelsAgree(t *testing.T) {
 
 func TestOrdersHavePaymentIDs(t *testing.T) {
 	long, longer := strings.Repeat("x", 61), strings.Repeat("x", 62)
+	tenant := strings.Repeat("t", 20) + ":"
 
 	ids := map[string]string{}
-	for _, order := range []string{"o-1", strings.Repeat("x", 60), long, longer, "an order", "o/1", payments.IDForOrder(long), ""} {
+	for _, order := range []string{"o-1", strings.Repeat("x", 60), long, longer, "an order", "o/1", payments.IDForOrder(long), "", tenant + long[1:], tenant + long, tenant + longer, "t" + tenant + long, "ü:o-1"} {
 		id := payments.IDForOrder(order)
 		if other, twice := ids[id]; twice {
 			t.Errorf("%q and %q are %s", order, other, id)
@@ -325,8 +326,16 @@ func TestOrdersHavePaymentIDs(t *testing.T) {
 	}
 
 	// The id is stored: it must never change.
-	if ids["o-1"] != "o-1" || payments.IDForOrder("an order") != "sha256:cd6f6beb919ac128004da1067feb1007006d0c5c441bd9c9061e" {
+	if ids["o-1"] != "o-1" || payments.IDForOrder("an order") != "sha256-cd6f6beb919ac128004da1067feb1007006d0c5c441bd9c9061e" {
 		t.Errorf("%v", ids)
+	}
+
+	// The payment belongs to the tenant of its order, and to no other.
+	if id := payments.IDForOrder(tenant + long); !strings.HasPrefix(id, tenant) || len(id) > 81 {
+		t.Error(id)
+	}
+	if id := payments.IDForOrder("t" + tenant + long); !strings.HasPrefix(id, ":") {
+		t.Error(id)
 	}
 }
 

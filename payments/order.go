@@ -10,21 +10,40 @@ import (
 	"ratchet/once/ledger"
 )
 
-// digestPrefix begins the id of a payment whose order's id is digested. The text is stored.
-const digestPrefix = "sha256:"
+const (
+	maxOwner = 20 // bytes of a tenant's name
+	maxOwnID = 60 // bytes of an id without the tenant's name and the colon
+	// digestPrefix begins the id of a payment whose order's id is digested. The text is stored.
+	digestPrefix = "sha256-"
+)
 
 // IDForOrder returns the id of the payment of an order's life, which transitions.Order.LifeID names. It
-// is the name of the life if that is a valid payment id, else "sha256:" and the first 26 bytes of the
-// SHA-256 digest of the name in hexadecimal. The same life always gets the same payment id, and two
-// lives get different ones: a name that begins with "sha256:" is digested, too.
+// is the name of the life if the part after a tenant's name and a colon has at most 60 characters that
+// the id of a payment may have. Else this part is "sha256-" and the first 26 bytes of the SHA-256 digest
+// of the whole name in hexadecimal. So the payment has the tenant of its order, the same life always gets
+// the same payment id, and two lives get different ones: a part that begins with "sha256-" is digested,
+// too.
 func IDForOrder(life string) string {
-	if paymentRule.MatchString(life) && !strings.HasPrefix(life, digestPrefix) {
+	owner, own, owned := strings.Cut(life, ":")
+	if !owned {
+		owner, own = "", life
+	}
+
+	if len(own) <= maxOwnID && paymentRule.MatchString(life) && !strings.HasPrefix(own, digestPrefix) {
 		return life
 	}
 
 	sum := sha256.Sum256([]byte(life))
+	digest := digestPrefix + hex.EncodeToString(sum[:26])
 
-	return digestPrefix + hex.EncodeToString(sum[:26])
+	switch {
+	case !owned:
+		return digest
+	case len(owner) > maxOwner || !paymentRule.MatchString(owner):
+		return ":" + digest // no tenant has such a name
+	default:
+		return owner + ":" + digest
+	}
 }
 
 // OrderAccounts are the accounts of the ledger between which the orders of one currency are

@@ -18,7 +18,7 @@ const maxSteps = 50
 
 // NewPayment describes a payment to open.
 type NewPayment struct {
-	// ID has 1 to 60 of A-Z a-z 0-9 . _ : -.
+	// ID has 1 to 81 of A-Z a-z 0-9 . _ : -: a tenant's name of 20, a colon and 60.
 	ID string `json:"id"`
 	// OrderID has 1 to 256 bytes. The id of an order of package transitions has at most 128.
 	OrderID string `json:"orderId"`
@@ -152,7 +152,7 @@ type Payment struct {
 }
 
 var (
-	paymentRule = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,60}$`)
+	paymentRule = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,81}$`)
 	stepRule    = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,36}$`)
 )
 
@@ -160,7 +160,7 @@ const maxOrderID = 256 // bytes
 
 func checkPaymentID(id string) error {
 	if !paymentRule.MatchString(id) {
-		return fmt.Errorf("%w: id: 1 to 60 of A-Z a-z 0-9 . _ : -", ErrInvalid)
+		return fmt.Errorf("%w: id: 1 to 81 of A-Z a-z 0-9 . _ : -", ErrInvalid)
 	}
 
 	return nil

@@ -2,6 +2,8 @@ package payments
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +19,7 @@ const (
 	suspenseSuffix = ".suspense"
 	suspenseReason = "credited to "
 
-	maxAccountID = 100 // bytes
+	maxAccountID = 128 // bytes
 	// maxSuspense is how many suspense accounts of one account a step tries. The next account is
 	// needed only if the one before is full, of another kind, or closed by a person.
 	maxSuspense = 100
@@ -25,14 +27,20 @@ const (
 
 // suspenseID returns the id of the n-th suspense account of an account, from 1. It begins with the
 // account's id, so it belongs to the same tenant. If the result would be longer than maxAccountID,
-// the end of the account's id is cut off. So two accounts with long ids may share a suspense account.
+// the end of the account's id is a digest of it.
 func suspenseID(account string, n int) string {
 	suffix := suspenseSuffix
 	if n > 1 {
 		suffix += "." + strconv.Itoa(n)
 	}
 
-	return account[:min(len(account), maxAccountID-len(suffix))] + suffix
+	if room := maxAccountID - len(suffix); len(account) > room {
+		sum := sha256.Sum256([]byte(account))
+		digest := "." + hex.EncodeToString(sum[:10])
+		account = account[:room-len(digest)] + digest
+	}
+
+	return account + suffix
 }
 
 // refuses reports whether the account has refused the transfer.

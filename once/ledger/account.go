@@ -52,7 +52,7 @@ const (
 
 // NewAccount describes an account to create.
 type NewAccount struct {
-	// ID has 1 to 100 of A-Z a-z 0-9 . _ : / -.
+	// ID has 1 to 128 of A-Z a-z 0-9 . _ : / -.
 	ID string `json:"id"`
 	// Currency has three capitals (ISO 4217).
 	Currency string `json:"currency"`
@@ -90,13 +90,13 @@ type Account struct {
 }
 
 var (
-	idRule       = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,100}$`)
+	idRule       = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
 func checkID(what, id string) error {
 	if !idRule.MatchString(id) {
-		return fmt.Errorf("%w: %s: 1 to 100 of A-Z a-z 0-9 . _ : / -", ErrInvalid, what)
+		return fmt.Errorf("%w: %s: 1 to 128 of A-Z a-z 0-9 . _ : / -", ErrInvalid, what)
 	}
 
 	return nil

@@ -181,7 +181,7 @@ func TestAnIDIsPlainOrHasAnOwner(t *testing.T) {
 		_, _, statement := b.Statement(t.Context(), id, "", 1)
 
 		for _, err := range []error{account, statement, b.CloseAccount(t.Context(), id)} {
-			if !errors.Is(err, ledger.ErrInvalid) || !strings.Contains(err.Error(), "account: 1 to 100 of") {
+			if !errors.Is(err, ledger.ErrInvalid) || !strings.Contains(err.Error(), "account: 1 to 128 of") {
 				t.Errorf("account %q: %v", id, err)
 			}
 		}

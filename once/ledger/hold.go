@@ -27,7 +27,7 @@ const (
 
 // NewHold describes money to set aside.
 type NewHold struct {
-	// ID names the hold among the holds of its account, for good. It has 1 to 100 of
+	// ID names the hold among the holds of its account, for good. It has 1 to 128 of
 	// A-Z a-z 0-9 . _ : / -.
 	ID      string `json:"id"`
 	Account string `json:"account"`

@@ -37,7 +37,7 @@ type Leg struct {
 // Transfer describes money to move. Its 2 to 24 legs name different accounts and sum to
 // zero.
 type Transfer struct {
-	// ID names the transfer for good. It has 1 to 100 of A-Z a-z 0-9 . _ : / -.
+	// ID names the transfer for good. It has 1 to 128 of A-Z a-z 0-9 . _ : / -.
 	ID string `json:"id"`
 	// Currency has three capitals (ISO 4217). All accounts must have it.
 	Currency string `json:"currency"`

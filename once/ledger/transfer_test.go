@@ -135,8 +135,8 @@ func TestInvalidTransfersAreNotSent(t *testing.T) {
 
 	sent := b.wire.sent
 	for says, transfer := range map[string]ledger.Transfer{
-		"id: 1 to 100":             ledger.Move("", "a", "b", 1, "EUR"),
-		"id: 1 to 100 of":          ledger.Move("a b", "a", "b", 1, "EUR"),
+		"id: 1 to 128":             ledger.Move("", "a", "b", 1, "EUR"),
+		"id: 1 to 128 of":          ledger.Move("a b", "a", "b", 1, "EUR"),
 		"currency":                 ledger.Move("x", "a", "b", 1, "eur"),
 		"account a twice":          ledger.Move("x", "a", "a", 1, "EUR"),
 		"amount 0":                 ledger.Move("x", "a", "b", 0, "EUR"),

@@ -168,9 +168,9 @@ func TestABadLineNamesTheRule(t *testing.T) {
 		long + ",capture,1,EUR,succeeded":                       "more than 65536 bytes",
 		"p/c,capture,1,EUR,succeeded" + long:                    "more than 65536 bytes",
 		"\"p/c,capture,1,EUR,succeeded":                         "quotes: ",
-		strings.Repeat("k", 100) + ",refund,1,EUR,failed":       "",
-		strings.Repeat("k", 97) + "/return,refund,1,EUR,failed": "", // a returned capture
-		strings.Repeat("k", 101) + ",refund,1,EUR,failed":       "key: paymentId/stepId",
+		strings.Repeat("k", 128) + ",refund,1,EUR,failed":       "",
+		strings.Repeat("k", 125) + "/return,refund,1,EUR,failed": "", // a returned capture
+		strings.Repeat("k", 129) + ",refund,1,EUR,failed":       "key: paymentId/stepId",
 	} {
 		line = strings.Replace(line, "1000000000000", fmt.Sprint(int64(ledger.MaxAmount)), 1)
 		line = strings.Replace(line, "1000000000001", fmt.Sprint(int64(ledger.MaxAmount)+1), 1)

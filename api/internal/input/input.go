@@ -14,6 +14,12 @@ type Order struct {
 	OrderID string `path:"orderId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"o-1"`
 }
 
+// Reservation is the path parameter of a reservation of stock: a name that the caller has chosen, or
+// the name of an order's life, which is the order's id, a dot and an incarnation of 13 characters.
+type Reservation struct {
+	OrderID string `path:"orderId" minLength:"1" maxLength:"110" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"o-1"`
+}
+
 // Item is the path parameter of a SKU.
 type Item struct {
 	SKU string `path:"sku" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"mug"`
@@ -30,7 +36,7 @@ type Action struct {
 }
 
 // Account is the path parameter of an account. A tenant's name of 20 characters, the colon
-// and an id of 64 fit into the 100 characters of the ledger.
+// and an id of 64 fit into the 128 characters of the ledger.
 type Account struct {
 	AccountID string `path:"accountId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"alice"`
 }
@@ -41,9 +47,9 @@ type Transfer struct {
 }
 
 // Payment is the path parameter of a payment. A tenant's name of 20 characters, the colon
-// and an id of 39 are the 60 characters of package payments.
+// and an id of 60 are the 81 characters of package payments.
 type Payment struct {
-	PaymentID string `path:"paymentId" minLength:"1" maxLength:"39" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"p-1"`
+	PaymentID string `path:"paymentId" minLength:"1" maxLength:"60" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"p-1"`
 }
 
 // Step is the path parameter of a payment's capture or refund.
