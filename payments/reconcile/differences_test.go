@@ -160,17 +160,17 @@ func TestProgressIsTold(t *testing.T) {
 func TestABadLineNamesTheRule(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
 	for line, want := range map[string]string{
-		"not a line":                                            "1 columns, at least 5",
-		",capture,1,EUR,succeeded":                              "key: paymentId/stepId",
-		"p/c,capture,1,EUR":                                     "4 columns, at least 5",
-		"p/c,capture,1000000000000,EUR,succeeded":               "",
-		"p/c,capture,1000000000001,EUR,succeeded":               "amount: minor units, 1 to ",
-		long + ",capture,1,EUR,succeeded":                       "more than 65536 bytes",
-		"p/c,capture,1,EUR,succeeded" + long:                    "more than 65536 bytes",
-		"\"p/c,capture,1,EUR,succeeded":                         "quotes: ",
-		strings.Repeat("k", 128) + ",refund,1,EUR,failed":       "",
+		"not a line":                                             "1 columns, at least 5",
+		",capture,1,EUR,succeeded":                               "key: paymentId/stepId",
+		"p/c,capture,1,EUR":                                      "4 columns, at least 5",
+		"p/c,capture,1000000000000,EUR,succeeded":                "",
+		"p/c,capture,1000000000001,EUR,succeeded":                "amount: minor units, 1 to ",
+		long + ",capture,1,EUR,succeeded":                        "more than 65536 bytes",
+		"p/c,capture,1,EUR,succeeded" + long:                     "more than 65536 bytes",
+		"\"p/c,capture,1,EUR,succeeded":                          "quotes: ",
+		strings.Repeat("k", 128) + ",refund,1,EUR,failed":        "",
 		strings.Repeat("k", 125) + "/return,refund,1,EUR,failed": "", // a returned capture
-		strings.Repeat("k", 129) + ",refund,1,EUR,failed":       "key: paymentId/stepId",
+		strings.Repeat("k", 129) + ",refund,1,EUR,failed":        "key: paymentId/stepId",
 	} {
 		line = strings.Replace(line, "1000000000000", fmt.Sprint(int64(ledger.MaxAmount)), 1)
 		line = strings.Replace(line, "1000000000001", fmt.Sprint(int64(ledger.MaxAmount)+1), 1)
