@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -42,22 +43,31 @@ type exported struct {
 type source struct {
 	name, pkg string // relative to the root
 	test      bool
+	text      string
 	file      *ast.File
 }
 
+var (
+	parsed    = token.NewFileSet()
+	parseOnce sync.Once
+	all       []source
+)
+
+// sources returns the Go files of the module, each parsed once with its comments.
 func sources(t *testing.T) []source {
 	t.Helper()
 
-	var all []source
+	parseOnce.Do(func() {
+		for _, name := range files(t, ".go") {
+			text := read(t, name)
 
-	set := token.NewFileSet()
-	for _, name := range files(t, ".go") {
-		file, err := parser.ParseFile(set, name, read(t, name), parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
+			file, err := parser.ParseFile(parsed, name, text, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, source{name, filepath.ToSlash(filepath.Dir(name)), strings.HasSuffix(name, "_test.go"), text, file})
 		}
-		all = append(all, source{name, filepath.ToSlash(filepath.Dir(name)), strings.HasSuffix(name, "_test.go"), file})
-	}
+	})
 
 	return all
 }

@@ -2,8 +2,6 @@ package layout
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,10 +56,9 @@ func TestCommentsAndDocumentsAreInPlainEnglish(t *testing.T) {
 		}
 	}
 
-	for _, name := range files(t, ".go") {
-		text := read(t, name)
-		prose, identifiers := comments(t, name, text)
-		check(name, text, prose, identifiers)
+	for _, s := range sources(t) {
+		prose, identifiers := comments(s)
+		check(s.name, s.text, prose, identifiers)
 	}
 
 	for _, name := range files(t, ".md") {
@@ -78,18 +75,9 @@ func TestCommentsAndDocumentsAreInPlainEnglish(t *testing.T) {
 
 // comments returns the file's comments at their places, everything else being spaces, and
 // the identifiers of the file.
-func comments(t *testing.T, name, text string) (prose string, identifiers map[string]bool) {
-	t.Helper()
-
-	set := token.NewFileSet()
-
-	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-
+func comments(s source) (prose string, identifiers map[string]bool) {
 	identifiers = map[string]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
+	ast.Inspect(s.file, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			identifiers[id.Name] = true
 		}
@@ -97,11 +85,11 @@ func comments(t *testing.T, name, text string) (prose string, identifiers map[st
 		return true
 	})
 
-	out := []byte(spaces(text))
-	for _, group := range file.Comments {
+	out := []byte(spaces(s.text))
+	for _, group := range s.file.Comments {
 		for _, c := range group.List {
 			// The marks become spaces, so that a phrase may go on in the next line.
-			copy(out[set.Position(c.Pos()).Offset+2:], c.Text[2:])
+			copy(out[parsed.Position(c.Pos()).Offset+2:], c.Text[2:])
 		}
 	}
 
