@@ -273,6 +273,10 @@ vuln: $(GOVULNCHECK) ## known vulnerabilities that the code reaches
 clean: ## remove what was built and fetched
 	rm -rf bin .cache
 
+.PHONY: tools
+tools: $(GOLANGCI_LINT) $(GOVULNCHECK) $(SCHEMATHESIS) $(DEPLOY_CHECKS) ## install what lint, vuln, contract, deploy-check and sdks need
+	bash tests/sdks/setup.sh $(CACHE)/sdks
+
 $(GOLANGCI_LINT):
 	GOBIN="$(TOOLS)" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	mv "$(TOOLS)/golangci-lint" $@
@@ -284,10 +288,10 @@ $(GOVULNCHECK):
 $(SCHEMATHESIS):
 	rm -rf $(CACHE)/schemathesis-4.32.5
 	python3 -m venv $(CACHE)/schemathesis-4.32.5
-	$(CACHE)/schemathesis-4.32.5/bin/pip install --quiet schemathesis==4.32.5 || \
+	$(CACHE)/schemathesis-4.32.5/bin/pip install --quiet --no-compile schemathesis==4.32.5 || \
 	  { rm -rf $(CACHE)/schemathesis-4.32.5; echo "PyPI cannot be reached, so the API was NOT held against its document" >&2; exit 1; }
 
 $(DEPLOY_CHECKS):
 	python3 -m venv $@
-	$@/bin/pip install --quiet checkov==3.3.30 cfn-lint==1.58.0 || \
+	$@/bin/pip install --quiet --no-compile checkov==3.3.30 cfn-lint==1.58.0 || \
 	  { rm -rf $@; echo "PyPI cannot be reached, so the templates were NOT checked" >&2; exit 1; }
