@@ -207,6 +207,7 @@ func (c *addItems) plan(order *Order, d draft) (Verdict, string, error) {
 		d.requireVersion(order.ContentVersion)
 	}
 
+	d.requireOwnList("items", "sku")
 	items := d.Name("items")
 	d.If("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.Value(dynamo.N(int64(room))) + ")")
 
@@ -384,6 +385,7 @@ func (c *setAddress) plan(order *Order, d draft) (Verdict, string, error) {
 		return 0, "", err
 	}
 
+	d.requireOwn(addressAttribute(c.kind), "M")
 	d.Set(d.Name(addressAttribute(c.kind)) + " = " + d.Value(textsValue(c.address)))
 
 	return 0, "", nil
@@ -425,6 +427,7 @@ func (c *addNote) plan(order *Order, d draft) (Verdict, string, error) {
 		return 0, "", &LimitError{What: "notes", Limit: maxNotes}
 	}
 	// The condition repeats the check: the order may not be known, or have more notes by now.
+	d.requireOwnList("notes", "text")
 	notes := d.Name("notes")
 	d.If("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.Value(dynamo.N(maxNotes)) + ")")
 	d.appendTo("notes", dynamo.M(image{"at": dynamo.N(c.note.At.UnixMilli()), "by": dynamo.S(c.note.By), "text": dynamo.S(c.note.Text)}))

@@ -184,7 +184,7 @@ func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transa
 	}
 
 	// Every attempt begins the same life.
-	n.Incarnation = cmp.Or(n.Incarnation, NewIncarnation(o.cfg.Now()))
+	n.Incarnation = cmp.Or(n.Incarnation, NewIncarnation(o.clock.Now()))
 
 	return o.run(ctx, &placing{orders: o, order: n, with: with, refusal: n.fits(o.def), call: newCallID()}, sight{id: n.ID})
 }
@@ -290,7 +290,8 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 		"transitionId":       dynamo.N(int64(placeID)),
 		"definitionVersion":  dynamo.N(int64(o.def.Version())),
 		"createdAt":          dynamo.Millis(t.At),
-		"updatedAt":          dynamo.Millis(t.At),
+		updatedAtAttribute:   dynamo.Millis(t.At),
+		enteredAtAttribute:   dynamo.Millis(t.At),
 		"placeHash":          n.content().value(),
 		"recent":             dynamo.M(recent),
 		processedEvents:      dynamo.M(image{}),

@@ -49,6 +49,8 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 		d.requireVersion(*seen)
 	}
 
+	d.requireOwn("contentVersion", "N")
+	d.requireOwn(processedEvents, "M")
 	// An order that was never edited lacks the attribute. The trace gets the same expression, because
 	// an update reads every attribute as it was before the write.
 	version := "if_not_exists(contentVersion, " + d.Value(dynamo.N(0)) + ") + " + d.Value(dynamo.N(1))
@@ -78,6 +80,21 @@ func (d draft) beginTraces(key string, w editWrite, base *Order) {
 		}),
 		key + versionSuffix: dynamo.N(base.ContentVersion + 1),
 	}))
+}
+
+// requireOwn requires that the attribute is absent or has the type that Ratchet writes. Otherwise it is
+// another program's: the write is refused, and the image says so (see readableForEdit).
+func (d draft) requireOwn(attribute, kind string) {
+	d.If(ofType(d.Name(attribute), d.Value(dynamo.S(kind))))
+}
+
+// requireOwnList is requireOwn of a list of maps. The first map must have the member, which is a string: no
+// condition can look at all of them.
+func (d draft) requireOwnList(attribute, member string) {
+	d.requireOwn(attribute, "L")
+
+	first := d.Name(attribute) + "[0]"
+	d.If("(attribute_not_exists(" + first + ") OR attribute_type(" + first + "." + d.Name(member) + ", " + d.Value(dynamo.S("S")) + "))")
 }
 
 // requireVersion pins the content to a version.

@@ -102,7 +102,7 @@ func (o *Orders) SetAddress(ctx context.Context, e Edit, kind string, address Ad
 // AddNote appends a note and sets its time to now. It fails with ErrOrderFull if the
 // order has 100 notes already. One write, no read.
 func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (Result, error) {
-	note.At = o.cfg.Now()
+	note.At = o.clock.Now()
 	return o.edit(ctx, e, editAddNote, &addNote{note})
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 	"ratchet/workflow"
 )
@@ -51,7 +50,7 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 		return nil, failed(err)
 	}
 	p := o.newEdit(e, editAddItems, c)
-	part := p.part(sight{id: e.OrderID, now: o.cfg.Now(), order: e.Seen})
+	part := p.part(sight{id: e.OrderID, now: o.clock.Now(), order: e.Seen})
 	refusal := func(old image) error { return failed(p.refused(old)) }
 
 	return func(t *txn.Transaction) {
@@ -82,7 +81,7 @@ func (o *Orders) hasTraces(ctx context.Context, id OrderID) error {
 	input := mapMaking(o.cfg.Table, id, processedEvents)
 
 	_, err = o.beside(ctx, func() error {
-		_, err := o.cfg.DynamoDB.UpdateItem(ctx, input, dynamo.WithoutRetries)
+		_, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
 		return err
 	})
 
@@ -115,7 +114,7 @@ func (p *edition) part(s sight) types.TransactWriteItem {
 
 // refused returns the error of an edit whose condition failed on this image.
 func (p *edition) refused(old image) error {
-	s := sight{id: p.edit.OrderID, now: p.orders.cfg.Now(), fresh: true}
+	s := sight{id: p.edit.OrderID, now: p.orders.clock.Now(), fresh: true}
 	if len(old) > 0 {
 		var err error
 		if s.order, err = decode(old); err != nil {

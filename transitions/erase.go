@@ -59,7 +59,7 @@ func (o *Orders) EraseIn(order *Order) (func(*txn.Transaction), error) {
 	// The memory of edits goes, too: an address could be guessed from the digest of its edit.
 	update := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
 		Set(erasedAtAttribute+" = if_not_exists("+erasedAtAttribute+", :now)").
-		Bind(":now", dynamo.Millis(o.cfg.Now())).
+		Bind(":now", dynamo.Millis(o.clock.Now())).
 		SetValue(processedEvents, dynamo.M(image{}))
 
 	ifUnchanged(update, order)
@@ -126,7 +126,7 @@ func (o *Orders) replaceCause(ctx context.Context, id OrderID, row Row, c Cause)
 
 	// The row replaces its own cause, so a repeat changes nothing.
 	gone, err := o.beside(ctx, func() error {
-		_, err := o.cfg.DynamoDB.UpdateItem(ctx, input, dynamo.WithoutRetries)
+		_, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
 		return err
 	})
 	if gone {

@@ -12,12 +12,13 @@ import (
 // refuses, its image shows which attributes are another program's, and the next write leaves them out.
 
 // foreign says which attributes of an order are another program's.
-type foreign struct{ previous, updated, version bool }
+type foreign struct{ previous, updated, entered, version bool }
 
 func (o *Order) foreign() foreign {
 	return foreign{
 		previous: o.Readable(previousStateAttribute) != nil,
 		updated:  o.Readable(updatedAtAttribute) != nil,
+		entered:  o.Readable(enteredAtAttribute) != nil,
 		version:  o.Readable(versionAttribute) != nil,
 	}
 }
@@ -29,7 +30,8 @@ func ofType(attribute, placeholder string) string {
 
 // ownTypes is the condition that the attributes which a transition sets beside the version, whose values
 // are compared, are not another program's.
-var ownTypes = " AND " + ofType(updatedAtAttribute, ":number") + " AND " + ofType(previousStateAttribute, ":text")
+var ownTypes = " AND " + ofType(updatedAtAttribute, ":number") + " AND " + ofType(enteredAtAttribute, ":number") +
+	" AND " + ofType(previousStateAttribute, ":text")
 
 // bindTypes adds the values of ownTypes.
 func bindTypes(values image) {
@@ -45,6 +47,14 @@ func (f foreign) without(update *string, values image) *string {
 
 	if f.updated {
 		text = strings.Replace(text, updatedAtAttribute+" = :at, ", "", 1)
+	}
+
+	if f.entered {
+		text = strings.Replace(text, enteredAtAttribute+" = :at, ", "", 1)
+	}
+
+	// DynamoDB refuses values that no expression uses.
+	if !strings.Contains(text, " = :at, ") {
 		delete(values, ":at")
 	}
 

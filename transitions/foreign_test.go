@@ -10,7 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 
+	"ratchet/once/txn"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -26,6 +28,7 @@ func foreignParts() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
 		"createdAt":         text("2026-11-21T12:00:00Z"),
 		"updatedAt":         text("2026-11-21T12:00:00Z"),
+		"enteredAt":         text("2026-11-21T12:00:00Z"),
 		"previousState":     number,
 		"definitionVersion": text("v1"),
 		"customer":          member("name", text("x")),
@@ -99,6 +102,106 @@ func TestAPartThatIsNeededIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestABlindEditLeavesAPartOfAnotherProgramAlone: an edit that is sent without a read names the part that it
+// cannot change, alone and in a transaction, and changes nothing.
+func TestABlindEditLeavesAPartOfAnotherProgramAlone(t *testing.T) {
+	add := func(s *orders) error { _, err := s.AddItems(t.Context(), edit("o-1", "e"), cup); return err }
+	addIn := func(s *orders) error { return s.inOneTransaction(t, edit("o-1", "e"), cup) }
+	note := func(s *orders) error {
+		_, err := s.AddNote(t.Context(), edit("o-1", "e"), transitions.Note{Text: "x"})
+		return err
+	}
+	address := func(s *orders) error {
+		_, err := s.SetAddress(t.Context(), edit("o-1", "e"), "shipping", transitions.Address{"city": "x"})
+		return err
+	}
+	texts := &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x")}}
+
+	for _, row := range []struct {
+		name  string
+		value types.AttributeValue
+		calls []func(*orders) error
+	}{
+		{"items", text("x"), []func(*orders) error{add, addIn}},
+		{"items", texts, []func(*orders) error{add, addIn}},
+		{"items", foreignParts()["items"], []func(*orders) error{add, addIn}},
+		{"total", num(12), []func(*orders) error{add, addIn}},
+		{"notes", text("x"), []func(*orders) error{note}},
+		{"notes", texts, []func(*orders) error{note}},
+		{"shippingAddress", text("x"), []func(*orders) error{address}},
+		{"contentVersion", text("x"), []func(*orders) error{add, addIn, note, address}},
+		{"processedEvents", texts, []func(*orders) error{add, addIn, note, address}},
+	} {
+		for i, call := range row.calls {
+			s := newOrders(t)
+			s.place(t, "o-1")
+			s.put(t, row.name, row.value)
+			before := s.Item(t, "o-1")
+
+			if err := call(s); !errors.Is(err, transitions.ErrUnreadable) || !containsName(err, row.name) || transitions.Retryable(err) {
+				t.Errorf("%s %T, call %d: %v", row.name, row.value, i, err)
+			}
+
+			if diff := cmp.Diff(before, s.Item(t, "o-1"), attributes); diff != "" {
+				t.Errorf("%s %T, call %d has changed the order:\n%s", row.name, row.value, i, diff)
+			}
+		}
+	}
+}
+
+// inOneTransaction adds the line in a transaction of its own.
+func (s *orders) inOneTransaction(t *testing.T, e transitions.Edit, line transitions.Item) error {
+	t.Helper()
+
+	add, err := s.AddItemsIn(e, line)
+	if err != nil {
+		return err
+	}
+
+	w, err := txn.New(txn.Config{DynamoDB: s.DB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tx txn.Transaction
+	add(&tx)
+
+	return w.Write(t.Context(), &tx)
+}
+
+// TestAMigrationLeavesPartsOfAnotherProgramAlone in both modes, and names the ring if it is another's.
+func TestAMigrationLeavesPartsOfAnotherProgramAlone(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newOrders maker) {
+		for _, name := range []string{"updatedAt", "previousState", "enteredAt", "recent"} {
+			s := newOrders(t)
+			s.runs(t, 1)
+			s.place(t, "o-1")
+			s.want(t, given("o-1", "hold", 2), transitions.Applied)
+			value := types.AttributeValue(&types.AttributeValueMemberL{})
+			s.put(t, name, value)
+			s.runs(t, 2)
+
+			order, _, err := s.Get(t.Context(), "o-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{})
+
+			switch {
+			case name == "recent":
+				if !errors.Is(err, transitions.ErrUnreadable) || !containsName(err, name) {
+					t.Errorf("%s: %v", name, err)
+				}
+			case err != nil || !moved || after.State != "HELD" || after.DefinitionVersion != 2:
+				t.Errorf("%s: %t, %v", name, moved, err)
+			}
+
+			if v := s.Item(t, "o-1")[name]; fmt.Sprintf("%T", v) != fmt.Sprintf("%T", value) {
+				t.Errorf("%s is a %T", name, v)
+			}
+		}
+	})
 }
 
 func containsName(err error, name string) bool {

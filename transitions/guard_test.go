@@ -167,14 +167,14 @@ func TestAGuardComparesWithAValueOfTheRequest(t *testing.T) {
 }
 
 // TestAReturnAfterItsWindowIsRefused takes the order's own definition and adds the guard
-// that docs/orders.md shows. While an order is DELIVERED, updatedAt is when it came there.
+// that docs/transitions.md shows. enteredAt is when the order came into its state.
 func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		spec := workflow.Order().Spec()
 		spec.Version++
 		for i := range spec.Transitions {
 			if spec.Transitions[i].Event == workflow.RequestReturn {
-				spec.Transitions[i].Guards = []workflow.Guard{{Name: "return-window", Attribute: "updatedAt", Op: ">=", Request: "windowBegins"}}
+				spec.Transitions[i].Guards = []workflow.Guard{{Name: "return-window", Attribute: "enteredAt", Op: ">=", Request: "windowBegins"}}
 			}
 		}
 
@@ -196,11 +196,11 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 		}
 
 		r := keyed("o-1", workflow.RequestReturn, "customer")
-		r.Values = map[string]any{"windowBegins": order.UpdatedAt.UnixMilli() + 1}
+		r.Values = map[string]any{"windowBegins": order.EnteredAt().UnixMilli() + 1}
 		if late := s.want(t, r, transitions.WrongState); !strings.Contains(late.Reason, "return-window") {
 			t.Errorf("reason %q", late.Reason)
 		}
-		r.Values = map[string]any{"windowBegins": order.UpdatedAt.UnixMilli()}
+		r.Values = map[string]any{"windowBegins": order.EnteredAt().UnixMilli()}
 		s.want(t, r, transitions.Applied)
 	})
 }

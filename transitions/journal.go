@@ -38,7 +38,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 			Item:                     row,
 			ConditionExpression:      &absentOrLost,
 			ExpressionAttributeNames: map[string]string{"#lost": "lost"},
-		}, dynamo.WithoutRetries)
+		})
 
 		return err
 	})

@@ -93,7 +93,7 @@ type call struct {
 //
 // A call whose id was given needs one write and no read in the normal case.
 func (o *Orders) run(ctx context.Context, p plan, s sight) (Result, error) {
-	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, began: o.cfg.Now()}
+	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, began: o.clock.Now()}
 	s.now = c.began
 
 	for {
@@ -213,7 +213,7 @@ func (o *Orders) send(ctx context.Context, w *write, s *sight, c *call) error {
 
 	img, refused, err := o.sendOnce(ctx, w)
 	if err != nil || refused {
-		s.now = o.cfg.Now() // of the next attempt
+		s.now = o.clock.Now() // of the next attempt
 	}
 
 	switch {
@@ -246,12 +246,12 @@ func (o *Orders) sendOnce(ctx context.Context, w *write) (img image, refused boo
 	switch {
 	case w.update != nil:
 		var out *dynamodb.UpdateItemOutput
-		if out, err = o.cfg.DynamoDB.UpdateItem(ctx, w.update, dynamo.WithoutRetries); err == nil {
+		if out, err = o.cfg.DynamoDB.UpdateItem(ctx, w.update); err == nil {
 			return out.Attributes, false, nil
 		}
 		img, refused = dynamo.FailedCondition(err)
 	case w.put != nil:
-		_, err = o.cfg.DynamoDB.PutItem(ctx, w.put, dynamo.WithoutRetries)
+		_, err = o.cfg.DynamoDB.PutItem(ctx, w.put)
 		img, refused = dynamo.FailedCondition(err)
 	default:
 		err = o.transactions.Write(ctx, w.parts)
@@ -322,7 +322,7 @@ func mapMaking(table string, id OrderID, name string) *dynamodb.UpdateItemInput 
 
 // makeMap sends mapMaking once.
 func (o *Orders) makeMap(ctx context.Context, name string, s *sight, c *call) error {
-	_, err := o.cfg.DynamoDB.UpdateItem(ctx, mapMaking(o.cfg.Table, s.id, name), dynamo.WithoutRetries)
+	_, err := o.cfg.DynamoDB.UpdateItem(ctx, mapMaking(o.cfg.Table, s.id, name))
 	if _, gone := dynamo.FailedCondition(err); gone {
 		s.order, s.fresh = nil, true
 		return nil

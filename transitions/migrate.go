@@ -140,5 +140,6 @@ func (p *migration) decide(s *sight) decision {
 		transition: Transition{ID: p.id, Event: workflow.Migrate, To: to, At: s.now, request: p.key, call: p.call, assigned: true, Cause: p.cause},
 		move:       workflow.Group{From: []workflow.State{order.State}, To: to},
 		version:    order.DefinitionVersion,
+		foreign:    order.foreign(),
 	}, order)
 }

@@ -52,6 +52,8 @@ type Order struct {
 	// ErasedAt is when the person was erased from the order, zero if that was not done.
 	ErasedAt time.Time `json:"erasedAt,omitzero"`
 
+	enteredAt time.Time // see EnteredAt; zero without the attribute
+
 	placed  digest
 	earlier []span // the lives that this one continues
 	item    image  // the whole item, for guards; nil if only a part of it was read
@@ -138,9 +140,15 @@ func (o *Order) Recent() []Transition {
 	return out
 }
 
-// EnteredAt returns when the order has entered its state, or, if its ring does not go back so far, when
-// it was written last. A migration that renames the state counts as entering it.
+// EnteredAt returns when the order has entered its state, by the clock of the service. A migration that
+// renames the state counts as entering it. If another program has moved the order, or the order has no such
+// time, it is what the ring shows, and if the ring does not go back so far, when the order was written last.
 func (o *Order) EnteredAt() time.Time {
+	// Another program moves the order without this attribute.
+	if t, found := o.slot(o.TransitionID); found && t.To == o.State && !o.enteredAt.IsZero() {
+		return o.enteredAt
+	}
+
 	for _, t := range slices.Backward(o.Recent()) {
 		// A transition that leads back into the same state does not count as entering it.
 		if t.To == o.State && t.From != o.State {
@@ -155,6 +163,7 @@ func (o *Order) EnteredAt() time.Time {
 const (
 	previousStateAttribute  = "previousState"
 	updatedAtAttribute      = "updatedAt"
+	enteredAtAttribute      = "enteredAt"
 	versionAttribute        = "definitionVersion"
 	contentVersionAttribute = "contentVersion"
 	recentAttribute         = "recent"
@@ -185,6 +194,7 @@ func decode(item image) (*Order, error) {
 	o.DefinitionVersion = int(part(o, versionAttribute, (*reader).number))
 	o.CreatedAt = part(o, "createdAt", (*reader).time)
 	o.UpdatedAt = part(o, updatedAtAttribute, (*reader).time)
+	o.enteredAt = part(o, enteredAtAttribute, (*reader).time)
 	o.Customer = part(o, customerAttribute, (*reader).optional)
 	o.Reference = part(o, referenceAttribute, (*reader).optional)
 	o.Metadata = part(o, metadataAttribute, (*reader).texts)

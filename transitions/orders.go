@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 	"ratchet/workflow"
 )
@@ -11,6 +12,7 @@ import (
 // Orders applies transitions. It is safe for concurrent use.
 type Orders struct {
 	cfg          Config
+	clock        *dynamo.Clock
 	def          *workflow.Definition
 	transactions *txn.Writer
 	editable     []workflow.State
@@ -33,8 +35,11 @@ func New(cfg Config) (*Orders, error) {
 		cfg.DynamoDB = meteredClient{cfg.DynamoDB}
 	}
 
+	clock := &dynamo.Clock{Local: cfg.Now}
+	cfg.DynamoDB = client{dynamo.Client{DB: cfg.DynamoDB, Clock: clock}, cfg.DynamoDB}
+
 	// One attempt: the loop of the call sends again (see run).
-	transactions, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Attempts: 1})
+	transactions, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Attempts: 1, Clock: clock})
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +48,7 @@ func New(cfg Config) (*Orders, error) {
 
 	o := &Orders{
 		cfg:          cfg,
+		clock:        clock,
 		def:          cfg.Definition,
 		transactions: transactions,
 		editable:     editableIn(cfg.Definition),

@@ -42,7 +42,8 @@ type Facts struct {
 	// At is when the newest transition was made.
 	At time.Time `json:"at,omitzero"`
 
-	ring [ringSize]Transition
+	enteredAt time.Time // when the state was entered, zero if no row tells
+	ring      [ringSize]Transition
 }
 
 // Recent returns the transitions that the order's ring should hold, oldest first.
@@ -102,6 +103,12 @@ func (f *Facts) Add(row Row) error {
 		return &JournalError{At: row.ID, What: fmt.Sprintf("it comes after transition %d", f.TransitionID)}
 	case f.TransitionID != 0 && row.From != f.State && !row.lost:
 		return &JournalError{At: row.ID, What: fmt.Sprintf("it leaves %s, but the order was %s", row.From, f.State)}
+	}
+	switch {
+	case row.lost:
+		f.enteredAt = time.Time{} // a lost transition may have entered the state
+	case row.From != row.To:
+		f.enteredAt = row.At
 	}
 	f.State, f.PreviousState, f.TransitionID = row.To, row.From, row.ID
 	f.DefinitionVersion, f.At = row.DefinitionVersion, row.At

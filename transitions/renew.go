@@ -16,7 +16,7 @@ import (
 // was renewed since, and ErrUnknownOrder if it is gone. It changes neither state nor transitionId, so
 // no reaction follows.
 func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
-	renewed := order.life().renewed(NewIncarnation(o.cfg.Now()), order.TransitionID)
+	renewed := order.life().renewed(NewIncarnation(o.clock.Now()), order.TransitionID)
 
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
 		If(equalsOrAbsent(incarnationAttribute, ":life", order.Incarnation == adoptedIncarnation)).
@@ -27,7 +27,7 @@ func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
 	ifUnchanged(u, order)
 
 	old, refused, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
-		_, err := o.cfg.DynamoDB.UpdateItem(ctx, u.Input(), dynamo.WithoutRetries)
+		_, err := o.cfg.DynamoDB.UpdateItem(ctx, u.Input())
 		return err
 	})
 	switch {

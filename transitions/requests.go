@@ -93,7 +93,7 @@ func (o *Orders) keep(ctx context.Context, row image) error {
 	}
 
 	_, err := o.beside(ctx, func() error {
-		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &o.cfg.RequestsTable, Item: row}, dynamo.WithoutRetries)
+		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &o.cfg.RequestsTable, Item: row})
 		return err
 	})
 	if err != nil {

@@ -155,17 +155,37 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(r.OrderID)).
 		SetValue("orderState", dynamo.S(string(r.State))).
 		SetValue("transitionId", dynamo.N(int64(r.TransitionID))).
-		SetValue("definitionVersion", dynamo.N(int64(r.DefinitionVersion))).
-		SetValue("updatedAt", dynamo.Millis(r.At)).
-		SetValue("recent", dynamo.M(ringImage(r.ring)))
+		SetValue(recentAttribute, dynamo.M(ringImage(r.ring)))
 	if newest := r.ring[r.TransitionID%ringSize]; newest.Cause.hasDetails() {
 		u.SetValue(causeAttribute, newest.causeValue(r.OrderID))
 	} else {
 		u.RemoveAttribute(causeAttribute)
 	}
 
-	if r.PreviousState != "" {
-		u.SetValue("previousState", dynamo.S(string(r.PreviousState)))
+	// Attributes of another program stay as they are (see foreign.go).
+	var others foreign
+	if r.Order != nil {
+		others = r.Order.foreign()
+	}
+
+	if !others.version {
+		u.SetValue(versionAttribute, dynamo.N(int64(r.DefinitionVersion)))
+	}
+
+	if !others.updated {
+		u.SetValue(updatedAtAttribute, dynamo.Millis(r.At))
+	}
+
+	if r.PreviousState != "" && !others.previous {
+		u.SetValue(previousStateAttribute, dynamo.S(string(r.PreviousState)))
+	}
+
+	switch {
+	case others.entered:
+	case r.enteredAt.IsZero():
+		u.RemoveAttribute(enteredAtAttribute) // it was the time of another state
+	default:
+		u.SetValue(enteredAtAttribute, dynamo.Millis(r.enteredAt))
 	}
 
 	if r.Order == nil {

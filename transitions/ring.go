@@ -20,7 +20,7 @@ const ringSize = 8
 // The ring is the order's attribute "recent", a map with up to four members for each
 // slot k = transitionId mod ringSize:
 //
-//	s<k>  "<id> <event> <to> <epoch ms> <call>[ <flags>]", a string
+//	s<k>  "<id> <event> <to> <epoch ms, base 36> <call>[ <flags>]", a string
 //	f<k>  the state that the transition left, copied by the same write; absent for placing
 //	r<k>  the digest of its request id; absent if the caller sent no request id
 //	c<k>  the code of its cause; absent if it has none
@@ -52,7 +52,7 @@ func (t Transition) slot() types.AttributeValue {
 	text := strconv.AppendInt(buf[:0], int64(t.ID), 10)
 	text = append(append(text, ' '), t.Event...)
 	text = append(append(text, ' '), t.To...)
-	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 10)
+	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 36)
 	text = append(append(text, ' '), t.call...)
 
 	end := len(text)
@@ -105,7 +105,7 @@ func (t Transition) addTo(recent image) {
 }
 
 // errSlot: a slot of the ring does not have the format that this package writes.
-var errSlot = errors.New(`is not "<id> <event> <to> <epoch ms> <call> [flags]"`)
+var errSlot = errors.New(`is not "<id> <event> <to> <epoch ms, base 36> <call> [flags]"`)
 
 // parseSlot reads the member s<k>. The transition has no source, no request id and no code yet.
 func parseSlot(text string) (Transition, error) {
@@ -119,7 +119,7 @@ func parseSlot(text string) (Transition, error) {
 	}
 
 	id, errID := strconv.ParseInt(field[0], 10, 64)
-	at, errAt := strconv.ParseInt(field[3], 10, 64)
+	at, errAt := strconv.ParseInt(field[3], 36, 64)
 	// more says that text is left after the sixth field.
 	if more || n < 5 || errID != nil || errAt != nil || id < 1 {
 		return Transition{}, errSlot

@@ -18,7 +18,7 @@ import (
 func (s *orders) recent(t testing.TB, id transitions.OrderID) map[string]any {
 	t.Helper()
 
-	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{6}`)
+	call := regexp.MustCompile(`^(\d+ \S+ \S+ \w+) [A-Za-z0-9_-]{6}`)
 	out := map[string]any{}
 	for name, v := range s.Item(t, id)["recent"].(*types.AttributeValueMemberM).Value {
 		switch v := v.(type) {
@@ -48,16 +48,16 @@ func TestTheFormatOfTheRing(t *testing.T) {
 		s.want(t, keyed("o-1", workflow.Pay, "r-2"), transitions.Applied)
 
 		want := map[string]any{
-			"s1": "1 place PENDING 1763721672123 CALL",
-			"s2": "2 hold ON_HOLD 1763721672123 CALL", "f2": "PENDING",
-			"s3": "3 release PENDING 1763721672123 CALL f", "f3": "ON_HOLD", "r3": 16,
-			"s4": "4 pay PAYMENT_RECEIVED 1763721672123 CALL a", "f4": "PENDING", "r4": 16,
+			"s1": "1 place PENDING mi8qcfy3 CALL",
+			"s2": "2 hold ON_HOLD mi8qcfy3 CALL", "f2": "PENDING",
+			"s3": "3 release PENDING mi8qcfy3 CALL f", "f3": "ON_HOLD", "r3": 16,
+			"s4": "4 pay PAYMENT_RECEIVED mi8qcfy3 CALL a", "f4": "PENDING", "r4": 16,
 		}
 		if diff := cmp.Diff(want, s.recent(t, "o-1")); diff != "" {
 			t.Errorf("the ring (-want +got):\n%s", diff)
 		}
 		s.want(t, given("o-1", workflow.Ship, 11), transitions.Applied) // slot 3 again, without a request id
-		want["s3"], want["f3"] = "11 ship SHIPPED 1763721672123 CALL", "PAYMENT_RECEIVED"
+		want["s3"], want["f3"] = "11 ship SHIPPED mi8qcfy3 CALL", "PAYMENT_RECEIVED"
 		delete(want, "r3")
 
 		if diff := cmp.Diff(want, s.recent(t, "o-1")); diff != "" {
@@ -78,8 +78,8 @@ func imageWithSlot(slot string) map[string]types.AttributeValue {
 
 // A slot that cannot be read counts as forgotten: the change is read without it.
 func TestASlotThatCannotBeReadIsLeftOut(t *testing.T) {
-	for _, slot := range []string{"", " ", "3", "3 ship SHIPPED 1763721672123", "x ship SHIPPED 1763721672123 call", "0 ship SHIPPED 1 call",
-		"-3 ship SHIPPED 1 call", "3 ship SHIPPED now call", "3  SHIPPED 1 call", "3 ship SHIPPED 1 call f f", "3 ship SHIPPED 1 call ", "99999999999999999999 ship SHIPPED 1 call"} {
+	for _, slot := range []string{"", " ", "3", "3 ship SHIPPED mi8qcfy3", "x ship SHIPPED mi8qcfy3 call", "0 ship SHIPPED 1 call",
+		"-3 ship SHIPPED 1 call", "3 ship SHIPPED n.w call", "3  SHIPPED 1 call", "3 ship SHIPPED 1 call f f", "3 ship SHIPPED 1 call ", "99999999999999999999 ship SHIPPED 1 call"} {
 		c, grew, err := transitions.FromRecord(nil, imageWithSlot(slot))
 		if err != nil || !grew || c.Transition.ID != 3 || c.Transition.Event != "" || !slices.Equal(c.New.Unreadable, []string{"recent"}) {
 			t.Errorf("slot %q was read as %+v, %v", slot, c.Transition, err)
@@ -89,7 +89,7 @@ func TestASlotThatCannotBeReadIsLeftOut(t *testing.T) {
 
 // Members of the ring that this package does not write are left alone.
 func TestOtherMembersOfTheRingAreIgnored(t *testing.T) {
-	image := imageWithSlot("3 ship SHIPPED 1763721672123 call")
+	image := imageWithSlot("3 ship SHIPPED mi8qcfy3 call")
 	recent := image["recent"].(*types.AttributeValueMemberM).Value
 
 	for _, name := range []string{"s8", "f8", "r8", "s:", "s/", "f/", "r/", "s", "s33", "t3", ""} {
@@ -105,7 +105,7 @@ func TestOtherMembersOfTheRingAreIgnored(t *testing.T) {
 // A member of another type than this package writes is left out, and reported.
 func TestMembersOfTheRingHaveTheirTypes(t *testing.T) {
 	for _, name := range []string{"s0", "s3", "f3", "r3", "s7", "f7"} {
-		image := imageWithSlot("3 ship SHIPPED 1763721672123 call")
+		image := imageWithSlot("3 ship SHIPPED mi8qcfy3 call")
 		image["recent"].(*types.AttributeValueMemberM).Value[name] = &types.AttributeValueMemberBOOL{Value: true}
 
 		if c, grew, err := transitions.FromRecord(nil, image); err != nil || !grew || !slices.Equal(c.New.Unreadable, []string{"recent"}) {
@@ -115,9 +115,9 @@ func TestMembersOfTheRingHaveTheirTypes(t *testing.T) {
 }
 
 func FuzzRingSlot(f *testing.F) {
-	f.Add("3 ship SHIPPED 1763721672123 kJ3aB3dEf9xQ")
-	f.Add("3 ship SHIPPED 1763721672123 kJ3aB3dEf9xQ af")
-	f.Add("3 ship  1763721672123 ")
+	f.Add("3 ship SHIPPED mi8qcfy3 kJ3aB3dEf9xQ")
+	f.Add("3 ship SHIPPED mi8qcfy3 kJ3aB3dEf9xQ af")
+	f.Add("3 ship  mi8qcfy3 ")
 	f.Fuzz(func(t *testing.T, slot string) {
 		c, grew, err := transitions.FromRecord(nil, imageWithSlot(slot))
 		if err != nil || !grew {

@@ -25,8 +25,10 @@ func (o *Orders) inTransaction(w *write, t *step, base *Order) error {
 	made, _ := w.after.slot(t.transition.ID)
 
 	// UpdateItem names a missing map in its error. A transaction says only that it is invalid, so the map
-	// is made before.
-	w.lacking = !base.ringed
+	// is made before. What is no map is another program's.
+	if w.lacking = !base.ringed; w.lacking && base.item[recentAttribute] != nil {
+		return base.Readable(recentAttribute)
+	}
 
 	w.parts = &txn.Transaction{}
 	w.parts.Marker(orderPart, types.TransactWriteItem{Update: &u})
@@ -62,6 +64,9 @@ func (o *Order) after(w *step, version int) *Order {
 	after.item = nil
 	after.PreviousState, after.State, after.TransitionID = o.State, t.To, t.ID
 	after.DefinitionVersion, after.UpdatedAt = version, t.At
+	if t.To != o.State && !w.foreign.entered {
+		after.enteredAt = t.At
+	}
 	after.ring[o.TransitionID%ringSize].Cause = o.Cause.brief() // the item has the details of the newest only
 	after.ring[t.ID%ringSize], after.ringed = t, true
 	after.Cause = t.Cause

@@ -269,7 +269,7 @@ func (s *orders) adopted(t *testing.T, id transitions.OrderID) {
 func TestASlotBeyondTheOrderDoesNotKeepACallSearching(t *testing.T) {
 	s := newOrders(t)
 	s.place(t, "o-1")
-	s.put(t, "recent", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"s4": text("100 pay PAYMENT_RECEIVED 1763721672123 kJ3aB3")}})
+	s.put(t, "recent", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"s4": text("100 pay PAYMENT_RECEIVED mi8qcfy3 kJ3aB3")}})
 
 	if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); !errors.Is(err, transitions.ErrJournalBehind) {
 		t.Errorf("%s, %v", r.Verdict, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -188,7 +187,7 @@ func (o *Orders) writeLost(ctx context.Context, order *Order, last Row, upTo Tra
 		return false, fmt.Errorf("close the journal of order %s: %w", order.ID, &JournalError{At: next.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", upTo, last.ID)})
 	}
 
-	row := transitionRow(order.life(), Transition{ID: upTo, Event: Lost, From: last.To, To: next.From, At: time.Now()})
+	row := transitionRow(order.life(), Transition{ID: upTo, Event: Lost, From: last.To, To: next.From, At: o.clock.Now()})
 	row["previousId"] = dynamo.N(int64(last.ID))
 	row["definitionVersion"] = dynamo.N(0) // not known
 	row["lost"] = dynamo.Bool(true)
@@ -201,7 +200,7 @@ func (o *Orders) writeLost(ctx context.Context, order *Order, last Row, upTo Tra
 			Item:                                row,
 			ConditionExpression:                 &absent,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}, dynamo.WithoutRetries)
+		})
 		unanswered = unanswered || dynamo.OutcomeUnknown(ctx, err)
 
 		return err

@@ -3,6 +3,7 @@ package transitions
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,7 +71,9 @@ func (o *Orders) render(w *step, pin *Order) (types.Update, error) {
 	values[":at"] = dynamo.Millis(t.At)
 	values[":slot"] = t.slot()
 
-	has := recorded{named: t.request != (digest{}), code: t.Cause.Code != "", details: t.Cause.hasDetails()}
+	has := recorded{
+		named: t.request != (digest{}), code: t.Cause.Code != "", details: t.Cause.hasDetails(), enters: enters(w.move),
+	}
 	// The texts are made already (see newUpdates). Only the rarer parts are added below.
 	update := o.updates[t.ID%ringSize][has]
 
@@ -127,8 +130,29 @@ func (o *Orders) render(w *step, pin *Order) (types.Update, error) {
 	}, nil
 }
 
-// recorded says which optional parts a transition leaves in the order.
-type recorded struct{ named, code, details bool }
+// recorded says which optional parts a transition leaves in the order. enters: it leads into another state.
+type recorded struct{ named, code, details, enters bool }
+
+// enters reports whether the move leads into another state. Its sources are either all others than its
+// target, or the target alone (see oneEntry).
+func enters(g workflow.Group) bool { return !slices.Contains(g.From, g.To) }
+
+// oneEntry leaves out of a move the sources for which the write would not be the same: an order that is
+// in the target already does not enter it, and keeps the time at which it did. order is nil if it is not
+// known; then the order that is in the target refuses the write and shows that it is.
+func oneEntry(g workflow.Group, order *Order) workflow.Group {
+	isTarget := func(s workflow.State) bool { return s == g.To }
+
+	switch {
+	case enters(g) || len(g.From) == 1:
+	case order != nil && order.State == g.To:
+		g.From = []workflow.State{g.To}
+	default:
+		g.From = slices.DeleteFunc(slices.Clone(g.From), isTarget)
+	}
+
+	return g
+}
 
 // updates holds the text of the update for each slot and each combination of optional parts. The
 // texts are made once, because every transition needs one.
@@ -136,6 +160,7 @@ type updates [ringSize]map[recorded]*string
 
 func newUpdates(keepsRequests bool) (out updates) {
 	head := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, "
+	entry := enteredAtAttribute + " = :at, "
 	if keepsRequests {
 		head += requestsAt + " = :id, "
 	}
@@ -143,10 +168,13 @@ func newUpdates(keepsRequests bool) (out updates) {
 	for k := range out {
 		out[k] = map[recorded]*string{}
 
-		// Three optional parts have eight combinations.
-		for n := range 8 {
-			has := recorded{named: n&1 != 0, code: n&2 != 0, details: n&4 != 0}
+		// Four optional parts have 16 combinations.
+		for n := range 16 {
+			has := recorded{named: n&1 != 0, code: n&2 != 0, details: n&4 != 0, enters: n&8 != 0}
 			text := head + has.update(k)
+			if has.enters {
+				text = head + entry + has.update(k)
+			}
 			out[k][has] = &text
 		}
 	}
