@@ -10,6 +10,7 @@ import (
 // this one is read from a request.
 type order struct {
 	OrderID           string            `json:"orderId"`
+	Incarnation       string            `json:"incarnation" doc:"Names this life of the order: an id that is used again has another one. It is a part of every effect key."`
 	State             string            `json:"state"`
 	PreviousState     string            `json:"previousState,omitempty"`
 	TransitionID      int64             `json:"transitionId" doc:"The id of the newest transition."`
@@ -25,8 +26,9 @@ type order struct {
 	Notes             []noted           `json:"notes,omitempty"`
 	Cause             *cause            `json:"cause,omitempty" doc:"Why the newest transition was made."`
 	EditCause         *cause            `json:"editCause,omitempty" doc:"Why the content was edited last."`
-	CreatedAt         time.Time         `json:"createdAt"`
-	UpdatedAt         time.Time         `json:"updatedAt"`
+	CreatedAt         time.Time         `json:"createdAt,omitzero" doc:"Absent if another program has placed the order without it."`
+	UpdatedAt         time.Time         `json:"updatedAt,omitzero" doc:"Absent if another program has moved the order last, and without it."`
+	Unreadable        []string          `json:"unreadable,omitempty" doc:"The attributes of the stored order that have another form than Ratchet writes. The order is shown without them: their members here say nothing."`
 }
 
 // line is one line of an order.
@@ -62,6 +64,7 @@ type transition struct {
 func (t tenant) showOrder(o *transitions.Order) order {
 	out := order{
 		OrderID:           t.publicID(string(o.ID)),
+		Incarnation:       string(o.Incarnation),
 		State:             string(o.State),
 		PreviousState:     string(o.PreviousState),
 		TransitionID:      int64(o.TransitionID),
@@ -76,6 +79,7 @@ func (t tenant) showOrder(o *transitions.Order) order {
 		BillingAddress:    o.Billing,
 		CreatedAt:         o.CreatedAt,
 		UpdatedAt:         o.UpdatedAt,
+		Unreadable:        o.Unreadable,
 	}
 	// An order with an empty list shows the list. Without lines the member is absent.
 	if o.HasLines() {

@@ -85,7 +85,9 @@ func (s *service) orderRoutes(h huma.API) {
 	s.describeContent(h.OpenAPI())
 }
 
-// describeContent makes the document require the total of a new order if the definition has one.
+// describeContent makes the document require the total of a new order if the definition has one. The
+// definition itself refuses an order without it, once it is known that the request is no repeat of one that
+// was placed under an earlier definition.
 func (s *service) describeContent(doc *huma.OpenAPI) {
 	if !s.definition().Has(workflow.PartTotal) {
 		return
@@ -93,9 +95,7 @@ func (s *service) describeContent(doc *huma.OpenAPI) {
 
 	body := doc.Paths["/v1/orders"].Post.RequestBody.Content["application/json"].Schema
 	schema := doc.Components.Schemas.SchemaFromRef(body.Ref)
-	schema.Required = append(schema.Required, "total")
-	// huma keeps the messages about required members, which have changed.
-	schema.PrecomputeMessages()
+	onlyDocument(schema, "required", append([]string{"total"}, schema.Required...))
 }
 
 // enumerate adds the states of the definition to the document.
@@ -255,8 +255,16 @@ type listOrdersOutput struct {
 		Orders  []order `json:"orders"`
 		Next    string  `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
 		Scanned bool    `json:"scanned" doc:"Whether the table was scanned."`
-		Stale   int     `json:"stale,omitempty" doc:"How many orders were left out because they have moved since: the lists lag behind the orders."`
+		// Only a scan has these.
+		Unreadable []unreadableOrder `json:"unreadable,omitempty" doc:"Orders of this page that cannot be read at all, and are not in the list."`
+		Stale      int               `json:"stale,omitempty" doc:"How many orders were left out because they have moved since: the lists lag behind the orders."`
 	}
+}
+
+// unreadableOrder is an order that cannot be read.
+type unreadableOrder struct {
+	OrderID string `json:"orderId"`
+	Reason  string `json:"reason" doc:"Which attribute of the stored order has another form than Ratchet writes."`
 }
 
 func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput) (*listOrdersOutput, error) {
@@ -274,6 +282,12 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 			out.Body.Scanned = page.Scanned
 			// One page may take several reads.
 			out.Body.Stale += page.Stale
+
+			for _, bad := range page.Unreadable {
+				if id, own := c.tenant.ownID(string(bad.OrderID)); own {
+					out.Body.Unreadable = append(out.Body.Unreadable, unreadableOrder{id, bad.Reason})
+				}
+			}
 
 			return page.Orders, page.Next, err
 		},

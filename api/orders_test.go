@@ -75,7 +75,7 @@ func TestEveryVerdictHasItsStatus(t *testing.T) {
 	for _, key := range []string{"payment/paid", `"payment/paid"`, "payment/declined", "accept/out-of-stock", "refund/returned", "carrier/1"} {
 		s.want(move(key, `{"event":"deliver"}`), http.StatusUnprocessableEntity, "invalid_request")
 	}
-	s.want(move("unknown", `{"event":"fly"}`), http.StatusUnprocessableEntity, "invalid_request")
+	s.want(move("unknown", `{"event":"fly"}`), http.StatusUnprocessableEntity, "illegal")
 	s.want(move("place", `{"event":"place"}`), http.StatusUnprocessableEntity, "invalid_request")
 	s.want(s.ask("POST", "/v1/orders/o-2/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusNotFound, "order_not_found")
 	s.want(s.ask("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`), http.StatusBadRequest, "idempotency_key_missing")

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -69,7 +70,7 @@ type orderTask struct {
 	OrderID string `json:"orderId"`
 	Awaited string `json:"awaited" doc:"The state that the task waits for."`
 	Since   int64  `json:"since" doc:"The newest transition that the execution knew when it began to wait."`
-	State   string `json:"state,omitempty" doc:"The order's state. Only in a list of overdue tasks."`
+	State   string `json:"state,omitempty" doc:"The order's state. Only in a list of overdue tasks, and absent if the order cannot be read."`
 }
 
 type listAllParkedInput struct {
@@ -105,6 +106,11 @@ func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParked
 
 		// This costs one read for each task, so it is done only if the caller asks for it.
 		order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id))
+		// A person has to look at an order that cannot be read, and its task waits.
+		if errors.Is(err, transitions.ErrUnreadable) {
+			return shown, true, nil
+		}
+
 		// A task of a former life of the order ends by its own deadline.
 		if err != nil || !found || order.LifeID() != t.OrderID {
 			return shown, false, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -184,6 +185,11 @@ func (s *service) errorStatuses(r route) []int {
 		http.StatusMisdirectedRequest,
 	}
 	statuses = append(statuses, r.errors...)
+
+	// Another program may have written the order, so that it cannot be read.
+	if strings.HasPrefix(r.path, "/v1/orders") && !slices.Contains(statuses, http.StatusConflict) {
+		statuses = append(statuses, http.StatusConflict)
+	}
 
 	if s.needsCredential(r) {
 		statuses = append(statuses, http.StatusUnauthorized)

@@ -76,26 +76,39 @@ func (s *service) transitionRoutes(h huma.API) {
 	s.enumerateEvents(h.OpenAPI())
 }
 
-// enumerateEvents adds the events and states of the definition to the request's schema.
+// enumerateEvents adds the events and states of the definition to the request's schema in the document.
+// Requests are not held against them: a repeat of a request with an event of an earlier definition is
+// answered as a repeat.
 func (s *service) enumerateEvents(doc *huma.OpenAPI) {
-	body := doc.Components.Schemas.SchemaFromRef("#/components/schemas/NewTransition")
+	var events, states []string
 	for _, event := range s.definition().Events() {
 		// Another route places orders.
 		if event != s.definition().Place() {
-			body.Properties["event"].Enum = append(body.Properties["event"].Enum, string(event))
+			events = append(events, string(event))
 		}
 	}
 
 	for _, state := range s.definition().States() {
-		body.Properties["from"].Enum = append(body.Properties["from"].Enum, string(state.State))
+		states = append(states, string(state.State))
 	}
-	body.Properties["event"].PrecomputeMessages()
-	body.Properties["from"].PrecomputeMessages()
+
+	body := doc.Components.Schemas.SchemaFromRef("#/components/schemas/NewTransition")
+	onlyDocument(body.Properties["event"], "enum", events)
+	onlyDocument(body.Properties["from"], "enum", states)
+}
+
+// onlyDocument sets a keyword of the schema that the document has and that requests are not held against.
+func onlyDocument(schema *huma.Schema, keyword string, value any) {
+	if schema.Extensions == nil {
+		schema.Extensions = map[string]any{}
+	}
+	schema.Extensions[keyword] = value
 }
 
 type newTransition struct {
-	Event        string      `json:"event" doc:"The event to apply."`
-	From         string      `json:"from,omitempty" doc:"Apply the event only from this state."`
+	// The names of package workflow have the same pattern.
+	Event        string      `json:"event" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"The event to apply."`
+	From         string      `json:"from,omitempty" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"Apply the event only from this state."`
 	TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
 	Values       guardValues `json:"values,omitempty"`
 	Cause        *newCause   `json:"cause,omitempty" doc:"Why. It is no part of the request's content: a repeat may have another one."`

@@ -169,13 +169,17 @@ const sampledOrders = 1000
 func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 	const subject = "orders"
 
-	orders, next, err := inspect.List(ctx, b.Orders, inspect.Page{Limit: sampledOrders})
+	found, err := inspect.List(ctx, b.Orders, inspect.Page{Limit: sampledOrders})
 	if err != nil {
 		return doctor.NewUnchecked(subject, err.Error(), "`ratchet verify` names orders that cannot be read")
 	}
 
+	for _, bad := range found.Unreadable {
+		return doctor.NewFailure(subject, fmt.Sprintf("order %s cannot be read: %s", bad.OrderID, bad.Reason), "`ratchet verify` names all orders that cannot be read; correct the attribute, or map it to another name")
+	}
+
 	d := b.Orders.Definition()
-	for _, order := range orders {
+	for _, order := range found.Orders {
 		if err := b.Orders.CheckVersion(order); err != nil {
 			return doctor.NewFailure(subject, err.Error(), "`ratchet workflow migrate`, or accept-versions while two versions of workers run")
 		}
@@ -186,12 +190,12 @@ func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 		}
 	}
 
-	found := fmt.Sprintf("%s with states of version %d of the definition %s", plural.Of(len(orders), "order"), d.Version(), d.Name())
-	if next != "" {
-		found = "the first " + found
+	text := fmt.Sprintf("%s with states of version %d of the definition %s", plural.Of(len(found.Orders), "order"), d.Version(), d.Name())
+	if found.Next != "" {
+		text = "the first " + text
 	}
 
-	return doctor.NewOK(subject, found)
+	return doctor.NewOK(subject, text)
 }
 
 // compareTimeout bounds the comparison at the start of a process.

@@ -16,7 +16,6 @@ import (
 	"ratchet/activities/steps"
 	"ratchet/workflow"
 	"ratchet/workflow/check"
-	"ratchet/workflow/file"
 )
 
 // ErrDefinition means that the file of Config.OrderDefinition cannot be read or has no valid
@@ -66,7 +65,7 @@ func newFlow(c Config) (*flow, error) {
 	var err error
 	// The settings follow the program's parts. Validate refuses a configuration that sets both.
 	if c.OrderDefinition != "" {
-		if f.definition, err = readDefinition(c.OrderDefinition); err != nil {
+		if f.definition, err = readDefinition(c.OrderDefinition, c.AcceptVersions); err != nil {
 			return nil, err
 		}
 	}
@@ -89,20 +88,6 @@ func newFlow(c Config) (*flow, error) {
 	return f, nil
 }
 
-func readDefinition(name string) (*workflow.Definition, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
-	}
-
-	d, err := file.Parse(name, text)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
-	}
-
-	return d, nil
-}
-
 // CheckWorkflow checks that the definition of orders, the state machine and the steps of the
 // configuration fit each other. Init, workers and API servers make the same check. It reads the files
 // of the settings and writes nothing. The error wraps [ErrDefinition] or [ErrStateMachine]. If both
@@ -118,6 +103,11 @@ func (c Config) CheckWorkflow() (check.Report, error) {
 
 // check returns an error if the definition, the state machine and the steps do not fit each other.
 func (f *flow) check() (check.Report, error) {
+	// A file was checked when it was read, with its lines.
+	if err := checkBounds(f.definition, nil); err != nil {
+		return check.Report{}, fmt.Errorf("%w: %w", ErrDefinition, err)
+	}
+
 	if err := f.checkActivities(); err != nil {
 		return check.Report{}, fmt.Errorf("%w: %s: %w", ErrStateMachine, f.file, err)
 	}

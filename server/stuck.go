@@ -27,7 +27,7 @@ const (
 
 // stuckKinds are the kinds of problems that a survey finds.
 func stuckKinds() []executions.Kind {
-	return []executions.Kind{executions.Failed, executions.Ended, executions.Missing, executions.Overdue, executions.Lost}
+	return []executions.Kind{executions.Failed, executions.Ended, executions.Missing, executions.Overdue, executions.Lost, executions.Unreadable}
 }
 
 // surveyStuck counts the stuck orders whenever a count is due and this worker claims it, until ctx ends.

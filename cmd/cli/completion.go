@@ -94,8 +94,8 @@ func (s *settings) someOrders(ctx context.Context) (ids []string) {
 
 	// Ids in a shell are only a help: after an error there are none.
 	_ = s.with(ctx, func(b *server.Backend) error {
-		orders, _, err := inspect.List(ctx, b.Orders, inspect.Page{})
-		for _, order := range orders {
+		found, err := inspect.List(ctx, b.Orders, inspect.Page{})
+		for _, order := range found.Orders {
 			ids = append(ids, string(order.ID))
 		}
 

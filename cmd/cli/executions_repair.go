@@ -173,7 +173,7 @@ func printProblem(c *cobra.Command, asJSON bool, p executions.Problem) error {
 		return printJSON(out, p)
 	}
 
-	fmt.Fprintf(out, "order %s  %s  %s since %s\n    %s\n", p.OrderID, orDash(string(p.State)), p.Kind, stamp(p.Since), p.Cause)
+	fmt.Fprintf(out, "order %s  %s  %s since %s\n    %s\n", p.OrderID, orDash(string(p.State)), p.Kind, stampOf(p.Since), p.Cause)
 
 	for _, command := range p.Commands {
 		if _, err := fmt.Fprintf(out, "    try: %s\n", command); err != nil {

@@ -35,7 +35,7 @@ func ordersCreate(s *settings) *cobra.Command {
 		}
 
 		return with(c.Context(), func(b *server.Backend) error {
-			if err := flags.setTotal(c, &order, b.Orders.Definition()); err != nil {
+			if err := flags.setTotal(c, &order, b.Orders); err != nil {
 				return err
 			}
 

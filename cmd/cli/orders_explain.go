@@ -121,6 +121,10 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	if e.OtherVersion != 0 {
 		fmt.Fprintf(out, "  moved by version %d of the definition; the options below are those of version %d\n", e.OtherVersion, d.Version())
 	}
+
+	if len(o.Unreadable) > 0 {
+		fmt.Fprintf(out, "  unreadable: %s\n", unreadable(o))
+	}
 	fmt.Fprintln(out, "\ntransitions")
 
 	if err := printSteps(out, e.Steps); err != nil {
@@ -134,7 +138,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	}
 
 	if o.ContentVersion > 0 {
-		fmt.Fprintf(w, "its content was edited %s; the last change of any kind was at %s\n", plural.Of(o.ContentVersion, "time"), stamp(o.UpdatedAt))
+		fmt.Fprintf(w, "its content was edited %s; the last change of any kind was at %s\n", plural.Of(o.ContentVersion, "time"), stampOf(o.UpdatedAt))
 
 		if o.EditCause != (transitions.Cause{}) {
 			fmt.Fprintf(w, "  the last edit because: %s\n", describeCause(o.EditCause))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -109,12 +110,12 @@ func priceOf(o *transitions.Order, item transitions.Item) string {
 
 func printOrder(out io.Writer, o *transitions.Order) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "order\t%s\nstate\t%s\ntransition\t%d\n", o.ID, o.State, o.TransitionID)
+	fmt.Fprintf(w, "order\t%s\nincarnation\t%s\nstate\t%s\ntransition\t%d\n", o.ID, o.Incarnation, o.State, o.TransitionID)
 
 	if o.Total != (transitions.Money{}) {
 		fmt.Fprintf(w, "total\t%s\n", money(o.Total))
 	}
-	fmt.Fprintf(w, "updated\t%s\n", stamp(o.UpdatedAt))
+	fmt.Fprintf(w, "updated\t%s\n", stampOf(o.UpdatedAt))
 
 	if o.Cause != (transitions.Cause{}) {
 		fmt.Fprintf(w, "cause\t%s\n", describeCause(o.Cause))
@@ -141,5 +142,14 @@ func printOrder(out io.Writer, o *transitions.Order) {
 		}
 		fmt.Fprintf(w, "item\t%d x %s%s%s\n", item.Quantity, item.SKU, priceOf(o, item), shipped)
 	}
+
+	if len(o.Unreadable) > 0 {
+		fmt.Fprintf(w, "unreadable\t%s\n", unreadable(o))
+	}
 	_ = w.Flush() // the terminal may be closed
+}
+
+// unreadable names the attributes that the order is shown without.
+func unreadable(o *transitions.Order) string {
+	return strings.Join(o.Unreadable, ", ") + " (another form than Ratchet writes; shown without)"
 }

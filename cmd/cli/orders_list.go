@@ -30,22 +30,26 @@ func ordersList(s *settings) *cobra.Command {
 			page := inspect.Page{State: workflow.State(*state), Customer: *customer, Reference: *reference, Version: *version, After: transitions.OrderID(*after), Limit: *limit}
 			page.Progress = s.progress.orders("read")
 
-			orders, next, err := listOrders(c, b, page, *tenant)
+			found, err := listOrders(c, b, page, *tenant)
 			if err != nil {
 				return err
 			}
 
+			for _, bad := range found.Unreadable {
+				fmt.Fprintf(c.ErrOrStderr(), "left out: order %s cannot be read: %s\n", bad.OrderID, oneLine(bad.Reason))
+			}
+
 			if s.json {
-				return printMore(c.ErrOrStderr(), next, printLines(c.OutOrStdout(), orders))
+				return printMore(c.ErrOrStderr(), found.Next, printLines(c.OutOrStdout(), found.Orders))
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ORDER\tSTATE\tTRANSITION\tUPDATED")
 
-			for _, o := range orders {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", o.ID, o.State, o.TransitionID, stamp(o.UpdatedAt))
+			for _, o := range found.Orders {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", o.ID, o.State, o.TransitionID, stampOf(o.UpdatedAt))
 			}
 
-			return printMore(c.ErrOrStderr(), next, w.Flush())
+			return printMore(c.ErrOrStderr(), found.Next, w.Flush())
 		})
 	}
 
@@ -54,23 +58,21 @@ func ordersList(s *settings) *cobra.Command {
 
 // listOrders returns a page of the tenant's orders, or of all tenants' if tenant is empty. It says
 // where the page comes from if the page may be incomplete.
-func listOrders(c *cobra.Command, b *server.Backend, page inspect.Page, tenant string) ([]*transitions.Order, string, error) {
+func listOrders(c *cobra.Command, b *server.Backend, page inspect.Page, tenant string) (inspect.Listing, error) {
 	if tenant == "" {
 		// The lists are per tenant; all tenants together are only in the table.
 		if page.Reference != "" || page.Customer != "" {
 			fmt.Fprintln(c.ErrOrStderr(), "scanned the table for orders of all tenants; with --tenant NAME the lists of orders are used")
 		}
 
-		orders, next, err := inspect.List(c.Context(), b.Orders, page)
-
-		return orders, string(next), err
+		return inspect.List(c.Context(), b.Orders, page)
 	}
 
 	owner := ownerOf(tenant)
 
 	listing, err := inspect.Listed(c.Context(), b.Orders, b.Lists, owner, page)
 	if err != nil {
-		return nil, "", err
+		return inspect.Listing{}, err
 	}
 
 	if listing.Stale > 0 {
@@ -78,14 +80,15 @@ func listOrders(c *cobra.Command, b *server.Backend, page inspect.Page, tenant s
 	}
 
 	if !listing.Scanned {
-		return listing.Orders, listing.Next, nil
+		return listing, nil
 	}
 	fmt.Fprintln(c.ErrOrStderr(), "there are no lists of orders (setting order-lists): scanned the table")
 
 	// A scan returns the orders of all tenants.
-	own := slices.DeleteFunc(listing.Orders, func(o *transitions.Order) bool { return !isOwnedBy(owner, o.ID) })
+	listing.Orders = slices.DeleteFunc(listing.Orders, func(o *transitions.Order) bool { return !isOwnedBy(owner, o.ID) })
+	listing.Unreadable = slices.DeleteFunc(listing.Unreadable, func(u inspect.Unreadable) bool { return !isOwnedBy(owner, u.OrderID) })
 
-	return own, listing.Next, nil
+	return listing, nil
 }
 
 // ownerOf returns the text before the colon in the ids of a tenant's orders. It is "" for the

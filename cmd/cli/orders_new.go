@@ -84,9 +84,19 @@ func parseTexts(flag string, pairs []string) (map[string]string, error) {
 	return texts, nil
 }
 
-// setTotal gives the order the total that the definition requires, and checks the whole order.
-func (f *newOrderFlags) setTotal(c *cobra.Command, order *transitions.NewOrder, d *workflow.Definition) error {
-	given := c.Flags().Changed
+// setTotal gives the order the total that the definition requires, and checks the whole order. The
+// definition does not decide about a repeat: that has the content that the order was placed with under an
+// earlier one.
+func (f *newOrderFlags) setTotal(c *cobra.Command, order *transitions.NewOrder, orders *transitions.Orders) error {
+	placed, exists, err := orders.Get(c.Context(), order.ID)
+	if err != nil {
+		return err
+	}
+
+	if exists && f.setTotalOf(c, order, placed) {
+		return nil
+	}
+	given, d := c.Flags().Changed, orders.Definition()
 
 	if !d.Has(workflow.PartTotal) {
 		// A flag without a meaning for this definition is a mistake, and is not ignored.
@@ -103,13 +113,34 @@ func (f *newOrderFlags) setTotal(c *cobra.Command, order *transitions.NewOrder, 
 		return usageError("an order needs at least one --item SKU:QUANTITY:PRICE, or --total")
 	}
 
-	order.Total = transitions.Money{Amount: f.total, Currency: f.currency}
-	if !given("total") {
-		for _, item := range order.Items {
+	order.Total = f.totalOf(c, order.Items)
+
+	return order.ValidateFor(d)
+}
+
+// totalOf returns the total of the flags, or the sum of the items.
+func (f *newOrderFlags) totalOf(c *cobra.Command, items []transitions.Item) transitions.Money {
+	total := transitions.Money{Amount: f.total, Currency: f.currency}
+	if !c.Flags().Changed("total") {
+		for _, item := range items {
 			// No overflow: Validate has bounded quantities, prices and the number of lines.
-			order.Total.Amount += item.Quantity * item.Price
+			total.Amount += item.Quantity * item.Price
 		}
 	}
 
-	return order.ValidateFor(d)
+	return total
+}
+
+// setTotalOf reports whether the flags describe the order that was placed, and gives the order its total.
+func (f *newOrderFlags) setTotalOf(c *cobra.Command, order *transitions.NewOrder, placed *transitions.Order) bool {
+	with := *order
+	with.Total = f.totalOf(c, order.Items)
+
+	if placed.PlacedWith(with) {
+		*order = with
+		return true
+	}
+
+	// A flag about a total asks for one.
+	return !c.Flags().Changed("total") && !c.Flags().Changed("currency") && placed.PlacedWith(*order)
 }

@@ -32,6 +32,15 @@ func printLines[T any](w io.Writer, all []T) error {
 // stamp formats a time as RFC 3339 in UTC.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
+// stampOf formats like stamp, and an unknown time as "-".
+func stampOf(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+
+	return stamp(t)
+}
+
 // printMore prints how to read the next page, if there is one. It passes err on.
 func printMore(out io.Writer, next string, err error) error {
 	if err == nil && next != "" {

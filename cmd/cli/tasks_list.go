@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -32,11 +34,24 @@ func tasksList(s *settings) *cobra.Command {
 		Example: "  ratchet tasks list o-1\n  ratchet tasks list --overdue --json",
 	}
 	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; with ORDER all are listed")
-	after := c.Flags().String("after", "", "continue after this task, as the page before names it")
+	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	overdue := c.Flags().Bool("overdue", false, "only tasks whose order has come to the awaited state, or cannot come to it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *limit < 1 || *limit > 10_000 {
 			return usageError("limit %d: 1 to 10000", *limit)
+		}
+
+		if err := given(c.Flags(), "after"); err != nil {
+			return err
+		}
+
+		if len(args) == 1 && *after != "" {
+			return usageError("after: an order has one task at most, so its list has no pages")
+		}
+
+		start, err := taskAfter(*after)
+		if err != nil {
+			return err
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
@@ -48,7 +63,7 @@ func tasksList(s *settings) *cobra.Command {
 				list = func(string) ([]tasktoken.Task, error) { return tasksOf(ctx, b, args[0]) }
 			}
 
-			found, next, err := collectTasks(ctx, s, b, list, *after, *limit, len(args) == 0, *overdue)
+			found, next, err := collectTasks(ctx, s, b, list, start, *limit, len(args) == 0, *overdue)
 			if err != nil {
 				return err
 			}
@@ -88,7 +103,7 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 
 			// The cursor is the last task that was looked at, not the end of its page.
 			if paged && len(found) == limit {
-				return found, t.OrderID, nil
+				return found, taskPosition(t.OrderID), nil
 			}
 			after = t.OrderID
 		}
@@ -103,9 +118,28 @@ func collectTasks(ctx context.Context, s *settings, b *server.Backend, list func
 	}
 }
 
+// taskPosition returns the position behind a task. A task is stored under the life of its order, which is
+// no id of an order.
+func taskPosition(life string) string { return base64.RawURLEncoding.EncodeToString([]byte(life)) }
+
+// taskAfter is the inverse of taskPosition, "" for the beginning of the list.
+func taskAfter(position string) (life string, err error) {
+	text, err := base64.RawURLEncoding.Strict().DecodeString(position)
+	if id := transitions.OrderOfLife(string(text)); err != nil || position != "" && (string(id) == string(text) || id.Validate() != nil) {
+		return "", usageError("after %.64q: must be a position that the page before printed", position)
+	}
+
+	return string(text), nil
+}
+
 // overdueState returns the order's state, and whether it ends the wait of the task.
 func overdueState(ctx context.Context, b *server.Backend, t tasktoken.Task) (state string, overdue bool, err error) {
 	order, exists, err := b.Orders.Get(ctx, transitions.OrderOfLife(t.OrderID))
+	// A person has to look at an order that cannot be read, and its task waits.
+	if errors.Is(err, transitions.ErrUnreadable) {
+		return "unreadable", true, nil
+	}
+
 	// A task of an order that does not exist ends by its own deadline.
 	if err != nil || !exists || order.LifeID() != t.OrderID {
 		return "", false, err

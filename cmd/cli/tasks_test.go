@@ -79,6 +79,11 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 			break
 		}
 
+		// The position is that of a life, and no id of an order.
+		if strings.Contains(after, "o-") {
+			t.Errorf("the position %s shows how tasks are stored", after)
+		}
+
 		var task printedTask
 		if err := json.Unmarshal([]byte(out), &task); err != nil {
 			t.Fatalf("%s: %v", out, err)
@@ -91,6 +96,15 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 		t.Errorf("%q", pages)
 	}
 	s.json = false
+
+	for _, args := range [][]string{
+		{"--after", ""}, {"--after", "o-1"}, {"--after", "bm8tbGlmZQ"}, {"--after", strings.Repeat("b", 3000)}, {"o-1", "--after", taskPosition("o-1.0")},
+		{"--limit", "0"}, {"--limit", "10001"}, {"o/1"}, {""},
+	} {
+		if out, code := ask(t, tasksCommand(s), append([]string{"list"}, args...)...); code != exitUsage {
+			t.Errorf("%q: exit status %d\n%s", args, code, out)
+		}
+	}
 
 	out, code := ask(t, tasksCommand(s), "list", "o-1")
 	if code != exitOK || !strings.Contains(out, "SHIPPED") || strings.Contains(out, "o-2") || strings.Contains(out, "secret") {

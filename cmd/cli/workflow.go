@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/server"
 	"ratchet/workflow"
-	"ratchet/workflow/file"
 )
 
 func workflowCommand(s *settings) *cobra.Command {
@@ -21,6 +21,8 @@ func workflowCommand(s *settings) *cobra.Command {
 // definition returns a built-in definition, or the definition in a file if path is not empty. For
 // orders it returns the definition that the settings name.
 func (s *settings) definition(c *cobra.Command, name, path string) (*workflow.Definition, error) {
+	var versions []int // that the settings accept beside the definition's own
+
 	if path == "" && name == "order" {
 		cfg, _, err := s.load()
 		if err != nil {
@@ -32,7 +34,7 @@ func (s *settings) definition(c *cobra.Command, name, path string) (*workflow.De
 			return w.Definition, nil
 		}
 
-		path = cfg.OrderDefinition
+		path, versions = cfg.OrderDefinition, cfg.AcceptVersions
 	}
 
 	if path == "" {
@@ -44,7 +46,7 @@ func (s *settings) definition(c *cobra.Command, name, path string) (*workflow.De
 		return nil, err
 	}
 
-	d, err := file.Parse(path, text)
+	d, err := server.ParseDefinition(path, text, versions)
 	if err != nil {
 		return nil, &statusError{exitUsage, err}
 	}

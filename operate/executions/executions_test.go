@@ -40,6 +40,7 @@ const machine = `{"StartAt":"Which","States":{
 // orderExecutions are the executions of one state machine on an engine of its own.
 type orderExecutions struct {
 	*executions.Executions
+	kit     *shop.Shop
 	orders  *transitions.Orders
 	sfn     *sfn.Client
 	db      *dynamodb.Client
@@ -54,7 +55,7 @@ func newOrderExecutions(t *testing.T) *orderExecutions {
 	embeddedtest.Run(t, engine)
 
 	kit := shop.Over(t, engine.AWSConfig())
-	e := &orderExecutions{t: t, sfn: kit.SFN, db: kit.DB, orders: kit.Orders()}
+	e := &orderExecutions{t: t, kit: kit, sfn: kit.SFN, db: kit.DB, orders: kit.Orders()}
 
 	m, err := e.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
 		Name:       aws.String("m"),

@@ -49,15 +49,29 @@ func (e *FailedError) Error() string {
 // StartPlaced has started it with the edits of the order. It fails with [ErrOtherOrder] if the
 // order's id was used with other content, with a *[FailedError] if the execution ended without
 // success and no successor runs, and with [transitions.ErrInvalidRequest] if the order breaks a
-// rule.
+// rule. A rule of the definition counts only if the order was neither placed nor started under an earlier
+// one.
 func (e *Executions) Start(ctx context.Context, machineARN string, order transitions.NewOrder) (executionARN string, err error) {
-	if err := order.ValidateFor(e.cfg.Orders.Definition()); err != nil {
+	if err := order.Validate(); err != nil {
 		return "", err
 	}
 
 	input, err := json.Marshal(order)
 	if err != nil {
 		return "", err
+	}
+
+	// An execution with an order that the definition refuses would only fail. One that was started before is
+	// found, and an order that was placed under an earlier definition is started.
+	if refusal := order.ValidateFor(e.cfg.Orders.Definition()); refusal != nil {
+		begun, err := e.isBegun(ctx, machineARN, order)
+		if err != nil {
+			return "", err
+		}
+
+		if !begun {
+			return "", refusal
+		}
 	}
 
 	// The name is the id, so two starts of one order cannot make two executions.
@@ -171,6 +185,26 @@ func (e *Executions) findStarted(ctx context.Context, machineARN string, order t
 	}
 
 	return first.ARN, nil
+}
+
+// isBegun reports whether the order was placed with this content, or its first execution was started. With
+// other content the start is refused, in words that name the difference.
+func (e *Executions) isBegun(ctx context.Context, machineARN string, n transitions.NewOrder) (bool, error) {
+	placed, exists, err := e.cfg.Orders.Get(ctx, n.ID)
+
+	switch {
+	case err != nil:
+		return false, err
+	case exists && !placed.PlacedWith(n):
+		return false, fmt.Errorf("start the execution of order %s: %w", n.ID, ErrOtherOrder)
+	case exists:
+		return true, nil
+	}
+
+	first, exists, err := e.describe(ctx, machineARN, n.ID, 1)
+
+	// After a success the order is gone, and the request would place another one.
+	return exists && first.Status != types.ExecutionStatusSucceeded, err
 }
 
 // startAgain returns the ARN of an execution that has succeeded. If its order was deleted since, the

@@ -2,6 +2,7 @@ package executions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -34,6 +35,9 @@ const (
 	// Lost: the carrier has lost a parcel of the order. The definition has no transition for a
 	// loss, so a person decides how the order goes on.
 	Lost Kind = "lost parcel"
+	// Unreadable: the order's item lacks an attribute that every decision needs, or has it in another form
+	// than Ratchet writes. Nothing moves the order until a person corrects the attribute.
+	Unreadable Kind = "unreadable"
 )
 
 // Problem is an order that needs a person, with the cause and the commands that make it move again.
@@ -43,7 +47,7 @@ type Problem struct {
 	Kind    Kind                `json:"kind"`
 	// Since is when the execution ended, when the order moved last, or when the loss of the
 	// parcel was recorded.
-	Since time.Time `json:"since"`
+	Since time.Time `json:"since,omitzero"`
 	Cause string    `json:"cause"`
 	// Commands make the order move again. The first is the one to try first.
 	Commands []string `json:"commands"`
@@ -88,22 +92,30 @@ func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found 
 
 	page := inspect.Page{Limit: surveyPage}
 	for seen := 0; ; {
-		orders, next, err := inspect.List(ctx, e.cfg.Orders, page)
+		listing, err := inspect.List(ctx, e.cfg.Orders, page)
 		if err != nil {
 			return err
 		}
 
-		if err := e.surveyOrders(ctx, now, f, orders, found); err != nil {
+		for _, bad := range listing.Unreadable {
+			if p := unreadable(bad.OrderID, bad.State, bad.Reason); f.selects(p) {
+				if err := found(p); err != nil {
+					return err
+				}
+			}
+		}
+
+		if err := e.surveyOrders(ctx, now, f, listing.Orders, found); err != nil {
 			return err
 		}
 
-		seen += len(orders)
+		seen += len(listing.Orders) + len(listing.Unreadable)
 		looked(seen)
 
-		if next == "" {
+		if listing.Next == "" {
 			return nil
 		}
-		page.After = next
+		page.After = transitions.OrderID(listing.Next)
 	}
 }
 
@@ -112,14 +124,28 @@ func (e *Executions) surveyNamed(ctx context.Context, now time.Time, f Filter, f
 	orders := make([]*transitions.Order, 0, len(f.Orders))
 	for _, id := range f.Orders {
 		order, err := e.order(ctx, id)
+
+		switch p := unreadable(id, "", inspect.ReasonOf(err)); {
+		case errors.Is(err, transitions.ErrUnreadable) && f.selects(p):
+			err = found(p)
+		case errors.Is(err, transitions.ErrUnreadable):
+			err = nil
+		case err == nil:
+			orders = append(orders, order)
+		}
+
 		if err != nil {
 			return err
 		}
-
-		orders = append(orders, order)
 	}
 
 	return e.surveyOrders(ctx, now, f, orders, found)
+}
+
+// unreadable is the problem of an order that cannot be read. It has no time, and so counts as older than
+// every bound.
+func unreadable(id transitions.OrderID, state workflow.State, reason string) Problem {
+	return Problem{OrderID: id, State: state, Kind: Unreadable, Cause: "the order cannot be read: " + reason, Commands: []string{"ratchet verify"}}
 }
 
 // order reads an order that must exist.

@@ -36,32 +36,47 @@ type Page struct {
 // errPageFull ends a scan whose page is full.
 var errPageFull = errors.New("the page is full")
 
-// List returns orders in no useful order, and the After of the next page (empty at the
-// end). It scans the table. An invalid page is [transitions.ErrInvalidRequest].
-func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transitions.Order, next transitions.OrderID, err error) {
+// List returns orders in no useful order. It scans the table. An order that cannot be read does not hide
+// the others: it is in Unreadable. An invalid page is [transitions.ErrInvalidRequest].
+func List(ctx context.Context, o *transitions.Orders, p Page) (Listing, error) {
 	if p.Limit == 0 {
 		p.Limit = 100
 	}
+	found := Listing{Scanned: true}
 
-	err = Each(ctx, o, p, func(order *transitions.Order, err error) error {
-		if err != nil {
+	err := Each(ctx, o, p, func(order *transitions.Order, err error) error {
+		switch {
+		case errors.Is(err, transitions.ErrUnreadable):
+			found.Unreadable = append(found.Unreadable, Unreadable{OrderID: order.ID, State: order.State, Reason: ReasonOf(err)})
+		case err != nil:
 			return err
+		default:
+			found.Orders = append(found.Orders, order)
 		}
 
-		if orders = append(orders, order); len(orders) == p.Limit {
+		if len(found.Orders)+len(found.Unreadable) == p.Limit {
+			found.Next = string(order.ID)
 			return errPageFull
 		}
 
 		return nil
 	})
-	switch {
-	case errors.Is(err, errPageFull):
-		return orders, orders[len(orders)-1].ID, nil
-	case err != nil:
-		return nil, "", fmt.Errorf("list orders: %w", err)
+	if err != nil && !errors.Is(err, errPageFull) {
+		return Listing{}, fmt.Errorf("list orders: %w", err)
 	}
 
-	return orders, "", nil
+	return found, nil
+}
+
+// ReasonOf returns the part of a [transitions.ErrUnreadable] that names the attribute, and the whole text of
+// another error.
+func ReasonOf(err error) string {
+	text := fmt.Sprint(err)
+	if _, reason, found := strings.Cut(text, transitions.ErrUnreadable.Error()+": "); found {
+		return reason
+	}
+
+	return text
 }
 
 // Each calls fn with all orders of the page and of the pages after it, in no useful order. It scans

@@ -42,15 +42,15 @@ func TestPagesTogetherHoldEveryOrderOnce(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var got []transitions.OrderID
 			for more := true; more; {
-				orders, next, err := inspect.List(t.Context(), s.Orders, row.page)
+				found, err := inspect.List(t.Context(), s.Orders, row.page)
 				if err != nil {
 					t.Fatal(err)
 				}
 
-				for _, o := range orders {
+				for _, o := range found.Orders {
 					got = append(got, o.ID)
 				}
-				row.page.After, more = next, next != ""
+				row.page.After, more = transitions.OrderID(found.Next), found.Next != ""
 			}
 
 			slices.Sort(got)
@@ -70,7 +70,7 @@ func TestInvalidPagesAreRefused(t *testing.T) {
 		"a negative version":        {Version: -1},
 		"a state that is not known": {State: "LOST"},
 	} {
-		if _, _, err := inspect.List(t.Context(), s.Orders, page); !errors.Is(err, transitions.ErrInvalidRequest) {
+		if _, err := inspect.List(t.Context(), s.Orders, page); !errors.Is(err, transitions.ErrInvalidRequest) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
+	"ratchet/workflow"
 )
 
 // Listing is a page of orders, and where it comes from.
@@ -17,9 +18,21 @@ type Listing struct {
 	// Scanned says that the table was scanned: the sequence of the orders means nothing, and
 	// the orders of all owners are among them.
 	Scanned bool
+	// Unreadable are the orders of the page that cannot be read at all, from a scan only.
+	Unreadable []Unreadable
 	// Stale counts the rows of the lists that were left out, because their orders have
 	// moved since: the lists lag.
 	Stale int
+}
+
+// Unreadable is an order without one of the attributes that every decision needs, or with another form of
+// it than Ratchet writes.
+type Unreadable struct {
+	OrderID transitions.OrderID `json:"orderId"`
+	// State is the text in the attribute of the state, empty if there is none.
+	State workflow.State `json:"state,omitempty"`
+	// Reason names the attribute.
+	Reason string `json:"reason"`
 }
 
 // Listed returns a page of the orders of one owner (see [lists.Query]) from the lists, newest
@@ -53,7 +66,5 @@ func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner st
 		return Listing{Orders: page.Orders, Next: page.Next, Stale: page.Stale}, err
 	}
 
-	found, next, err := List(ctx, o, p)
-
-	return Listing{Orders: found, Next: string(next), Scanned: true}, err
+	return List(ctx, o, p)
 }

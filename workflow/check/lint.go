@@ -42,6 +42,7 @@ func (c *checker) lintMachine() {
 
 		c.lintState(s)
 		c.lintErrors(s)
+		c.lintWait(s)
 	}
 
 	// The time-outs of an activity begin when a worker takes the task.

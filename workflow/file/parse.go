@@ -8,8 +8,9 @@ import (
 )
 
 // Parse reads a definition from YAML or JSON. Errors begin with the name of the file and the line, also
-// the errors of [workflow.New].
-func Parse(name string, data []byte) (*workflow.Definition, error) {
+// the errors of [workflow.New], and of further checks that the caller has for a valid definition. A check
+// names the part of the definition by a *[workflow.SpecError].
+func Parse(name string, data []byte, checks ...func(*workflow.Definition) error) (*workflow.Definition, error) {
 	root, err := document.Read(name, data)
 	if err != nil {
 		return nil, err
@@ -27,6 +28,10 @@ func Parse(name string, data []byte) (*workflow.Definition, error) {
 	}
 
 	d, err := workflow.New(spec)
+	for i := 0; err == nil && i < len(checks); i++ {
+		err = checks[i](d)
+	}
+
 	if err != nil {
 		return nil, &document.Error{File: name, Line: p.lineOf(err), Err: err}
 	}
