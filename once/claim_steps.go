@@ -48,7 +48,7 @@ func (c *Claim) Complete(ctx context.Context, result []byte) error {
 	}
 
 	keep, err := c.send(ctx, s)
-	if err != nil {
+	if err != nil || c.Outcome == Untracked {
 		return err
 	}
 	c.claims.remember(c.key, finished{fingerprint: c.fingerprint, fence: c.fence, result: result, until: keep})
