@@ -315,7 +315,7 @@ func (c *Claim) refusal(now time.Time, s step, r *Record) error {
 		return fmt.Errorf("%w: its outcome is unknown", ErrStaleOwner)
 	}
 
-	return fmt.Errorf("%w as %s", ErrEnded, r.Status)
+	return endedError{r.Status}
 }
 
 // observeError reports the error of a step that was not sent.

@@ -199,7 +199,7 @@ func (c *Claim) keepResult(ctx context.Context, result []byte) error {
 	switch endErr := retryUntil(ctx, end, c.completeWithoutResult); {
 	case endErr == nil:
 		return fmt.Errorf("%w: %w", ErrResultUnavailable, err)
-	case errors.Is(endErr, ErrEnded):
+	case errors.Is(endErr, endedError{StatusCompleted}):
 		return nil // by a completion whose answer was lost
 	default:
 		return fmt.Errorf("%w (and the claim was not ended: %w)", err, endErr)
