@@ -57,3 +57,26 @@ func TestTheEndOfAKeyedRequestIsWhatItsRepeatHears(t *testing.T) {
 	s.must("POST", "/v1/claims/other", `{}`)
 	s.want(s.ask("POST", "/v1/claims/other/extend", `{"ticket":"`+ticket+`"}`, "Idempotency-Key", "e"), http.StatusConflict, "stale_owner")
 }
+
+// Not every unknown outcome is an error of DynamoDB's client: a package says it by an error of its own.
+func TestAnUnknownOutcomeOfAKeyedRequestIsNotFree(t *testing.T) {
+	s := newAPIServer(t, dev)
+	ticket := s.must("POST", "/v1/claims/the-claim", `{}`).field("ticket")
+	n := 0
+	s.transport.Inject(embeddedtest.LoseAnswer("UpdateItem").If(func(c *embeddedtest.Call) bool {
+		if !bytes.Contains(c.Body(), []byte("the-claim")) {
+			return false
+		}
+		n++
+
+		return true
+	}))
+
+	s.want(s.ask("POST", "/v1/claims/the-claim/extend", `{"ticket":"`+ticket+`"}`, "Idempotency-Key", "e"), http.StatusServiceUnavailable, "unavailable")
+	s.transport.Clear()
+	s.want(s.ask("POST", "/v1/claims/the-claim/extend", `{"ticket":"`+ticket+`"}`, "Idempotency-Key", "e"), http.StatusConflict, "unknown_outcome")
+
+	if n == 0 {
+		t.Error("no answer was lost")
+	}
+}

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,6 +20,9 @@ type attempt struct {
 	payload, fingerprint  []byte
 	lease                 time.Duration
 	keyEnd                time.Time // zero for keys that do not expire
+	// invalid says what this configuration refuses of the call, nil for nothing. The record may have been
+	// made under another configuration, so it is asked first.
+	invalid error
 	// named is set if the owner names a request, which may come again.
 	named bool
 	// tookOver is set if a former holder may have begun the work, and isNew if there was no record.
@@ -29,13 +33,16 @@ type attempt struct {
 }
 
 func (c *Claims) newAttempt(ctx context.Context, key string, payload []byte, lease time.Duration) (*attempt, error) {
-	end, err := c.keyEnd(key)
-	if err == nil && !end.IsZero() {
-		err = c.learn(ctx) // a key that has ended is refused without another call
+	if err := checkKey(key); err != nil {
+		return nil, err
 	}
 
-	if err != nil {
-		return nil, err
+	end, invalid := c.keyEnd(key)
+	if !end.IsZero() {
+		// A key that has ended is refused without another call.
+		if err := c.learn(ctx); err != nil {
+			return nil, err
+		}
 	}
 
 	scheme := exactBytes
@@ -43,8 +50,13 @@ func (c *Claims) newAttempt(ctx context.Context, key string, payload []byte, lea
 		scheme = jsonValue
 	}
 
-	a := &attempt{key: key, owner: rand.Text(), operation: c.cfg.Operation, payload: payload, lease: lease, keyEnd: end}
-	a.fingerprint, err = fingerprint(scheme, c.cfg.Operation, payload)
+	a := &attempt{key: key, owner: rand.Text(), operation: c.cfg.Operation, payload: payload, lease: lease, keyEnd: end, invalid: invalid}
+
+	var err error
+	if a.fingerprint, err = fingerprint(scheme, c.cfg.Operation, payload); err != nil {
+		a.invalid = cmp.Or(a.invalid, err)
+		a.fingerprint, err = fingerprint(exactBytes, c.cfg.Operation, payload)
+	}
 
 	return a, err
 }

@@ -128,7 +128,11 @@ func (c *Claims) claimFor(ctx context.Context, key string, a *attempt, err error
 	}
 
 	claim, err := c.cached(a)
-	if claim == nil && err == nil {
+	switch {
+	case claim != nil || err != nil:
+	case a.invalid != nil:
+		claim, err = c.refuse(ctx, a, a.invalid)
+	default:
 		claim, err = c.acquire(ctx, a)
 	}
 
@@ -137,6 +141,24 @@ func (c *Claims) claimFor(ctx context.Context, key string, a *attempt, err error
 	}
 
 	return nil, c.observe("claim", key, "", err)
+}
+
+// refuse answers a call whose arguments this configuration refuses: as the record says, or with the
+// refusal if the key could be claimed. It writes nothing.
+func (c *Claims) refuse(ctx context.Context, a *attempt, refusal error) (*Claim, error) {
+	s, err := c.read(ctx, a.key)
+	if err != nil {
+		return nil, err
+	}
+
+	switch decision := a.decide(s.record, c.clock.Now(), c.cfg.margin, c.cfg.ExpiredIsUnknown); decision {
+	case claimFree, takeOver, ours:
+		return nil, refusal
+	case leaseRanOut:
+		return nil, ErrUnknownOutcome
+	default:
+		return c.answer(ctx, a, s.record, decision)
+	}
 }
 
 // rounds bounds how often a call starts again because the record changed between its read

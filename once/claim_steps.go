@@ -48,7 +48,7 @@ func (c *Claim) Complete(ctx context.Context, result []byte) error {
 	}
 
 	keep, err := c.send(ctx, s)
-	if err != nil {
+	if err != nil || c.Outcome == Untracked {
 		return err
 	}
 	c.claims.remember(c.key, finished{fingerprint: c.fingerprint, fence: c.fence, result: result, until: keep})
@@ -315,7 +315,7 @@ func (c *Claim) refusal(now time.Time, s step, r *Record) error {
 		return fmt.Errorf("%w: its outcome is unknown", ErrStaleOwner)
 	}
 
-	return fmt.Errorf("%w as %s", ErrEnded, r.Status)
+	return endedError{r.Status}
 }
 
 // observeError reports the error of a step that was not sent.

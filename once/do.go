@@ -38,14 +38,17 @@ const endTimeout = 10 * time.Second
 // Work is cut off when its lease or ctx ends, or when its claim is lost. A panic continues.
 func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(context.Context, *Claim) ([]byte, error)) (result []byte, replayed bool, err error) {
 	claim, err := c.claim(ctx, key, payload, c.leaseIn(ctx))
-	if errors.Is(err, ErrUnknownOutcome) && c.cfg.Reconcile != nil {
+
+	// The record forbids the work, even if the reconciler or DynamoDB does not answer after that.
+	unknown := errors.Is(err, ErrUnknownOutcome)
+	if unknown && c.cfg.Reconcile != nil {
 		if err = c.reconcile(ctx, key); err == nil {
 			claim, err = c.claim(ctx, key, payload, c.leaseIn(ctx))
 		}
 	}
 
 	switch {
-	case c.cfg.FailOpen && unreachable(ctx, err):
+	case c.cfg.FailOpen && !unknown && unreachable(ctx, err):
 		claim = &Claim{Outcome: Untracked, key: key, claims: c}
 		_ = c.observe("do", key, Untracked, nil)
 		result, err := fn(ctx, claim)
@@ -196,7 +199,7 @@ func (c *Claim) keepResult(ctx context.Context, result []byte) error {
 	switch endErr := retryUntil(ctx, end, c.completeWithoutResult); {
 	case endErr == nil:
 		return fmt.Errorf("%w: %w", ErrResultUnavailable, err)
-	case errors.Is(endErr, ErrEnded):
+	case errors.Is(endErr, endedError{StatusCompleted}):
 		return nil // by a completion whose answer was lost
 	default:
 		return fmt.Errorf("%w (and the claim was not ended: %w)", err, endErr)

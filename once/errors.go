@@ -47,6 +47,13 @@ var (
 	ErrCorrupt = errors.New("the item under this key is not a claim")
 )
 
+// endedError is ErrEnded with the status that the claim ended in.
+type endedError struct{ status Status }
+
+func (e endedError) Error() string { return fmt.Sprintf("%s as %s", ErrEnded, e.status) }
+
+func (e endedError) Is(target error) bool { return target == ErrEnded || target == e } //nolint:errorlint // two values
+
 // ErrAmbiguous marks an error that leaves open whether the work had its effect, such as the
 // time-out of a gateway. If the work returns an error that wraps it, the key gets an
 // unknown outcome.

@@ -107,12 +107,16 @@ func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite) (resu
 	}
 
 	var deleted []string
-	room, ended := w.Memory, false
+	room, refusal := w.Memory, a.invalid
 
 	for range rounds {
 		item, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
-			if ended = a.keyEnded(c.clock.Now()); ended {
-				return &types.ConditionalCheckFailedException{} // the item shows whether an earlier attempt was made
+			if refusal == nil && a.keyEnded(c.clock.Now()) {
+				refusal = ErrKeyExpired
+			}
+
+			if refusal != nil {
+				return &types.ConditionalCheckFailedException{} // the item shows whether the write was made before
 			}
 			_, err := c.cfg.DynamoDB.UpdateItem(ctx, withoutImage(w.marked(name, mark, deleted, room)))
 
@@ -150,8 +154,8 @@ func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite) (resu
 			return dynamo.Bytes(m.Value, "r"), true, nil
 		}
 
-		if ended {
-			return nil, false, ErrKeyExpired
+		if refusal != nil {
+			return nil, false, refusal
 		}
 
 		// If the marks to delete exist and there is room, w.Condition has failed.

@@ -36,6 +36,10 @@ func (c *Claims) doRepeatable(ctx context.Context, a *attempt, fn func(context.C
 		return answered(claim, err)
 	}
 
+	if a.invalid != nil {
+		return answered(c.refuse(ctx, a, a.invalid))
+	}
+
 	s, err := c.read(ctx, a.key)
 	if err != nil {
 		return nil, false, err

@@ -1,6 +1,7 @@
 package once_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ratchet/embedded/embeddedtest"
@@ -229,4 +231,59 @@ func TestResultsAtTheirBounds(t *testing.T) {
 	if result, replayed, err := w.Do(t.Context(), "largest", payload, (&work{result: make([]byte, 4<<20)}).do); len(result) != 4<<20 || replayed || err != nil {
 		t.Errorf("the largest result of Do: %d bytes, %t, %v", len(result), replayed, err)
 	}
+}
+
+// The result was stored and only the answers were lost, so nothing is said about a missing result.
+func TestAResultThatWasStoredDespiteLostAnswersIsNotMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatchedClaims(t, func(c *once.Config) { c.Now, c.Inline = time.Now, 8 })
+		w.service.clock = nil
+		result := []byte("a large result")
+		began := time.Now()
+
+		// Until less than half of the lease is left.
+		w.transport.Inject(embeddedtest.LoseAnswer("UpdateItem").If(func(c *embeddedtest.Call) bool {
+			return bytes.Contains(c.Body(), []byte("resultRef")) && time.Since(began) < 31*time.Second
+		}))
+
+		got, replayed, err := w.Do(t.Context(), "k", payload, func(context.Context, *once.Claim) ([]byte, error) { return result, nil })
+		if string(got) != string(result) || replayed || err != nil || time.Since(began) < 20*time.Second {
+			t.Errorf("%q, %t, %v after %s", got, replayed, err, time.Since(began))
+		}
+
+		if got, replayed, err := w.Do(t.Context(), "k", payload, (&work{}).do); string(got) != string(result) || !replayed || err != nil {
+			t.Errorf("the repeat: %q, %t, %v", got, replayed, err)
+		}
+	})
+}
+
+// resolvedResults is a store that fails, after an operator has ended the work under the key.
+type resolvedResults struct{ resolve func() }
+
+func (r resolvedResults) Put(context.Context, string, []byte, time.Time) error {
+	r.resolve()
+	return errFarSide
+}
+
+func (resolvedResults) Get(context.Context, string) ([]byte, error) {
+	return nil, once.ErrResultUnavailable
+}
+
+// Only a completion that was seen makes the result count as stored.
+func TestAResultIsNotStoredBecauseAnOperatorHasEndedItsClaim(t *testing.T) {
+	w := newWatchedClaims(t)
+	operator := w.with(t)
+
+	resolve := func() {
+		if r := w.stored(t, "k"); r.Status == once.StatusInProgress {
+			w.clock.Advance(pastLease)
+			must(t, operator.Resolve(t.Context(), r, once.Resolution{Status: once.StatusFailed, Failure: &once.Failure{Code: "Lost"}}))
+		}
+	}
+	claims := w.with(t, func(c *once.Config) { c.Inline, c.Lease, c.Results = 8, 2*time.Second, resolvedResults{resolve} })
+
+	if _, _, err := claims.Do(t.Context(), "k", payload, func(context.Context, *once.Claim) ([]byte, error) { return make([]byte, 100), nil }); err == nil {
+		t.Error("no error")
+	}
+	refused(t, w.Claims, "k", &once.Failure{Code: "Lost"})
 }

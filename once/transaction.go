@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
 
@@ -18,12 +19,12 @@ import (
 // call may succeed.
 func (c *Claims) DoInTransaction(ctx context.Context, key string, payload, result []byte, add func(*txn.Transaction)) (out []byte, replayed bool, err error) {
 	a, err := c.newAttempt(ctx, key, payload, 0)
-	if err == nil && len(result) > c.cfg.Inline {
-		err = fmt.Errorf("%w: result: %d bytes, at most %d in a transaction", ErrInvalid, len(result), c.cfg.Inline)
-	}
-
 	if err != nil {
 		return nil, false, c.observe("transact", key, "", err)
+	}
+
+	if a.invalid == nil && len(result) > c.cfg.Inline {
+		a.invalid = fmt.Errorf("%w: result: %d bytes, at most %d in a transaction", ErrInvalid, len(result), c.cfg.Inline)
 	}
 
 	out, replayed, err = c.transact(ctx, a, result, add)
@@ -38,6 +39,10 @@ func (c *Claims) DoInTransaction(ctx context.Context, key string, payload, resul
 func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add func(*txn.Transaction)) ([]byte, bool, error) {
 	if claim, err := c.cached(a); claim != nil || err != nil {
 		return answered(claim, err)
+	}
+
+	if a.invalid != nil {
+		return answered(c.refuse(ctx, a, a.invalid))
 	}
 
 	// The record is written together with the effect, so its end must be right at once.
@@ -73,8 +78,29 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 		t.Marker("claim", types.TransactWriteItem{Update: u.Part()})
 		add(&t)
 
+		// A key ends also between two attempts.
+		ended := false
+		if !a.keyEnd.IsZero() {
+			t.EachAttempt(func(context.Context) error {
+				if ended = a.keyEnded(c.clock.Now()); ended {
+					return ErrKeyExpired
+				}
+
+				return nil
+			})
+		}
+
 		err := c.writer.Write(ctx, &t)
 		refused, isMarker := markerRefusal(err)
+
+		if ended {
+			// An attempt before may have been made. The record shows it, and the next round decides.
+			if s, err = c.read(ctx, a.key); err != nil {
+				return nil, false, fmt.Errorf("%w: %w", ErrUnanswered, err)
+			}
+
+			continue
+		}
 
 		if !isMarker {
 			if err == nil {
@@ -143,10 +169,18 @@ func (c *Claim) writeIn(ctx context.Context, s step, add func(*txn.Transaction))
 	for range rounds {
 		now := c.claims.clock.Now()
 		keep = c.claims.keepUntil(now, c.keyEnd)
+		update := c.update(now, keep, s, false)
 
 		var t txn.Transaction
-		t.Marker("claim", types.TransactWriteItem{Update: c.update(now, keep, s, false).Part()})
+		t.Marker("claim", types.TransactWriteItem{Update: update.Part()})
 		add(&t)
+		// The end of the lease is compared with the time of each attempt.
+		t.EachAttempt(func(context.Context) error {
+			now = c.claims.clock.Now()
+			update.Bind(":now", dynamo.Millis(now))
+
+			return nil
+		})
 		// A repeat of the call has the same token. If its body differs, the marker decides.
 		t.Token(c.key, c.fence)
 

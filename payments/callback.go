@@ -204,7 +204,21 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 		return s.storeReceipt(ctx, r, EffectParked, "the step had ended otherwise")
 	}
 
-	now, err := s.finish(ctx, p, r.step, s.receipt(r, EffectEnded, ""))
+	effect := func(ended Step) (Effect, string) {
+		switch {
+		case ended.Outcome == said:
+			return EffectEnded, ""
+		case ended.Reason == reasonClosed || ended.Reason == reasonRefused:
+			return EffectParked, "the money goes back: " + ended.Reason
+		}
+
+		return EffectParked, "the processor says otherwise when asked"
+	}
+
+	now, err := s.finish(ctx, p, r.step, func(ended Step) ledger.TxPart {
+		effect, reason := effect(ended)
+		return s.receipt(r, effect, reason)
+	})
 	switch {
 	case errors.Is(err, errRepeated):
 		r.Effect = EffectRepeated
@@ -214,12 +228,14 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 		return Received{}, err
 	}
 
-	if step := now.Step(r.step); step != nil && step.Outcome != said {
-		return s.storeReceipt(ctx, r, EffectParked, "the processor says otherwise when asked")
-	}
-
 	// If another call ended the step, finish has not written this receipt.
-	return s.storeReceipt(ctx, r, EffectEnded, "")
+	ended := now.Step(r.step)
+	if ended == nil { // a void has overtaken the step
+		return s.storeReceipt(ctx, r, EffectEnded, "")
+	}
+	what, reason := effect(*ended)
+
+	return s.storeReceipt(ctx, r, what, reason)
 }
 
 // expiredEvent handles an event that says that an authorization has expired at the processor. After

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/notify/webhooks"
 	"ratchet/payments"
 )
@@ -317,5 +318,39 @@ func TestUnknownEventTypeIsAcknowledged(t *testing.T) {
 	s := newSeller(t)
 	for i, text := range []string{`{"type":"payout.paid"}`, `{"type":"payout.paid","data":"none"}`, `{"type":"payout.paid","data":{"key":7,"amount":"1.50"}}`} {
 		s.effect(t, fmt.Sprint("evt-", i), []byte(text), payments.EffectNone, "unknown type")
+	}
+}
+
+// The receipt of an event that does not fit is parked by the write that ends the step: a person sees it, even
+// if the server dies right after that write.
+func TestAnEventThatDoesNotFitIsParkedTogetherWithItsStep(t *testing.T) {
+	for reason, row := range map[string]struct {
+		event, key string
+		begin      func(s *seller)
+	}{
+		"says otherwise": {"payment.failed", "p/authorize", func(s *seller) {
+			s.unanswered(t, func(ctx context.Context) error { _, err := s.Authorize(ctx, of("p", 100)); return err })
+		}},
+		"the money goes back: account closed": {"payment.succeeded", "p/charge", func(s *seller) {
+			n := of("p", 100)
+			n.Payee = "till"
+			s.pendingCharge(t, n)
+			s.closeAccount(t, "till")
+		}},
+	} {
+		s := newSeller(t)
+		row.begin(s)
+
+		// The receipt that is written alone, after the step has ended.
+		s.faults.Inject(embeddedtest.LoseRequest("PutItem"))
+
+		if r, err := s.send(t, s.Payments, "evt", body(row.event, row.key, 100, "EUR")); err == nil {
+			t.Errorf("%s: %+v", reason, r)
+		}
+		s.faults.Clear()
+
+		if page, _, err := s.Parked(t.Context(), "", 10); err != nil || len(page) != 1 || !strings.Contains(page[0].Reason, reason) {
+			t.Errorf("%s: parked are %+v, %v", reason, page, err)
+		}
 	}
 }

@@ -251,3 +251,26 @@ func TestACarriedOutStepThatCannotBeStoredIsUnresolved(t *testing.T) {
 		})
 	}
 }
+
+// An expiry waits for the pending step, and is not forgotten.
+func TestAPendingStepDoesNotEndTheExpiry(t *testing.T) {
+	s := newSeller(t)
+	s.expires(t)
+	s.bank.set(true, nil)
+
+	if _, err := s.Capture(t.Context(), "p-1", ask("c-1", 40)); !errors.Is(err, payments.ErrUnresolved) {
+		t.Fatal(err)
+	}
+	s.pass(48 * time.Hour)
+
+	if r, err := s.Recover(t.Context(), "", 10); err != nil || r.Finished+r.Expired != 0 || len(r.Left) != 1 {
+		t.Errorf("while the processor is down: %+v, %v", r, err)
+	}
+	s.bank.set(false, nil)
+
+	if r, err := s.Recover(t.Context(), "", 10); err != nil || r.Finished != 1 || r.Expired != 1 {
+		t.Errorf("after that: %+v, %v", r, err)
+	}
+	s.has(t, "clearing", -40, 0)
+	s.sound(t)
+}

@@ -28,9 +28,20 @@ const (
 	reasonRefused  = "the ledger refused"
 )
 
+// partOf returns a part that is written together with the end of a step.
+type partOf func(ended Step) ledger.TxPart
+
+func partsOf(ended Step, with []partOf) (parts []ledger.TxPart) {
+	for _, part := range with {
+		parts = append(parts, part(ended))
+	}
+
+	return parts
+}
+
 // finish finishes the pending step of the payment, or returns the step's result if it has ended.
 // Any number of workers may call it for one step. The parts are written together with the result.
-func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...ledger.TxPart) (Payment, error) {
+func (s *Payments) finish(ctx context.Context, p Payment, step string, with ...partOf) (Payment, error) {
 	for attempt := 1; ; attempt++ {
 		switch {
 		case p.Pending == nil || p.Pending.ID != step:
@@ -45,16 +56,16 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
 
-		now, err := s.storeAnswer(ctx, p, said, parts)
+		now, err := s.storeAnswer(ctx, p, said, with)
 		switch {
 		case !said.succeeded:
 		case p.Pending.Kind == Capturing && errors.Is(err, ledger.ErrAccountClosed):
 			if said, err = s.refundCapture(ctx, p); err == nil {
-				now, err = s.storeAnswer(ctx, p, said, parts)
+				now, err = s.storeAnswer(ctx, p, said, with)
 			}
 		case p.Pending.Kind == Charging:
 			if refusal := (*ledger.RefusedError)(nil); errors.As(err, &refusal) {
-				now, err = s.returnCharge(ctx, p, refusal, parts)
+				now, err = s.returnCharge(ctx, p, refusal, with)
 			}
 		}
 
@@ -210,7 +221,7 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 // returnCharge ends a charge that the processor has made although an account refuses the transfer
 // for good. It stores the charge as failed and begins a void in one write, so that no other worker
 // makes the transfer. With the void the processor returns the money.
-func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.RefusedError, parts []ledger.TxPart) (Payment, error) {
+func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.RefusedError, with []partOf) (Payment, error) {
 	next, err := s.plan(p, StepRequest{ID: string(voiding)}, voiding)
 	if err != nil {
 		return p, err
@@ -223,7 +234,7 @@ func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.
 	}
 
 	next.Steps = append(next.Steps, failed)
-	if next, err = s.save(ctx, next, parts...); err != nil {
+	if next, err = s.save(ctx, next, partsOf(failed, with)...); err != nil {
 		return next, err
 	}
 
@@ -284,7 +295,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 // storeAnswer ends the pending step: it stores the answer and changes the ledger in one transaction.
 // It returns the payment after that. If another call has ended the step, it returns the payment as it
 // is, with errStale.
-func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, parts []ledger.TxPart) (Payment, error) {
+func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, with []partOf) (Payment, error) {
 	next := p.next(s.clock.Now())
 	next.ended, next.Pending = p.Pending, nil
 
@@ -296,6 +307,7 @@ func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, part
 
 	step.Reference, step.Reason, step.At = said.reference, said.reason, next.UpdatedAt
 	next.Steps = append(next.Steps, step)
+	parts := partsOf(step, with)
 
 	switch step.Kind {
 	case authorizing:

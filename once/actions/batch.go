@@ -79,7 +79,11 @@ func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) erro
 
 	err := b.validate()
 	if err == nil {
-		err = s.validate(now)
+		err = s.validate()
+	}
+
+	if err == nil {
+		err = s.checkEnd(now)
 	}
 
 	var key tenantKey

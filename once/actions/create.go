@@ -2,6 +2,7 @@ package actions
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -27,7 +28,7 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 		s.Code = normalCode(s.Code)
 	}
 
-	err := s.validate(now)
+	err := s.validate()
 	if err == nil && s.Code != "" {
 		err = checkChosen(s.Code)
 	}
@@ -44,6 +45,15 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 	id, action := ID(s.Code), chosenRef(s.Code)
 	if s.Code == "" {
 		id, action = key.newID(s.ExpiresAt, seedOf(s.RequestID))
+	}
+
+	if refusal := s.checkEnd(now); refusal != nil {
+		made, err := a.madeBefore(ctx, id, action, s, refusal)
+		if err != nil {
+			return Action{}, failed("create", id, err)
+		}
+
+		return made, nil
 	}
 
 	item, callID := a.newItem(action, key, s, now), rand.Text()
@@ -76,6 +86,33 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 	made.Repeated = rec.callID != callID
 
 	return made, nil
+}
+
+// madeBefore returns the action that an earlier call has made, or the refusal if there is none.
+func (a *Actions) madeBefore(ctx context.Context, id ID, action ref, s Spec, refusal error) (Action, error) {
+	out, err := a.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &a.cfg.Table,
+		Key:            image{keyAttribute: dynamo.S(a.itemKey(action))},
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil || len(out.Item) == 0 {
+		return Action{}, cmp.Or(unavailable(ctx, err), refusal)
+	}
+
+	rec, err := decode(out.Item)
+	switch now := a.now(); {
+	case err != nil:
+		return Action{}, err
+	case rec.forgotten(now):
+		return Action{}, refusal
+	case !bytes.Equal(rec.content, s.content()):
+		return Action{}, ErrConflict
+	default:
+		made := rec.action(id, now)
+		made.Repeated = true
+
+		return made, nil
+	}
 }
 
 // newItem returns the item of a new action.

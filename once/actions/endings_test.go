@@ -289,7 +289,18 @@ func TestPoint42_AnIDNamesOneActionOnly(t *testing.T) {
 	if again, err := s.Create(t.Context(), spec); err != nil || again.State != "consumed" {
 		t.Errorf("a late repeat must not reopen the action: %+v, %v", again, err)
 	}
-	s.clock.Advance(3 * time.Hour)
+	s.clock.Advance(90 * time.Minute)
+
+	if again, err := s.Create(t.Context(), spec); err != nil || again.State != "consumed" || !again.Repeated {
+		t.Errorf("a repeat after the expiry must find the action: %+v, %v", again, err)
+	}
+
+	other := spec
+	other.Payload = nil
+	if _, err := s.Create(t.Context(), other); !errors.Is(err, actions.ErrConflict) {
+		t.Errorf("another payload after the expiry: %v", err)
+	}
+	s.clock.Advance(90 * time.Minute)
 	s.sweep(t)
 
 	if _, err := s.Create(t.Context(), spec); !errors.Is(err, actions.ErrInvalid) {

@@ -43,7 +43,7 @@ const (
 
 var textRule = regexp.MustCompile(`^[ -~]{1,255}$`)
 
-func (s *Spec) validate(now time.Time) error {
+func (s *Spec) validate() error {
 	switch {
 	case s.RequestID != "" && !textRule.MatchString(s.RequestID):
 		return invalid("requestId: 1 to 255 printable ASCII characters")
@@ -57,14 +57,22 @@ func (s *Spec) validate(now time.Time) error {
 		return invalid(fmt.Sprintf("maxAttempts %d: 1 to %d", s.MaxAttempts, maxAttempts))
 	case s.ExpiresAt.IsZero():
 		return invalid("expiresAt: must be set")
-	case !s.ExpiresAt.After(now):
-		return invalid(fmt.Sprintf("expiresAt %s: must be in the future", s.ExpiresAt.UTC().Format(time.RFC3339)))
-	case s.ExpiresAt.Sub(now) > maxLifetime:
-		return invalid(fmt.Sprintf("expiresAt %s: at most 5 years from now", s.ExpiresAt.UTC().Format(time.RFC3339)))
 	case !s.ActiveAt.Before(s.ExpiresAt):
 		return invalid(fmt.Sprintf("activeAt %s: must be before expiresAt", s.ActiveAt.UTC().Format(time.RFC3339)))
 	case s.PIN != "":
 		return s.PIN.validate()
+	}
+
+	return nil
+}
+
+// checkEnd checks the expiry of a new action. A repeat may come after it.
+func (s *Spec) checkEnd(now time.Time) error {
+	switch {
+	case !s.ExpiresAt.After(now):
+		return invalid(fmt.Sprintf("expiresAt %s: must be in the future", s.ExpiresAt.UTC().Format(time.RFC3339)))
+	case s.ExpiresAt.Sub(now) > maxLifetime:
+		return invalid(fmt.Sprintf("expiresAt %s: at most 5 years from now", s.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 
 	return nil

@@ -91,12 +91,7 @@ func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with
 			moves = changes(seen.Lines, want)
 		}
 
-		t := s.adjustment(order, want, seen, moves)
-		for _, add := range with {
-			add(t)
-		}
-
-		return t, nil
+		return s.adjustment(order, want, seen, moves, with), nil
 	})
 
 	return more, err
@@ -119,7 +114,7 @@ func (r Reservation) changesTo(lines []Line) (moves []Line, done bool, err error
 }
 
 // adjustment returns the transaction that gives the reservation, as it was seen, the lines.
-func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line) *txn.Transaction {
+func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line, with []func(*txn.Transaction)) *txn.Transaction {
 	update := dynamo.NewUpdate(s.cfg.Table, orderKey(order)).
 		Set("#status = :reserved").
 		Bind(":reserved", dynamo.S(string(Reserved))).
@@ -148,6 +143,12 @@ func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line
 	}
 
 	t.Marker(reservationPart, types.TransactWriteItem{Update: update.Part()})
+
+	// Before the stock: whether pieces are missing for lines that the caller does not want any more does
+	// not matter.
+	for _, add := range with {
+		add(&t)
+	}
 
 	for _, l := range moves {
 		// Pieces that are given back must be there, unless another program has changed the counters.

@@ -324,6 +324,11 @@ func TestAdjustWritesTheCallersPartsToo(t *testing.T) {
 	}
 	level(t, s, "mug", inventory.Level{Available: 10})
 
+	tooMany := []inventory.Line{pieces("mug", 11)}
+	if err := s.Adjust(t.Context(), "o-1", tooMany, audit("attribute_exists(seen)")); !errors.Is(err, errNo) || errors.Is(err, inventory.ErrOutOfStock) {
+		t.Errorf("a part that refuses lines for which pieces are missing: %v", err)
+	}
+
 	if err := s.Adjust(t.Context(), "o-1", lines, audit("attribute_not_exists(seen)")); err != nil {
 		t.Errorf("a part that is written: %v", err)
 	}

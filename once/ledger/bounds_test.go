@@ -191,3 +191,42 @@ func TestAnIDIsPlainOrHasAnOwner(t *testing.T) {
 		t.Errorf("the hold of a shard: %v", err)
 	}
 }
+
+// A transfer that was made is replayed, even if it would not fit into one transaction any more.
+func TestARepeatOfATransferMayHaveTooManyItems(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "sink"}, 0)
+
+	const payers, shards = 5, 16
+	first := ledger.Transfer{ID: "first", Currency: "EUR", Legs: []ledger.Leg{{Account: "sink", Amount: 10 * payers}}}
+	rest := ledger.Transfer{ID: "rest", Currency: "EUR", Legs: []ledger.Leg{{Account: "sink", Amount: 90 * payers}}}
+
+	for i := range payers {
+		id, amounts := fmt.Sprint("s-", i), make([]int64, shards)
+		for shard := range amounts {
+			amounts[shard] = 1
+		}
+		amounts[0] = 100
+		b.spreadOut(t, id, amounts...)
+		b.reserve(t, hold("h", id, 100+shards-1))
+
+		// After both transfers, the rest of the hold is on fifteen shards.
+		first.Legs = append(first.Legs, ledger.Leg{Account: id, Amount: -10, Hold: "h"})
+		rest.Legs = append(rest.Legs, ledger.Leg{Account: id, Amount: -90, Hold: "h"})
+	}
+
+	for _, transfer := range []ledger.Transfer{first, rest} {
+		if _, err := b.Post(t.Context(), transfer); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if again, err := b.Post(t.Context(), first); err != nil || !again.Replayed {
+		t.Errorf("the repeat: %+v, %v", again, err)
+	}
+	first.ID = "another"
+
+	if _, err := b.Post(t.Context(), first); !errors.Is(err, ledger.ErrTooManyShards) {
+		t.Errorf("another transfer: %v", err)
+	}
+}

@@ -111,6 +111,31 @@ func TestARefusalBeforeAnyUnansweredAttemptIsAnAnswer(t *testing.T) {
 	}
 }
 
+// The transaction that has used the token may be this one, by a call whose answer was lost. Only the marker
+// can tell.
+func TestAUsedTokenLeavesTheOutcomeOpen(t *testing.T) {
+	mismatch := &embeddedtest.Error{Code: "IdempotentParameterMismatchException"}
+
+	for name, later := range map[string]error{
+		"another body again":  mismatch,
+		"access denied":       &embeddedtest.Error{Code: "AccessDeniedException"},
+		"contended":           canceled("TransactionConflict"),
+		"the request is lost": faults.ErrLost,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBank(t, attempts(3))
+			first := b.Write(t.Context(), transfer("t-1", 1, item{"at": num(1)}))
+			b.answerWith(mismatch, later)
+
+			err := b.Write(t.Context(), transfer("t-1", 1, item{"at": num(2)}))
+			if first != nil || !errors.Is(err, txn.ErrUnknown) || errors.Is(err, txn.ErrContended) {
+				t.Errorf("%s: %v, %v", name, first, err)
+			}
+			b.want(t, "9", "1")
+		})
+	}
+}
+
 func TestTheLoopGoesOnUntilThereIsEvidence(t *testing.T) {
 	denied := &embeddedtest.Error{Code: "AccessDeniedException"}
 
