@@ -117,7 +117,7 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 			return fmt.Errorf("streams: write lease %s: %w", h.lease.Shard, err)
 
 		case applied:
-			h.stored(h.table.decode(row, h.lease), began)
+			h.stored(h.table.decode(row), began)
 			return nil
 
 		case row == nil:
@@ -145,15 +145,6 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 	}
 
 	return errors.New("streams: write lease " + h.lease.Shard + ": it keeps changing")
-}
-
-// childSpread returns over how many partition keys the leases of the shard's children are
-// spread.
-func (h *heldLease) childSpread() int {
-	h.writing.lock()
-	defer h.writing.unlock()
-
-	return h.lease.spread
 }
 
 // storedBefore recognizes this worker's own final write whose answer was lost: the row has no
