@@ -96,14 +96,11 @@ func (w *shardWorker) findChildren(ctx context.Context, inListing bool) ([]strin
 // insertChildLeases stores a lease for every child that has none. A child is read from its first
 // record, even if its parent was read from a later position.
 func (w *shardWorker) insertChildLeases(ctx context.Context, children []string) error {
-	spread := w.lease.childSpread()
 	for _, id := range children {
 		child := Lease{
-			Shard:     id,
-			Parent:    w.id,
-			Epoch:     firstEpoch(w.cfg.clock, w.lease.epoch.Load()),
-			partition: partitionOf(id, spread),
-			spread:    w.discovery.spread(),
+			Shard:  id,
+			Parent: w.id,
+			Epoch:  firstEpoch(w.cfg.clock, w.lease.epoch.Load()),
 		}
 		if _, _, err := w.table.insertLease(ctx, child); err != nil {
 			return err

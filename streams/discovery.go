@@ -165,25 +165,12 @@ func (d *discovery) discover(ctx context.Context) error {
 		return errRecreated
 	}
 
-	// The number of listed shards decides how many partition keys new leases need.
-	if now, err = d.raiseSpread(ctx, now, len(l.shards)); err != nil {
-		return err
-	}
-
 	d.mu.Lock()
 	d.state = now
 	d.mu.Unlock()
 	d.answered()
 
 	return d.reconcile(ctx, l, leasesByShard(leases))
-}
-
-// spread returns over how many partition keys new leases are spread.
-func (d *discovery) spread() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-
-	return d.state.partitions()
 }
 
 // listingTime is about how long it takes to list so many shards.

@@ -104,8 +104,7 @@
 //
 // # The lease table
 //
-// The key is stream and shardId. The leases of a stream are under its ARN; above 200
-// shards they are spread over more keys, the ARN with "#1", "#2" and so on. The other
+// The key is stream and shardId. The leases of a stream are under its ARN. The other
 // attributes of a lease are:
 //
 //	parent                  the parent shard
@@ -132,8 +131,6 @@
 //	tryingTo                after such deaths: the last record of the batch that is tried
 //	trying                  the record of the batch that is tried alone
 //	tries                   how many calls for trying did not return, by handler
-//	spread                  over how many keys the leases of the shard's children are
-//	                        spread; absent: one
 //
 // A tombstone moves to the key "<ARN>#finished" when no child waits for it, so that
 // finished shards cost nothing to watch. A lease is stored in a transaction which checks
@@ -159,9 +156,8 @@
 // markedAt. The counter grows when records were put into a queue by a process that is not the
 // worker of their shard. markedAt says when a Rebuild last moved marks (ms).
 //
-// The row "#stream" of each stream says how and when reading it began. It also has the number of
-// listings (listings), the number of keys that new leases are spread over (spread), and the number
-// of keys for leases of shards without a parent (roots). The row "#current" under "table/<name>"
+// The row "#stream" of each stream says how and when reading it began, and has the number of
+// listings (listings). The row "#current" under "table/<name>"
 // holds the ARN of the stream that is being read, so that a stream that was disabled and enabled
 // again is read to its end before the stream that replaced it.
 //

@@ -20,23 +20,22 @@ import (
 // The lease of a shard is valid as long as its worker is alive (see liveness). Other leases
 // must be renewed by writes of their own.
 type heldLease struct {
-	table    *leaseTable
-	duration time.Duration // LeaseDuration
-	alive    *liveness     // nil: the lease is renewed by its own writes
-	life     int64         // the life of alive in which the lease was taken
+	table *leaseTable
+	own   term      // of the writes of the lease itself
+	alive *liveness // nil: the lease is renewed by its own writes
+	life  int64     // the life of alive in which the lease was taken
 
 	writing callLock
 	lease   Lease // as last stored
 
-	epoch   atomic.Int64
-	takenAt time.Time    // has a monotonic reading
-	renewed atomic.Int64 // start of the last accepted write, as a Duration since takenAt
+	epoch atomic.Int64
 }
 
 // newHeldLease wraps a lease whose take began at takenAt.
 func newHeldLease(t *leaseTable, l Lease, takenAt time.Time, duration time.Duration) *heldLease {
-	h := &heldLease{table: t, duration: duration, writing: newCallLock(), lease: l, takenAt: takenAt}
+	h := &heldLease{table: t, own: term{duration: duration, began: takenAt}, writing: newCallLock(), lease: l}
 	h.epoch.Store(l.Epoch)
+	h.own.renew(takenAt)
 
 	return h
 }
@@ -49,32 +48,34 @@ func newShardLease(t *leaseTable, l Lease, takenAt time.Time, alive *liveness, l
 	return h
 }
 
-// renewedAt is when the last accepted write began. Other workers cannot have seen that write
-// earlier, so the lease ends for them later than for this worker.
-func (h *heldLease) renewedAt() time.Time {
-	return h.takenAt.Add(time.Duration(h.renewed.Load()))
-}
+// takenAt is when the write that took the lease began.
+func (h *heldLease) takenAt() time.Time { return h.own.began }
 
-// stopBy is when this worker must have stopped, unless a renewal is answered before. Others may
-// take the lease one whole duration after the last renewal; the last quarter gives running handlers
-// time to end.
+// renewedAt is when the last accepted write began.
+func (h *heldLease) renewedAt() time.Time { return h.own.renewedAt() }
+
+// stopBy is when this worker must have stopped, unless a renewal is answered before.
 func (h *heldLease) stopBy() time.Time {
 	if h.alive != nil {
 		return h.alive.stopBy(h.life)
 	}
 
-	return h.renewedAt().Add(h.duration * 3 / 4)
+	return h.own.stopBy()
 }
 
 // valid reports whether it is certain that this worker holds the lease at now.
 func (h *heldLease) valid(now time.Time) bool {
-	return now.Before(h.stopBy()) && (h.alive == nil || h.alive.valid(h.life, now))
+	if h.alive != nil {
+		return h.alive.valid(h.life, now)
+	}
+
+	return h.own.valid(now)
 }
 
 // nextDeadline is the deadline of a renewal that begins at now. If that renewal hangs, there must
 // be time for a second one.
 func (h *heldLease) nextDeadline(now time.Time) time.Time {
-	deadline := now.Add(h.duration / 4)
+	deadline := now.Add(h.own.duration / 4)
 	if stopBy := h.stopBy(); stopBy.Before(deadline) {
 		return stopBy
 	}
@@ -116,7 +117,7 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 			return fmt.Errorf("streams: write lease %s: %w", h.lease.Shard, err)
 
 		case applied:
-			h.stored(h.table.decode(row, h.lease), began)
+			h.stored(h.table.decode(row), began)
 			return nil
 
 		case row == nil:
@@ -144,15 +145,6 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 	}
 
 	return errors.New("streams: write lease " + h.lease.Shard + ": it keeps changing")
-}
-
-// childSpread returns over how many partition keys the leases of the shard's children are
-// spread.
-func (h *heldLease) childSpread() int {
-	h.writing.lock()
-	defer h.writing.unlock()
-
-	return h.lease.spread
 }
 
 // storedBefore recognizes this worker's own final write whose answer was lost: the row has no
@@ -245,5 +237,5 @@ func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) e
 // writing.
 func (h *heldLease) stored(l Lease, began time.Time) {
 	h.lease = l
-	h.renewed.Store(int64(began.Sub(h.takenAt)))
+	h.own.renew(began)
 }

@@ -26,7 +26,6 @@ const (
 	leaseGaps        = "gaps"
 	leaseGapFrom     = "gapFrom"
 	leaseGapAt       = "gapAt"
-	leaseSpread      = "spread"
 	leasePausedAt    = "pausedAt"
 	leaseMarkedAt    = "markedAt"
 	leaseDeaths      = "deaths"
@@ -76,10 +75,6 @@ type Lease struct {
 	GapFrom string
 	GapAt   time.Time
 
-	// partition is the number of the row's partition key. spread is the number of keys that the
-	// rows of the shard's children are spread over; 0 means 1. Both never change.
-	partition int
-	spread    int
 	// parentEpoch is the last epoch of the parent, if this worker knows it. The epoch of a new
 	// holder is above parentEpoch, so that the epochs of an item's records never fall. It is not
 	// stored.
@@ -137,7 +132,6 @@ func decodeLease(row dynamo.Item) Lease {
 		GapFrom:    dynamo.Text(row, leaseGapFrom),
 		GapAt:      dynamo.Time(row, leaseGapAt),
 
-		spread:   int(dynamo.Number(row, leaseSpread)),
 		pausedAt: dynamo.Time(row, leasePausedAt),
 		markedAt: dynamo.Time(row, leaseMarkedAt),
 		deaths:   dynamo.Number(row, leaseDeaths),
@@ -153,7 +147,7 @@ func firstEpoch(clock *dynamo.Clock, parent int64) int64 { return max(clock.Now(
 // encode returns the row of a lease that is not in the table. The row has no RequestedBy, because
 // no worker can ask for a lease that is not stored.
 func (l Lease) encode() dynamo.Item {
-	row := leaseKey(partitionKey(l.Stream, l.partition), l.Shard)
+	row := leaseKey(l.Stream, l.Shard)
 	row[leaseEpoch] = dynamo.N(l.Epoch)
 	// Numbers of 0 are stored: take compares epoch and counter, and a missing attribute equals nothing.
 	row[leaseCounter] = dynamo.N(l.Counter)
@@ -194,10 +188,6 @@ func (l Lease) encode() dynamo.Item {
 
 	if l.Gaps != 0 {
 		row[leaseGaps] = dynamo.N(l.Gaps)
-	}
-
-	if l.spread > 1 {
-		row[leaseSpread] = dynamo.N(int64(l.spread))
 	}
 
 	return row

@@ -49,23 +49,20 @@ func readLeases(ctx context.Context, client queryAPI, table, streamARN string) (
 // queryLeases reads the rows of a stream that workers watch: the leases, and the stream's state.
 // state is nil if it is not stored.
 func queryLeases(ctx context.Context, client queryAPI, table, stream string) (leases []Lease, state *streamState, err error) {
-	// The stream's state is under the first key and says how many further keys there are.
-	for n := 0; n == 0 || n < state.partitions(); n++ {
-		rows, err := queryRows(ctx, client, table, partitionKey(stream, n))
-		if err != nil {
-			return nil, nil, fmt.Errorf("streams: read leases of %s: %w", stream, err)
+	rows, err := queryRows(ctx, client, table, stream)
+	if err != nil {
+		return nil, nil, fmt.Errorf("streams: read leases of %s: %w", stream, err)
+	}
+
+	for _, row := range rows {
+		if dynamo.Text(row, leaseShard) == streamStateRow {
+			state = decodeStreamState(row)
+			continue
 		}
 
-		for _, row := range rows {
-			if dynamo.Text(row, leaseShard) == streamStateRow {
-				state = decodeStreamState(row)
-				continue
-			}
-
-			l := decodeLease(row)
-			l.Stream, l.partition = stream, n
-			leases = append(leases, l)
-		}
+		l := decodeLease(row)
+		l.Stream = stream
+		leases = append(leases, l)
 	}
 
 	return leases, state, nil
@@ -115,13 +112,13 @@ func (t *leaseTable) update(row string) *dynamo.Update {
 
 // updateLease begins an update of a lease.
 func (t *leaseTable) updateLease(l Lease) *dynamo.Update {
-	return dynamo.NewUpdate(t.table, leaseKey(partitionKey(t.stream, l.partition), l.Shard))
+	return dynamo.NewUpdate(t.table, leaseKey(t.stream, l.Shard))
 }
 
-// decode decodes the row that an update of l returned.
-func (t *leaseTable) decode(row dynamo.Item, l Lease) Lease {
+// decode decodes a lease of the stream.
+func (t *leaseTable) decode(row dynamo.Item) Lease {
 	out := decodeLease(row)
-	out.Stream, out.partition = t.stream, l.partition
+	out.Stream = t.stream
 
 	return out
 }
@@ -179,7 +176,7 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 	if err != nil {
 		return Lease{}, false, fmt.Errorf("streams: take lease %s: %w", l.Shard, err)
 	}
-	now := t.decode(row, l)
+	now := t.decode(row)
 
 	// The SDK repeats a call whose answer was lost, and the repeat fails the condition. Owner names
 	// are unique, so owner and epoch prove that the first try was stored.
@@ -241,7 +238,7 @@ func (t *leaseTable) deleteRow(ctx context.Context, row string) error {
 func (t *leaseTable) deleteLease(ctx context.Context, l Lease) error {
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.table,
-		Key:       leaseKey(partitionKey(t.stream, l.partition), l.Shard),
+		Key:       leaseKey(t.stream, l.Shard),
 	})
 
 	return err

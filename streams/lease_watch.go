@@ -218,7 +218,7 @@ func (c *coordinator) compareHeld(began time.Time) {
 
 		switch {
 		// A lease that was taken after began may be missing from the read although it is stored.
-		case l == nil && w.lease.takenAt.Before(began):
+		case l == nil && w.lease.takenAt().Before(began):
 			w.touch()
 		case l != nil && l.Owner != c.cfg.Owner && l.Epoch > w.lease.epoch.Load():
 			w.lose()

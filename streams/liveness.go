@@ -49,19 +49,17 @@ const maxBeats = 4
 // heartbeat was applied before the first read ended, so the leases had lapsed when b was answered.
 // Such an answer begins a new life, and the leases belong to the life in which they were taken.
 type liveness struct {
-	table    *leaseTable
-	owner    string
-	duration time.Duration
-	onFault  func(error)
+	term
+
+	table   *leaseTable
+	owner   string
+	onFault func(error)
 
 	changed  chan struct{} // a value: write soon, and increment workerChanges
 	first    chan struct{} // closed when the first heartbeat has been answered
 	stopping atomic.Bool
 
-	began time.Time    // has a monotonic reading; the times below count from it
-	last  atomic.Int64 // when the newest answered heartbeat began; 0: none
-	wall  atomic.Int64 // last by the wall clock, Unix nanoseconds
-	life  atomic.Int64 // grows whenever the leases have lapsed
+	life atomic.Int64 // grows whenever the leases have lapsed
 
 	slowest atomic.Int64 // how long heartbeats take lately, as a Duration
 
@@ -72,36 +70,31 @@ type liveness struct {
 
 func newLiveness(table *leaseTable, owner string, duration time.Duration, onFault func(error)) *liveness {
 	return &liveness{
-		table:    table,
-		owner:    owner,
-		duration: duration,
-		onFault:  onFault,
-		changed:  make(chan struct{}, 1),
-		first:    make(chan struct{}),
-		began:    time.Now(),
+		term:    term{duration: duration, began: time.Now()},
+		table:   table,
+		owner:   owner,
+		onFault: onFault,
+		changed: make(chan struct{}, 1),
+		first:   make(chan struct{}),
 	}
 }
-
-// validFor is how long leases are valid after the begin of a heartbeat. Others take them
-// after the whole duration; the last quarter gives running handlers time to end.
-func (l *liveness) validFor() time.Duration { return l.duration * 3 / 4 }
 
 // stopBy is when the leases of the life lapse unless a heartbeat is answered before. It is
 // zero if they have lapsed.
 func (l *liveness) stopBy(life int64) time.Time {
 	// The order matters: see count.
-	last := l.last.Load()
-	if last == 0 || l.life.Load() != life {
+	stopBy := l.term.stopBy()
+	if l.life.Load() != life {
 		return time.Time{}
 	}
 
-	return l.began.Add(time.Duration(last) + l.validFor())
+	return stopBy
 }
 
 // valid reports whether the leases that were taken in the life certainly are ours at now.
-// The monotonic clock stops while a machine is suspended; the wall clock does not.
 func (l *liveness) valid(life int64, now time.Time) bool {
-	return now.Before(l.stopBy(life)) && time.Duration(now.UnixNano()-l.wall.Load()) < l.validFor()
+	valid := l.term.valid(now)
+	return valid && l.life.Load() == life // in this order: see count
 }
 
 // current returns the life that a lease belongs to if it is taken now.
@@ -130,7 +123,7 @@ func (l *liveness) run(ctx context.Context) {
 			change = true
 		case <-tick.C:
 			// Ticks are four times as frequent as heartbeats, because the interval shrinks when answers are slow.
-			if time.Since(l.began)-time.Duration(l.last.Load()) < l.interval() {
+			if time.Since(l.renewedAt()) < l.interval() {
 				continue
 			}
 		}
@@ -233,17 +226,15 @@ func (l *liveness) count(began, answered time.Time) {
 		defer close(l.first)
 	}
 
-	since := max(began.Sub(l.began), 1)
-	if int64(since) <= l.last.Load() {
+	// The life is changed first: a reader that sees the new times must not see the old life.
+	if !began.After(l.renewedAt()) && l.last.Load() != 0 {
 		return // a newer heartbeat was answered before
 	}
 
-	// The life is changed first: a reader that sees the new times must not see the old life.
-	if !l.valid(l.life.Load(), answered) {
+	if !l.term.valid(answered) {
 		l.life.Add(1)
 	}
-	l.wall.Store(began.UnixNano())
-	l.last.Store(int64(since))
+	l.renew(began)
 }
 
 // stop makes the row say that this worker takes no leases any more.

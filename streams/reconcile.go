@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"ratchet/internal/dynamo"
 )
 
 const (
@@ -78,8 +76,8 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 }
 
 // insertListed stores a lease for every listed shard that has none. newLease returns the lease with
-// the fields that depend on the caller. Parents come first, because the parent's lease determines
-// the key of the child's lease. insertListed adds the stored leases to known, and reports whether a
+// the fields that depend on the caller. Parents come first, so that a child's epoch is above its
+// parent's. insertListed adds the stored leases to known, and reports whether a
 // lease was stored.
 func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, newLease func(shard, parent string) Lease) (inserted bool, err error) {
 	todo := map[string]string{} // parent, by shard
@@ -99,7 +97,10 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 			if _, waits := todo[parent]; !waits || parent == id {
 				lease := newLease(id, parent)
 				lease.Shard, lease.Parent, lease.Epoch = id, parent, firstEpoch(d.cfg.clock, known[parent].Epoch)
-				generation = append(generation, d.place(lease, known))
+				if _, finished := d.finished.byShard[parent]; finished {
+					lease.ParentDone = true
+				}
+				generation = append(generation, lease)
 			}
 		}
 
@@ -138,25 +139,6 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 	}
 
 	return inserted, nil
-}
-
-// place sets where the lease of a shard is stored, and where the leases of its children will be.
-func (d *discovery) place(lease Lease, known map[string]Lease) Lease {
-	d.mu.Lock()
-	state := d.state
-	d.mu.Unlock()
-
-	lease.spread = state.partitions()
-	lease.partition = partitionOf(lease.Shard, state.rootPartitions())
-
-	if parent, ok := known[lease.Parent]; ok {
-		lease.partition = partitionOf(lease.Shard, parent.spread)
-	} else if parent, ok := d.finished.byShard[lease.Parent]; ok {
-		lease.partition = partitionOf(lease.Shard, parent.spread)
-		lease.ParentDone = true
-	}
-
-	return lease
 }
 
 func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lease) error {
@@ -280,27 +262,4 @@ func (f *finishedShards) add(l Lease) {
 		f.byShard = map[string]Lease{}
 	}
 	f.byShard[l.Shard] = l
-}
-
-// raiseSpread raises the state's spread to the number of partition keys that the given number of
-// shards needs. It returns the new state.
-func (d *discovery) raiseSpread(ctx context.Context, state *streamState, shards int) (*streamState, error) {
-	want := spreadFor(shards)
-	if state == nil || want <= state.partitions() {
-		return state, nil
-	}
-
-	// Of two workers that raise the number, one succeeds. The other one uses the row that the
-	// failed condition returns.
-	update := d.table.update(streamStateRow).IfEquals(streamStateSpread, dynamo.N(int64(state.partitions())))
-	if state.spread == 0 {
-		update = d.table.update(streamStateRow).IfPresent(leaseShard).IfAbsent(streamStateSpread)
-	}
-
-	row, _, err := applyUpdate(ctx, d.table.api, update.SetValue(streamStateSpread, dynamo.N(int64(want))))
-	if err != nil || row == nil {
-		return state, err
-	}
-
-	return decodeStreamState(row), nil
 }

@@ -144,7 +144,7 @@ func TestWhichRecordsAreComparedWithAMark(t *testing.T) {
 			}
 		}
 
-		lanes.lease.duration = 0
+		lanes.lease.own.duration = -time.Second
 		s.markedAt.Store(unixMilli(markedAt))
 
 		if _, err := s.isRepaired(lanes, &Handler{Name: "h", Version: ordered}, Record{Keys: keys}); !errors.Is(err, context.DeadlineExceeded) {

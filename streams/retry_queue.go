@@ -3,7 +3,6 @@ package streams
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,25 +26,20 @@ const (
 // handler's lease. The steps run in the lanes of the scheduler, like the steps of the
 // shards.
 type retryQueue struct {
+	leaseWork
+
 	queues  *retryQueues
 	handler int
 	h       *Handler
-	lease   *heldLease
-	lanes   *shardLanes
 	wake    chan struct{}
 	stale   atomic.Bool // rows were added by another process
-
-	reading     context.Context
-	stopReading context.CancelFunc
-	work        context.Context
-	cancelWork  context.CancelCauseFunc
-	log         worker.LogThrottle
+	faults  worker.LogThrottle
 
 	suspect atomic.Bool // see suspectAfter
 
 	mu      sync.Mutex
 	items   map[laneHash]*queuedItem
-	due     dueItems // a heap of the items without a running step
+	byDue   dueItems // a heap of the items without a running step
 	running int
 }
 
@@ -65,15 +59,20 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt ti
 	handler := slices.IndexFunc(queues.cfg.Handlers, func(h Handler) bool { return h.Name == l.Shard })
 
 	q := &retryQueue{
+		leaseWork: leaseWork{
+			cfg:   queues.cfg,
+			name:  l.Shard,
+			lease: newHeldLease(queues.leases, l, takenAt, queues.leaseDuration),
+			every: queues.leaseDuration / 10,
+		},
 		queues:  queues,
 		handler: handler,
 		h:       &queues.cfg.Handlers[handler],
-		lease:   newHeldLease(queues.leases, l, takenAt, queues.leaseDuration),
 		wake:    make(chan struct{}, 1),
 		items:   map[laneHash]*queuedItem{},
 	}
-	q.reading, q.stopReading = context.WithCancel(ctx)
-	q.work, q.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
+	q.look, q.due, q.progress = q.check, q.renewalDue, q.toStore
+	q.begin(ctx)
 	q.lanes = queues.scheduler.newShardLanes(q.work, q.lease, nil)
 
 	if l.isSuspect() {
@@ -87,72 +86,32 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt ti
 
 // run delivers waiting records until ctx of newRetryQueue ends or the lease is lost.
 func (q *retryQueue) run() {
-	defer q.cancelWork(ErrStopped)
-	defer q.stopReading()
-
-	// The lease is kept until the drain is over, which is later than the end of reading.
-	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(q.reading))
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		q.keepLease(keeping)
-	}()
-
-	q.deliver(q.reading)
-	q.lanes.drain(q.queues.cfg.DrainTimeout, q.cancelWork)
-
-	stopKeeping()
-	<-kept
-
-	if errors.Is(context.Cause(q.work), ErrLeaseLost) {
-		return
+	read := func(ctx context.Context) error {
+		q.deliver(ctx)
+		return nil
 	}
+	q.leaseWork.run(read, func(error) progress { return progress{release: true} })
+}
 
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(q.reading), q.lease.stopBy())
-	defer cancel()
+// settled reports whether every record of the queue was due by now and its call has ended no process
+// (see suspectQueueFor).
+func (q *retryQueue) settled(now time.Time) bool {
+	return now.Sub(q.lease.takenAt()) > q.h.Retry.Max+suspectQueueFor
+}
 
-	// Without this write others could take the lease only when it expires.
-	for try := 1; ; try++ {
-		err := q.lease.write(ctx, progress{release: true})
-		if err == nil || errors.Is(err, ErrLeaseLost) {
-			return
-		}
-		q.queues.cfg.Events.fault("UpdateItem", "", err)
-
-		if !finalWriteBackoff.Wait(ctx, try) {
-			return
-		}
+// check ends the suspicion in time.
+func (q *retryQueue) check(now time.Time) {
+	if q.settled(now) {
+		q.suspect.Store(false)
 	}
 }
 
-// keepLease renews the lease until ctx ends or the lease is lost.
-func (q *retryQueue) keepLease(ctx context.Context) {
-	for worker.Wait(ctx, max(q.lease.duration/10, time.Millisecond)) {
-		if time.Since(q.lease.renewedAt()) < q.lease.duration/3 {
-			continue
-		}
+// toStore returns what a renewal stores.
+func (q *retryQueue) toStore() progress { return progress{forgetDeaths: q.settled(time.Now())} }
 
-		call, cancel := context.WithDeadline(ctx, q.lease.nextDeadline(time.Now()))
-		// By then every record of the queue was due and its call has ended no process (see
-		// suspectQueueFor).
-		settled := time.Since(q.lease.takenAt) > q.h.Retry.Max+suspectQueueFor
-		if settled {
-			q.suspect.Store(false)
-		}
-		err := q.lease.write(call, progress{forgetDeaths: settled})
-		cancel()
-
-		if errors.Is(err, ErrLeaseLost) || !q.lease.valid(time.Now()) {
-			q.cancelWork(ErrLeaseLost)
-			q.stopReading()
-
-			return
-		}
-
-		if err != nil && ctx.Err() == nil {
-			q.queues.cfg.Events.fault("UpdateItem", "", err)
-		}
-	}
+// renewalDue reports whether the lease is to be renewed: no heartbeat does that.
+func (q *retryQueue) renewalDue(_ progress, now time.Time) bool {
+	return now.Sub(q.lease.renewedAt()) >= q.lease.own.duration/3
 }
 
 // deliver starts the items that are due, until ctx ends.
@@ -240,7 +199,7 @@ func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
 	}
 	q.queues.cfg.Events.fault(op, "", err)
 
-	if q.log.Allow() {
+	if q.faults.Allow() {
 		q.queues.cfg.Log.Warn("working on the retry queue failed; retrying", "handler", q.h.Name, "err", err)
 	}
 }
@@ -260,7 +219,7 @@ func (q *retryQueue) add(hash laneHash, due, notBefore time.Time) {
 
 	item := &queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore}
 	q.items[hash] = item
-	heap.Push(&q.due, item)
+	heap.Push(&q.byDue, item)
 }
 
 // start hands the items that are due to the lanes. It returns the time until the next item is due.
@@ -278,19 +237,19 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 		}
 
 		switch {
-		case len(q.due) == 0 || q.running >= limit || q.queues.scheduler.paused[q.handler].Load():
+		case len(q.byDue) == 0 || q.running >= limit || q.queues.scheduler.paused[q.handler].Load():
 			return time.Hour // note, again, forget and tryAll wake the queue
 		case open && circuit.wait(now) > 0:
 			return circuit.wait(now)
 		// Not even a probe comes before notBefore: until then a worker may still deliver a newer
 		// record of the item.
-		case q.due[0].notBefore.After(now):
-			return q.due[0].notBefore.Sub(now)
-		case !open && q.due[0].due.After(now):
-			return q.due[0].due.Sub(now)
+		case q.byDue[0].notBefore.After(now):
+			return q.byDue[0].notBefore.Sub(now)
+		case !open && q.byDue[0].due.After(now):
+			return q.byDue[0].due.Sub(now)
 		}
 
-		item, _ := heap.Pop(&q.due).(*queuedItem)
+		item, _ := heap.Pop(&q.byDue).(*queuedItem)
 		q.running++
 		q.lanes.startQueued(q.handler, item)
 	}
@@ -300,7 +259,7 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 func (q *retryQueue) again(item *queuedItem, due time.Time) {
 	q.mu.Lock()
 	item.due = due
-	heap.Push(&q.due, item)
+	heap.Push(&q.byDue, item)
 	q.running--
 	q.mu.Unlock()
 
@@ -322,12 +281,12 @@ func (q *retryQueue) tryAll() {
 	q.mu.Lock()
 
 	now := time.Now()
-	for _, item := range q.due {
+	for _, item := range q.byDue {
 		if item.due = now; item.notBefore.After(now) {
 			item.due = item.notBefore
 		}
 	}
-	heap.Init(&q.due)
+	heap.Init(&q.byDue)
 	q.mu.Unlock()
 
 	q.wakeUp()

@@ -6,43 +6,25 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"ratchet/internal/worker"
 )
-
-// finalWriteBackoff is the pause between tries of a lease's last write.
-var finalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
 
 // shardWorker works on one shard while this worker holds its lease: it reads the shard, runs the
 // handlers and stores checkpoints in the lease.
-//
-// It has two contexts. reading ends at a stop or a hand-over; running handlers may then finish.
-// work is the parent of the handlers' contexts; it ends when the lease is lost or the drain takes
-// too long.
 type shardWorker struct {
-	cfg       *Config
+	leaseWork
+
 	id        string
 	stream    *stream
 	discovery *discovery
 	table     *leaseTable
-	lease     *heldLease
-	lanes     *shardLanes
 
 	waiting *waitingItems
 	reader  *shardReader
 
-	reading     context.Context
-	stopReading context.CancelFunc
-	work        context.Context
-	cancelWork  context.CancelCauseFunc
-
-	died    bool          // another death of a holder would make the shard suspect; used by keepLease only
-	writing callLock      // held while progress is written
-	touched chan struct{} // a value: write the lease at once
-	log     worker.LogThrottle
+	died     bool      // another death of a holder would make the shard suspect; used by check only
+	reported time.Time // when the lag was last reported; used by check only
 
 	mu           sync.Mutex
-	stored       progress // the newest progress that was written
 	lastGap      Gap
 	gapCount     int64
 	trying       *tryNote // while the shard is suspect
@@ -54,21 +36,22 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 	p, st := c.poller, c.stream
 
 	w := &shardWorker{
-		cfg:       &p.cfg,
+		leaseWork: leaseWork{
+			cfg:   &p.cfg,
+			name:  l.Shard,
+			shard: l.Shard,
+			lease: held,
+			every: min(p.cfg.checkpointEvery, p.cfg.LeaseDuration/10),
+		},
 		id:        l.Shard,
 		stream:    st,
 		discovery: c.discovery,
 		table:     c.table,
-		lease:     held,
-		touched:   make(chan struct{}, 1),
-		writing:   newCallLock(),
 		gapCount:  l.Gaps,
 		died:      l.deathsSoFar() >= suspectAfter-1,
 	}
-	w.reading, w.stopReading = context.WithCancel(ctx)
-
-	// When ctx ends, the shard drains: the running handlers must not be canceled then.
-	w.work, w.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
+	w.look, w.due, w.progress = w.check, w.checkpointDue, w.toStore
+	w.begin(ctx)
 
 	w.waiting = p.scheduler.waiting
 
@@ -130,31 +113,37 @@ func unreadSince(l Lease) time.Time {
 // run works on the shard until it is finished, its lease is handed over or lost, or
 // ctx of newShardWorker ends. It returns an error only for a gap under GapHalt.
 func (w *shardWorker) run() error {
-	defer w.cancelWork(ErrStopped)
-	defer w.stopReading()
+	end, given := w.leaseWork.run(func(ctx context.Context) error {
+		if !w.loadWaiting(ctx) {
+			return nil
+		}
 
-	// The lease is kept until the drain is over, which is later than the end of reading.
-	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(w.reading))
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		w.keepLease(keeping)
-	}()
+		return w.readToEnd(ctx)
+	}, w.last)
 
-	var end error
-	if w.loadWaiting(w.reading) {
-		end = w.readToEnd(w.reading)
+	change := LeaseReleased
+	switch {
+	case !given:
+		change = LeaseLost
+	case isShardEnd(end):
+		change = LeaseFinished
 	}
-	w.lanes.drain(w.cfg.DrainTimeout, w.cancelWork)
-	w.lanes.window.close()
+	w.report(change)
 
-	// keepLease must not write after endLease, which stores the checkpoint as it is after the
-	// drain.
-	stopKeeping()
-	<-kept
+	if given {
+		w.lease.alive.noteChange()
+	}
 
-	return w.endLease(end)
+	var halt *GapError
+	if errors.As(end, &halt) && !errors.Is(context.Cause(w.work), ErrLeaseLost) {
+		return end
+	}
+
+	return nil
 }
+
+// isShardEnd reports whether the result of readToEnd says that the shard is finished.
+func isShardEnd(end error) bool { return errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) }
 
 // loadWaiting reads which items wait in the retry queue: the records of this shard must not
 // overtake waiting records of the same item from the shard's parent. It also waits until this
@@ -219,97 +208,40 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 	}
 }
 
-// endLease makes the last write of the lease: finished after the shard's end,
-// released otherwise. If the lease is lost it writes nothing.
-func (w *shardWorker) endLease(end error) error {
-	// The lease may be another worker's by now, so this worker must not write it.
-	if errors.Is(context.Cause(w.work), ErrLeaseLost) {
-		w.report(LeaseLost)
-		return nil
-	}
+// last returns what the last write of the lease stores: that the shard is finished, after its end,
+// and otherwise that the lease is free.
+func (w *shardWorker) last(end error) progress {
+	w.lanes.window.close()
 
-	last := w.progress()
+	last := w.toStore()
 	if !last.trying.isTried() {
 		last.trying = nil // no call is running that was begun alone
 	}
 
-	change := LeaseReleased
-	if errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) {
-		change = LeaseFinished
+	if isShardEnd(end) {
 		last.finished = w.cfg.clock.Now()
 	} else {
 		last.release = true
 	}
 
-	// Without this write the lease expires, and others take it over later.
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(w.reading), w.lease.stopBy())
-	defer cancel()
-
-	for try := 1; ; try++ {
-		err := w.lease.write(ctx, last)
-		if err == nil {
-			w.report(change)
-			w.lease.alive.noteChange()
-
-			break
-		}
-
-		if errors.Is(err, ErrLeaseLost) || ctx.Err() != nil {
-			w.report(LeaseLost)
-			break
-		}
-
-		w.cfg.Events.fault("UpdateItem", w.id, err)
-		finalWriteBackoff.Wait(ctx, try)
-	}
-
-	var halt *GapError
-	if errors.As(end, &halt) {
-		return end
-	}
-
-	return nil
+	return last
 }
 
-// keepLease stores progress until ctx ends or the lease is lost. It also reports the lag.
-func (w *shardWorker) keepLease(ctx context.Context) {
-	tick := time.NewTicker(max(min(w.cfg.checkpointEvery, w.cfg.LeaseDuration/10), time.Millisecond))
-	defer tick.Stop()
-
-	var reported time.Time
-	for touched := false; ; touched = false {
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.touched:
-			touched = true
-		case <-tick.C:
-		}
-
-		now := time.Now()
-		if w.cfg.Events.Lag != nil && now.Sub(reported) >= time.Second {
-			reported = now
-			w.cfg.Events.Lag(w.reader.lag(now))
-		}
-
-		w.lanes.checkPace(now)
-		w.checkDeaths(now)
-
-		// A write is due for new progress after Config.checkpointEvery.
-		p := w.progress()
-		// renewedAt counts from the last write of any kind, so that a touch delays the next checkpoint.
-		due := !w.isStored(p) && now.Sub(w.lease.renewedAt()) >= w.cfg.checkpointEvery
-
-		ours := w.lease.valid(now)
-		if ours && (due || touched) {
-			ours = w.writeLease(ctx)
-		}
-
-		if !ours {
-			w.lose()
-			return
-		}
+// check reports the lag each second, and looks at the pace of the handlers and at earlier deaths.
+func (w *shardWorker) check(now time.Time) {
+	if w.cfg.Events.Lag != nil && now.Sub(w.reported) >= time.Second {
+		w.reported = now
+		w.cfg.Events.Lag(w.reader.lag(now))
 	}
+
+	w.lanes.checkPace(now)
+	w.checkDeaths(now)
+}
+
+// checkpointDue reports whether there is new progress, and the last write of any kind is
+// Config.checkpointEvery ago.
+func (w *shardWorker) checkpointDue(p progress, now time.Time) bool {
+	return !w.isStored(p) && now.Sub(w.lease.renewedAt()) >= w.cfg.checkpointEvery
 }
 
 // checkDeaths makes the next write forget the deaths of earlier holders, when the shard is caught
@@ -327,65 +259,8 @@ func (w *shardWorker) checkDeaths(now time.Time) {
 	w.forgetDeaths = true
 }
 
-// lose ends the work on the shard because the lease is lost.
-func (w *shardWorker) lose() {
-	w.cancelWork(ErrLeaseLost)
-	w.stopReading()
-}
-
-// touch makes the lease be written at once.
-func (w *shardWorker) touch() {
-	nudge(w.touched)
-}
-
-// writeProgress writes the current progress. Writes go one at a time, so that no write stores older
-// progress than the write before.
-func (w *shardWorker) writeProgress(ctx context.Context) error {
-	w.writing.lock()
-	defer w.writing.unlock()
-
-	p := w.progress()
-
-	err := w.lease.write(ctx, p)
-	if err == nil {
-		w.mu.Lock()
-		w.stored = p
-		w.mu.Unlock()
-	}
-
-	return err
-}
-
-func (w *shardWorker) isStored(p progress) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-
-	return p == w.stored
-}
-
-// writeLease writes the lease once. It reports whether the lease is still ours.
-func (w *shardWorker) writeLease(ctx context.Context) bool {
-	call, cancel := context.WithDeadline(ctx, w.lease.nextDeadline(time.Now()))
-	defer cancel()
-
-	err := w.writeProgress(call)
-	switch {
-	case err == nil:
-	case errors.Is(err, ErrLeaseLost):
-		return false
-	case ctx.Err() == nil:
-		w.cfg.Events.fault("UpdateItem", w.id, err)
-
-		if w.log.Allow() {
-			w.cfg.Log.Warn("writing a lease failed; retrying", "shard", w.id, "err", err)
-		}
-	}
-
-	return w.lease.valid(time.Now())
-}
-
-// progress returns what there is to store now.
-func (w *shardWorker) progress() progress {
+// toStore returns what there is to store now.
+func (w *shardWorker) toStore() progress {
 	var p progress
 	p.checkpoint, p.handledAt = w.lanes.window.checkpoint()
 

@@ -21,8 +21,6 @@ const (
 	streamStateStartAt   = "startAt"
 	streamStateReady     = "ready"
 	streamStateListings  = "listings"
-	streamStateSpread    = "spread"
-	streamStateRoots     = "roots"
 )
 
 // streamState says how reading of a stream began, and how many listings were begun.
@@ -32,25 +30,6 @@ type streamState struct {
 	startAt   time.Time // where the shards of the first listing begin; zero: at the oldest record
 	ready     bool      // the leases of the first listing are stored
 	listings  int64     // how many listings were begun
-	spread    int       // over how many partition keys new leases are spread; 0 means 1
-	roots     int       // over how many keys the leases of shards are spread whose parents have no lease; 0 means 1; never changes
-}
-
-// partitions returns how many partition keys may have leases.
-func (s *streamState) partitions() int {
-	if s == nil {
-		return 1
-	}
-
-	return max(s.spread, s.roots, 1)
-}
-
-func (s *streamState) rootPartitions() int {
-	if s == nil {
-		return 1
-	}
-
-	return max(s.roots, 1)
 }
 
 func decodeStreamState(row dynamo.Item) *streamState {
@@ -60,8 +39,6 @@ func decodeStreamState(row dynamo.Item) *streamState {
 		startAt:   dynamo.Time(row, streamStateStartAt),
 		ready:     dynamo.Flag(row, streamStateReady),
 		listings:  dynamo.Number(row, streamStateListings),
-		spread:    int(dynamo.Number(row, streamStateSpread)),
-		roots:     int(dynamo.Number(row, streamStateRoots)),
 	}
 }
 
@@ -163,19 +140,6 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 	l, err := d.stream.list(ctx)
 	if err != nil {
 		return err
-	}
-
-	// Before the leases, because the number decides their keys. A worker that lists again must not
-	// change the number: leases of the first listing may be stored.
-	if n := spreadFor(len(l.shards)); n > 1 {
-		spread := d.table.update(streamStateRow).
-			IfPresent(leaseShard).
-			IfAbsent(streamStateRoots).
-			SetValue(streamStateSpread, dynamo.N(int64(n))).
-			SetValue(streamStateRoots, dynamo.N(int64(n)))
-		if _, _, err := applyUpdate(ctx, d.table.api, spread); err != nil {
-			return err
-		}
 	}
 
 	// Some leases may exist: another worker has stored them, or their holders have restored them.

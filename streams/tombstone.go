@@ -67,13 +67,13 @@ func (t *leaseTable) insertLease(ctx context.Context, l Lease) (Lease, insertOut
 	}
 
 	if old := canceled.CancellationReasons[tombstonePart].Item; len(old) > 0 {
-		return t.decode(old, Lease{}), hasTombstone, nil
+		return t.decode(old), hasTombstone, nil
 	}
 
 	// The SDK repeats a call whose answer was lost. If the stored lease has this call's owner and
 	// epoch, the first try has stored it.
 	if old := canceled.CancellationReasons[leasePart].Item; len(old) > 0 {
-		stored := t.decode(old, l)
+		stored := t.decode(old)
 		if l.Owner != "" && stored.Owner == l.Owner && stored.Epoch == l.Epoch {
 			return stored, insertedLease, nil
 		}

@@ -1,0 +1,92 @@
+package streams
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// suspend does to the leases what ten minutes of suspension do: the wall clock has gone on, the
+// monotonic clock has not.
+func (p *runningPoller) suspend() {
+	for _, t := range p.terms() {
+		t.wall.Add(-int64(10 * time.Minute))
+	}
+}
+
+// terms returns for how long the poller counts its leases as its own.
+func (p *runningPoller) terms() []*term {
+	var terms []*term
+	queues := p.scheduler.queues
+	queues.mu.Lock()
+	for _, q := range queues.held {
+		terms = append(terms, &q.lease.own)
+	}
+	queues.mu.Unlock()
+
+	p.Poller.mu.Lock()
+	defer p.Poller.mu.Unlock()
+
+	for w := range p.Poller.held {
+		terms = append(terms, &w.lease.alive.term)
+	}
+
+	return terms
+}
+
+// TestASuspendedWorkerDeliversNothingFromTheQueue: the other worker has taken the queue meanwhile.
+func TestASuspendedWorkerDeliversNothingFromTheQueue(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		var suspended atomic.Bool
+		p := w.start(w.config(func(context.Context, Record) error {
+			if suspended.Load() {
+				t.Error("a call although the other worker has the queue")
+			}
+
+			return errOutage
+		}, patient, func(c *Config) { c.LeaseDuration = 10 * time.Second }))
+		w.write("o-0", 1)
+		w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+
+		leases := &leaseTable{api: w.db, table: leasesTable, stream: retrySourcePrefix + ordersTable}
+		now, _, err := leases.read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		suspended.Store(true)
+		p.suspend()
+
+		if _, taken, err := leases.take(t.Context(), leasesByShard(now)["h"], "other"); err != nil || !taken {
+			t.Fatalf("taken %t: %v", taken, err)
+		}
+		time.Sleep(20 * time.Second)
+		w.stopped(p)
+	})
+}
+
+// TestAWorkerGoesOnAfterASuspensionThatNobodyNoticed: it takes its own leases again.
+func TestAWorkerGoesOnAfterASuspensionThatNobodyNoticed(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		var down atomic.Bool
+		down.Store(true)
+		p := w.start(w.config(func(ctx context.Context, r Record) error {
+			if down.Load() {
+				return errOutage
+			}
+
+			return l.handle(ctx, r)
+		}, patient))
+		w.write("o-0", 1)
+		w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+
+		p.suspend()
+		down.Store(false)
+		w.until("it is handled", func() bool { return l.count() == 1 })
+		w.stopped(p)
+	})
+}

@@ -1,0 +1,103 @@
+package streams
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+func TestAFinishedShardIsNeverTakenForANewOne(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		table := w.table()
+		ctx := t.Context()
+		finished := Lease{Stream: w.arn, Shard: "s", FinishedAt: time.Now(), Gaps: 2}
+		w.insert(finished)
+
+		if err := table.bury(ctx, w.lease("s")); err != nil {
+			t.Fatal(err)
+		}
+
+		if leases, _, err := table.read(ctx); err != nil || len(leases) != 0 {
+			t.Errorf("%d leases are watched: %v", len(leases), err)
+		}
+
+		if got := w.lease("s"); got.Gaps != 2 || !got.Finished() {
+			t.Errorf("tombstone %+v", got)
+		}
+
+		stored, outcome, err := table.insertLease(ctx, Lease{Shard: "s", Epoch: 9})
+		if err != nil || outcome != hasTombstone || stored.Gaps != 2 {
+			t.Errorf("a finished shard got a lease: %v, %+v, %v", outcome, stored, err)
+		}
+
+		// A worker that was paused for hours does not find its lease, and must not store it again.
+		paused := newHeldLease(table, Lease{Shard: "s", Owner: "paused", Epoch: 1}, time.Now(), time.Second)
+		if err := paused.write(ctx, progress{checkpoint: "7"}); err != ErrLeaseLost { //nolint:errorlint // exactly this one
+			t.Errorf("write: %v", err)
+		}
+
+		// A listing that comes late still has the shard, and a child that was not found before.
+		d := w.newTestDiscovery()
+		l := listing{shards: map[string]streamtypes.Shard{
+			"s":     {ShardId: aws.String("s")},
+			"child": {ShardId: aws.String("child"), ParentShardId: aws.String("s")},
+		}}
+
+		if err := d.reconcile(ctx, l, map[string]Lease{}); err != nil {
+			t.Fatal(err)
+		}
+
+		if child := w.lease("child"); !child.ParentDone {
+			t.Errorf("child %+v", child)
+		}
+
+		if got := w.lease("s"); !got.Finished() {
+			t.Errorf("the finished shard is read again: %+v", got)
+		}
+	})
+}
+
+// The leases of finished shards are not among the leases that workers read again and again.
+func TestFinishedShardsCostNothingToWatch(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l := newRecorder()
+		const generations = 8
+		p := w.start(w.config(l.handle))
+
+		for v := 1; v <= generations; v++ {
+			w.write("o-0", v)
+			w.roll()
+		}
+		w.until("all are handled", func() bool { return l.count() == generations })
+		w.until("the finished shards are not watched", func() bool {
+			leases, _, err := w.table().read(context.Background())
+			return err == nil && len(leases) == 1
+		})
+
+		if n := len(w.leases()); n != generations+1 {
+			t.Errorf("%d leases and tombstones, want %d", n, generations+1)
+		}
+
+		// They are listed for a day, and are not read again.
+		listings := func() int64 {
+			_, state, err := w.table().read(context.Background())
+			if err != nil || state == nil {
+				return 0
+			}
+
+			return state.listings
+		}
+		before := listings()
+		w.until("the stream was listed again", func() bool { return listings() >= before+2 })
+		w.stopped(p)
+
+		if l.count() != generations {
+			t.Errorf("%d calls for %d records", l.count(), generations)
+		}
+	})
+}
