@@ -154,6 +154,11 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 		return nil, err
 	}
 
+	names := expressionIn{ExpressionAttributeNames: r.ExpressionAttributeNames}
+	if err := names.beside(r.ProjectionExpression != nil, true, ""); err != nil {
+		return nil, err
+	}
+
 	if project, err = attributesToGet(r.AttributesToGet); err != nil {
 		return nil, err
 	}

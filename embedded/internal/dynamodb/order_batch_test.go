@@ -21,7 +21,9 @@ func TestOrderOfBatches(t *testing.T) {
 			name: "BatchGetItem", operation: "BatchGetItem", top: `{"Responses"`,
 			rungs: []rung{
 				{"ReturnConsumedCapacity", `"X"`, "", broken(must("'X'", "returnConsumedCapacity", beCapacity))},
-				{"RequestItems", of("absent", `{`+twice+`,"AttributesToGet":["v","v"],"ProjectionExpression":""}`), of("absent", `{`+twice+`,"AttributesToGet":["v","v"]}`), invalidOrder + "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {AttributesToGet} Expression parameters: {ProjectionExpression}"},
+				{"RequestItems", of("absent", `{`+twice+`,"AttributesToGet":["v","v"],"ProjectionExpression":""}`), of("absent", `{`+twice+`,"AttributesToGet":["v","v"],"ExpressionAttributeNames":{"#a":"a"}}`), invalidOrder + "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {AttributesToGet} Expression parameters: {ProjectionExpression}"},
+				// The place in the order is that of GetItem; the service's for a batch is not recorded.
+				{"RequestItems", of("absent", `{`+twice+`,"AttributesToGet":["v","v"],"ExpressionAttributeNames":{"#a":"a"}}`), of("absent", `{`+twice+`,"AttributesToGet":["v","v"]}`), invalidOrder + "ExpressionAttributeNames can only be specified when using expressions"},
 				{"RequestItems", of("absent", `{`+twice+`,"AttributesToGet":["v","v"]}`), of("absent", `{`+twice+`,"ExpressionAttributeNames":{},"ProjectionExpression":""}`), oneInvalid + "Duplicate value in attribute name: v"},
 				{"RequestItems", of("absent", `{`+twice+`,"ExpressionAttributeNames":{},"ProjectionExpression":""}`), of("absent", `{`+twice+`,"ProjectionExpression":""}`), invalidOrder + "ExpressionAttributeNames must not be empty"},
 				{"RequestItems", of("absent", `{`+twice+`,"ProjectionExpression":""}`), of("absent", `{`+twice+`}`), invalidOrder + "Invalid ProjectionExpression: The expression can not be empty;"},

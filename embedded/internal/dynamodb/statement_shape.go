@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/partiql"
 )
 
 // cell is an attribute of the rows that a SELECT shows.
@@ -21,8 +22,9 @@ type cell struct {
 const inCell = "value"
 
 // shapeOf returns the function that makes a SELECT's row from an item, nil for all columns. A
-// column has the name of its last member, but an element of a list ends the name: a.b[0].c is shown
-// as the c in an attribute "b[0]", as in DynamoDB Local.
+// column has the name of its last member, but an element of a list other than the first ends the name:
+// a.b[0].c is shown as c, and a.b[2].c as the c in an attribute "b[2]", as in DynamoDB Local 3.1.0.
+// AWS documents no names.
 func shapeOf(columns []expression.Path) func(attr.Item) attr.Item {
 	if columns == nil {
 		return nil
@@ -45,32 +47,42 @@ func shapeOf(columns []expression.Path) func(attr.Item) attr.Item {
 func cellsOf(columns []expression.Path) []cell {
 	var cells []cell
 	for _, path := range columns {
-		c := cell{name: path[len(path)-1].Name, path: path}
+		c := cellOf(path)
 
-		if n := slices.IndexFunc(path, func(s expression.Step) bool { return s.List }); n > 0 {
-			c.name, c.path = path[n-1].Name+path[n].String(), path[:n+1]
-			if n+1 < len(path) {
-				c.rest = []expression.Path{append(expression.Path{{Name: inCell}}, path[n+1:]...)}
-			}
-		}
-
-		// Columns within one element of a list share its cell, which has the name of the element.
-		same := slices.IndexFunc(cells, func(o cell) bool { return o.name == c.name && c.rest != nil })
-		if same >= 0 {
-			cells[same].rest = append(cells[same].rest, c.rest...)
-		} else {
+		same := slices.IndexFunc(cells, func(o cell) bool { return o.name == c.name })
+		switch {
+		case same < 0:
 			cells = append(cells, c)
+		case slices.Equal(cells[same].path, c.path) && cells[same].rest != nil && c.rest != nil:
+			// Columns within one element of a list share its cell.
+			cells[same].rest = append(cells[same].rest, c.rest...)
+		default:
+			// Elements of two lists can have one name. The column then keeps the name of its last
+			// member, which no other column has: the parser refuses duplicates.
+			cells = append(cells, cell{name: partiql.ColumnName(path), path: path})
 		}
 	}
 
 	for i := range cells {
 		if rest := cells[i].rest; rest != nil {
-			// Paths that contain each other leave no projection, and the cell is not shown.
+			// The parser refuses paths that contain each other, so there is a projection.
 			cells[i].project, _ = expression.BuildProjection(rest)
 		}
 	}
 
 	return cells
+}
+
+// cellOf returns the cell of one column.
+func cellOf(path expression.Path) cell {
+	n := slices.IndexFunc(path, func(s expression.Step) bool { return s.List && s.Index > 0 })
+	if n < 0 || n == len(path)-1 {
+		return cell{name: partiql.ColumnName(path), path: path}
+	}
+
+	element := path[:n+1]
+
+	return cell{name: partiql.ColumnName(element), path: element, rest: []expression.Path{append(expression.Path{{Name: inCell}}, path[n+1:]...)}}
 }
 
 // of returns the value of the cell in the item's row.

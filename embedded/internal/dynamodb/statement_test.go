@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"ratchet/embedded/internal/attr"
 )
 
 // openOrders opens a service with a table of orders by shop and number, with an index by state.
@@ -72,6 +74,52 @@ func TestStatements(t *testing.T) {
 	} {
 		if got := execute(t, s, tt.statement, tt.more); got != tt.want {
 			t.Errorf("%s\n got %s\nwant %s", tt.statement, got, tt.want)
+		}
+	}
+}
+
+// TestAForgedNextTokenIsRefused makes tokens with the right digest and keys that the index cannot have.
+func TestAForgedNextTokenIsRefused(t *testing.T) {
+	s := openOrders(t)
+
+	for _, statement := range []string{`SELECT * FROM orders`, `SELECT * FROM orders."by-state"`, `SELECT * FROM orders."by-state" WHERE state = 'x'`} {
+		in := statementIn{Statement: &statement}
+
+		for _, key := range []attr.Item{
+			nil,
+			{"shop": text("a")},
+			{"shop": text("a"), "num": text("1")},
+			{"shop": text("a"), "num": {Kind: attr.N, Str: "1"}, "state": {Kind: attr.BOOL}},
+			{"shop": text("a"), "num": {Kind: attr.N, Str: "1"}, "state": {Kind: attr.L}},
+			{"shop": text("a"), "num": {Kind: attr.N, Str: "1"}, "other": text("x")},
+		} {
+			got := execute(t, s, statement, `,"NextToken":"`+in.nextToken(key)+`"`)
+			if got != "ValidationException: NextToken does not match request" {
+				t.Errorf("%s with %v: %s", statement, key, got)
+			}
+		}
+	}
+}
+
+// TestEveryColumnIsShown: columns within lists lose nothing to each other. The names are DynamoDB Local's
+// (3.1.0); where elements of two lists would have one name, it is this engine's choice.
+func TestEveryColumnIsShown(t *testing.T) {
+	s := openOrders(t)
+	execute(t, s, `INSERT INTO orders VALUE {'shop':'a','num':1,'l':[{'c':1,'d':2},{'c':3,'d':4}],'x':{'l':[{'c':5,'d':6},{'c':7,'d':8}]}}`, "")
+
+	for columns, want := range map[string]string{
+		"l[0].c":               `{"c":{"N":"1"}}`,
+		"l[0].c, l[0].d":       `{"c":{"N":"1"},"d":{"N":"2"}}`,
+		"l[0].c, x.l[0].d":     `{"c":{"N":"1"},"d":{"N":"6"}}`,
+		"x.l[0], l[0].c":       `{"c":{"N":"1"},"l[0]":{"M":{"c":{"N":"5"},"d":{"N":"6"}}}}`,
+		"l[1].c":               `{"l[1]":{"M":{"c":{"N":"3"}}}}`,
+		"l[1].c, l[1].d":       `{"l[1]":{"M":{"c":{"N":"3"},"d":{"N":"4"}}}}`,
+		"l[1].c, x.l[1].d":     `{"d":{"N":"8"},"l[1]":{"M":{"c":{"N":"3"}}}}`,
+		"l[1], x.l[1].c":       `{"c":{"N":"7"},"l[1]":{"M":{"c":{"N":"3"},"d":{"N":"4"}}}}`,
+		"l[1].c, l[0].d, shop": `{"d":{"N":"2"},"l[1]":{"M":{"c":{"N":"3"}}},"shop":{"S":"a"}}`,
+	} {
+		if got := execute(t, s, "SELECT "+columns+" FROM orders", ""); got != `{"Items":[`+want+`]}` {
+			t.Errorf("%s: %s, want %s", columns, got, want)
 		}
 	}
 }

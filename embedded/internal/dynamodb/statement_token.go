@@ -62,6 +62,11 @@ func (p *plan) resume(v *view, in *statementIn, text string) ([]keyRange, error)
 		return nil, refused
 	}
 
+	// The key comes from the caller: it may lack attributes of the index, or have them with other types.
+	if err := v.checkScanStart(token.Key); err != nil {
+		return nil, refused
+	}
+
 	at, err := v.startKey(token.Key)
 	if err != nil {
 		return nil, refused

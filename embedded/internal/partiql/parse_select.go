@@ -66,7 +66,7 @@ func (p *parser) columns(s *syntax) error {
 			return errorf(msgAlias)
 		}
 
-		name := columnName(e.path)
+		name := ColumnName(e.path)
 		if slices.Contains(names, name) {
 			return errorf("Duplicate identifiers in select clause: %s", name)
 		}
@@ -78,9 +78,9 @@ func (p *parser) columns(s *syntax) error {
 	}
 }
 
-// columnName returns the identifier of a column: the last member of its path, with the indexes
+// ColumnName returns the identifier of a column: the last member of its path, with the indexes
 // behind it.
-func columnName(path expression.Path) (name string) {
+func ColumnName(path expression.Path) (name string) {
 	for _, step := range slices.Backward(path) {
 		if !step.List {
 			return step.Name + name

@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if s.Command != Select || s.Table != "orders" || s.Index != "by-state" || len(s.Columns) != 3 || columnName(s.Columns[2]) != "l[0]" {
+	if s.Command != Select || s.Table != "orders" || s.Index != "by-state" || len(s.Columns) != 3 || ColumnName(s.Columns[2]) != "l[0]" {
 		t.Errorf("parsed as %+v", s)
 	}
 

@@ -214,14 +214,14 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 	case stepSlice:
 		s.slice(v, func(e []byte) { r.match(e, rest, found) })
 	case stepAll:
-		for c := rawjson.Walk(v); c.Next(); {
+		for c := rawjson.Walk(rawjson.Distinct(v)); c.Next(); {
 			r.match(c.Value, rest, found)
 		}
 	case stepDescend:
 		// The place itself first: descent includes it.
 		r.match(v, rest, found)
 
-		for c := rawjson.Walk(v); c.Next(); {
+		for c := rawjson.Walk(rawjson.Distinct(v)); c.Next(); {
 			r.match(c.Value, steps, found)
 		}
 	case stepFilter:

@@ -75,7 +75,7 @@ func writeFormatted(out *strings.Builder, value []byte) {
 	}
 
 	separator := "{"
-	for c := rawjson.Walk(value); c.Next(); separator = ", " {
+	for c := rawjson.Walk(rawjson.Distinct(value)); c.Next(); separator = ", " {
 		name, _ := rawjson.Text(c.Key)
 		out.WriteString(separator + name + "=")
 		writeFormatted(out, c.Value)

@@ -19,7 +19,8 @@ const store = `{"store":{"book":[
  {"category":"fiction","title":"Sword","price":12.99},
  {"category":"fiction","title":"Moby","isbn":"0-553","price":8.99},
  {"category":"fiction","title":"Lord","isbn":"0-395","price":22.99}],
- "bicycle":{"color":"red","price":19.95}},"limit":10,"a.b":{"c d":1},"a\\\"\"b":2,"it's":3,"big":9007199254740993,"none":null}`
+ "bicycle":{"color":"red","price":19.95}},"limit":10,"a.b":{"c d":1},"a\\\"\"b":2,"it's":3,"big":9007199254740993,"none":null,
+ "twice":{"x":1,"y":2,"x":{"z":3}}}`
 
 func TestPaths(t *testing.T) {
 	for _, row := range []struct{ path, want string }{
@@ -48,6 +49,9 @@ func TestPaths(t *testing.T) {
 		{path: "$.store.book[?(@.category in ['reference'])].title", want: `["Sayings"]`},
 		{path: "$.store.book[?(@.none == 1)]", want: "[]"},
 		{path: "$..nothing", want: "[]"},
+		// The last of equal names counts: Jackson, which the service reads JSON with, keeps no other.
+		{path: "$.twice.*", want: `[{"z":3},2]`},
+		{path: "$.twice..z", want: "[3]"},
 	} {
 		p, err := Compile(row.path)
 		if err != nil {

@@ -37,17 +37,23 @@ func AppendCanonical(dst, v []byte) []byte {
 }
 
 func appendCanonicalObject(dst, v []byte) []byte {
-	members := map[string][]byte{}
-	for c := Walk(v); c.Next(); {
-		name, _ := Text(c.Key)
-		// A later member replaces an earlier one of the same name.
-		members[name] = c.Value
-	}
+	all := members(v)
 
 	dst = append(dst, '{')
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		dst = append(AppendCanonical(append(AppendText(dst, name), ':'), members[name]), ',')
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		dst = append(AppendCanonical(append(AppendText(dst, name), ':'), all[name]), ',')
 	}
 
 	return append(dst, '}')
+}
+
+// members returns the members of an object by name. Of equal names the last one counts.
+func members(object []byte) map[string][]byte {
+	all := map[string][]byte{}
+	for c := Walk(object); c.Next(); {
+		name, _ := Text(c.Key)
+		all[name] = c.Value
+	}
+
+	return all
 }

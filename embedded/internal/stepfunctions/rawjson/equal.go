@@ -1,6 +1,9 @@
 package rawjson
 
-import "bytes"
+import (
+	"bytes"
+	"maps"
+)
 
 // Equal reports whether two values are the same JSON value. Numbers compare by value, and
 // the order of members does not matter.
@@ -31,21 +34,9 @@ func Equal(a, b []byte) bool {
 			}
 		}
 	case Object:
-		if Len(a) != Len(b) {
-			return false
-		}
+		x, y := members(a), members(b)
 
-		for c := Walk(a); c.Next(); {
-			name, _ := Text(c.Key)
-
-			mine, _ := Member(a, name) // the last of equal names
-			other, ok := Member(b, name)
-			if !ok || !Equal(mine, other) {
-				return false
-			}
-		}
-
-		return true
+		return len(x) == len(y) && maps.EqualFunc(x, y, Equal)
 	default:
 		return bytes.Equal(Trim(a), Trim(b))
 	}

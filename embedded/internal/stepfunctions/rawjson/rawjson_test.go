@@ -106,6 +106,7 @@ func TestCanonical(t *testing.T) {
 	values := []string{
 		`null`, `true`, `false`, `0`, `-0.0`, `1`, `1.0`, `10e-1`, `-1`, `12`, `1.2`, `"1"`, `"a"`, `"\u0061"`, `"a,b"`, `""`, `[]`, `{}`,
 		`[1,2]`, `[1.0,20e-1]`, `[12]`, `["1,2"]`, `[[1],2]`, `{"a":1,"b":[2]}`, `{ "b" : [2.0], "\u0061" : 1 }`, `{"a":1,"b":2}`, `{"a":{"b":1}}`,
+		`{"a":1,"a":1}`, `{"a":2,"a":1}`, `{"a":1,"a":2}`, `{"b":1,"a":1,"b":[2]}`,
 	}
 	for _, a := range values {
 		for _, b := range values {
@@ -113,6 +114,18 @@ func TestCanonical(t *testing.T) {
 			if same != Equal([]byte(a), []byte(b)) {
 				t.Errorf("%s and %s: one text %v", a, b, same)
 			}
+		}
+	}
+}
+
+func TestDistinct(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":1,"b":2}`:                `{"a":1,"b":2}`,
+		`{"a":1, "b":2, "\u0061":[3]}`: `{"a":[3],"b":2}`,
+		`[1,1]`:                        `[1,1]`,
+	} {
+		if got := Distinct([]byte(text)); string(got) != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }
