@@ -96,9 +96,14 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 	return transitions.Result{}, transitions.ErrContended
 }
 
-// asEditResult returns the result of a [transitions.EditRefusedError], or any other error as it is. The
+// asEditResult returns the result of a [transitions.EditRefusedError], or any other error as AddItems would. The
 // result is Replayed if the order remembers the edit, even after the claim's retention.
 func asEditResult(err error) (transitions.Result, error) {
+	var large *txn.ItemSizeError
+	if errors.As(err, &large) {
+		return transitions.Result{}, fmt.Errorf("%w: %w", transitions.ErrOrderFull, err)
+	}
+
 	var refused *transitions.EditRefusedError
 	if !errors.As(err, &refused) {
 		return transitions.Result{}, err

@@ -147,6 +147,32 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 	}
 }
 
+// TestAnItemThatOthersHaveFilledTakesNoLines: the answer is that of an edit without stock.
+func TestAnItemThatOthersHaveFilledTakesNoLines(t *testing.T) {
+	s := newStockedBackend(t)
+	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := s.DynamoDB.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName:                 &s.Tables.Orders,
+		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(mug.ID)}},
+		UpdateExpression:          aws.String("SET attachment = :b"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":b": &types.AttributeValueMemberB{Value: make([]byte, 399<<10)}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	line := transitions.Item{SKU: strings.Repeat("s", 128), Quantity: 1, Price: 1}
+
+	if err := s.Stock.Set(t.Context(), line.SKU, 20); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "e"}, slices.Repeat([]transitions.Item{line}, 20)...); !errors.Is(err, transitions.ErrOrderFull) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestARepeatAfterTheRetentionOfTheClaimIsReplayed deletes the claim, as TTL does.
 func TestARepeatAfterTheRetentionOfTheClaimIsReplayed(t *testing.T) {
 	s := newStockedBackend(t)

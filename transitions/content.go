@@ -16,7 +16,7 @@ import (
 )
 
 // The bounds of an order's content. An order that has reached all of them is smaller
-// than 310 KB. DynamoDB's limit is 400 KB.
+// than 330 KB with everything that transitions add. DynamoDB's limit is 400 KB.
 const (
 	maxAdded     = 100                   // lines in one AddItems
 	maxNotes     = 100                   // notes in an order

@@ -37,11 +37,11 @@ type NewOrder struct {
 	// Metadata is part of the content and never changes.
 	Metadata Metadata `json:"metadata,omitempty"`
 	// PlacedBy names who places the order, like an execution. It is stored with the order and
-	// is no part of its content. It may be empty.
+	// is no part of its content: UTF-8, at most 512 bytes. It may be empty.
 	PlacedBy string `json:"-"`
 	// Incarnation names the life that begins, for a caller that writes other items with that name in the
 	// same transaction (see [Order.LifeID]). Default: a new one. It is no part of the content, and an
-	// order that exists keeps its own.
+	// order that exists keeps its own. It must have the form that [NewIncarnation] returns.
 	Incarnation Incarnation `json:"-"`
 	// Cause is the cause of the first transition. It is no part of the content.
 	Cause Cause `json:"-"`

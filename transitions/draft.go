@@ -9,6 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
 	"ratchet/workflow"
 )
 
@@ -111,12 +112,17 @@ func (d draft) appendTo(list string, values ...types.AttributeValue) {
 }
 
 // maxItemBytes is DynamoDB's limit on the size of an item. The bounds of lines, notes,
-// addresses and traces add up to less than 310 KB, so an order of ours never comes near
+// addresses, traces, parcels and the ring add up to less than 330 KB, so an order of ours never comes near
 // it. An order may exceed it if other programs have added attributes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const maxItemBytes = 400 << 10
 
 func itemTooLarge(err error) bool {
+	var large *txn.ItemSizeError
+	if errors.As(err, &large) {
+		return large.Part == orderPart
+	}
+
 	var api smithy.APIError
 
 	// Every invalid request has this code, so the message decides.

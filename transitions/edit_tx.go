@@ -38,7 +38,8 @@ func (e *EditRefusedError) Error() string {
 // nothing; the function that it returns adds the part to a transaction. Without Edit.Seen, each attempt of
 // the transaction costs half a read unit for 4 KB of the order. AddItemsIn fails
 // with ErrInvalidRequest if the edit breaks a rule. If the order refuses the edit, the transaction
-// fails with an [*EditRefusedError], or with the error that AddItems would have returned. The order
+// fails with an [*EditRefusedError], or with the error that AddItems would have returned; if other programs have
+// filled the order's item, with a [*txn.ItemSizeError]. The order
 // remembers the edit like any other.
 func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), error) {
 	c := &addItems{lines}

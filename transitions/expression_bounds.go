@@ -15,7 +15,7 @@ const (
 	maxExpression = 4 << 10 // bytes of text
 	maxOperators  = 300
 	maxOperands   = 100 // of IN
-	maxValues     = 2 << 20
+	maxValues     = 2<<20 - maxRequestValues
 )
 
 // checkExpressions renders the longest write of every event, and returns an error that names the first

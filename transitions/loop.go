@@ -178,7 +178,7 @@ func (c *call) ended(err error) error {
 		return fmt.Errorf("%w: %w", ErrContended, err)
 	case dynamo.Retryable(err) && !errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	// Our bounds keep an order far below the limit, so other programs have added attributes to this one.
+	// Our bounds keep an order below the limit, so other programs have added attributes to this one.
 	case itemTooLarge(err):
 		return errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)
 	}

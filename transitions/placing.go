@@ -12,11 +12,12 @@ import (
 	"ratchet/workflow"
 )
 
-// The bounds of an order's metadata. They are part of the 310 KB that an order may have.
+// The bounds of an order's metadata. They are part of the 330 KB that an order may have.
 const (
 	maxMetadata      = 20      // members
 	maxMetadataText  = 200     // bytes of one text
 	maxMetadataBytes = 2 << 10 // names and texts together
+	maxPlacedBy      = 512     // bytes; the ARN of an execution is shorter
 )
 
 // The attributes that only placing sets.
@@ -94,6 +95,13 @@ func (n NewOrder) validateSettings() error {
 		if err := checkName(name[0], name[1]); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalidRequest, err)
 		}
+	}
+
+	switch {
+	case len(n.PlacedBy) > maxPlacedBy || !utf8.ValidString(n.PlacedBy):
+		return fmt.Errorf("%w: placedBy: UTF-8, at most %d bytes", ErrInvalidRequest, maxPlacedBy)
+	case n.Incarnation != "" && (len(n.Incarnation) != 13 || n.Incarnation.Began().IsZero()):
+		return fmt.Errorf("%w: incarnation: 13 characters of 0-9 a-v", ErrInvalidRequest)
 	}
 
 	for _, kind := range []string{shippingAddress, billingAddress} {

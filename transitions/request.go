@@ -90,8 +90,8 @@ type Request struct {
 	Cause Cause `json:"cause,omitzero"`
 	// Values are the values that the event's guards expect from the request (see
 	// [workflow.Guard]), like the beginning of the return window: strings, whole numbers
-	// and truth values. They are not part of the request's content: a retry may have
-	// other values.
+	// and truth values, with at most 256 KB of names and texts. They are not part of the request's
+	// content: a retry may have other values.
 	Values map[string]any `json:"values,omitempty"`
 }
 
@@ -117,8 +117,22 @@ func (r Request) Validate() error {
 		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, maxTransitionID-1)
 	}
 
+	size := 0
+	for name, v := range r.Values {
+		text, _ := v.(string)
+		size += len(name) + len(text)
+	}
+
+	if size > maxRequestValues {
+		return fmt.Errorf("%w: values: %d bytes, at most %d", ErrInvalidRequest, size, maxRequestValues)
+	}
+
 	return r.Cause.validateOf(r.OrderID)
 }
+
+// maxRequestValues is how many bytes the values of a request have. They are part of the 2 MB of values that
+// one write may compare with.
+const maxRequestValues = 256 << 10
 
 // clip shortens a text from outside for an error, to 64 bytes.
 func clip(s string) string {

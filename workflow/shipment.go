@@ -50,21 +50,20 @@ type Line struct {
 // [ShipPart] if some have, "" if none has or the order has no pieces. The order in which parcels left does
 // not matter. A line that ships fewer than 0 or more than the ordered pieces is an error.
 func ShippedEvent(lines []Line) (Event, error) {
-	var ordered, shipped int64
+	some, all := false, true // no sums, which might overflow
 	for i, l := range lines {
 		if l.Shipped < 0 || l.Shipped > l.Ordered {
 			return "", fmt.Errorf("line %d: of %d ordered pieces %d were shipped", i, l.Ordered, l.Shipped)
 		}
 
-		ordered += l.Ordered
-		shipped += l.Shipped
+		some = some || l.Shipped > 0
+		all = all && l.Shipped == l.Ordered
 	}
 
-	// This case comes first, because shipped equals ordered also if the order has no pieces.
 	switch {
-	case shipped == 0:
+	case !some:
 		return "", nil
-	case shipped < ordered:
+	case !all:
 		return ShipPart, nil
 	}
 

@@ -31,6 +31,7 @@ func TestShippedEventFollowsTheQuantities(t *testing.T) {
 		{name: "some pieces of a line have left", lines: []workflow.Line{{Ordered: 2, Shipped: 1}}, want: workflow.ShipPart},
 		{name: "one of two lines has left", lines: []workflow.Line{{Ordered: 2, Shipped: 2}, {Ordered: 1}}, want: workflow.ShipPart},
 		{name: "all has left", lines: []workflow.Line{{Ordered: 2, Shipped: 2}, {Ordered: 1, Shipped: 1}}, want: workflow.Ship},
+		{name: "more pieces than a number holds", lines: []workflow.Line{{Ordered: 1 << 62, Shipped: 1 << 62}, {Ordered: 1 << 62}}, want: workflow.ShipPart},
 		{name: "an order without lines", lines: nil, want: ""},
 		{name: "an order whose pieces were all canceled", lines: []workflow.Line{{Ordered: 0}}, want: ""},
 	}

@@ -31,7 +31,8 @@
 // read for each attempt: see [Transaction.EachAttempt].
 //
 // A transaction that DynamoDB would always reject (no part, more than 100, more than
-// 4 MB, one item twice) returns [ErrInvalid] and is not sent.
+// 4 MB, one item twice) returns [ErrInvalid] and is not sent. An update that makes its item larger than
+// 400 KB can only be refused by DynamoDB: the error is an [ItemSizeError].
 //
 // A request whose token may be sent again has one canonical body: equal transactions
 // are equal bytes. The SDK writes maps in random order, and some endpoints compare bodies

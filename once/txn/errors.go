@@ -46,6 +46,17 @@ func Retryable(err error) bool {
 	return errors.Is(err, ErrContended) || errors.Is(err, ErrThrottled) || errors.Is(err, ErrUnknown)
 }
 
+// ItemSizeError means that an update would make its item larger than 400 KB. Nothing was written. A put of
+// such an item is [ErrInvalid].
+type ItemSizeError struct {
+	// Part is the name of the part with the update.
+	Part string
+}
+
+func (e *ItemSizeError) Error() string {
+	return fmt.Sprintf("%s: the item would have more than %d bytes", e.Part, maxItem)
+}
+
 // Failure is one part whose condition failed.
 type Failure struct {
 	// Part is the name of the part.

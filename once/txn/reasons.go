@@ -18,6 +18,7 @@ const (
 	codeConflict   = "TransactionConflict"
 	codeThrottling = "ThrottlingError"
 	codeThroughput = "ProvisionedThroughputExceeded"
+	codeValidation = "ValidationError"
 )
 
 // reasons reads a cancellation by position.
@@ -32,6 +33,7 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
 		failures  []Failure
 		open      error    // another attempt may be decided
 		unknown   []string // reasons with a code that this package does not know
+		large     *ItemSizeError
 	)
 
 	for i, r := range e.CancellationReasons {
@@ -49,6 +51,13 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
 			open, undecided = ErrContended, undecided || p.decisive
 		case codeThrottling, codeThroughput:
 			open, undecided = cmp.Or(open, ErrThrottled), undecided || p.decisive
+		case codeValidation:
+			// Every fault of a part has this code, so the message decides.
+			if large == nil && strings.Contains(strings.ToLower(aws.ToString(r.Message)), "item size") {
+				large = &ItemSizeError{p.name}
+			}
+
+			fallthrough
 		default:
 			unknown = append(unknown, fmt.Sprintf("%s: %s: %s", p.name, code, aws.ToString(r.Message)))
 		}
@@ -60,6 +69,8 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
 	switch {
 	case marker != nil:
 		return sight{refused: &CanceledError{Failure: *marker, Marker: true, Others: failures}}
+	case large != nil:
+		return sight{reason: large}
 	case len(unknown) > 0:
 		return sight{reason: errors.New(strings.Join(unknown, "; "))}
 	case len(failures) > 0 && !undecided:

@@ -114,7 +114,7 @@ type sabotage struct {
 var sabotages = []sabotage{
 	{"the condition ignores the id", `transitionId (<|\\u003c) :id`, `attribute_exists(orderId)`},
 	{"the condition ignores the state", `orderState (= :from0|IN \([^)]*\))`, `(orderState $1 OR attribute_exists(orderId))`},
-	{"the update forgets the call id", `(":slot":\{"S":"\d+ \S+ \S+ \d+) [\w-]{6}`, `$1 other`},
+	{"the update forgets the call id", `(":slot":\{"S":"\d+ \S+ \S+ \w+) [\w-]{6}`, `$1 other`},
 	{"the update forgets the content", `(":slot":\{"S":"\d+) \S+`, `$1 something`},
 	{"the update overwrites a request id without a row", ` AND attribute_not_exists\(recent\.r\d\)`, ``},
 	{"the update forgets the request id", `, recent\.r(\d) = :req`, `, recent.x$1 = :req`},
