@@ -91,7 +91,12 @@ func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	report := shipping.Report{ID: "carrier/o-9/2/shipping/lost", OrderID: "o-9", Milestone: shipping.Lost}
+	placed, err := s.Orders.Create(t.Context(), mug)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	report := shipping.Report{ID: "carrier/lost", Shipment: placed.Order.EffectKey(2, shipping.Effect), OrderID: string(mug.ID), Milestone: shipping.Lost}
 	refused := wire.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
 
 	if answer, err := process.ApplyCarrierReport(t.Context(), report); err == nil || answer != shipping.Retry {
@@ -105,7 +110,7 @@ func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
 		}
 	}
 
-	lost, found, err := s.Reports.Lost(t.Context(), "o-9")
+	lost, found, err := s.Reports.Lost(t.Context(), placed.Order)
 	if err != nil || !found || lost.ID != report.ID {
 		t.Errorf("recorded: %+v, %v", lost, err)
 	}

@@ -111,8 +111,8 @@ func (b *Backend) RunCarrier(ctx context.Context) (err error) {
 }
 
 // lostParcel returns the recorded report of a lost parcel of the order.
-func (b *Backend) lostParcel(ctx context.Context, id transitions.OrderID) (lost executions.LostParcel, found bool, err error) {
-	report, found, err := b.Reports.Lost(ctx, id)
+func (b *Backend) lostParcel(ctx context.Context, order *transitions.Order) (lost executions.LostParcel, found bool, err error) {
+	report, found, err := b.Reports.Lost(ctx, order)
 
 	return executions.LostParcel{Tracking: cmp.Or(report.Tracking, report.ID), Report: report.ID, At: report.Since}, found, err
 }

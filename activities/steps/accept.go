@@ -20,8 +20,17 @@ type acceptInput struct {
 
 		// Adopt says that the order may have been placed by another execution.
 		Adopt bool `json:"adopt,omitempty"`
+		// Incarnation is the life of the order that the execution was started for, if the order existed.
+		Incarnation transitions.Incarnation `json:"incarnation,omitempty"`
 	} `json:"order"`
 	Started string `json:"started"`
+	// Incarnation is the life that the execution has accepted before.
+	Incarnation transitions.Incarnation `json:"incarnation,omitempty"`
+}
+
+// life is the life of the order that the execution brings on, "" if it has none yet.
+func (in acceptInput) life() transitions.Incarnation {
+	return cmp.Or(in.Incarnation, in.Order.Incarnation)
 }
 
 // accept places the order and reserves its stock in one transaction. If the order exists and waits for
@@ -30,6 +39,16 @@ type acceptInput struct {
 func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	n := in.Order.NewOrder
 	n.PlacedBy, n.Cause = in.Started, causeOf(n.ID, "", "")
+
+	// An execution that has a life must not place the order again after its deletion.
+	if in.life() != "" {
+		order, err := s.get(ctx, n.ID, in.life())
+		if err != nil {
+			return nil, err
+		}
+
+		return s.acceptPlaced(ctx, in, order)
+	}
 
 	// A successor takes the order as it is, even if its content was edited. Create would return Conflict.
 	if in.Order.Adopt {
@@ -131,7 +150,7 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 // read: another caller has brought the order to its end, or its parcel has left. The execution goes on
 // from the order's new position. If the order has not moved, the failure is cause.
 func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, cause error) error {
-	order, err := s.get(ctx, seen.ID)
+	order, err := s.get(ctx, seen.ID, seen.Incarnation)
 	switch {
 	case err != nil:
 		return err

@@ -36,7 +36,8 @@ type compensation struct {
 }
 
 type orderInput struct {
-	OrderID transitions.OrderID `json:"orderId"`
+	OrderID     transitions.OrderID     `json:"orderId"`
+	Incarnation transitions.Incarnation `json:"incarnation,omitempty"`
 }
 
 // compensate undoes the effects of an order that has ended in an undone state: its shipments, its
@@ -44,7 +45,7 @@ type orderInput struct {
 // cannot be canceled. The stock is given back only after the shipments are canceled, so that no parcel
 // can leave any more. The error names the effects that remain.
 func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
-	order, err := s.get(ctx, in.OrderID)
+	order, err := s.get(ctx, in.OrderID, in.Incarnation)
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func ErrorClasses() []ErrorClass {
 		{
 			Name: "final", Of: AllStates, Then: Redriven,
 			Errors: []string{
-				nameInvalidInput, nameAlreadyAccepted, nameOtherContent, nameOtherExecution, nameClosed, nameUnknownVersion,
+				nameInvalidInput, nameAlreadyAccepted, nameOtherContent, nameOtherExecution, NameOtherLife, nameClosed, nameUnknownVersion,
 				verdictName(transitions.NotFound), verdictName(transitions.Illegal),
 				worker(activities.NamePanic), worker(activities.NameDataLimit), worker(activities.NameOutput),
 				"States.DataLimitExceeded", "States.Permissions",

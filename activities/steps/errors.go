@@ -20,6 +20,8 @@ import (
 const ErrorPrefix = "Order."
 
 // The names of failures. They are part of the state machine. [ErrorClasses] says how each is handled.
+// NameOtherLife ends an execution of a former life of its order: the id was used again, or the order was
+// renewed. The present life has an execution of its own.
 const (
 	nameUnavailable    = "Order.Unavailable"
 	nameInProgress     = "Order.InProgress"
@@ -32,6 +34,7 @@ const (
 	nameInvalidInput    = "Order.InvalidInput"
 	nameAlreadyAccepted = "Order.AlreadyAccepted"
 	nameOtherExecution  = "Order.OtherExecution"
+	NameOtherLife       = "Order.OtherLife"
 	nameOtherContent    = "Order.OtherContent"
 	nameClosed          = "Order.Closed"
 	nameUnknownVersion  = "Order.UnknownVersion"
@@ -40,7 +43,7 @@ const (
 // ErrorNames returns the names that steps give to failures, sorted, without the names of
 // activities.RetryAfter.
 func ErrorNames() []string {
-	names := []string{nameIncomplete, nameAlreadyAccepted, nameOtherContent, nameOtherExecution}
+	names := []string{nameIncomplete, nameAlreadyAccepted, nameOtherContent, nameOtherExecution, NameOtherLife}
 	for _, c := range errorNames {
 		names = append(names, c.name)
 	}

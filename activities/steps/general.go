@@ -44,7 +44,10 @@ func NewGeneral(cfg GeneralConfig) (*General, error) {
 //	apply  {"orderId": …, "event": …, "transitionId": the one after the newest that the execution knows}
 //	look   {"orderId": …, "started": …}
 //
-// Each step returns the order's position: orderId, state and transitionId. A step fails with a name of
+// Each input may have an "incarnation", the one of the position that the step before has returned: then
+// the step fails if the id belongs to another life of the order by now.
+//
+// Each step returns the order's position: orderId, incarnation, state and transitionId. A step fails with a name of
 // [ErrorClasses]. If another caller has moved the order, place and apply fail with one of
 // [OvertakenErrors]; look then returns the order's new position.
 func (g *General) All() []Step {
@@ -78,6 +81,16 @@ func GeneralCheckConfig() check.Config {
 func (g *General) place(ctx context.Context, in acceptInput) (any, error) {
 	n := in.Order.NewOrder
 	n.PlacedBy = in.Started
+
+	// An execution that has a life must not place the order again after its deletion.
+	if in.life() != "" {
+		order, err := getOrder(ctx, g.cfg.Orders, n.ID, in.life())
+		if err != nil {
+			return nil, err
+		}
+
+		return g.resume(in, order)
+	}
 
 	// Create would compare the content, which may have been edited since the order was placed.
 	if in.Order.Adopt {
@@ -150,10 +163,17 @@ type applyInput struct {
 	OrderID      transitions.OrderID      `json:"orderId"`
 	Event        workflow.Event           `json:"event"`
 	TransitionID transitions.TransitionID `json:"transitionId"`
+	Incarnation  transitions.Incarnation  `json:"incarnation,omitempty"`
 }
 
 // applyEvent applies an event and returns the order's position after the transition.
 func applyEvent(ctx context.Context, orders *transitions.Orders, in applyInput) (any, error) {
+	if in.Incarnation != "" {
+		if _, err := getOrder(ctx, orders, in.OrderID, in.Incarnation); err != nil {
+			return nil, err
+		}
+	}
+
 	result, err := orders.Apply(ctx, transitions.Request{
 		OrderID:      in.OrderID,
 		Event:        in.Event,

@@ -24,7 +24,8 @@ const waitResource = "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskTo
 // routes say where a caught error leads, by the state and the class of the error. The rest
 // of a state is written by hand.
 var routes = map[string]map[string]string{
-	"Accept":         {"refused": "Compensate", "overtaken": "Found"},
+	"Accept":         {"refused": "Refused", "overtaken": "Found"},
+	"AcceptAgain":    {"refused": "Compensate", "overtaken": "Found"},
 	"Pay":            {"refused": "Compensate", "overtaken": "Overtaken"},
 	"Compensate":     {"overtaken": "Found"},
 	"Look":           {},
@@ -34,7 +35,7 @@ var routes = map[string]map[string]string{
 }
 
 // refusals are the refusals that a state can meet.
-var refusals = map[string]string{"Accept": "Order.OutOfStock", "Pay": "Order.PaymentDeclined"}
+var refusals = map[string]string{"Accept": "Order.OutOfStock", "AcceptAgain": "Order.OutOfStock", "Pay": "Order.PaymentDeclined"}
 
 // member is a member of a JSON object, whose order counts.
 type member struct {

@@ -12,7 +12,8 @@ import (
 type lookInput struct {
 	OrderID transitions.OrderID `json:"orderId"`
 	// Started is when the execution was started.
-	Started string `json:"started"`
+	Started     string                  `json:"started"`
+	Incarnation transitions.Incarnation `json:"incarnation,omitempty"`
 }
 
 // look returns the position of the order. An execution calls it when a wait could not begin because
@@ -34,7 +35,7 @@ func (s *Steps) look(ctx context.Context, in lookInput) (any, error) {
 // a task for the order: this execution could never park one again, and would look and try to wait
 // without end.
 func orderToLookAt(ctx context.Context, orders *transitions.Orders, parked *tasktoken.Store, in lookInput) (*transitions.Order, error) {
-	order, err := getOrder(ctx, orders, in.OrderID)
+	order, err := getOrder(ctx, orders, in.OrderID, in.Incarnation)
 	if err != nil {
 		return nil, err
 	}

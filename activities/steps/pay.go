@@ -19,12 +19,13 @@ type payInput struct {
 	OrderID transitions.OrderID `json:"orderId"`
 	// TransitionID is the id of the transition that follows the payment.
 	TransitionID transitions.TransitionID `json:"transitionId"`
+	Incarnation  transitions.Incarnation  `json:"incarnation,omitempty"`
 }
 
 // pay takes the order's money, or holds it, and applies the transition that follows. It reads the order
 // before it asks the bank, so an order that has moved before that is not charged.
 func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
-	order, err := s.get(ctx, in.OrderID)
+	order, err := s.get(ctx, in.OrderID, in.Incarnation)
 	if err != nil {
 		return nil, err
 	}

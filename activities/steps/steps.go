@@ -116,12 +116,12 @@ func handle[In any](fn func(context.Context, In) (any, error)) activities.Handle
 	}
 }
 
-// get reads an order that must exist.
-func (s *Steps) get(ctx context.Context, id transitions.OrderID) (*transitions.Order, error) {
-	return getOrder(ctx, s.cfg.Orders, id)
+// get reads an order that must exist, in the life that the execution knows.
+func (s *Steps) get(ctx context.Context, id transitions.OrderID, life transitions.Incarnation) (*transitions.Order, error) {
+	return getOrder(ctx, s.cfg.Orders, id, life)
 }
 
-func getOrder(ctx context.Context, orders *transitions.Orders, id transitions.OrderID) (*transitions.Order, error) {
+func getOrder(ctx context.Context, orders *transitions.Orders, id transitions.OrderID, life transitions.Incarnation) (*transitions.Order, error) {
 	order, found, err := orders.Get(ctx, id)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func getOrder(ctx context.Context, orders *transitions.Orders, id transitions.Or
 		return nil, activities.Fail(verdictName(transitions.NotFound), fmt.Errorf("order %s does not exist", id))
 	}
 
-	return order, nil
+	return order, checkLife(life, order)
 }
 
 // position is the order's position right after the transition. Later transitions do not change it, so

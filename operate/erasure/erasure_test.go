@@ -118,12 +118,17 @@ func (a *archive) ended() {
 	a.t.Helper()
 	a.place("o-1", workflow.Cancel)
 
+	order, _, err := a.orders.Get(a.t.Context(), "o-1")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+
 	n := notify.Notification{Key: "o-1/0/2/notify", OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: "CANCELLED", At: time.Now(), Attributes: map[string]string{"customer": "ada"}}
 	if err := a.config.Deliveries.Accept(a.t.Context(), n); err != nil {
 		a.t.Fatal(err)
 	}
 
-	r := shipping.Report{ID: "r-1", Shipment: "o-1/2/shipping", OrderID: "o-1", Milestone: shipping.Shipped, Tracking: "ada"}
+	r := shipping.Report{ID: "r-1", Shipment: order.EffectKey(2, shipping.Effect), OrderID: "o-1", Milestone: shipping.Shipped, Tracking: "ada"}
 	if effect, err := a.config.Reports.Receive(a.t.Context(), r); err != nil || effect != reports.Refused {
 		a.t.Fatal(effect, err)
 	}

@@ -2,6 +2,7 @@ package executions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/activities/steps"
 	"ratchet/internal/dynamo"
 	"ratchet/internal/executionname"
 	"ratchet/internal/worker"
@@ -44,9 +46,31 @@ func (e Execution) Failed() bool {
 	}
 }
 
-// Current returns the last execution of the order's chain. found is false if the order never
-// had one, or if Step Functions has forgotten it (90 days after its end).
+// Current returns the last execution of the order's chain, of its present life if there is such an order.
+// found is false if the order never had one, or if Step Functions has forgotten it (90 days after its
+// end).
 func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (current Execution, found bool, err error) {
+	order, exists, err := e.cfg.Orders.Get(ctx, id)
+	if err != nil {
+		return Execution{}, false, err
+	}
+
+	if exists {
+		return e.currentOf(ctx, order)
+	}
+
+	return e.last(ctx, id, func(Execution) bool { return true })
+}
+
+// currentOf returns the last execution that brings on this life of the order. If found is false, the chain
+// goes on behind the number of current.
+func (e *Executions) currentOf(ctx context.Context, order *transitions.Order) (current Execution, found bool, err error) {
+	return e.last(ctx, order.ID, func(x Execution) bool { return x.bringsOn(order) })
+}
+
+// last returns the last execution of the chain that belongs. If the last one of all does not belong, found
+// is false and current has its number.
+func (e *Executions) last(ctx context.Context, id transitions.OrderID, belongs func(Execution) bool) (current Execution, found bool, err error) {
 	machine, err := e.cfg.Machine(ctx)
 	if err != nil {
 		return Execution{}, false, err
@@ -56,6 +80,12 @@ func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (curre
 		next, exists, err := e.describe(ctx, machine, id, number)
 		if err != nil || !exists {
 			return current, found, err
+		}
+
+		// An execution of a former life may run until its wait times out. The chain goes on behind it.
+		if !belongs(next) {
+			current, found = Execution{Number: number}, false
+			continue
 		}
 		current, found = next, true
 
@@ -67,16 +97,31 @@ func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (curre
 	}
 }
 
-// currentOf returns the last execution of the order's chain. An execution that ended before the life of
-// the order began has brought on another order of that id: then found is false, and the chain goes on
-// behind it.
-func (e *Executions) currentOf(ctx context.Context, order *transitions.Order) (current Execution, found bool, err error) {
-	current, found, err = e.Current(ctx, order.ID)
-	if found && !current.StoppedAt.IsZero() && current.StoppedAt.Before(order.Incarnation.Began()) {
-		return Execution{Number: current.Number}, false, err
+// bringsOn reports whether the execution brings on this life of the order, and not a former life of its
+// id. An execution that was started for an order that existed has the life in its input. Another one
+// places the order, or finds one that a caller has placed; its steps know the life, and its description
+// shows only times. If these do not tell, the execution counts as one of a former life: at worst the order
+// gets a second execution, whose waits end the first.
+func (x Execution) bringsOn(order *transitions.Order) bool {
+	var input struct {
+		Incarnation transitions.Incarnation `json:"incarnation"`
 	}
 
-	return current, found, err
+	began := order.Incarnation.Began()
+	switch err := json.Unmarshal([]byte(x.input), &input); {
+	case err == nil && input.Incarnation != "":
+		return input.Incarnation == order.Incarnation
+	case x.Error == steps.NameOtherLife, !x.StoppedAt.IsZero() && x.StoppedAt.Before(began):
+		return false
+	case !x.StartedAt.Before(began):
+		return true
+	}
+
+	placedAt, err := time.Parse(time.RFC3339Nano, order.PlacedBy)
+	placed := err == nil && placedAt.UnixMilli() == x.StartedAt.UnixMilli()
+
+	// The life of an order that was renewed began after the order was placed.
+	return placed && !began.After(order.CreatedAt)
 }
 
 // describeTries is how often a throttled DescribeExecution is sent. A survey describes

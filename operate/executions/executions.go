@@ -37,7 +37,7 @@ type Config struct {
 	// LostParcel returns the carrier's report that a parcel of the order was lost. A survey
 	// calls it for orders of which a parcel has left, from several goroutines. Without it,
 	// no order is listed for that reason.
-	LostParcel func(context.Context, transitions.OrderID) (report LostParcel, found bool, err error)
+	LostParcel func(context.Context, *transitions.Order) (report LostParcel, found bool, err error)
 }
 
 const (

@@ -26,7 +26,7 @@ func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x
 		return Problem{}, false, nil
 	}
 
-	lost, found, err := e.cfg.LostParcel(ctx, order.ID)
+	lost, found, err := e.cfg.LostParcel(ctx, order)
 	if err != nil {
 		return Problem{}, false, fmt.Errorf("lost parcel of order %s: %w", order.ID, err)
 	}

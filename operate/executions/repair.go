@@ -152,6 +152,9 @@ func (e *Executions) existing(ctx context.Context, machine string, id transition
 // adoptMember marks the input of an execution that adopts the order where it is.
 const adoptMember = "adopt"
 
+// lifeMember is the life of the order that an adopting execution brings on.
+const lifeMember = "incarnation"
+
 // adoptingInput returns the input of a successor: the input of the last execution, or the order's
 // content if there is none, with the mark that tells the state machine to adopt the order.
 func adoptingInput(order *transitions.Order, last string) (string, error) {
@@ -173,6 +176,13 @@ func adoptingInput(order *transitions.Order, last string) (string, error) {
 	}
 
 	members[adoptMember] = json.RawMessage("true")
+
+	// The steps compare it with the order's, so the execution never acts on a later life of the id.
+	life, err := json.Marshal(order.Incarnation)
+	if err != nil {
+		return "", err
+	}
+	members[lifeMember] = life
 
 	input, err := json.Marshal(members)
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -83,7 +84,7 @@ func (e *Executions) Start(ctx context.Context, machineARN string, order transit
 		Input:           aws.String(string(input)),
 	})
 	if err == nil {
-		return aws.ToString(out.ExecutionArn), nil
+		return e.startUnlessFormer(ctx, machineARN, order.ID, string(input), out)
 	}
 
 	// Step Functions answers a repeat with the existing execution only while it runs.
@@ -134,6 +135,7 @@ func sameOrder(a, b string) bool {
 		}
 
 		delete(members, adoptMember)
+		delete(members, lifeMember)
 
 		text, err := json.Marshal(members)
 		if err != nil {
@@ -229,6 +231,48 @@ func (e *Executions) startAgain(ctx context.Context, machineARN string, order tr
 
 	return aws.ToString(out.ExecutionArn), nil
 }
+
+// startUnlessFormer returns the ARN of the first execution, which runs. If it has placed an order that was
+// deleted since, and only waits, the request places another order under the id, for which
+// startUnlessFormer starts the next execution of the chain.
+func (e *Executions) startUnlessFormer(ctx context.Context, machineARN string, id transitions.OrderID, input string, first *sfn.StartExecutionOutput) (string, error) {
+	arn, started := aws.ToString(first.ExecutionArn), aws.ToTime(first.StartDate)
+	// Nearly every start begins the execution. Its order does not exist yet.
+	if time.Since(started) < repeatAfter {
+		return arn, nil
+	}
+
+	_, exists, err := e.cfg.Orders.Get(ctx, id)
+	if err != nil || exists || !e.cfg.Orders.HasJournal() {
+		return arn, err
+	}
+
+	// The journal keeps the history of an order that was deleted.
+	placed, err := e.cfg.Orders.History(ctx, id, 0, 1)
+	if err != nil || len(placed) == 0 || placed[0].At.Before(started) {
+		return arn, err // this execution has still to place the order
+	}
+
+	for number := 2; ; number++ {
+		name := numbered(id, number)
+
+		out, err := e.cfg.SFN.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &machineARN, Name: &name, Input: &input})
+		if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
+			continue // it has ended, or was started for another life
+		}
+
+		if err != nil {
+			return "", fmt.Errorf("start the execution of order %s: %w", id, err)
+		}
+
+		if !aws.ToTime(out.StartDate).Before(placed[0].At) {
+			return aws.ToString(out.ExecutionArn), nil
+		}
+	}
+}
+
+// repeatAfter is the age from which the first execution may have placed an order that was deleted since.
+const repeatAfter = 10 * time.Second
 
 // checkPlaced returns ErrOtherOrder unless the order was placed with this content. It asks the
 // order's item: if the order was edited before its execution started, the execution's input has the

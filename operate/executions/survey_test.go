@@ -37,8 +37,8 @@ func TestALostParcelIsListedUntilItsOrderMoves(t *testing.T) {
 		SFN:     e.sfn,
 		Orders:  e.orders,
 		Machine: func(context.Context) (string, error) { return e.machine, nil },
-		LostParcel: func(_ context.Context, id transitions.OrderID) (executions.LostParcel, bool, error) {
-			return executions.LostParcel{Tracking: "trk-" + string(id), Report: "report-1", At: at}, id != "wait-safe", nil
+		LostParcel: func(_ context.Context, o *transitions.Order) (executions.LostParcel, bool, error) {
+			return executions.LostParcel{Tracking: "trk-" + string(o.ID), Report: "report-1", At: at}, o.ID != "wait-safe", nil
 		},
 	})
 	if err != nil {

@@ -22,7 +22,8 @@
 // for a week, the report of a return for 30 days. A return that needs a person is stored with the
 // reason and a command, and is tried again, too. It leaves the list when the person has acted, or has
 // marked it as done ([Receiver.MarkDone]). A report that the order can never take is stored as refused
-// for 30 days.
+// for 30 days. That is also the answer to a report about a shipment of another life of the order: the
+// report moves, records and refunds nothing.
 //
 // # Trust
 //
@@ -38,9 +39,9 @@
 //	refused, name                      a report that was refused: report, since, reason; TTL
 //	done, name                         a report that a person has dealt with: report, reason, command, who, why, when; TTL
 //	applied#<order id>, name           a digest of a report that was applied, if the carrier can be asked; TTL
-//	parcels#<order id>, -              delivered, returned: the names of parcels; TTL
-//	parcels#<order id>, lines/<name>   the parcel's lines; TTL
-//	parcels#<order id>, lost           the first report of a lost parcel; TTL
+//	parcels#<order id>, <incarnation>/-              delivered, returned: the names of parcels; TTL
+//	parcels#<order id>, <incarnation>/lines/<name>   the parcel's lines; TTL
+//	parcels#<order id>, <incarnation>/lost           the first report of a lost parcel; TTL
 //
 // The name is the report's id. But a carrier may use an id again for another order, shipment, milestone
 // or parcel. If the row with that name is about something else, the name is the id, a space and a digest

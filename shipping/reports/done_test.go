@@ -245,7 +245,7 @@ func TestAnEndingIsRefused(t *testing.T) {
 
 // TestARepeatWhileTheCarrierIsDownGetsTheFirstAnswer, and other content under the same id does not.
 func TestARepeatWhileTheCarrierIsDownGetsTheFirstAnswer(t *testing.T) {
-	o := newOffice(t, map[string]shipping.Shipment{"o-1/2/shipping": {Status: shipping.Shipped}})
+	o := newOffice(t, map[string]shipping.Shipment{"o-1/0000000000001/2/shipping": {Status: shipping.Shipped}})
 	o.order("o-1", workflow.Pay)
 	r := report("o-1", shipping.Shipped)
 	o.receive(r, reports.Applied)

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/internal/dynamo"
 	"ratchet/transitions"
 )
@@ -35,7 +38,7 @@ func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
 // Erase removes texts that people and the carrier have written about an order. Refused reports are
 // deleted. A report that a person has dealt with loses its reason, its command, its tracking number,
 // the person's name and the person's text; it keeps the fields by which a repeat is recognized. The
-// row of a lost parcel loses its tracking number. The names of parcels stay. Erase reads the refused
+// rows of lost parcels lose their tracking numbers. The names of parcels stay. Erase reads the refused
 // and closed reports of all orders. It returns the number of rows that it has deleted or changed. A
 // repeat changes nothing.
 func (d *Receiver) Erase(ctx context.Context, orderID string) (changed int, err error) {
@@ -62,28 +65,50 @@ func (d *Receiver) Erase(ctx context.Context, orderID string) (changed int, err 
 
 	erased, err := d.eraseLost(ctx, orderID)
 	if err != nil {
-		return changed, fmt.Errorf("erase the lost parcel of order %s: %w", orderID, err)
+		err = fmt.Errorf("erase the lost parcels of order %s: %w", orderID, err)
 	}
 
-	if erased {
-		changed++
+	return changed + erased, err
+}
+
+// eraseLost removes the tracking numbers of the lost parcels of all lives of the order. It returns the
+// number of rows that it has changed.
+func (d *Receiver) eraseLost(ctx context.Context, orderID string) (changed int, err error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 &d.cfg.Table,
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String(partitionKey + " = :p"),
+		FilterExpression:          aws.String("attribute_exists(tracking)"),
+		ExpressionAttributeValues: dynamo.Item{":p": dynamo.S(parcelsPartition(transitions.OrderID(orderID)))},
+	}
+
+	for pages := dynamodb.NewQueryPaginator(d.cfg.DynamoDB, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return changed, err
+		}
+
+		for _, row := range page.Items {
+			update := dynamo.NewUpdate(d.cfg.Table, rowKey(dynamo.Text(row, partitionKey), dynamo.Text(row, sortKey))).
+				IfPresent("tracking").
+				RemoveAttribute("tracking")
+
+			switch _, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input()); {
+			case err == nil:
+				changed++
+			case !isRefused(err): // TTL has deleted the row, or another call has erased it
+				return changed, err
+			}
+		}
 	}
 
 	return changed, nil
 }
 
-// eraseLost removes the tracking number of the order's lost parcel. It reports false if there is none.
-func (d *Receiver) eraseLost(ctx context.Context, orderID string) (bool, error) {
-	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(orderID))).
-		IfPresent("tracking").
-		RemoveAttribute("tracking")
+func isRefused(err error) bool {
+	_, refused := dynamo.FailedCondition(err)
 
-	_, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-	if _, none := dynamo.FailedCondition(err); none {
-		return false, nil
-	}
-
-	return err == nil, err
+	return refused
 }
 
 // eachOf calls fn for each stored report of a partition that is about the order.

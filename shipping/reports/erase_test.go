@@ -92,6 +92,7 @@ func TestAnErasureTakesNoOtherOrdersReport(t *testing.T) {
 // TestALostParcelLosesItsTrackingNumber: that it is lost stays known, once.
 func TestALostParcelLosesItsTrackingNumber(t *testing.T) {
 	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
 	o.receive(report("o-1", shipping.Lost), reports.Applied)
 
 	for i, want := range []int{1, 0} {
@@ -100,7 +101,7 @@ func TestALostParcelLosesItsTrackingNumber(t *testing.T) {
 		}
 	}
 
-	if lost, found, err := o.Lost(t.Context(), "o-1"); lost.Tracking != "" || lost.ID == "" || !found || err != nil {
+	if lost, found, err := o.Lost(t.Context(), o.get("o-1")); lost.Tracking != "" || lost.ID == "" || !found || err != nil {
 		t.Errorf("%+v, %t, %v", lost, found, err)
 	}
 }

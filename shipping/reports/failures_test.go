@@ -13,13 +13,14 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
+	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // TestNoFailureIsTakenForAnAnswer fails each call in turn that something makes: it returns an error,
 // and does the same as ever when it is done again.
 func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
-	known := map[string]shipping.Shipment{"o-1/2/shipping": {Status: shipping.Shipped}}
+	known := map[string]shipping.Shipment{"o-1/0000000000001/2/shipping": {Status: shipping.Shipped}}
 	receive := func(r shipping.Report, want reports.Effect) func(context.Context, *office) error {
 		return func(ctx context.Context, o *office) error {
 			effect, err := o.Receive(ctx, r)
@@ -40,9 +41,12 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 	}{
 		"a lost parcel is recorded": {before: func(o *office) { o.order("o-1", workflow.Pay) }, do: receive(report("o-1", shipping.Lost), reports.Applied)},
 		"a lost parcel is looked up": {
-			before: func(o *office) { o.receive(report("o-1", shipping.Lost), reports.Applied) },
+			before: func(o *office) {
+				o.order("o-1", workflow.Pay)
+				o.receive(report("o-1", shipping.Lost), reports.Applied)
+			},
 			do: func(ctx context.Context, o *office) error {
-				_, found, err := o.Lost(ctx, "o-1")
+				_, found, err := o.Lost(ctx, &transitions.Order{ID: "o-1", Incarnation: life})
 				if err == nil && !found {
 					o.t.Error("there is no lost parcel")
 				}
@@ -194,6 +198,8 @@ func TestALostParcelIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 
 	o := newOffice(t, nil, func(c *reports.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	o.order("o-1", workflow.Pay)
+
 	for range 2 {
 		o.receive(report("o-1", shipping.Lost), reports.Applied)
 	}
@@ -228,7 +234,7 @@ func TestLinesThatCannotBeReadAreNoLines(t *testing.T) {
 	o.paid("o-1")
 	o.sent("o-1")
 
-	update := dynamo.NewUpdate("reports", dynamo.Item{"pk": dynamo.S("parcels#o-1"), "sk": dynamo.S("lines/a")}).SetValue("lines", dynamo.S("{"))
+	update := dynamo.NewUpdate("reports", dynamo.Item{"pk": dynamo.S("parcels#o-1"), "sk": dynamo.S(string(life) + "/lines/a")}).SetValue("lines", dynamo.S("{"))
 	if _, err := o.db.UpdateItem(t.Context(), update.Input()); err != nil {
 		t.Fatal(err)
 	}

@@ -17,13 +17,13 @@ type Lost struct {
 	Since    time.Time // when it was recorded
 }
 
-func lostKey(id transitions.OrderID) dynamo.Item { return rowKey("parcels#"+string(id), "lost") }
+func lostKey(order *transitions.Order) dynamo.Item { return parcelsRow(order, "lost") }
 
-// recordLost records that a parcel of the order was lost. Only the first report about an order is kept,
+// recordLost records that a parcel of the order was lost. Only the first report about a life is kept,
 // for 400 days: it is enough to make a person look.
-func (d *Receiver) recordLost(ctx context.Context, r shipping.Report) error {
+func (d *Receiver) recordLost(ctx context.Context, order *transitions.Order, r shipping.Report) error {
 	now := d.now()
-	update := dynamo.NewUpdate(d.cfg.Table, lostKey(transitions.OrderID(r.OrderID))).
+	update := dynamo.NewUpdate(d.cfg.Table, lostKey(order)).
 		// TTL deletes up to days late, so an expired row counts as absent.
 		If("attribute_not_exists("+partitionKey+") OR "+ExpiryAttribute+" <= :now").
 		Bind(":now", dynamo.Seconds(now)).
@@ -45,10 +45,10 @@ func (d *Receiver) recordLost(ctx context.Context, r shipping.Report) error {
 	return nil
 }
 
-// Lost returns the first report of a lost parcel of the order. It reports false if there was none
-// within 400 days.
-func (d *Receiver) Lost(ctx context.Context, id transitions.OrderID) (lost Lost, found bool, err error) {
-	row, err := d.get(ctx, lostKey(id))
+// Lost returns the first report of a lost parcel of this life of the order. It reports false if there was
+// none within 400 days.
+func (d *Receiver) Lost(ctx context.Context, order *transitions.Order) (lost Lost, found bool, err error) {
+	row, err := d.get(ctx, lostKey(order))
 	if err != nil || row == nil {
 		return Lost{}, false, err
 	}

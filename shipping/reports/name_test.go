@@ -52,7 +52,7 @@ func TestReportsWithOneIDWaitEachByItself(t *testing.T) {
 	o.order("o-2", workflow.Pay)
 
 	all := []shipping.Report{sameID("o-1", shipping.Delivered), sameID("o-2", shipping.Delivered), sameID("o-2", shipping.Delivered)}
-	all[2].Shipment = "o-2/3/shipping"
+	all[2].Shipment = "o-2/" + string(life) + "/3/shipping"
 
 	var group sync.WaitGroup
 	for range 3 {
@@ -100,7 +100,7 @@ func TestReportsWithOneIDAreRefusedEachByItself(t *testing.T) {
 
 // TestReportsWithOneIDAreKnownEachByItself, while the carrier cannot be asked.
 func TestReportsWithOneIDAreKnownEachByItself(t *testing.T) {
-	o := newOffice(t, map[string]shipping.Shipment{"o-1/2/shipping": {Status: shipping.Shipped}})
+	o := newOffice(t, map[string]shipping.Shipment{"o-1/0000000000001/2/shipping": {Status: shipping.Shipped}})
 	o.order("o-1", workflow.Pay)
 
 	both := []shipping.Report{sameID("o-1", shipping.Booked), sameID("o-1", shipping.Shipped)}
@@ -159,7 +159,7 @@ func TestASettlementThatWasEndedActsNoMore(t *testing.T) {
 	settle(o)
 	o.stored(reports.Attention, "without a delivery", "without a delivery")
 
-	for _, id := range []string{last.ID, "parcels/o-1/returned"} {
+	for _, id := range []string{last.ID, "parcels/o-1." + string(life) + "/returned"} {
 		if _, err := o.MarkDone(t.Context(), o.find(id), ada); err != nil {
 			t.Fatal(err)
 		}

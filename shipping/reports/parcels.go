@@ -19,16 +19,24 @@ import (
 // keepParcels is how long a row about an order's parcels is kept after the row's newest change.
 const keepParcels = 400 * 24 * time.Hour
 
-// parcelsKey returns the key of a row about an order's parcels. Without a parcel it is the row with
-// the names of the parcels that were delivered or have come back. With a parcel it is the row with the
+// parcelsKey returns the key of a row about the parcels of an order's life. Without a parcel it is the row
+// with the names of the parcels that were delivered or have come back. With a parcel it is the row with the
 // parcel's lines. A parcel's name has no slash.
-func parcelsKey(orderID, parcel string) dynamo.Item {
+func parcelsKey(order *transitions.Order, parcel string) dynamo.Item {
 	if parcel == "" {
-		return rowKey("parcels#"+orderID, "-")
+		return parcelsRow(order, "-")
 	}
 
-	return rowKey("parcels#"+orderID, "lines/"+parcel)
+	return parcelsRow(order, "lines/"+parcel)
 }
+
+// parcelsRow returns the key of a row about an order's life. The rows of all lives of an id are in one
+// partition, so that an erasure finds them.
+func parcelsRow(order *transitions.Order, name string) dynamo.Item {
+	return rowKey(parcelsPartition(order.ID), string(order.Incarnation)+"/"+name)
+}
+
+func parcelsPartition(id transitions.OrderID) string { return "parcels#" + string(id) }
 
 // parcel returns the reported parcel as package transitions knows it.
 func parcel(r shipping.Report, lines []shipping.Line) transitions.Parcel {
@@ -41,7 +49,7 @@ func parcel(r shipping.Report, lines []shipping.Line) transitions.Parcel {
 }
 
 // shipParcel adds the pieces of a parcel that has left to the order, and notes the parcel's lines.
-func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, error) {
+func (d *Receiver) shipParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	result, err := d.cfg.Orders.ShipParcel(ctx, parcel(r, r.Lines))
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrOrderFull):
@@ -51,7 +59,7 @@ func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, e
 	case result.Verdict.Done():
 		// Noted only after the order has taken the parcel: the lines of a refused parcel must not
 		// count.
-		return accepted, d.noteLines(ctx, r)
+		return accepted, d.noteLines(ctx, order, r)
 	case result.Reason != "":
 		return ruling{answer: shipping.Rejected, reason: result.Reason}, nil
 	}
@@ -62,13 +70,8 @@ func (d *Receiver) shipParcel(ctx context.Context, r shipping.Report) (ruling, e
 // endParcel notes that a parcel was delivered or has come back. If it was the last parcel under way,
 // endParcel moves the order. If a parcel has come back and others have not, endParcel gives back the
 // money of the parcel. A report about a parcel that was not reported as shipped is too early.
-func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, error) {
-	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
+func (d *Receiver) endParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	switch {
-	case err != nil:
-		return ruling{}, err
-	case !found:
-		return ruling{answer: shipping.Rejected, reason: transitions.NotFound.String()}, nil
 	case order.HasParcel(r.Parcel):
 	case d.comesTo(order.State, workflow.Shipped):
 		return ruling{answer: shipping.Retry, reason: "the parcel was not reported as shipped"}, nil
@@ -76,19 +79,21 @@ func (d *Receiver) endParcel(ctx context.Context, r shipping.Report) (ruling, er
 		return ruling{answer: shipping.Rejected, reason: "the order has no such parcel"}, nil
 	}
 
-	noted, err := d.noteParcel(ctx, r)
+	noted, err := d.noteParcel(ctx, order, r)
 	if err != nil {
 		return ruling{}, err
 	}
 
 	// The order is read again after the note: if two parcels are noted at the same moment, at least the
 	// later call sees both notes and both parcels in the order.
-	order, found, err = d.cfg.Orders.Get(ctx, order.ID)
+	order, found, err := d.cfg.Orders.Get(ctx, order.ID)
 	switch {
 	case err != nil:
 		return ruling{}, err
 	case !found: // the order was deleted after the first read
 		return ruling{answer: shipping.Rejected, reason: transitions.NotFound.String()}, nil
+	case !isOf(r, order):
+		return ruling{answer: shipping.Rejected, reason: otherLife}, nil
 	}
 
 	reached, complete := d.endOf(order, noted)
@@ -148,7 +153,7 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 		return err
 	}
 
-	noted, err := d.readNotes(ctx, string(id))
+	noted, err := d.readNotes(ctx, order)
 	if err != nil {
 		return err
 	}
@@ -158,7 +163,7 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 		return nil
 	}
 
-	r := shipping.Report{ID: "parcels/" + string(id) + "/" + string(m), OrderID: string(id), Milestone: m}
+	r := shipping.Report{ID: "parcels/" + order.LifeID() + "/" + string(m), Shipment: parcelsShipment(order), OrderID: string(id), Milestone: m}
 	// A person may have closed this return, like a report of the carrier.
 	if done, err := d.isDone(ctx, r); err != nil || done {
 		return err
@@ -202,8 +207,8 @@ func decodeNotes(row dynamo.Item) notes {
 }
 
 // noteParcel notes that the parcel has reached the milestone, and returns all notes of the order.
-func (d *Receiver) noteParcel(ctx context.Context, r shipping.Report) (notes, error) {
-	in := dynamo.NewUpdate(d.cfg.Table, parcelsKey(r.OrderID, "")).
+func (d *Receiver) noteParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (notes, error) {
+	in := dynamo.NewUpdate(d.cfg.Table, parcelsKey(order, "")).
 		Alias("#milestone", string(r.Milestone)).
 		// The attribute is a set: a repeat adds nothing, and concurrent calls do not overwrite each other.
 		Add("#milestone :parcel").
@@ -222,19 +227,19 @@ func (d *Receiver) noteParcel(ctx context.Context, r shipping.Report) (notes, er
 	return decodeNotes(out.Attributes), nil
 }
 
-func (d *Receiver) readNotes(ctx context.Context, orderID string) (notes, error) {
-	row, err := d.get(ctx, parcelsKey(orderID, ""))
+func (d *Receiver) readNotes(ctx context.Context, order *transitions.Order) (notes, error) {
+	row, err := d.get(ctx, parcelsKey(order, ""))
 	return decodeNotes(row), err
 }
 
 // noteLines stores the lines of a parcel. The order has counted them as sent.
-func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
+func (d *Receiver) noteLines(ctx context.Context, order *transitions.Order, r shipping.Report) error {
 	text, err := json.Marshal(r.Lines)
 	if err != nil {
 		return err
 	}
 
-	update := dynamo.NewUpdate(d.cfg.Table, parcelsKey(r.OrderID, r.Parcel)).
+	update := dynamo.NewUpdate(d.cfg.Table, parcelsKey(order, r.Parcel)).
 		SetValue("lines", dynamo.S(string(text))).
 		SetValue(ExpiryAttribute, dynamo.Seconds(d.now().Add(keepParcels)))
 	if _, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
@@ -248,7 +253,7 @@ func (d *Receiver) noteLines(ctx context.Context, r shipping.Report) error {
 // report. The order has a digest of the lines, so lines that do not match it are not used. LinesOf
 // returns none if neither match.
 func (d *Receiver) linesOf(ctx context.Context, order *transitions.Order, r shipping.Report) ([]transitions.ParcelLine, error) {
-	row, err := d.get(ctx, parcelsKey(r.OrderID, r.Parcel))
+	row, err := d.get(ctx, parcelsKey(order, r.Parcel))
 	if err != nil {
 		return nil, err
 	}

@@ -424,7 +424,7 @@ func TestEveryParcelReturnsByItself(t *testing.T) {
 		id := fmt.Sprint("o-", i)
 
 		_, err := o.orders.Create(t.Context(), transitions.NewOrder{
-			ID: transitions.OrderID(id), Items: []transitions.Item{{SKU: "mug", Quantity: 3, Price: 100}}, Total: transitions.Money{Amount: 200, Currency: "EUR"},
+			ID: transitions.OrderID(id), Incarnation: life, Items: []transitions.Item{{SKU: "mug", Quantity: 3, Price: 100}}, Total: transitions.Money{Amount: 200, Currency: "EUR"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -563,7 +563,7 @@ func TestTheLinesOfAParcelAreConfirmed(t *testing.T) {
 		"nothing":               {nil, reports.Waiting, "does not say what parcel a holds"},
 		"only of other parcels": {map[string][]shipping.Line{"b": {{SKU: "mug", Quantity: 2}}}, reports.Waiting, "does not say what parcel a holds"},
 	} {
-		o := newOffice(t, map[string]shipping.Shipment{"o-1/2/shipping": {
+		o := newOffice(t, map[string]shipping.Shipment{"o-1/0000000000001/2/shipping": {
 			Status: shipping.Shipped, Parcels: map[string]shipping.Milestone{"a": shipping.Shipped}, Lines: test.says,
 		}})
 		o.order("o-1", workflow.Pay)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -129,7 +128,7 @@ func (d *Receiver) Receive(ctx context.Context, r shipping.Report) (Effect, erro
 	}
 
 	// The carrier confirms the shipment and not the order, so the shipment's key must name the order.
-	if !strings.HasPrefix(r.Shipment, r.OrderID+"/") {
+	if _, ofOrder := lifeOf(r); !ofOrder {
 		return "", fmt.Errorf("%w: shipment: is not one of the order", shipping.ErrInvalidReport)
 	}
 
@@ -205,7 +204,7 @@ func (d *Receiver) judge(ctx context.Context, r shipping.Report) (finding, error
 // askCarrier asks the carrier about the report. It returns a finding without an effect if the carrier
 // confirms the report, or if there is no Asker.
 func (d *Receiver) askCarrier(ctx context.Context, r shipping.Report) finding {
-	if d.cfg.Asker == nil || r.Shipment == "" { // no shipment: a report of ApplyParcels
+	if d.cfg.Asker == nil || isOfParcels(r) {
 		return finding{}
 	}
 

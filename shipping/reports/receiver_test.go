@@ -98,7 +98,7 @@ func (o *office) order(id transitions.OrderID, events ...workflow.Event) {
 	o.t.Helper()
 
 	_, err := o.orders.Create(o.t.Context(), transitions.NewOrder{
-		ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 3, Price: 100}}, Total: transitions.Money{Amount: 300, Currency: "EUR"},
+		ID: id, Incarnation: life, Items: []transitions.Item{{SKU: "mug", Quantity: 3, Price: 100}}, Total: transitions.Money{Amount: 300, Currency: "EUR"},
 	})
 	if err != nil {
 		o.t.Fatal(err)
@@ -116,8 +116,8 @@ func (o *office) move(id transitions.OrderID, events ...workflow.Event) {
 	}
 }
 
-// paymentID is the id of the payment of the order's present life.
-func (o *office) paymentID(id transitions.OrderID) string {
+// get reads an order that must exist.
+func (o *office) get(id transitions.OrderID) *transitions.Order {
 	o.t.Helper()
 
 	order, found, err := o.orders.Get(o.t.Context(), id)
@@ -125,7 +125,14 @@ func (o *office) paymentID(id transitions.OrderID) string {
 		o.t.Fatal(found, err)
 	}
 
-	return payments.IDForOrder(order.LifeID())
+	return order
+}
+
+// paymentID is the id of the payment of the order's present life.
+func (o *office) paymentID(id transitions.OrderID) string {
+	o.t.Helper()
+
+	return payments.IDForOrder(o.get(id).LifeID())
 }
 
 func (o *office) state(id transitions.OrderID) workflow.State {
@@ -139,8 +146,11 @@ func (o *office) state(id transitions.OrderID) workflow.State {
 	return order.State
 }
 
+// life is the life of every order of these tests.
+const life transitions.Incarnation = "0000000000001"
+
 func report(order string, m shipping.Milestone) shipping.Report {
-	return shipping.Report{ID: "r/" + order + "/" + string(m), Shipment: order + "/2/shipping", OrderID: order, Milestone: m, Tracking: "JD1"}
+	return shipping.Report{ID: "r/" + order + "/" + string(m), Shipment: order + "/" + string(life) + "/2/shipping", OrderID: order, Milestone: m, Tracking: "JD1"}
 }
 
 func parcel(order, name string, m shipping.Milestone, mugs int64) shipping.Report {
@@ -434,7 +444,7 @@ func TestALostParcelIsRecordedForAPerson(t *testing.T) {
 		o.receive(r, reports.Applied)
 	}
 
-	lost, found, err := o.Lost(t.Context(), "o-1")
+	lost, found, err := o.Lost(t.Context(), o.get("o-1"))
 	if err != nil || !found || lost.ID != "first" || lost.Tracking != "JD1" || !lost.Since.Equal(o.clock.Now()) || o.state("o-1") != workflow.Shipped {
 		t.Errorf("recorded: %+v, %v", lost, err)
 	}
@@ -455,7 +465,7 @@ func TestALostParcelIsForgottenAfterAllRepeats(t *testing.T) {
 	}{{kept - time.Second, true}, {time.Second, false}} {
 		o.clock.Advance(after.wait)
 
-		if _, found, err := o.Lost(t.Context(), "o-1"); err != nil || found != after.found {
+		if _, found, err := o.Lost(t.Context(), o.get("o-1")); err != nil || found != after.found {
 			t.Errorf("%v later: found %t, %v", after.wait, found, err)
 		}
 	}
@@ -464,7 +474,7 @@ func TestALostParcelIsForgottenAfterAllRepeats(t *testing.T) {
 	again.ID = "another"
 	o.receive(again, reports.Applied)
 
-	if lost, found, err := o.Lost(t.Context(), "o-1"); err != nil || !found || lost.ID != again.ID {
+	if lost, found, err := o.Lost(t.Context(), o.get("o-1")); err != nil || !found || lost.ID != again.ID {
 		t.Errorf("recorded again: %+v, %t, %v", lost, found, err)
 	}
 }
@@ -480,7 +490,7 @@ func TestAReportIsBelievedWhenTheCarrierConfirmsIt(t *testing.T) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 
-		o.known["o-1/2/shipping"], o.down = s, down
+		o.known["o-1/0000000000001/2/shipping"], o.down = s, down
 	}
 
 	for _, step := range []struct {

@@ -37,7 +37,7 @@ func TestPiecesThatLeftInNoParcelAreNotReturned(t *testing.T) {
 
 // TestAReturnOutlivesACarrierThatIsDown: it needs a person again when the carrier answers.
 func TestAReturnOutlivesACarrierThatIsDown(t *testing.T) {
-	o := newOffice(t, map[string]shipping.Shipment{"o-1/2/shipping": {
+	o := newOffice(t, map[string]shipping.Shipment{"o-1/0000000000001/2/shipping": {
 		Status:  shipping.Shipped,
 		Parcels: map[string]shipping.Milestone{"a": shipping.Returned, "b": shipping.Shipped},
 		Lines:   map[string][]shipping.Line{"a": {{SKU: "mug", Quantity: 2}}, "b": {{SKU: "mug", Quantity: 1}}},
@@ -113,7 +113,7 @@ func TestAParcelOfAnOrderThatIsPaidInPart(t *testing.T) {
 
 // TestOnlyLinesThatAreUsedAreConfirmed.
 func TestOnlyLinesThatAreUsedAreConfirmed(t *testing.T) {
-	o := newOffice(t, map[string]shipping.Shipment{"o-1/2/shipping": {
+	o := newOffice(t, map[string]shipping.Shipment{"o-1/0000000000001/2/shipping": {
 		Status: shipping.Delivered, Parcels: map[string]shipping.Milestone{"a": shipping.Delivered},
 		Lines: map[string][]shipping.Line{"a": {{SKU: "mug", Quantity: 3}}},
 	}})
@@ -146,7 +146,7 @@ func TestAParcelThatHasCostNothingNeedsNoPerson(t *testing.T) {
 
 	for id, total := range map[transitions.OrderID]int64{"o-1": 100, "o-2": 0} {
 		_, err := o.orders.Create(t.Context(), transitions.NewOrder{
-			ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 1}, {SKU: "cup", Quantity: 1, Price: total}}, Total: transitions.Money{Amount: total, Currency: "EUR"},
+			ID: id, Incarnation: life, Items: []transitions.Item{{SKU: "mug", Quantity: 1}, {SKU: "cup", Quantity: 1, Price: total}}, Total: transitions.Money{Amount: total, Currency: "EUR"},
 		})
 		if err != nil {
 			t.Fatal(err)

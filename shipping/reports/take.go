@@ -52,20 +52,33 @@ func (d *Receiver) Take(ctx context.Context, r shipping.Report) (shipping.Answer
 }
 
 func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) {
+	if r.Milestone != shipping.Lost && len(moves[r.Milestone]) == 0 {
+		return accepted, nil // Booked, or an unknown milestone
+	}
+
+	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
 	switch {
+	case err != nil:
+		return ruling{}, err
+	case !found:
+		return ruling{answer: shipping.Rejected, reason: transitions.NotFound.String()}, nil
+	// The id was used again, or the order was renewed: its present life did not book this shipment.
+	case !isOf(r, order):
+		return ruling{answer: shipping.Rejected, reason: otherLife}, nil
 	case r.Milestone == shipping.Lost:
 		// A lost parcel moves no order, because the definition has no such state.
-		return accepted, d.recordLost(ctx, r)
-	case len(moves[r.Milestone]) == 0:
-		return accepted, nil // Booked, or an unknown milestone
+		return accepted, d.recordLost(ctx, order, r)
 	case r.Parcel == "":
 		return d.moveOrder(ctx, r)
 	case r.Milestone == shipping.Shipped:
-		return d.shipParcel(ctx, r)
+		return d.shipParcel(ctx, order, r)
 	}
 
-	return d.endParcel(ctx, r)
+	return d.endParcel(ctx, order, r)
 }
+
+// otherLife is the reason for the refusal of a report about a shipment of another life of the order.
+const otherLife = "the shipment is of another life of the order"
 
 // moveOrder makes the transitions of the report. If a report stands for two transitions, the request id
 // of the first one has its event at the end.

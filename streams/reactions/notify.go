@@ -37,12 +37,12 @@ func (r *Reactions) notify(ctx context.Context, c change) error {
 		return r.cfg.Notifier.Accept(ctx, n)
 	}
 
-	erased, err := r.isErased(ctx, c.New.ID)
+	exists, erased, err := r.isErased(ctx, c)
 	if err != nil {
 		return err
 	}
 
-	if erased {
+	if !exists || erased {
 		n.Attributes, n.Cause = nil, n.Cause.WithoutPerson()
 	}
 
@@ -52,22 +52,25 @@ func (r *Reactions) notify(ctx context.Context, c change) error {
 
 	// An erasure between the read of the order and Accept has missed this notification, so the
 	// person is erased here. A later erasure finds the notification.
-	if erased, err = r.isErased(ctx, c.New.ID); err != nil || !erased {
+	if exists, erased, err = r.isErased(ctx, c); err != nil || exists && !erased {
 		return err
+	}
+
+	// Erase covers all deliveries of the id, so another order that has the id by now would lose its own.
+	if !exists && len(n.Attributes) == 0 {
+		return nil
 	}
 	_, err = r.cfg.Notifier.Erase(ctx, string(c.New.ID))
 
 	return err
 }
 
-// isErased reports whether the person was erased from the order, or the order was deleted.
-func (r *Reactions) isErased(ctx context.Context, id transitions.OrderID) (bool, error) {
-	order, found, err := r.cfg.Orders.Get(ctx, id)
-	if err != nil {
-		return false, err
-	}
+// isErased reports whether the order of the change exists, and whether the person was erased from it. An
+// order whose id another order has by now does not exist.
+func (r *Reactions) isErased(ctx context.Context, c change) (exists, erased bool, err error) {
+	_, order, err := r.present(ctx, c)
 
-	return !found || !order.ErasedAt.IsZero(), nil
+	return order != nil, order != nil && !order.ErasedAt.IsZero(), err
 }
 
 // notificationOf returns the notification about a change.

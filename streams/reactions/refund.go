@@ -30,6 +30,17 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 		}
 	}
 
+	// The money was given back to its own life. Another order that has the id by now has its own.
+	if !r.isFresh(c) {
+		switch _, order, err := r.present(ctx, c); {
+		case err != nil:
+			return err
+		case order == nil:
+			r.cfg.Log.InfoContext(ctx, "a returned order was deleted", "order", c.New.ID)
+			return nil
+		}
+	}
+
 	// A fixed request id, so that a repeat after a lost answer is replayed and moves nothing.
 	result, err := r.cfg.Orders.Apply(ctx, transitions.Request{
 		OrderID:   c.New.ID,

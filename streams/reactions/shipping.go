@@ -21,7 +21,7 @@ func startsShipping(c transitions.Change) bool { return enters(c, workflow.Payme
 // booking. Neither a second group nor a replay that repeats effects books a second shipment: a
 // payment has one shipment, and the order's compensation finds it by this key.
 func (r *Reactions) ship(ctx context.Context, c change) error {
-	wanted, err := r.wantsShipment(ctx, c)
+	c, wanted, err := r.wantsShipment(ctx, c)
 	switch {
 	case err != nil:
 		return err
@@ -102,35 +102,36 @@ func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
 // wantsShipment reports whether the order is to be shipped. After a fresh change it is. An old
 // change (after a redrive, a replay or an outage) says only how the order was at that time, so the
 // order as it is now decides. The order may be canceled between this answer and the booking; the
-// cancellation then finds the booking.
-func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
+// cancellation then finds the booking. The returned change has the order's present life, under whose keys
+// the cancellation looks.
+func (r *Reactions) wantsShipment(ctx context.Context, c change) (change, bool, error) {
 	if r.isFresh(c) {
-		return true, nil
+		return c, true, nil
 	}
 
-	order, found, err := r.cfg.Orders.Get(ctx, c.New.ID)
+	c, order, err := r.present(ctx, c)
 	switch {
 	case err != nil:
-		return false, err
-	case !found:
-		return false, streams.Permanent(fmt.Errorf("book shipment of order %s: the order does not exist", c.New.ID))
+		return c, false, err
+	case order == nil:
+		return c, false, streams.Permanent(fmt.Errorf("book shipment of order %s: the order does not exist", c.New.ID))
 	}
 
 	// Only the definition of the order's own version says where the order can still go.
 	if err := r.cfg.Orders.CheckVersion(order); err != nil {
-		return false, err
+		return c, false, err
 	}
 
 	switch {
 	case order.State == workflow.PaidOnHold:
-		return false, nil // the change that ends the hold books the shipment
+		return c, false, nil // the change that ends the hold books the shipment
 	case order.State != workflow.Shipped && r.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped):
-		return true, nil
+		return c, true, nil
 	}
 
 	r.cfg.Log.InfoContext(ctx, "no shipment is booked: the order has moved on", "order", c.New.ID, "transition", c.Transition.ID, "state", order.State)
 
-	return false, nil
+	return c, false, nil
 }
 
 // payment returns the newest transition that paid the order.

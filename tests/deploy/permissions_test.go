@@ -270,12 +270,17 @@ func (r *recordedBackend) endedLongAgo() {
 		return err == nil && len(all) > 0
 	})
 
-	report := shipping.Report{ID: "r-ended", Shipment: "o-ended/2/shipping", OrderID: "o-ended", Milestone: shipping.Delivered, Parcel: "none"}
+	ended, _, err := r.Orders.Get(ctx, "o-ended")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	report := shipping.Report{ID: "r-ended", Shipment: ended.EffectKey(2, shipping.Effect), OrderID: "o-ended", Milestone: shipping.Delivered, Parcel: "none"}
 	if effect, err := r.Reports.Receive(ctx, report); err != nil || effect != reports.Refused {
 		t.Fatalf("the report is %q, %v", effect, err)
 	}
 
-	_, err := r.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+	_, err = r.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &r.Tables.Orders,
 		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-ended"}},
 		UpdateExpression:          aws.String("SET updatedAt = :at"),

@@ -16,8 +16,9 @@ import (
 // claims is the model of work under keys: the effects on the far side, and the content of the keys.
 type claims struct {
 	keys []claimed
-	// marked are the keys of writes with marks, in one item; the item counts them.
-	marked int
+	// marked are the keys of writes with marks, in one item; the item counts them. It remembers the keys
+	// from remembered on.
+	marked, remembered int
 }
 
 // claimed is one key.
@@ -28,7 +29,19 @@ type claimed struct {
 	result  string // the stored result, if done
 	done    bool
 	expires time.Time // of the record
+	// begunUntil is how long the record says that the work may have begun.
+	begunUntil time.Time
 }
+
+// ending says how the work under a key ends.
+type ending int
+
+const (
+	works ending = iota
+	fails
+	cutBefore // the call is ended from outside before the work has had an effect
+	cutAfter
+)
 
 func (c *claims) begin(p *program) {
 	for i := range 4 {
@@ -67,44 +80,88 @@ func (c *claims) step(p *program) {
 		return
 	}
 
-	c.do(p, k, p.chance(15))
+	switch n := p.roll(100); {
+	case n < 60:
+		c.do(p, k, works)
+	case n < 72:
+		c.do(p, k, fails)
+	case n < 82:
+		c.do(p, k, cutBefore)
+	case n < 92:
+		c.do(p, k, cutAfter)
+	default:
+		c.loseLease(p, k)
+	}
 }
 
-// do works under the key. Work that fails has no effect. Work that takes over looks at the
-// far side first, as a caller must.
-func (c *claims) do(p *program, k *claimed, fails bool) {
+// work is the beginning of the work, which reaches the far side if it has had no effect there yet. Work
+// that takes over looks at the far side first, as a caller must.
+func (c *claims) work(p *program, k *claimed, claim *once.Claim, reaches bool) {
+	mayHaveBegun := k.effects > 0 || p.store.clock.Now().Before(k.begunUntil)
+	if mayHaveBegun && claim.Outcome != once.TakenOver {
+		p.fail("%s: told %q although the work may have begun", k.name, claim.Outcome)
+	}
+	k.begunUntil = p.store.clock.Now().Add(retentions[0] - 10*time.Second)
+
+	if reaches && k.effects == 0 {
+		k.effects++
+	}
+}
+
+// do works under the key. Work that fails, or is cut off before, has no effect.
+func (c *claims) do(p *program, k *claimed, how ending) {
 	var (
 		result   []byte
 		replayed bool
 	)
-	work := func(_ context.Context, claim *once.Claim) ([]byte, error) {
-		if fails {
-			return nil, errBusy
-		}
+	retention := p.roll(len(retentions))
+	work := func(cut context.CancelFunc) func(context.Context, *once.Claim) ([]byte, error) {
+		return func(ctx context.Context, claim *once.Claim) ([]byte, error) {
+			c.work(p, k, claim, how == works || how == cutAfter)
 
-		switch {
-		case claim.Outcome == once.TakenOver && k.effects > 0:
-		case k.effects > 0:
-			p.fail("%s: told %q although the work has had an effect", k.name, claim.Outcome)
-		default:
-			k.effects++
-		}
+			switch how {
+			case fails:
+				return nil, errBusy
+			case cutBefore, cutAfter:
+				p.counts.add("cut off")
+				cut()
 
-		return fmt.Append(nil, k.name, " was done"), nil
+				return nil, ctx.Err()
+			}
+
+			return fmt.Append(nil, k.name, " was done"), nil
+		}
 	}
 
-	var err error
-	for range 8 {
+	var (
+		err     error
+		unheard bool
+	)
+	for range 12 {
 		err = p.call("claim", func(ctx context.Context, m *machine) (err error) {
-			result, replayed, err = m.claims.Do(ctx, k.name, []byte("payload"), work)
+			ctx, cut := context.WithCancel(ctx)
+			defer cut()
+			result, replayed, err = m.kept[retention].Do(ctx, k.name, []byte("payload"), work(cut))
+			unheard = unheard || err != nil && !m.heard[retention]
+			m.heard[retention] = m.heard[retention] || err == nil
+
 			return err
 		})
 
-		// A crashed caller has left its lease.
-		if !errors.Is(err, once.ErrInProgress) {
-			break
+		// A crashed caller has left its lease. If it had never heard the service's time, the lease is as
+		// wrong as its clock.
+		if errors.Is(err, once.ErrInProgress) {
+			p.store.clock.Advance(map[bool]time.Duration{false: 2 * time.Minute, true: 8 * time.Hour}[unheard])
+			continue
 		}
-		p.store.clock.Advance(2 * time.Minute)
+
+		// The caller comes again, and does what it had come for.
+		if how == cutAfter && err != nil {
+			how = works
+			continue
+		}
+
+		break
 	}
 
 	switch {
@@ -112,8 +169,9 @@ func (c *claims) do(p *program, k *claimed, fails bool) {
 		p.fail("%s is done: %q, replayed %t, %v", k.name, result, replayed, err)
 	case k.done:
 	case err == nil:
-		k.done, k.result, k.expires = true, string(result), p.store.clock.Now().Add(24*time.Hour)
-	case !fails || !errors.Is(err, errBusy):
+		k.done, k.result, k.expires = true, string(result), p.store.clock.Now().Add(retentions[retention])
+	case how == fails && errors.Is(err, errBusy), how == cutBefore && errors.Is(err, context.Canceled):
+	default:
 		p.fail("%s: %v", k.name, err)
 	}
 
@@ -122,18 +180,44 @@ func (c *claims) do(p *program, k *claimed, fails bool) {
 	}
 }
 
+// loseLease works for longer than the lease: another caller takes over and does the work meanwhile. The
+// late result must not be stored.
+func (c *claims) loseLease(p *program, k *claimed) {
+	m := p.store.machines[p.roll(len(p.store.machines))]
+
+	result, replayed, err := m.claims.Do(p.t.Context(), k.name, []byte("payload"), func(_ context.Context, claim *once.Claim) ([]byte, error) {
+		c.work(p, k, claim, true)
+		p.counts.add("lease lost")
+		p.store.clock.Advance(2 * time.Minute)
+		c.do(p, k, works)
+
+		return []byte("late"), nil
+	})
+	p.note("lease lost: %q, replayed %t, %v", result, replayed, err)
+
+	switch {
+	case errors.Is(err, once.ErrInProgress): // a crashed caller has left its lease
+	case err == nil && replayed && k.done && string(result) == k.result:
+	case errors.Is(err, once.ErrLeaseExpired), errors.Is(err, once.ErrStaleOwner):
+	default:
+		p.fail("%s after its lease was lost: %q, replayed %t, %v", k.name, result, replayed, err)
+	}
+}
+
 // mark counts in an item, once for each key, also when it is sent again.
 func (c *claims) mark(p *program) {
-	n := c.marked
+	n, memory := c.marked, []int{8, 16, 32}[p.roll(3)]
 	if n > 0 && p.chance(40) {
-		n = max(0, c.marked-1-p.roll(20)) // a repeat within three quarters of the memory
+		n = c.marked - 1 - p.roll(c.marked-c.remembered)
 	} else {
 		c.marked++
+		// The item remembers at least three quarters of the memory.
+		c.remembered = max(c.remembered, c.marked-memory*3/4)
 	}
 
 	var replayed bool
 	err := p.call("mark", func(ctx context.Context, m *machine) (err error) {
-		_, replayed, err = m.claims.DoInItem(ctx, p.id("mark", n), []byte("payload"), once.ItemWrite{Table: businessTable, Key: c.item(p),
+		_, replayed, err = m.claims.DoInItem(ctx, p.id("mark", n), []byte("payload"), once.ItemWrite{Table: businessTable, Key: c.item(p), Memory: memory,
 			Add: "n :one", Values: item{":one": &types.AttributeValueMemberN{Value: "1"}}})
 		return err
 	})
@@ -166,7 +250,7 @@ func (c *claims) check(p *program) {
 
 	for i := range c.keys {
 		if k := &c.keys[i]; k.done && p.store.clock.Now().Before(k.expires.Add(-5*time.Second)) {
-			c.do(p, k, false)
+			c.do(p, k, works)
 		}
 	}
 }

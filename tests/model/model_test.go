@@ -1,8 +1,9 @@
 // Package model plays random programs of claims, actions, transfers, holds, payments,
 // reservations and transitions against one store and one plain model. Callers crash before
-// or after their writes are made, answers are lost, the callers' clocks differ, and expired
-// items are deleted. Every answer, and in the end every balance, count and state, must be
-// as the model says.
+// or after their writes are made, answers are lost, work is cut off or loses its lease, the callers'
+// clocks are hours off, sweeps come or not, expired items are deleted, and the definition of orders and
+// the configuration change from call to call. Every answer, and in the end every balance, count, state
+// and history, must be as the model says, and the ledger must prove itself.
 //
 // A program is chosen by its seed alone. A failure names the seed and the last steps;
 // repeat it with
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"ratchet/once/ledger"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,7 +58,7 @@ func TestProgramsFollowTheModel(t *testing.T) {
 		})
 	}
 
-	for _, name := range []string{"crash", "deleted", "claim", "consume", "transfer", "hold", "capture", "reserve", "apply"} {
+	for _, name := range []string{"crash", "deleted", "claim", "consume", "transfer", "hold", "capture", "reserve", "apply", "cut off", "lease lost", "sweep holds", "sweep authorizations"} {
 		if counts.counts[name] == 0 && !t.Failed() {
 			t.Errorf("no program came to %q", name)
 		}
@@ -76,6 +79,7 @@ func playAll(t *testing.T, seed uint64, n int, counts *tally) {
 			for seed := range seeds {
 				callers.play(t, seed, counts)
 			}
+			callers.recount(t)
 		})
 	}
 
@@ -87,6 +91,14 @@ func playAll(t *testing.T, seed uint64, n int, counts *tally) {
 	}
 	close(seeds)
 	players.Wait()
+}
+
+// recount proves the ledger of the slot by its rows.
+func (s *callers) recount(t *testing.T) {
+	proof, err := s.machines[1].ledger.Verify(t.Context(), func(f ledger.Finding) error { return fmt.Errorf("%+v", f) }, nil)
+	if err != nil || proof.Sums[currency] != 0 {
+		t.Errorf("the ledger: %+v, %v", proof, err)
+	}
 }
 
 // tally counts the acts of the programs.

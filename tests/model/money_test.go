@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"ratchet/once/ledger"
 )
@@ -24,7 +26,10 @@ type hold struct {
 	id        string
 	account   *account
 	remaining int64
+	ends      time.Time // zero: never
 }
+
+func (h *hold) expired(now time.Time) bool { return !h.ends.IsZero() && now.After(h.ends) }
 
 type posted struct {
 	transfer ledger.Transfer
@@ -68,6 +73,8 @@ func (m *money) step(p *program) {
 		m.hold(p)
 	case n < 90:
 		m.settle(p)
+	case n < 95:
+		m.sweep(p)
 	default:
 		m.check(p)
 	}
@@ -123,9 +130,12 @@ func (m *money) repeat(p *program) {
 
 func (m *money) hold(p *program) {
 	h := &hold{id: p.id("hold", len(p.log)), account: m.some(p), remaining: 1 + p.dice.Int64N(500)}
+	if p.chance(40) {
+		h.ends = p.store.clock.Now().Add(10 * time.Minute).Truncate(time.Millisecond)
+	}
 
 	err := p.call("hold", func(ctx context.Context, c *machine) error {
-		_, _, err := c.ledger.Reserve(ctx, ledger.NewHold{ID: h.id, Account: h.account.id, Amount: h.remaining, Currency: currency})
+		_, _, err := c.ledger.Reserve(ctx, ledger.NewHold{ID: h.id, Account: h.account.id, Amount: h.remaining, Currency: currency, ExpiresAt: h.ends})
 		return err
 	})
 
@@ -154,6 +164,7 @@ func (m *money) settle(p *program) {
 	i := p.roll(len(m.holds))
 	h, to := m.holds[i], m.world()
 	drop := func() { m.holds = append(m.holds[:i], m.holds[i+1:]...) }
+	p.passBy(h.ends)
 
 	if p.chance(30) {
 		err := p.call("release hold", func(ctx context.Context, c *machine) error {
@@ -163,8 +174,7 @@ func (m *money) settle(p *program) {
 		if err != nil {
 			p.fail("release %+v: %v", h, err)
 		}
-		h.account.available += h.remaining
-		h.account.held -= h.remaining
+		h.giveBack()
 		drop()
 
 		return
@@ -173,7 +183,10 @@ func (m *money) settle(p *program) {
 	amount, closes := 1+p.dice.Int64N(h.remaining+100), p.chance(50)
 
 	var want error
-	if amount > h.remaining {
+	switch {
+	case h.expired(p.store.clock.Now()):
+		want = ledger.ErrHoldExpired
+	case amount > h.remaining:
 		want = ledger.ErrHoldExceeded
 	}
 	m.post(p, ledger.Transfer{ID: p.id("settle", len(p.log)), Currency: currency, Legs: []ledger.Leg{
@@ -189,8 +202,7 @@ func (m *money) settle(p *program) {
 	h.remaining -= amount
 
 	if closes {
-		h.account.available += h.remaining
-		h.account.held -= h.remaining
+		h.giveBack()
 	}
 
 	if closes || h.remaining == 0 {
@@ -198,7 +210,49 @@ func (m *money) settle(p *program) {
 	}
 }
 
+// giveBack returns the rest of a hold to its account.
+func (h *hold) giveBack() {
+	h.account.available += h.remaining
+	h.account.held -= h.remaining
+}
+
+// sweep ends the holds that have expired, of all programs of the slot.
+func (m *money) sweep(p *program) {
+	for _, h := range m.holds {
+		p.passBy(h.ends)
+	}
+
+	for more := true; more; {
+		err := p.call("sweep holds", func(ctx context.Context, c *machine) (err error) {
+			_, more, err = c.ledger.ReleaseExpired(ctx, 100)
+			return err
+		})
+		if err != nil {
+			p.fail("sweep holds: %v", err)
+			return
+		}
+	}
+
+	m.holds = slices.DeleteFunc(m.holds, func(h *hold) bool {
+		if !h.expired(p.store.clock.Now()) {
+			return false
+		}
+		h.giveBack()
+
+		return true
+	})
+}
+
 func (m *money) check(p *program) {
+	sum := int64(0)
+	for _, a := range m.accounts {
+		sum += a.available + a.held
+	}
+
+	if sum != 0 {
+		p.fail("the model's accounts sum to %d", sum)
+	}
+
 	for _, a := range m.accounts {
 		got, found, err := p.store.machines[1].ledger.Account(p.t.Context(), a.id)
 		if err != nil || !found || got.Available != a.available || got.Held != a.held || got.Balance != a.available+a.held {

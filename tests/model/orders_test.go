@@ -3,10 +3,38 @@ package model
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
+
+// variant is a configuration of the orders. It changes from call to call.
+type variant struct {
+	definition *workflow.Definition
+	requests   string // the table of request ids
+}
+
+// variants are the first version of the definition, with and without the table of request ids, and a
+// second version, which has no release: what was released before stays so, and is remembered.
+var variants = []variant{
+	{workflow.Order(), ""},
+	{workflow.Order(), requestsTable},
+	{withoutRelease(), requestsTable},
+}
+
+func withoutRelease() *workflow.Definition {
+	spec := workflow.Order().Spec()
+	spec.Version = 2
+	spec.Transitions = slices.DeleteFunc(spec.Transitions, func(t workflow.Transition) bool { return t.Event == workflow.Release })
+
+	d, err := workflow.New(spec)
+	if err != nil {
+		panic(err)
+	}
+
+	return d
+}
 
 // orders is the model of one order after the other: its state, and the requests that were
 // applied to it.
@@ -24,8 +52,9 @@ func (o *orders) place(p *program) {
 	o.placed++
 	o.id, o.state, o.at, o.applied = transitions.OrderID(p.id("order", o.placed)), workflow.Pending, 1, nil
 
+	v := p.roll(len(variants))
 	err := p.call("place", func(ctx context.Context, m *machine) error {
-		r, err := m.orders.Create(ctx, transitions.NewOrder{ID: o.id, Total: transitions.Money{Amount: 100, Currency: currency}})
+		r, err := m.orders[v].Create(ctx, transitions.NewOrder{ID: o.id, Total: transitions.Money{Amount: 100, Currency: currency}})
 		if err == nil && r.Verdict != transitions.Applied && r.Verdict != transitions.Replayed {
 			err = fmt.Errorf("verdict %s", r.Verdict)
 		}
@@ -38,7 +67,8 @@ func (o *orders) place(p *program) {
 }
 
 func (o *orders) step(p *program) {
-	definition := workflow.Order()
+	v := p.roll(len(variants))
+	definition := variants[v].definition
 	if definition.Terminal(o.state) && p.chance(30) {
 		o.check(p)
 		o.place(p)
@@ -46,7 +76,7 @@ func (o *orders) step(p *program) {
 
 	if len(o.applied) > 0 && p.chance(25) {
 		i := p.roll(len(o.applied))
-		o.apply(p, o.applied[i], transitions.Replayed, transitions.TransitionID(i+2))
+		o.apply(p, v, o.applied[i], transitions.Replayed, transitions.TransitionID(i+2))
 
 		return
 	}
@@ -58,23 +88,27 @@ func (o *orders) step(p *program) {
 		r.TransitionID, r.RequestID = 0, transitions.RequestID(p.id("request", len(p.log)))
 	}
 
-	if len(definition.Choices(o.state, event)) == 0 {
-		o.apply(p, r, transitions.WrongState, 0)
+	switch {
+	case !slices.Contains(definition.Events(), event):
+		o.apply(p, v, r, transitions.Illegal, 0)
+		return
+	case len(definition.Choices(o.state, event)) == 0:
+		o.apply(p, v, r, transitions.WrongState, 0)
 		return
 	}
 	next, _ := definition.Next(o.state, event)
 	o.state = next
 	o.at++
 	o.applied = append(o.applied, r)
-	o.apply(p, r, transitions.Applied, o.at)
+	o.apply(p, v, r, transitions.Applied, o.at)
 }
 
 // apply sends the request. A crash may have left it applied, so that Applied may be
 // Replayed.
-func (o *orders) apply(p *program, r transitions.Request, want transitions.Verdict, id transitions.TransitionID) {
+func (o *orders) apply(p *program, v int, r transitions.Request, want transitions.Verdict, id transitions.TransitionID) {
 	var got transitions.Result
 	err := p.call("apply", func(ctx context.Context, m *machine) (err error) {
-		got, err = m.orders.Apply(ctx, r)
+		got, err = m.orders[v].Apply(ctx, r)
 		return err
 	})
 
@@ -89,8 +123,20 @@ func (o *orders) apply(p *program, r transitions.Request, want transitions.Verdi
 }
 
 func (o *orders) check(p *program) {
-	got, found, err := p.store.machines[1].orders.Get(p.t.Context(), o.id)
+	got, found, err := p.store.machines[1].orders[0].Get(p.t.Context(), o.id)
 	if err != nil || !found || got.State != o.state || got.TransitionID != o.at {
 		p.fail("order %+v, %v; want %s at %d", got, err, o.state, o.at)
+	}
+
+	made, err := p.store.machines[1].orders[0].History(p.t.Context(), o.id, 0, 1000)
+	if err != nil || len(made) != len(o.applied)+1 {
+		p.fail("the journal of order %s has %d transitions, %v; want %d", o.id, len(made), err, len(o.applied)+1)
+		return
+	}
+
+	for i, r := range o.applied {
+		if t := made[i+1]; t.Event != r.Event || t.ID != transitions.TransitionID(i+2) || r.RequestID != "" && !t.IsBy(r.RequestID) {
+			p.fail("the journal of order %s has %+v, want %+v", o.id, t, r)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ratchet/once/ledger"
 	"ratchet/payments"
@@ -16,6 +17,7 @@ type payment struct {
 	payer, payee                           *account
 	amount, capturable, captured, refunded int64
 	closed                                 bool // nothing can be captured any more
+	ends                                   time.Time
 	steps                                  int
 	lastCapture                            payments.StepRequest
 }
@@ -36,8 +38,10 @@ func (s *paymentsModel) step(p *program) {
 		s.repeat(p, one)
 	case n < 75:
 		s.refund(p, one)
-	case n < 85:
+	case n < 83:
 		s.void(p, one)
+	case n < 90:
+		s.sweep(p)
 	default:
 		s.compare(p, one)
 	}
@@ -51,9 +55,12 @@ func (s *paymentsModel) authorize(p *program) {
 		return
 	}
 	one := &payment{id: p.id("payment", len(p.log)), payer: payer, payee: payee, amount: 1 + p.dice.Int64N(400)}
+	if p.chance(30) {
+		one.ends = p.store.clock.Now().Add(20 * time.Minute).Truncate(time.Millisecond)
+	}
 
 	err := p.call("authorize", func(ctx context.Context, c *machine) error {
-		_, err := c.payments.Authorize(ctx, payments.NewPayment{ID: one.id, OrderID: one.id, Payer: payer.id, Payee: payee.id, Amount: one.amount, Currency: currency})
+		_, err := c.payments.Authorize(ctx, payments.NewPayment{ID: one.id, OrderID: one.id, Payer: payer.id, Payee: payee.id, Amount: one.amount, Currency: currency, ExpiresAt: one.ends})
 		return err
 	})
 
@@ -82,12 +89,13 @@ func (s *paymentsModel) next(p *program, one *payment, amount int64) payments.St
 func (s *paymentsModel) capture(p *program, one *payment) {
 	r := s.next(p, one, 1+p.dice.Int64N(one.amount))
 	r.Final = p.chance(20)
+	p.passBy(one.ends)
 	err := s.send(p, "capture", func(ctx context.Context, c *machine) error {
 		_, err := c.payments.Capture(ctx, one.id, r)
 		return err
 	})
 
-	if one.closed || r.Amount > one.capturable {
+	if one.closed || r.Amount > one.capturable || one.expired(p.store.clock.Now()) {
 		if !errors.Is(err, payments.ErrExceeded) && !errors.Is(err, payments.ErrState) {
 			p.fail("capture %+v of %+v: %v", r, one, err)
 		}
@@ -108,6 +116,48 @@ func (s *paymentsModel) capture(p *program, one *payment) {
 		one.release()
 	}
 	one.closed = one.closed || one.capturable == 0
+}
+
+func (one *payment) expired(now time.Time) bool { return !one.ends.IsZero() && now.After(one.ends) }
+
+// sweep releases the authorizations that have expired, of all programs of the slot.
+func (s *paymentsModel) sweep(p *program) {
+	for _, one := range s.all {
+		p.passBy(one.ends)
+	}
+
+	for tries, after := 0, ""; ; {
+		var r payments.Recovered
+
+		err := p.call("sweep authorizations", func(ctx context.Context, c *machine) (err error) {
+			r, err = c.payments.Recover(ctx, after, 100)
+			return err
+		})
+		if err != nil {
+			p.fail("sweep authorizations: %v", err)
+			return
+		}
+
+		// The processor gives no answer to some of the calls.
+		if after = r.Next; len(r.Left) > 0 {
+			tries, after = tries+1, ""
+		}
+
+		if tries > 50 {
+			p.fail("sweep authorizations: %+v is left", r.Left)
+			return
+		}
+
+		if after == "" && len(r.Left) == 0 {
+			break
+		}
+	}
+
+	for _, one := range s.all {
+		if one.expired(p.store.clock.Now()) && !one.closed {
+			one.release()
+		}
+	}
 }
 
 // release returns the amount that was not captured.

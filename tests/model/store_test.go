@@ -35,22 +35,20 @@ type store struct {
 }
 
 // callers are machines that play one program after the other, on a clock of their own. The
-// sweep of expired reservations goes by the clock, so they have their own tables of stock.
+// sweeps go by the clock, so they have their own tables of stock, accounts, holds and payments.
 type callers struct {
 	db       *dynamodb.Client // without faults
 	clock    *embeddedtest.Clock
 	machines []*machine
 }
 
-// skews are how far the machines' clocks are off. The margin of claims is a second.
-var skews = []time.Duration{-800 * time.Millisecond, 0, 800 * time.Millisecond}
+// skews are how far the machines' clocks are off. The service's answers have the right time.
+var skews = []time.Duration{-5 * time.Hour, 0, 7 * time.Hour}
 
-var (
-	ledgerTables  = ledger.Tables{Accounts: "accounts", Entries: "entries", Transfers: "transfers", Holds: "holds"}
-	paymentTables = payments.Tables{Payments: "payments", Due: "payments-due"}
-)
+// retentions are how long claims are kept: the configuration changes from call to call.
+var retentions = []time.Duration{24 * time.Hour, 48 * time.Hour}
 
-const orderTable, journalTable, businessTable = "orders", "order-events", "business"
+const orderTable, journalTable, requestsTable, businessTable = "orders", "order-events", "order-requests", "business"
 
 func newStore(t *testing.T) *store {
 	t.Helper()
@@ -58,15 +56,20 @@ func newStore(t *testing.T) *store {
 	engine := embeddedtest.Open(t)
 	s := &store{engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig()), key: actions.NewKey(1)}
 	embeddedtest.Create(t, s.db, once.TableInput(businessTable), once.TableInput("once"), actions.TableInput("actions"),
-		transitions.OrdersTable(orderTable), transitions.JournalTable(journalTable), sandbox.Table("charges"))
-	embeddedtest.Create(t, s.db, ledgerTables.Inputs()...)
-	embeddedtest.Create(t, s.db, paymentTables.Inputs()...)
-
-	for slot := range slots {
-		embeddedtest.Create(t, s.db, inventory.TableInput(stockTable(slot)), inventory.DueTableInput(dueTable(slot)))
-	}
+		transitions.OrdersTable(orderTable), transitions.JournalTable(journalTable), transitions.RequestsTable(requestsTable), sandbox.Table("charges"))
 
 	return s
+}
+
+func ledgerTables(slot int) ledger.Tables {
+	return ledger.Tables{
+		Accounts: fmt.Sprint("accounts-", slot), Entries: fmt.Sprint("entries-", slot),
+		Transfers: fmt.Sprint("transfers-", slot), Holds: fmt.Sprint("holds-", slot),
+	}
+}
+
+func paymentTables(slot int) payments.Tables {
+	return payments.Tables{Payments: fmt.Sprint("payments-", slot), Due: fmt.Sprint("payments-due-", slot)}
 }
 
 func stockTable(slot int) string { return fmt.Sprint("stock-", slot) }
@@ -76,6 +79,10 @@ func dueTable(slot int) string { return fmt.Sprint("stock-due-", slot) }
 // slot returns the callers of one slot.
 func (s *store) slot(t *testing.T, slot int) *callers {
 	t.Helper()
+
+	embeddedtest.Create(t, s.db, inventory.TableInput(stockTable(slot)), inventory.DueTableInput(dueTable(slot)))
+	embeddedtest.Create(t, s.db, ledgerTables(slot).Inputs()...)
+	embeddedtest.Create(t, s.db, paymentTables(slot).Inputs()...)
 
 	c := &callers{db: s.db, clock: new(embeddedtest.Clock)}
 	for _, skew := range skews {
@@ -99,7 +106,12 @@ type machine struct {
 	ledger   *ledger.Ledger
 	payments *payments.Payments
 	stock    *inventory.Stock
-	orders   *transitions.Orders
+	// orders are one for each of variants.
+	orders []*transitions.Orders
+	// kept are the claims of each retention. The first are claims.
+	kept []*once.Claims
+	// heard says for each of kept whether an answer has stated the service's time.
+	heard [2]bool
 
 	transport *embeddedtest.Transport
 	mu        sync.Mutex
@@ -122,21 +134,30 @@ type fuse struct {
 
 func newMachine(s *store, slot int, clock *embeddedtest.Clock, skew time.Duration) (*machine, error) {
 	cfg := s.engine.AWSConfig()
+	// The client of an engine in the same process leaves out the steps that read the Date.
+	cfg.APIOptions = nil
 	m := &machine{skew: skew, clock: clock, transport: embeddedtest.Intercept(&cfg)}
 	cfg.Retryer = embeddedtest.RetryAtOnce
 	m.transport.Around(m.carry)
 
 	db := dynamodb.NewFromConfig(cfg)
 	faults := make([]error, 7)
-	m.claims, faults[0] = once.New(once.Config{DynamoDB: db, Table: "once", Operation: "charge", Lease: time.Minute, Retention: 24 * time.Hour, Now: m.now})
+	for _, retention := range retentions {
+		claims, err := once.New(once.Config{DynamoDB: db, Table: "once", Operation: "charge", Lease: time.Minute, Retention: retention, Now: m.now})
+		m.kept, faults[0] = append(m.kept, claims), errors.Join(faults[0], err)
+	}
+	m.claims = m.kept[0]
 	m.actions, faults[1] = actions.New(actions.Config{DynamoDB: db, Table: "actions", Keys: []actions.Key{s.key}, Retention: 24 * time.Hour, Now: m.now})
-	m.ledger, faults[2] = ledger.New(ledger.Config{DynamoDB: db, Tables: ledgerTables, Now: m.now})
+	m.ledger, faults[2] = ledger.New(ledger.Config{DynamoDB: db, Tables: ledgerTables(slot), Now: m.now})
 	bank, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "charges", TimeoutPercent: 20})
 	faults[3] = err
-	m.payments, faults[4] = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables, Ledger: m.ledger, Processor: bank, Now: m.now})
+	m.payments, faults[4] = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables(slot), Ledger: m.ledger, Processor: bank, Now: m.now})
 	m.stock, faults[5] = inventory.New(inventory.Config{DynamoDB: db, Table: stockTable(slot), DueTable: dueTable(slot), Now: m.now})
-	m.orders, faults[6] = transitions.New(transitions.Config{DynamoDB: db, Table: orderTable, JournalTable: journalTable, Journal: transitions.JournalTransactional,
-		Log: embeddedtest.Quiet(), Now: m.now})
+	for _, v := range variants {
+		orders, err := transitions.New(transitions.Config{DynamoDB: db, Table: orderTable, JournalTable: journalTable, RequestsTable: v.requests, Journal: transitions.JournalTransactional,
+			Definition: v.definition, Versions: []int{3 - v.definition.Version()}, Log: embeddedtest.Quiet(), Now: m.now})
+		m.orders, faults[6] = append(m.orders, orders), errors.Join(faults[6], err)
+	}
 
 	return m, errors.Join(faults...)
 }

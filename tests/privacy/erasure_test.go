@@ -113,7 +113,7 @@ func (e *ended) carry() {
 // report has the carrier report a parcel that the order does not have.
 func (e *ended) report() {
 	effect, err := e.Backend.Reports.Receive(e.t.Context(), shipping.Report{
-		ID: person + "-report", Shipment: "o-1/2/shipping", OrderID: "o-1",
+		ID: person + "-report", Shipment: e.order().EffectKey(2, shipping.Effect), OrderID: "o-1",
 		Milestone: shipping.Delivered, Parcel: person + "-parcel", Tracking: person + "-tracking",
 	})
 	if err != nil {
