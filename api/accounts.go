@@ -190,7 +190,7 @@ func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInpu
 	return out, nil
 }
 
-func (s *service) getAccount(ctx context.Context, c caller, in *input.Account) (*accountOutput, error) {
+func (s *service) getAccount(ctx context.Context, c caller, in *input.StoredAccount) (*accountOutput, error) {
 	a, found, err := s.cfg.Ledger.Account(ctx, c.tenant.storedID(in.AccountID))
 	if err == nil && !found {
 		err = notFound("account")
@@ -225,7 +225,7 @@ func (s *service) listAccounts(ctx context.Context, c caller, in *input.Page) (*
 	return out, err
 }
 
-func (s *service) closeAccount(ctx context.Context, c caller, in *input.Account) (*accountOutput, error) {
+func (s *service) closeAccount(ctx context.Context, c caller, in *input.StoredAccount) (*accountOutput, error) {
 	if err := s.cfg.Ledger.CloseAccount(ctx, c.tenant.storedID(in.AccountID)); err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (s *service) closeAccount(ctx context.Context, c caller, in *input.Account)
 }
 
 type listEntriesInput struct {
-	input.Account
+	input.StoredAccount
 	input.Page
 }
 
@@ -287,6 +287,11 @@ func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInpu
 	}
 
 	return out, nil
+}
+
+type getHoldInput struct {
+	input.StoredAccount
+	input.StoredHold
 }
 
 type holdPath struct {
@@ -359,7 +364,7 @@ func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (
 	return out, nil
 }
 
-func (s *service) getHold(ctx context.Context, c caller, in *holdPath) (*holdOutput, error) {
+func (s *service) getHold(ctx context.Context, c caller, in *getHoldInput) (*holdOutput, error) {
 	found, there, err := s.cfg.Ledger.Hold(ctx, c.tenant.storedID(in.AccountID), c.tenant.storedID(in.HoldID))
 	if err == nil && !there {
 		err = notFound("hold")

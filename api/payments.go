@@ -130,8 +130,8 @@ type authorizeInput struct {
 type payment struct {
 	PaymentID  string        `json:"paymentId"`
 	OrderID    string        `json:"orderId"`
-	Payer      string        `json:"payer"`
-	Payee      string        `json:"payee"`
+	Payer      string        `json:"payer" doc:"An id with a colon is an account of the server's own, which has no path here."`
+	Payee      string        `json:"payee" doc:"As payer."`
 	Amount     int64         `json:"amount"`
 	Currency   string        `json:"currency"`
 	State      string        `json:"state"`

@@ -45,7 +45,7 @@ func (s *service) transferRoutes(h huma.API) {
 }
 
 type newLeg struct {
-	Account string `json:"account" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"`
+	Account string `json:"account" minLength:"1" maxLength:"77" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"`
 	Amount  int64  `json:"amount" minimum:"-1000000000000000" maximum:"1000000000000000" doc:"In minor units: credited when positive, debited when negative."`
 	Hold    string `json:"hold,omitempty" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The hold of the account that is debited."`
 	Release bool   `json:"release,omitempty" doc:"Whether to give the rest of the hold back and close it."`
@@ -125,7 +125,7 @@ func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferIn
 	return out, nil
 }
 
-func (s *service) getTransfer(ctx context.Context, c caller, in *input.Transfer) (*transferOutput, error) {
+func (s *service) getTransfer(ctx context.Context, c caller, in *input.StoredTransfer) (*transferOutput, error) {
 	posted, found, err := s.cfg.Ledger.Transfer(ctx, c.tenant.storedID(in.TransferID))
 	if err == nil && !found {
 		err = notFound("transfer")

@@ -247,6 +247,7 @@ func TestAnInvalidNewKeyIsRefused(t *testing.T) {
 		"a control character in a name": {Name: "n\n", Tenant: "acme", Scope: auth.Read},
 		"no tenant":                     {Name: "n", Scope: auth.Read},
 		"a capital letter in a tenant":  {Name: "n", Tenant: "Acme", Scope: auth.Read},
+		"the owner of the shop's money": {Name: "n", Tenant: "orders", Scope: auth.Read},
 		"a colon in a tenant":           {Name: "n", Tenant: "a:b", Scope: auth.Read},
 		"an unknown scope":              {Name: "n", Tenant: "acme", Scope: "root"},
 		"an expiry that is not later":   {Name: "n", Tenant: "acme", Scope: auth.Read, Expires: time.Now()},

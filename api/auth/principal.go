@@ -31,11 +31,15 @@ var ranks = map[Scope]int{Read: 1, Act: 2, Admin: 3}
 func (s Scope) Valid() bool { return ranks[s] > 0 }
 
 // Tenant names the owner of data: 1 to 20 characters of a-z, 0-9 and -, beginning with a
-// letter.
+// letter, and not "orders".
 type Tenant string
 
 // DefaultTenant owns everything that the commands and the demo create.
 const DefaultTenant Tenant = "default"
+
+// ordersName begins the names of the accounts from which orders are paid, as in orders:sales:EUR: a tenant of
+// this name would own them.
+const ordersName Tenant = "orders"
 
 var tenantRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
 
@@ -43,6 +47,10 @@ var tenantRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
 func (t Tenant) Validate() error {
 	if !tenantRule.MatchString(string(t)) {
 		return fmt.Errorf("%w: tenant: 1 to 20 characters of a-z 0-9 -, beginning with a letter", ErrInvalid)
+	}
+
+	if t == ordersName {
+		return fmt.Errorf("%w: tenant: %s is the owner of the accounts from which orders are paid", ErrInvalid, t)
 	}
 
 	return nil

@@ -26,6 +26,21 @@ func ordersList(s *settings) *cobra.Command {
 	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
 	tenant := c.Flags().String("tenant", "", "only orders of this tenant, from the lists of orders if there are any")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *limit < 1 || *limit > 1000 {
+			return usageError("limit %d: 1 to 1000", *limit)
+		}
+
+		// A variable of a script without a value must not list everything.
+		if err := given(c.Flags(), "state", "customer", "reference", "after", "tenant"); err != nil {
+			return err
+		}
+
+		if *tenant != "" {
+			if err := auth.Tenant(*tenant).Validate(); err != nil {
+				return usageError("%w", err)
+			}
+		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			page := inspect.Page{State: workflow.State(*state), Customer: *customer, Reference: *reference, Version: *version, After: transitions.OrderID(*after), Limit: *limit}
 			page.Progress = s.progress.orders("read")

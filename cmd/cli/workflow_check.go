@@ -14,7 +14,8 @@ import (
 const checkHelp = `Reads a state machine (Amazon States Language, JSON or YAML) and compares it with the
 definition of an order. It checks that every event is legal wherever its task can run, that
 an execution whose order was moved meanwhile learns of it, that every end of an order can be
-reached, and that every activity has its time-outs. A fault on a path is shown with the
+reached, that every activity has its time-outs, and that a wait is parked under orderId.incarnation.
+A definition with an event whose write DynamoDB would refuse as too long is refused with its line. A fault on a path is shown with the
 shortest such path. Without a file it checks the state machine that the settings or the program
 name, or the one that Ratchet deploys; a file named - is standard input.
 

@@ -41,6 +41,24 @@ type Account struct {
 	AccountID string `path:"accountId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"alice"`
 }
 
+// StoredAccount is the path parameter of an account that may be there already: also the suspense account
+// of another one, whose id has up to 13 characters more.
+type StoredAccount struct {
+	AccountID string `path:"accountId" minLength:"1" maxLength:"77" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"alice"`
+}
+
+// StoredTransfer is the path parameter of a transfer to read: also one that a step of a payment has made,
+// paymentId/stepId#payment. The slash and the number sign are escaped in a path.
+type StoredTransfer struct {
+	TransferID string `path:"transferId" minLength:"1" maxLength:"105" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_.:-]+#payment)?$" example:"t-1"`
+}
+
+// StoredHold is the path parameter of a hold to read: also the one of a payment, paymentId#payment, or of a
+// step, paymentId/stepId#payment.
+type StoredHold struct {
+	HoldID string `path:"holdId" minLength:"1" maxLength:"105" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*((/[A-Za-z0-9_.:-]+)?#payment)?$"`
+}
+
 // Transfer is the path parameter of a transfer.
 type Transfer struct {
 	TransferID string `path:"transferId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"t-1"`
@@ -59,7 +77,7 @@ type Step struct {
 
 // Parked is the path parameter of an order's parked task: the state that it waits for.
 type Parked struct {
-	State string `path:"state" minLength:"1" maxLength:"64" pattern:"^[A-Z_]+$" example:"SHIPPED"`
+	State string `path:"state" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"SHIPPED"`
 }
 
 // Endpoint is the path parameter of an endpoint that gets notifications.
