@@ -89,8 +89,8 @@ var domainErrors = []domainError{
 	{ledger.ErrHoldExpired, http.StatusConflict, "hold_expired", "The hold has expired and cannot be settled."},
 	{ledger.ErrHoldExceeded, http.StatusConflict, "hold_exceeded", "The hold has less left than requested."},
 	{ledger.ErrHoldClosed, http.StatusConflict, "hold_closed", "The hold was settled or released before."},
-	{ledger.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{ledger.ErrReserved, http.StatusUnprocessableEntity, "invalid_request", "The id is one that only the server uses."},
+	{ledger.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 
 	// Payments.
 	{payments.ErrUnknownPayment, http.StatusNotFound, "payment_not_found", "There is no such payment."},

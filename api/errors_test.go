@@ -46,3 +46,24 @@ func TestNoRefusalBecomesAFailureOfTheServer(t *testing.T) {
 		t.Errorf("an unknown error: %d", p.Status)
 	}
 }
+
+// The first row that matches counts, so none may hide a later one.
+func TestNoRowOfTheErrorsHidesAnother(t *testing.T) {
+	for i, row := range domainErrors {
+		for _, before := range domainErrors[:i] {
+			if errors.Is(row.err, before.err) {
+				t.Errorf("%q comes behind %q", row.err, before.err)
+			}
+		}
+	}
+
+	s, err := newService(Config{Secret: make([]byte, secretBytes)}.withDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	reserved := ledger.NewHold{ID: "p-1#payment", Account: "a", Amount: 1, Currency: "EUR"}.Validate()
+	if p := s.asProblem(t.Context(), reserved, nil); p.Detail != "The id is one that only the server uses." {
+		t.Errorf("%v: %+v", reserved, p)
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/once"
+	"ratchet/once/txn"
 )
 
 // repetition says how the repeat of a request gets the answer of the first one. Each route
@@ -215,6 +216,9 @@ func withEffect(ctx context.Context, err error) error {
 	}
 
 	switch {
+	// Whatever else the error says: a write had no answer.
+	case errors.Is(err, dynamo.ErrUnanswered), errors.Is(err, txn.ErrUnknown):
+		return errors.Join(err, once.ErrAmbiguous)
 	case code != "" && !slices.Contains(unknownCodes, code):
 		return once.NotBegun(err)
 	case code != "" || dynamo.OutcomeUnknown(ctx, err):

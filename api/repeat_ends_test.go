@@ -20,7 +20,10 @@ func TestTheEndOfAKeyedRequestIsWhatItsRepeatHears(t *testing.T) {
 	}{
 		"DynamoDB refuses the write":           {errors: []error{&embeddedtest.Error{Code: "AccessDeniedException"}}},
 		"the answer is lost, and none follows": {errors: []error{embeddedtest.ErrAnswerLost}, code: "unknown_outcome"},
-		"the client goes":                      {errors: []error{context.Canceled}, leave: true, code: "unknown_outcome"},
+		"the answer is lost, and later ones are refusals": {
+			errors: []error{embeddedtest.ErrAnswerLost, &embeddedtest.Error{Code: "AccessDeniedException"}}, code: "unknown_outcome",
+		},
+		"the client goes": {errors: []error{context.Canceled}, leave: true, code: "unknown_outcome"},
 	} {
 		s := newAPIServer(t, dev)
 		ctx, leave := context.WithCancel(t.Context())

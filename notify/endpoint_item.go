@@ -26,6 +26,7 @@ const (
 	endpointCreated  = "createdAt"
 	endpointUpdated  = "updatedAt"
 	endpointRevision = "revision"
+	endpointCall     = "call" // the call id of the newest edit
 
 	secretKey   = "key"
 	secretUntil = "until"

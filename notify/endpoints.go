@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"regexp"
@@ -46,6 +47,8 @@ const (
 	maxRotationWindow = 30 * 24 * time.Hour
 
 	changeRounds = 5
+	// writeAttempts is how often one write is sent until DynamoDB has decided.
+	writeAttempts = 8
 )
 
 var idRule = regexp.MustCompile(`^([A-Za-z0-9_-]{1,20}:)?[A-Za-z0-9_-]{1,64}$`)
@@ -347,7 +350,11 @@ func (s *Endpoints) RotateSecret(ctx context.Context, id string, key webhooks.Se
 	}
 
 	return s.edit(ctx, id, func(e *Endpoint) error {
-		e.Secrets = e.rotated(key, until)
+		// A second rotation to the same secret would drop the former one.
+		if len(e.Secrets) == 0 || !slices.Equal(e.Secrets[0].Key, key) {
+			e.Secrets = e.rotated(key, until)
+		}
+
 		return nil
 	})
 }
@@ -358,6 +365,8 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 	if _, fixed := s.configured(id); fixed {
 		return Endpoint{}, fmt.Errorf("change endpoint %s: %w", id, ErrConfigured)
 	}
+
+	call := rand.Text()
 
 	for range changeRounds {
 		e, err := s.Get(ctx, id)
@@ -387,12 +396,31 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 			SetValue(endpointHeaders, headers).
 			SetValue(endpointSecrets, encodeSecrets(e.Secrets)).
 			SetValue(endpointUpdated, dynamo.Millis(time.Now())).
-			SetValue(endpointRevision, dynamo.N(e.Revision+1))
+			SetValue(endpointRevision, dynamo.N(e.Revision+1)).
+			// If the answer is lost, the call recognizes its own edit: fn must not see it.
+			SetValue(endpointCall, dynamo.S(call))
 
-		changed, applied, err := s.update(ctx, update)
-		if err != nil || applied {
-			return changed, err
+		var item dynamo.Item
+		old, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+			out, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input(), dynamo.WithoutRetries)
+			if err == nil {
+				item = out.Attributes
+			}
+
+			return err
+		})
+
+		switch {
+		case err != nil:
+			return Endpoint{}, fmt.Errorf("change endpoint %s: %w", id, err)
+		case refused && dynamo.Text(old, endpointCall) != call:
+			continue
+		case refused:
+			item = old
 		}
+		s.forget()
+
+		return decodeEndpoint(item)
 	}
 
 	return Endpoint{}, fmt.Errorf("change endpoint %s: %w", id, ErrContended)
@@ -421,20 +449,27 @@ func (s *Endpoints) Remove(ctx context.Context, id string) error {
 		return fmt.Errorf("remove endpoint %s: %w", id, ErrConfigured)
 	}
 
-	// The item of a configured endpoint has no settings, so this condition keeps it.
-	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName:           &s.cfg.Table,
-		Key:                 endpointItemKey(id),
-		ConditionExpression: aws.String("attribute_exists(" + endpointSettings + ")"),
-	})
-	if _, failed := dynamo.FailedCondition(err); failed {
-		return fmt.Errorf("remove endpoint %s: %w", id, ErrNotFound)
-	}
+	attempts := dynamo.Attempts{Most: writeAttempts}
+	for {
+		// The item of a configured endpoint has no settings, so this condition keeps it.
+		_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName:           &s.cfg.Table,
+			Key:                 endpointItemKey(id),
+			ConditionExpression: aws.String("attribute_exists(" + endpointSettings + ")"),
+		}, dynamo.WithoutRetries)
+		_, missing := dynamo.FailedCondition(err)
 
-	if err != nil {
-		return fmt.Errorf("remove endpoint %s: %w", id, err)
-	}
-	s.forget()
+		switch {
+		// An attempt before may have removed it.
+		case err == nil, missing && attempts.Unanswered():
+			s.forget()
+			return nil
+		case missing:
+			return fmt.Errorf("remove endpoint %s: %w", id, ErrNotFound)
+		}
 
-	return nil
+		if err := attempts.Failed(ctx, err); err != nil {
+			return fmt.Errorf("remove endpoint %s: %w", id, err)
+		}
+	}
 }

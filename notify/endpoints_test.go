@@ -416,3 +416,87 @@ func TestAnEndpointThatIsConfiguredLaterIsListedOnce(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
+
+// A call whose answer was lost recognizes its own edit: it makes it once, and the former secret stays.
+func TestAnEditWithALostAnswerIsMadeOnce(t *testing.T) {
+	for about, others := range map[string]bool{"nobody else": false, "another caller edits meanwhile": true} {
+		h := newDeliveryHarness(t)
+		h.endpoint("shop", func(*notify.Settings) {})
+
+		before, err := h.endpoints.Get(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		other := false
+		lose := func(operation string) {
+			h.transport.Clear()
+			h.transport.Inject(embeddedtest.LoseAnswer(operation).Next(1))
+			h.transport.Before(func(c *embeddedtest.Call) error {
+				if others && !other && c.Is("UpdateItem") && h.transport.Count("UpdateItem") > 1 {
+					other = true
+					return second(h.endpoints.Change(t.Context(), "shop", func(s *notify.Settings) error { s.Description = "others"; return nil }))
+				}
+
+				return nil
+			})
+			h.transport.Reset()
+		}
+
+		lose("UpdateItem")
+		key := webhooks.NewSecret()
+
+		rotated, err := h.endpoints.RotateSecret(t.Context(), "shop", key, time.Hour)
+		if err != nil || len(rotated.Secrets) != 2 || !slices.Equal(rotated.Secrets[0].Key, key) || !slices.Equal(rotated.Secrets[1].Key, before.Secrets[0].Key) {
+			t.Errorf("%s: %+v, %v", about, rotated, err)
+		}
+
+		if others != other {
+			t.Errorf("%s: edited by others: %t", about, other)
+		}
+
+		times := 0
+		lose("UpdateItem")
+
+		if _, err := h.endpoints.Change(t.Context(), "shop", func(*notify.Settings) error { times++; return nil }); err != nil || !others && times != 1 {
+			t.Errorf("%s: changed %d times, %v", about, times, err)
+		}
+
+		lose("DeleteItem")
+
+		if err := h.endpoints.Remove(t.Context(), "shop"); err != nil {
+			t.Errorf("%s: remove: %v", about, err)
+		}
+	}
+}
+
+// After an edit without an answer, no refusal says that it was not made.
+func TestAnEditWithoutAnAnswerIsUnknown(t *testing.T) {
+	h := newDeliveryHarness(t)
+	h.endpoint("shop", func(*notify.Settings) {})
+
+	for name, edit := range map[string]func() error{
+		"rotate": func() error { return second(h.endpoints.RotateSecret(t.Context(), "shop", nil, time.Hour)) },
+		"change": func() error {
+			return second(h.endpoints.Change(t.Context(), "shop", func(*notify.Settings) error { return nil }))
+		},
+		"remove": func() error { return h.endpoints.Remove(t.Context(), "shop") },
+	} {
+		n := 0
+		h.transport.Before(func(c *embeddedtest.Call) error {
+			if n++; !c.Is("UpdateItem", "DeleteItem") {
+				n = 0
+			} else if n > 1 {
+				return &embeddedtest.Error{Code: "AccessDeniedException"}
+			}
+
+			return nil
+		})
+		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem", "DeleteItem").Next(1))
+
+		if err := edit(); !errors.Is(err, dynamo.ErrUnanswered) {
+			t.Errorf("%s: %v", name, err)
+		}
+		h.transport.Clear()
+	}
+}

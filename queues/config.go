@@ -111,5 +111,9 @@ func (c *Config) check() error {
 		fault("Config.Timeout is %v, want at most 12h", c.Timeout)
 	}
 
+	if c.DrainTimeout < 0 {
+		fault("Config.DrainTimeout is %v, want at least 0", c.DrainTimeout)
+	}
+
 	return errors.Join(faults...)
 }

@@ -55,7 +55,8 @@ type LambdaConfig struct {
 	// Timeout bounds one call of the handler. Default 30 s, more than 0.
 	Timeout time.Duration
 	// Margin is the time before the function's deadline that is kept free to report the batch. When
-	// it begins, the handlers' contexts end and no further handler is called. Default 2 s.
+	// it begins, the handlers' contexts end and no further handler is called. A Retry after that does
+	// not count as an attempt. Default 2 s.
 	Margin time.Duration
 }
 
@@ -76,6 +77,10 @@ func (c *LambdaConfig) check() error {
 
 	if c.Concurrency < 0 {
 		faults = append(faults, fmt.Errorf("queues: LambdaConfig.Concurrency is %d, want at least 1", c.Concurrency))
+	}
+
+	if c.Timeout < 0 || c.Margin < 0 {
+		faults = append(faults, fmt.Errorf("queues: LambdaConfig.Timeout is %v and LambdaConfig.Margin %v, want neither below 0", c.Timeout, c.Margin))
 	}
 
 	return errors.Join(faults...)
@@ -177,6 +182,12 @@ func (l *Lambda) handleInOrder(ctx, work context.Context, sequence []Message) (d
 		outcome := invoke(call, l.cfg.Handler, m)
 		cancel()
 
+		// The function's deadline has cut the handler short, so the receive does not count as an attempt.
+		if outcome.Kind == KindRetry && errors.Is(context.Cause(work), ErrStopped) {
+			l.returnUnread(ctx, sequence[i:])
+			return i
+		}
+
 		finished, deleted := l.dispose(ctx, m, outcome)
 		if finished {
 			done = i + 1
@@ -194,7 +205,7 @@ func (l *Lambda) handleInOrder(ctx, work context.Context, sequence []Message) (d
 	return len(sequence)
 }
 
-// returnUnread makes messages visible for which no handler was called, so that they come again
+// returnUnread makes messages visible that no handler has finished, so that they come again
 // right after the message before them. If the call fails, they come when their visibility timeouts
 // are over.
 func (l *Lambda) returnUnread(ctx context.Context, rest []Message) {

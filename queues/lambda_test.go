@@ -343,3 +343,40 @@ func FuzzEvent(f *testing.F) {
 		}
 	})
 }
+
+// A handler that the function's deadline cuts short has not failed.
+func TestADeadlineOfAFunctionCostsNoAttempt(t *testing.T) {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("slow")
+		l := newLambda(t, LambdaConfig{SQS: q.api, QueueURL: q.url, DeadLetterURL: q.dead, Attempts: 1, Margin: 4 * time.Second, Handler: func(ctx context.Context, _ Message) Outcome {
+			<-ctx.Done()
+			return Retry(time.Minute, ctx.Err())
+		}})
+
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+
+			if out, err := l.Handle(ctx, q.received()); err != nil || len(out.Failures) != 1 {
+				t.Errorf("%+v, %v", out, err)
+			}
+			cancel()
+			q.expect("it comes again at once", "1+0 0+0")
+		}
+
+		// The handler's own time limit counts.
+		l.cfg.Timeout = time.Second
+		if out, err := l.Handle(t.Context(), q.received()); err != nil || len(out.Failures) != 0 {
+			t.Errorf("%+v, %v", out, err)
+		}
+		q.expect("given up", "0+0 1+0")
+	})
+}
+
+func TestTheTimesOfALambdaAreNotNegative(t *testing.T) {
+	for _, cfg := range []LambdaConfig{{Timeout: -1}, {Margin: -1}} {
+		cfg.Handler = func(context.Context, Message) Outcome { return Done() }
+		if _, err := NewLambda(cfg); err == nil {
+			t.Errorf("%+v", cfg)
+		}
+	}
+}

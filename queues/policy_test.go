@@ -263,6 +263,8 @@ func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 		Visibility: time.Millisecond,
 		Timeout:    -time.Second,
 		Backoff:    Backoff{Base: time.Hour, Max: time.Second},
+
+		DrainTimeout: -time.Second,
 	})
 	if err == nil {
 		t.Fatal("no error")
@@ -274,6 +276,7 @@ func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 		"queues: Config.Slots is -1, want at least 1",
 		"queues: Config.Visibility is 1ms, want 1s to 12h in whole seconds",
 		"queues: Config.Timeout is -1s, want at most 12h",
+		"queues: Config.DrainTimeout is -1s, want at least 0",
 		"queues: Backoff from 1h0m0s to 1s: want 0 < Base <= Max <= 12h",
 	}
 	if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, want) {

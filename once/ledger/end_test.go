@@ -286,3 +286,20 @@ func TestALockedHoldIsNoContradictionOfItsShards(t *testing.T) {
 		t.Errorf("%v after %d transactions", err, n)
 	}
 }
+
+// A release that finds its hold expired ends it, and its parts are not written. If the answer to that is
+// lost, the expiry does not count as the release.
+func TestAnUnansweredExpiryIsNoReleaseWithParts(t *testing.T) {
+	b := newBank(t)
+	b.held(t)
+	b.now.Add((10 * time.Minute).Milliseconds())
+	b.wire.lose = 1
+
+	if h, err := b.Release(t.Context(), "alice", "h", note("n-1")); !errors.Is(err, ledger.ErrHoldClosed) || b.wire.lose != 0 {
+		t.Errorf("%+v, %v", h, err)
+	}
+
+	if _, noted, err := b.Transfer(t.Context(), "n-1"); noted || err != nil {
+		t.Errorf("the part was written: %t, %v", noted, err)
+	}
+}
