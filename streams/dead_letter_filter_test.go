@@ -20,7 +20,7 @@ func (w *testEnv) storeLetter(item string, sequence int, text string) {
 		StreamARN: w.arn, ShardID: "s", SequenceNumber: strconv.Itoa(sequence), Handler: "h", Attempt: 1,
 		Keys: dynamo.Item{"id": dynamo.S(item)}, New: dynamo.Item{"version": dynamo.N(int64(sequence))},
 	}
-	if err := (&deadLetterTable{api: w.db, table: deadTable}).store(w.Context(), r, errors.New(text)); err != nil {
+	if err := (&deadLetterTable{api: w.db, table: deadTable}).store(w.Context(), r, errors.New(text), nil); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -25,7 +25,7 @@ func TestARewrittenDeadLetterLeavesNothingOfTheRecord(t *testing.T) {
 					StreamARN: w.arn, ShardID: "s", SequenceNumber: "7", EventName: Modify, Handler: "h", Attempt: 1,
 					Keys: dynamo.Item{"id": dynamo.S("o-1")}, Old: dynamo.Item{"name": dynamo.S(secret + padding)},
 				}
-				if err := (&deadLetterTable{api: w.db, table: deadTable}).store(t.Context(), r, errors.New("no "+secret)); err != nil {
+				if err := (&deadLetterTable{api: w.db, table: deadTable}).store(t.Context(), r, errors.New("no "+secret), nil); err != nil {
 					t.Fatal(err)
 				}
 

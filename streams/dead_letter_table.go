@@ -71,8 +71,8 @@ func (t *deadLetterTable) storeRecord(
 
 // store stores the record as a dead letter of r.Handler. A repeat changes nothing. The parts of a
 // large record are written first and the dead letter last, so a dead letter that is listed is
-// complete.
-func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) error {
+// complete. It returns ErrLeaseLost if the check fails, which may be nil.
+func (t *deadLetterTable) store(ctx context.Context, r Record, cause error, check *types.ConditionCheck) error {
 	body, err := encodeRecord(r)
 	if err != nil {
 		return fmt.Errorf("streams: encode dead letter: %w", err)
@@ -98,17 +98,17 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	}
 	maps.Copy(row, record)
 
-	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
+	old, applied, err := fencedWrite(ctx, t.api, check, types.TransactWriteItem{Put: &types.Put{
 		TableName:                           &t.table,
 		Item:                                row,
 		ConditionExpression:                 aws.String("attribute_not_exists(#id)"),
 		ExpressionAttributeNames:            map[string]string{"#id": deadLetterID},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
+	}})
 
 	// The row exists if an earlier try stored it and the answer was lost, or if another worker
 	// handled the record again. The row that was stored first stays, with its redrives and parts.
-	if old, exists := dynamo.FailedCondition(err); exists {
+	if err == nil && !applied {
 		// With equal tokens, this call has stored the row, which needs the parts. Otherwise the row
 		// has other parts.
 		if old != nil && dynamo.Text(old, deadLetterPartsToken) != parts.token {
@@ -145,8 +145,8 @@ func (t *deadLetterTable) get(ctx context.Context, handler, id string) (dynamo.I
 
 // delete deletes a dead letter with its parts. The dead letter is deleted first: if a crash leaves
 // parts behind, no dead letter is listed for them.
-func (t *deadLetterTable) delete(ctx context.Context, handler, id string, parts partsRef) error {
-	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.table, Key: t.key(handler, id)})
+func (t *deadLetterTable) delete(ctx context.Context, handler, id string, parts partsRef, check *types.ConditionCheck) error {
+	_, _, err := fencedWrite(ctx, t.api, check, types.TransactWriteItem{Delete: &types.Delete{TableName: &t.table, Key: t.key(handler, id)}})
 	if err != nil {
 		return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
 	}

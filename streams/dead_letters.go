@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -21,6 +22,7 @@ type DeadLetters struct {
 	Group    string // as Config.Group
 
 	clock *dynamo.Clock
+	check *ddbtypes.ConditionCheck // of the worker that redrives a dead letter; nil for others
 }
 
 func (d DeadLetters) rows() *deadLetterTable {
@@ -129,7 +131,7 @@ func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 		return err
 	}
 
-	return d.rows().delete(ctx, handler, id, partsOf(row))
+	return d.rows().delete(ctx, handler, id, partsOf(row), d.check)
 }
 
 // Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the
@@ -226,7 +228,7 @@ func (d DeadLetters) storeFailedRedrive(ctx context.Context, h Handler, letter D
 		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
 		RemoveAttribute(deadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)
-	_, _, err := applyUpdate(ctx, d.DynamoDB, update)
+	_, _, err := fencedWrite(ctx, d.DynamoDB, d.check, ddbtypes.TransactWriteItem{Update: update.Part()})
 
 	return err
 }

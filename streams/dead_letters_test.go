@@ -60,7 +60,7 @@ func TestTheCheckpointWaitsUntilTheDeadLetterIsStored(t *testing.T) {
 		w := newTestEnv(t, 1)
 		transport, throughTransport := w.intercept()
 		transport.Before(func(c *embeddedtest.Call) error {
-			if c.Is("PutItem") && contains(c, deadTable) {
+			if c.Is("TransactWriteItems") && contains(c, deadTable) {
 				return awsError("InternalServerError")
 			}
 			return nil
@@ -68,7 +68,7 @@ func TestTheCheckpointWaitsUntilTheDeadLetterIsStored(t *testing.T) {
 		var failures atomic.Int32
 		p := w.start(w.config(func(context.Context, Record) error { return Permanent(errors.New("no")) }, throughTransport, func(c *Config) {
 			c.Events.Fault = func(op, _ string, _ error) {
-				if op == "PutItem" {
+				if op == "TransactWriteItems" {
 					failures.Add(1)
 				}
 			}
@@ -106,7 +106,7 @@ func TestAVeryLargeDeadLetterIsStoredInParts(t *testing.T) {
 		table := &deadLetterTable{api: w.db, table: deadTable}
 		ctx := context.Background()
 		for range 2 { // the second time has no effect
-			if err := table.store(ctx, r, errors.New("no")); err != nil {
+			if err := table.store(ctx, r, errors.New("no"), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -147,7 +147,7 @@ func TestDeadLettersAreListedPageByPage(t *testing.T) {
 		ctx := context.Background()
 		for n := range 7 {
 			r := Record{StreamARN: w.arn, ShardID: "s", SequenceNumber: strconv.Itoa(8 + n), Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
-			if err := table.store(ctx, r, errors.New("no")); err != nil {
+			if err := table.store(ctx, r, errors.New("no"), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -178,7 +178,7 @@ func (w *testEnv) storeDeadLetter() string {
 
 	table := &deadLetterTable{api: w.db, table: deadTable}
 	r := Record{StreamARN: w.arn, ShardID: "s", SequenceNumber: "8", Handler: "h", Attempt: 3, Keys: dynamo.Item{"id": dynamo.S("o")}}
-	if err := table.store(w.Context(), r, errors.New("no")); err != nil {
+	if err := table.store(w.Context(), r, errors.New("no"), nil); err != nil {
 		w.Fatal(err)
 	}
 
@@ -276,7 +276,7 @@ func TestPartsThatADeadLetterRefersToAreNotOverwritten(t *testing.T) {
 			Keys: dynamo.Item{"id": dynamo.S("o-1")}, New: dynamo.Item{"noise": dynamo.B(noise)},
 		}
 
-		if err := table.store(t.Context(), r, errors.New("no")); err != nil {
+		if err := table.store(t.Context(), r, errors.New("no"), nil); err != nil {
 			t.Fatal(err)
 		}
 
@@ -287,7 +287,7 @@ func TestPartsThatADeadLetterRefersToAreNotOverwritten(t *testing.T) {
 		transport.Inject(embeddedtest.LoseRequest("PutItem").If(func(c *embeddedtest.Call) bool { return contains(c, "partsToken") }))
 
 		r.Attempt = 9
-		if err := (&deadLetterTable{api: cfg.DynamoDB, table: deadTable}).store(t.Context(), r, errors.New("no")); err == nil {
+		if err := (&deadLetterTable{api: cfg.DynamoDB, table: deadTable}).store(t.Context(), r, errors.New("no"), nil); err == nil {
 			t.Fatal("the second store did not fail")
 		}
 
@@ -297,7 +297,7 @@ func TestPartsThatADeadLetterRefersToAreNotOverwritten(t *testing.T) {
 		}
 
 		rows := w.scanDeadLetters()
-		if err := table.store(t.Context(), r, errors.New("no")); err != nil || w.scanDeadLetters() != rows {
+		if err := table.store(t.Context(), r, errors.New("no"), nil); err != nil || w.scanDeadLetters() != rows {
 			t.Errorf("%d rows after another store, want %d: %v", w.scanDeadLetters(), rows, err)
 		}
 	})

@@ -313,9 +313,9 @@ func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delive
 	defer cancel()
 
 	r := d.recordFor(h, shard)
-	if err := s.deadLetters.store(ctx, r, d.err); err != nil {
+	if err := s.deadLetters.store(ctx, r, d.err, shard.lease.check()); err != nil {
 		d.storeErr++
-		s.cfg.Events.fault("PutItem", r.ShardID, err)
+		s.cfg.Events.fault("TransactWriteItems", r.ShardID, err)
 
 		if s.log.Allow() {
 			s.cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)

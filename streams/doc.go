@@ -75,7 +75,8 @@
 //     checkpoint has been handled, waits in the retry queue or is a dead letter.
 //   - A worker that was paused writes nothing after another worker has taken its
 //     lease: lease writes are conditional on owner, epoch and counter. The contexts of
-//     its handlers end before the lease can be taken.
+//     its handlers end before the lease can be taken. A record that it puts into the
+//     retry queue too late is not delivered, and a dead letter is not stored.
 //   - A lease expires when its owner has sent no heartbeat for LeaseDuration, measured by
 //     the monotonic clock of the worker that wants it. Wall clocks are not compared: times that
 //     workers store for each other are times of the service, read from the answers to heartbeats.
@@ -131,6 +132,7 @@
 //	tryingTo                after such deaths: the last record of the batch that is tried
 //	trying                  the record of the batch that is tried alone
 //	tries                   how many calls for trying did not return, by handler
+//	takes                   the newest ten owners: epoch, and the checkpoint at which each began
 //
 // A tombstone moves to the key "<ARN>#finished" when no child waits for it, so that
 // finished shards cost nothing to watch. A lease is stored in a transaction which checks
@@ -172,7 +174,9 @@
 //
 //	format                  of the row: 1. A row with a higher number is refused by name
 //	keys                    the item's key
-//	records                 its records, oldest first: sequence number and parts
+//	records                 its records, oldest first: sequence number, parts, and the epoch of
+//	                        the shard's lease under which the record was put here
+//	holder                  epoch of the queue's lease whose owner has begun with the row
 //	last                    sequence number of the newest one, with leading zeros
 //	attempts                number of failed calls for the oldest record
 //	since, error            the time of the first of these calls (ms), the error of the last

@@ -21,6 +21,8 @@ import (
 // must be renewed by writes of their own.
 type heldLease struct {
 	table *leaseTable
+	shard string // or the handler of a retry queue
+	owner string
 	own   term      // of the writes of the lease itself
 	alive *liveness // nil: the lease is renewed by its own writes
 	life  int64     // the life of alive in which the lease was taken
@@ -33,7 +35,7 @@ type heldLease struct {
 
 // newHeldLease wraps a lease whose take began at takenAt.
 func newHeldLease(t *leaseTable, l Lease, takenAt time.Time, duration time.Duration) *heldLease {
-	h := &heldLease{table: t, own: term{duration: duration, began: takenAt}, writing: newCallLock(), lease: l}
+	h := &heldLease{table: t, shard: l.Shard, owner: l.Owner, own: term{duration: duration, began: takenAt}, writing: newCallLock(), lease: l}
 	h.epoch.Store(l.Epoch)
 	h.own.renew(takenAt)
 

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -153,7 +154,7 @@ func TestAWorkerThatWasPausedTooLongWritesNothing(t *testing.T) {
 			}
 		}
 
-		if got := w.leases()[0]; got != want {
+		if got := w.leases()[0]; !reflect.DeepEqual(got, want) {
 			t.Errorf("the paused worker changed the lease: %+v, want %+v", got, want)
 		}
 	})

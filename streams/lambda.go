@@ -164,7 +164,7 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 
 		if IsPermanent(err) && l.cfg.DynamoDB != nil {
 			deadLetters := &deadLetterTable{api: l.cfg.DynamoDB, table: l.cfg.DeadLetterTable}
-			err = deadLetters.store(ctx, r, err)
+			err = deadLetters.store(ctx, r, err, nil)
 		}
 		errs = append(errs, err)
 	}

@@ -33,6 +33,8 @@ const (
 	leaseTryingTo    = "tryingTo"
 	leaseTrying      = "trying"
 	leaseTries       = "tries"
+	leaseTakes       = "takes"
+	leaseTakeFrom    = "from" // in an element of takes, beside epoch
 )
 
 // Lease is the stored state of one shard: who reads it and how far it has been
@@ -84,6 +86,8 @@ type Lease struct {
 	pausedAt time.Time
 	// markedAt is, in the row of the additions to the retry queues, when a Rebuild last moved marks.
 	markedAt time.Time
+	// takes are the newest takes of the lease, oldest first, at most maxTakes.
+	takes []leaseTake
 	// deaths is how many holders in a row have ended without giving the lease back, with the
 	// checkpoint at deathsAt. trying says which records of a suspect shard were tried last, nil for
 	// none.
@@ -137,6 +141,7 @@ func decodeLease(row dynamo.Item) Lease {
 		deaths:   dynamo.Number(row, leaseDeaths),
 		deathsAt: dynamo.Text(row, leaseDeathsAt),
 		trying:   decodeTryNote(row),
+		takes:    decodeTakes(row),
 	}
 }
 
@@ -184,6 +189,10 @@ func (l Lease) encode() dynamo.Item {
 		if flag {
 			row[name] = dynamo.Bool(true)
 		}
+	}
+
+	if len(l.takes) > 0 {
+		row[leaseTakes] = encodeTakes(l.takes)
 	}
 
 	if l.Gaps != 0 {

@@ -160,6 +160,7 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 		SetValue(leaseEpoch, dynamo.N(epoch)).
 		SetValue(leaseCounter, dynamo.N(l.Counter+1)).
 		SetValue(leaseParentDone, dynamo.Bool(true)).
+		SetValue(leaseTakes, encodeTakes(l.takesWith(leaseTake{epoch, l.Checkpoint}))).
 		RemoveAttribute(leaseRequestedBy)
 
 	// The former owner has not given the lease back, so it counts as dead. An owner that takes its

@@ -56,6 +56,8 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 		return time.Time{}, nil
 	}
 
+	row.holder = i.queue.lease.epoch.Load()
+
 	// The row must not become empty while records wait in rows of their own: an empty row means
 	// that the item does not wait.
 	if row.more > 0 && len(row.records) < refillBelow {
@@ -133,6 +135,21 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 		return row, false, err
 	}
 
+	if token := row.first().parts.token; row.first().epoch != 0 && i.judged != token {
+		switch ours, err := q.queues.judge(ctx, r, row.first().epoch); {
+		case errors.Is(err, errNotJudged):
+			row.nextTry = time.Now().Add(q.queues.judgeAgainAfter())
+			return row, false, nil
+		case err != nil:
+			return row, false, err
+		case !ours:
+			q.cfg.Log.Info("a record that was put into the retry queue late is not delivered again",
+				"handler", q.h.Name, "item", itemKey(r), "shard", r.ShardID, "sequence", r.SequenceNumber)
+			return row, true, nil
+		}
+		i.judged = token
+	}
+
 	// The mark does not apply to records that a Rebuild or Replay has queued.
 	if r.Replay == nil && q.h.Version != nil {
 		repaired, err := q.queues.table.isMarked(ctx, q.h, i.hash, r)
@@ -143,7 +160,7 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 
 	return i.handle(ctx, shard, q.h, row, r, func(ctx context.Context, cause error, attempts int) error {
 		r.Handler, r.Attempt = q.h.Name, attempts
-		if err := q.queues.scheduler.deadLetters.store(ctx, r, cause); err != nil {
+		if err := q.queues.scheduler.deadLetters.store(ctx, r, cause, q.queues.table.check(q.h.Name, row)); err != nil {
 			return err
 		}
 		q.queues.scheduler.noteDeadLetter(r, cause)
@@ -175,6 +192,15 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 	} else {
 		s.calls.enter()
 		defer s.calls.leave()
+	}
+
+	if !i.claimed {
+		claimed, err := q.queues.table.claim(ctx, h.Name, row)
+		if err != nil || !claimed {
+			row.nextTry = time.Now().Add(q.h.Retry.Base)
+			return row, false, err
+		}
+		i.claimed = true
 	}
 
 	if suspect {

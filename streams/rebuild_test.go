@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -333,7 +332,7 @@ func TestWhatARebuildNeedsIsChecked(t *testing.T) {
 			t.Error("a Replay without handlers: no error")
 		}
 
-		if !slices.Equal(parentsFirst([]Lease{{Shard: "c", Parent: "b"}, {Shard: "a"}, {Shard: "b", Parent: "a"}})[:1], []Lease{{Shard: "a"}}) {
+		if parentsFirst([]Lease{{Shard: "c", Parent: "b"}, {Shard: "a"}, {Shard: "b", Parent: "a"}})[0].Shard != "a" {
 			t.Error("a shard comes before its parent")
 		}
 	})

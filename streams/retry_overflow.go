@@ -127,13 +127,14 @@ func (t *retryTable) deleteEmpty(ctx context.Context, handler string, row retryR
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                &t.table,
 		Key:                      deadLetterRowKey(t.source(handler), row.hash.rowID()),
-		ConditionExpression:      aws.String("(" + knownFormat + ") AND #more = :more AND #last = :last AND (attribute_not_exists(#replays) OR size(#replays) = :none)"),
-		ExpressionAttributeNames: map[string]string{"#format": rowFormat, "#more": retryMore, "#last": retryLast, "#replays": retryReplays},
+		ConditionExpression:      aws.String("(" + knownFormat + ") AND #more = :more AND #last = :last AND (" + ifHolder + ") AND (attribute_not_exists(#replays) OR size(#replays) = :none)"),
+		ExpressionAttributeNames: map[string]string{"#format": rowFormat, "#more": retryMore, "#last": retryLast, "#replays": retryReplays, "#holder": retryHolder},
 		ExpressionAttributeValues: dynamo.Item{
 			":format": dynamo.N(retryRowFormat),
 			":more":   dynamo.N(int64(row.more)),
 			":last":   dynamo.S(row.last),
 			":none":   dynamo.N(0),
+			":holder": dynamo.N(row.holder),
 		},
 	})
 	if _, failed := dynamo.FailedCondition(err); failed {
@@ -152,7 +153,7 @@ func (t *retryTable) rewrite(handler string, row retryRow, records []waitingReco
 		list[i] = r.encode()
 	}
 
-	update := t.update(handler, row.hash).
+	update := t.updateHeld(handler, row).
 		IfEquals(retryMore, dynamo.N(int64(row.more))).
 		IfEquals(retryLast, dynamo.S(row.last)).
 		If("size(#records) = :listed").
@@ -168,15 +169,16 @@ func (t *retryTable) rewrite(handler string, row retryRow, records []waitingReco
 }
 
 // deleteParts returns the parts of a transaction that delete the rows. The transaction fails if a row is
-// missing.
+// missing or has another reference.
 func (t *retryTable) deleteParts(rows []map[string]ddbtypes.AttributeValue) []ddbtypes.TransactWriteItem {
 	parts := make([]ddbtypes.TransactWriteItem, len(rows))
 	for i, row := range rows {
 		parts[i] = ddbtypes.TransactWriteItem{Delete: &ddbtypes.Delete{
-			TableName:                &t.table,
-			Key:                      deadLetterRowKey(dynamo.Text(row, deadLetterSource), dynamo.Text(row, deadLetterID)),
-			ConditionExpression:      aws.String("attribute_exists(#id)"),
-			ExpressionAttributeNames: map[string]string{"#id": deadLetterID},
+			TableName:                 &t.table,
+			Key:                       deadLetterRowKey(dynamo.Text(row, deadLetterSource), dynamo.Text(row, deadLetterID)),
+			ConditionExpression:       aws.String("#records = :reference"),
+			ExpressionAttributeNames:  map[string]string{"#records": retryRecords},
+			ExpressionAttributeValues: dynamo.Item{":reference": row[retryRecords]},
 		}}
 	}
 

@@ -159,7 +159,7 @@ func TestAMoveThatIsRefusedIsNotRepeatedAtOnce(t *testing.T) {
 		transport.Inject(refusedTransactions)
 
 		cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
-		q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0]}
+		q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
 		item := &queuedItem{queue: q, hash: row.hash}
 
 		for range 8 {
@@ -173,4 +173,9 @@ func TestAMoveThatIsRefusedIsNotRepeatedAtOnce(t *testing.T) {
 			t.Errorf("the next try is in %v, %v", time.Until(next), err)
 		}
 	})
+}
+
+// heldForAnHour is the work of a queue whose lease is held.
+func heldForAnHour() leaseWork {
+	return leaseWork{lease: newHeldLease(nil, Lease{Epoch: 1}, time.Now(), time.Hour)}
 }

@@ -59,7 +59,7 @@ func TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt(t *testing.T) {
 
 		l := newRecorder()
 		cfg := w.config(l.handle, throughTransport).withDefaults()
-		q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0]}
+		q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
 		item := &queuedItem{queue: q, hash: row.hash}
 
 		if next, err := item.try(t.Context(), nil); err != nil || next.IsZero() || l.count() != 0 {

@@ -50,6 +50,10 @@ type queuedItem struct {
 	due     time.Time
 	waits   int // calls that ended in NotYet
 	refused int // calls of refill in a row that found the row changed
+	// judged is the token of the newest record that was judged. claimed says that the item's row
+	// has the epoch of this worker, or is younger than its lease.
+	judged  string
+	claimed bool
 	// notBefore is the earliest time of a delivery, if another process has put the item into the
 	// queue: every worker knows by then that the item waits.
 	notBefore time.Time
@@ -145,8 +149,15 @@ func (q *retryQueue) refresh(ctx context.Context) {
 		return
 	}
 
+	waiting := q.queues.scheduler.waiting
+
 	var added []retryRow
 	for _, row := range rows {
+		// From now on newer records of the item wait, too.
+		if known := (waitingItem{q.handler, row.hash}); !waiting.has(known) {
+			waiting.add(known)
+		}
+
 		switch {
 		case q.knows(row.hash):
 		case len(row.replays) > 0:
@@ -206,19 +217,22 @@ func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
 
 // add notes a row that is not known yet.
 func (q *retryQueue) add(hash laneHash, due, notBefore time.Time) {
+	q.addItem(&queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore})
+}
+
+func (q *retryQueue) addItem(item *queuedItem) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	if q.items[hash] != nil || len(q.items) >= maxQueuedItems {
+	if q.items[item.hash] != nil || len(q.items) >= maxQueuedItems {
 		return
 	}
 
-	if due.Before(notBefore) {
-		due = notBefore
+	if item.due.Before(item.notBefore) {
+		item.due = item.notBefore
 	}
 
-	item := &queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore}
-	q.items[hash] = item
+	q.items[item.hash] = item
 	heap.Push(&q.byDue, item)
 }
 

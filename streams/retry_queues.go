@@ -217,7 +217,8 @@ func (q *retryQueues) set(handler string, queue *retryQueue) {
 // note adds a new row to the handler's queue, if this worker holds the queue.
 func (q *retryQueues) note(item waitingItem, due time.Time) {
 	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
-		queue.add(item.hash, due, time.Time{})
+		// This worker has just stored the row.
+		queue.addItem(&queuedItem{queue: queue, hash: item.hash, due: due, claimed: true})
 		queue.wakeUp()
 	}
 }

@@ -11,7 +11,7 @@ import (
 // gets the new error. If the handler skips the record, the dead letter gets the reason.
 func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRow) (_ retryRow, done bool, err error) {
 	q := i.queue
-	letters := DeadLetters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, clock: q.queues.cfg.clock}
+	letters := DeadLetters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, clock: q.queues.cfg.clock, check: q.queues.table.check(q.h.Name, row)}
 
 	letter, err := letters.Get(ctx, q.h.Name, row.first().deadLetter)
 	switch {

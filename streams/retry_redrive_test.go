@@ -26,7 +26,7 @@ func (w *testEnv) storeLetters(versions ...string) (ids []string) {
 		image := dynamo.Item{"id": dynamo.S(id), "part": dynamo.S("-"), "version": &types.AttributeValueMemberN{Value: version}}
 		r := Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: fmt.Sprint(i + 1), EventName: Modify, Keys: keys, New: image, Handler: "h", Attempt: 3}
 
-		if err := table.store(w.Context(), r, errOutage); err != nil {
+		if err := table.store(w.Context(), r, errOutage, nil); err != nil {
 			w.Fatal(err)
 		}
 		ids = append(ids, deadLetterIDOf(r))
@@ -121,7 +121,7 @@ func TestManyLettersAreRedrivenByFilter(t *testing.T) {
 
 		other := &deadLetterTable{api: w.db, table: deadTable}
 		if err := other.store(t.Context(), Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "9", Handler: "h",
-			Keys: dynamo.Item{"id": dynamo.S("o-9")}}, errors.New("declined")); err != nil {
+			Keys: dynamo.Item{"id": dynamo.S("o-9")}}, errors.New("declined"), nil); err != nil {
 			t.Fatal(err)
 		}
 		w.spoil("h", deadLetterIDOf(Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "3"}))

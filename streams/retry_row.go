@@ -26,6 +26,8 @@ const (
 	retrySequence  = "sequence" // in an element of records
 	retryParts     = "parts"    // in an element of records
 	retryToken     = "token"    // in an element of records
+	retryEpoch     = "epoch"    // in an element of records: of the lease under which the record was put there
+	retryHolder    = "holder"   // epoch of the queue's lease whose holder has begun with the row
 	retryLetter    = "letter"   // in an element of replays: id of the dead letter that the element redrives
 	retryLast      = "last"     // sequence number of the newest record, with leading zeros
 	retryAttempts  = "attempts" // of the oldest record
@@ -86,6 +88,9 @@ type retryRow struct {
 	nextTry  time.Time
 	lastErr  string
 	tries    tryCount // of the first record
+	// holder is the epoch of the queue's lease under which this worker writes the row. It is set by
+	// the worker and not read from the row.
+	holder int64
 	// refused is set if the row has a newer format. Then only hash is set, too.
 	refused error
 }
@@ -145,6 +150,7 @@ func (r retryRow) ifFirst() string {
 type waitingRecord struct {
 	sequence   string
 	parts      partsRef // the token is unique among the records of a row
+	epoch      int64    // of the shard's lease, see judge; 0 for replays
 	deadLetter string   // id of the dead letter to redrive; then parts has only the token
 }
 
@@ -206,6 +212,7 @@ func decodeWaitingRecord(element ddbtypes.AttributeValue, hash laneHash) waiting
 			token: dynamo.Text(m.Value, retryToken),
 			count: int(dynamo.Number(m.Value, retryParts)),
 		},
+		epoch:      dynamo.Number(m.Value, retryEpoch),
 		deadLetter: dynamo.Text(m.Value, retryLetter),
 	}
 }
@@ -216,6 +223,10 @@ func (w waitingRecord) encode() ddbtypes.AttributeValue {
 		retryToken:    dynamo.S(w.parts.token),
 		retryParts:    dynamo.N(int64(w.parts.count)),
 	}
+	if w.epoch != 0 {
+		m[retryEpoch] = dynamo.N(w.epoch)
+	}
+
 	if w.deadLetter != "" {
 		m[retryLetter] = dynamo.S(w.deadLetter)
 	}

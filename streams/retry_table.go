@@ -148,10 +148,20 @@ func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record w
 		return 0, errors.Join(row.refused, t.dropParts(ctx, r.Handler, record))
 	}
 
-	for _, stored := range row.records {
+	for i, stored := range row.records {
+		switch {
+		case stored.sequence != record.sequence:
 		// Stored by an earlier try of this call, whose answer was lost.
-		if stored.sequence == record.sequence && stored.parts.token == record.parts.token {
+		case stored.parts.token == record.parts.token:
 			return parked, nil
+		case stored.epoch < record.epoch:
+			return t.adopt(ctx, r.Handler, row, i, record)
+		}
+	}
+
+	if row.more > 0 && row.last >= paddedSequence(record.sequence) {
+		if result, err := t.adoptMore(ctx, r.Handler, row, record); err != nil || result != notWaiting {
+			return result, err
 		}
 	}
 
@@ -193,7 +203,12 @@ func (t *retryTable) storeRecord(ctx context.Context, hash laneHash, r Record) (
 
 	parts, err := t.parts().store(ctx, t.source(r.Handler), hash.partsID(r.SequenceNumber), body)
 
-	return waitingRecord{sequence: r.SequenceNumber, parts: parts}, err
+	record := waitingRecord{sequence: r.SequenceNumber, parts: parts}
+	if r.Replay == nil {
+		record.epoch = r.Epoch
+	}
+
+	return record, err
 }
 
 // query reads the rows of a handler whose ids begin with prefix.
@@ -338,12 +353,30 @@ func (t *retryTable) endTry(ctx context.Context, handler string, row retryRow, b
 	return nil
 }
 
-// ifFirst begins an update of the row. The update fails if the first record has changed.
+// ifFirst begins an update of the row. The update fails if the first record has changed, or a later
+// holder of the queue's lease has begun with the row.
 func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
-	return t.update(handler, row.hash).
+	return t.updateHeld(handler, row).
 		If(row.ifFirst()).
 		Bind(":sequence", dynamo.S(row.first().sequence)).
 		Bind(":token", dynamo.S(row.first().parts.token))
+}
+
+// updateHeld begins an update of the row by the worker that has read it. It fails if a later holder
+// of the queue's lease has begun with the row.
+func (t *retryTable) updateHeld(handler string, row retryRow) *dynamo.Update {
+	return t.update(handler, row.hash).If(ifHolder).Bind(":holder", dynamo.N(row.holder))
+}
+
+// claim notes that the holder of the queue's lease begins with the row. It reports false if the row
+// has another first record, or a later holder has begun with it.
+func (t *retryTable) claim(ctx context.Context, handler string, row retryRow) (bool, error) {
+	_, applied, err := applyUpdate(ctx, t.api, t.ifFirst(handler, row).Set("#holder = :holder"))
+	if err != nil {
+		return false, fmt.Errorf("streams: begin with a row of the retry queue of %s: %w", handler, err)
+	}
+
+	return applied, nil
 }
 
 // pop removes the first record, and with the last record the row. It returns the row as it is
@@ -381,6 +414,7 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 		if left, _ = decodeRetryRow(after); left.refused != nil {
 			return retryRow{}, left.refused
 		}
+		left.holder = row.holder
 	}
 
 	return left, t.parts().delete(ctx, t.source(handler), row.first().parts)
@@ -392,12 +426,13 @@ func (t *retryTable) deleteRow(ctx context.Context, handler string, row retryRow
 		TableName: &t.table,
 		Key:       deadLetterRowKey(t.source(handler), row.hash.rowID()),
 		ConditionExpression: aws.String("(" + knownFormat + ") AND attribute_not_exists(#more) AND size(#records) = :records" +
-			" AND (attribute_not_exists(#replays) OR size(#replays) = :replays) AND " + row.ifFirst()),
+			" AND (attribute_not_exists(#replays) OR size(#replays) = :replays) AND (" + ifHolder + ") AND " + row.ifFirst()),
 		ExpressionAttributeNames: map[string]string{
 			"#format":   rowFormat,
 			"#more":     retryMore,
 			"#records":  retryRecords,
 			"#replays":  retryReplays,
+			"#holder":   retryHolder,
 			"#sequence": retrySequence,
 			"#token":    retryToken,
 		},
@@ -405,6 +440,7 @@ func (t *retryTable) deleteRow(ctx context.Context, handler string, row retryRow
 			":format":   dynamo.N(retryRowFormat),
 			":records":  dynamo.N(int64(len(row.records))),
 			":replays":  dynamo.N(int64(len(row.replays))),
+			":holder":   dynamo.N(row.holder),
 			":sequence": dynamo.S(row.first().sequence),
 			":token":    dynamo.S(row.first().parts.token),
 		},

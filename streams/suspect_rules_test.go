@@ -286,7 +286,7 @@ func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
 		scheduler := newLaneScheduler(&cfg)
 		scheduler.calls.enterAlone()
 
-		q := &retryQueue{queues: scheduler.queues, h: &cfg.Handlers[0]}
+		q := &retryQueue{queues: scheduler.queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
 		q.suspect.Store(true)
 
 		if next, err := (&queuedItem{queue: q, hash: hashLane("o")}).try(t.Context(), nil); err != nil || next.IsZero() {

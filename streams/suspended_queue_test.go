@@ -67,6 +67,20 @@ func TestASuspendedWorkerDeliversNothingFromTheQueue(t *testing.T) {
 	})
 }
 
+// TestRowsOfOtherProcessesMakeNewerRecordsWait: the queue's worker finds such a row when it reads the
+// queue.
+func TestRowsOfOtherProcessesMakeNewerRecordsWait(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		p := w.start(w.config(alwaysFails, patient))
+		w.until("the queue is held", func() bool { return p.scheduler.queues.queue("h") != nil })
+		time.Sleep(time.Second)
+		w.storeVersion(w.retries(), 1)
+		w.until("the item waits", func() bool { return p.scheduler.waiting.has(waitingItem{0, hashLane("o-0")}) })
+		w.stopped(p)
+	})
+}
+
 // TestAWorkerGoesOnAfterASuspensionThatNobodyNoticed: it takes its own leases again.
 func TestAWorkerGoesOnAfterASuspensionThatNobodyNoticed(t *testing.T) {
 	virtually(t, func(t *testing.T) {
